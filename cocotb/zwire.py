@@ -1,0 +1,271 @@
+"""Protocol constants.
+
+Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+"""
+
+# Header: place and width of each field, in bits
+HDR_VERSION_LSB = 0x0
+HDR_VERSION_BITS = 0x4
+HDR_KIND_LSB = 0x4
+HDR_KIND_BITS = 0x4
+HDR_FLAGS_LSB = 0x8
+HDR_FLAGS_BITS = 0x8
+HDR_JOB_LSB = 0x10
+HDR_JOB_BITS = 0x8
+HDR_FORMAT_LSB = 0x18
+HDR_FORMAT_BITS = 0x8
+HDR_EPOCH_LSB = 0x20
+HDR_EPOCH_BITS = 0x10
+HDR_RANK_LSB = 0x30
+HDR_RANK_BITS = 0x8
+HDR_CODE_LSB = 0x38
+HDR_CODE_BITS = 0x8
+HDR_VID_LSB = 0x40
+HDR_VID_BITS = 0x20
+HDR_LENGTH_LSB = 0x60
+HDR_LENGTH_BITS = 0x10
+HDR_MASK_LSB = 0x70
+HDR_MASK_BITS = 0x40
+HDR_RECEIVERS_LSB = 0xB0
+HDR_RECEIVERS_BITS = 0x40
+HDR_BASE_BYTES = 0xE
+HDR_MASK_BYTES = 0x16
+HDR_MAX_BYTES = 0x1E
+
+# Kinds
+VERSION = 0x1
+KIND_DATA = 0x1
+KIND_ASK = 0x2
+KIND_FINISH = 0x3
+KIND_REGREAD = 0x4
+KIND_REGWRITE = 0x5
+KIND_RESULT = 0x8
+KIND_REPLAY = 0x9
+KIND_STATUS = 0xA
+KIND_REPLY = 0xB
+
+# Flags and ECN
+FLAG_PARTIAL = 0x4
+FLAG_NONFINITE = 0x8
+ECN_NOT_ECT = 0x0
+ECN_ECT1 = 0x1
+ECN_ECT0 = 0x2
+ECN_CE = 0x3
+
+# Codes
+CODE_DONE = 0x0
+CODE_WAIT = 0x1
+CODE_SEND = 0x2
+CODE_BUSY = 0x3
+CODE_BAD_VERSION = 0x10
+CODE_BAD_KIND = 0x11
+CODE_BAD_JOB = 0x12
+CODE_BAD_EPOCH = 0x13
+CODE_BAD_RANK = 0x14
+CODE_BAD_FORMAT = 0x15
+CODE_BAD_LENGTH = 0x16
+CODE_LATE = 0x17
+CODE_EARLY = 0x18
+CODE_NOT_READY = 0x19
+CODE_DUPLICATE = 0x1A
+CODE_PAYLOAD_CRC = 0x1B
+CODE_BAD_ADDRESS = 0x20
+CODE_READ_ONLY = 0x21
+CODE_BAD_PORTS = 0x22
+CODE_BAD_CHUNK = 0x23
+CODE_BAD_WINDOW = 0x24
+CODE_STALE_EPOCH = 0x25
+CODE_EPOCH_IN_USE = 0x26
+
+# Formats, sums, shells
+FORMAT_FP32 = 0x1
+FORMAT_BF16 = 0x2
+FORMAT_FP16 = 0x3
+FORMAT_FP8E4M3 = 0x4
+FORMAT_FP8E5M2 = 0x5
+FORMAT_INT32 = 0x6
+SUM_TREE = 0x1
+SUM_FUSED = 0x2
+SUM_EXACT = 0x3
+SHELL_NONE = 0x0
+SHELL_STREAM = 0x1
+
+# Byte-stream link
+SYNC = 0x425254A5
+CRC_POLY = 0x1021
+CRC_INIT = 0xFFFF
+MAX_FRAME_BYTES = 0xFFF
+
+# Registers: byte addresses
+MAGIC = 0x5952545542495254
+REG_MAGIC = 0x0
+REG_VERSION = 0x8
+REG_CONFIG_HASH = 0x10
+REG_LANES = 0x18
+REG_PORTS = 0x20
+REG_FORMAT = 0x28
+REG_SUM = 0x30
+REG_SHELL = 0x38
+REG_CHUNK = 0x40
+REG_WINDOW = 0x48
+REG_JOBS = 0x50
+REG_LINK = 0x58
+REG_LATENCY = 0x60
+REG_OWNER = 0x100
+REG_RELEASE = 0x108
+REG_RESET = 0x110
+REG_CYCLES = 0x118
+REG_JOB_TOKEN = 0x200
+REG_JOB_PORTS = 0x208
+REG_JOB_CHUNK = 0x210
+REG_JOB_WINDOW = 0x218
+REG_JOB_COMMIT = 0x228
+REG_JOB_ABORT = 0x230
+REG_JOB_STATE = 0x240
+REG_JOB_FINISHED = 0x248
+REG_COUNTERS = 0x400
+
+# Counters: index from REG_COUNTERS, in registers
+COUNT_FRAMES = 0x0
+COUNT_STORED = 0x1
+COUNT_ASKS = 0x2
+COUNT_FINISHES = 0x3
+COUNT_CHUNKS = 0x4
+COUNT_BEATS = 0x5
+COUNT_RESULTS = 0x6
+COUNT_REPLAYS = 0x7
+COUNT_STATUSES = 0x8
+COUNT_NONFINITE_IN = 0x9
+COUNT_NONFINITE_OUT = 0xA
+COUNT_CE = 0xB
+COUNT_HUNTED = 0xC
+COUNT_HEADER_CRC = 0xD
+COUNT_LINK_DOWN = 0xE
+COUNT_BAD_VERSION = 0xF
+COUNT_BAD_KIND = 0x10
+COUNT_BAD_JOB = 0x11
+COUNT_BAD_EPOCH = 0x12
+COUNT_BAD_RANK = 0x13
+COUNT_BAD_FORMAT = 0x14
+COUNT_BAD_LENGTH = 0x15
+COUNT_LATE = 0x16
+COUNT_EARLY = 0x17
+COUNT_NOT_READY = 0x18
+COUNT_DUPLICATE = 0x19
+COUNT_PAYLOAD_CRC = 0x1A
+COUNTERS = 0x1B
+
+# Name of a field: (lowest bit, bits)
+FIELDS = {
+    "version": (0, 4),
+    "kind": (4, 4),
+    "flags": (8, 8),
+    "job": (16, 8),
+    "format": (24, 8),
+    "epoch": (32, 16),
+    "rank": (48, 8),
+    "code": (56, 8),
+    "vid": (64, 32),
+    "length": (96, 16),
+    "mask": (112, 64),
+    "receivers": (176, 64),
+}
+
+# Kind: (name, has mask, has receivers on a shared link, has payload, from the card)
+KINDS = {
+    1: ("data", False, False, True, False),
+    2: ("ask", False, False, False, False),
+    3: ("finish", False, False, False, False),
+    4: ("regread", False, False, False, False),
+    5: ("regwrite", True, False, False, False),
+    8: ("result", True, True, True, True),
+    9: ("replay", True, True, True, True),
+    10: ("status", True, False, False, True),
+    11: ("reply", True, False, False, True),
+}
+
+CODES = {
+    0: "done",
+    1: "wait",
+    2: "send",
+    3: "busy",
+    16: "bad_version",
+    17: "bad_kind",
+    18: "bad_job",
+    19: "bad_epoch",
+    20: "bad_rank",
+    21: "bad_format",
+    22: "bad_length",
+    23: "late",
+    24: "early",
+    25: "not_ready",
+    26: "duplicate",
+    27: "payload_crc",
+    32: "bad_address",
+    33: "read_only",
+    34: "bad_ports",
+    35: "bad_chunk",
+    36: "bad_window",
+    37: "stale_epoch",
+    38: "epoch_in_use",
+}
+
+# Name: (address, access, covered by CONFIG_HASH)
+REGISTERS = {
+    "MAGIC": (0x0, "RO", False),
+    "VERSION": (0x8, "RO", False),
+    "CONFIG_HASH": (0x10, "RO", False),
+    "LANES": (0x18, "RO", True),
+    "PORTS": (0x20, "RO", True),
+    "FORMAT": (0x28, "RO", True),
+    "SUM": (0x30, "RO", True),
+    "SHELL": (0x38, "RO", True),
+    "CHUNK": (0x40, "RO", True),
+    "WINDOW": (0x48, "RO", True),
+    "JOBS": (0x50, "RO", True),
+    "LINK": (0x58, "RO", True),
+    "LATENCY": (0x60, "RO", True),
+    "OWNER": (0x100, "RW", False),
+    "RELEASE": (0x108, "WO", False),
+    "RESET": (0x110, "WO", False),
+    "CYCLES": (0x118, "RO", False),
+    "JOB_TOKEN": (0x200, "RW", False),
+    "JOB_PORTS": (0x208, "RW", False),
+    "JOB_CHUNK": (0x210, "RW", False),
+    "JOB_WINDOW": (0x218, "RW", False),
+    "JOB_COMMIT": (0x228, "WO", False),
+    "JOB_ABORT": (0x230, "WO", False),
+    "JOB_STATE": (0x240, "RO", False),
+    "JOB_FINISHED": (0x248, "RO", False),
+}
+
+# Counters in order: (name, code of the refusal it counts, or 0)
+COUNTER_NAMES = [
+    ("frames", 0),
+    ("stored", 0),
+    ("asks", 0),
+    ("finishes", 0),
+    ("chunks", 0),
+    ("beats", 0),
+    ("results", 0),
+    ("replays", 0),
+    ("statuses", 0),
+    ("nonfinite_in", 0),
+    ("nonfinite_out", 0),
+    ("ce", 0),
+    ("hunted", 0),
+    ("header_crc", 0),
+    ("link_down", 0),
+    ("bad_version", 16),
+    ("bad_kind", 17),
+    ("bad_job", 18),
+    ("bad_epoch", 19),
+    ("bad_rank", 20),
+    ("bad_format", 21),
+    ("bad_length", 22),
+    ("late", 23),
+    ("early", 24),
+    ("not_ready", 25),
+    ("duplicate", 26),
+    ("payload_crc", 27),
+]

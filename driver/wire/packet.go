@@ -1,0 +1,308 @@
+// Package wire holds the tables that every part of Tributary agrees on: the
+// packet header, the kinds, codes, flags and formats in it, the frame of the
+// byte-stream link, and the card's registers.
+//
+// It is the only place where they are written down. The Verilog header, the
+// Python module of the cocotb benches, regs.h, regs.json and the pages
+// PACKET.md and REGISTERS.md are printed from these tables. The package imports nothing of ours, and
+// holds no behaviour beyond looking things up in the tables.
+//
+// What the fields mean, and what a card must do with them, is in SPEC.md
+// beside this file.
+package wire
+
+// Version is the protocol version in the low four bits of a header's first byte.
+const Version = 1
+
+// Kind is the kind of a packet: the high four bits of a header's first byte.
+type Kind uint8
+
+// The kinds of a packet. Kinds below 8 travel from host to card, the others
+// from card to host.
+const (
+	KindData     Kind = 1  // one rank's contribution to one chunk
+	KindAsk      Kind = 2  // asks for an overdue result
+	KindFinish   Kind = 3  // the sender holds every result below VID
+	KindRegRead  Kind = 4  // reads the register at address VID
+	KindRegWrite Kind = 5  // writes mask to the register at address VID
+	KindResult   Kind = 8  // a sum that none of its receivers was sent before
+	KindReplay   Kind = 9  // a sum that one of its receivers at least was sent before
+	KindStatus   Kind = 10 // answers an ask, a finish, or names a refusal
+	KindReply    Kind = 11 // answers a register access
+)
+
+// KindInfo describes a kind of packet.
+type KindInfo struct {
+	Kind      Kind
+	Name      string // lower case, as printed and as used in identifiers
+	FromCard  bool   // travels from card to host
+	Mask      bool   // the header has the mask field
+	Receivers bool   // the header has the receivers field when it travels on a shared link
+	Payload   bool   // a payload of length elements, and its CRC, follow the header
+	Doc       string
+}
+
+// Kinds lists every kind in the order of its number.
+var Kinds = []KindInfo{
+	{Kind: KindData, Name: "data", Payload: true, Doc: "One rank's contribution to chunk VID of the job's stream."},
+	{Kind: KindAsk, Name: "ask", Doc: "Asks for the overdue result VID. Answered by a replay or by a status."},
+	{Kind: KindFinish, Name: "finish", Doc: "The sender holds every result below VID and sends no more. Repeated until a status done."},
+	{Kind: KindRegRead, Name: "regread", Doc: "Reads the register at byte address VID. The reply echoes length as a tag."},
+	{Kind: KindRegWrite, Name: "regwrite", Mask: true, Doc: "Writes mask to the register at byte address VID. The reply echoes length as a tag."},
+	{Kind: KindResult, Name: "result", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The sum of chunk VID; mask holds the ranks in it."},
+	{Kind: KindReplay, Name: "replay", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The same sum, bit for bit, when a receiver named was sent it before."},
+	{Kind: KindStatus, Name: "status", FromCard: true, Mask: true, Doc: "Answers the ask or finish of rank, or refuses its packet; mask holds the ranks whose contribution to VID is missing."},
+	{Kind: KindReply, Name: "reply", FromCard: true, Mask: true, Doc: "Answers a register access: code, address in VID, tag in length, value in mask."},
+}
+
+// Info returns the table's row for k, and whether there is one.
+func (k Kind) Info() (KindInfo, bool) {
+	for _, i := range Kinds {
+		if i.Kind == k {
+			return i, true
+		}
+	}
+	return KindInfo{}, false
+}
+
+// String returns the kind's name, or "kind N" for a number that has none.
+func (k Kind) String() string {
+	if i, ok := k.Info(); ok {
+		return i.Name
+	}
+	return "kind " + itoa(int(k))
+}
+
+// HeaderBytes returns the length of the kind's header in bytes without its
+// CRC: 14, 22 with a mask, 30 with a mask and receivers (shared links only).
+func (i KindInfo) HeaderBytes(shared bool) int {
+	n := BaseHeaderBytes
+	if i.Mask {
+		n += 8
+	}
+	if i.Receivers && shared {
+		n += 8
+	}
+	return n
+}
+
+// Sizes of a header in bytes, without its CRC.
+const (
+	BaseHeaderBytes = 14 // every kind
+	MaskHeaderBytes = 22 // with a mask
+	MaxHeaderBytes  = 30 // with a mask and receivers
+)
+
+// Field is one field of the header. Bits are counted from the least
+// significant bit of the header read as one little-endian number, so a
+// field's first byte is Bit/8.
+type Field struct {
+	Name string // as in the Go struct, lower case in Verilog and Python
+	Bit  int    // position of the least significant bit
+	Bits int    // width
+	Doc  string
+}
+
+// Fields lists the header's fields in the order of their place in it. Every
+// kind has all fields up to and including length; mask and receivers follow
+// where the kind has them.
+var Fields = []Field{
+	{"version", 0, 4, "Protocol version, 1."},
+	{"kind", 4, 4, "Kind of packet."},
+	{"flags", 8, 8, "Bits 1:0 ECN as in IP, bit 2 partial, bit 3 nonfinite; the others are zero."},
+	{"job", 16, 8, "Number of the job."},
+	{"format", 24, 8, "Format of this payload; 0 where there is none."},
+	{"epoch", 32, 16, "Epoch of the job, chosen by whoever configures it."},
+	{"rank", 48, 8, "Data, ask, finish: the sender's rank. Status: the rank that is answered. Else 0."},
+	{"code", 56, 8, "Status and reply: the outcome. Else 0."},
+	{"vid", 64, 32, "Number of the chunk in the job's stream. Registers: the byte address."},
+	{"length", 96, 16, "Data, result, replay: elements in the payload. Registers: a tag the reply echoes. Else 0."},
+	{"mask", 112, 64, "Result, replay: ranks in the sum. Status: ranks missing. Registers: the value."},
+	{"receivers", 176, 64, "Result, replay on a shared link: the ranks this packet is for."},
+}
+
+// Bits of the flags field.
+const (
+	FlagECN       = 0x03 // mask of the two ECN bits, as in IP
+	FlagPartial   = 0x04 // the sum lacks members that the job has
+	FlagNonfinite = 0x08 // a contribution to this sum held a NaN or an infinity
+)
+
+// ECN is the two-bit congestion mark of a packet, with IP's code points.
+type ECN uint8
+
+// The code points of ECN.
+const (
+	NotECT ECN = 0
+	ECT1   ECN = 1
+	ECT0   ECN = 2
+	CE     ECN = 3
+)
+
+// ECNOrder lists the code points from the merge's identity to its absorbing
+// element; the merge of two marks is the one further right.
+var ECNOrder = [4]ECN{ECT1, ECT0, NotECT, CE}
+
+// Code is the outcome in a status or a reply.
+type Code uint8
+
+// The codes. Codes from FirstRefusal on name the reason of a refusal.
+const (
+	CodeDone       Code = 0
+	CodeWait       Code = 1
+	CodeSend       Code = 2
+	CodeBusy       Code = 3
+	CodeBadVersion Code = 16
+	CodeBadKind    Code = 17
+	CodeBadJob     Code = 18
+	CodeBadEpoch   Code = 19
+	CodeBadRank    Code = 20
+	CodeBadFormat  Code = 21
+	CodeBadLength  Code = 22
+	CodeLate       Code = 23
+	CodeEarly      Code = 24
+	CodeNotReady   Code = 25
+	CodeDuplicate  Code = 26
+	CodePayloadCRC Code = 27
+	CodeBadAddress Code = 32
+	CodeReadOnly   Code = 33
+	CodeBadPorts   Code = 34
+	CodeBadChunk   Code = 35
+	CodeBadWindow  Code = 36
+	CodeStaleEpoch Code = 37
+	CodeEpochInUse Code = 38
+
+	FirstRefusal = CodeBadVersion
+)
+
+// CodeInfo describes a code.
+type CodeInfo struct {
+	Code Code
+	Name string
+	Doc  string
+}
+
+// Codes lists every code in the order of its number.
+var Codes = []CodeInfo{
+	{CodeDone, "done", "Accepted: the finish is noted, the register access is carried out."},
+	{CodeWait, "wait", "Ask: your contribution is held; mask names the ranks that are missing."},
+	{CodeSend, "send", "Ask: your contribution is not held, send the data; mask names the ranks that are missing."},
+	{CodeBusy, "busy", "Register write: the card is owned by another host."},
+	{CodeBadVersion, "bad_version", "The header's version is not the card's."},
+	{CodeBadKind, "bad_kind", "No such kind, or one that a card does not take."},
+	{CodeBadJob, "bad_job", "No job of that number is set up."},
+	{CodeBadEpoch, "bad_epoch", "The job is set up, with another epoch."},
+	{CodeBadRank, "bad_rank", "No member has that rank, or it does not belong to the link it came by. Counted, never answered."},
+	{CodeBadFormat, "bad_format", "The payload's format is not the job's."},
+	{CodeBadLength, "bad_length", "The length is not the job's chunk, or the payload's size is not what the length says."},
+	{CodeLate, "late", "The VID is behind the slot's."},
+	{CodeEarly, "early", "The VID is ahead of what the slot may take next."},
+	{CodeNotReady, "not_ready", "The slot cannot turn over to that VID yet; send it again."},
+	{CodeDuplicate, "duplicate", "The contribution is held already."},
+	{CodePayloadCRC, "payload_crc", "The payload's CRC is wrong. Counted, never answered."},
+	{CodeBadAddress, "bad_address", "No register at that address."},
+	{CodeReadOnly, "read_only", "The register cannot be written."},
+	{CodeBadPorts, "bad_ports", "JOB_PORTS is empty or names a port that the card lacks."},
+	{CodeBadChunk, "bad_chunk", "JOB_CHUNK is zero, no multiple of the lanes, or more than the card's."},
+	{CodeBadWindow, "bad_window", "JOB_WINDOW is no power of two, or more than the card's."},
+	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last one."},
+	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, with other parameters."},
+}
+
+// String returns the code's name, or "code N" for a number that has none.
+func (c Code) String() string {
+	for _, i := range Codes {
+		if i.Code == c {
+			return i.Name
+		}
+	}
+	return "code " + itoa(int(c))
+}
+
+// Format is the type of a payload's elements.
+type Format uint8
+
+// The formats. Only those that a card's identification block names are
+// carried by that card.
+const (
+	FP32    Format = 1
+	BF16    Format = 2
+	FP16    Format = 3
+	FP8E4M3 Format = 4
+	FP8E5M2 Format = 5
+	Int32   Format = 6
+)
+
+// FormatInfo describes a format.
+type FormatInfo struct {
+	Format Format
+	Name   string
+	Bits   int // of one element
+}
+
+// Formats lists every format in the order of its number.
+var Formats = []FormatInfo{
+	{FP32, "fp32", 32},
+	{BF16, "bf16", 16},
+	{FP16, "fp16", 16},
+	{FP8E4M3, "fp8e4m3", 8},
+	{FP8E5M2, "fp8e5m2", 8},
+	{Int32, "int32", 32},
+}
+
+// Sum is the arithmetic of a card, as its identification block names it.
+type Sum uint8
+
+// The sums.
+const (
+	SumTree  Sum = 1
+	SumFused Sum = 2
+	SumExact Sum = 3
+)
+
+// Shell is what stands around the core, as the identification block names it.
+type Shell uint8
+
+// The shells.
+const (
+	ShellNone   Shell = 0
+	ShellStream Shell = 1
+)
+
+// The frame of the byte-stream link: sync word, header, header CRC, payload,
+// payload CRC. Both CRCs are CRC-16/CCITT-FALSE, high byte first; the header's
+// starts from CRCInit, the payload's from the header's CRC.
+const (
+	SyncBytes     = 4
+	CRCBytes      = 2
+	CRCPoly       = 0x1021
+	CRCInit       = 0xffff
+	MaxFrameBytes = 4095
+)
+
+// Sync is the sync word in the order of its bytes on the link.
+var Sync = [SyncBytes]byte{0xa5, 'T', 'R', 'B'}
+
+// FrameBytes returns the length in bytes of a frame of kind k on a shared link
+// whose payload has the given size in bytes. The payload's CRC is there only
+// for kinds that have a payload.
+func (i KindInfo) FrameBytes(payload int) int {
+	n := SyncBytes + i.HeaderBytes(true) + CRCBytes
+	if i.Payload {
+		n += payload + CRCBytes
+	}
+	return n
+}
+
+func itoa(n int) string {
+	if n == 0 {
+		return "0"
+	}
+	var b [20]byte
+	i := len(b)
+	for ; n > 0; n /= 10 {
+		i--
+		b[i] = byte('0' + n%10)
+	}
+	return string(b[i:])
+}

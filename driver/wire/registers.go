@@ -1,0 +1,135 @@
+package wire
+
+// Access says what a host may do with a register.
+type Access uint8
+
+// The kinds of access. A write to a ReadOnly register is refused with
+// CodeReadOnly; a read of a WriteOnly register gives 0 and CodeDone.
+const (
+	ReadOnly Access = iota
+	ReadWrite
+	WriteOnly
+)
+
+// String returns "RO", "RW" or "WO".
+func (a Access) String() string {
+	return [...]string{"RO", "RW", "WO"}[a]
+}
+
+// Register is one 64-bit register of the card.
+type Register struct {
+	Name   string // upper case
+	Addr   uint32 // byte address, a multiple of 8
+	Access Access
+	Ident  bool // part of the identification block that ConfigHash covers
+	Doc    string
+}
+
+// Magic is what the first register holds: "TRIBUTRY", first letter in the
+// lowest byte.
+const Magic uint64 = 0x5952545542495254
+
+// Addresses of the registers. Counters stand at CounterBase, 8 bytes apart, in
+// the order of Counters.
+const (
+	RegMagic      uint32 = 0x000
+	RegVersion    uint32 = 0x008
+	RegConfigHash uint32 = 0x010
+	RegLanes      uint32 = 0x018
+	RegPorts      uint32 = 0x020
+	RegFormat     uint32 = 0x028
+	RegSum        uint32 = 0x030
+	RegShell      uint32 = 0x038
+	RegChunk      uint32 = 0x040
+	RegWindow     uint32 = 0x048
+	RegJobs       uint32 = 0x050
+	RegLink       uint32 = 0x058
+	RegLatency    uint32 = 0x060
+
+	RegOwner   uint32 = 0x100
+	RegRelease uint32 = 0x108
+	RegReset   uint32 = 0x110
+	RegCycles  uint32 = 0x118
+
+	RegJobToken    uint32 = 0x200
+	RegJobPorts    uint32 = 0x208
+	RegJobChunk    uint32 = 0x210
+	RegJobWindow   uint32 = 0x218
+	RegJobCommit   uint32 = 0x228
+	RegJobAbort    uint32 = 0x230
+	RegJobState    uint32 = 0x240
+	RegJobFinished uint32 = 0x248
+
+	CounterBase uint32 = 0x400
+)
+
+// Registers lists every register but the counters, in the order of addresses.
+var Registers = []Register{
+	{"MAGIC", RegMagic, ReadOnly, false, "The letters TRIBUTRY, first letter in the lowest byte."},
+	{"VERSION", RegVersion, ReadOnly, false, "Bits 7:0 protocol version."},
+	{"CONFIG_HASH", RegConfigHash, ReadOnly, false, "FNV-1a, 64 bits, of the registers of the identification block (LANES to LATENCY) in the order of their addresses, 8 bytes each, lowest byte first."},
+	{"LANES", RegLanes, ReadOnly, true, "Elements in a beat."},
+	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the most members a job can have."},
+	{"FORMAT", RegFormat, ReadOnly, true, "Bits 7:0 format of the contributions, bits 15:8 format of the results."},
+	{"SUM", RegSum, ReadOnly, true, "1 tree, 2 fused, 3 exact."},
+	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream."},
+	{"CHUNK", RegChunk, ReadOnly, true, "Most elements in a chunk; a job's chunk is a multiple of LANES."},
+	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots."},
+	{"JOBS", RegJobs, ReadOnly, true, "Jobs that can be set up at once."},
+	{"LINK", RegLink, ReadOnly, true, "Bits the link moves in a cycle; 0 with shell none."},
+	{"LATENCY", RegLatency, ReadOnly, true, "Cycles from a chunk's last beat in to its first beat out, at the core."},
+	{"OWNER", RegOwner, ReadWrite, false, "The owner's token. A write takes effect only while it is zero; the reply holds what it holds then. A link that goes down clears it."},
+	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends the job. Done also while OWNER is zero; another token is answered busy."},
+	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends the job, clears counters and OWNER, keeps the job's last epoch. Takes the owner's token; while OWNER is zero, any."},
+	{"CYCLES", RegCycles, ReadOnly, false, "Clock cycles since the hard reset."},
+	{"JOB_TOKEN", RegJobToken, ReadWrite, false, "Staged: token of the host that commits. Must equal OWNER, and not be zero, at JOB_COMMIT and JOB_ABORT."},
+	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: the member ports, bit p for port p. Ranks go to them in the order of the ports."},
+	{"JOB_CHUNK", RegJobChunk, ReadWrite, false, "Staged: elements in a chunk, a multiple of LANES, at most CHUNK."},
+	{"JOB_WINDOW", RegJobWindow, ReadWrite, false, "Staged: chunks in the window, a power of two, at most WINDOW."},
+	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets the job up from what is staged, whole or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
+	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends the job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
+	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 set up, bit 1 an epoch was ever set, bits 31:16 last epoch, 39:32 job."},
+	{"JOB_FINISHED", RegJobFinished, ReadOnly, false, "Ranks that have finished."},
+}
+
+// CounterInfo describes a counter: a register of 32 bits that wraps around and
+// that a soft reset clears.
+type CounterInfo struct {
+	Name   string // lower case; the register's name is COUNT_ and this in upper case
+	Refuse Code   // the refusal it counts; 0 when it counts none
+	Doc    string
+}
+
+// Counters lists the counters; the register of counter i is at CounterBase + 8i.
+var Counters = []CounterInfo{
+	{"frames", 0, "Headers whose CRC held."},
+	{"stored", 0, "Contributions stored."},
+	{"asks", 0, "Asks accepted."},
+	{"finishes", 0, "Finishes accepted."},
+	{"chunks", 0, "Chunks reduced."},
+	{"beats", 0, "Beats passed through the adder trees."},
+	{"results", 0, "Result packets begun."},
+	{"replays", 0, "Replay packets begun."},
+	{"statuses", 0, "Status packets begun."},
+	{"nonfinite_in", 0, "Stored contributions that held a NaN or an infinity."},
+	{"nonfinite_out", 0, "Elements of sums that are a NaN or an infinity."},
+	{"ce", 0, "Stored contributions marked CE."},
+	{"hunted", 0, "Bytes passed over in search of a sync word."},
+	{"header_crc", 0, "Headers whose CRC was wrong."},
+	{"link_down", 0, "Times the link went down."},
+	{"bad_version", CodeBadVersion, ""},
+	{"bad_kind", CodeBadKind, ""},
+	{"bad_job", CodeBadJob, ""},
+	{"bad_epoch", CodeBadEpoch, ""},
+	{"bad_rank", CodeBadRank, ""},
+	{"bad_format", CodeBadFormat, ""},
+	{"bad_length", CodeBadLength, ""},
+	{"late", CodeLate, ""},
+	{"early", CodeEarly, ""},
+	{"not_ready", CodeNotReady, ""},
+	{"duplicate", CodeDuplicate, ""},
+	{"payload_crc", CodePayloadCRC, ""},
+}
+
+// CounterAddr returns the byte address of counter i of Counters.
+func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }

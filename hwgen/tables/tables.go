@@ -1,0 +1,305 @@
+// Package tables prints the tables of package wire in the languages that
+// the rest of the project speaks: Verilog for the gateware, Python for the
+// benches, C and JSON for the users of a generated card, Markdown for people.
+//
+// The printed files that are kept in the repository are listed in Committed;
+// a test holds them against the tables, and rewrites them with -update.
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tributary/driver/wire"
+)
+
+// Committed maps the path of each printed file in the repository, relative to
+// its root, to the function that prints it.
+var Committed = map[string]func() []byte{
+	"rtl/zwire.vh":             Verilog,
+	"cocotb/zwire.py":          Python,
+	"driver/wire/PACKET.md":    Packet,
+	"driver/wire/REGISTERS.md": Registers,
+}
+
+// constant is one name with its value, as every language that has integer
+// constants prints it.
+type constant struct {
+	name  string
+	value uint64
+	width int // bits, for the languages that want it
+	doc   string
+}
+
+// section is a group of constants under a heading.
+type section struct {
+	title     string
+	constants []constant
+}
+
+// sections lists the constants that gateware and benches share.
+func sections() []section {
+	header := section{title: "Header: place and width of each field, in bits"}
+	for _, f := range wire.Fields {
+		name := "HDR_" + strings.ToUpper(f.Name)
+		header.constants = append(header.constants,
+			constant{name + "_LSB", uint64(f.Bit), 32, ""},
+			constant{name + "_BITS", uint64(f.Bits), 32, ""})
+	}
+	header.constants = append(header.constants,
+		constant{"HDR_BASE_BYTES", wire.BaseHeaderBytes, 32, "every kind"},
+		constant{"HDR_MASK_BYTES", wire.MaskHeaderBytes, 32, "with a mask"},
+		constant{"HDR_MAX_BYTES", wire.MaxHeaderBytes, 32, "with a mask and receivers"})
+
+	kinds := section{title: "Kinds", constants: []constant{{"VERSION", wire.Version, 4, "of the protocol"}}}
+	for _, k := range wire.Kinds {
+		kinds.constants = append(kinds.constants, constant{"KIND_" + strings.ToUpper(k.Name), uint64(k.Kind), 4, ""})
+	}
+
+	flags := section{title: "Flags and ECN", constants: []constant{
+		{"FLAG_PARTIAL", wire.FlagPartial, 8, ""},
+		{"FLAG_NONFINITE", wire.FlagNonfinite, 8, ""},
+		{"ECN_NOT_ECT", uint64(wire.NotECT), 2, ""},
+		{"ECN_ECT1", uint64(wire.ECT1), 2, ""},
+		{"ECN_ECT0", uint64(wire.ECT0), 2, ""},
+		{"ECN_CE", uint64(wire.CE), 2, ""},
+	}}
+
+	codes := section{title: "Codes"}
+	for _, c := range wire.Codes {
+		codes.constants = append(codes.constants, constant{"CODE_" + strings.ToUpper(c.Name), uint64(c.Code), 8, ""})
+	}
+
+	formats := section{title: "Formats, sums, shells"}
+	for _, f := range wire.Formats {
+		formats.constants = append(formats.constants, constant{"FORMAT_" + strings.ToUpper(f.Name), uint64(f.Format), 8, ""})
+	}
+	formats.constants = append(formats.constants,
+		constant{"SUM_TREE", uint64(wire.SumTree), 8, ""},
+		constant{"SUM_FUSED", uint64(wire.SumFused), 8, ""},
+		constant{"SUM_EXACT", uint64(wire.SumExact), 8, ""},
+		constant{"SHELL_NONE", uint64(wire.ShellNone), 8, ""},
+		constant{"SHELL_STREAM", uint64(wire.ShellStream), 8, ""})
+
+	link := section{title: "Byte-stream link", constants: []constant{
+		{"SYNC", syncWord(), 32, "first byte on the link in the lowest byte"},
+		{"CRC_POLY", wire.CRCPoly, 16, ""},
+		{"CRC_INIT", wire.CRCInit, 16, ""},
+		{"MAX_FRAME_BYTES", wire.MaxFrameBytes, 32, ""},
+	}}
+
+	registers := section{title: "Registers: byte addresses", constants: []constant{{"MAGIC", wire.Magic, 64, ""}}}
+	for _, r := range wire.Registers {
+		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
+	}
+	registers.constants = append(registers.constants, constant{"REG_COUNTERS", uint64(wire.CounterBase), 32, "first counter; the next is 8 further"})
+
+	counters := section{title: "Counters: index from REG_COUNTERS, in registers"}
+	for i, c := range wire.Counters {
+		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
+	}
+	counters.constants = append(counters.constants, constant{"COUNTERS", uint64(len(wire.Counters)), 32, "how many there are"})
+
+	return []section{header, kinds, flags, codes, formats, link, registers, counters}
+}
+
+// syncWord returns the sync word as a number whose lowest byte comes first.
+func syncWord() uint64 {
+	var v uint64
+	for i, b := range wire.Sync {
+		v |= uint64(b) << (8 * i)
+	}
+	return v
+}
+
+const origin = "Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update"
+
+// Verilog prints the constants as localparams, to be included inside a module.
+func Verilog() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// Protocol constants, to be included inside a module body.\n// %s\n\n", origin)
+	fmt.Fprintf(&b, "/* verilator lint_off UNUSEDPARAM */  // no module uses them all\n")
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n// %s\n", s.title)
+		for _, c := range s.constants {
+			text := fmt.Sprintf("localparam [%d:0] %s = %s;", c.width-1, c.name, verilogNumber(c))
+			if c.width == 32 {
+				text = fmt.Sprintf("localparam integer %s = %s;", c.name, verilogNumber(c))
+			}
+			if c.doc != "" {
+				text += "  // " + c.doc
+			}
+			fmt.Fprintln(&b, text)
+		}
+	}
+	fmt.Fprintf(&b, "/* verilator lint_on UNUSEDPARAM */\n")
+	return b.Bytes()
+}
+
+func verilogNumber(c constant) string {
+	switch {
+	case c.width == 32 && c.value < 1<<31 && c.value < 256:
+		return fmt.Sprint(c.value)
+	case c.width >= 16:
+		return fmt.Sprintf("%d'h%x", c.width, c.value)
+	default:
+		return fmt.Sprintf("%d'd%d", c.width, c.value)
+	}
+}
+
+// Python prints the constants as a module of the benches, with the fields,
+// codes, registers and counters as dictionaries beside them.
+func Python() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "\"\"\"Protocol constants.\n\n%s\n\"\"\"\n", origin)
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n# %s\n", s.title)
+		for _, c := range s.constants {
+			fmt.Fprintf(&b, "%s = 0x%X\n", c.name, c.value)
+		}
+	}
+	fmt.Fprintf(&b, "\n# Name of a field: (lowest bit, bits)\nFIELDS = {\n")
+	for _, f := range wire.Fields {
+		fmt.Fprintf(&b, "    %q: (%d, %d),\n", f.Name, f.Bit, f.Bits)
+	}
+	fmt.Fprintf(&b, "}\n\n# Kind: (name, has mask, has receivers on a shared link, has payload, from the card)\nKINDS = {\n")
+	for _, k := range wire.Kinds {
+		fmt.Fprintf(&b, "    %d: (%q, %s, %s, %s, %s),\n", k.Kind, k.Name, pyBool(k.Mask), pyBool(k.Receivers), pyBool(k.Payload), pyBool(k.FromCard))
+	}
+	fmt.Fprintf(&b, "}\n\nCODES = {\n")
+	for _, c := range wire.Codes {
+		fmt.Fprintf(&b, "    %d: %q,\n", c.Code, c.Name)
+	}
+	fmt.Fprintf(&b, "}\n\n# Name: (address, access, covered by CONFIG_HASH)\nREGISTERS = {\n")
+	for _, r := range wire.Registers {
+		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
+	}
+	fmt.Fprintf(&b, "}\n\n# Counters in order: (name, code of the refusal it counts, or 0)\nCOUNTER_NAMES = [\n")
+	for _, c := range wire.Counters {
+		fmt.Fprintf(&b, "    (%q, %d),\n", c.Name, c.Refuse)
+	}
+	fmt.Fprintf(&b, "]\n")
+	return b.Bytes()
+}
+
+func pyBool(v bool) string {
+	if v {
+		return "True"
+	}
+	return "False"
+}
+
+// C prints the registers, codes and counters as a C header whose names begin
+// with prefix in upper case.
+func C(prefix string) []byte {
+	p := strings.ToUpper(prefix)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "/* Registers, codes and header constants of the card. */\n#ifndef %s_REGS_H\n#define %s_REGS_H\n", p, p)
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n/* %s */\n", s.title)
+		for _, c := range s.constants {
+			suffix := ""
+			if c.width == 64 {
+				suffix = "ull"
+			}
+			fmt.Fprintf(&b, "#define %s_%s 0x%x%s\n", p, c.name, c.value, suffix)
+		}
+	}
+	fmt.Fprintf(&b, "\n#endif\n")
+	return b.Bytes()
+}
+
+// JSONRegister is one register as regs.json and manifest.json show it.
+type JSONRegister struct {
+	Name   string `json:"name"`
+	Addr   string `json:"address"`
+	Access string `json:"access"`
+	Doc    string `json:"doc"`
+}
+
+// RegisterList returns every register, counters included, in the order of addresses.
+func RegisterList() []JSONRegister {
+	var list []JSONRegister
+	for _, r := range wire.Registers {
+		list = append(list, JSONRegister{r.Name, fmt.Sprintf("0x%03x", r.Addr), r.Access.String(), r.Doc})
+	}
+	for i, c := range wire.Counters {
+		list = append(list, JSONRegister{"COUNT_" + strings.ToUpper(c.Name), fmt.Sprintf("0x%03x", wire.CounterAddr(i)), wire.ReadOnly.String(), counterDoc(c)})
+	}
+	return list
+}
+
+// JSON prints the registers as regs.json.
+func JSON() []byte {
+	text, err := json.MarshalIndent(struct {
+		Schema    int            `json:"schema"`
+		Registers []JSONRegister `json:"registers"`
+	}{1, RegisterList()}, "", "  ")
+	if err != nil {
+		panic(err) // strings and integers alone: cannot happen
+	}
+	return append(text, '\n')
+}
+
+func counterDoc(c wire.CounterInfo) string {
+	if c.Refuse != 0 {
+		return "Packets refused with `" + c.Refuse.String() + "`."
+	}
+	return c.Doc
+}
+
+// RegisterTable prints the registers as a Markdown table.
+func RegisterTable() string {
+	var b strings.Builder
+	b.WriteString("| address | register | access | meaning |\n|---|---|---|---|\n")
+	for _, r := range RegisterList() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", r.Addr, r.Name, r.Access, r.Doc)
+	}
+	return b.String()
+}
+
+// Registers prints the page REGISTERS.md.
+func Registers() []byte {
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide and stand at byte addresses that are multiples of 8. Counters count in 32 bits,\nwrap around, and are cleared by a soft reset. What a write does is in section 4 of [SPEC.md](SPEC.md).\n\n" + RegisterTable())
+}
+
+// Packet prints the page PACKET.md.
+func Packet() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# The packet\n\n%s\n\nWhat the fields mean to a card is in [SPEC.md](SPEC.md).\n\n## Header\n\n", origin)
+	b.WriteString("| field | bytes | bits | meaning |\n|---|---|---|---|\n")
+	for _, f := range wire.Fields {
+		first, last := f.Bit/8, (f.Bit+f.Bits-1)/8
+		bytes := fmt.Sprint(first)
+		if last > first {
+			bytes = fmt.Sprintf("%d–%d", first, last)
+		}
+		if f.Bits < 8 {
+			bytes += fmt.Sprintf(", bits %d–%d", f.Bit%8, f.Bit%8+f.Bits-1)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", f.Name, bytes, f.Bits, f.Doc)
+	}
+	b.WriteString("\n## Kinds\n\n| number | kind | from | header | frame on a byte stream | meaning |\n|---|---|---|---|---|---|\n")
+	for _, k := range wire.Kinds {
+		from := "host"
+		if k.FromCard {
+			from = "card"
+		}
+		frame := fmt.Sprint(k.FrameBytes(0))
+		if k.Payload {
+			frame += " + payload"
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %d | %s | %s |\n", k.Kind, k.Name, from, k.HeaderBytes(true), frame, k.Doc)
+	}
+	b.WriteString("\nHeader: bytes without its CRC, on a shared link. Frame: bytes with sync word and CRCs.\n\n## Codes\n\n| number | code | meaning |\n|---|---|---|\n")
+	for _, c := range wire.Codes {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Doc)
+	}
+	b.WriteString("\n## Formats\n\n| number | format | bits |\n|---|---|---|\n")
+	for _, f := range wire.Formats {
+		fmt.Fprintf(&b, "| %d | %s | %d |\n", f.Format, f.Name, f.Bits)
+	}
+	return b.Bytes()
+}
