@@ -1,0 +1,266 @@
+// Package netlist describes the structure of a Verilog module: ports, wires,
+// instances and assignments, in the order in which a reader meets them. There
+// is no behaviour in it; what a module does is done by the hand-written leaves
+// that it instantiates.
+//
+// Mistakes in how a module is put together are collected, each with the line
+// of Go that made it, and are returned by Check.
+package netlist
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// Module is one Verilog module.
+type Module struct {
+	Name  string
+	Doc   string // purpose, printed as a comment above the module; may hold several lines
+	Ports []Item // *Port and Comment
+	Items []Item // *Wire, *Assign, *Instance and Comment
+
+	declared map[string]bool // ports and wires
+	named    map[string]bool // instances
+	errs     []error
+}
+
+// Item is what a module's port list or body holds.
+type Item interface{ item() }
+
+// Direction says which way a port points.
+type Direction uint8
+
+// The directions of a port.
+const (
+	In Direction = iota
+	Out
+)
+
+// Port is a port of a module: one bit when Width is 1, else [Width-1:0].
+type Port struct {
+	Direction Direction
+	Name      string
+	Width     int
+}
+
+// Wire is a net inside a module: one bit when Width is 1, else [Width-1:0].
+type Wire struct {
+	Name    string
+	Width   int
+	Comment string // printed behind it
+}
+
+// Assign drives a wire, an output or a part of one from an expression.
+type Assign struct {
+	Left, Right string
+	where       string
+}
+
+// Comment is a line of its own (or several) above what follows it.
+type Comment struct{ Text string }
+
+// Instance is an instance of a leaf or of another module.
+type Instance struct {
+	Module  string
+	Name    string
+	Comment string // printed above it
+	Params  []Pair
+	Ports   []Pair
+
+	owner *Module
+	where string
+}
+
+// Pair is a named parameter or port of an instance, and what it is given. An
+// empty expression leaves an output open.
+type Pair struct{ Name, Expr string }
+
+func (*Port) item()     {}
+func (*Wire) item()     {}
+func (*Assign) item()   {}
+func (*Instance) item() {}
+func (Comment) item()   {}
+
+// New returns an empty module. The doc says what the module is for.
+func New(name, doc string) *Module {
+	m := &Module{Name: name, Doc: doc, declared: map[string]bool{}, named: map[string]bool{}}
+	if !identifier.MatchString(name) {
+		m.fail(caller(), "module name %q is no identifier", name)
+	}
+	return m
+}
+
+// Input declares an input of width bits.
+func (m *Module) Input(name string, width int) { m.port(In, name, width, caller()) }
+
+// Output declares an output of width bits.
+func (m *Module) Output(name string, width int) { m.port(Out, name, width, caller()) }
+
+// PortComment writes a comment into the port list, above the next port.
+func (m *Module) PortComment(text string) { m.Ports = append(m.Ports, Comment{text}) }
+
+// Wire declares a wire of width bits. The comment may be empty.
+func (m *Module) Wire(name string, width int, comment string) {
+	m.declare(name, width, caller())
+	m.Items = append(m.Items, &Wire{name, width, comment})
+}
+
+// Comment writes a comment into the body, above what comes next.
+func (m *Module) Comment(text string) { m.Items = append(m.Items, Comment{text}) }
+
+// Assign drives left, a wire or output or a part of one, from the expression
+// right.
+func (m *Module) Assign(left, right string) {
+	where := caller()
+	if left == "" || right == "" {
+		m.fail(where, "assign %q = %q lacks a side", left, right)
+	}
+	m.Items = append(m.Items, &Assign{left, right, where})
+}
+
+// Instance adds an instance of module under a name of its own. The comment is
+// printed above it and may be empty.
+func (m *Module) Instance(module, name, comment string) *Instance {
+	i := &Instance{Module: module, Name: name, Comment: comment, owner: m, where: caller()}
+	if !identifier.MatchString(module) || !identifier.MatchString(name) {
+		m.fail(i.where, "instance %q of %q: no identifier", name, module)
+	}
+	if m.named[name] {
+		m.fail(i.where, "instance %s stands there twice", name)
+	}
+	m.named[name] = true
+	m.Items = append(m.Items, i)
+	return i
+}
+
+// Param sets a parameter of the instance.
+func (i *Instance) Param(name, value string) *Instance {
+	i.Params = i.add(i.Params, "parameter", name, value)
+	if value == "" {
+		i.owner.fail(i.where, "instance %s: parameter %s has no value", i.Name, name)
+	}
+	return i
+}
+
+// Connect connects a port of the instance to an expression; an empty one
+// leaves the port open, which is for outputs alone.
+func (i *Instance) Connect(port, expr string) *Instance {
+	i.Ports = i.add(i.Ports, "port", port, expr)
+	return i
+}
+
+func (i *Instance) add(list []Pair, what, name, expr string) []Pair {
+	for _, p := range list {
+		if p.Name == name {
+			i.owner.fail(i.where, "instance %s: %s %s is given twice", i.Name, what, name)
+		}
+	}
+	return append(list, Pair{name, expr})
+}
+
+// Check returns every mistake in the module: what its calls reported, and
+// names in expressions that are neither ports nor wires of it. Directions and
+// widths are the linters' business.
+func (m *Module) Check() error {
+	errs := append([]error(nil), m.errs...)
+	use := func(where, expr string) {
+		for _, name := range identifiers(expr) {
+			if !m.declared[name] {
+				errs = append(errs, m.mistake(where, "%s is not declared", name))
+			}
+		}
+	}
+	for _, it := range m.Items {
+		switch it := it.(type) {
+		case *Assign:
+			use(it.where, it.Left)
+			use(it.where, it.Right)
+		case *Instance:
+			for _, p := range it.Ports {
+				use(it.where, p.Expr)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Leaves returns the names of the modules that m instantiates, each once, in
+// the order of their first appearance.
+func (m *Module) Leaves() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, it := range m.Items {
+		if i, ok := it.(*Instance); ok && !seen[i.Module] {
+			seen[i.Module] = true
+			names = append(names, i.Module)
+		}
+	}
+	return names
+}
+
+// Concat returns the concatenation of the parts, the most significant first.
+func Concat(parts ...string) string { return "{" + strings.Join(parts, ", ") + "}" }
+
+// Slice returns bits [lsb+width-1:lsb] of a vector.
+func Slice(name string, lsb, width int) string {
+	if width == 1 {
+		return fmt.Sprintf("%s[%d]", name, lsb)
+	}
+	return fmt.Sprintf("%s[%d:%d]", name, lsb+width-1, lsb)
+}
+
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// A sized constant is consumed whole so that its digits are no identifier.
+	token = regexp.MustCompile(`[0-9]*'[sS]?[bodhBODH][0-9a-fA-F_xXzZ?]+|[A-Za-z_][A-Za-z0-9_$]*|[0-9]+`)
+)
+
+// identifiers returns the names that an expression uses.
+func identifiers(expr string) []string {
+	var names []string
+	for _, t := range token.FindAllString(expr, -1) {
+		if identifier.MatchString(t) {
+			names = append(names, t)
+		}
+	}
+	return names
+}
+
+func (m *Module) port(d Direction, name string, width int, where string) {
+	m.declare(name, width, where)
+	m.Ports = append(m.Ports, &Port{d, name, width})
+}
+
+func (m *Module) declare(name string, width int, where string) {
+	if !identifier.MatchString(name) {
+		m.fail(where, "%q is no identifier", name)
+	}
+	if m.declared[name] {
+		m.fail(where, "%s is declared twice", name)
+	}
+	if width < 1 {
+		m.fail(where, "%s has a width of %d bits", name, width)
+	}
+	m.declared[name] = true
+}
+
+func (m *Module) fail(where, format string, args ...any) {
+	m.errs = append(m.errs, m.mistake(where, format, args...))
+}
+
+func (m *Module) mistake(where, format string, args ...any) error {
+	return fmt.Errorf("%s: module %s: %s", where, m.Name, fmt.Sprintf(format, args...))
+}
+
+// caller names the line that called the exported function which called it.
+func caller() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return "unknown"
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
