@@ -1,0 +1,31 @@
+// Package driver is the host side of Tributary: it opens a card by name, sets
+// up a job on it and streams gradients through it.
+//
+//	card, err := driver.Open(ctx, "sim:tributary_l16_w4_fp32_tree")
+//	job, err := card.Configure(ctx, driver.JobConfig{Workers: 4})
+//	err = job.Reduce(ctx, sum, [][]float32{w0, w1, w2, w3})
+//	err = job.Close(ctx)
+//	err = card.Close()
+//
+// A Card has one goroutine that reads its link and one that writes it. The
+// reader never waits for the writer, so a card that stops reading while it
+// waits to be read cannot block the two of them. Everything else runs in the
+// goroutine of the caller.
+//
+// # Names
+//
+// A card's name is a scheme and an address: "model:" (the Go model, needs no
+// hardware), "model:DIR" (the model of the card that the manifest in DIR
+// describes), "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT"
+// and "unix:PATH" (a card that is running already). Package transport holds the
+// schemes; a program can register its own.
+//
+// # Errors
+//
+// Every failure is of a type that a program can tell apart with errors.As:
+// NoCardError, BusyError, VersionError and HashError from Open; InputError for
+// arguments that are refused before the card is touched; RefusedError for what
+// the card refuses; MissingError and TimeoutError when nothing moves; EndedError
+// when the job is over; DiedError when the card is gone. ErrClosed is what a
+// closed Card answers.
+package driver

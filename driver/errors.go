@@ -1,0 +1,199 @@
+package driver
+
+// The errors of this package. Each says what failed, where, and what to do.
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/driver/wire"
+)
+
+// ErrClosed is answered by a Card, and by its jobs, after Close.
+var ErrClosed = errors.New("the card was closed by this program; open it again to go on")
+
+// NoCardError is answered by Open when there is no card under that name, or
+// what is there does not answer as a card does.
+type NoCardError struct {
+	Name   string // as given to Open
+	Reason string // what was tried and what to do; may be empty when Err says it
+	Err    error  // cause; may be nil
+}
+
+func (e *NoCardError) Error() string {
+	return "no card at " + e.Name + ": " + sentence(e.Reason, e.Err)
+}
+
+func (e *NoCardError) Unwrap() error { return e.Err }
+
+// BusyError is answered by Open when another host has the card.
+type BusyError struct {
+	Name   string
+	Reason string
+}
+
+func (e *BusyError) Error() string {
+	return "card " + e.Name + " is busy: " + e.Reason + "; try again when the other host has closed it"
+}
+
+// VersionError is answered by Open when the card speaks another version of the
+// protocol.
+type VersionError struct {
+	Name      string
+	Got, Want int
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("card %s speaks protocol version %d, this driver version %d; generate the card again with the hwgen of this driver",
+		e.Name, e.Got, e.Want)
+}
+
+// HashError is answered by Open when the card's configuration hash is not the
+// expected one.
+type HashError struct {
+	Name      string
+	Got, Want uint64
+	From      string // where Want comes from
+}
+
+func (e *HashError) Error() string {
+	return fmt.Sprintf("card %s has configuration hash %016x, but %s gives %016x; build the card again from its folder",
+		e.Name, e.Got, e.From, e.Want)
+}
+
+// InputError is answered for arguments that cannot be right. The card has not
+// been touched.
+type InputError struct {
+	What string // the argument
+	Why  string // what is wrong with it and what would be right
+}
+
+func (e *InputError) Error() string { return e.What + ": " + e.Why }
+
+// RefusedError is answered when the card refuses a register access.
+type RefusedError struct {
+	Card  string
+	What  string // the access: "JOB_COMMIT"
+	Value uint64 // what was to be written; 0 for a read
+	Code  wire.Code
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("card %s refused %s (0x%x): %s: %s", e.Card, e.What, e.Value, e.Code, codeDoc(e.Code))
+}
+
+// MissingError is answered when a chunk waited too long for the contributions
+// of some ranks.
+type MissingError struct {
+	Card   string
+	VID    uint32        // number of the chunk in the job's stream
+	Ranks  []int         // those whose contribution the card does not hold
+	Waited time.Duration // since the last sign of progress
+	Err    error         // the context's error when that ended the wait; else nil
+}
+
+func (e *MissingError) Error() string {
+	s := make([]string, len(e.Ranks))
+	for i, r := range e.Ranks {
+		s[i] = strconv.Itoa(r)
+	}
+	word := "rank "
+	if len(s) > 1 {
+		word = "ranks "
+	}
+	msg := fmt.Sprintf("card %s: chunk %d waited %s for %s%s; see whether they run and send arrays of the same length",
+		e.Card, e.VID, round(e.Waited), word, strings.Join(s, ", "))
+	if e.Err != nil {
+		msg += " (" + e.Err.Error() + ")"
+	}
+	return msg
+}
+
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// Timeout reports true: a MissingError is a time-out.
+func (e *MissingError) Timeout() bool { return true }
+
+// TimeoutError is answered when the card has not answered for too long and
+// nothing tells who is to blame.
+type TimeoutError struct {
+	Card   string
+	What   string // what was waited for
+	Waited time.Duration
+	Err    error // the context's error when that ended the wait; else nil
+}
+
+func (e *TimeoutError) Error() string {
+	msg := fmt.Sprintf("card %s: no answer for %s to %s; see whether the card runs, or allow it more time",
+		e.Card, round(e.Waited), e.What)
+	if e.Err != nil {
+		msg += " (" + e.Err.Error() + ")"
+	}
+	return msg
+}
+
+func (e *TimeoutError) Unwrap() error { return e.Err }
+
+// Timeout reports true.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// EndedError is answered by a job that is over. Configure sets up the next one.
+type EndedError struct {
+	Card  string
+	Epoch uint16
+	Err   error // why it ended; nil when it was finished
+}
+
+func (e *EndedError) Error() string {
+	msg := fmt.Sprintf("card %s: the job of epoch %d has ended", e.Card, e.Epoch)
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	}
+	return msg + "; configure a new one to go on"
+}
+
+func (e *EndedError) Unwrap() error { return e.Err }
+
+// DiedError is answered when the link to the card broke.
+type DiedError struct {
+	Card string
+	Err  error // what the link said
+}
+
+func (e *DiedError) Error() string {
+	return fmt.Sprintf("card %s is gone: %v; start it and open it again", e.Card, e.Err)
+}
+
+func (e *DiedError) Unwrap() error { return e.Err }
+
+// sentence joins a reason and a cause, of which either may be missing.
+func sentence(reason string, err error) string {
+	switch {
+	case err == nil:
+		return reason
+	case reason == "":
+		return err.Error()
+	}
+	return reason + ": " + err.Error()
+}
+
+// codeDoc returns the table's sentence on a code.
+func codeDoc(c wire.Code) string {
+	for _, i := range wire.Codes {
+		if i.Code == c {
+			return i.Doc
+		}
+	}
+	return "a code that this driver does not know"
+}
+
+// round cuts a duration to what is worth printing.
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,156 @@
+package driver
+
+// What a card says about itself: its identification block and its counters.
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+
+	"tributary/driver/wire"
+)
+
+// Info is a card's identification block.
+type Info struct {
+	Name       string // as given to Open
+	Version    int    // protocol version
+	ConfigHash uint64 // over the fields below, as REGISTERS.md says
+	Lanes      int    // elements in a beat
+	Ports      int    // the most members a job can have
+	Format     wire.Format
+	Result     wire.Format
+	Sum        wire.Sum
+	Shell      wire.Shell
+	Chunk      int // most elements in a chunk
+	Window     int // most chunks in a job's window
+	Jobs       int // jobs at once
+	Link       int // bits the link moves in a cycle
+	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
+}
+
+// Counter is the value of one of the card's counters, wire.Counters.
+type Counter struct {
+	Name  string
+	Value uint32 // wraps around
+	Doc   string
+}
+
+// LinkStats counts what this host's receiver saw since Open.
+type LinkStats struct {
+	Frames     uint64 // frames received whole
+	Hunted     uint64 // bytes passed over in search of a sync word
+	HeaderCRC  uint64 // headers whose CRC was wrong
+	PayloadCRC uint64 // payloads whose CRC was wrong
+	Refused    uint64 // headers with a kind, version, format or length that cannot be
+	BytesIn    uint64 // bytes read from the link
+	BytesOut   uint64 // bytes written to the link
+}
+
+// ConfigHash computes the configuration hash from the identification block's
+// registers: FNV-1a over the 64-bit values, lowest byte first, in the order of
+// their addresses. read returns the value of the register at an address.
+func ConfigHash(read func(addr uint32) uint64) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, r := range wire.Registers {
+		if r.Ident {
+			binary.LittleEndian.PutUint64(b[:], read(r.Addr))
+			h.Write(b[:])
+		}
+	}
+	return h.Sum64()
+}
+
+// identify reads the identification block and checks that this driver can talk
+// to the card.
+func (c *Card) identify(ctx context.Context) error {
+	magic, err := c.ReadRegister(ctx, wire.RegMagic)
+	if err != nil {
+		return err
+	}
+	if magic != wire.Magic {
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: its MAGIC is %016x, not %016x", magic, wire.Magic)}
+	}
+	version, err := c.ReadRegister(ctx, wire.RegVersion)
+	if err != nil {
+		return err
+	}
+	if v := int(version & 0xff); v != wire.Version {
+		return &VersionError{Name: c.name, Got: v, Want: wire.Version}
+	}
+	values := map[uint32]uint64{}
+	for _, r := range wire.Registers {
+		if !r.Ident && r.Addr != wire.RegConfigHash {
+			continue
+		}
+		if values[r.Addr], err = c.ReadRegister(ctx, r.Addr); err != nil {
+			return err
+		}
+	}
+	want := ConfigHash(func(addr uint32) uint64 { return values[addr] })
+	got := values[wire.RegConfigHash]
+	if got != want {
+		return &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}
+	}
+	if e, ok := c.conn.(expecter); ok {
+		if want, from := e.ExpectedHash(); got != want {
+			return &HashError{Name: c.name, Got: got, Want: want, From: from}
+		}
+	}
+	c.info = newInfo(c.name, values)
+	return c.info.check()
+}
+
+// expecter is a transport.Conn that knows which card it leads to. A sim: card
+// does: its folder's manifest says so.
+type expecter interface {
+	ExpectedHash() (hash uint64, from string)
+}
+
+func newInfo(name string, values map[uint32]uint64) Info {
+	at := func(addr uint32) int { return int(values[addr]) }
+	return Info{
+		Name:       name,
+		Version:    wire.Version,
+		ConfigHash: values[wire.RegConfigHash],
+		Lanes:      at(wire.RegLanes),
+		Ports:      at(wire.RegPorts),
+		Format:     wire.Format(values[wire.RegFormat]),
+		Result:     wire.Format(values[wire.RegFormat] >> 8),
+		Sum:        wire.Sum(values[wire.RegSum]),
+		Shell:      wire.Shell(values[wire.RegShell]),
+		Chunk:      at(wire.RegChunk),
+		Window:     at(wire.RegWindow),
+		Jobs:       at(wire.RegJobs),
+		Link:       at(wire.RegLink),
+		Latency:    at(wire.RegLatency),
+	}
+}
+
+// check refuses a card whose parameters this driver cannot use.
+func (i Info) check() error {
+	switch {
+	case i.Format != wire.FP32 || i.Result != wire.FP32:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums format %d into format %d, this driver takes fp32 alone", i.Format, i.Result)}
+	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window)}
+	}
+	return nil
+}
+
+// Counters reads all of the card's counters.
+func (c *Card) Counters(ctx context.Context) ([]Counter, error) {
+	counters := make([]Counter, len(wire.Counters))
+	for i, row := range wire.Counters {
+		v, err := c.ReadRegister(ctx, wire.CounterAddr(i))
+		if err != nil {
+			return nil, err
+		}
+		counters[i] = Counter{Name: row.Name, Value: uint32(v), Doc: row.Doc}
+		if row.Refuse != 0 {
+			counters[i].Doc = codeDoc(row.Refuse)
+		}
+	}
+	return counters, nil
+}

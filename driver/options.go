@@ -1,0 +1,74 @@
+package driver
+
+// The options of Open.
+
+import (
+	"crypto/rand"
+	"io"
+	"time"
+)
+
+// DefaultTimeout is how long a card may show no progress before a call gives
+// up, unless WithTimeout says otherwise.
+const DefaultTimeout = 10 * time.Second
+
+// Option changes how Open opens a card.
+type Option func(*options)
+
+type options struct {
+	timeout time.Duration
+	record  io.Writer
+	workers int
+	random  io.Reader
+}
+
+func newOptions(opts []Option) options {
+	o := options{timeout: DefaultTimeout, random: rand.Reader}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// WithTimeout sets how long a call waits while nothing moves: no result comes,
+// the link takes no bytes, and no missing rank turns up. It does not bound a
+// call that makes progress; a context does.
+func WithTimeout(d time.Duration) Option {
+	return func(o *options) { o.timeout = d }
+}
+
+// WithRecord writes every byte of the link to w as a link log (see package
+// record), which `tributary decode` prints and record.Playback plays. The
+// caller closes w, after the card.
+func WithRecord(w io.Writer) Option {
+	return func(o *options) { o.record = w }
+}
+
+// WithWorkers says how many workers the caller will have. The card "model:",
+// which no folder describes, is made with that many ports; other cards have the
+// ports they have, and Configure says when they are too few.
+func WithWorkers(n int) Option {
+	return func(o *options) { o.workers = n }
+}
+
+// WithRandom sets the source of the owner's token (8 bytes) and of the first
+// epoch (2 bytes), crypto/rand by default. It is there for playing back a
+// recording, which holds both.
+func WithRandom(r io.Reader) Option {
+	return func(o *options) { o.random = r }
+}
+
+// ReduceOption changes one call of Job.Reduce.
+type ReduceOption func(*reduceOptions)
+
+type reduceOptions struct {
+	progress func(done, total int)
+}
+
+// WithProgress has f called with the number of elements summed so far and of
+// all elements: at the start, as results come (no more often than f returns),
+// and at the end. It runs in the goroutine of Reduce and delays the link only
+// when it takes longer than the result buffers last, which is never.
+func WithProgress(f func(done, total int)) ReduceOption {
+	return func(o *reduceOptions) { o.progress = f }
+}

@@ -1,0 +1,32 @@
+package transport
+
+// The schemes tcp and unix: cards that are running already.
+
+import (
+	"context"
+	"fmt"
+	"net"
+)
+
+func openTCP(ctx context.Context, r Request) (Conn, error) {
+	if _, _, err := net.SplitHostPort(r.Address); err != nil {
+		return nil, fmt.Errorf("%q is no HOST:PORT", r.Address)
+	}
+	return dial(ctx, "tcp", r.Address)
+}
+
+func openUnix(ctx context.Context, r Request) (Conn, error) {
+	if r.Address == "" {
+		return nil, fmt.Errorf("the path of the card's socket is missing behind unix:")
+	}
+	return dial(ctx, "unix", r.Address)
+}
+
+func dial(ctx context.Context, network, address string) (Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w; see whether a card listens there (`tributary sim DIR -listen %s:%s` starts one)", err, network, address)
+	}
+	return conn, nil
+}
