@@ -1,0 +1,26 @@
+// Package config turns the flags of hwgen into a Config that is whole and
+// valid, or into all that is wrong with them at once.
+package config
+
+import "fmt"
+
+// Config is what the user of the generator chooses. Parse returns only valid
+// ones; the zero value is not.
+type Config struct {
+	Lanes   int    // elements in a beat: a power of two, 1..64
+	Workers int    // ports of the card, 1..64
+	Format  string // of the elements, by name
+	Sum     string // arithmetic of the lanes, by name
+	Shell   string // what stands around the core, by name
+	Chunk   int    // most elements in a chunk, a multiple of Lanes
+	Window  int    // most chunks in a job's window, a power of two
+	Jobs    int    // jobs that can be set up at once
+	Link    int    // bits that the link moves in a cycle; 0 for a shell without a link
+	Prefix  string // of every module's name
+}
+
+// Dir returns the name of the folder that a card goes to unless told
+// otherwise.
+func (c Config) Dir() string {
+	return fmt.Sprintf("tributary_l%d_w%d_%s_%s", c.Lanes, c.Workers, c.Format, c.Sum)
+}

@@ -1,0 +1,22 @@
+package plan
+
+import "tributary/driver/wire"
+
+// fp32 is IEEE 754 binary32: round to nearest, ties to even, subnormals kept.
+var fp32 = Format{
+	FormatInfo: info(wire.FP32),
+	add:        "agg_fp32_add",
+	addLatency: 5,
+	canon:      "agg_fp32_canon",
+	canLatency: 1,
+}
+
+// info returns the row of the wire table that describes f.
+func info(f wire.Format) wire.FormatInfo {
+	for _, i := range wire.Formats {
+		if i.Format == f {
+			return i
+		}
+	}
+	panic("a format that the wire table lacks")
+}

@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"tributary/driver/wire"
+)
+
+// identify works out the registers that are constants of the card.
+func (p *Plan) identify() {
+	p.values = map[uint32]uint64{
+		wire.RegMagic:   wire.Magic,
+		wire.RegVersion: wire.Version,
+		wire.RegLanes:   uint64(p.Lanes),
+		wire.RegPorts:   uint64(p.Workers),
+		wire.RegFormat:  uint64(p.Format.Format) | uint64(p.Format.Format)<<8,
+		wire.RegSum:     uint64(p.Sum.Code),
+		wire.RegShell:   uint64(p.Shell.Code),
+		wire.RegChunk:   uint64(p.Chunk),
+		wire.RegWindow:  uint64(p.Window),
+		wire.RegJobs:    uint64(p.Jobs),
+		wire.RegLink:    uint64(p.Link),
+		wire.RegLatency: uint64(p.Latency),
+	}
+	hash := fnv.New64a()
+	for _, r := range wire.Registers {
+		if r.Ident {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], p.values[r.Addr])
+			hash.Write(b[:])
+		}
+	}
+	p.values[wire.RegConfigHash] = hash.Sum64()
+}
+
+// Constant returns what the register at addr always holds, and whether it is
+// one that does.
+func (p *Plan) Constant(addr uint32) (uint64, bool) {
+	v, ok := p.values[addr]
+	return v, ok
+}
+
+// ConfigHash returns what the register CONFIG_HASH holds.
+func (p *Plan) ConfigHash() uint64 { return p.values[wire.RegConfigHash] }
