@@ -14,6 +14,8 @@ mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
 python=${PYTHON:-python3}
 stamp=$tools/stamp
+# make puts the environment's own Python first; it must not make itself.
+PATH=${PATH//"$tools/venv/bin:"/}
 
 fail() {
   printf 'setup: %s\n' "$@" >&2
