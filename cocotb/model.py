@@ -1,0 +1,562 @@
+"""What a card must answer, computed from driver/wire/SPEC.md alone, for comparison with the gateware.
+
+It shares nothing with the Go model but the tables (zwire.py), so that a misreading of the specification in
+one of the three (gateware, Go, Python) shows as a difference. Sums are NumPy's float32, the CRC is bitwise.
+
+Card takes packets one at a time and settles after each: a reduction that a packet completes is done, and what
+is owed is sent, before the next packet. Benches that compare with it wait for the gateware to be quiet in
+between. What overlaps in time is checked by the benches themselves, against tree_sum() and the rules.
+"""
+
+import numpy as np
+
+import zwire
+
+SYNC = zwire.SYNC.to_bytes(4, "little")
+NAN = np.uint32(0x7FC00000)
+MINUS_ZERO = 0x80000000
+
+# The merge's order, from its identity to what no other mark overrides.
+ECN_ORDER = [zwire.ECN_ECT1, zwire.ECN_ECT0, zwire.ECN_NOT_ECT, zwire.ECN_CE]
+
+EMPTY, COLLECTING, REDUCED = "empty", "collecting", "reduced"
+
+
+# Arithmetic (section 7)
+
+
+def tree_sum(ports):
+    """The sum of one element a port: a list of arrays of float32 bit patterns (uint32), one a port.
+
+    A port that is not a member is None. Neighbours pair up level by level; an odd one out passes up.
+    """
+    length = len(next(p for p in ports if p is not None))
+    absent = np.full(length, MINUS_ZERO, dtype=np.uint32)
+    level = [(absent if p is None else np.asarray(p, dtype=np.uint32)).view(np.float32) for p in ports]
+    with np.errstate(all="ignore"):
+        while len(level) > 1:
+            pairs = [a + b for a, b in zip(level[0::2], level[1::2])]
+            level = pairs + level[len(level) & ~1 :]
+    bits = level[0].view(np.uint32).copy()
+    bits[np.isnan(level[0])] = NAN
+    return bits
+
+
+def nonfinite(bits):
+    """How many of the float32 bit patterns are an infinity or a NaN."""
+    return int(np.count_nonzero((np.asarray(bits, dtype=np.uint32) & 0x7F800000) == 0x7F800000))
+
+
+def merge_ecn(marks):
+    """The mark of a result whose contributions carry the given ones."""
+    return max(marks, key=ECN_ORDER.index)
+
+
+# Header and frame (sections 2 and 3)
+
+
+def header_bytes(kind, shared):
+    """Length in bytes of the header of that kind, without its CRC."""
+    _, mask, receivers, _, _ = zwire.KINDS[kind]
+    return 14 + 8 * mask + 8 * (receivers and shared)
+
+
+def pack(header, size):
+    """The header's bytes: a dict of fields, those it lacks are 0; size is 14, 22 or 30."""
+    number = 0
+    for name, value in header.items():
+        lsb, bits = zwire.FIELDS[name]
+        assert 0 <= value < 1 << bits, f"{name} = {value} has more than {bits} bits"
+        number |= value << lsb
+    return number.to_bytes(30, "little")[:size]
+
+
+def unpack(raw):
+    """The fields of a header's bytes."""
+    number = int.from_bytes(raw, "little")
+    return {
+        name: number >> lsb & ((1 << bits) - 1)
+        for name, (lsb, bits) in zwire.FIELDS.items()
+        if lsb < 8 * len(raw)
+    }
+
+
+def crc16(data, start=0xFFFF):
+    """CRC-16/CCITT-FALSE, bit by bit as its definition reads."""
+    crc = start
+    for byte in data:
+        for bit in range(8):
+            feedback = (crc >> 15) ^ (byte >> (7 - bit) & 1)
+            crc = crc << 1 & 0xFFFF
+            if feedback:
+                crc ^= 0x1021
+    return crc
+
+
+def frame(header, payload=b""):
+    """The bytes of a frame on the shared link. header["kind"] says whether it has a payload."""
+    raw = pack({"version": 1, **header}, header_bytes(header["kind"], shared=True))
+    crc = crc16(raw)
+    out = SYNC + raw + crc.to_bytes(2, "big")
+    if zwire.KINDS[header["kind"]][3]:
+        out += payload + crc16(payload, crc).to_bytes(2, "big")
+    return out
+
+
+def parse_frames(data):
+    """Splits bytes that a card sent into (header, payload) pairs; anything wrong in them is an error."""
+    out = []
+    while data:
+        assert data[:4] == SYNC, f"no sync word but {data[:4].hex()} in a card's bytes"
+        kind = data[4] >> 4
+        assert kind in zwire.KINDS and zwire.KINDS[kind][4], f"a card sent kind {kind}"
+        size = header_bytes(kind, shared=True)
+        raw, data = data[4 : 4 + size], data[4 + size :]
+        crc = crc16(raw)
+        assert data[:2] == crc.to_bytes(2, "big"), f"a card sent a wrong header CRC: {raw.hex()}"
+        header, payload, data = unpack(raw), b"", data[2:]
+        if zwire.KINDS[kind][3]:
+            size = 4 * header["length"]
+            payload, data = data[:size], data[size:]
+            assert len(payload) == size and data[:2] == crc16(payload, crc).to_bytes(2, "big")
+            data = data[2:]
+        out.append((header, payload))
+    return out
+
+
+class Card:
+    """A card of one job with fp32 tree sums.
+
+    packet() takes what a port's stream carries; both it and register() return what the card sends for it
+    (packets: a list of (header, payload, mask of ports)), once quiet. receive() takes link bytes.
+    Payloads are bytes. shared says whether all ranks share one link: results then have receivers.
+    """
+
+    def __init__(self, lanes, ports, chunk, window, ident, shared):
+        """ident: the values of the registers that cannot be derived here (LINK, LATENCY, CONFIG_HASH, ...)."""
+        self.lanes, self.ports, self.chunk, self.window = lanes, ports, chunk, window
+        self.shared = shared
+        self.values = {
+            "MAGIC": zwire.MAGIC,
+            "VERSION": 1,
+            "LANES": lanes,
+            "PORTS": ports,
+            "FORMAT": zwire.FORMAT_FP32 * 0x101,
+            "SUM": zwire.SUM_TREE,
+            "SHELL": zwire.SHELL_STREAM if shared else zwire.SHELL_NONE,
+            "CHUNK": chunk,
+            "WINDOW": window,
+            "JOBS": 1,
+            **ident,
+        }
+        self.values["CONFIG_HASH"] = config_hash(self.values)
+        self.counters = {name: 0 for name, _ in zwire.COUNTER_NAMES}
+        self.owner = 0
+        self.staged = {"JOB_TOKEN": 0, "JOB_PORTS": 0, "JOB_CHUNK": 0, "JOB_WINDOW": 0}
+        self.job = None  # the Job that is set up
+        self.last_epoch = None
+        self.ended_by_finish = False
+        self.members = list(range(ports))  # port of each rank
+        self.link = b""  # bytes received that are no whole frame yet
+
+    # Link (sections 3 and 6)
+
+    def receive(self, data):
+        """Bytes from the link; returns what the card sends for the frames that they complete."""
+        self.link += data
+        sent = []
+        while (step := self._next_frame()) is not None:
+            sent += step
+        return sent
+
+    def link_down(self):
+        """The host is gone."""
+        self.link = b""
+        self._end_job()
+        self.owner = 0
+        self.counters["link_down"] += 1
+
+    def _next_frame(self):
+        """What is sent for the next frame or byte passed over; None when more bytes are needed."""
+        if len(self.link) < 4:
+            if SYNC.startswith(self.link):
+                return None
+            return self._hunt(1)
+        if self.link[:4] != SYNC:
+            return self._hunt(1)
+        if len(self.link) < 5:
+            return None
+        kind = self.link[4] >> 4
+        known = kind in zwire.KINDS and not zwire.KINDS[kind][4]
+        size = header_bytes(kind, shared=True) if known else 14
+        if len(self.link) < 4 + size + 2:
+            return None
+        raw = self.link[4 : 4 + size]
+        crc = crc16(raw)
+        if self.link[4 + size : 6 + size] != crc.to_bytes(2, "big"):
+            self.counters["header_crc"] += 1
+            return self._hunt(1)
+        header = unpack(raw)
+        refusal = self._frame_refusal(header, known)
+        payload_size = 4 * header["length"] if kind == zwire.KIND_DATA and not refusal else 0
+        end = 6 + size + (payload_size + 2 if payload_size else 0)
+        if len(self.link) < end:
+            return None
+        payload = self.link[6 + size : 6 + size + payload_size]
+        trailer = self.link[6 + size + payload_size : end]
+        self.link = self.link[end:]
+        self.counters["frames"] += 1
+        if refusal:
+            self.counters[refusal] += 1
+            return []
+        if kind in (zwire.KIND_REGREAD, zwire.KIND_REGWRITE):
+            return [self.register(header)]
+        bad = payload_size and trailer != crc16(payload, crc).to_bytes(2, "big")
+        port = self.members[header["rank"]] if header["rank"] < len(self.members) else None
+        return self.packet(port, header, payload, bad)
+
+    def _hunt(self, count):
+        self.counters["hunted"] += count
+        self.link = self.link[count:]
+        return []
+
+    def _frame_refusal(self, header, known):
+        if header["version"] != zwire.VERSION:
+            return "bad_version"
+        if not known:
+            return "bad_kind"
+        if header["kind"] == zwire.KIND_DATA and not 1 <= header["length"] <= self.chunk:
+            return "bad_length"
+        return None
+
+    # Registers (section 4)
+
+    def register(self, header):
+        """The reply to a register access: (header, payload, ports), ports being None."""
+        name = self._register_name(header["vid"])
+        if name is None:
+            code, value = zwire.CODE_BAD_ADDRESS, 0
+        elif header["kind"] == zwire.KIND_REGREAD:
+            code, value = zwire.CODE_DONE, self._read(name)
+        else:
+            code = self._write(name, header["mask"])
+            value = 0 if code == zwire.CODE_READ_ONLY else self._read(name)
+        reply = {"kind": zwire.KIND_REPLY, "code": code, "vid": header["vid"], "length": header["length"]}
+        return ({**reply, "mask": value}, b"", None)
+
+    def _register_name(self, address):
+        for name, (at, _, _) in zwire.REGISTERS.items():
+            if at == address:
+                return name
+        index, rest = divmod(address - zwire.REG_COUNTERS, 8)
+        if rest == 0 and 0 <= index < len(zwire.COUNTER_NAMES):
+            return zwire.COUNTER_NAMES[index][0]
+        return None
+
+    def _read(self, name):
+        if name in self.counters:
+            return self.counters[name] & 0xFFFFFFFF
+        if zwire.REGISTERS[name][1] == "WO":
+            return 0
+        if name in self.staged:
+            return self.staged[name]
+        if name == "OWNER":
+            return self.owner
+        if name == "JOB_STATE":
+            epoch = self.last_epoch
+            return int(self.job is not None) | (0 if epoch is None else 2 | epoch << 16)
+        if name == "JOB_FINISHED":
+            return sum(1 << r for r in self.job.finished) if self.job else 0
+        return self.values[name]
+
+    def _write(self, name, value):
+        if name in self.staged:
+            self.staged[name] = value
+            return zwire.CODE_DONE
+        if name == "OWNER":
+            self.owner = self.owner or value
+            return zwire.CODE_DONE
+        if name == "RELEASE":
+            return self._release(value)
+        if name == "RESET":
+            return self._reset(value)
+        if name == "JOB_COMMIT":
+            return self._commit(value & 0xFFFFFFFF, value >> 32 & 0xFFFF, value >> 48 & 0xFF)
+        if name == "JOB_ABORT":
+            return self._abort(value >> 32 & 0xFFFF, value >> 48 & 0xFF)
+        return zwire.CODE_READ_ONLY
+
+    def _release(self, token):
+        if self.owner == 0:
+            return zwire.CODE_DONE
+        if token != self.owner:
+            return zwire.CODE_BUSY
+        self.owner = 0
+        self._end_job()
+        return zwire.CODE_DONE
+
+    def _reset(self, token):
+        if self.owner not in (0, token):
+            return zwire.CODE_BUSY
+        self._end_job()
+        self.owner = 0
+        self.staged = dict.fromkeys(self.staged, 0)
+        self.counters = dict.fromkeys(self.counters, 0)
+        return zwire.CODE_DONE
+
+    def _commit(self, first, epoch, number):
+        ports, chunk, window = (self.staged[n] for n in ("JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW"))
+        if self.owner == 0 or self.staged["JOB_TOKEN"] != self.owner:
+            return zwire.CODE_BUSY
+        if number >= 1:
+            return zwire.CODE_BAD_JOB
+        if self.job is not None and self.job.epoch == epoch:
+            same = self.job.parameters == (ports, chunk, window, first)
+            return zwire.CODE_DONE if same else zwire.CODE_EPOCH_IN_USE
+        if self.last_epoch is not None:
+            ahead = (epoch - self.last_epoch) % (1 << 16)
+            if ahead == 0 or ahead >= 1 << 15:
+                return zwire.CODE_STALE_EPOCH
+        if ports == 0 or ports >> self.ports:
+            return zwire.CODE_BAD_PORTS
+        if chunk == 0 or chunk % self.lanes or chunk > self.chunk:
+            return zwire.CODE_BAD_CHUNK
+        if window == 0 or window & (window - 1) or window > self.window:
+            return zwire.CODE_BAD_WINDOW
+        self._end_job()
+        self.members = [p for p in range(self.ports) if ports >> p & 1]
+        self.job = Job(epoch, ports, chunk, window, first, len(self.members))
+        self.last_epoch = epoch
+        return zwire.CODE_DONE
+
+    def _abort(self, epoch, number):
+        if self.owner == 0 or self.staged["JOB_TOKEN"] != self.owner:
+            return zwire.CODE_BUSY
+        if number >= 1:
+            return zwire.CODE_BAD_JOB
+        if self.job is None:
+            return zwire.CODE_DONE
+        if epoch != self.job.epoch:
+            return zwire.CODE_BAD_EPOCH
+        self._end_job()
+        return zwire.CODE_DONE
+
+    def _end_job(self):
+        self.job = None
+        self.ended_by_finish = False
+
+    # Packets of a job (section 5)
+
+    def packet(self, port, header, payload=b"", bad=False):
+        """A packet that came by a port (None: no port has the rank); what the card sends for it.
+
+        bad: its payload failed the CRC. The refusals that are answered are in the list; a card may leave
+        one out when it sent another within 1,024 cycles.
+        """
+        refusal = self._check(port, header, payload, bad)
+        if refusal is None:
+            handle = {
+                zwire.KIND_DATA: self._data,
+                zwire.KIND_ASK: self._ask,
+                zwire.KIND_FINISH: self._finish,
+            }[header["kind"]]
+            refusal, sent = handle(header, payload)
+        else:
+            sent = []
+        if refusal is not None:
+            self.counters[refusal] += 1
+            if self._answers(port, header, refusal):
+                sent = [self._status(header, code_of(refusal))] + sent
+        return sent + self._send_owed()
+
+    def _check(self, port, header, payload, bad):
+        """The first check that fails, or None."""
+        job = self.job
+        if header["version"] != zwire.VERSION:
+            return "bad_version"
+        if header["kind"] not in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
+            return "bad_kind"
+        late_finish = self.ended_by_finish and header["kind"] == zwire.KIND_FINISH
+        if header["job"] != 0 or (job is None and not late_finish):
+            return "bad_job"
+        if header["epoch"] != self.last_epoch:
+            return "bad_epoch"
+        if not self._rank_belongs(port, header):
+            return "bad_rank"
+        if header["kind"] != zwire.KIND_DATA:
+            return None
+        if header["format"] != zwire.FORMAT_FP32:
+            return "bad_format"
+        if header["length"] != job.chunk or len(payload) != 4 * job.chunk:
+            return "bad_length"
+        return "payload_crc" if bad else None
+
+    def _rank_belongs(self, port, header):
+        return header["rank"] < len(self.members) and self.members[header["rank"]] == port
+
+    def _answers(self, port, header, refusal):
+        return refusal not in ("bad_rank", "payload_crc") and self._rank_belongs(port, header)
+
+    def _status(self, header, code, mask=0):
+        self.counters["statuses"] += 1
+        status = {"kind": zwire.KIND_STATUS, "code": code, "mask": mask}
+        for name in ("job", "epoch", "rank", "vid"):
+            status[name] = header[name]
+        return (status, b"", 1 << self.members[header["rank"]])
+
+    def _data(self, header, payload):
+        job, rank, vid = self.job, header["rank"], header["vid"]
+        proven = job.slot(vid - job.window)
+        if proven.vid == (vid - job.window) % 2**32 and proven.state == REDUCED:
+            proven.done.add(rank)
+        slot = job.slot(vid)
+        if vid == slot.vid:
+            return self._data_at(slot, rank, header, payload)
+        if vid == (slot.vid + 2 * job.window) % 2**32:
+            slot.done.add(rank)
+            if slot.state in (REDUCED, EMPTY) and len(slot.done) == job.ranks:
+                slot.turn_over(vid)
+                return self._data_at(slot, rank, header, payload)
+            return "not_ready", []
+        return _behind_or_ahead(vid, slot), []
+
+    def _data_at(self, slot, rank, header, payload):
+        """Data whose VID is the slot's."""
+        if slot.state == EMPTY:
+            return "late", []
+        if slot.state == REDUCED:
+            slot.owed.add(rank)
+            return "duplicate", []
+        if rank in slot.held:
+            return "duplicate", []
+        bits = np.frombuffer(payload, dtype="<u4")
+        slot.held[rank] = (bits, header["flags"] & zwire.ECN_CE)
+        self.counters["stored"] += 1
+        self.counters["ce"] += int(header["flags"] & 3 == zwire.ECN_CE)
+        self.counters["nonfinite_in"] += int(nonfinite(bits) > 0)
+        if len(slot.held) == self.job.ranks:
+            self._reduce(slot)
+        return None, []
+
+    def _reduce(self, slot):
+        inputs = [None] * self.ports
+        for rank, (bits, _) in slot.held.items():
+            inputs[self.members[rank]] = bits
+        total = tree_sum(inputs)
+        flags = merge_ecn([mark for _, mark in slot.held.values()])
+        if any(nonfinite(bits) for bits, _ in slot.held.values()):
+            flags |= zwire.FLAG_NONFINITE
+        slot.result = (flags, total.astype("<u4").tobytes())
+        slot.state = REDUCED
+        slot.owed = set(range(self.job.ranks))
+        self.counters["chunks"] += 1
+        self.counters["beats"] += self.job.chunk // self.lanes
+        self.counters["nonfinite_out"] += nonfinite(total)
+
+    def _send_owed(self):
+        """Sends what is owed; one packet for all receivers of a slot's result."""
+        sent = []
+        for slot in self.job.slots if self.job else []:
+            if not slot.owed:
+                continue
+            kind = zwire.KIND_REPLAY if slot.owed & slot.sent else zwire.KIND_RESULT
+            self.counters["replays" if kind == zwire.KIND_REPLAY else "results"] += 1
+            flags, payload = slot.result
+            header = {
+                "kind": kind,
+                "flags": flags,
+                "format": zwire.FORMAT_FP32,
+                "epoch": self.job.epoch,
+                "vid": slot.vid,
+                "length": self.job.chunk,
+                "mask": (1 << self.job.ranks) - 1,
+            }
+            if self.shared:
+                header["receivers"] = sum(1 << r for r in slot.owed)
+            sent.append((header, payload, sum(1 << self.members[r] for r in slot.owed)))
+            slot.sent |= slot.owed
+            slot.owed = set()
+        return sent
+
+    def _ask(self, header, _):
+        job, rank, vid = self.job, header["rank"], header["vid"]
+        slot = job.slot(vid)
+        everyone = (1 << job.ranks) - 1
+        sent = []
+        if vid == slot.vid:
+            if slot.state == EMPTY:
+                return "late", []
+            if slot.state == REDUCED:
+                slot.owed.add(rank)
+            else:
+                code = zwire.CODE_WAIT if rank in slot.held else zwire.CODE_SEND
+                missing = everyone & ~sum(1 << r for r in slot.held)
+                sent = [self._status(header, code, missing)]
+        elif vid == (slot.vid + 2 * job.window) % 2**32:
+            sent = [self._status(header, zwire.CODE_SEND, everyone)]
+        else:
+            return _behind_or_ahead(vid, slot), []
+        self.counters["asks"] += 1
+        return None, sent
+
+    def _finish(self, header, _):
+        self.counters["finishes"] += 1
+        sent = [self._status(header, zwire.CODE_DONE)]
+        if self.job is not None:
+            self.job.finished.add(header["rank"])
+            if len(self.job.finished) == self.job.ranks:
+                self.job = None
+                self.ended_by_finish = True
+        return None, sent
+
+
+class Job:
+    """A job that is set up, and its slots."""
+
+    def __init__(self, epoch, ports, chunk, window, first, ranks):
+        self.parameters = (ports, chunk, window, first)
+        self.epoch, self.chunk, self.window, self.ranks = epoch, chunk, window, ranks
+        self.finished = set()
+        count = 2 * window
+        self.slots = [Slot((first + (s - first) % count - count) % 2**32, ranks) for s in range(count)]
+
+    def slot(self, vid):
+        """The slot in which the VID lives."""
+        return self.slots[vid % len(self.slots)]
+
+
+class Slot:
+    """One slot, as the set-up of a job leaves it."""
+
+    def __init__(self, vid, ranks):
+        self.vid = vid
+        self.state = EMPTY
+        self.held = {}  # rank: (element bits, ECN mark)
+        self.done = set(range(ranks))
+        self.owed = set()
+        self.sent = set()
+        self.result = None  # (flags, payload)
+
+    def turn_over(self, vid):
+        """Makes the slot collect another chunk."""
+        self.__init__(vid, 0)
+        self.state = COLLECTING
+
+
+def _behind_or_ahead(vid, slot):
+    return "late" if (vid - slot.vid) % 2**32 >= 1 << 31 else "early"
+
+
+def code_of(refusal):
+    """The code of a refusal's name."""
+    return dict(zwire.COUNTER_NAMES)[refusal]
+
+
+def config_hash(values):
+    """FNV-1a, 64 bits, of the identification block."""
+    digest = 0xCBF29CE484222325
+    for name, (_, _, covered) in zwire.REGISTERS.items():
+        if covered:
+            for byte in values[name].to_bytes(8, "little"):
+                digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return digest
