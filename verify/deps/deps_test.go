@@ -1,0 +1,192 @@
+// Package deps holds the directions of the dependencies between the packages
+// of this module, as a test: what one may import of ours is written in a
+// table, and everything else is an error.
+package deps
+
+import (
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "tributary"
+	root   = "../.." // of the repository, from this folder
+)
+
+// allowed says for each package what of this module it may import, tests of
+// the package apart. A name that ends in "/..." stands for a folder.
+var allowed = map[string][]string{
+	// The tables import nothing: everything else is built on them.
+	"driver/wire": {},
+
+	// The model must not inherit a mistake of the code that plans, prints or
+	// drives the gateware: it knows the tables alone.
+	"verify/model": {"driver/wire"},
+
+	// The driver. driver itself may use the model; that it does in one file
+	// only is a test of its own.
+	"driver/npy":           {},
+	"driver/frame":         {"driver/wire"},
+	"driver/transport":     {"driver/wire"},
+	"driver":               {"driver/wire", "driver/frame", "driver/transport", "verify/model"},
+	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport"},
+
+	// The generator's pipeline: config, plan, netlist, Verilog, folder.
+	"hwgen/tables":  {"driver/wire"},
+	"hwgen/config":  {"driver/wire"},
+	"hwgen/netlist": {},
+	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "driver/wire"},
+	"hwgen/verilog": {"hwgen/netlist"},
+	"hwgen/emit":    {"hwgen/config", "hwgen/plan", "hwgen/netlist", "hwgen/verilog", "hwgen/tables", "rtl", "driver/wire"},
+	"hwgen":         {"hwgen/...", "driver/wire"},
+	"rtl":           {},
+
+	// The checks: nothing depends on them, and they run the commands.
+	"verify/...": {"driver/...", "verify/..."},
+}
+
+// testsNever says what the tests of a package must not import either.
+var testsNever = map[string][]string{
+	"driver/wire":  {"hwgen/...", "verify/..."},
+	"verify/model": {"hwgen/...", "driver", "driver/frame"},
+	"hwgen/...":    {"verify/model", "driver"},
+}
+
+type goPackage struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestDirections(t *testing.T) {
+	packages := listPackages(t)
+	if len(packages) < 10 {
+		t.Fatalf("go list found %d packages only", len(packages))
+	}
+	for _, p := range packages {
+		name := ours(p.ImportPath)
+		may, ok := lookup(allowed, name)
+		if !ok {
+			t.Errorf("%s is not in the table of this test: say there what it may import", name)
+			continue
+		}
+		for _, imported := range oursOf(p.Imports) {
+			if !matchAny(may, imported) {
+				t.Errorf("%s imports %s; it may import %q of this module", name, imported, may)
+			}
+		}
+		never, _ := lookup(testsNever, name)
+		for _, imported := range oursOf(append(p.TestImports, p.XTestImports...)) {
+			if matchAny(never, imported) {
+				t.Errorf("a test of %s imports %s", name, imported)
+			}
+		}
+	}
+}
+
+// TestDriverImportsModelInOneFile: only the file of the model: transport may
+// know the model, so that a driver without it is one file less.
+func TestDriverImportsModelInOneFile(t *testing.T) {
+	var files []string
+	err := filepath.WalkDir(filepath.Join(root, "driver"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			if imported, _ := strconv.Unquote(spec.Path.Value); imported == module+"/verify/model" {
+				files = append(files, path)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 1 {
+		t.Errorf("the driver imports the model in %d files, want 1: %q", len(files), files)
+	}
+}
+
+// TestCocotbFolderIsNoPackage: an __init__.py there would shadow cocotb itself.
+func TestCocotbFolderIsNoPackage(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(root, "cocotb", "__init__.py")); err == nil {
+		t.Error("cocotb/__init__.py exists: it shadows the cocotb package")
+	}
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	list := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// ours cuts the module's name off an import path; "" for what is not ours.
+func ours(path string) string {
+	name, found := strings.CutPrefix(path, module+"/")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+func oursOf(paths []string) []string {
+	var names []string
+	for _, p := range paths {
+		if name := ours(p); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lookup finds the row of name: its own, else that of the folder.
+func lookup(table map[string][]string, name string) ([]string, bool) {
+	if row, ok := table[name]; ok {
+		return row, true
+	}
+	for pattern, row := range table {
+		if match(pattern, name) {
+			return row, true
+		}
+	}
+	return nil, false
+}
+
+func matchAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, name) })
+}
+
+func match(pattern, name string) bool {
+	if folder, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(name, folder+"/")
+	}
+	return pattern == name
+}
