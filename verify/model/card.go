@@ -1,0 +1,265 @@
+// The card's core: packets in.
+
+package model
+
+import (
+	"fmt"
+
+	"tributary/driver/wire"
+)
+
+// refusalGap is the least number of cycles between two refusals that are
+// answered.
+const refusalGap = 1024
+
+// Card is the core of a card at packet level. Its methods must not be called
+// concurrently; none is to be called while Serve runs.
+type Card struct {
+	cfg      Config
+	sum      arithmetic
+	operands [][]byte // scratch: the contributions to a sum, by port
+	cycles   uint64
+	counters counters
+	owner    uint64
+	staged   staged
+	job      job
+	table    slotTable
+
+	statuses    []Header // the pending status of each port
+	statusPorts uint64   // the ports that have one
+
+	refusedAt  uint64 // when the last refusal was answered
+	refusedYet bool   // one was
+
+	serving chan struct{} // holds a token while a host is served
+}
+
+// NewCard returns a card after its hard reset.
+func NewCard(cfg Config) (*Card, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	sum, err := newArithmetic(cfg.Sum, cfg.Format, cfg.Result)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return &Card{
+		cfg:      cfg,
+		sum:      sum,
+		operands: make([][]byte, cfg.Ports),
+		counters: newCounters(),
+		job:      newJob(cfg.Ports),
+		table:    newSlotTable(cfg),
+		statuses: make([]Header, cfg.Ports),
+		serving:  make(chan struct{}, 1),
+	}, nil
+}
+
+// Config returns the card's geometry, with no zero value left that stands for
+// another.
+func (c *Card) Config() Config { return c.cfg }
+
+// Advance lets the clock run on by the given number of cycles.
+func (c *Card) Advance(cycles uint64) { c.cycles += cycles }
+
+// PortOf returns the port that rank belongs to, of the job that was set up
+// last (before the first, rank r belongs to port r), and whether there is one.
+func (c *Card) PortOf(rank uint8) (port int, ok bool) {
+	if int(rank) >= c.job.n {
+		return 0, false
+	}
+	return c.job.portOf[rank], true
+}
+
+// Handle commits one packet that came in at a port: data, ask or finish; any
+// other kind is refused. It copies what it keeps of the payload. A slot that
+// becomes complete is reduced by the next call of Reduce or Next.
+func (c *Card) Handle(port int, p *Packet) {
+	c.cycles += c.beats(p.Payload)
+	if code := c.check(port, p); code != accepted {
+		c.refuse(port, &p.Header, code)
+		return
+	}
+	switch p.Kind {
+	case wire.KindData:
+		c.data(port, p)
+	case wire.KindAsk:
+		c.ask(port, p)
+	case wire.KindFinish:
+		c.finish(port, p)
+	}
+}
+
+// beats returns how many beats a packet with the given payload takes.
+func (c *Card) beats(payload []byte) uint64 {
+	beat := c.cfg.Lanes * elementBytes(c.cfg.Format)
+	return uint64(max(1, (len(payload)+beat-1)/beat))
+}
+
+// check applies the checks that come before the slot rules, in their order.
+func (c *Card) check(port int, p *Packet) wire.Code {
+	switch {
+	case p.Version != wire.Version:
+		return wire.CodeBadVersion
+	case p.Kind != wire.KindData && p.Kind != wire.KindAsk && p.Kind != wire.KindFinish:
+		return wire.CodeBadKind
+	case p.Job >= jobs || !c.job.running && !c.confirmsEnd(p):
+		return wire.CodeBadJob
+	case p.Epoch != c.job.epoch:
+		return wire.CodeBadEpoch
+	case !c.job.owns(port, p.Rank):
+		return wire.CodeBadRank
+	}
+	if p.Kind != wire.KindData {
+		return accepted
+	}
+	switch {
+	case p.Format != c.cfg.Format:
+		return wire.CodeBadFormat
+	case uint64(p.Length) != c.job.setup.chunk || len(p.Payload) != int(p.Length)*elementBytes(c.cfg.Format):
+		return wire.CodeBadLength
+	case p.Bad:
+		return wire.CodePayloadCRC
+	}
+	return accepted
+}
+
+// confirmsEnd reports whether p repeats a finish of the last job, which has
+// ended because all had finished.
+func (c *Card) confirmsEnd(p *Packet) bool {
+	return p.Kind == wire.KindFinish && c.job.complete && p.Epoch == c.job.epoch
+}
+
+// data applies the slot rules to a contribution.
+func (c *Card) data(port int, p *Packet) {
+	s, store, code := c.table.offer(p.Rank, p.VID)
+	switch {
+	case store:
+		c.store(s, p)
+	case code == wire.CodeDuplicate && s.state == reduced:
+		c.counters.refused(code) // counted; the result is the answer
+	default:
+		c.refuse(port, &p.Header, code)
+	}
+}
+
+// store keeps a contribution and merges its marks.
+func (c *Card) store(s *slot, p *Packet) {
+	kept := &s.contributions[p.Rank]
+	if *kept == nil {
+		*kept = make([]byte, 0, c.cfg.Chunk*elementBytes(c.cfg.Format))
+	}
+	*kept = append((*kept)[:0], p.Payload...)
+	s.congestion = max(s.congestion, congestionOf(p.Flags))
+	c.counters.add(countStored, 1)
+	if wire.ECN(p.Flags&wire.FlagECN) == wire.CE {
+		c.counters.add(countCE, 1)
+	}
+	if c.sum.nonfiniteIn(p.Payload) > 0 {
+		s.nonfinite = true
+		c.counters.add(countNonfiniteIn, 1)
+	}
+	c.table.hold(s, p.Rank)
+}
+
+// ask answers an ask.
+func (c *Card) ask(port int, p *Packet) {
+	status, missing, answer, refusal := c.table.ask(p.Rank, p.VID)
+	if refusal != accepted {
+		c.refuse(port, &p.Header, refusal)
+		return
+	}
+	c.counters.add(countAsks, 1)
+	if answer {
+		c.answer(port, &p.Header, status, missing)
+	}
+}
+
+// finish notes that a rank has finished; when all have, the job ends, and the
+// answers that wait are still sent.
+func (c *Card) finish(port int, p *Packet) {
+	c.counters.add(countFinishes, 1)
+	c.answer(port, &p.Header, wire.CodeDone, 0)
+	if !c.job.running {
+		return
+	}
+	c.job.finished |= 1 << p.Rank
+	if c.job.finished == c.job.all {
+		c.job.end()
+		c.job.complete = true
+		c.table.clear()
+	}
+}
+
+// refuse counts a refusal, and answers it when the rank belongs to the port
+// and the last answer was long enough ago.
+func (c *Card) refuse(port int, h *Header, code wire.Code) {
+	c.counters.refused(code)
+	if code == wire.CodePayloadCRC || !c.job.owns(port, h.Rank) {
+		return
+	}
+	if c.refusedYet && c.cycles-c.refusedAt < refusalGap {
+		return
+	}
+	c.refusedYet, c.refusedAt = true, c.cycles
+	c.answer(port, h, code, 0)
+}
+
+// answer leaves a status for the port, in place of one that waits.
+func (c *Card) answer(port int, h *Header, code wire.Code, mask uint64) {
+	c.statuses[port] = Header{
+		Version: wire.Version,
+		Kind:    wire.KindStatus,
+		Job:     h.Job,
+		Epoch:   h.Epoch,
+		Rank:    h.Rank,
+		Code:    code,
+		VID:     h.VID,
+		Mask:    mask,
+	}
+	c.statusPorts |= 1 << port
+}
+
+// Reduce completes the reductions that have begun, in their order.
+func (c *Card) Reduce() {
+	for _, number := range c.table.reducing {
+		c.reduce(number)
+	}
+	c.table.reducing = c.table.reducing[:0]
+}
+
+// reduce sums one slot into its cache entry.
+func (c *Card) reduce(number int) {
+	s := &c.table.slots[number]
+	if s.result == nil {
+		s.result = make([]byte, 0, c.cfg.Chunk*elementBytes(c.cfg.Result))
+	}
+	chunk := int(c.job.setup.chunk)
+	s.result = s.result[:chunk*elementBytes(c.cfg.Result)]
+	clear(c.operands)
+	for rank, port := range c.job.portOf {
+		c.operands[port] = s.contributions[rank]
+	}
+	c.sum.reduce(s.result, c.operands)
+	c.counters.add(countChunks, 1)
+	c.counters.add(countBeats, chunk/c.cfg.Lanes)
+	c.counters.add(countNonfiniteOut, c.sum.nonfiniteOut(s.result))
+	c.table.reduced(number)
+}
+
+// endJob ends the job, if one runs: a reduction that has begun is discarded,
+// results and statuses that wait are dropped.
+func (c *Card) endJob() {
+	c.job.end()
+	c.table.clear()
+	c.statusPorts = 0
+}
+
+// LinkDown tells the card that its host is gone: the job ends and OWNER is
+// cleared; the counters stay.
+func (c *Card) LinkDown() {
+	c.counters.add(countLinkDown, 1)
+	c.owner = 0
+	c.endJob()
+}

@@ -1,0 +1,148 @@
+// The geometry of a card: its sizes, its identification block and the hash
+// over it.
+
+package model
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+
+	"tributary/driver/wire"
+)
+
+// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be
+// given; for the others the zero value means what their comments say.
+type Config struct {
+	Lanes  int // elements in a beat, a power of two, 1..64
+	Ports  int // ports of the card, 1..64
+	Chunk  int // most elements in a chunk, a multiple of Lanes
+	Window int // most chunks in a job's window, a power of two
+
+	Format wire.Format // of the contributions; 0 means fp32
+	Result wire.Format // of the results; 0 means Format
+	Sum    wire.Sum    // 0 means tree
+
+	Shell   wire.Shell // ShellNone or ShellStream
+	Link    int        // bits the link moves in a cycle; 0 with ShellNone
+	Latency int        // cycles, as the card's LATENCY register tells them
+}
+
+// jobs is how many jobs a card can have set up at once.
+const jobs = 1
+
+// Limits of a Config.
+const (
+	maxLanes   = 64
+	maxPorts   = 64
+	maxElement = 1<<16 - 1 // what the header's length can say
+)
+
+// withDefaults returns c with its zero values replaced by what they mean.
+func (c Config) withDefaults() Config {
+	if c.Format == 0 {
+		c.Format = wire.FP32
+	}
+	if c.Result == 0 {
+		c.Result = c.Format
+	}
+	if c.Sum == 0 {
+		c.Sum = wire.SumTree
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with c, joined into one error.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(!powerOfTwo(c.Lanes) || c.Lanes > maxLanes, "lanes: %d is not a power of two from 1 to %d", c.Lanes, maxLanes)
+	refuse(c.Ports < 1 || c.Ports > maxPorts, "ports: %d is not from 1 to %d", c.Ports, maxPorts)
+	refuse(c.Chunk < 1 || c.Chunk > maxElement, "chunk: %d is not from 1 to %d", c.Chunk, maxElement)
+	refuse(c.Lanes > 0 && c.Chunk%c.Lanes != 0, "chunk: %d is no multiple of %d lanes", c.Chunk, c.Lanes)
+	refuse(!powerOfTwo(c.Window), "window: %d is not a power of two", c.Window)
+	if _, err := newArithmetic(c.Sum, c.Format, c.Result); err != nil {
+		errs = append(errs, err)
+	}
+	switch c.Shell {
+	case wire.ShellNone:
+		refuse(c.Link != 0, "link: %d bits with shell none, which has no link", c.Link)
+	case wire.ShellStream:
+		refuse(c.Link != 8 && c.Link != 16 && c.Link != 32 && c.Link != 64, "link: %d is not 8, 16, 32 or 64 bits", c.Link)
+		for _, frame := range []struct {
+			kind   wire.Kind
+			format wire.Format
+		}{{wire.KindData, c.Format}, {wire.KindResult, c.Result}} {
+			info, _ := frame.kind.Info()
+			n := info.FrameBytes(c.Chunk * elementBytes(frame.format))
+			refuse(n > wire.MaxFrameBytes, "chunk: %d elements make a %s frame of %d bytes, more than %d", c.Chunk, info.Name, n, wire.MaxFrameBytes)
+		}
+	default:
+		refuse(true, "shell: %d is not none or stream", c.Shell)
+	}
+	return errors.Join(errs...)
+}
+
+// identification returns what register addr of the identification block
+// holds; ok is false when addr is no register of it.
+func (c Config) identification(addr uint32) (value uint64, ok bool) {
+	switch addr {
+	case wire.RegLanes:
+		return uint64(c.Lanes), true
+	case wire.RegPorts:
+		return uint64(c.Ports), true
+	case wire.RegFormat:
+		return uint64(c.Format) | uint64(c.Result)<<8, true
+	case wire.RegSum:
+		return uint64(c.Sum), true
+	case wire.RegShell:
+		return uint64(c.Shell), true
+	case wire.RegChunk:
+		return uint64(c.Chunk), true
+	case wire.RegWindow:
+		return uint64(c.Window), true
+	case wire.RegJobs:
+		return jobs, true
+	case wire.RegLink:
+		return uint64(c.Link), true
+	case wire.RegLatency:
+		return uint64(c.Latency), true
+	}
+	return 0, false
+}
+
+// Hash returns the configuration hash: 64-bit FNV-1a over the registers of
+// the identification block, as the table lists them, each as 8 bytes with the
+// lowest first.
+func (c Config) Hash() uint64 {
+	c = c.withDefaults()
+	h := fnv.New64a()
+	for _, r := range wire.Registers {
+		if !r.Ident {
+			continue
+		}
+		value, _ := c.identification(r.Addr)
+		h.Write(binary.LittleEndian.AppendUint64(nil, value))
+	}
+	return h.Sum64()
+}
+
+// elementBytes returns the size of one element of format f in bytes, 0 for a
+// format that is not in the table.
+func elementBytes(f wire.Format) int {
+	for _, i := range wire.Formats {
+		if i.Format == f {
+			return i.Bits / 8
+		}
+	}
+	return 0
+}
+
+func powerOfTwo(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }

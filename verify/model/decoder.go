@@ -1,0 +1,168 @@
+// The link's receiver: frames out of a byte stream (section 3 of the
+// specification).
+
+package model
+
+import (
+	"bytes"
+
+	"github.com/sigurn/crc16"
+
+	"tributary/driver/wire"
+)
+
+// crcTable is CRC-16/CCITT-FALSE; the reference's table, so the model needs no
+// CRC of its own.
+var crcTable = crc16.MakeTable(crc16.Params{Poly: wire.CRCPoly, Init: wire.CRCInit})
+
+// receiveBytes is the size of a decoder's buffer, many times the largest
+// frame.
+const receiveBytes = 128 << 10
+
+// decoder finds the frames that a host sent. Bytes go into space, advance
+// says how many came, and next gives the packets in them.
+type decoder struct {
+	maxLength    uint16 // elements, the card's CHUNK
+	elementBytes int
+	counters     counters
+
+	buf        []byte
+	head, tail int    // the bytes not dealt with are buf[head:tail]
+	inPayload  bool   // buf[head] begins a frame whose header was accepted
+	header     Header // that frame's
+	headerSize int    // bytes of its sync word, header and CRC
+	headerCRC  uint16
+}
+
+func newDecoder(cfg Config, counters counters) decoder {
+	return decoder{
+		maxLength:    uint16(cfg.Chunk),
+		elementBytes: elementBytes(cfg.Format),
+		counters:     counters,
+		buf:          make([]byte, receiveBytes),
+	}
+}
+
+// space returns where the next bytes of the stream go, never nothing. It ends
+// the life of packets that next has given.
+func (d *decoder) space() []byte {
+	d.tail = copy(d.buf, d.buf[d.head:d.tail])
+	d.head = 0
+	return d.buf[d.tail:]
+}
+
+// advance says that n bytes came into space.
+func (d *decoder) advance(n int) { d.tail += n }
+
+// drop forgets half a frame: the link went down.
+func (d *decoder) drop() { d.head, d.tail, d.inPayload = 0, 0, false }
+
+// next fills p with the next packet whose header is right; p.Bad says that
+// its payload is not. It returns false when more bytes are needed. The payload
+// stands in the decoder's buffer until space is called.
+func (d *decoder) next(p *Packet) bool {
+	for {
+		if d.inPayload {
+			return d.payload(p)
+		}
+		if !d.hunt() || !d.readHeader() {
+			return false
+		}
+	}
+}
+
+// hunt moves head to the next sync word. It returns false when none is whole;
+// then what may be the beginning of one stays.
+func (d *decoder) hunt() bool {
+	rest := d.buf[d.head:d.tail]
+	at := bytes.Index(rest, wire.Sync[:])
+	found := at >= 0
+	if !found {
+		at = len(rest) - beginOfSync(rest)
+	}
+	d.counters.add(countHunted, at)
+	d.head += at
+	return found
+}
+
+// beginOfSync returns how many bytes at the end of b may begin a sync word.
+func beginOfSync(b []byte) int {
+	for n := min(len(b), wire.SyncBytes-1); n > 0; n-- {
+		if bytes.HasSuffix(b, wire.Sync[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// readHeader deals with the header after the sync word at head: a right one is
+// accepted, and inPayload set; any other is counted and the search may go on.
+// It returns false when more bytes are needed.
+func (d *decoder) readHeader() bool {
+	rest := d.buf[d.head+wire.SyncBytes : d.tail]
+	if len(rest) == 0 {
+		return false
+	}
+	info, known := wire.Kind(rest[0] >> 4).Info()
+	if info.FromCard {
+		info, known = wire.KindInfo{}, false
+	}
+	size := info.HeaderBytes(true)
+	if len(rest) < size+wire.CRCBytes {
+		return false
+	}
+	d.headerCRC = crc16.Update(wire.CRCInit, rest[:size], crcTable)
+	if d.headerCRC != crcAt(rest[size:]) {
+		d.counters.add(countHeaderCRC, 1)
+		d.counters.add(countHunted, 1)
+		d.head++
+		return true
+	}
+	d.counters.add(countFrames, 1)
+	d.header = ParseHeader(rest[:size])
+	d.headerSize = wire.SyncBytes + size + wire.CRCBytes
+	if code := d.check(known); code != accepted {
+		d.counters.refused(code)
+		d.head += d.headerSize
+		return true
+	}
+	d.inPayload = true
+	return true
+}
+
+// check tells what is wrong with the header, as far as a link can know.
+func (d *decoder) check(known bool) wire.Code {
+	switch {
+	case d.header.Version != wire.Version:
+		return wire.CodeBadVersion
+	case !known:
+		return wire.CodeBadKind
+	case d.header.Kind == wire.KindData && (d.header.Length == 0 || d.header.Length > d.maxLength):
+		return wire.CodeBadLength
+	}
+	return accepted
+}
+
+// payload gives the packet whose header was accepted, once it is whole.
+func (d *decoder) payload(p *Packet) bool {
+	frame := d.buf[d.head:d.tail]
+	size := 0
+	if d.header.Kind == wire.KindData {
+		size = int(d.header.Length)*d.elementBytes + wire.CRCBytes
+	}
+	if len(frame) < d.headerSize+size {
+		return false
+	}
+	p.Header, p.Payload, p.Bad = d.header, nil, false
+	if size > 0 {
+		payload := frame[d.headerSize : d.headerSize+size-wire.CRCBytes]
+		p.Payload = payload
+		p.Bad = crc16.Update(d.headerCRC, payload, crcTable) != crcAt(frame[d.headerSize+len(payload):])
+	}
+	d.head += d.headerSize + size
+	d.inPayload = false
+	return true
+}
+
+// crcAt reads a CRC as it travels, high byte first.
+func crcAt(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }

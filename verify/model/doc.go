@@ -1,0 +1,23 @@
+// Package model computes what a Tributary card must answer, bit for bit. It is
+// written from the specification (driver/wire/SPEC.md) and the tables beside
+// it, never from the gateware, the generator or the driver, so that it cannot
+// inherit their mistakes; it imports nothing of ours but driver/wire.
+//
+// It has three faces:
+//
+//   - Add, Tree and ReduceTree are the arithmetic alone.
+//   - Card is the core at packet level: Handle takes one packet at a port,
+//     Next gives the next packet that leaves, Register is the register bus.
+//     A Card does nothing by itself and reads no clock, so the same calls
+//     give the same answers.
+//   - Link is the byte stream of the shell "stream" around a Card, and
+//     Card.Serve runs one over a connection: that is the "model:" card.
+//
+// # Time
+//
+// The model has no pipeline. Its clock, which the CYCLES register and the
+// limit on answered refusals read, advances by one for every beat that enters
+// or leaves at the core's ports (a packet without payload is one beat) and for
+// every register access; Advance lets more time pass. A slot whose last
+// contribution came is "reducing" until Reduce is called; Next calls it.
+package model

@@ -1,0 +1,28 @@
+// The link's sender: packets into frames.
+
+package model
+
+import (
+	"github.com/sigurn/crc16"
+
+	"tributary/driver/wire"
+)
+
+// AppendFrame appends the frame of a packet on a shared byte-stream link to
+// dst. The payload travels only in the kinds that have one.
+func AppendFrame(dst []byte, p *Packet) []byte {
+	info, _ := p.Kind.Info()
+	dst = append(dst, wire.Sync[:]...)
+	start := len(dst)
+	dst = AppendHeader(dst, &p.Header, true)
+	crc := crc16.Update(wire.CRCInit, dst[start:], crcTable)
+	dst = appendCRC(dst, crc)
+	if !info.Payload {
+		return dst
+	}
+	dst = append(dst, p.Payload...)
+	return appendCRC(dst, crc16.Update(crc, p.Payload, crcTable))
+}
+
+// appendCRC appends a CRC as it travels, high byte first.
+func appendCRC(dst []byte, crc uint16) []byte { return append(dst, byte(crc>>8), byte(crc)) }

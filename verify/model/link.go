@@ -1,0 +1,92 @@
+// The shell "stream": a card behind one byte stream that all ranks of a host
+// share.
+
+package model
+
+import (
+	"errors"
+
+	"tributary/driver/wire"
+)
+
+// maxReplies is how many replies may wait for the sender before the receiver
+// waits too.
+const maxReplies = 16
+
+// Link is the byte stream of a card, for calls from one goroutine at a time:
+// the same bytes in the same pieces give the same bytes. Serve runs one over a
+// connection.
+type Link struct {
+	card    *Card
+	decoder decoder
+	replies []Header // replies that wait, in the order of the accesses
+	in, out Packet   // kept for their memory
+}
+
+// NewLink puts a byte stream around a card whose shell is "stream".
+func NewLink(card *Card) (*Link, error) {
+	if card.cfg.Shell != wire.ShellStream {
+		return nil, errors.New("model: the card's shell has no byte stream")
+	}
+	return &Link{card: card, decoder: newDecoder(card.cfg, card.counters)}, nil
+}
+
+// Exchange takes bytes from the host and appends to dst every frame that the
+// card then sends.
+func (l *Link) Exchange(dst, received []byte) []byte {
+	for len(received) > 0 {
+		n := copy(l.decoder.space(), received)
+		l.decoder.advance(n)
+		received = received[n:]
+		for l.decoder.next(&l.in) {
+			l.take(&l.in)
+			l.card.Reduce()
+			for l.next(&l.out) {
+				dst = AppendFrame(dst, &l.out)
+			}
+		}
+	}
+	return dst
+}
+
+// Down tells the link that its host is gone: half a frame is dropped, and the
+// card is told.
+func (l *Link) Down() {
+	l.decoder.drop()
+	l.replies = l.replies[:0]
+	l.card.LinkDown()
+}
+
+// take gives a packet to the core: to the register bus, or to the port that
+// its rank belongs to. A rank that no port has goes to port 0, which refuses
+// it.
+func (l *Link) take(p *Packet) {
+	if p.Kind == wire.KindRegRead || p.Kind == wire.KindRegWrite {
+		code, value := l.card.Register(p.Kind == wire.KindRegWrite, p.VID, p.Mask)
+		l.replies = append(l.replies, Header{
+			Version: wire.Version,
+			Kind:    wire.KindReply,
+			Code:    code,
+			VID:     p.VID,
+			Length:  p.Length,
+			Mask:    value,
+		})
+		return
+	}
+	port, _ := l.card.PortOf(p.Rank)
+	l.card.Handle(port, p)
+}
+
+// next gives the next packet that leaves: replies, then what the core sends.
+func (l *Link) next(p *Packet) bool {
+	if len(l.replies) > 0 {
+		*p = Packet{Header: l.replies[0], Payload: p.Payload[:0]}
+		l.replies = append(l.replies[:0], l.replies[1:]...)
+		return true
+	}
+	_, ok := l.card.Next(AllPorts, p)
+	return ok
+}
+
+// pending reports whether next has a packet.
+func (l *Link) pending() bool { return len(l.replies) > 0 || l.card.Pending() }

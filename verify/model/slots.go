@@ -1,0 +1,234 @@
+// The slot table: which contributions are held, which slot may turn over, and
+// who is owed which result (section 5 of the specification).
+
+package model
+
+import (
+	"slices"
+
+	"tributary/driver/wire"
+)
+
+// slotState is the state of a slot.
+type slotState uint8
+
+const (
+	empty slotState = iota
+	collecting
+	reducing
+	reduced
+)
+
+// slot is one slot of the running job. The sets are one bit a rank.
+type slot struct {
+	vid   uint32 // u; of an empty slot, 2W before the first VID it takes
+	state slotState
+	held  uint64 // the contribution is stored
+	done  uint64 // holds the result u
+	owed  uint64 // the result is to be sent to it
+	sent  uint64 // a transmission of the result to it was begun
+
+	congestion int  // merged ECN, as a place in wire.ECNOrder
+	nonfinite  bool // a contribution held a NaN or an infinity
+
+	contributions [][]byte // by rank; what is held is whole
+	result        []byte   // the cache entry
+}
+
+// slotTable holds the slots of the running job. accepted is the answer to a
+// packet that no rule refuses.
+type slotTable struct {
+	slots  []slot // room for the card's largest window
+	count  uint32 // 2W of the running job
+	window uint32 // W
+	all    uint64 // a bit for each rank
+
+	reducing []int // slots being reduced, in the order they began
+	owing    []int // slots that owe a result, fresh ones in the order of reduction
+}
+
+// accepted is what the rules give when none refuses.
+const accepted = wire.CodeDone
+
+func newSlotTable(cfg Config) slotTable {
+	t := slotTable{slots: make([]slot, 2*cfg.Window)}
+	for i := range t.slots {
+		t.slots[i].contributions = make([][]byte, cfg.Ports)
+	}
+	return t
+}
+
+// setUp empties the slots for a job of the given ranks whose first VID is
+// first.
+func (t *slotTable) setUp(window, first uint32, all uint64) {
+	t.clear()
+	t.window, t.count, t.all = window, 2*window, all
+	for s := range t.count {
+		slot := &t.slots[s]
+		slot.vid = first + (s-first)%t.count - t.count
+		slot.state = empty
+		slot.held, slot.done, slot.owed, slot.sent = 0, all, 0, 0
+	}
+}
+
+// of returns the slot that vid lives in, and its number.
+func (t *slotTable) of(vid uint32) (*slot, int) {
+	number := int(vid % t.count)
+	return &t.slots[number], number
+}
+
+// outOfWindow names the refusal of a VID that is neither u nor u + 2W.
+func outOfWindow(vid, u uint32) wire.Code {
+	if vid-u >= 1<<31 {
+		return wire.CodeLate
+	}
+	return wire.CodeEarly
+}
+
+// offer applies the rules for data: rank's contribution to vid. store reports
+// whether it is to be stored in the slot that is returned; code is the
+// refusal, or accepted. A repeat of a contribution to a result that is held is
+// not stored, and counts as a duplicate, but is no refusal: it is answered by
+// the result.
+func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, store bool, code wire.Code) {
+	bit := uint64(1) << rank
+	if before, _ := t.of(vid - t.window); before.vid == vid-t.window && before.state == reduced {
+		before.done |= bit
+	}
+	s, number := t.of(vid)
+	switch vid {
+	case s.vid:
+		switch {
+		case s.state == empty:
+			return s, false, wire.CodeLate
+		case s.state == collecting && s.held&bit == 0:
+			return s, true, accepted
+		case s.state == reduced:
+			t.owe(number, bit)
+		}
+		return s, false, wire.CodeDuplicate
+	case s.vid + t.count:
+		s.done |= bit
+		if s.state != reduced && s.state != empty || s.done != t.all {
+			return s, false, wire.CodeNotReady
+		}
+		t.turnOver(number, vid)
+		return s, true, accepted
+	}
+	return s, false, outOfWindow(vid, s.vid)
+}
+
+// clear drops what is being reduced and what is owed.
+func (t *slotTable) clear() {
+	for _, number := range t.owing {
+		t.slots[number].owed = 0
+	}
+	t.reducing, t.owing = t.reducing[:0], t.owing[:0]
+}
+
+// turnOver makes the slot collect vid.
+func (t *slotTable) turnOver(number int, vid uint32) {
+	s := &t.slots[number]
+	t.forgive(number)
+	s.vid, s.state = vid, collecting
+	s.held, s.done, s.owed, s.sent = 0, 0, 0, 0
+	s.congestion, s.nonfinite = 0, false
+}
+
+// hold notes that rank's contribution is stored; the last one starts the
+// reduction.
+func (t *slotTable) hold(s *slot, rank uint8) {
+	s.held |= 1 << rank
+	if s.held == t.all {
+		s.state = reducing
+		t.reducing = append(t.reducing, int(s.vid%t.count))
+	}
+}
+
+// reduced notes that the slot's result is in the cache: every rank is owed it.
+func (t *slotTable) reduced(number int) {
+	t.slots[number].state = reduced
+	t.owe(number, t.all)
+}
+
+// owe notes that the slot's result is to be sent to ranks.
+func (t *slotTable) owe(number int, ranks uint64) {
+	if t.slots[number].owed == 0 {
+		t.owing = append(t.owing, number)
+	}
+	t.slots[number].owed |= ranks
+}
+
+// pay notes that a transmission to ranks begins.
+func (t *slotTable) pay(number int, ranks uint64) {
+	s := &t.slots[number]
+	s.owed &^= ranks
+	s.sent |= ranks
+	if s.owed == 0 {
+		t.drop(number)
+	}
+}
+
+// forgive drops what the slot owes.
+func (t *slotTable) forgive(number int) {
+	if t.slots[number].owed != 0 {
+		t.slots[number].owed = 0
+		t.drop(number)
+	}
+}
+
+// drop takes the slot out of the list of those that owe.
+func (t *slotTable) drop(number int) {
+	i := slices.Index(t.owing, number)
+	t.owing = slices.Delete(t.owing, i, i+1)
+}
+
+// due returns the slot to send from, and the receivers, of those ranks that
+// can take a packet; replay says that one of them was sent it before. Replays
+// go first; fresh results go in the order of reduction.
+func (t *slotTable) due(ready uint64) (number int, receivers uint64, replay, ok bool) {
+	for _, number := range t.owing {
+		s := &t.slots[number]
+		if receivers := s.owed & ready; receivers&s.sent != 0 {
+			return number, receivers, true, true
+		}
+	}
+	for _, number := range t.owing {
+		if receivers := t.slots[number].owed & ready; receivers != 0 {
+			return number, receivers, false, true
+		}
+	}
+	return 0, 0, false, false
+}
+
+// ask applies the rules for an ask. status is what to answer with at once,
+// with the ranks that are missing; answer is false when a result is on its
+// way, or when refusal names why the ask is refused.
+func (t *slotTable) ask(rank uint8, vid uint32) (status wire.Code, missing uint64, answer bool, refusal wire.Code) {
+	bit := uint64(1) << rank
+	s, number := t.of(vid)
+	switch vid {
+	case s.vid:
+		switch s.state {
+		case empty:
+			return 0, 0, false, wire.CodeLate
+		case reduced:
+			t.owe(number, bit)
+		case collecting:
+			status = wire.CodeSend
+			if s.held&bit != 0 {
+				status = wire.CodeWait
+			}
+			return status, t.all &^ s.held, true, accepted
+		}
+		return 0, 0, false, accepted
+	case s.vid + t.count:
+		return wire.CodeSend, t.all, true, accepted
+	}
+	return 0, 0, false, outOfWindow(vid, s.vid)
+}
+
+// congestionOf returns the place of the ECN mark in the merge's order.
+func congestionOf(flags uint8) int {
+	return slices.Index(wire.ECNOrder[:], wire.ECN(flags&wire.FlagECN))
+}
