@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import frames
 import model
 import zwire
 
@@ -57,6 +58,16 @@ def test_an_ask_has_the_layout_of_the_specification():
     raw = bytes.fromhex("21 00 02 00 34 12 05 00 ef cd ab 89 00 00")
     assert model.pack(header, 14) == raw
     assert model.unpack(raw)["vid"] == 0x89ABCDEF
+
+
+@pytest.mark.parametrize("name", [row[0] for row in zwire.KINDS.values()])
+def test_the_hand_written_frames(name):
+    raw, header, payload = frames.load()[name]
+    assert model.frame(header, payload) == raw
+    if zwire.KINDS[header["kind"]][4]:
+        (read, body), = model.parse_frames(raw)
+        assert {**dict.fromkeys(zwire.FIELDS, 0), **read} == header
+        assert body == payload
 
 
 class TestSlots:
