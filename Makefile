@@ -8,6 +8,10 @@ TOOLS := $(CURDIR)/.tools
 export VERILATOR_ROOT := $(TOOLS)/verilator
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
+# Packages whose tests are programs that run for long: they get no race detector and no cache.
+SLOW := ./verify/lint ./verify/sweep
+QUICK = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep)
+
 help: ## Say what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -17,14 +21,37 @@ setup: ## Install the pinned tools into .tools (at once when they are there).
 build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 	go build -o bin/ ./hwgen ./driver/cmd/tributary
 
+demo: setup build ## Sum the gradients of a real training step through a virtual card.
+	@verify/demo/demo.sh
+
+test: lint unit sweep benches ## Run every check (about eight minutes on two cores).
+
+lint: setup ## Check the Go code and the Verilog of every golden folder.
+	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
+	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	go test -count=1 ./verify/lint
+
+unit: setup build ## Run the Go tests (goldens, fuzz seeds), with the race detector.
+	go test -race $(QUICK)
+
+sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
+	go test -count=1 -timeout=15m ./verify/sweep
+
+benches: setup build ## Run the cocotb benches and the other Python tests.
+	python -m pytest -q -n 2 cocotb verify
+
+bench: setup build ## Measure what a card and a driver do in a second.
+	go test -run '^$$' -bench . ./driver/... ./verify/model
+
 env: ## Print what puts the tools into a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q PATH=%q:%q:"$$PATH"\n' \
 	  "$(VERILATOR_ROOT)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
 
-cocotb: setup build ## Run the cocotb benches.
-	python -m pytest -n 2 cocotb
-
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build env cocotb clean
+.PHONY: help setup build demo test lint unit sweep benches bench env clean
+# The parts of `make test` share the build folders, and say most when they come one after another.
+.NOTPARALLEL:
