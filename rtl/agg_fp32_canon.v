@@ -7,14 +7,14 @@
 
 module agg_fp32_canon (
     input  wire        clk,
-    input  wire [31:0] x,
+    input  wire [31:0] a,
     output wire [31:0] y
 );
 
   reg [31:0] y_reg;
 
   always @(posedge clk) begin
-    y_reg <= (&x[30:23] && |x[22:0]) ? 32'h7fc00000 : x;
+    y_reg <= (&a[30:23] && |a[22:0]) ? 32'h7fc00000 : a;
   end
 
   assign y = y_reg;
