@@ -2,7 +2,10 @@
 // valid, or into all that is wrong with them at once.
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Config is what the user of the generator chooses. Parse returns only valid
 // ones; the zero value is not.
@@ -17,10 +20,37 @@ type Config struct {
 	Jobs    int    // jobs that can be set up at once
 	Link    int    // bits that the link moves in a cycle; 0 for a shell without a link
 	Prefix  string // of every module's name
+	Bundle  bool   // one Verilog file instead of one a module
 }
 
 // Dir returns the name of the folder that a card goes to unless told
 // otherwise.
 func (c Config) Dir() string {
 	return fmt.Sprintf("tributary_l%d_w%d_%s_%s", c.Lanes, c.Workers, c.Format, c.Sum)
+}
+
+// Command returns the command line that makes this card, the same bytes
+// whatever the defaults of the generator that reads it. It leaves out where
+// the card goes, which changes nothing in it.
+func (c Config) Command() string {
+	words := []string{"hwgen"}
+	add := func(name string, value any) { words = append(words, "-"+name, fmt.Sprint(value)) }
+	add("lanes", c.Lanes)
+	add("workers", c.Workers)
+	add("format", c.Format)
+	add("sum", c.Sum)
+	add("chunk", c.Chunk)
+	add("window", c.Window)
+	add("jobs", c.Jobs)
+	add("shell", c.Shell)
+	if c.Link != 0 {
+		add("link", c.Link)
+	}
+	if c.Prefix != DefaultPrefix {
+		add("prefix", c.Prefix)
+	}
+	if c.Bundle {
+		words = append(words, "-bundle")
+	}
+	return strings.Join(words, " ")
 }

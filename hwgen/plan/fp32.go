@@ -6,7 +6,7 @@ import "tributary/driver/wire"
 var fp32 = Format{
 	FormatInfo: info(wire.FP32),
 	add:        "agg_fp32_add",
-	addLatency: 5,
+	addLatency: 4,
 	canon:      "agg_fp32_canon",
 	canLatency: 1,
 }

@@ -89,10 +89,28 @@ func (p *Plan) MemoryBits() int {
 	return sum
 }
 
-// FullRate says whether chunks can follow one another through the adder trees
-// without a bubble when all ports are busy: the card commits one packet a
-// cycle, so a chunk must last as many beats as it takes commits.
-func (p *Plan) FullRate() bool { return p.Beats >= p.Workers }
+// ChunkCycles returns how many cycles the largest chunk takes when all ports are
+// busy: its beats, but no fewer than it has contributions, for the card commits
+// one packet a cycle.
+func (p *Plan) ChunkCycles() int { return max(p.Beats, p.Workers) }
+
+// FullRate says whether the largest chunks follow one another through the adder
+// trees without a bubble when all ports are busy.
+func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
+
+// LinkCycles returns how many cycles the link is busy with one of the largest
+// chunks, in the direction that takes longer: a data frame of every worker in,
+// or one result out. It is 0 without a link.
+func (p *Plan) LinkCycles() int {
+	if p.Link == 0 {
+		return 0
+	}
+	payload := p.Chunk * p.ElemBits / 8
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	bytes := max(p.Workers*data.FrameBytes(payload), result.FrameBytes(payload))
+	return (bytes*8 + p.Link - 1) / p.Link
+}
 
 // memory notes RAM for the datasheet.
 func (p *Plan) memory(name string, count, words, width int) {

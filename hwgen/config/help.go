@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Help returns what hwgen -h prints.
+func Help(known Known) string {
+	var b strings.Builder
+	b.WriteString(`hwgen writes the Verilog of a gradient aggregator into a folder that stands alone.
+
+Usage:
+  hwgen [flags]
+
+Flags:
+`)
+	for _, d := range newParser(new(Options), known).docs {
+		head := strings.TrimRight("-"+d.name+" "+d.value, " ")
+		for line := range strings.SplitSeq(d.text, "\n") {
+			fmt.Fprintf(&b, "  %-17s %s\n", head, line)
+			head = ""
+		}
+	}
+	b.WriteString(`
+Examples:
+  hwgen -lanes 16                        16 lanes, 4 workers, into tributary_l16_w4_fp32_tree
+  hwgen -lanes 16 -workers 8 -dry-run    what it would cost and do
+  hwgen -lanes 4 -shell none -bundle     bare AXI4-Stream ports, all in one file
+  hwgen -lanes 8 -prefix left -o left    a second card for the same design
+
+Then:
+  make -C tributary_l16_w4_fp32_tree/sim test    check it with Verilator
+  make -C tributary_l16_w4_fp32_tree/sim         build the virtual card
+  tributary reduce -card sim:tributary_l16_w4_fp32_tree -o sum.npy w0.npy w1.npy
+
+Exit status: 0 done, 1 failed, 2 usage.
+`)
+	return b.String()
+}

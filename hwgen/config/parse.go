@@ -1,0 +1,163 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Options is a command line that was understood.
+type Options struct {
+	Config
+	Dir     string // where the card goes
+	DryRun  bool   // say what the card is, write nothing
+	JSON    bool   // say it in JSON
+	Help    bool   // print the help and do nothing else; the rest is not checked
+	Version bool   // print the version and do nothing else; the rest is not checked
+}
+
+// flagDoc is one line of the help.
+type flagDoc struct{ name, value, text string }
+
+// Parse reads the arguments of hwgen, without the program's name. -flag and
+// --flag are alike. The error holds everything that is wrong with them, joined.
+func Parse(args []string, known Known) (Options, error) {
+	var o Options
+	p := newParser(&o, known)
+	rest := p.normalise(args)
+	if err := p.flags.Parse(rest); err != nil {
+		p.errs = append(p.errs, err)
+	}
+	if o.Help || o.Version {
+		return o, nil
+	}
+	for _, a := range p.flags.Args() {
+		p.errs = append(p.errs, fmt.Errorf("%s: unexpected; everything is said with flags", a))
+	}
+	given := map[string]bool{}
+	p.flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	err := o.complete(known, given, p.bad)
+	if given["o"] && o.Dir == "" {
+		p.errs = append(p.errs, errors.New("-o: the folder's name is empty"))
+	}
+	if o.Dir == "" {
+		o.Dir = o.Config.Dir()
+	}
+	return o, errors.Join(append(p.errs, err)...)
+}
+
+// parser reads a command line to its end, whatever is wrong with it.
+type parser struct {
+	flags *pflag.FlagSet
+	docs  []flagDoc
+	errs  []error
+	bad   map[string]bool // flags whose value could not be read
+}
+
+func newParser(o *Options, known Known) *parser {
+	p := &parser{flags: pflag.NewFlagSet("hwgen", pflag.ContinueOnError), bad: map[string]bool{}}
+	p.flags.SetOutput(io.Discard)
+	p.flags.SortFlags = false
+	p.number(&o.Lanes, "lanes", "N", defaultLanes, "elements in a beat: a power of two, 1 to 64")
+	p.number(&o.Workers, "workers", "N", defaultWorkers, "ports of the card, 1 to 64")
+	p.text(&o.Format, "format", "NAME", known.Formats[0], "elements: "+orList(known.Formats))
+	p.text(&o.Sum, "sum", "NAME", known.Sums[0], "arithmetic: "+orList(known.Sums))
+	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
+		"most elements in a packet, a multiple of the lanes;\nmore by default where the workers need it for full rate")
+	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight: a power of two; the card holds twice as many")
+	p.number(&o.Jobs, "jobs", "N", 1, "reductions at once: 1")
+	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "what stands around the core: "+orList(known.Shells))
+	p.number(&o.Link, "link", "BITS", defaultLink, "width of the byte stream: 8, 16, 32 or 64 bits a cycle")
+	p.text(&o.Prefix, "prefix", "NAME", DefaultPrefix, "of every module's name, so that two cards fit into one design")
+	p.text(&o.Dir, "o", "DIR", "", "where the card goes (default tributary_l16_w4_fp32_tree, after its flags)")
+	p.flag(&o.Bundle, "bundle", "all modules in one file, agg.v")
+	p.flag(&o.DryRun, "dry-run", "print memory, latency and throughput; write nothing")
+	p.flag(&o.JSON, "json", "print the card's manifest on standard output")
+	p.flag(&o.Version, "version", "print the version")
+	p.flag(&o.Help, "help", "print this text (also -h)")
+	p.flags.BoolVar(&o.Help, "h", false, "")
+	return p
+}
+
+func (p *parser) text(to *string, name, value, preset, doc string) {
+	p.flags.StringVar(to, name, preset, doc)
+	if preset != "" {
+		doc += " (default " + preset + ")"
+	}
+	p.docs = append(p.docs, flagDoc{name, value, doc})
+}
+
+func (p *parser) number(to *int, name, value string, preset int, doc string) {
+	*to = preset
+	p.flags.Var(&number{to, name, p}, name, doc)
+	p.docs = append(p.docs, flagDoc{name, value, doc + " (default " + strconv.Itoa(preset) + ")"})
+}
+
+func (p *parser) flag(to *bool, name, doc string) {
+	p.flags.BoolVar(to, name, false, doc)
+	p.docs = append(p.docs, flagDoc{name, "", doc})
+}
+
+// number is the value of a flag that takes a whole number. It reports what it
+// cannot read to its parser, so that reading goes on.
+type number struct {
+	to     *int
+	name   string
+	parser *parser
+}
+
+func (n *number) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil {
+		n.parser.bad[n.name] = true
+		n.parser.errs = append(n.parser.errs, fmt.Errorf("-%s %s: not a whole number", n.name, s))
+		return nil
+	}
+	*n.to = v
+	return nil
+}
+
+func (n *number) String() string { return strconv.Itoa(*n.to) }
+func (n *number) Type() string   { return "number" }
+
+// normalise writes every flag as --flag or --flag=value, which is all that pflag
+// reads as a long flag, and reports and drops those that it would stop at.
+func (p *parser) normalise(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			return append(out, args[i:]...)
+		}
+		if !strings.HasPrefix(a, "-") || a == "-" {
+			out = append(out, a)
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-"), "=")
+		f := p.flags.Lookup(name)
+		switch {
+		case f == nil:
+			p.errs = append(p.errs, fmt.Errorf("-%s: no such flag", name))
+			if i+1 < len(args) && !hasValue && !strings.HasPrefix(args[i+1], "-") {
+				i++ // what would be its value
+			}
+		case f.NoOptDefVal != "" && hasValue:
+			p.errs = append(p.errs, fmt.Errorf("-%s takes no value", name))
+		case f.NoOptDefVal != "":
+			out = append(out, "--"+name)
+		case hasValue:
+			out = append(out, "--"+name+"="+value)
+		case i+1 == len(args):
+			p.errs = append(p.errs, fmt.Errorf("-%s lacks its value", name))
+			p.bad[name] = true
+		default:
+			i++
+			out = append(out, "--"+name+"="+args[i])
+		}
+	}
+	return out
+}

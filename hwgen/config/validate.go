@@ -1,0 +1,99 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Limits and defaults of the flags.
+const (
+	maxLanes   = 64
+	maxWorkers = 64 // the masks of the packet hold 64 ranks
+	maxWindow  = 1024
+	maxJobs    = 1
+	maxPrefix  = 24 // characters, so that lines of Verilog stay readable
+
+	defaultLanes   = 16
+	defaultWorkers = 4
+	defaultChunk   = 256
+	defaultWindow  = 8
+	defaultLink    = 32
+
+	// DefaultPrefix is the prefix that module names have unless told otherwise.
+	DefaultPrefix = "agg"
+)
+
+var (
+	links      = []int{8, 16, 32, 64}
+	prefixText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+)
+
+// complete fills in the defaults that depend on other values, and returns all
+// that is wrong. given says which flags were on the command line, bad which of
+// them could not be read and were reported already.
+func (c *Config) complete(known Known, given, bad map[string]bool) error {
+	var errs []error
+	check := func(flag string, ok bool, format string, args ...any) bool {
+		if bad[flag] {
+			return false
+		}
+		if !ok {
+			errs = append(errs, fmt.Errorf("-"+flag+" "+format, args...))
+		}
+		return ok
+	}
+	name := func(flag, value string, list []string) bool {
+		err := choice(flag, value, list)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err == nil
+	}
+
+	lanes := check("lanes", powerOfTwo(c.Lanes) && c.Lanes <= maxLanes,
+		"%d: must be a power of two, 1 to %d", c.Lanes, maxLanes)
+	workers := check("workers", c.Workers >= 1 && c.Workers <= maxWorkers,
+		"%d: must be 1 to %d", c.Workers, maxWorkers)
+	format := name("format", c.Format, known.Formats)
+	name("sum", c.Sum, known.Sums)
+	shell := name("shell", c.Shell, known.Shells)
+	check("window", powerOfTwo(c.Window) && c.Window <= maxWindow,
+		"%d: must be a power of two, 1 to %d", c.Window, maxWindow)
+	check("jobs", c.Jobs >= 1 && c.Jobs <= maxJobs, "%d: must be 1", c.Jobs)
+	check("prefix", prefixText.MatchString(c.Prefix) && len(c.Prefix) <= maxPrefix,
+		"%q: must be a letter and then letters, digits or _, at most %d in all", c.Prefix, maxPrefix)
+
+	if shell {
+		if slices.Contains(known.Linked, c.Shell) {
+			check("link", slices.Contains(links, c.Link), "%d: must be 8, 16, 32 or 64 bits", c.Link)
+		} else {
+			check("link", !given["link"], "%d: shell %s has no link; leave -link out", c.Link, c.Shell)
+			c.Link = 0
+		}
+	}
+	if lanes && format && shell {
+		most := known.maxChunk(*c) / c.Lanes * c.Lanes
+		if !given["chunk"] && workers {
+			c.Chunk = chunkFor(c.Lanes, c.Workers, most)
+		}
+		check("chunk", c.Chunk >= 1 && c.Chunk <= most && c.Chunk%c.Lanes == 0,
+			"%d: must be a multiple of %d lanes, %d to %d elements with shell %s",
+			c.Chunk, c.Lanes, c.Lanes, most, c.Shell)
+	}
+	return errors.Join(errs...)
+}
+
+// chunkFor returns the default chunk: the usual one, doubled while it lasts
+// fewer beats than there are workers, which would leave bubbles between
+// chunks, and while a packet can carry it.
+func chunkFor(lanes, workers, most int) int {
+	chunk := defaultChunk
+	for chunk < lanes*workers && 2*chunk <= most {
+		chunk *= 2
+	}
+	return chunk
+}
+
+func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }

@@ -1,0 +1,47 @@
+// Package emit turns a plan into the folder of a card: its Verilog, the
+// manifest, register maps, datasheet, picture and simulation, written whole or
+// not at all.
+package emit
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"tributary/hwgen/plan"
+	"tributary/hwgen/tables"
+)
+
+// Files returns everything that the card's folder holds, in alphabetical
+// order. The leaves are read from rtl. The same plan gives the same bytes.
+func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
+	files, err := verilogFiles(p, rtl)
+	if err != nil {
+		return nil, err
+	}
+	var sources []string
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, ".v") {
+			sources = append(sources, f.Name)
+		}
+	}
+	manifest := newManifest(p, sources)
+	sim, err := simFiles(p, manifest)
+	if err != nil {
+		return nil, err
+	}
+	datasheet, err := datasheet(p, manifest)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, sim...)
+	files = append(files,
+		File{manifestName, manifest.json()},
+		File{"regs.h", tables.C(p.Prefix)},
+		File{"regs.json", tables.JSON()},
+		File{"README.md", datasheet},
+		File{"block.svg", picture(p)},
+	)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}

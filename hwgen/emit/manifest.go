@@ -1,0 +1,113 @@
+package emit
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/plan"
+	"tributary/hwgen/tables"
+)
+
+const (
+	manifestName = "manifest.json"
+	generator    = "tributary/hwgen"
+	// Schema is the version of manifest.json.
+	Schema = 1
+)
+
+// Manifest describes a card to programs; manifest.json holds it.
+type Manifest struct {
+	Schema     int    `json:"schema"`
+	Generator  string `json:"generator"`
+	Protocol   int    `json:"protocol"` // version of the packet
+	Command    string `json:"command"`
+	ConfigHash string `json:"config_hash"` // 16 hex digits, as the register CONFIG_HASH
+
+	Lanes   int    `json:"lanes"`
+	Workers int    `json:"workers"`
+	Format  string `json:"format"`
+	Sum     string `json:"sum"`
+	Chunk   int    `json:"chunk"`  // elements
+	Window  int    `json:"window"` // chunks
+	Jobs    int    `json:"jobs"`
+	Shell   string `json:"shell"`
+	Link    int    `json:"link"` // bits; 0 without a link
+	Prefix  string `json:"prefix"`
+	Bundle  bool   `json:"bundle"`
+
+	Top         string     `json:"top"` // the module to instantiate
+	BeatBits    int        `json:"beat_bits"`
+	Beats       int        `json:"beats"` // in the largest chunk
+	Slots       int        `json:"slots"`
+	TreeLatency int        `json:"tree_latency"` // cycles
+	Latency     int        `json:"latency"`      // cycles, last beat in to first beat out at the core
+	Throughput  Throughput `json:"throughput"`
+	MemoryBits  int        `json:"memory_bits"`
+	Memories    []Memory   `json:"memories"`
+	Files       []string   `json:"files"`     // Verilog, relative to the folder
+	Registers   []Register `json:"registers"` // in the order of addresses
+}
+
+// Throughput says what the largest chunks of all workers cost.
+type Throughput struct {
+	BitsPerCycle int  `json:"bits_per_cycle"` // of every port of the core, each way
+	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
+	FullRate     bool `json:"full_rate"`      // a beat in every cycle: no bubble between chunks
+	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
+}
+
+// Memory is one purpose that RAM serves.
+type Memory struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+	Words int    `json:"words"`
+	Width int    `json:"width"`
+	Bits  int    `json:"bits"` // of all of them
+}
+
+// Register is a register, with its value when that never changes.
+type Register struct {
+	tables.JSONRegister
+	Value string `json:"value,omitempty"`
+}
+
+// newManifest describes the planned card, whose Verilog is in the given files.
+func newManifest(p *plan.Plan, files []string) Manifest {
+	m := Manifest{
+		Schema: Schema, Generator: generator, Protocol: wire.Version, Command: p.Command(),
+		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
+		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Sum: p.Sum.Name,
+		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link,
+		Prefix: p.Prefix, Bundle: p.Bundle,
+		Top:      rename(p.Top().Name, p.Prefix),
+		BeatBits: p.BeatBits, Beats: p.Beats, Slots: p.Slots,
+		TreeLatency: p.TreeLatency, Latency: p.Latency,
+		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
+		MemoryBits: p.MemoryBits(),
+		Memories:   []Memory{},
+		Files:      files,
+	}
+	for _, r := range p.Memories {
+		m.Memories = append(m.Memories, Memory{r.Name, r.Count, r.Words, r.Width, r.Bits()})
+	}
+	constants := map[string]string{}
+	for _, r := range wire.Registers {
+		if v, ok := p.Constant(r.Addr); ok {
+			constants[r.Name] = fmt.Sprintf("0x%x", v)
+		}
+	}
+	for _, r := range tables.RegisterList() {
+		m.Registers = append(m.Registers, Register{r, constants[r.Name]})
+	}
+	return m
+}
+
+// json returns the text of manifest.json.
+func (m Manifest) json() []byte {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		panic(err) // strings and numbers alone: cannot happen
+	}
+	return append(text, '\n')
+}

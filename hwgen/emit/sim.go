@@ -1,0 +1,68 @@
+package emit
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"tributary/hwgen/plan"
+)
+
+//go:embed sim
+var simText embed.FS
+
+// simFiles returns the folder that builds and checks the virtual card.
+func simFiles(p *plan.Plan, m Manifest) ([]File, error) {
+	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "selftest.cpp"}
+	if p.Shell.Link {
+		names = append(names, "link.h", "sim_main.cpp")
+	} else {
+		names = append(names, "ports.h")
+	}
+	values := simValues{
+		Manifest:   m,
+		RegsPrefix: strings.ToUpper(p.Prefix),
+		HasLink:    p.Shell.Link,
+	}
+	for i := range p.Workers {
+		values.Ports = append(values.Ports, i)
+	}
+	var files []File
+	for _, name := range names {
+		text, err := simText.ReadFile("sim/" + name)
+		if err != nil {
+			return nil, err
+		}
+		plain, isTemplate := strings.CutSuffix(name, ".tmpl")
+		if isTemplate {
+			if text, err = execute(name, string(text), values); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, File{"sim/" + plain, text})
+	}
+	return files, nil
+}
+
+// simValues is what the templates of the sim folder are filled in with.
+type simValues struct {
+	Manifest
+	RegsPrefix string // of the names in regs.h
+	HasLink    bool   // the card has link pins
+	Ports      []int  // 0, 1, ... workers-1
+}
+
+// execute fills in a flat template.
+func execute(name, text string, values any) ([]byte, error) {
+	t, err := template.New(name).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, values); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}

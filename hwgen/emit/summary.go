@@ -1,0 +1,35 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+
+	"tributary/hwgen/plan"
+)
+
+// Summary says in a few lines what the card costs and does.
+func Summary(p *plan.Plan) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("card", "%d lanes x %d workers, %s, sum %s, shell %s", p.Lanes, p.Workers, p.Format.Name, p.Sum.Name, p.Shell.Name)
+	line("chunk", "%d elements, %d beats of %d bits; window %d, so %d slots", p.Chunk, p.Beats, p.BeatBits, p.Window, p.Slots)
+	line("memory", "%d bits", p.MemoryBits())
+	for _, m := range p.Memories {
+		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
+	}
+	line("latency", "%d cycles from the last beat in to the first beat out, %d of them in the adder tree", p.Latency, p.TreeLatency)
+	if p.FullRate() {
+		line("throughput", "%d bits a cycle and port: %d cycles a chunk, no bubble between chunks", p.BeatBits, p.ChunkCycles())
+	} else {
+		line("throughput", "%d cycles a chunk of %d beats: the card commits one packet a cycle, and every chunk has %d;",
+			p.ChunkCycles(), p.Beats, p.Workers)
+		line("", "chunks of %d elements or more would leave no bubble", p.Workers*p.Lanes)
+	}
+	if p.Link != 0 {
+		line("link", "%d bits a cycle, shared by all workers: %d cycles a chunk", p.Link, p.LinkCycles())
+	}
+	line("hash", "%016x", p.ConfigHash())
+	return b.String()
+}

@@ -1,0 +1,141 @@
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tributary/hwgen/netlist"
+	"tributary/hwgen/plan"
+	"tributary/hwgen/verilog"
+)
+
+const (
+	header = "zwire.vh" // protocol constants that leaves include
+	bundle = "agg.v"
+	list   = "agg.f"
+)
+
+var (
+	prefixed  = regexp.MustCompile(`\bagg_`)
+	moduleUse = regexp.MustCompile(`\bagg_[a-z0-9_]+`)
+	comments  = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"" + regexp.QuoteMeta(header) + "\"[ \t]*\n")
+)
+
+// verilogFiles returns the Verilog of the card: one module a file with a list
+// of them, or everything in one.
+func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
+	sources, err := leafSources(p.Leaves, rtl)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range p.Modules {
+		text, err := print(m)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source{m.Name, text})
+	}
+	constants, err := fs.ReadFile(rtl, header)
+	if err != nil {
+		return nil, err
+	}
+
+	if p.Bundle {
+		text := madeBy(p.Command())
+		for _, s := range sources {
+			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
+				indent := line[:strings.Index(line, "`")]
+				return indentLines(indent, string(constants))
+			})
+		}
+		return []File{{bundle, []byte(rename(text, p.Prefix))}}, nil
+	}
+
+	var files []File
+	var names strings.Builder
+	for _, s := range sources {
+		name := rename(s.module, p.Prefix) + ".v"
+		files = append(files, File{name, []byte(madeBy(p.Command()) + "\n" + rename(s.text, p.Prefix))})
+		fmt.Fprintln(&names, name)
+	}
+	return append(files,
+		File{header, []byte(madeBy(p.Command()) + "\n" + string(constants))},
+		File{list, []byte(names.String())}), nil
+}
+
+// source is the text of one module, whose name begins with agg_.
+type source struct{ module, text string }
+
+// leafSources returns the named leaves and those that they instantiate, in
+// alphabetical order.
+func leafSources(names []string, rtl fs.FS) ([]source, error) {
+	found := map[string]string{}
+	for todo := slices.Clone(names); len(todo) > 0; {
+		name := todo[0]
+		todo = todo[1:]
+		if _, ok := found[name]; ok {
+			continue
+		}
+		text, err := fs.ReadFile(rtl, path.Clean(name+".v"))
+		if err != nil {
+			return nil, fmt.Errorf("leaf %s: %w", name, err)
+		}
+		found[name] = string(text)
+		for _, used := range moduleUse.FindAllString(comments.ReplaceAllString(string(text), ""), -1) {
+			todo = append(todo, used)
+		}
+	}
+	var list []source
+	for name, text := range found {
+		list = append(list, source{name, text})
+	}
+	slices.SortFunc(list, func(a, b source) int { return strings.Compare(a.module, b.module) })
+	return list, nil
+}
+
+func print(m *netlist.Module) (string, error) {
+	var b bytes.Buffer
+	err := verilog.Print(&b, m)
+	return b.String(), err
+}
+
+// rename puts the user's prefix in the place of agg.
+func rename(text, prefix string) string {
+	return prefixed.ReplaceAllString(text, prefix+"_")
+}
+
+// madeBy returns the comment that every Verilog file begins with.
+func madeBy(command string) string {
+	const limit = 98
+	var b strings.Builder
+	line := "// Made by: "
+	for i, word := range strings.Fields(command) {
+		if i > 0 {
+			line += " "
+		}
+		if len(line)+len(word)+len(" \\") > limit {
+			b.WriteString(line + "\\\n")
+			line = "//     "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}
+
+func indentLines(indent, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(indent)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

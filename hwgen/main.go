@@ -1,0 +1,101 @@
+// Command hwgen writes the Verilog of a gradient aggregator, with all that
+// describes, simulates and checks it, into a folder that stands alone.
+//
+// Its pipeline is the packages beside it: config (flags to a valid
+// configuration), plan (sizes, latency, structure), netlist (modules), verilog
+// (text), emit (the folder).
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/config"
+	"tributary/hwgen/emit"
+	"tributary/hwgen/plan"
+	"tributary/rtl"
+)
+
+// The exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run does what the arguments say and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	known := plan.Known()
+	options, err := config.Parse(args, known)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "%s\nhwgen: nothing was written; hwgen -h lists the flags\n", lines(err))
+		return exitUsage
+	case options.Help:
+		fmt.Fprint(stdout, config.Help(known))
+		return exitDone
+	case options.Version:
+		fmt.Fprintf(stdout, "hwgen, protocol version %d, manifest schema %d\n", wire.Version, emit.Schema)
+		return exitDone
+	}
+	if err := generate(ctx, options, stdout); err != nil {
+		fmt.Fprintf(stderr, "%s\n", lines(err))
+		return exitFailed
+	}
+	return exitDone
+}
+
+// generate plans the card, writes it unless this is a dry run, and says what
+// it is.
+func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
+	p, err := plan.Build(o.Config)
+	if err != nil {
+		return err
+	}
+	files, err := emit.Files(p, rtl.Files)
+	if err != nil {
+		return err
+	}
+	if !o.DryRun {
+		if err := emit.Write(ctx, o.Dir, files); err != nil {
+			return err
+		}
+	}
+	if o.JSON {
+		_, err = stdout.Write(files.Manifest())
+		return err
+	}
+	if _, err := io.WriteString(stdout, emit.Summary(p)); err != nil || o.DryRun {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "\nwritten to %s; next: make -C %s test\n", o.Dir, filepath.Join(o.Dir, "sim"))
+	return err
+}
+
+// lines prints joined errors one a line, each behind the program's name.
+func lines(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return "hwgen: " + err.Error()
+	}
+	text := ""
+	for i, e := range joined.Unwrap() {
+		if i > 0 {
+			text += "\n"
+		}
+		text += lines(e)
+	}
+	return text
+}
