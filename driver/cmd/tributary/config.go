@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+)
+
+// configFlags is the command line of tributary config.
+type configFlags struct {
+	cardFlags
+	jobFlags
+	workers int
+	json    bool
+}
+
+func newConfig() *cobra.Command {
+	f := &configFlags{}
+	cmd := &cobra.Command{
+		Use:   "config -card CARD",
+		Short: "Try a job's set-up on a card and show what comes of it",
+		Long: `Sets a job up on a card, shows its parameters with every default filled in and
+what they mean for the link, and ends the job again: a rehearsal of what reduce
+does first. (A job lives no longer than the connection of the host that set
+it up, so none is left behind.)`,
+		Example: `  tributary config -card sim:tributary_l16_w4_fp32_tree
+  tributary config -card unix:card.sock -workers 3 -chunk 256 -window 4 -json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f.cardFlags.add(cmd)
+	f.jobFlags.add(cmd)
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "`N` workers (default as many as ports)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print it as JSON")
+	return cmd
+}
+
+func (f *configFlags) check() error {
+	if f.workers < 0 {
+		return usagef("-workers %d: it must be more than zero", f.workers)
+	}
+	if f.workers > 0 && len(f.ports) > 0 && len(f.ports) != f.workers {
+		return usagef("-ports names %d ports for %d workers", len(f.ports), f.workers)
+	}
+	if err := f.cardFlags.check(); err != nil {
+		return err
+	}
+	return f.jobFlags.check()
+}
+
+func (f *configFlags) run(ctx context.Context, out io.Writer) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	return f.withCard(ctx, f.portsNeeded(f.workers), func(card *driver.Card) error {
+		job, err := card.Configure(ctx, f.config(f.workers))
+		if err != nil {
+			return err
+		}
+		report := newConfigReport(card.Info(), job)
+		if err := job.Abort(ctx); err != nil {
+			return err
+		}
+		if f.json {
+			return printJSON(out, report)
+		}
+		return report.print(out)
+	})
+}
+
+// configReport is what tributary config has to say of a set-up that worked.
+type configReport struct {
+	Card    string `json:"card"`
+	Workers int    `json:"workers"`
+	Ports   []int  `json:"ports"`
+	Chunk   int    `json:"chunk"`  // elements
+	Beats   int    `json:"beats"`  // of a chunk
+	Window  int    `json:"window"` // chunks
+	Epoch   uint16 `json:"epoch"`
+	// LinkCycles is how long the frames of one chunk take on the link; 0 where
+	// there is none.
+	LinkCycles uint64 `json:"link_cycles"`
+}
+
+func newConfigReport(info driver.Info, job *driver.Job) configReport {
+	cfg := job.Config()
+	return configReport{
+		Card: info.Name, Workers: cfg.Workers, Ports: cfg.Ports, Chunk: cfg.Chunk, Beats: cfg.Chunk / info.Lanes,
+		Window: cfg.Window, Epoch: job.Epoch(), LinkCycles: linkBound(1, cfg.Workers, cfg.Chunk, info.Link),
+	}
+}
+
+func (r configReport) print(out io.Writer) error {
+	ports := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Ports), " ", ", "), "[]")
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "card %s takes this job\n", r.Card)
+	fmt.Fprintf(w, "  workers\t%d, on ports %s\n", r.Workers, ports)
+	fmt.Fprintf(w, "  chunk\t%d elements, %d beats\n", r.Chunk, r.Beats)
+	fmt.Fprintf(w, "  window\t%d chunks in flight\n", r.Window)
+	fmt.Fprintf(w, "  epoch\t%d\n", r.Epoch)
+	if r.LinkCycles > 0 {
+		fmt.Fprintf(w, "  link\tthe frames of a chunk take %d cycles\n", r.LinkCycles)
+	}
+	return w.Flush()
+}

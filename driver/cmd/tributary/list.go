@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func newList() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the cards that can be opened from here",
+		Long: `Lists the folders below this one that hold a card of hwgen's, the virtual cards
+that tributary sim keeps up, and the Go model. No card is opened or disturbed.`,
+		Example: `  tributary list
+  tributary list -json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cards, err := listCards()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), cards)
+			}
+			return printCards(cmd.OutOrStdout(), cards)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return cmd
+}
+
+// listedCard is one line of tributary list.
+type listedCard struct {
+	Card  string `json:"card"`  // as -card takes it
+	Ready bool   `json:"ready"` // can be opened as it stands
+	What  string `json:"what"`
+}
+
+func listCards() ([]listedCard, error) {
+	cards := []listedCard{{"model:", true, "the Go model, with as many ports as there are arrays"}}
+	running, err := runningCards()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range running {
+		cards = append(cards, listedCard{r.Card, true, "a virtual card that runs, built in " + r.Dir})
+	}
+	folders, err := findFolders(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range folders {
+		cards = append(cards, f.list())
+	}
+	return cards, nil
+}
+
+// list says what can be done with a card's folder.
+func (c cardFolder) list() listedCard {
+	what := fmt.Sprintf("%d lanes, %d workers, %s, sum %s, shell %s", c.Lanes, c.Workers, c.Format, c.Sum, c.Shell)
+	switch {
+	case c.Shell == "none":
+		what += "; bare ports, which a host cannot reach"
+	case !c.Built:
+		what += fmt.Sprintf("; not built yet: make -C %s/sim", c.Dir)
+	}
+	return listedCard{"sim:" + c.Dir, c.Built, what}
+}
+
+func printCards(out io.Writer, cards []listedCard) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, c := range cards {
+		ready := "ready"
+		if !c.Ready {
+			ready = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Card, ready, c.What)
+	}
+	return w.Flush()
+}

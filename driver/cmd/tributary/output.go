@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"tributary/driver/npy"
+)
+
+// checkOutput refuses, before anything is summed, an output file that could not
+// be written or that is one of the inputs.
+func checkOutput(path string, inputs []string) error {
+	if suffix := filepath.Ext(path); suffix != ".npy" && suffix != ".npz" {
+		return usagef("-o %s: its name must end in .npy, or in .npz for archives", path)
+	}
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil || !folder.IsDir() {
+		return fmt.Errorf("-o %s: there is no folder %s", path, filepath.Dir(path))
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return nil // a new file
+	}
+	if !there.Mode().IsRegular() {
+		return fmt.Errorf("-o %s: what is there is not a file", path)
+	}
+	for _, in := range inputs {
+		if info, err := os.Stat(in); err == nil && os.SameFile(info, there) {
+			return usagef("-o %s: it is the input %s; give the sum a file of its own", path, in)
+		}
+	}
+	return nil
+}
+
+// checkSuffix refuses an output whose name promises another kind of file.
+func checkSuffix(path string, archive bool) error {
+	if archive != strings.HasSuffix(path, ".npz") {
+		want := ".npy"
+		if archive {
+			want = ".npz"
+		}
+		return usagef("-o %s: its name must end in %s, like the inputs'", path, want)
+	}
+	return nil
+}
+
+// writeSum writes the sum in the form of the inputs that like stands for. The
+// file appears whole or not at all: it is written beside its place and moved
+// there when it is complete.
+func writeSum(path string, sum []float32, like gradients) error {
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(fs.FileMode(0o666)))
+	if err != nil {
+		return err
+	}
+	defer file.Cleanup()
+	w := bufio.NewWriter(file)
+	if like.archive {
+		err = npy.WriteArchive(w, cut(sum, like.tensors))
+	} else {
+		err = npy.Write(w, npy.Array{Shape: like.tensors[0].Shape, Data: sum})
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// cut deals the elements out to tensors of the same names and shapes.
+func cut(sum []float32, tensors []npy.Named) []npy.Named {
+	out := make([]npy.Named, len(tensors))
+	for i, t := range tensors {
+		n := size(t.Shape)
+		out[i] = npy.Named{Name: t.Name, Array: npy.Array{Shape: t.Shape, Data: sum[:n]}}
+		sum = sum[n:]
+	}
+	return out
+}

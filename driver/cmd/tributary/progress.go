@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// progress shows how far a reduction is: a bar on a terminal, nothing elsewhere.
+type progress struct{ bar *progressbar.ProgressBar }
+
+func newProgress(w io.Writer, total int) *progress {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return &progress{}
+	}
+	return &progress{progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription("reducing"),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("elements"),
+		progressbar.OptionThrottle(50*time.Millisecond),
+	)}
+}
+
+// set shows that done elements of the total are summed.
+func (p *progress) set(done, _ int) {
+	if p.bar != nil {
+		_ = p.bar.Set(done) // a terminal that cannot be written to is no reason to stop
+	}
+}
+
+// close leaves the bar as it stands and goes on below it.
+func (p *progress) close() {
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		io.WriteString(os.Stderr, "\n")
+	}
+}

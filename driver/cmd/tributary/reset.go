@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+)
+
+func newReset() *cobra.Command {
+	f := &cardFlags{}
+	cmd := &cobra.Command{
+		Use:   "reset -card CARD",
+		Short: "End a card's job and clear its counters",
+		Long: `Resets a card: its job ends, its counters are cleared. The epoch of its last job
+stays, so that packets of that job which are still on their way are refused.`,
+		Example: `  tributary reset -card unix:card.sock`,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.withCard(cmd.Context(), 0, func(card *driver.Card) error {
+				if err := card.Reset(cmd.Context()); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "card %s is reset\n", f.card)
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}

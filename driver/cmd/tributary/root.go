@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// run carries out one command line and returns its exit status. Results go to
+// out; progress, errors and hints go to errs.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	root := newRoot()
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetArgs(bothStyles(args))
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return statusDone
+	}
+	status, text := explain(ctx, err)
+	fmt.Fprintf(errs, "%s: %s\n", cmd.CommandPath(), text)
+	if status == statusUsage {
+		fmt.Fprintf(errs, "See: %s -h\n", cmd.CommandPath())
+	}
+	return status
+}
+
+// newRoot returns the command with everything below it.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tributary",
+		Short: "Sums gradients through an in-network aggregation card",
+		Long: `Tributary sums arrays of gradients, one from each worker, through a card:
+the Go model of one, a virtual card made of its gateware, or one that runs
+elsewhere.
+
+A CARD is named
+  model:            the Go model, with as many ports as there are arrays
+  model:DIR         the model of the card that hwgen wrote to DIR
+  sim:DIR           starts the virtual card built in DIR, for this command
+  unix:PATH         a card that listens on a socket
+  tcp:HOST:PORT     a card that listens on a port
+
+Flags can be written -flag or --flag. A file whose name begins with a dash is
+written ./-name.
+
+Exit status
+  0  done
+  1  failed, or interrupted
+  2  the command line is wrong
+  3  no such card, or one that this program cannot talk to
+  4  timed out; the message says who is missing`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              knownCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsages | singleDash"))
+	root.AddCommand(
+		newReduce(),
+		newInfo(),
+		newList(),
+		newConfig(),
+		newSelftest(),
+		newReset(),
+		newSim(),
+		newDecode(),
+	)
+	return root
+}
+
+func init() { cobra.AddTemplateFunc("singleDash", singleDash) }
+
+// singleDash writes the flags of a help text with one dash, as the rest of the
+// text does; each line becomes five columns shorter.
+func singleDash(usages string) string {
+	return strings.NewReplacer("      --", "  -", "-o, --out FILE", "-o FILE  ", "-h, --help", "-h   ").Replace(usages)
+}
+
+// knownCommand refuses what stands where a command belongs and is none.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("there is no command %q; the commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// exactly refuses a command line that has not as many operands as names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usagef("%s is missing", names[len(args)])
+		case len(args) > len(names):
+			return usagef("%q is one operand too many", args[len(names)])
+		}
+		return nil
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+	"tributary/driver/selftest"
+)
+
+func newSelftest() *cobra.Command {
+	f := &cardFlags{}
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "selftest -card CARD",
+		Short: "Ask a card what is known beforehand",
+		Long: `Has a card sum numbers whose sums are known, through every lane and port, and
+sends it frames that it must refuse, count, repeat or recover from. It takes
+a second on a card, longer on one that is simulated. Nobody else may use the
+card meanwhile.`,
+		Example: `  tributary selftest -card sim:tributary_l16_w4_fp32_tree
+  tributary selftest -card unix:card.sock -json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runSelftest(cmd.Context(), f, asJSON, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&f.card, "card", "model:", "the `CARD`, see tributary -h")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when nothing moves for this `TIME`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return cmd
+}
+
+// outcome is one line of the self-test.
+type outcome struct {
+	Name  string `json:"name"`
+	What  string `json:"what"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+func runSelftest(ctx context.Context, f *cardFlags, asJSON bool, out io.Writer) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	outcomes := []outcome{}
+	failed := 0
+	options := selftest.Options{Timeout: f.timeout, Open: []driver.Option{driver.WithTimeout(f.timeout)}}
+	err := selftest.Run(ctx, f.card, options, func(o selftest.Outcome) {
+		line := outcome{Name: o.Name, What: o.What, OK: o.Err == nil}
+		if o.Err != nil {
+			line.Error = o.Err.Error()
+			failed++
+		}
+		outcomes = append(outcomes, line)
+		if !asJSON {
+			line.print(out)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = printJSON(out, outcomes)
+	}
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("card %s gave wrong answers to %d of %d questions", f.card, failed, len(outcomes))
+	}
+	return err
+}
+
+func (o outcome) print(out io.Writer) {
+	if o.OK {
+		fmt.Fprintf(out, "ok    %-10s %s\n", o.Name, o.What)
+		return
+	}
+	fmt.Fprintf(out, "WRONG %-10s %s\n      %s\n", o.Name, o.What, o.Error)
+}

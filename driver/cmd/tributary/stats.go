@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/wire"
+)
+
+// sample is what a card's clock and counters say at one moment.
+type sample struct {
+	cycles   uint64
+	counters map[string]uint32
+}
+
+func readSample(ctx context.Context, card *driver.Card) (sample, error) {
+	list, err := card.Counters(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	s := sample{counters: map[string]uint32{}}
+	for _, c := range list {
+		s.counters[c.Name] = c.Value
+	}
+	s.cycles, err = card.ReadRegister(ctx, wire.RegCycles)
+	return s, err
+}
+
+// reduceStats is what a card and its link did during a reduction.
+type reduceStats struct {
+	Lanes  int `json:"lanes"`
+	Chunk  int `json:"chunk"`  // elements
+	Window int `json:"window"` // chunks
+	Link   int `json:"link"`   // bits a cycle
+
+	Chunks    uint32 `json:"chunks"`
+	Beats     uint32 `json:"beats"`
+	Cycles    uint64 `json:"cycles"`     // of the card, the host's idle time among them
+	LinkBound uint64 `json:"link_bound"` // cycles that the frames take at the link's width
+
+	Resent     uint64 `json:"resent"`     // chunks sent again
+	Asked      uint64 `json:"asked"`      // results asked for
+	Replays    uint32 `json:"replays"`    // results sent again
+	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
+	PayloadCRC uint64 `json:"payload_crc"`
+	Nonfinite  uint32 `json:"nonfinite_out"` // elements of the sum that are NaN or infinite
+
+	Seconds float64 `json:"seconds"`
+}
+
+func newReduceStats(card *driver.Card, job *driver.Job, before, after sample, elapsed time.Duration) *reduceStats {
+	delta := func(counter string) uint32 { return after.counters[counter] - before.counters[counter] }
+	info, cfg, member, link := card.Info(), job.Config(), job.Stats(), card.LinkStats()
+	s := &reduceStats{
+		Lanes:      info.Lanes,
+		Chunk:      cfg.Chunk,
+		Window:     cfg.Window,
+		Link:       info.Link,
+		Chunks:     delta("chunks"),
+		Beats:      delta("beats"),
+		Cycles:     after.cycles - before.cycles,
+		Resent:     member.Resent,
+		Asked:      member.Asked,
+		Replays:    delta("replays"),
+		HeaderCRC:  uint64(delta("header_crc")) + link.HeaderCRC,
+		PayloadCRC: uint64(delta("payload_crc")) + link.PayloadCRC,
+		Nonfinite:  delta("nonfinite_out"),
+		Seconds:    elapsed.Seconds(),
+	}
+	s.LinkBound = linkBound(uint64(s.Chunks), cfg.Workers, cfg.Chunk, info.Link)
+	return s
+}
+
+// linkBound returns the cycles that the frames of a reduction take on a shared
+// link of that many bits: one data frame from each worker in, one result frame
+// out, both ways at once. It is 0 for a card without a link.
+func linkBound(chunks uint64, workers, chunk, bits int) uint64 {
+	if bits == 0 {
+		return 0
+	}
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	in := uint64(workers * data.FrameBytes(4*chunk))
+	out := uint64(result.FrameBytes(4 * chunk))
+	return (chunks*max(in, out)*8 + uint64(bits) - 1) / uint64(bits)
+}
+
+func (s *reduceStats) print(out io.Writer, card string, workers, elements int) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %s\t"+format+"\n", append([]any{name}, args...)...)
+	}
+	row("elements", "%d from each of %d workers", elements, workers)
+	row("chunks", "%d of %d elements, %d in flight", s.Chunks, s.Chunk, s.Window)
+	row("beats", "%d of %d lanes", s.Beats, s.Lanes)
+	s.printRate(row, card, workers, elements)
+	row("time", "%.3f s", s.Seconds)
+	row("sent again", "%d chunks, %d results; %d results asked for", s.Resent, s.Replays, s.Asked)
+	row("flipped bits", "caught in %d headers and %d payloads", s.HeaderCRC, s.PayloadCRC)
+	if s.Nonfinite > 0 {
+		row("not finite", "%d elements of the sum are NaN or infinite", s.Nonfinite)
+	}
+	for _, f := range pictures(card) {
+		row(f.what, "%s", f.path)
+	}
+	return w.Flush()
+}
+
+// printRate prints how fast the card went, beside the link's limit. The model
+// has no clock that would tell.
+func (s *reduceStats) printRate(row func(name, format string, args ...any), card string, workers, elements int) {
+	if strings.HasPrefix(card, "model:") || s.Cycles == 0 || s.LinkBound == 0 {
+		return
+	}
+	bits := float64(workers) * float64(elements) * 32
+	rate, limit := bits/float64(s.Cycles), bits/float64(s.LinkBound)
+	row("cycles", "%d; the frames alone take %d on the %d-bit link", s.Cycles, s.LinkBound, s.Link)
+	row("bits a cycle", "%.2f of gradients; the limit is %.2f (%.1f %%)", rate, limit, 100*rate/limit)
+}
+
+// picture is a file of a card's folder that shows what it is or did.
+type picture struct{ what, path string }
+
+// pictures returns those that the folder of a sim: card holds.
+func pictures(card string) []picture {
+	dir, ok := strings.CutPrefix(card, "sim:")
+	if !ok {
+		return nil
+	}
+	var found []picture
+	for _, p := range []picture{
+		{"waveform", filepath.Join(dir, "sim", "build", "card.fst")},
+		{"picture", filepath.Join(dir, "block.svg")},
+	} {
+		if _, err := os.Stat(p.path); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
+}

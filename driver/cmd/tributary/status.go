@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tributary/driver"
+	"tributary/driver/transport"
+)
+
+// The exit statuses. They are listed in the help of the command.
+const (
+	statusDone     = 0
+	statusFailed   = 1
+	statusUsage    = 2
+	statusNoCard   = 3
+	statusTimedOut = 4
+)
+
+// usageError is a command line that cannot be carried out as it stands.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// explain returns the exit status that tells a script of err, and the text that
+// tells a person. ctx is the command's: when a signal has ended it, that is
+// the reason, whatever failed because of it.
+func explain(ctx context.Context, err error) (status int, text string) {
+	if ctx.Err() != nil {
+		return statusFailed, fmt.Sprintf("%v; nothing was written", context.Cause(ctx))
+	}
+	var usage usageError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &usage):
+		return statusUsage, err.Error()
+	case isNoCard(err):
+		return statusNoCard, err.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return statusTimedOut, err.Error()
+	}
+	return statusFailed, err.Error()
+}
+
+// isNoCard tells whether there is no card under the name, or one of another
+// kind than this program's.
+func isNoCard(err error) bool {
+	var none *driver.NoCardError
+	var version *driver.VersionError
+	var hash *driver.HashError
+	var scheme *transport.SchemeError
+	return errors.As(err, &none) || errors.As(err, &version) || errors.As(err, &hash) || errors.As(err, &scheme)
+}

@@ -1,0 +1,273 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// askRegisters makes accesses and set-ups that cannot be. The job that is set
+// up must outlive them all.
+func askRegisters(ctx context.Context, r *rehearsal) error {
+	const otherToken = 0x0dd
+	next := r.epoch + 1
+	for _, t := range []struct {
+		what          string
+		token, ports  uint64
+		chunk, window int
+		commit        uint64
+		want          wire.Code
+	}{
+		{"the same set-up again", r.token, r.members(), r.chunk, 1, commitValue(r.epoch), wire.CodeDone},
+		{"another host's token", otherToken, r.members(), r.chunk, 1, commitValue(next), wire.CodeBusy},
+		{"job number 1", r.token, r.members(), r.chunk, 1, commitValue(next) | 1<<48, wire.CodeBadJob},
+		{"the running epoch with another first VID", r.token, r.members(), r.chunk, 1, commitValue(r.epoch) + 1, wire.CodeEpochInUse},
+		{"an older epoch", r.token, r.members(), r.chunk, 1, commitValue(r.epoch - 1), wire.CodeStaleEpoch},
+		{"no ports", r.token, 0, r.chunk, 1, commitValue(next), wire.CodeBadPorts},
+		{"a chunk of 0", r.token, r.members(), 0, 1, commitValue(next), wire.CodeBadChunk},
+		{"a chunk over the card's", r.token, r.members(), r.maxChunk + r.lanes, 1, commitValue(next), wire.CodeBadChunk},
+		{"a window of 0", r.token, r.members(), r.chunk, 0, commitValue(next), wire.CodeBadWindow},
+		{"a window of 3", r.token, r.members(), r.chunk, 3, commitValue(next), wire.CodeBadWindow},
+		{"a window over the card's", r.token, r.members(), r.chunk, 2 * r.maxWindow, commitValue(next), wire.CodeBadWindow},
+	} {
+		if err := r.stage(ctx, t.token, t.ports, t.chunk, t.window); err != nil {
+			return err
+		}
+		_, code, err := r.write(ctx, wire.RegJobCommit, t.commit)
+		if err := check(err, code == t.want, "JOB_COMMIT with %s is answered %s, must be %s", t.what, code, t.want); err != nil {
+			return err
+		}
+	}
+	return askAccesses(ctx, r, otherToken)
+}
+
+// askAccesses makes single accesses that must change nothing.
+func askAccesses(ctx context.Context, r *rehearsal, otherToken uint64) error {
+	const nowhere = 0x3f8
+	_, code, err := r.read(ctx, nowhere)
+	if err := check(err, code == wire.CodeBadAddress, "reading 0x%x is answered %s", nowhere, code); err != nil {
+		return err
+	}
+	v, code, err := r.write(ctx, wire.RegMagic, 0)
+	if err := check(err, code == wire.CodeReadOnly && v == wire.Magic, "writing MAGIC is answered %s with %016x", code, v); err != nil {
+		return err
+	}
+	v, code, err = r.write(ctx, wire.RegOwner, otherToken)
+	if err := check(err, code == wire.CodeDone && v == r.token, "writing OWNER while it is taken is answered %s with %x", code, v); err != nil {
+		return err
+	}
+	return r.running(ctx, true)
+}
+
+// running checks whether the job is set up.
+func (r *rehearsal) running(ctx context.Context, want bool) error {
+	state, _, err := r.read(ctx, wire.RegJobState)
+	ok := state&1 != 0 == want && uint16(state>>16) == r.epoch
+	return check(err, ok, "JOB_STATE is %#x, must say set up: %t, epoch %d", state, want, r.epoch)
+}
+
+// askRefusals sends contributions that must not be summed.
+func askRefusals(ctx context.Context, r *rehearsal) error {
+	good := r.header(wire.KindData, 0, firstVID)
+	for _, t := range []struct {
+		counter string
+		spoil   func(h *frame.Header)
+	}{
+		{"bad_job", func(h *frame.Header) { h.Job = 1 }},
+		{"bad_epoch", func(h *frame.Header) { h.Epoch-- }},
+		{"bad_rank", func(h *frame.Header) { h.Rank = uint8(r.ports) }},
+		{"bad_format", func(h *frame.Header) { h.Format = wire.Int32 }},
+		{"late", func(h *frame.Header) { h.VID = firstVID - 1 }},
+		{"early", func(h *frame.Header) { h.VID = firstVID + 2 }},
+	} {
+		bad := good
+		t.spoil(&bad)
+		err := r.rises(ctx, map[string]uint32{t.counter: 1}, func() error { return r.send(bad, r.whole(0)) })
+		if err != nil {
+			return wrong("data that is %s: %w", t.counter, err)
+		}
+	}
+	for _, ask := range []func(context.Context, *rehearsal) error{askForeignHeaders, askLengths, askRepeats} {
+		if err := ask(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askForeignHeaders sends headers of another version and of a kind that there
+// is not.
+func askForeignHeaders(ctx context.Context, r *rehearsal) error {
+	version := r.header(wire.KindAsk, 0, firstVID)
+	version.Version = wire.Version + 1
+	const noKind = wire.Kind(7)
+	for counter, h := range map[string]frame.Header{"bad_version": version, "bad_kind": r.header(noKind, 0, firstVID)} {
+		if err := r.rises(ctx, map[string]uint32{counter: 1}, func() error { return r.send(h, nil) }); err != nil {
+			return wrong("a header that is %s: %w", counter, err)
+		}
+	}
+	return nil
+}
+
+// askLengths sends a length that is not the job's, and one that is over the
+// card's: of that, the header alone, as the card does not wait for the rest.
+func askLengths(ctx context.Context, r *rehearsal) error {
+	want := map[string]uint32{"bad_length": 1}
+	h := r.header(wire.KindData, 0, firstVID)
+	if r.chunk > r.lanes {
+		h.Length = uint16(r.lanes)
+		if err := r.rises(ctx, want, func() error { return r.send(h, r.whole(0)[:4*r.lanes]) }); err != nil {
+			return wrong("data of half a chunk: %w", err)
+		}
+	}
+	h.Length = uint16(r.maxChunk + r.lanes)
+	start := frame.Append(nil, &h, nil)
+	start = start[:len(start)-wire.CRCBytes]
+	if err := r.rises(ctx, want, func() error { return r.sendRaw(start) }); err != nil {
+		return wrong("data of more than the card's largest chunk: %w", err)
+	}
+	return nil
+}
+
+// askRepeats sends a contribution twice, and the one that would overwrite a
+// result which others may still ask for.
+func askRepeats(ctx context.Context, r *rehearsal) error {
+	if r.ports == 1 {
+		return nil // a chunk is complete with the first contribution
+	}
+	stored := map[string]uint32{"stored": 1, "duplicate": 1}
+	err := r.rises(ctx, stored, func() error { return errors.Join(r.sendWhole(0, firstVID), r.sendWhole(0, firstVID)) })
+	if err != nil {
+		return wrong("the same contribution twice: %w", err)
+	}
+	for rank := 1; rank < r.ports; rank++ {
+		if err := r.sendWhole(rank, firstVID); err != nil {
+			return err
+		}
+	}
+	if err := r.collect(ctx, firstVID); err != nil {
+		return err
+	}
+	err = r.rises(ctx, map[string]uint32{"not_ready": 1}, func() error { return r.sendWhole(0, firstVID+2) })
+	if err != nil {
+		return wrong("a contribution to a slot that others are not done with: %w", err)
+	}
+	return nil
+}
+
+// askDamage sends frames with a flipped bit and bytes that are no frame, and
+// then a chunk that must be summed as if nothing had been.
+func askDamage(ctx context.Context, r *rehearsal) error {
+	h := r.header(wire.KindData, 0, firstVID)
+	whole := frame.Append(nil, &h, r.whole(0))
+	flipped := func(at int) []byte {
+		b := append([]byte(nil), whole...)
+		b[at] ^= 0x10
+		return b
+	}
+	garbage := append([]byte{wire.Sync[0], wire.Sync[1], 0, wire.Sync[0]}, wire.Sync[:]...)
+	garbage = append(garbage, make([]byte, 64)...)
+	all := uint32(len(whole))
+	for _, t := range []struct {
+		what string
+		sent []byte
+		want map[string]uint32
+	}{
+		{"a bit flipped in the VID", flipped(wire.SyncBytes + 8), map[string]uint32{"header_crc": 1, "hunted": all}},
+		{"a bit flipped in the sync word", flipped(1), map[string]uint32{"hunted": all}},
+		{"a bit flipped in the first element", flipped(wire.SyncBytes + wire.BaseHeaderBytes + wire.CRCBytes), map[string]uint32{"payload_crc": 1}},
+		{"a bit flipped in the last byte", flipped(len(whole) - 1), map[string]uint32{"payload_crc": 1}},
+		{"a sync word in garbage", garbage, map[string]uint32{"header_crc": 1, "hunted": uint32(len(garbage))}},
+	} {
+		if err := r.rises(ctx, t.want, func() error { return r.sendRaw(t.sent) }); err != nil {
+			return wrong("%s: %w", t.what, err)
+		}
+	}
+	if err := r.sendAll(firstVID); err != nil {
+		return err
+	}
+	return r.collect(ctx, firstVID)
+}
+
+// askMissing has rank 0 contribute alone, and asks.
+func askMissing(ctx context.Context, r *rehearsal) error {
+	if err := r.sendWhole(0, firstVID); err != nil {
+		return err
+	}
+	others := r.members() &^ 1
+	for _, t := range []struct {
+		rank int
+		vid  uint32
+		code wire.Code
+		mask uint64
+	}{
+		{0, firstVID, wire.CodeWait, others},
+		{1, firstVID, wire.CodeSend, others},
+		{1, firstVID + 1, wire.CodeSend, r.members()}, // to which nobody has contributed
+	} {
+		if err := r.send(r.header(wire.KindAsk, t.rank, t.vid), nil); err != nil {
+			return err
+		}
+		if err := r.status(ctx, t.rank, t.vid, t.code, t.mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askReplay has a chunk summed and lets every rank ask for it again, by an ask
+// and by repeating its contribution.
+func askReplay(ctx context.Context, r *rehearsal) error {
+	if err := r.sendAll(firstVID); err != nil {
+		return err
+	}
+	if err := r.collect(ctx, firstVID); err != nil {
+		return err
+	}
+	for rank := range r.ports {
+		for _, again := range []func() error{
+			func() error { return r.send(r.header(wire.KindAsk, rank, firstVID), nil) },
+			func() error { return r.sendWhole(rank, firstVID) },
+		} {
+			if err := again(); err != nil {
+				return err
+			}
+			receivers, err := r.sum(ctx, wire.KindReplay, firstVID)
+			if err != nil {
+				return err
+			}
+			if receivers != 1<<rank {
+				return wrong("the replay for rank %d is sent to ranks %#x", rank, receivers)
+			}
+		}
+	}
+	return nil
+}
+
+// askFinish finishes rank after rank: the job must end with the last one, and
+// a finish that is repeated must still be confirmed.
+func askFinish(ctx context.Context, r *rehearsal) error {
+	finish := func(rank int) error {
+		if err := r.send(r.header(wire.KindFinish, rank, firstVID), nil); err != nil {
+			return err
+		}
+		return r.status(ctx, rank, firstVID, wire.CodeDone, 0)
+	}
+	for rank := range r.ports {
+		if err := r.running(ctx, true); err != nil {
+			return err
+		}
+		if err := finish(rank); err != nil {
+			return err
+		}
+	}
+	if err := r.running(ctx, false); err != nil {
+		return err
+	}
+	if err := finish(0); err != nil {
+		return err
+	}
+	return r.rises(ctx, map[string]uint32{"bad_job": 1}, func() error { return r.sendWhole(0, firstVID) })
+}

@@ -1,0 +1,132 @@
+package selftest
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"tributary/driver"
+	"tributary/driver/transport"
+)
+
+// flipper is a link that, once it is armed, flips a bit in every so many bytes
+// both ways.
+type flipper struct {
+	transport.Conn
+	armed   atomic.Bool
+	out, in flips
+}
+
+// flips is one direction of a flipper. One goroutine uses it.
+type flips struct {
+	every int // bytes from one flip to the next
+	seen  int // bytes since the last one
+	count atomic.Int64
+}
+
+// spoil flips the bits that are due in b.
+func (f *flips) spoil(b []byte) {
+	for i := range b {
+		if f.seen++; f.seen == f.every {
+			f.seen = 0
+			b[i] ^= 1 << (f.count.Add(1) % 8)
+		}
+	}
+}
+
+func (f *flipper) Write(b []byte) (int, error) {
+	if !f.armed.Load() {
+		return f.Conn.Write(b)
+	}
+	spoiled := slices.Clone(b) // a Writer may not change what it is given
+	f.out.spoil(spoiled)
+	return f.Conn.Write(spoiled)
+}
+
+func (f *flipper) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	if f.armed.Load() {
+		f.in.spoil(b[:n])
+	}
+	return n, err
+}
+
+// flipChunks and flipsEach are how many chunks are summed over the spoiled link
+// and about how many bits are flipped on the way, in each direction.
+const (
+	flipChunks = 64
+	flipsEach  = 5
+)
+
+// runFlips sums over a link that flips bits.
+func runFlips(ctx context.Context, name string, o Options, report func(Outcome)) error {
+	conn, err := transport.Open(ctx, name, 0)
+	if err != nil {
+		return &driver.NoCardError{Name: name, Err: err}
+	}
+	link := &flipper{Conn: conn}
+	card, err := driver.OpenConn(ctx, name, link, o.Open...)
+	if err != nil {
+		return err
+	}
+	defer card.Close()
+	err = askFlips(ctx, card, link)
+	if ctx.Err() != nil {
+		return err
+	}
+	report(Outcome{"flips", "a sum over a link that flips bits is right, and the flips are caught at both ends", err})
+	return nil
+}
+
+func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
+	chunk, ports := smallChunk(card), allPorts(card)
+	inputs := wholeInputs(len(ports), flipChunks*chunk)
+	before, err := caught(ctx, card)
+	if err != nil {
+		return err
+	}
+	job, err := card.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: chunk})
+	if err != nil {
+		return err
+	}
+	link.out.every = 4 * chunk * len(ports) * flipChunks / flipsEach
+	link.in.every = 4 * chunk * flipChunks / flipsEach
+	link.armed.Store(true)
+	sum := make([]float32, len(inputs[0]))
+	err = job.Reduce(ctx, sum, inputs)
+	link.armed.Store(false)
+	if err != nil {
+		return err
+	}
+	if err := job.Close(ctx); err != nil {
+		return err
+	}
+	if err := compare(card, ports, sum, func(i int) uint32 { return wholeSum(len(ports), i) }); err != nil {
+		return err
+	}
+	after, err := caught(ctx, card)
+	if err != nil {
+		return err
+	}
+	own := card.LinkStats()
+	if out := link.out.count.Load(); out == 0 || after == before {
+		return wrong("%d bits were flipped on the way to the card, its counters header_crc, payload_crc and hunted rose by %d", out, after-before)
+	}
+	if in := link.in.count.Load(); in == 0 || own.HeaderCRC+own.PayloadCRC+own.Hunted == 0 {
+		return wrong("%d bits were flipped on the way from the card, the driver saw none", in)
+	}
+	return nil
+}
+
+// caught returns the sum of the counters that rise when bits are flipped.
+func caught(ctx context.Context, card *driver.Card) (uint32, error) {
+	counters, err := card.Counters(ctx)
+	var sum uint32
+	for _, c := range counters {
+		switch c.Name {
+		case "header_crc", "payload_crc", "hunted":
+			sum += c.Value
+		}
+	}
+	return sum, err
+}

@@ -1,0 +1,241 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// rehearsal is a job that is set up by hand: all ports of the card, a window of
+// one chunk, so two slots; the first chunk is number firstVID.
+type rehearsal struct {
+	*host
+	lanes, ports, maxChunk, maxWindow int
+	chunk                             int // elements
+	token                             uint64
+	epoch                             uint16
+}
+
+const firstVID = 100
+
+// frameTest is a question that is asked with frames made by hand, each in a job
+// of its own.
+type frameTest struct {
+	name, what string
+	minPorts   int
+	ask        func(ctx context.Context, r *rehearsal) error
+}
+
+var frameTests = []frameTest{
+	{"registers", "register accesses and set-ups that cannot be are refused with their reason", 1, askRegisters},
+	{"refusals", "packets that must not be summed are refused and counted, each under its reason", 1, askRefusals},
+	{"damage", "flipped bits in headers and payloads are caught and counted, garbage is passed over", 1, askDamage},
+	{"missing", "an ask is answered with who is missing", 2, askMissing},
+	{"replay", "a result that is asked for again comes again, bit for bit", 1, askReplay},
+	{"finish", "a job ends when all ranks have finished", 1, askFinish},
+}
+
+func runFrames(ctx context.Context, name string, o Options, report func(Outcome)) error {
+	h, err := openHost(ctx, name, o)
+	if err != nil {
+		return &driver.NoCardError{Name: name, Err: err}
+	}
+	defer h.close()
+	r, err := prepare(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, t := range frameTests {
+		if r.ports < t.minPorts {
+			continue
+		}
+		err := r.setUp(ctx)
+		if err == nil {
+			err = t.ask(ctx, r)
+		}
+		var died *driver.DiedError
+		if ctx.Err() != nil || errors.As(err, &died) {
+			return err
+		}
+		report(Outcome{t.name, t.what, err})
+	}
+	_, _, err = h.write(ctx, wire.RegRelease, r.token)
+	return err
+}
+
+// prepare reads the card's sizes and takes ownership.
+func prepare(ctx context.Context, h *host) (*rehearsal, error) {
+	r := &rehearsal{host: h, token: 0x5e1f7e57}
+	for addr, to := range map[uint32]*int{
+		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow,
+	} {
+		v, code, err := h.read(ctx, addr)
+		if err := check(err, code == wire.CodeDone, "the identification block cannot be read: %s", code); err != nil {
+			return nil, err
+		}
+		*to = int(v)
+	}
+	r.chunk = min(2*r.lanes, r.maxChunk)
+	owner, _, err := h.write(ctx, wire.RegOwner, r.token)
+	if err == nil && owner != r.token {
+		err = &driver.BusyError{Name: h.name, Reason: "another host owns it"}
+	}
+	return r, err
+}
+
+// members has a bit for each port.
+func (r *rehearsal) members() uint64 { return 1<<r.ports - 1 }
+
+// commitValue is what JOB_COMMIT is written to set the job up with an epoch.
+func commitValue(epoch uint16) uint64 { return firstVID | uint64(epoch)<<32 }
+
+// stage writes the staged registers of the job.
+func (r *rehearsal) stage(ctx context.Context, token, ports uint64, chunk, window int) error {
+	for _, w := range []struct {
+		addr  uint32
+		value uint64
+	}{
+		{wire.RegJobToken, token}, {wire.RegJobPorts, ports},
+		{wire.RegJobChunk, uint64(chunk)}, {wire.RegJobWindow, uint64(window)},
+	} {
+		_, code, err := r.write(ctx, w.addr, w.value)
+		if err := check(err, code == wire.CodeDone, "staging register 0x%x is answered %s", w.addr, code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setUp sets the job up with a new epoch.
+func (r *rehearsal) setUp(ctx context.Context) error {
+	state, _, err := r.read(ctx, wire.RegJobState)
+	if err != nil {
+		return err
+	}
+	r.epoch = uint16(state>>16) + 1
+	if err := r.stage(ctx, r.token, r.members(), r.chunk, 1); err != nil {
+		return err
+	}
+	_, code, err := r.write(ctx, wire.RegJobCommit, commitValue(r.epoch))
+	return check(err, code == wire.CodeDone, "the job's set-up is answered %s", code)
+}
+
+// header returns the header of a packet of the job.
+func (r *rehearsal) header(kind wire.Kind, rank int, vid uint32) frame.Header {
+	h := frame.Header{Kind: kind, Epoch: r.epoch, Rank: uint8(rank), VID: vid}
+	if kind == wire.KindData {
+		h.Format, h.Length = wire.FP32, uint16(r.chunk)
+	}
+	return h
+}
+
+// whole returns the payload of a rank: whole numbers, as in the test of the
+// ports.
+func (r *rehearsal) whole(rank int) []byte { return payload(wholeInputs(r.ports, r.chunk)[rank]) }
+
+// sendWhole sends that payload as chunk vid.
+func (r *rehearsal) sendWhole(rank int, vid uint32) error {
+	return r.send(r.header(wire.KindData, rank, vid), r.whole(rank))
+}
+
+// sendAll sends chunk vid of every rank.
+func (r *rehearsal) sendAll(vid uint32) error {
+	for rank := range r.ports {
+		if err := r.sendWhole(rank, vid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum waits for the sum of chunk vid, of a given kind, and checks its bits. It
+// returns the ranks that it is for.
+func (r *rehearsal) sum(ctx context.Context, kind wire.Kind, vid uint32) (uint64, error) {
+	f, err := r.next(ctx, func(f *frame.Frame) bool {
+		return (f.Kind == wire.KindResult || f.Kind == wire.KindReplay) && f.VID == vid && f.Epoch == r.epoch
+	})
+	if err != nil {
+		return 0, wrong("waiting for the %s of chunk %d: %w", kind, vid, err)
+	}
+	if f.Kind != kind || f.Mask != r.members() || int(f.Length) != r.chunk {
+		return 0, wrong("chunk %d comes as a %s of %d elements from ranks %#x, must be a %s of %d from %#x",
+			vid, f.Kind, f.Length, f.Mask, kind, r.chunk, r.members())
+	}
+	for i, have := range numbers(f.Payload) {
+		if want := wholeSum(r.ports, i); have != want {
+			return 0, wrong("%s of chunk %d, element %d: 0x%08x, must be 0x%08x", kind, vid, i, have, want)
+		}
+	}
+	return f.Receivers, nil
+}
+
+// collect waits until every rank has been sent the sum of chunk vid.
+func (r *rehearsal) collect(ctx context.Context, vid uint32) error {
+	for missing := r.members(); missing != 0; {
+		receivers, err := r.sum(ctx, wire.KindResult, vid)
+		if err != nil {
+			return err
+		}
+		if receivers&missing == 0 {
+			return wrong("chunk %d comes again for ranks %#x, ranks %#x have not got it yet", vid, receivers, missing)
+		}
+		missing &^= receivers
+	}
+	return nil
+}
+
+// status waits for the status that answers rank about chunk vid, and checks it.
+func (r *rehearsal) status(ctx context.Context, rank int, vid uint32, code wire.Code, mask uint64) error {
+	f, err := r.next(ctx, func(f *frame.Frame) bool {
+		return f.Kind == wire.KindStatus && f.Epoch == r.epoch && int(f.Rank) == rank && f.VID == vid
+	})
+	if err != nil {
+		return wrong("waiting for the status %s for rank %d: %w", code, rank, err)
+	}
+	if f.Code != code || f.Mask != mask {
+		return wrong("rank %d is answered %s with mask %#x, must be %s with %#x", rank, f.Code, f.Mask, code, mask)
+	}
+	return nil
+}
+
+// rises does something and waits until the card's counters have risen by what
+// is wanted. It is wrong when one rises further, or one that is not wanted
+// rises, frames and what the card sends apart.
+func (r *rehearsal) rises(ctx context.Context, want map[string]uint32, do func() error) error {
+	before, err := r.counters(ctx)
+	if err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	for start := time.Now(); ; {
+		after, err := r.counters(ctx)
+		if err != nil {
+			return err
+		}
+		waitsFor := ""
+		for _, c := range wire.Counters {
+			rise := after[c.Name] - before[c.Name]
+			if rise > want[c.Name] && !risesFreely[c.Name] {
+				return wrong("counter %s rose by %d, must be %d", c.Name, rise, want[c.Name])
+			}
+			if rise < want[c.Name] {
+				waitsFor = c.Name
+			}
+		}
+		if waitsFor == "" {
+			return nil
+		}
+		if time.Since(start) > r.timeout {
+			return wrong("counter %s rose by %d, must be %d", waitsFor, after[waitsFor]-before[waitsFor], want[waitsFor])
+		}
+	}
+}
+
+// risesFreely are the counters that rise with register accesses and answers.
+var risesFreely = map[string]bool{"frames": true, "statuses": true, "results": true, "replays": true, "beats": true}

@@ -1,0 +1,95 @@
+// Package selftest asks a card questions whose answers are known beforehand.
+//
+// The answers are written down here, or follow from whole numbers that are
+// added without rounding; none is computed by the model or by the card. The
+// questions come in three groups, each with a connection of its own: sums
+// through the driver (every lane, every port, the edges of the arithmetic, the
+// order of the tree), frames sent by hand (what a card must refuse, count and
+// repeat), and sums over a link that flips bits.
+//
+// The card must not be in use. Its counters are left as they are found, apart
+// from what the questions add to them.
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tributary/driver"
+)
+
+// Options say how to reach the card.
+type Options struct {
+	Timeout time.Duration   // for a card that does not answer
+	Open    []driver.Option // for the connections that the driver makes
+}
+
+// Outcome is the answer to one question.
+type Outcome struct {
+	Name string // short, for scripts
+	What string // a sentence for people
+	Err  error  // what is wrong; nil when the answer is right
+}
+
+// Run asks the card called name everything and hands each outcome to report
+// as it comes. Wrong answers are outcomes; the error is for a card that cannot
+// be opened or died, and for a context that ended.
+func Run(ctx context.Context, name string, o Options, report func(Outcome)) error {
+	groups := []func(context.Context, string, Options, func(Outcome)) error{runSums, runFrames, runFlips}
+	for _, group := range groups {
+		if err := group(ctx, name, o, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumTest is a question to an open card.
+type sumTest struct {
+	name, what string
+	minPorts   int // a card with fewer ports is not asked
+	ask        func(ctx context.Context, card *driver.Card) error
+}
+
+var sumTests = []sumTest{
+	{"lanes", "what one port sends comes back from every lane and beat, port by port", 1, askLanes},
+	{"ports", "whole numbers from all ports add up", 1, askPorts},
+	{"single", "the edges of the number range pass one port alone; NaNs come back as 0x7fc00000", 1, askSingle},
+	{"edges", "known sums at the edges of the arithmetic, in every lane of every pair of neighbouring ports", 2, askEdges},
+	{"order", "the tree adds the ports in its order, seen at every three neighbouring ports", 3, askOrder},
+	{"sizes", "lengths around the borders of lane, beat, chunk and window", 1, askSizes},
+}
+
+func runSums(ctx context.Context, name string, o Options, report func(Outcome)) error {
+	card, err := driver.Open(ctx, name, o.Open...)
+	if err != nil {
+		return err
+	}
+	defer card.Close()
+	for _, t := range sumTests {
+		if card.Info().Ports < t.minPorts {
+			continue
+		}
+		err := t.ask(ctx, card)
+		if ctx.Err() != nil {
+			return err
+		}
+		report(Outcome{t.name, t.what, err})
+		if err := card.Err(); err != nil {
+			return err
+		}
+	}
+	return card.Close()
+}
+
+// wrong is the error of an answer that is not the known one.
+func wrong(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// check returns err if there is one, and else an error of its own unless ok.
+func check(err error, ok bool, format string, args ...any) error {
+	if err != nil || ok {
+		return err
+	}
+	return wrong(format, args...)
+}
