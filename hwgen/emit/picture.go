@@ -1,5 +1,205 @@
 package emit
 
-import "tributary/hwgen/plan"
+import (
+	"fmt"
+	"strings"
 
-func picture(p *plan.Plan) []byte { return nil }
+	"tributary/hwgen/plan"
+)
+
+// picture draws the card as block.svg: the ports and slots of every worker, the
+// beat that crosses all lanes, the adder tree of one lane node by node, the
+// cache and the way back.
+func picture(p *plan.Plan) []byte {
+	d := newDrawing(p)
+	d.inputs()
+	d.memories()
+	d.tree()
+	d.output()
+	return d.svg()
+}
+
+// Sizes in the picture, in pixels.
+const (
+	rowHeight  = 26 // from one worker to the next
+	levelWidth = 72 // from one level of the tree to the next
+	nodeRadius = 9
+	topMargin  = 78
+	leftMargin = 24
+	boxHeight  = 20
+	tallHeight = 80 // of a box beside all workers, at least
+)
+
+// drawing is a picture in the making.
+type drawing struct {
+	plan *plan.Plan
+	body strings.Builder
+	x    int // right end of what is drawn
+}
+
+func newDrawing(p *plan.Plan) *drawing { return &drawing{plan: p, x: leftMargin} }
+
+// row returns the height of worker w's line.
+func (d *drawing) row(w int) int { return topMargin + rowHeight*w + rowHeight/2 }
+
+// bottom returns the height below the last worker's line.
+func (d *drawing) bottom() int { return topMargin + rowHeight*d.plan.Workers }
+
+// middle returns the height of what belongs to all workers.
+func (d *drawing) middle() int { return (topMargin + d.bottom()) / 2 }
+
+// inputs draws the way in: the link and its receiver, or a port a worker.
+func (d *drawing) inputs() {
+	p := d.plan
+	if p.Shell.Link {
+		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "find frame,", "check CRCs")
+		d.x += 28
+	}
+	for w := range p.Workers {
+		if p.Shell.Link {
+			d.arrow(d.x-28, d.row(w), d.x, d.row(w))
+		}
+		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
+	}
+	d.heading(d.x, 110, "ingress", "header, checks")
+	d.x += 110
+}
+
+// memories draws the slots of every worker and the commit that rules them.
+func (d *drawing) memories() {
+	p := d.plan
+	x := d.x + 36
+	for w := range p.Workers {
+		d.arrow(d.x, d.row(w), x, d.row(w))
+		d.box(x, d.row(w), 150, fmt.Sprintf("%d slots × %s", p.Slots, count(p.Beats, "beat")))
+	}
+	d.heading(x, 150, "slot memory", "one commit a cycle")
+	d.x = x + 150
+}
+
+// tree draws the adder tree of one lane; an odd one out runs through.
+func (d *drawing) tree() {
+	p := d.plan
+	start := d.x
+	var level []int // heights of the values that go into the next level
+	for w := range p.Workers {
+		level = append(level, d.row(w))
+	}
+	if len(level) == 1 {
+		d.node(d.x+levelWidth, level[0], "")
+		d.line(d.x, level[0], d.x+levelWidth-nodeRadius, level[0])
+		d.x += levelWidth + nodeRadius
+	}
+	for len(level) > 1 {
+		x := d.x + levelWidth
+		var above []int
+		for i := 0; i < len(level); i += 2 {
+			if i+1 == len(level) {
+				d.line(d.x, level[i], x+nodeRadius, level[i])
+				above = append(above, level[i])
+				continue
+			}
+			y := (level[i] + level[i+1]) / 2
+			d.line(d.x, level[i], x, y)
+			d.line(d.x, level[i+1], x, y)
+			d.node(x, y, "+")
+			above = append(above, y)
+		}
+		level = above
+		d.x = x + nodeRadius
+	}
+	d.heading(start, d.x-start, fmt.Sprintf("lane 0 of %d", p.Lanes), "latency "+count(p.TreeLatency, "cycle"))
+	d.arrow(d.x, level[0], d.x+40, d.middle())
+	d.x += 40
+}
+
+// output draws the result cache and the way out.
+func (d *drawing) output() {
+	p := d.plan
+	d.tall("results", 110, fmt.Sprintf("%d × %s", p.Slots, count(p.Beats, "beat")), "sent and kept", "for replays")
+	d.arrow(d.x, d.middle(), d.x+28, d.middle())
+	d.x += 28
+	if p.Shell.Link {
+		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "frames,", "CRCs")
+		return
+	}
+	for w := range p.Workers {
+		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
+	}
+	d.heading(d.x, 110, "egress", "a queue a port")
+	d.x += 110
+}
+
+// tall draws a box beside all workers, with lines of text in it.
+func (d *drawing) tall(title string, width int, text ...string) {
+	height := max(d.bottom()-topMargin, tallHeight)
+	top := d.middle() - height/2
+	d.rect(d.x, top, width, height)
+	y := d.middle() - 8*len(text) + 4
+	d.text(d.x+width/2, y-4, "title", title)
+	for i, t := range text {
+		d.text(d.x+width/2, y+14+15*i, "small", t)
+	}
+	d.x += width
+}
+
+func (d *drawing) box(x, y, width int, text string) {
+	d.rect(x, y-boxHeight/2, width, boxHeight)
+	d.text(x+width/2, y+4, "small", text)
+}
+
+// heading writes two lines above what stands between x and x+width.
+func (d *drawing) heading(x, width int, title, sub string) {
+	d.text(x+width/2, topMargin-24, "title", title)
+	d.text(x+width/2, topMargin-8, "small", sub)
+}
+
+func (d *drawing) rect(x, y, width, height int) {
+	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\"/>\n", x, y, width, height)
+}
+
+func (d *drawing) text(x, y int, class, text string) {
+	fmt.Fprintf(&d.body, "<text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, text)
+}
+
+func (d *drawing) line(x1, y1, x2, y2 int) {
+	fmt.Fprintf(&d.body, "<path d=\"M%d %dL%d %d\"/>\n", x1, y1, x2, y2)
+}
+
+func (d *drawing) arrow(x1, y1, x2, y2 int) {
+	fmt.Fprintf(&d.body, "<path d=\"M%d %dL%d %d\" marker-end=\"url(#tip)\"/>\n", x1, y1, x2, y2)
+}
+
+// node draws an adder, or what makes one NaN of all where there is none.
+func (d *drawing) node(x, y int, sign string) {
+	fmt.Fprintf(&d.body, "<circle cx=\"%d\" cy=\"%d\" r=\"%d\"/>\n", x, y, nodeRadius)
+	d.text(x, y+4, "small", sign)
+}
+
+// svg returns the whole picture.
+func (d *drawing) svg() []byte {
+	p := d.plan
+	width, height := d.x+leftMargin, max(d.bottom(), d.middle()+tallHeight/2)+leftMargin
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">
+<style>
+svg { font-family: sans-serif; }
+rect, circle { fill: #eef4fb; stroke: #2b5b8c; }
+path { fill: none; stroke: #2b5b8c; }
+text { fill: #16324f; font-size: 12px; text-anchor: middle; }
+.title { font-size: 13px; font-weight: bold; }
+.head { font-size: 15px; font-weight: bold; text-anchor: start; }
+</style>
+<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#2b5b8c"/></marker>
+<rect x="0" y="0" width="%d" height="%d" style="fill:#fff;stroke:none"/>
+<text x="%d" y="26" class="head">%s × %s, %s, sum %s, shell %s</text>
+%s</svg>
+`, width, height, width, height, width, height, leftMargin, count(p.Lanes, "lane"), count(p.Workers, "worker"), p.Format.Name, p.Sum.Name, p.Shell.Name, d.body.String())
+}
+
+// count returns "1 lane", "2 lanes".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

@@ -13,18 +13,18 @@ func Summary(p *plan.Plan) string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("card", "%d lanes x %d workers, %s, sum %s, shell %s", p.Lanes, p.Workers, p.Format.Name, p.Sum.Name, p.Shell.Name)
-	line("chunk", "%d elements, %d beats of %d bits; window %d, so %d slots", p.Chunk, p.Beats, p.BeatBits, p.Window, p.Slots)
+	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), p.Format.Name, p.Sum.Name, p.Shell.Name)
+	line("chunk", "%d elements, %s of %d bits; window %d, so %d slots", p.Chunk, count(p.Beats, "beat"), p.BeatBits, p.Window, p.Slots)
 	line("memory", "%d bits", p.MemoryBits())
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
 	}
-	line("latency", "%d cycles from the last beat in to the first beat out, %d of them in the adder tree", p.Latency, p.TreeLatency)
+	line("latency", "%s from the last beat in to the first beat out, %d of them in the adder tree", count(p.Latency, "cycle"), p.TreeLatency)
 	if p.FullRate() {
-		line("throughput", "%d bits a cycle and port: %d cycles a chunk, no bubble between chunks", p.BeatBits, p.ChunkCycles())
+		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {
-		line("throughput", "%d cycles a chunk of %d beats: the card commits one packet a cycle, and every chunk has %d;",
-			p.ChunkCycles(), p.Beats, p.Workers)
+		line("throughput", "%d cycles a chunk of %s: the card commits one packet a cycle, and every chunk has %d;",
+			p.ChunkCycles(), count(p.Beats, "beat"), p.Workers)
 		line("", "chunks of %d elements or more would leave no bubble", p.Workers*p.Lanes)
 	}
 	if p.Link != 0 {

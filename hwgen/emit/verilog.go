@@ -110,20 +110,21 @@ func rename(text, prefix string) string {
 	return prefixed.ReplaceAllString(text, prefix+"_")
 }
 
-// madeBy returns the comment that every Verilog file begins with.
+// madeBy returns the comment that every Verilog file begins with: the command,
+// broken between its flags where it is too long for a line.
 func madeBy(command string) string {
 	const limit = 98
 	var b strings.Builder
 	line := "// Made by: "
-	for i, word := range strings.Fields(command) {
+	for i, flag := range strings.Split(command, " -") {
 		if i > 0 {
-			line += " "
+			flag = " -" + flag
 		}
-		if len(line)+len(word)+len(" \\") > limit {
-			b.WriteString(line + "\\\n")
-			line = "//     "
+		if len(line)+len(flag)+len(" \\") > limit {
+			b.WriteString(line + " \\\n")
+			line = "//   "
 		}
-		line += word
+		line += flag
 	}
 	b.WriteString(line + "\n")
 	return b.String()
