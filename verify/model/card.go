@@ -133,15 +133,12 @@ func (c *Card) confirmsEnd(p *Packet) bool {
 
 // data applies the slot rules to a contribution.
 func (c *Card) data(port int, p *Packet) {
-	s, store, code := c.table.offer(p.Rank, p.VID)
-	switch {
-	case store:
-		c.store(s, p)
-	case code == wire.CodeDuplicate && s.state == reduced:
-		c.counters.refused(code) // counted; the result is the answer
-	default:
+	s, code := c.table.offer(p.Rank, p.VID)
+	if code != accepted {
 		c.refuse(port, &p.Header, code)
+		return
 	}
+	c.store(s, p)
 }
 
 // store keeps a contribution and merges its marks.

@@ -17,8 +17,9 @@ const batchBytes = 32 << 10
 // Serve is the byte stream of the card for one host: it reads what the host
 // sends and writes what the card answers until the host is gone, takes the
 // link down and closes rw. One host is served at a time (ErrBusy, and rw
-// closed, for another); hosts may follow one another. It returns nil when rw
-// ended with io.EOF, else the error of rw that ended it.
+// closed, for another); hosts may follow one another. It returns nil when the
+// host is gone, which is that reading ended with io.EOF or that a write failed,
+// else the error that ended reading.
 //
 // Reading never waits for writing: results that the host does not take wait
 // in the card's cache, at most 16 replies in a queue.
@@ -44,9 +45,6 @@ func (c *Card) Serve(rw io.ReadWriteCloser) error {
 	s.receive()
 	<-sent
 	link.Down()
-	if errors.Is(s.err, io.EOF) {
-		return nil
-	}
 	return s.err
 }
 
@@ -58,7 +56,7 @@ type server struct {
 	changed sync.Cond  // something to send, a reply less, or the link is down
 	link    *Link
 	down    bool
-	err     error // why the link went down
+	err     error // what ended reading; nil when the host is gone
 }
 
 // stop takes the link down for both sides; the first reason is kept.
@@ -85,7 +83,11 @@ func (s *server) receive() {
 				return
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			s.stop(nil)
+			return
+		case err != nil:
 			s.stop(err)
 			return
 		}
@@ -123,7 +125,7 @@ func (s *server) send() {
 			return
 		}
 		if _, err := s.rw.Write(batch); err != nil {
-			s.stop(err)
+			s.stop(nil)
 			return
 		}
 	}

@@ -85,12 +85,11 @@ func outOfWindow(vid, u uint32) wire.Code {
 	return wire.CodeEarly
 }
 
-// offer applies the rules for data: rank's contribution to vid. store reports
-// whether it is to be stored in the slot that is returned; code is the
-// refusal, or accepted. A repeat of a contribution to a result that is held is
-// not stored, and counts as a duplicate, but is no refusal: it is answered by
-// the result.
-func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, store bool, code wire.Code) {
+// offer applies the rules for data: rank's contribution to vid. When code is
+// accepted, it is to be stored in s, and hold called; else code is the
+// refusal. A repeat of a contribution to a result that is held is refused as a
+// duplicate, and answered by the result as well.
+func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code) {
 	bit := uint64(1) << rank
 	if before, _ := t.of(vid - t.window); before.vid == vid-t.window && before.state == reduced {
 		before.done |= bit
@@ -100,22 +99,22 @@ func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, store bool, code wir
 	case s.vid:
 		switch {
 		case s.state == empty:
-			return s, false, wire.CodeLate
+			return nil, wire.CodeLate
 		case s.state == collecting && s.held&bit == 0:
-			return s, true, accepted
+			return s, accepted
 		case s.state == reduced:
 			t.owe(number, bit)
 		}
-		return s, false, wire.CodeDuplicate
+		return nil, wire.CodeDuplicate
 	case s.vid + t.count:
 		s.done |= bit
 		if s.state != reduced && s.state != empty || s.done != t.all {
-			return s, false, wire.CodeNotReady
+			return nil, wire.CodeNotReady
 		}
 		t.turnOver(number, vid)
-		return s, true, accepted
+		return s, accepted
 	}
-	return s, false, outOfWindow(vid, s.vid)
+	return nil, outOfWindow(vid, s.vid)
 }
 
 // clear drops what is being reduced and what is owed.
