@@ -1,0 +1,200 @@
+package selftest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// spoiled is a link to a card that lies: what the card sends is changed on its
+// way, with CRCs that fit the change.
+type spoiled struct {
+	net.Conn
+	scan  *frame.Scanner
+	spoil func(*frame.Frame)
+	out   []byte // changed frames that have not been read
+}
+
+func (s *spoiled) Read(b []byte) (int, error) {
+	var f frame.Frame
+	for len(s.out) == 0 {
+		if s.scan.Next(&f) {
+			s.spoil(&f)
+			s.out = frame.Append(nil, &f.Header, f.Payload)
+		} else if _, err := s.scan.Fill(s.Conn); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// serve registers a scheme under which the model of a card is found, and
+// returns the card's name. Tests give each card a name of its own.
+func serve(t *testing.T, scheme string, cfg model.Config, spoil func(*frame.Frame)) string {
+	cfg.Shell, cfg.Link = wire.ShellStream, 32
+	card, err := model.NewCard(cfg)
+	require.NoError(t, err)
+	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
+		host, end := net.Pipe()
+		go card.Serve(end)
+		if spoil == nil {
+			return host, nil
+		}
+		return &spoiled{Conn: host, scan: frame.NewScanner(frame.FromCard, 0), spoil: spoil}, nil
+	})
+	return scheme + ":"
+}
+
+// ask runs the self-test and returns the errors of the outcomes by name.
+func ask(t *testing.T, name string, timeout time.Duration) map[string]error {
+	outcomes := map[string]error{}
+	o := Options{Timeout: timeout, Open: []driver.Option{driver.WithTimeout(timeout)}}
+	err := Run(context.Background(), name, o, func(o Outcome) {
+		require.NotContains(t, outcomes, o.Name)
+		outcomes[o.Name] = o.Err
+	})
+	require.NoError(t, err)
+	return outcomes
+}
+
+func TestGoodCards(t *testing.T) {
+	for ports, questions := range map[int]int{1: 10, 2: 12, 3: 13, 5: 13, 64: 13} {
+		for _, cfg := range []model.Config{
+			{Lanes: 1, Ports: ports, Chunk: 1, Window: 1},
+			{Lanes: 4, Ports: ports, Chunk: 32, Window: 4},
+			{Lanes: 16, Ports: ports, Chunk: 16, Window: 8},
+		} {
+			t.Run(fmt.Sprintf("%d ports, %d lanes", ports, cfg.Lanes), func(t *testing.T) {
+				outcomes := ask(t, serve(t, fmt.Sprintf("good%d/%d", ports, cfg.Lanes), cfg, nil), 5*time.Second)
+				require.Len(t, outcomes, questions)
+				for name, err := range outcomes {
+					require.NoError(t, err, name)
+				}
+			})
+		}
+	}
+}
+
+// elements changes every element of a result.
+func elements(change func(uint32) uint32) func(*frame.Frame) {
+	return func(f *frame.Frame) {
+		for p := f.Payload; len(p) > 0; p = p[4:] {
+			binary.LittleEndian.PutUint32(p, change(binary.LittleEndian.Uint32(p)))
+		}
+	}
+}
+
+// TestBadCards: every question is answered wrongly by some card, and the
+// questions that have nothing to do with its mistake are answered rightly.
+func TestBadCards(t *testing.T) {
+	isReply := func(f *frame.Frame, addr uint32) bool { return f.Kind == wire.KindReply && f.VID == addr }
+	counter := func(name string) uint32 {
+		for i, c := range wire.Counters {
+			if c.Name == name {
+				return wire.CounterAddr(i)
+			}
+		}
+		panic(name)
+	}
+	all := []string{"lanes", "ports", "single", "edges", "order", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
+	for name, c := range map[string]struct {
+		spoil func(*frame.Frame)
+		wrong []string // answered wrongly
+		maybe bool     // others may be too, as any result may come as a replay
+	}{
+		"lanes 0 and 2 swapped": {func(f *frame.Frame) {
+			for p := f.Payload; len(p) > 0; p = p[16:] {
+				a, b := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[8:])
+				binary.LittleEndian.PutUint32(p, b)
+				binary.LittleEndian.PutUint32(p[8:], a)
+			}
+		}, []string{"lanes", "ports", "sizes", "damage", "replay", "refusals", "flips"}, false},
+		"subnormals flushed": {elements(func(x uint32) uint32 {
+			if x&0x7f800000 == 0 {
+				return x & 0x80000000
+			}
+			return x
+		}), []string{"single", "edges"}, false},
+		"NaNs keep a sign": {elements(func(x uint32) uint32 {
+			if x == 0x7fc00000 {
+				return 0xffc00000
+			}
+			return x
+		}), []string{"single", "edges"}, false},
+		"added from left to right": {elements(func(x uint32) uint32 {
+			if x == 0x4b800001 {
+				return 0x4b800000
+			}
+			return x
+		}), []string{"order"}, false},
+		"replays with another bit": {func(f *frame.Frame) {
+			if f.Kind == wire.KindReplay {
+				f.Payload[0] ^= 1
+			}
+		}, []string{"replay"}, true},
+		"replays called results": {func(f *frame.Frame) {
+			if f.Kind == wire.KindReplay {
+				f.Kind = wire.KindResult
+			}
+		}, []string{"replay"}, true},
+		"payload CRC not counted": {func(f *frame.Frame) {
+			if isReply(f, counter("payload_crc")) {
+				f.Mask = 0
+			}
+		}, []string{"damage"}, false},
+		"early not counted": {func(f *frame.Frame) {
+			if isReply(f, counter("early")) {
+				f.Mask = 0
+			}
+		}, []string{"refusals"}, false},
+		"refusals counted twice": {func(f *frame.Frame) {
+			if isReply(f, counter("not_ready")) {
+				f.Mask *= 2
+			}
+		}, []string{"refusals"}, false},
+		"masks without rank 2": {func(f *frame.Frame) {
+			if f.Kind == wire.KindStatus {
+				f.Mask &^= 4
+			}
+		}, []string{"missing"}, false},
+		"any address read": {func(f *frame.Frame) {
+			if f.Code == wire.CodeBadAddress {
+				f.Code = wire.CodeDone
+			}
+		}, []string{"registers"}, false},
+		"no end of a job": {func(f *frame.Frame) {
+			if isReply(f, wire.RegJobState) {
+				f.Mask |= 1
+			}
+		}, []string{"finish"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := ask(t, serve(t, name, model.Config{Lanes: 4, Ports: 3, Chunk: 32, Window: 4}, c.spoil), 300*time.Millisecond)
+			var wrong []string
+			for _, q := range all {
+				require.Contains(t, bad, q)
+				if bad[q] != nil {
+					t.Logf("%s: %v", q, bad[q])
+					wrong = append(wrong, q)
+				}
+			}
+			require.Subset(t, wrong, c.wrong)
+			if !c.maybe {
+				require.Subset(t, c.wrong, wrong)
+			}
+		})
+	}
+}
