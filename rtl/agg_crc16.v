@@ -21,7 +21,7 @@ module agg_crc16 #(
   endgenerate
 
   // One byte: the eight shifts of the polynomial x^16 + x^12 + x^5 + 1, folded.
-  function [15:0] step;
+  function automatic [15:0] step;
     input [15:0] crc;
     input [7:0] value;
     reg [7:0] feedback;

@@ -112,8 +112,13 @@ module agg_frame_rx #(
 
   // -- bytes --------------------------------------------------------------------------------------
 
-  wire synced = count >= 4'd4 && window[31:0] == SYNC;
-  wire passed_over = state_reg == HUNT && count >= 4'd4 && !synced;
+  // A byte is passed over as soon as it cannot begin a sync word with what is there behind it.
+  wire [31:0] differ = window[31:0] ^ SYNC;
+  wire mismatch =
+      (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
+      (count >= 4'd3 && differ[23:16] != 8'd0) || (count >= 4'd4 && differ[31:24] != 8'd0);
+  wire passed_over = state_reg == HUNT && mismatch;
+  wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
   wire [3:0] payload_bytes = left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
   wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;

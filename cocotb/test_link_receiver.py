@@ -1,0 +1,356 @@
+"""The receiving half of the byte-stream shell: byte FIFO, frame parser, beat packing.
+
+What must come out is computed from the bytes that go in, by the Python model's reading of SPEC.md section 3;
+frames are built by the model as well, or by hand in driver/wire/testdata. Idle x back-pressure, links
+of 8 to 64 bits, words cut anywhere.
+"""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+
+import frames
+import model
+import zwire
+from bench import ROOT, RTL, run, start
+from streams import PATTERNS, StreamSink, StreamSource
+
+SYNC = model.SYNC
+EVENTS = {
+    "event_frame": "frames",
+    "event_hunted": "hunted",
+    "event_header_crc": "header_crc",
+    "event_bad_version": "bad_version",
+    "event_bad_kind": "bad_kind",
+    "event_bad_length": "bad_length",
+}
+
+
+class Expected(model.Card):
+    """The model's link receiver, which notes what it would hand to the core."""
+
+    def __init__(self, chunk):
+        super().__init__(lanes=1, ports=1, chunk=chunk, window=1, ident={"LINK": 0, "LATENCY": 0}, shared=True)
+        self.packets, self.accesses = [], []
+
+    def packet(self, port, header, payload=b"", bad=False):
+        self.packets.append((model.pack(header, 14), payload, bool(bad)))
+        return []
+
+    def register(self, header):
+        self.accesses.append(header)
+        return None
+
+
+class Receiver:
+    """The design with its streams, and counts of its events."""
+
+    def __init__(self, dut, idle="never", stall="never"):
+        self.dut = dut
+        self.width = len(dut.s_axis_tkeep)
+        self.beat = len(dut.m_axis_tkeep)
+        dut.down.value = 0
+        self.source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+        self.sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+        self.registers = StreamSink(
+            dut, "m_register", PATTERNS[stall](), fields=("write", "header"), valid="valid", ready="ready"
+        )
+        self.counts = dict.fromkeys(EVENTS.values(), 0)
+
+    async def begin(self):
+        await start(self.dut)
+        cocotb.start_soon(self._count())
+
+    async def _count(self):
+        while True:
+            await RisingEdge(self.dut.clk)
+            for event, name in EVENTS.items():
+                self.counts[name] += int(getattr(self.dut, event).value)
+
+    def put(self, data, rng=None):
+        """Queues bytes for the link: whole words, or with rng words cut anywhere."""
+        while data:
+            size = rng.randint(1, self.width) if rng else self.width
+            word, data = data[:size], data[size:]
+            self.source.put({"tdata": int.from_bytes(word, "little"), "tkeep": (1 << len(word)) - 1})
+
+    async def settle(self):
+        """Returns when all bytes are in and nothing has come out for a while."""
+        await self.source.drained()
+        quiet = 0
+        while quiet < 100:
+            before = len(self.sink.beats), len(self.registers.beats), self.counts["hunted"]
+            await ClockCycles(self.dut.clk, 20)
+            after = len(self.sink.beats), len(self.registers.beats), self.counts["hunted"]
+            quiet = quiet + 20 if before == after else 0
+
+    def packets(self):
+        """What has come out so far as (header, payload, bad), checking every beat's keep."""
+        out, payload, header = [], b"", None
+        full = (1 << self.beat) - 1
+        for b in self.sink.beats:
+            if header is None:
+                header = (b["tuser"] & ((1 << 112) - 1)).to_bytes(14, "little")
+            assert b["tkeep"] in ((full, 0) if b["tlast"] else (full,))
+            if b["tkeep"]:
+                payload += b["tdata"].to_bytes(self.beat, "little")
+            if b["tlast"]:
+                out.append((header, payload, b["tkeep"] != 0, bool(b["tuser"] >> 112)))
+                payload, header = b"", None
+        assert header is None, "a packet was not ended"
+        return out
+
+    def compare(self, want):
+        """Packets, register accesses and counts are those of want, an Expected."""
+        packets = []
+        for header, payload, bad in want.packets:
+            whole = bool(payload) and len(payload) % self.beat == 0
+            # The last beat of a payload that is no whole number of beats is delivered empty.
+            packets.append((header, payload[: len(payload) // self.beat * self.beat], whole, bad))
+        assert self.packets() == packets
+        accesses = [(b["write"], model.unpack(b["header"].to_bytes(22, "little"))) for b in self.registers.beats]
+        assert accesses == [
+            (int(h["kind"] == zwire.KIND_REGWRITE), {"mask": 0, **h}) for h in want.accesses
+        ]
+        assert self.counts == {name: want.counters[name] for name in self.counts}
+
+
+def data_header(rng, length):
+    return {
+        "kind": zwire.KIND_DATA,
+        "flags": rng.randrange(4),
+        "job": rng.randrange(256),
+        "format": rng.randrange(256),
+        "epoch": rng.randrange(1 << 16),
+        "rank": rng.randrange(256),
+        "code": rng.randrange(256),
+        "vid": rng.randrange(1 << 32),
+        "length": length,
+    }
+
+
+def good_frame(rng, chunk):
+    """A frame that the card takes, of any kind that it takes."""
+    kind = rng.choice(
+        [zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH, zwire.KIND_REGREAD, zwire.KIND_REGWRITE]
+    )
+    length = rng.choice([1, 2, chunk - 1, chunk, rng.randint(1, chunk)])
+    header = {**data_header(rng, length), "kind": kind}
+    if kind == zwire.KIND_REGWRITE:
+        header["mask"] = rng.getrandbits(64)
+    return model.frame(header, rng.randbytes(4 * length) if kind == zwire.KIND_DATA else b"")
+
+
+def flip(rng, data, first, end):
+    """data with one to three bits flipped between bytes first and end."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 3)):
+        data[rng.randrange(first, end)] ^= 1 << rng.randrange(8)
+    return bytes(data)
+
+
+def garbage(rng):
+    """Bytes that hold no header whose CRC is right, but much that begins like one."""
+    out = b""
+    for _ in range(rng.randint(1, 4)):
+        out += rng.choice(
+            [rng.randbytes(rng.randint(1, 9)), SYNC[: rng.randint(1, 3)], SYNC, SYNC + b"\x51", SYNC + SYNC, b"\xa5" * 5]
+        )
+    return out
+
+
+def refused_frame(rng, chunk):
+    """A frame whose header's CRC holds and which the card does not take."""
+    header = data_header(rng, rng.choice([0, chunk + 1, 65535]))
+    header |= rng.choice(
+        [
+            {},
+            {"version": rng.choice([0, 2, 15])},
+            {"kind": rng.choice([0, 6, 7, 15])},
+            {"kind": rng.choice([zwire.KIND_RESULT, zwire.KIND_REPLAY, zwire.KIND_STATUS, zwire.KIND_REPLY])},
+        ]
+    )
+    raw = model.pack({"version": 1, **header}, 14)
+    payload = rng.randbytes(rng.randint(0, 12))
+    return SYNC + raw + model.crc16(raw).to_bytes(2, "big") + payload
+
+
+def traffic(rng, chunk, count):
+    """Bytes of a link on which everything happens, ended by a frame of each length of header."""
+    out = b""
+    for _ in range(count):
+        good = good_frame(rng, chunk)
+        out += rng.choice(
+            [
+                good,
+                good,
+                garbage(rng) + good,
+                SYNC + good,  # a false sync word right before a good frame
+                good[: rng.randint(1, len(good) - 1)] + good,  # cut off: swallows some of what follows
+                flip(rng, good, 4, 20),
+                flip(rng, good, 0, len(good)),
+                refused_frame(rng, chunk),
+            ]
+        )
+    # What was cut off last has now enough bytes to be judged, and these come through.
+    rest = model.frame({"kind": zwire.KIND_ASK, "vid": 1}) * (chunk // 5 + 2)
+    return out + rest + model.frame({"kind": zwire.KIND_REGWRITE, "vid": 2, "mask": 3}) + rest
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def finds_frames(dut, idle, stall):
+    """Everything that can be on a link, at random, cut into words anywhere."""
+    rng = random.Random(f"{idle} {stall} {len(dut.s_axis_tkeep)}")
+    receiver = Receiver(dut, idle, stall)
+    await receiver.begin()
+    chunk = int(dut.CHUNK.value)
+    stream = traffic(rng, chunk, 12)
+    want = Expected(chunk)
+    want.receive(stream)
+    receiver.put(stream, rng)
+    await receiver.settle()
+    receiver.compare(want)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def finds_frame_after_every_prefix_of_one(dut):
+    """A header that breaks off after any of its bytes does not hide the frame behind it."""
+    rng = random.Random(3)
+    receiver = Receiver(dut)
+    await receiver.begin()
+    want = Expected(int(dut.CHUNK.value))
+    stream, whole = b"", 0
+    for kind in (zwire.KIND_ASK, zwire.KIND_REGWRITE):
+        good = model.frame({"kind": kind, "vid": 7, "mask": 9 if kind == zwire.KIND_REGWRITE else 0})
+        stream += b"".join(good[:n] + good for n in range(len(good))) + good
+        whole += len(good) + 1
+    want.receive(stream)
+    assert len(want.packets) + len(want.accesses) == whole
+    receiver.put(stream, rng)
+    await receiver.settle()
+    receiver.compare(want)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def reads_the_frames_written_by_hand(dut):
+    """Those of driver/wire/testdata that a card takes arrive field by field. The others have longer headers
+    than the 14 bytes that a card reads of a kind it does not take, so their CRC looks wrong."""
+    receiver = Receiver(dut)
+    await receiver.begin()
+    refused = 0
+    packets, accesses = [], []
+    for data, header, payload in frames.load().values():
+        receiver.put(data)
+        if zwire.KINDS[header["kind"]][4]:
+            refused += 1
+        elif header["kind"] in (zwire.KIND_REGREAD, zwire.KIND_REGWRITE):
+            accesses.append(header)
+        else:
+            packets.append((header, payload))
+    # The last of them may end in something that begins like a frame.
+    receiver.put(model.frame({"kind": zwire.KIND_ASK}) * 2)
+    await receiver.settle()
+    got = receiver.packets()[:-2]
+    assert len(got) == len(packets)
+    for (raw, got_payload, _, bad), (header, payload) in zip(got, packets):
+        assert model.unpack(raw) == {k: v for k, v in header.items() if k not in ("mask", "receivers")}
+        assert got_payload == payload[: len(payload) // receiver.beat * receiver.beat]
+        assert not bad
+    got = [model.unpack(b["header"].to_bytes(22, "little")) for b in receiver.registers.beats]
+    assert got == [{k: v for k, v in h.items() if k != "receivers"} for h in accesses]
+    assert receiver.counts["header_crc"] == refused
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def keeps_up_with_the_link(dut):
+    """Frames of full chunks, one behind the other on a link that never pauses: the link's own rate."""
+    rng = random.Random(4)
+    receiver = Receiver(dut)
+    await receiver.begin()
+    chunk = int(dut.CHUNK.value)
+    count = 6
+    stream = b"".join(model.frame(data_header(rng, chunk), rng.randbytes(4 * chunk)) for _ in range(count))
+    receiver.put(stream)
+    await receiver.settle()
+    assert [(bad, len(payload)) for _, payload, _, bad in receiver.packets()] == [(False, 4 * chunk)] * count
+    # Between the ends of the first packet and the last, so that buffers do not flatter the rate.
+    ends = [t for t, b in zip(receiver.sink.taken_at, receiver.sink.beats) if b["tlast"]]
+    # A beat narrower than the link limits the payload's rate to a beat a cycle.
+    byte_cycles = 4 * chunk / min(receiver.width, receiver.beat) + 22 / receiver.width
+    cycles = (ends[-1] - ends[0]) / (count - 1)
+    dut._log.info("%.4f of the link's bytes", byte_cycles / cycles)
+    assert cycles <= byte_cycles + 2.25
+    assert chunk < 256 or byte_cycles / cycles >= 0.98
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def drops_what_is_half_received_when_the_link_goes_down(dut):
+    """After every number of bytes of a frame: nothing of it is left, what the core has begun to receive
+    is ended as bad, and the next frame arrives."""
+    rng = random.Random(5)
+    receiver = Receiver(dut, stall="at_random")
+    await receiver.begin()
+    chunk = int(dut.CHUNK.value)
+    data = model.frame(data_header(rng, chunk), rng.randbytes(4 * chunk))
+    after = model.frame({"kind": zwire.KIND_FINISH, "vid": 5})
+    closed = 0
+    for size in range(1, len(data)):
+        receiver.put(data[:size], rng)
+        await receiver.source.drained()
+        await ClockCycles(dut.clk, rng.randrange(8))
+        dut.down.value = 1
+        await RisingEdge(dut.clk)
+        await RisingEdge(dut.clk)
+        while int(dut.busy.value):
+            await RisingEdge(dut.clk)
+        dut.down.value = 0
+        await RisingEdge(dut.clk)
+        receiver.put(after)
+        await receiver.settle()
+        *cut, (header, payload, whole, bad) = receiver.packets()
+        assert (header, payload, whole, bad) == (after[4:18], b"", False, False), f"after {size} bytes"
+        assert len(cut) <= 1
+        for header, payload, whole, bad in cut:
+            closed += 1
+            assert header == data[4:18] and bad and not whole
+            assert data[20:].startswith(payload)
+        receiver.sink.beats.clear()
+    assert closed > 0 or chunk * 4 <= receiver.beat
+
+
+SOURCES = [
+    ROOT / "cocotb" / "link_receiver.v",
+    *(RTL / f"agg_{leaf}.v" for leaf in ("byte_fifo", "crc16", "frame_rx", "beat_pack")),
+]
+
+
+@pytest.mark.parametrize(
+    "link, lanes, chunk", [(8, 16, 32), (16, 1, 9), (32, 2, 16), (32, 16, 32), (64, 1, 9), (64, 16, 32)]
+)
+def test_link_receiver(link, lanes, chunk):
+    _run(link, lanes, chunk, None)
+
+
+def test_link_receiver_full_chunk():
+    """The rate with the default chunk, where it is to be 0.98 of the link's."""
+    for link in (8, 16, 32, 64):
+        _run(link, 16, 256, ["keeps_up_with_the_link"])
+
+
+def _run(link, lanes, chunk, testcase):
+    window = max(4, link // 8)
+    run(
+        "link_receiver",
+        SOURCES,
+        {
+            "LINK_BYTES": link // 8,
+            "WINDOW": window,
+            "STEP": min(window, 4 * lanes),
+            "BEAT_BYTES": 4 * lanes,
+            "CHUNK": chunk,
+        },
+        testcase=testcase,
+    )

@@ -1,0 +1,221 @@
+"""The transmitting half of the byte-stream shell: beat unpacking, framing, packing into link words.
+
+The bytes on the link are taken apart by the Python model, which checks sync words, CRCs and that nothing
+stands between frames; idle x back-pressure, links of 8 to 64 bits.
+"""
+
+import os
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
+
+import frames
+import model
+import zwire
+from bench import ROOT, RTL, run, start
+from streams import PATTERNS, StreamSink, StreamSource, packet
+
+PAYLOAD_KINDS = (zwire.KIND_RESULT, zwire.KIND_REPLAY)
+
+
+class Transmitter:
+    """The design with its streams."""
+
+    def __init__(self, dut, idle="never", stall="never"):
+        self.dut = dut
+        self.width = len(dut.m_axis_tkeep)
+        self.beat = len(dut.s_axis_tkeep)
+        dut.down.value = 0
+        self.source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+        self.replies = StreamSource(
+            dut, "s_reply", PATTERNS[idle](), fields=("header",), valid="valid", ready="ready"
+        )
+        self.sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+
+    def put(self, header, payload):
+        """Queues a packet of the core, or a reply."""
+        raw = int.from_bytes(model.pack({"version": 1, **header}, 30), "little")
+        if header["kind"] == zwire.KIND_REPLY:
+            self.replies.put({"header": raw & ((1 << 176) - 1)})
+        elif payload:
+            words = [payload[i : i + self.beat] for i in range(0, len(payload), self.beat)]
+            beats = packet([int.from_bytes(w, "little") for w in words], keep=(1 << self.beat) - 1)
+            for beat in beats[1:]:
+                beat["tuser"] = raw ^ ((1 << 240) - 1)  # the header holds on the first beat alone
+            beats[0]["tuser"] = raw
+            self.source.put(beats)
+        else:
+            self.source.put(packet([0], keep=0, tuser=raw))
+
+    def sent(self):
+        """The bytes on the link so far; checks that a word is contiguous and not empty."""
+        out = b""
+        for b in self.sink.beats:
+            size = b["tkeep"].bit_length()
+            assert size and b["tkeep"] == (1 << size) - 1
+            out += b["tdata"].to_bytes(self.width, "little")[:size]
+        return out
+
+    async def settle(self):
+        """Returns when all is sent."""
+        await self.source.drained()
+        await self.replies.drained()
+        quiet = 0
+        while quiet < 60:
+            before = len(self.sink.beats)
+            await ClockCycles(self.dut.clk, 20)
+            quiet = quiet + 20 if len(self.sink.beats) == before else 0
+
+
+def some_packet(rng, beat):
+    """A packet of any kind that a card sends: header, payload."""
+    kind = rng.choice([*PAYLOAD_KINDS, zwire.KIND_STATUS, zwire.KIND_REPLY])
+    header = {
+        "kind": kind,
+        "vid": rng.randrange(1 << 32),
+        "length": rng.randrange(1 << 16),
+        "code": rng.randrange(256),
+        "mask": rng.getrandbits(64),
+    }
+    if kind not in PAYLOAD_KINDS:
+        return header, b""
+    beats = rng.choice([1, 2, rng.randint(1, 6)])
+    header |= {"length": beats * beat // 4, "receivers": rng.getrandbits(64), "flags": rng.randrange(16)}
+    return header, rng.randbytes(beats * beat)
+
+
+def fields(header):
+    """A header as it reads on the link."""
+    present = zwire.FIELDS if header["kind"] in PAYLOAD_KINDS else [f for f in zwire.FIELDS if f != "receivers"]
+    return {**dict.fromkeys(present, 0), "version": 1, **header}
+
+
+def split(packets):
+    """The core's packets and the replies, each in their order."""
+    return (
+        [p for p in packets if p[0]["kind"] != zwire.KIND_REPLY],
+        [p for p in packets if p[0]["kind"] == zwire.KIND_REPLY],
+    )
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def frames_packets(dut, idle, stall):
+    """Packets and replies of every kind come out as frames without a gap, each sort in its order."""
+    rng = random.Random(f"{idle} {stall}")
+    transmitter = Transmitter(dut, idle, stall)
+    await start(dut)
+    packets = [some_packet(rng, transmitter.beat) for _ in range(15)]
+    for header, payload in packets:
+        transmitter.put(header, payload)
+    await transmitter.settle()
+    want = [(fields(header), payload) for header, payload in packets]
+    assert split(model.parse_frames(transmitter.sent())) == split(want)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def writes_the_frames_written_by_hand(dut):
+    """Those of driver/wire/testdata that a card sends come out byte by byte."""
+    transmitter = Transmitter(dut)
+    await start(dut)
+    tried = 0
+    for data, header, payload in frames.load().values():
+        if not zwire.KINDS[header["kind"]][4] or len(payload) % transmitter.beat:
+            continue
+        transmitter.put(header, payload)
+        await transmitter.settle()
+        assert transmitter.sent() == data
+        transmitter.sink.beats.clear()
+        tried += 1
+    assert tried >= 2
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def keeps_the_link_full(dut):
+    """While packets wait, every word is full, and the link is busy but for two cycles a frame."""
+    rng = random.Random(2)
+    transmitter = Transmitter(dut)
+    await start(dut)
+    size = transmitter.beat * int(os.environ["BEATS"])
+    count = 6
+    for _ in range(count):
+        header = {"kind": zwire.KIND_RESULT, "length": size // 4 & 0xFFFF}
+        transmitter.put(header, rng.randbytes(size))
+    await transmitter.settle()
+    words = transmitter.sink.beats
+    assert all(b["tkeep"] == (1 << transmitter.width) - 1 for b in words[:-1])
+    # A beat narrower than the link limits the payload's rate to a beat a cycle.
+    byte_cycles = size / min(transmitter.width, transmitter.beat) + 38 / transmitter.width
+    taken = transmitter.sink.taken_at
+    cycles = (taken[-1] - taken[0]) / count
+    dut._log.info("%.4f of the link's bytes", byte_cycles / cycles)
+    assert cycles <= byte_cycles + 1.5
+    assert size < 1024 or byte_cycles / cycles >= 0.98
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def takes_turns(dut):
+    """Neither replies nor packets wait for more than one frame of the others."""
+    transmitter = Transmitter(dut)
+    await start(dut)
+    for vid in range(6):
+        transmitter.put({"kind": zwire.KIND_STATUS, "vid": vid}, b"")
+        transmitter.put({"kind": zwire.KIND_REPLY, "vid": vid}, b"")
+    await transmitter.settle()
+    kinds = [header["kind"] for header, _ in model.parse_frames(transmitter.sent())]
+    assert len(kinds) == 12
+    assert all(a != b for a, b in zip(kinds[1:10], kinds[2:11]))
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def drops_the_frame_under_way_when_the_link_goes_down(dut):
+    """Whenever that is: the link falls silent at once, the rest of the packet is swallowed, and what is sent
+    afterwards begins with a whole frame."""
+    rng = random.Random(3)
+    transmitter = Transmitter(dut, idle="at_random", stall="never")
+    await start(dut)
+    for wait in range(1, 80, 2):
+        size = transmitter.beat * 4
+        transmitter.put({"kind": zwire.KIND_RESULT, "length": size // 4}, rng.randbytes(size))
+        await ClockCycles(dut.clk, wait)
+        dut.down.value = 1
+        await RisingEdge(dut.clk)
+        transmitter.source.queue = transmitter.source.queue[:4]
+        while True:
+            await RisingEdge(dut.clk)
+            await ReadOnly()
+            assert not int(dut.m_axis_tvalid.value)
+            if not int(dut.busy.value) and not transmitter.source.queue:
+                break
+        await RisingEdge(dut.clk)
+        dut.down.value = 0
+        transmitter.sink.beats.clear()
+        want = {"kind": zwire.KIND_STATUS, "vid": wait}
+        transmitter.put(want, b"")
+        await transmitter.settle()
+        assert model.parse_frames(transmitter.sent()) == [(fields(want), b"")]
+        transmitter.sink.beats.clear()
+
+
+SOURCES = [
+    ROOT / "cocotb" / "link_transmitter.v",
+    *(RTL / f"agg_{leaf}.v" for leaf in ("beat_unpack", "crc16", "frame_tx", "byte_pack")),
+]
+
+
+@pytest.mark.parametrize("link, lanes", [(8, 16), (16, 1), (32, 2), (32, 16), (64, 1), (64, 16)])
+def test_link_transmitter(link, lanes):
+    window = max(4, link // 8)
+    run(
+        "link_transmitter",
+        SOURCES,
+        {
+            "LINK_BYTES": link // 8,
+            "WINDOW": window,
+            "STEP": min(window, 4 * lanes),
+            "BEAT_BYTES": 4 * lanes,
+        },
+        env={"BEATS": str(256 // lanes)},
+    )
