@@ -3,22 +3,19 @@
 //
 // One access at a time: the receiver waits at s_register until the core has answered, so that accesses
 // and packets keep their order; and an access waits until the reply before it has begun to leave, so
-// that none is lost. clear (the link is down) drops the reply, also that of an access under way, which
-// the core still answers; busy is high until it has.
+// that none is lost. A reset (also: the link is down) drops the access under way, as the core does, and
+// the reply.
 
 `default_nettype none
 
 module agg_register_link (
     input wire clk,
     input wire rst,
-
-    input  wire clear,
-    output wire busy,
-    input  wire hold,   // begin no access: packets that came before it have not reached the core
+    input wire hold, // begin no access: packets that came before it have not reached the core
 
     input  wire        s_register_valid,
     output wire        s_register_ready,
-    input  wire        s_register_write,  // these hold until ready, and while busy
+    input  wire        s_register_write,  // these hold until ready
     input  wire [31:0] s_register_addr,
     input  wire [15:0] s_register_tag,
     input  wire [63:0] s_register_wdata,
@@ -46,7 +43,6 @@ module agg_register_link (
   localparam [1:0] ANSWER = 2'd2;  // taken by it
 
   reg  [ 1:0] state_reg;
-  reg         drop_reg;  // the link went down since the access began
   reg         reply_valid_reg;
   reg  [ 7:0] code_reg;
   reg  [31:0] address_reg;
@@ -57,27 +53,24 @@ module agg_register_link (
 
   always @(posedge clk) begin
     case (state_reg)
-      IDLE:    if (s_register_valid && !hold && !reply_valid_reg && !clear) state_reg <= ACCESS;
+      IDLE:    if (s_register_valid && !hold && !reply_valid_reg) state_reg <= ACCESS;
       ACCESS:  if (m_reg_ready) state_reg <= ANSWER;
       default: if (answered) state_reg <= IDLE;
     endcase
-    drop_reg <= state_reg != IDLE && (drop_reg || clear);
     if (m_reply_ready) reply_valid_reg <= 1'b0;
     if (answered) begin
-      reply_valid_reg <= !drop_reg;
+      reply_valid_reg <= 1'b1;
       code_reg        <= s_reg_code;
       address_reg     <= m_reg_addr;
       tag_reg         <= s_register_tag;
       value_reg       <= s_reg_value;
     end
-    if (clear) reply_valid_reg <= 1'b0;
     if (rst) begin
       state_reg       <= IDLE;
       reply_valid_reg <= 1'b0;
     end
   end
 
-  assign busy = state_reg != IDLE;
   assign s_register_ready = answered;
   assign m_reg_valid = state_reg == ACCESS;
   assign m_reg_write = s_register_write;
