@@ -2,17 +2,51 @@ package driver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
 
+	"tributary/driver/frame"
 	"tributary/driver/transport"
+	"tributary/driver/transport/record"
+	"tributary/driver/wire"
 )
+
+// closeTimeout bounds how long Close, and a call that failed, wait for the card
+// to confirm that it is given up. A card that does not answer loses its owner
+// with the link anyway.
+const closeTimeout = time.Second
 
 // Card is an open card. This program owns it until Close. Its methods may be
 // called by several goroutines.
 type Card struct {
-	name string
-	conn transport.Conn
-	info Info
+	name     string
+	conn     transport.Conn
+	opts     options
+	info     Info
+	token    uint64        // ours in OWNER
+	expected expecter      // nil when any configuration hash will do
+	wake     chan struct{} // of capacity 1: the writer has something to do
+	done     chan struct{} // closed when err is set
+	running  sync.WaitGroup
+
+	// accessing is held by the goroutine whose register access is under way.
+	accessing chan struct{}
+
+	mu       sync.Mutex
+	unpinned sync.Cond // pinned was cleared
+	err      error     // why the card is gone
+	opened   bool      // identified and owned
+	access   access
+	job      *Job      // the job that is set up; nil when there is none
+	pinned   *call     // the writer reads this call's inputs
+	sentData time.Time // when the link last took data that was not sent before
+	heard    time.Time // when the last whole frame came
+	link     LinkStats
 }
 
 // Open opens the card called name, reads what it is, checks that this driver
@@ -22,45 +56,166 @@ type Card struct {
 //
 // Errors: NoCardError, BusyError, VersionError, HashError, or ctx's.
 func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
-	return nil, errors.New("not there yet")
+	conn, err := transport.Open(ctx, name, newOptions(opts).workers)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("open card %s: %w", name, err)
+		}
+		return nil, &NoCardError{Name: name, Err: err}
+	}
+	return OpenConn(ctx, name, conn, opts...)
 }
 
 // OpenConn is Open for a byte stream that the caller has opened; name is what
-// errors call the card. The Card closes conn.
+// errors call the card. The Card closes conn, also when OpenConn fails.
 func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Option) (*Card, error) {
-	return nil, errors.New("not there yet")
+	c := &Card{
+		name:      name,
+		conn:      conn,
+		opts:      newOptions(opts),
+		wake:      make(chan struct{}, 1),
+		done:      make(chan struct{}),
+		accessing: make(chan struct{}, 1),
+	}
+	c.expected, _ = conn.(expecter)
+	c.unpinned.L = &c.mu
+	c.access.reply = make(chan frame.Header, 1)
+	if c.opts.record != nil {
+		c.conn = record.Record(conn, c.opts.record)
+	}
+	var token [8]byte
+	if _, err := io.ReadFull(c.opts.random, token[:]); err != nil {
+		c.conn.Close()
+		return nil, fmt.Errorf("open card %s: no random token: %w", name, err)
+	}
+	c.token = binary.LittleEndian.Uint64(token[:]) | 1 // zero means nobody
+
+	c.running.Add(2)
+	go c.read()
+	go c.write()
+	err := c.identify(ctx)
+	if err == nil {
+		err = c.own(ctx)
+	}
+	if err != nil {
+		err = c.openError(ctx, err)
+		c.fail(err)
+		c.conn.Close()
+		c.running.Wait()
+		return nil, err
+	}
+	c.mu.Lock()
+	c.opened = true
+	c.mu.Unlock()
+	return c, nil
+}
+
+// openError says in the words of Open what went wrong in it.
+func (c *Card) openError(ctx context.Context, err error) error {
+	link := c.LinkStats()
+	var died *DiedError
+	var timeout *TimeoutError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("open card %s: %w", c.name, ctx.Err())
+	case errors.As(err, &died) && link.BytesIn == 0 && hungUp(died.Err):
+		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does that another host has"}
+	case errors.As(err, &died):
+		return &NoCardError{Name: c.name, Reason: "it went away while it was opened", Err: died.Err}
+	case errors.As(err, &timeout) && link.Frames == 0 && link.BytesIn > 0:
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: %d bytes came and no frame among them", link.BytesIn)}
+	case errors.As(err, &timeout):
+		return &NoCardError{Name: c.name, Reason: "the link is open but no card answers; see whether it runs, or allow it more time", Err: err}
+	}
+	return err
+}
+
+// hungUp tells a link that the other side closed from one that broke in
+// another way. A socket that is closed with bytes unread is reset.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// own takes the card for this host.
+func (c *Card) own(ctx context.Context) error {
+	holder, err := c.WriteRegister(ctx, wire.RegOwner, c.token)
+	if err != nil {
+		return err
+	}
+	if holder != c.token {
+		return &BusyError{Name: c.name, Reason: "another host owns it"}
+	}
+	return nil
 }
 
 // Info returns what the card said about itself when it was opened.
 func (c *Card) Info() Info { return c.info }
 
 // LinkStats returns what this host's end of the link has counted since Open.
-func (c *Card) LinkStats() LinkStats { return LinkStats{} }
-
-// ReadRegister reads the 64-bit register at a byte address (wire.Registers).
-// It repeats itself when the link loses it.
-//
-// Errors: RefusedError, TimeoutError, DiedError, ErrClosed, or ctx's.
-func (c *Card) ReadRegister(ctx context.Context, addr uint32) (uint64, error) {
-	return 0, errors.New("not there yet")
-}
-
-// WriteRegister writes the register at a byte address and returns what it
-// holds afterwards. Errors are those of ReadRegister.
-func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (uint64, error) {
-	return 0, errors.New("not there yet")
+func (c *Card) LinkStats() LinkStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
 }
 
 // Reset ends the card's job, clears its counters and takes ownership again.
 // Jobs of this Card answer EndedError from then on.
-func (c *Card) Reset(ctx context.Context) error { return errors.New("not there yet") }
+func (c *Card) Reset(ctx context.Context) error {
+	c.endJob(errReset)
+	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
+		return err
+	}
+	return c.own(ctx)
+}
+
+// errReset is why a job has ended after Reset.
+var errReset = errors.New("the card was reset")
 
 // Done returns a channel that is closed when the card has died or was closed.
-func (c *Card) Done() <-chan struct{} { return nil }
+func (c *Card) Done() <-chan struct{} { return c.done }
 
 // Err returns why the card is gone: nil, a DiedError, or ErrClosed.
-func (c *Card) Err() error { return nil }
+func (c *Card) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
 
 // Close aborts a job that has not finished, gives the card up and closes its
-// link. The card is ready for the next host. Close may be called twice.
-func (c *Card) Close() error { return nil }
+// link. The card is ready for the next host. Calls that are under way answer
+// ErrClosed. Close may be called twice. It returns what closing the link said.
+func (c *Card) Close() error {
+	c.endJob(ErrClosed)
+	if c.Err() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		// RELEASE ends the job as well. When it is not answered, the end of
+		// the link does the same.
+		_, _ = c.WriteRegister(ctx, wire.RegRelease, c.token)
+		cancel()
+	}
+	c.fail(ErrClosed)
+	err := c.conn.Close()
+	c.running.Wait()
+	return err
+}
+
+// fail makes the card unusable because of err, if it is not so already, and
+// wakes everyone who waits for it.
+func (c *Card) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = err
+	c.endJobLocked(err)
+	close(c.done)
+}
+
+// kick wakes the writer.
+func (c *Card) kick() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}

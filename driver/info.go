@@ -93,8 +93,8 @@ func (c *Card) identify(ctx context.Context) error {
 	if got != want {
 		return &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}
 	}
-	if e, ok := c.conn.(expecter); ok {
-		if want, from := e.ExpectedHash(); got != want {
+	if c.expected != nil {
+		if want, from := c.expected.ExpectedHash(); got != want {
 			return &HashError{Name: c.name, Got: got, Want: want, From: from}
 		}
 	}

@@ -2,7 +2,15 @@ package driver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"time"
+
+	"tributary/driver/wire"
 )
 
 // JobConfig says how a job is set up. The zero value of a field means the
@@ -21,72 +29,341 @@ type JobConfig struct {
 // A call that fails, and one whose context ends, ends the job: the members no
 // longer agree on where they are in its stream. Its calls then answer
 // EndedError, and Configure sets up the next job at once.
-type Job struct{}
+type Job struct {
+	card    *Card
+	cfg     JobConfig
+	number  uint8
+	epoch   uint16
+	ranks   uint64 // bit r for every rank r
+	members []*Member
+	whole   *call // of Reduce
+
+	// Guarded by card.mu.
+	calls  []*call // under way
+	turn   int     // whose data goes next
+	finish finish
+	ended  bool
+	err    error // why it ended; nil when it was finished
+}
 
 // Configure sets up a job, after validating cfg against the card. A job that
 // this Card had set up before is ended.
 //
-// Errors: InputError when cfg cannot be right; RefusedError, BusyError,
-// TimeoutError, DiedError, ErrClosed, or ctx's.
+// Errors: InputError when cfg cannot be right; RefusedError, TimeoutError,
+// DiedError, ErrClosed, or one that wraps ctx's.
 func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
-	return nil, errors.New("not there yet")
+	cfg, err := c.info.complete(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.endJob(errReplaced)
+	epoch, err := c.nextEpoch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(c, cfg, epoch)
+	if err := j.setUp(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	c.job = j
+	return j, nil
+}
+
+// errReplaced is why a job has ended when Configure was called again.
+var errReplaced = errors.New("another job was configured")
+
+// complete fills in the defaults of cfg and checks it against the card.
+func (i Info) complete(cfg JobConfig) (JobConfig, error) {
+	if cfg.Workers == 0 {
+		cfg.Workers = len(cfg.Ports)
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = i.Ports
+	}
+	if cfg.Chunk == 0 {
+		cfg.Chunk = i.Chunk
+	}
+	if cfg.Window == 0 {
+		cfg.Window = i.Window
+	}
+	switch {
+	case cfg.Workers < 0:
+		return cfg, &InputError{"workers", fmt.Sprintf("%d is no number of workers", cfg.Workers)}
+	case cfg.Workers > i.Ports:
+		return cfg, &InputError{"workers", fmt.Sprintf("%d workers, but card %s has %d ports; use fewer, or a card generated with -workers %d", cfg.Workers, i.Name, i.Ports, cfg.Workers)}
+	case cfg.Chunk < 0 || cfg.Chunk > i.Chunk || cfg.Chunk%i.Lanes != 0:
+		return cfg, &InputError{"chunk", fmt.Sprintf("%d elements; card %s takes multiples of %d up to %d", cfg.Chunk, i.Name, i.Lanes, i.Chunk)}
+	case cfg.Window < 0 || cfg.Window > i.Window || bits.OnesCount(uint(cfg.Window)) != 1:
+		return cfg, &InputError{"window", fmt.Sprintf("%d chunks; card %s takes powers of two up to %d", cfg.Window, i.Name, i.Window)}
+	}
+	if cfg.Ports == nil {
+		cfg.Ports = make([]int, cfg.Workers)
+		for p := range cfg.Ports {
+			cfg.Ports[p] = p
+		}
+		return cfg, nil
+	}
+	cfg.Ports = slices.Clone(cfg.Ports)
+	if len(cfg.Ports) != cfg.Workers {
+		return cfg, &InputError{"ports", fmt.Sprintf("%d ports for %d workers; every worker needs one", len(cfg.Ports), cfg.Workers)}
+	}
+	for r, p := range cfg.Ports {
+		if p < 0 || p >= i.Ports {
+			return cfg, &InputError{"ports", fmt.Sprintf("card %s has no port %d, its ports are 0 to %d", i.Name, p, i.Ports-1)}
+		}
+		if r > 0 && p <= cfg.Ports[r-1] {
+			return cfg, &InputError{"ports", fmt.Sprintf("port %d stands behind port %d; ports ascend, as ranks follow them", p, cfg.Ports[r-1])}
+		}
+	}
+	return cfg, nil
+}
+
+// The bits of JOB_STATE and of the values of JOB_COMMIT and JOB_ABORT.
+const (
+	stateEpochSet   = 1 << 1 // an epoch was ever set
+	stateEpochShift = 16     // last epoch
+
+	commitEpochShift = 32
+	commitJobShift   = 48
+)
+
+// nextEpoch chooses the epoch of the next job: the one after the card's last,
+// or a random one where there was none.
+func (c *Card) nextEpoch(ctx context.Context) (uint16, error) {
+	state, err := c.ReadRegister(ctx, wire.RegJobState)
+	if err != nil {
+		return 0, err
+	}
+	if state&stateEpochSet != 0 {
+		return uint16(state>>stateEpochShift) + 1, nil
+	}
+	var b [2]byte
+	if _, err := io.ReadFull(c.opts.random, b[:]); err != nil {
+		return 0, fmt.Errorf("card %s: no random epoch: %w", c.name, err)
+	}
+	return binary.LittleEndian.Uint16(b[:]), nil
+}
+
+func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
+	j := &Job{card: c, cfg: cfg, epoch: epoch}
+	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
+	j.members = make([]*Member, cfg.Workers)
+	for r := range j.members {
+		m := &Member{job: j, rank: r, next: cfg.FirstVID}
+		m.call = newCall(j, []*Member{m})
+		j.members[r] = m
+	}
+	j.whole = newCall(j, j.members)
+	j.finish.done = make(chan error, 1)
+	j.calls = make([]*call, 0, cfg.Workers)
+	return j
+}
+
+// setUp stages the job's parameters on the card and commits them.
+func (j *Job) setUp(ctx context.Context) error {
+	var ports uint64
+	for _, p := range j.cfg.Ports {
+		ports |= 1 << p
+	}
+	for _, w := range []struct {
+		addr  uint32
+		value uint64
+	}{
+		{wire.RegJobToken, j.card.token},
+		{wire.RegJobPorts, ports},
+		{wire.RegJobChunk, uint64(j.cfg.Chunk)},
+		{wire.RegJobWindow, uint64(j.cfg.Window)},
+		{wire.RegJobCommit, uint64(j.cfg.FirstVID) | j.name()},
+	} {
+		if _, err := j.card.WriteRegister(ctx, w.addr, w.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is how JOB_COMMIT and JOB_ABORT name the job.
+func (j *Job) name() uint64 {
+	return uint64(j.epoch)<<commitEpochShift | uint64(j.number)<<commitJobShift
 }
 
 // Config returns the job's parameters with every default filled in.
-func (j *Job) Config() JobConfig { return JobConfig{} }
+func (j *Job) Config() JobConfig {
+	cfg := j.cfg
+	cfg.Ports = slices.Clone(cfg.Ports)
+	return cfg
+}
 
 // Epoch returns the epoch that tells this job from those before and after it.
-func (j *Job) Epoch() uint16 { return 0 }
+func (j *Job) Epoch() uint16 { return j.epoch }
 
 // Member returns the member of that rank, 0..Workers-1. It panics when there
 // is none, like an index out of range.
-func (j *Job) Member(rank int) *Member { return nil }
-
-// Reduce adds up inputs[r] over all ranks r into dst: the card's sum of the
-// arrays, element by element. All arrays have dst's length, at least 1; dst may
-// be one of the inputs. When Reduce fails dst holds sums in some places and
-// nothing of use in others.
-//
-// Errors: InputError, EndedError, MissingError, TimeoutError, RefusedError,
-// DiedError, ErrClosed, or one that wraps ctx's.
-func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opts ...ReduceOption) error {
-	return errors.New("not there yet")
-}
+func (j *Job) Member(rank int) *Member { return j.members[rank] }
 
 // Stats returns the sum of the counters of all members.
-func (j *Job) Stats() MemberStats { return MemberStats{} }
+func (j *Job) Stats() MemberStats {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	var sum MemberStats
+	for _, m := range j.members {
+		sum.add(&m.stats)
+	}
+	return sum
+}
+
+// Abort ends the job at once, whatever its members are doing: their calls
+// answer EndedError. It does nothing when the job has ended.
+func (j *Job) Abort(ctx context.Context) error {
+	if !j.end(errAborted) {
+		return nil
+	}
+	return j.abortOnCard(ctx)
+}
+
+// errAborted is why a job has ended after Abort.
+var errAborted = errors.New("the job was aborted")
+
+// abortOnCard has the card drop the job.
+func (j *Job) abortOnCard(ctx context.Context) error {
+	_, err := j.card.WriteRegister(ctx, wire.RegJobAbort, j.name())
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Code == wire.CodeBadEpoch {
+		return nil // another job was set up meanwhile, which ended this one
+	}
+	return err
+}
+
+// endJob ends the card's job, if there is one, because of err.
+func (c *Card) endJob(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endJobLocked(err)
+}
+
+func (c *Card) endJobLocked(err error) {
+	if c.job != nil {
+		c.job.endLocked(err)
+	}
+}
+
+// end ends the job here, not on the card, and says whether it was still set up.
+func (j *Job) end(err error) bool {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	return j.endLocked(err)
+}
+
+func (j *Job) endLocked(err error) bool {
+	if j.ended {
+		return false
+	}
+	j.ended, j.err = true, err
+	if j.card.job == j {
+		j.card.job = nil
+	}
+	for len(j.calls) > 0 {
+		j.calls[0].complete(j.endedError())
+	}
+	if j.finish.left != 0 {
+		j.finish.left = 0
+		j.finish.done <- j.endedError()
+	}
+	return true
+}
+
+// endedError is what calls of a job that has ended answer. The death of the
+// card, and its being closed, need no more words.
+func (j *Job) endedError() error {
+	var died *DiedError
+	if errors.As(j.err, &died) || errors.Is(j.err, ErrClosed) {
+		return j.err
+	}
+	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err}
+}
+
+// giveUp ends the job because one of its calls failed with err, and has the
+// card drop it. It leaves a job alone that has ended already.
+func (j *Job) giveUp(err error) {
+	if !j.end(err) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	// When the card does not confirm this, the next job, or the end of the
+	// link, ends this one.
+	_ = j.abortOnCard(ctx)
+}
+
+// finish is the state of Job.Close; guarded by Card.mu.
+type finish struct {
+	left   uint64 // ranks whose finish the card has not confirmed
+	sent   time.Time
+	moved  time.Time // when left last shrank
+	timing timing
+	done   chan error // of capacity 1
+}
 
 // Close finishes the job: it tells the card that every member holds its
-// results, until the card has confirmed it. Members must not be in a call.
-func (j *Job) Close(ctx context.Context) error { return errors.New("not there yet") }
-
-// Abort ends the job at once, whatever its members are doing.
-func (j *Job) Abort(ctx context.Context) error { return errors.New("not there yet") }
-
-// Member is one worker's view of a job.
-type Member struct{}
-
-// Rank returns the member's place in the job.
-func (m *Member) Rank() int { return 0 }
-
-// AllReduce replaces buf by its sum with the buffers of all other members,
-// which must call it too, with the same length. It returns when buf holds the
-// sum. One call at a time per member; those of different members go side by
-// side in goroutines of their own. Errors are those of Job.Reduce; after one,
-// part of buf is summed and part is not.
-func (m *Member) AllReduce(ctx context.Context, buf []float32) error {
-	return errors.New("not there yet")
+// results, until the card has confirmed it. Members must not be in a call. A
+// job that was finished stays so; one that ended in another way answers
+// EndedError.
+func (j *Job) Close(ctx context.Context) error {
+	if ended, err := j.startFinish(); ended || err != nil {
+		return err
+	}
+	j.card.kick()
+	timer := time.NewTimer(j.card.opts.timeout)
+	defer timer.Stop()
+	for {
+		var err error
+		select {
+		case err := <-j.finish.done:
+			return err
+		case <-ctx.Done():
+			err = fmt.Errorf("card %s: finish of the job: %w", j.card.name, ctx.Err())
+		case <-timer.C:
+			silent, left := j.finishSilent()
+			if left := j.card.opts.timeout - silent; left > 0 {
+				timer.Reset(left)
+				continue
+			}
+			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent}
+		}
+		j.giveUp(err)
+		return err
+	}
 }
 
-// MemberStats counts what a member's end of the protocol did.
-type MemberStats struct {
-	Sent       uint64 // chunks sent, each counted once
-	Resent     uint64 // chunks sent again because the card lacked them
-	Asked      uint64 // overdue results asked for
-	Results    uint64 // results taken
-	Duplicates uint64 // results that came again or were not waited for
-	Refused    uint64 // refusals the card sent (late, early, not_ready, ...)
+func (j *Job) startFinish() (ended bool, err error) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	switch {
+	case j.ended && j.err == nil:
+		return true, nil
+	case j.ended:
+		return true, j.endedError()
+	case len(j.calls) > 0:
+		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.calls[0].members[0].rank)}
+	case j.finish.left != 0:
+		return false, &InputError{"close of the job", "it is being closed already"}
+	}
+	j.finish.left = j.ranks
+	j.finish.moved = time.Now()
+	j.finish.sent = time.Time{}
+	j.finish.timing = newTiming(j.card.access.trip)
+	return false, nil
 }
 
-// Stats returns the member's counters since Configure.
-func (m *Member) Stats() MemberStats { return MemberStats{} }
+// finishSilent returns for how long no finish was confirmed, and the ranks
+// whose finish is not.
+func (j *Job) finishSilent() (time.Duration, uint64) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	return time.Since(j.finish.moved), j.finish.left
+}

@@ -1,12 +1,211 @@
 package transport
 
-// The scheme sim: a virtual card of its own for this program.
+// The scheme sim: a virtual card of its own for this program. The program that
+// `make -C DIR/sim` built is started, serves this one host on a Unix socket in
+// a folder of its own, and ends with the link.
 
 import (
+	"bufio"
 	"context"
-	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Patience with a virtual card: it is asked to end, and then made to. A link
+// that broke is blamed on it if it ends soon.
+const (
+	simEndTime   = 2 * time.Second
+	simBlameTime = time.Second
 )
 
 func openSim(ctx context.Context, r Request) (Conn, error) {
-	return nil, errors.New("sim: is not there yet")
+	manifest, err := ReadManifest(r.Address)
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.CheckLink(); err != nil {
+		return nil, err
+	}
+	program := filepath.Join(r.Address, "sim", "build", "card")
+	if _, err := os.Stat(program); err != nil {
+		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s` builds it", err, filepath.Join(r.Address, "sim"))
+	}
+	process, err := startSim(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", process.socket)
+	if err != nil {
+		process.stop()
+		return nil, fmt.Errorf("the virtual card does not take its host: %w", err)
+	}
+	return &simConn{Conn: conn, Manifest: manifest, process: process}, nil
+}
+
+// simProcess is a virtual card that runs.
+type simProcess struct {
+	cmd    *exec.Cmd
+	folder string // holds the socket
+	socket string
+	stderr tail
+	ended  chan struct{} // closed when err is set
+	err    error         // how it ended
+}
+
+// startSim starts program and returns when it listens.
+func startSim(ctx context.Context, program string) (*simProcess, error) {
+	folder, err := os.MkdirTemp("", "tributary")
+	if err != nil {
+		return nil, err
+	}
+	p := &simProcess{folder: folder, socket: filepath.Join(folder, "card"), ended: make(chan struct{})}
+	p.cmd = exec.Command(program, "--listen", "unix:"+p.socket, "--once")
+	p.cmd.Stderr = &p.stderr
+	// In a process group of its own: a Ctrl-C on the terminal is for the host,
+	// which then gives the card up in good order.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdout, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		os.RemoveAll(folder)
+		return nil, fmt.Errorf("the virtual card does not start: %w", err)
+	}
+	listens := make(chan struct{})
+	go p.watch(stdout, listens)
+	select {
+	case <-listens:
+		return p, nil
+	case <-p.ended:
+		err = p.death()
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.stop()
+	return nil, err
+}
+
+// watch closes listens when the program says that it listens, and ended when it
+// has ended.
+func (p *simProcess) watch(stdout io.Reader, listens chan<- struct{}) {
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "listening ") && listens != nil {
+			close(listens)
+			listens = nil
+		}
+	}
+	p.err = p.cmd.Wait()
+	close(p.ended)
+}
+
+// death says how the program, which has ended, came to its end.
+func (p *simProcess) death() error {
+	how := "without an error"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	if words := p.stderr.text(); words != "" {
+		how += "; its last words: " + words
+	}
+	return fmt.Errorf("the virtual card ended (%s)", how)
+}
+
+// stop waits for the program to end, and makes it if it takes its time.
+func (p *simProcess) stop() {
+	defer os.RemoveAll(p.folder)
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		_ = p.cmd.Process.Signal(sig)
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(simEndTime):
+		}
+	}
+	<-p.ended
+}
+
+// simConn is the link to a virtual card that was started for it.
+type simConn struct {
+	net.Conn
+	*Manifest
+	process *simProcess
+	closing sync.Once
+	closed  error
+}
+
+// Read reads from the card. When the card has died it says how.
+func (s *simConn) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if err != nil {
+		err = s.blame(err)
+	}
+	return n, err
+}
+
+// Write writes to the card. When the card has died it says how.
+func (s *simConn) Write(b []byte) (int, error) {
+	n, err := s.Conn.Write(b)
+	if err != nil {
+		err = s.blame(err)
+	}
+	return n, err
+}
+
+// blame replaces the error of a link that broke by the card's last words, if it
+// has died of something.
+func (s *simConn) blame(err error) error {
+	select {
+	case <-s.process.ended:
+		return s.process.death()
+	case <-time.After(simBlameTime):
+		return err
+	}
+}
+
+// Close closes the link and ends the card.
+func (s *simConn) Close() error {
+	s.closing.Do(func() {
+		s.closed = s.Conn.Close()
+		select {
+		case <-s.process.ended: // it serves one host
+			os.RemoveAll(s.process.folder)
+		case <-time.After(simEndTime):
+			s.process.stop()
+		}
+	})
+	return s.closed
+}
+
+// tail is a Writer that keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	end []byte
+}
+
+// tailBytes is how much a tail keeps.
+const tailBytes = 1 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end = append(t.end, p...)
+	t.end = t.end[max(0, len(t.end)-tailBytes):]
+	return len(p), nil
+}
+
+// text returns what was kept, on one line.
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(string(t.end)), " ")
 }

@@ -1,0 +1,218 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"tributary/driver/wire"
+)
+
+// Direction is the way a byte stream goes.
+type Direction uint8
+
+// The two directions of a link.
+const (
+	ToCard Direction = iota
+	FromCard
+)
+
+// String returns "to card" or "from card".
+func (d Direction) String() string { return [...]string{"to card", "from card"}[d] }
+
+// Frame is a frame that passed its checks.
+type Frame struct {
+	Header
+	Payload []byte // nil for kinds that carry none; valid until the scanner is filled again
+	Raw     []byte // the whole frame with sync word and CRCs; as long valid
+}
+
+// Stats counts what a Scanner came across.
+type Stats struct {
+	Frames     uint64 // frames returned
+	Hunted     uint64 // bytes passed over in search of a sync word
+	HeaderCRC  uint64 // headers whose CRC was wrong
+	PayloadCRC uint64 // payloads whose CRC was wrong
+	BadVersion uint64 // headers of another protocol version
+	BadKind    uint64 // kinds that do not travel in this direction, or do not exist
+	BadLength  uint64 // payloads of no known size: a length of 0 or over the limit, or an unknown format
+}
+
+// bufferBytes is the size of a Scanner's buffer: many frames, so that a read
+// from the link is worth its system call.
+const bufferBytes = 256 << 10
+
+// Scanner finds the frames in a byte stream, whatever stands between them, by
+// the rules for receivers in SPEC.md, section 3. Its memory is allocated once.
+type Scanner struct {
+	direction Direction
+	maxLength int
+	buf       []byte
+	r, w      int  // buf[r:w] has been filled in and not been scanned
+	ended     bool // no more bytes come
+	stats     Stats
+	version   uint8 // of the last header counted as BadVersion
+}
+
+// NewScanner returns a scanner for frames that go in the given direction and
+// whose payloads have at most maxLength elements (0: what the longest frame
+// can carry).
+func NewScanner(d Direction, maxLength int) *Scanner {
+	if maxLength == 0 {
+		maxLength = wire.MaxFrameBytes
+	}
+	return &Scanner{direction: d, maxLength: maxLength, buf: make([]byte, bufferBytes)}
+}
+
+// Stats returns what the scanner has counted.
+func (s *Scanner) Stats() Stats { return s.stats }
+
+// Version returns the version in the last header that was counted as
+// BadVersion.
+func (s *Scanner) Version() uint8 { return s.version }
+
+// Fill reads once from r. It returns how many bytes came, with r's error.
+func (s *Scanner) Fill(r io.Reader) (int, error) {
+	s.makeRoom()
+	n, err := r.Read(s.buf[s.w:])
+	s.w += n
+	return n, err
+}
+
+// Feed takes as many bytes of p as there is room for, and returns their number.
+// There is room again when Next has returned false.
+func (s *Scanner) Feed(p []byte) int {
+	s.makeRoom()
+	n := copy(s.buf[s.w:], p)
+	s.w += n
+	return n
+}
+
+// End says that no more bytes come: what looks like the beginning of a frame
+// is searched for frames inside it.
+func (s *Scanner) End() { s.ended = true }
+
+// makeRoom moves what is left of the buffer to its beginning. As a frame is
+// shorter than the buffer, there is room behind it when Next has returned
+// false.
+func (s *Scanner) makeRoom() {
+	if s.r > 0 {
+		s.w = copy(s.buf, s.buf[s.r:s.w])
+		s.r = 0
+	}
+}
+
+// errShort: the frame at the beginning of the buffer is not there as a whole.
+var errShort = errors.New("more bytes are needed")
+
+// Next fills in the next frame, or returns false when more bytes are needed.
+func (s *Scanner) Next(f *Frame) bool {
+	for s.hunt() {
+		size, err := s.check(f)
+		switch {
+		case err == nil:
+			s.r += size
+			s.stats.Frames++
+			return true
+		case err != errShort:
+			s.r += size
+		case s.ended:
+			s.skip(1)
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// skip passes n bytes over.
+func (s *Scanner) skip(n int) {
+	s.r += n
+	s.stats.Hunted += uint64(n)
+}
+
+// hunt passes bytes over until a whole sync word stands at s.r. It returns
+// false when the buffer holds none; the beginning of one may stand at its end.
+func (s *Scanner) hunt() bool {
+	for {
+		b := s.buf[s.r:s.w]
+		i := bytes.IndexByte(b, wire.Sync[0])
+		if i < 0 {
+			s.skip(len(b))
+			return false
+		}
+		s.skip(i)
+		b = b[i:]
+		if len(b) < wire.SyncBytes {
+			if bytes.HasPrefix(wire.Sync[:], b) && !s.ended {
+				return false
+			}
+		} else if [wire.SyncBytes]byte(b) == wire.Sync {
+			return true
+		}
+		s.skip(1)
+	}
+}
+
+var (
+	errHeaderCRC  = errors.New("header CRC")
+	errBadHeader  = errors.New("a header that cannot be")
+	errPayloadCRC = errors.New("payload CRC")
+)
+
+// check checks the frame whose sync word stands at s.r and fills f in. It
+// returns how many bytes are dealt with, unless the error is errShort.
+func (s *Scanner) check(f *Frame) (int, error) {
+	b := s.buf[s.r:s.w]
+	if len(b) <= wire.SyncBytes {
+		return 0, errShort
+	}
+	k := &kinds[b[wire.SyncBytes]>>4]
+	takes := k.Kind != 0 && k.FromCard == (s.direction == FromCard)
+	n := wire.BaseHeaderBytes
+	if takes {
+		n = headerBytes[k.Kind]
+	}
+	head := wire.SyncBytes + n + wire.CRCBytes
+	if len(b) < head {
+		return 0, errShort
+	}
+	crc := binary.BigEndian.Uint16(b[head-wire.CRCBytes:])
+	if CRC(wire.CRCInit, b[wire.SyncBytes:head-wire.CRCBytes]) != crc {
+		s.stats.HeaderCRC++
+		s.stats.Hunted++
+		return 1, errHeaderCRC
+	}
+	if version := b[wire.SyncBytes] & 0xf; version != wire.Version {
+		s.stats.BadVersion++
+		s.version = version
+		return head, errBadHeader
+	}
+	if !takes {
+		s.stats.BadKind++
+		return head, errBadHeader
+	}
+	f.Header.decode(b[wire.SyncBytes:])
+	f.Payload = nil
+	f.Raw = b[:head]
+	if !k.Payload {
+		return head, nil
+	}
+	size := int(f.Length) * elementBytes[f.Format]
+	whole := head + size + wire.CRCBytes
+	if size == 0 || int(f.Length) > s.maxLength || whole > wire.MaxFrameBytes {
+		s.stats.BadLength++
+		return head, errBadHeader
+	}
+	if len(b) < whole {
+		return 0, errShort
+	}
+	f.Payload = b[head : head+size]
+	f.Raw = b[:whole]
+	if CRC(crc, f.Payload) != binary.BigEndian.Uint16(b[head+size:]) {
+		s.stats.PayloadCRC++
+		return whole, errPayloadCRC
+	}
+	return whole, nil
+}

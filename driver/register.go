@@ -1,0 +1,164 @@
+package driver
+
+// Register accesses: one at a time, told apart by tags, repeated until they are
+// answered. Every access may be repeated without harm (SPEC.md, section 4).
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// firstRepeat is how long a register access waits for its answer before it is
+// repeated; each further wait is twice as long.
+const firstRepeat = 200 * time.Millisecond
+
+// access is the register access under way; guarded by Card.mu.
+type access struct {
+	header frame.Header
+	due    bool              // the writer is to send it
+	open   bool              // no answer has come
+	reply  chan frame.Header // of capacity 1
+	tag    uint16            // of the last access
+	trip   time.Duration     // the last time from question to answer of one that was not repeated
+}
+
+// ReadRegister reads the 64-bit register at a byte address (wire.Registers).
+// It repeats itself when the link loses it.
+//
+// Errors: RefusedError, TimeoutError, DiedError, ErrClosed, or one that wraps
+// ctx's.
+func (c *Card) ReadRegister(ctx context.Context, addr uint32) (uint64, error) {
+	return c.accessRegister(ctx, frame.Header{Kind: wire.KindRegRead, VID: addr})
+}
+
+// WriteRegister writes the register at a byte address and returns what it
+// holds afterwards (0 where it cannot be read). Errors are those of
+// ReadRegister.
+func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (uint64, error) {
+	return c.accessRegister(ctx, frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value})
+}
+
+func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, error) {
+	select {
+	case c.accessing <- struct{}{}:
+		defer func() { <-c.accessing }()
+	case <-ctx.Done():
+		return 0, c.stopped(ctx, h)
+	case <-c.done:
+		return 0, c.Err()
+	}
+	reply, err := c.ask(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	if reply.Code != wire.CodeDone {
+		return 0, &RefusedError{Card: c.name, What: accessName(h), Value: h.Mask, Code: reply.Code}
+	}
+	return reply.Mask, nil
+}
+
+// ask sends a register access until its answer comes.
+func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
+	start := time.Now()
+	c.startAccess(h)
+	defer c.stopAccess()
+	wait := firstRepeat
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for repeats := 0; ; repeats++ {
+		c.kick()
+		select {
+		case reply := <-c.access.reply:
+			if repeats == 0 {
+				c.noteTrip(time.Since(start))
+			}
+			return reply, nil
+		case <-ctx.Done():
+			return frame.Header{}, c.stopped(ctx, h)
+		case <-c.done:
+			return frame.Header{}, c.Err()
+		case <-timer.C:
+		}
+		silent := c.repeatAccess(start)
+		if silent >= c.opts.timeout {
+			return frame.Header{}, &TimeoutError{Card: c.name, What: accessName(h), Waited: silent}
+		}
+		wait *= 2
+		timer.Reset(min(wait, c.opts.timeout-silent))
+	}
+}
+
+// stopped is the error of an access whose context ended.
+func (c *Card) stopped(ctx context.Context, h frame.Header) error {
+	return fmt.Errorf("card %s: %s: %w", c.name, accessName(h), ctx.Err())
+}
+
+func (c *Card) startAccess(h frame.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &c.access
+	a.tag++
+	h.Length = a.tag
+	a.header, a.due, a.open = h, true, true
+	select {
+	case <-a.reply: // of an access that was given up as its answer came
+	default:
+	}
+}
+
+func (c *Card) stopAccess() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.access.due, c.access.open = false, false
+}
+
+// repeatAccess has the access sent again, and returns for how long the card has
+// been silent. Behind much data, the answer of a slow card may take long.
+func (c *Card) repeatAccess(start time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.access.due = true
+	if c.heard.After(start) {
+		start = c.heard
+	}
+	return time.Since(start)
+}
+
+func (c *Card) noteTrip(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.access.trip = d
+}
+
+// takeReply is called by the reader, with mu held, for a reply.
+func (a *access) takeReply(h *frame.Header) {
+	if a.open && h.Length == a.tag && h.VID == a.header.VID {
+		a.open = false
+		a.reply <- *h
+	}
+}
+
+// accessName names an access in messages: "read LANES".
+func accessName(h frame.Header) string {
+	verb := "read"
+	if h.Kind == wire.KindRegWrite {
+		verb = "write"
+	}
+	return verb + " " + registerName(h.VID)
+}
+
+func registerName(addr uint32) string {
+	for _, r := range wire.Registers {
+		if r.Addr == addr {
+			return r.Name
+		}
+	}
+	if i := (addr - wire.CounterBase) / 8; addr >= wire.CounterBase && int(i) < len(wire.Counters) {
+		return "counter " + wire.Counters[i].Name
+	}
+	return fmt.Sprintf("register 0x%x", addr)
+}

@@ -1,0 +1,134 @@
+// Package record keeps what passed over a link, and plays it back.
+//
+// # The link log
+//
+// A log is a file of two parts, all numbers little-endian:
+//
+//	8 bytes   the letters TRIBLOG and the version, 1
+//	8 bytes   when it was begun: nanoseconds since 1970, UTC
+//
+// and then entries without end mark, one for every read from the link or write
+// to it, in order; a write stands where it began:
+//
+//	8 bytes   nanoseconds since the log was begun
+//	4 bytes   bits 30:0 the number of bytes that follow, bit 31 set when they
+//	          came from the card
+//	n bytes   as they passed
+//
+// Where entries end says nothing about frames: a reader puts the bytes of a
+// direction together and gives them to a frame.Scanner.
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	magic       = "TRIBLOG\x01"
+	headBytes   = 16
+	entryBytes  = 12
+	fromCardBit = 1 << 31
+
+	// maxEntry bounds what a Reader takes for the size of an entry, so that a
+	// damaged file does not ask for gigabytes.
+	maxEntry = 16 << 20
+)
+
+// Entry is one stretch of bytes that passed in one direction.
+type Entry struct {
+	At       time.Duration // since the log was begun
+	FromCard bool          // else to the card
+	Bytes    []byte
+}
+
+// ErrNoLog is answered for a file that is no link log of this version.
+var ErrNoLog = errors.New("no link log of this version: it does not begin with TRIBLOG and a 1")
+
+// DamagedError is answered where a log cannot be read on.
+type DamagedError struct {
+	Offset int64 // in the file, of the entry that is damaged
+	Why    string
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("link log damaged at byte %d: %s", e.Offset, e.Why)
+}
+
+// Reader reads a link log.
+type Reader struct {
+	r      *bufio.Reader
+	begun  time.Time
+	offset int64 // of the next entry
+}
+
+// NewReader reads the head of a log. The error is ErrNoLog when r holds none.
+func NewReader(r io.Reader) (*Reader, error) {
+	l := &Reader{r: bufio.NewReader(r), offset: headBytes}
+	var head [headBytes]byte
+	if _, err := io.ReadFull(l.r, head[:]); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil, ErrNoLog
+	} else if err != nil {
+		return nil, err
+	}
+	if string(head[:8]) != magic {
+		return nil, ErrNoLog
+	}
+	l.begun = time.Unix(0, int64(binary.LittleEndian.Uint64(head[8:]))).UTC()
+	return l, nil
+}
+
+// Begun returns when the log was begun.
+func (l *Reader) Begun() time.Time { return l.begun }
+
+// Next returns the next entry; its bytes are the caller's. The error is io.EOF
+// behind the last one, and a DamagedError when the file ends in the middle of
+// an entry or makes no sense.
+func (l *Reader) Next() (Entry, error) {
+	var head [entryBytes]byte
+	if _, err := io.ReadFull(l.r, head[:]); err == io.ErrUnexpectedEOF {
+		return Entry{}, l.damaged("it ends in the middle of an entry's head")
+	} else if err != nil {
+		return Entry{}, err
+	}
+	size := binary.LittleEndian.Uint32(head[8:])
+	e := Entry{
+		At:       time.Duration(binary.LittleEndian.Uint64(head[:])),
+		FromCard: size&fromCardBit != 0,
+	}
+	size &^= fromCardBit
+	if size > maxEntry || e.At < 0 {
+		return Entry{}, l.damaged(fmt.Sprintf("an entry of %d bytes at %d ns", size, uint64(e.At)))
+	}
+	e.Bytes = make([]byte, size)
+	if _, err := io.ReadFull(l.r, e.Bytes); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return Entry{}, l.damaged(fmt.Sprintf("it ends within the %d bytes of an entry", size))
+	} else if err != nil {
+		return Entry{}, err
+	}
+	l.offset += entryBytes + int64(size)
+	return e, nil
+}
+
+func (l *Reader) damaged(why string) error { return &DamagedError{Offset: l.offset, Why: why} }
+
+// appendHead appends a log's head to dst.
+func appendHead(dst []byte, begun time.Time) []byte {
+	dst = append(dst, magic...)
+	return binary.LittleEndian.AppendUint64(dst, uint64(begun.UnixNano()))
+}
+
+// appendEntry appends an entry to dst.
+func appendEntry(dst []byte, e Entry) []byte {
+	size := uint32(len(e.Bytes))
+	if e.FromCard {
+		size |= fromCardBit
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.At))
+	dst = binary.LittleEndian.AppendUint32(dst, size)
+	return append(dst, e.Bytes...)
+}
