@@ -122,7 +122,9 @@ func (n *number) Set(s string) error {
 }
 
 func (n *number) String() string { return strconv.Itoa(*n.to) }
-func (n *number) Type() string   { return "number" }
+func (n *number) Type() string   { return numberType }
+
+const numberType = "number"
 
 // normalise writes every flag as --flag or --flag=value, which is all that pflag
 // reads as a long flag, and reports and drops those that it would stop at.
@@ -149,9 +151,9 @@ func (p *parser) normalise(args []string) []string {
 			p.errs = append(p.errs, fmt.Errorf("-%s takes no value", name))
 		case f.NoOptDefVal != "":
 			out = append(out, "--"+name)
-		case hasValue:
+		case hasValue && (value != "" || f.Value.Type() != numberType):
 			out = append(out, "--"+name+"="+value)
-		case i+1 == len(args):
+		case hasValue || i+1 == len(args):
 			p.errs = append(p.errs, fmt.Errorf("-%s lacks its value", name))
 			p.bad[name] = true
 		default:

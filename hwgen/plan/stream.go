@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
 )
@@ -14,6 +16,361 @@ var stream = Shell{
 	modules: streamModules,
 }
 
+// linkWidths are the widths in bytes on the way between link and core.
+type linkWidths struct {
+	link   int // moved by the link in a cycle
+	window int // of frame that receiver and transmitter look at in a cycle
+	step   int // of payload that they move in a cycle
+}
+
+// minWindow is the least window in bytes: a sync word, and a whole fraction of
+// every header with its CRC.
+const minWindow = 4
+
+func (p *Plan) linkWidths() linkWidths {
+	w := linkWidths{link: p.Link / 8}
+	w.window = max(minWindow, w.link)
+	w.step = min(w.window, p.BeatBits/8)
+	return w
+}
+
+// streamModules builds agg_top: link, receiver, core and transmitter in the
+// order of the data.
 func streamModules(p *Plan) []*netlist.Module {
-	return []*netlist.Module{netlist.New("agg_top", "The card on a byte stream.")}
+	m := netlist.New("agg_top", fmt.Sprintf(`The card on a byte-stream link of %d bits: %d ports, %d lanes.
+
+link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+
+Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
+anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
+out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
+rst is synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.`,
+		p.Link, p.Workers, p.Lanes))
+	p.streamPorts(m)
+	p.streamWires(m)
+	p.streamReceiver(m)
+	p.streamRegisters(m)
+	p.streamCore(m)
+	p.streamTransmitter(m)
+	return []*netlist.Module{m}
+}
+
+func (p *Plan) streamPorts(m *netlist.Module) {
+	m.Input("clk", 1)
+	m.Input("rst", 1)
+	m.Input("link_up", 1)
+	for _, d := range []struct {
+		name     string
+		out, inp func(string, int)
+	}{{"link_rx", m.Input, m.Output}, {"link_tx", m.Output, m.Input}} {
+		m.PortComment(map[string]string{"link_rx": "From the host", "link_tx": "To the host"}[d.name])
+		d.out(d.name+"_tdata", p.Link)
+		d.out(d.name+"_tkeep", p.Link/8)
+		d.out(d.name+"_tvalid", 1)
+		d.inp(d.name+"_tready", 1)
+	}
+	m.PortComment("For whoever counts")
+	m.Output("beat_strobe", 1)
+}
+
+func (p *Plan) streamWires(m *netlist.Module) {
+	w := p.linkWidths()
+
+	m.Comment("Link")
+	m.Wire("down", 1, "the link is down, or the core not yet done with the last host")
+	m.Wire("link_rst", 1, "")
+	m.Wire("window", 8*w.window, "the next bytes from the link")
+	m.Wire("window_count", 4, "")
+	m.Wire("window_take", 4, "")
+	m.Wire("window_commit", 1, "")
+	m.Wire("window_rewind", 1, "")
+
+	m.Comment("Received: a header and payload words, then whole beats")
+	m.Wire("rx_header", 8*wire.MaskHeaderBytes, "")
+	m.Wire("rx_tdata", 8*w.step, "")
+	m.Wire("rx_tkeep", w.step, "")
+	m.Wire("rx_tvalid", 1, "")
+	m.Wire("rx_tready", 1, "")
+	m.Wire("rx_tlast", 1, "")
+	m.Wire("rx_bad", 1, "the payload's CRC failed")
+	p.packetWires(m, "ingress", coreHeaderBits)
+	m.Wire("ingress_busy", 1, "")
+	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
+	m.Wire("port_tready", p.Workers, "")
+	m.Wire("rank_of_port", 8*p.Workers, "")
+	m.Wire("member", p.Workers, "the port has a rank")
+	for _, e := range shellEvents {
+		m.Wire("event_"+e.leaf, 1, "")
+	}
+
+	m.Comment("Registers: access, answer, reply")
+	m.Wire("access_valid", 1, "")
+	m.Wire("access_ready", 1, "")
+	m.Wire("access_write", 1, "")
+	m.Wire("reg_valid", 1, "")
+	m.Wire("reg_ready", 1, "")
+	m.Wire("reg_write", 1, "")
+	m.Wire("reg_addr", 32, "")
+	m.Wire("reg_wdata", 64, "")
+	m.Wire("answer_valid", 1, "")
+	m.Wire("answer_ready", 1, "")
+	m.Wire("answer_code", 8, "")
+	m.Wire("answer_value", 64, "")
+	m.Wire("reply_valid", 1, "")
+	m.Wire("reply_ready", 1, "")
+	m.Wire("reply_header", 8*wire.MaskHeaderBytes, "")
+
+	m.Comment("To be sent: whole beats, then payload words, then steps of a frame")
+	p.packetWires(m, "egress", 8*wire.MaxHeaderBytes)
+	m.Wire("egress_busy", 1, "")
+	m.Wire("tx_tdata", 8*w.step, "")
+	m.Wire("tx_tvalid", 1, "")
+	m.Wire("tx_tready", 1, "")
+	m.Wire("tx_tlast", 1, "")
+	m.Wire("tx_header", 8*wire.MaxHeaderBytes, "")
+	m.Wire("step_data", 8*w.window, "")
+	m.Wire("step_bytes", 4, "")
+	m.Wire("step_valid", 1, "")
+	m.Wire("step_ready", 1, "")
+	m.Wire("step_idle", 1, "nothing follows for now")
+
+	m.Assign("link_rst", "rst || down")
+}
+
+// coreHeaderBits is the width of tuser at a port of the core: the header
+// without mask, and whether the payload is bad.
+const coreHeaderBits = 8*wire.BaseHeaderBytes + 1
+
+// packetWires declares a stream of beats.
+func (p *Plan) packetWires(m *netlist.Module, prefix string, user int) {
+	m.Wire(prefix+"_tdata", p.BeatBits, "")
+	m.Wire(prefix+"_tkeep", p.KeepBits, "")
+	m.Wire(prefix+"_tvalid", 1, "")
+	m.Wire(prefix+"_tready", 1, "")
+	m.Wire(prefix+"_tlast", 1, "")
+	m.Wire(prefix+"_tuser", user, "")
+}
+
+// shellEvents are what the receiver counts: the name of its output, and of the
+// core's input.
+var shellEvents = []struct{ leaf, core string }{
+	{"frame", "shell_frames"},
+	{"hunted", "shell_hunted"},
+	{"header_crc", "shell_header_crc"},
+	{"bad_version", "shell_bad_version"},
+	{"bad_kind", "shell_bad_kind"},
+	{"bad_length", "shell_bad_length"},
+}
+
+func (p *Plan) streamReceiver(m *netlist.Module) {
+	w := p.linkWidths()
+	m.Instance("agg_link_session", "u_session", "").
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("link_up", "link_up").
+		Connect("busy", "ingress_busy || egress_busy").
+		Connect("down", "down")
+
+	m.Instance("agg_byte_fifo", "u_fifo", "").
+		Param("LINK_BYTES", fmt.Sprint(w.link)).
+		Param("WINDOW", fmt.Sprint(w.window)).
+		Connect("clk", "clk").
+		Connect("rst", "link_rst").
+		Connect("s_axis_tdata", "link_rx_tdata").
+		Connect("s_axis_tkeep", "link_rx_tkeep").
+		Connect("s_axis_tvalid", "link_rx_tvalid").
+		Connect("s_axis_tready", "link_rx_tready").
+		Connect("window", "window").
+		Connect("count", "window_count").
+		Connect("take", "window_take").
+		Connect("commit", "window_commit").
+		Connect("rewind", "window_rewind")
+
+	rx := m.Instance("agg_frame_rx", "u_rx", "").
+		Param("WINDOW", fmt.Sprint(w.window)).
+		Param("STEP", fmt.Sprint(w.step)).
+		Param("CHUNK", fmt.Sprint(p.Chunk)).
+		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
+		Connect("clk", "clk").
+		Connect("rst", "link_rst").
+		Connect("window", "window").
+		Connect("count", "window_count").
+		Connect("take", "window_take").
+		Connect("commit", "window_commit").
+		Connect("rewind", "window_rewind").
+		Connect("header", "rx_header").
+		Connect("m_axis_tdata", "rx_tdata").
+		Connect("m_axis_tkeep", "rx_tkeep").
+		Connect("m_axis_tvalid", "rx_tvalid").
+		Connect("m_axis_tready", "rx_tready").
+		Connect("m_axis_tlast", "rx_tlast").
+		Connect("m_axis_tuser", "rx_bad").
+		Connect("m_register_valid", "access_valid").
+		Connect("m_register_write", "access_write").
+		Connect("m_register_ready", "access_ready")
+	for _, e := range shellEvents {
+		rx.Connect("event_"+e.leaf, "event_"+e.leaf)
+	}
+
+	m.Instance("agg_beat_pack", "u_pack", "").
+		Param("STEP", fmt.Sprint(w.step)).
+		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("close", "down").
+		Connect("busy", "ingress_busy").
+		Connect("header", netlist.Slice("rx_header", 0, 8*wire.BaseHeaderBytes)).
+		Connect("s_axis_tdata", "rx_tdata").
+		Connect("s_axis_tkeep", "rx_tkeep").
+		Connect("s_axis_tvalid", "rx_tvalid").
+		Connect("s_axis_tready", "rx_tready").
+		Connect("s_axis_tlast", "rx_tlast").
+		Connect("s_axis_tuser", "rx_bad").
+		Connect("m_axis_tdata", "ingress_tdata").
+		Connect("m_axis_tkeep", "ingress_tkeep").
+		Connect("m_axis_tvalid", "ingress_tvalid").
+		Connect("m_axis_tready", "ingress_tready").
+		Connect("m_axis_tlast", "ingress_tlast").
+		Connect("m_axis_tuser", "ingress_tuser")
+
+	m.Instance("agg_route", "u_route", "").
+		Param("PORTS", fmt.Sprint(p.Workers)).
+		Connect("rank", headerField("ingress_tuser", "rank")).
+		Connect("rank_of_port", "rank_of_port").
+		Connect("member", "member").
+		Connect("s_axis_tvalid", "ingress_tvalid").
+		Connect("s_axis_tready", "ingress_tready").
+		Connect("m_axis_tvalid", "port_tvalid").
+		Connect("m_axis_tready", "port_tready")
+}
+
+func (p *Plan) streamRegisters(m *netlist.Module) {
+	m.Instance("agg_register_link", "u_registers", "").
+		Connect("clk", "clk").
+		Connect("rst", "link_rst").
+		Connect("hold", "ingress_busy").
+		Connect("s_register_valid", "access_valid").
+		Connect("s_register_ready", "access_ready").
+		Connect("s_register_write", "access_write").
+		Connect("s_register_addr", headerField("rx_header", "vid")).
+		Connect("s_register_tag", headerField("rx_header", "length")).
+		Connect("s_register_wdata", headerField("rx_header", "mask")).
+		Connect("m_reg_valid", "reg_valid").
+		Connect("m_reg_ready", "reg_ready").
+		Connect("m_reg_write", "reg_write").
+		Connect("m_reg_addr", "reg_addr").
+		Connect("m_reg_wdata", "reg_wdata").
+		Connect("s_reg_valid", "answer_valid").
+		Connect("s_reg_ready", "answer_ready").
+		Connect("s_reg_code", "answer_code").
+		Connect("s_reg_value", "answer_value").
+		Connect("m_reply_valid", "reply_valid").
+		Connect("m_reply_ready", "reply_ready").
+		Connect("m_reply_header", "reply_header")
+}
+
+func (p *Plan) streamCore(m *netlist.Module) {
+	core := m.Instance("agg_core", "u_core", "").
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("link_down", "down")
+	for i := range p.Workers {
+		port := fmt.Sprintf("s_axis_p%d", i)
+		core.Connect(port+"_tdata", "ingress_tdata").
+			Connect(port+"_tkeep", "ingress_tkeep").
+			Connect(port+"_tvalid", fmt.Sprintf("port_tvalid[%d]", i)).
+			Connect(port+"_tready", fmt.Sprintf("port_tready[%d]", i)).
+			Connect(port+"_tlast", "ingress_tlast").
+			Connect(port+"_tuser", "ingress_tuser")
+	}
+	core.Connect("m_axis_tdata", "egress_tdata").
+		Connect("m_axis_tkeep", "egress_tkeep").
+		Connect("m_axis_tvalid", "egress_tvalid").
+		Connect("m_axis_tready", "egress_tready").
+		Connect("m_axis_tlast", "egress_tlast").
+		Connect("m_axis_tuser", "egress_tuser").
+		Connect("m_axis_tdest", "").
+		Connect("port_ready", fmt.Sprintf("{%d{1'b1}}", p.Workers)).
+		Connect("s_reg_valid", "reg_valid").
+		Connect("s_reg_ready", "reg_ready").
+		Connect("s_reg_write", "reg_write").
+		Connect("s_reg_addr", "reg_addr").
+		Connect("s_reg_wdata", "reg_wdata").
+		Connect("m_reg_valid", "answer_valid").
+		Connect("m_reg_ready", "answer_ready").
+		Connect("m_reg_code", "answer_code").
+		Connect("m_reg_value", "answer_value").
+		Connect("rank_of_port", "rank_of_port").
+		Connect("member", "member")
+	for _, e := range shellEvents {
+		core.Connect(e.core, "event_"+e.leaf)
+	}
+	core.Connect("beat_strobe", "beat_strobe")
+}
+
+func (p *Plan) streamTransmitter(m *netlist.Module) {
+	w := p.linkWidths()
+	m.Instance("agg_beat_unpack", "u_unpack", "").
+		Param("STEP", fmt.Sprint(w.step)).
+		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("drop", "down").
+		Connect("busy", "egress_busy").
+		Connect("s_axis_tdata", "egress_tdata").
+		Connect("s_axis_tkeep", "egress_tkeep").
+		Connect("s_axis_tvalid", "egress_tvalid").
+		Connect("s_axis_tready", "egress_tready").
+		Connect("s_axis_tlast", "egress_tlast").
+		Connect("s_axis_tuser", "egress_tuser").
+		Connect("m_axis_tdata", "tx_tdata").
+		Connect("m_axis_tvalid", "tx_tvalid").
+		Connect("m_axis_tready", "tx_tready").
+		Connect("m_axis_tlast", "tx_tlast").
+		Connect("m_axis_tuser", "tx_header")
+
+	m.Instance("agg_frame_tx", "u_tx", "").
+		Param("WINDOW", fmt.Sprint(w.window)).
+		Param("STEP", fmt.Sprint(w.step)).
+		Connect("clk", "clk").
+		Connect("rst", "link_rst").
+		Connect("s_reply_valid", "reply_valid").
+		Connect("s_reply_ready", "reply_ready").
+		Connect("s_reply_header", "reply_header").
+		Connect("s_axis_tdata", "tx_tdata").
+		Connect("s_axis_tvalid", "tx_tvalid").
+		Connect("s_axis_tready", "tx_tready").
+		Connect("s_axis_tlast", "tx_tlast").
+		Connect("s_axis_tuser", "tx_header").
+		Connect("m_step_data", "step_data").
+		Connect("m_step_bytes", "step_bytes").
+		Connect("m_step_valid", "step_valid").
+		Connect("m_step_ready", "step_ready").
+		Connect("m_step_idle", "step_idle")
+
+	m.Instance("agg_byte_pack", "u_link", "").
+		Param("STEP", fmt.Sprint(w.window)).
+		Param("LINK_BYTES", fmt.Sprint(w.link)).
+		Connect("clk", "clk").
+		Connect("rst", "link_rst").
+		Connect("s_step_data", "step_data").
+		Connect("s_step_bytes", "step_bytes").
+		Connect("s_step_valid", "step_valid").
+		Connect("s_step_ready", "step_ready").
+		Connect("s_step_idle", "step_idle").
+		Connect("m_axis_tdata", "link_tx_tdata").
+		Connect("m_axis_tkeep", "link_tx_tkeep").
+		Connect("m_axis_tvalid", "link_tx_tvalid").
+		Connect("m_axis_tready", "link_tx_tready")
+}
+
+// headerField returns the bits of a header's field, for a vector that begins
+// with the header.
+func headerField(vector, field string) string {
+	for _, f := range wire.Fields {
+		if f.Name == field {
+			return netlist.Slice(vector, f.Bit, f.Bits)
+		}
+	}
+	panic("a field that the wire table lacks: " + field)
 }

@@ -1,0 +1,138 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var known = config.Known{
+	Formats: []string{"fp32"},
+	Sums:    []string{"tree"},
+	Shells:  []string{"stream", "none"},
+	Linked:  []string{"stream"},
+}
+
+func parse(t *testing.T, line string) config.Options {
+	t.Helper()
+	o, err := config.Parse(strings.Fields(line), known)
+	require.NoError(t, err, line)
+	return o
+}
+
+func TestDefaults(t *testing.T) {
+	o := parse(t, "")
+	assert.Equal(t, config.Config{
+		Lanes: 16, Workers: 4, Format: "fp32", Sum: "tree", Shell: "stream",
+		Chunk: 256, Window: 8, Jobs: 1, Link: 32, Prefix: "agg",
+	}, o.Config)
+	assert.Equal(t, "tributary_l16_w4_fp32_tree", o.Dir)
+}
+
+// One dash or two, a value behind a blank or an equals sign: all the same.
+func TestSpellings(t *testing.T) {
+	want := parse(t, "-lanes 8 -shell none -o card -bundle")
+	for _, line := range []string{
+		"--lanes 8 --shell none --o card --bundle",
+		"-lanes=8 --shell=none -o=card -bundle",
+		"-bundle -o card -shell=none --lanes=8",
+	} {
+		assert.Equal(t, want, parse(t, line), line)
+	}
+	assert.Equal(t, 8, want.Lanes)
+	assert.Equal(t, "card", want.Dir)
+	assert.True(t, want.Bundle)
+	assert.Zero(t, want.Link, "shell none has no link")
+}
+
+// The default chunk lasts as many beats as there are workers where a frame can
+// carry that, so that there is no bubble between chunks.
+func TestDefaultChunkAdapts(t *testing.T) {
+	for line, chunk := range map[string]int{
+		"-lanes 16 -workers 16":             256,
+		"-lanes 16 -workers 17":             512,
+		"-lanes 64 -workers 64":             512, // 1,024 elements do not fit into a frame
+		"-lanes 64 -workers 64 -shell none": 4096,
+		"-lanes 1 -workers 1":               256,
+	} {
+		assert.Equal(t, chunk, parse(t, line).Chunk, line)
+	}
+}
+
+// The command in a card's files makes the same card, wherever it goes.
+func TestCommandMakesTheSameCard(t *testing.T) {
+	for _, line := range []string{
+		"",
+		"-lanes 64 -workers 64",
+		"-shell none -window 1 -prefix left -bundle",
+		"-link 8 -chunk 512 -o elsewhere -dry-run -json",
+	} {
+		o := parse(t, line)
+		command, ok := strings.CutPrefix(o.Command(), "hwgen ")
+		require.True(t, ok)
+		assert.Equal(t, o.Config, parse(t, command).Config, line)
+		assert.NotContains(t, command, "elsewhere")
+	}
+}
+
+func TestHelpAndVersionComeFirst(t *testing.T) {
+	for _, line := range []string{"-h", "--h", "-help", "--help", "-lanes 3 -h", "-nonsense -help"} {
+		assert.True(t, parse(t, line).Help, line)
+	}
+	assert.True(t, parse(t, "-version").Version)
+}
+
+// What is said about a wrong command line, each case with all that is wrong
+// with it.
+func TestErrors(t *testing.T) {
+	cases := []string{
+		"-lanes 3", "-lanes 0", "-lanes 128", "-lanes -4", "-lanes x", "-lanes 1e3", "-lanes", "-lanes=",
+		"-workers 0", "-workers 65",
+		"-format bf16", "-format FP32", "-sum fused", "-sum exact", "-shell udp",
+		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
+		"-window 3", "-window 0", "-window 2048",
+		"-jobs 2", "-jobs 0",
+		"-link 24", "-shell none -link 32",
+		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
+		"-o=",
+		"-nonsense", "-nonsense 5", "--nonsense=5", "-dsp", "-bundle=yes", "card", "-lanes 16 32",
+		"-lanes 3 -workers 0 -format bf16 -sum exact -shell udp -window 5 -jobs 9 -prefix - -frobnicate 7 -chunk many extra",
+		"-lanes q -chunk 7",
+	}
+	var b strings.Builder
+	for _, line := range cases {
+		_, err := config.Parse(strings.Fields(line), known)
+		require.Error(t, err, line)
+		b.WriteString("hwgen " + line + "\n")
+		for text := range strings.SplitSeq(err.Error(), "\n") {
+			b.WriteString("    " + text + "\n")
+		}
+	}
+	golden(t, "errors.txt", b.String())
+}
+
+func TestHelpText(t *testing.T) {
+	golden(t, "help.txt", config.Help(known))
+}
+
+// golden holds text against a file in testdata, or writes it with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), text)
+}

@@ -1,0 +1,62 @@
+package netlist_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/netlist"
+)
+
+func TestCheckAcceptsAModuleThatHoldsTogether(t *testing.T) {
+	m := netlist.New("agg_m", "A module.")
+	m.Input("clk", 1)
+	m.Input("a", 32)
+	m.Output("y", 32)
+	m.Wire("b", 32, "")
+	m.Assign("b", "{a[15:0], 16'hbeef} & ~32'd7")
+	m.Instance("agg_leaf", "u_leaf", "").Param("WIDTH", "32").Connect("clk", "clk").Connect("d", "b").Connect("q", "y").Connect("open", "")
+	assert.NoError(t, m.Check())
+	assert.Equal(t, []string{"agg_leaf"}, m.Leaves())
+}
+
+// Every mistake is reported, each with the line that made it.
+func TestCheckReportsEveryMistake(t *testing.T) {
+	m := netlist.New("9bad", "")
+	m.Input("a", 1)
+	m.Input("a", 1)
+	m.Output("b-c", 1)
+	m.Wire("w", 0, "")
+	m.Assign("w", "")
+	m.Assign("w", "gone & 8'hff")
+	u := m.Instance("agg_leaf", "u", "")
+	u.Param("N", "1").Param("N", "2").Param("M", "")
+	u.Connect("x", "a").Connect("x", "lost")
+	m.Instance("agg_leaf", "u", "")
+	m.Instance("agg leaf", "u2", "")
+	err := m.Check()
+	require.Error(t, err)
+	for _, want := range []string{
+		`netlist_test.go:26: module 9bad: module name "9bad" is no identifier`,
+		"netlist_test.go:28: module 9bad: a is declared twice",
+		`netlist_test.go:29: module 9bad: "b-c" is no identifier`,
+		"netlist_test.go:30: module 9bad: w has a width of 0 bits",
+		`netlist_test.go:31: module 9bad: assign "w" = "" lacks a side`,
+		"netlist_test.go:32: module 9bad: gone is not declared",
+		"netlist_test.go:33: module 9bad: instance u: parameter N is given twice",
+		"netlist_test.go:33: module 9bad: instance u: parameter M has no value",
+		"netlist_test.go:33: module 9bad: instance u: port x is given twice",
+		"netlist_test.go:33: module 9bad: lost is not declared",
+		"netlist_test.go:36: module 9bad: instance u stands there twice",
+		`netlist_test.go:37: module 9bad: instance "u2" of "agg leaf": no identifier`,
+	} {
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestSlice(t *testing.T) {
+	assert.Equal(t, "x[39:8]", netlist.Slice("x", 8, 32))
+	assert.Equal(t, "x[3]", netlist.Slice("x", 3, 1))
+	assert.Equal(t, "{a, b[1:0]}", netlist.Concat("a", "b[1:0]"))
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/netlist"
+)
+
+// expression follows the nets of a lane from y back to its inputs.
+func expression(t *testing.T, m *netlist.Module, net string) string {
+	t.Helper()
+	if strings.HasPrefix(net, "x_p") {
+		return strings.TrimPrefix(net, "x_")
+	}
+	for _, it := range m.Items {
+		i, ok := it.(*netlist.Instance)
+		if !ok {
+			continue
+		}
+		pins := map[string]string{}
+		for _, p := range i.Ports {
+			pins[p.Name] = p.Expr
+		}
+		switch {
+		case i.Module == "agg_delay" && pins["q"] == net:
+			return expression(t, m, pins["d"])
+		case pins["y"] == net && i.Module == "agg_fp32_canon":
+			return "canon(" + expression(t, m, pins["a"]) + ")"
+		case pins["y"] == net:
+			return "(" + expression(t, m, pins["a"]) + "+" + expression(t, m, pins["b"]) + ")"
+		}
+	}
+	t.Fatalf("nothing drives %s", net)
+	return ""
+}
+
+// depth returns how many nodes a beat passes, on every path alike.
+func depth(t *testing.T, m *netlist.Module, net string) int {
+	t.Helper()
+	if strings.HasPrefix(net, "x_p") {
+		return 0
+	}
+	below := map[int]bool{}
+	for _, it := range m.Items {
+		if i, ok := it.(*netlist.Instance); ok && (i.Ports[len(i.Ports)-1].Expr == net) {
+			for _, p := range i.Ports[1 : len(i.Ports)-1] {
+				below[depth(t, m, p.Expr)] = true
+			}
+		}
+	}
+	require.Len(t, below, 1, "the operands of %s come at different times", net)
+	for d := range below {
+		return d + 1
+	}
+	return 0
+}
+
+// The shapes that the specification gives: neighbours pair up over the port
+// numbers, an odd one out passes up unchanged.
+func TestTreeShape(t *testing.T) {
+	for workers, want := range map[int]string{
+		1: "canon(p0)",
+		2: "(p0+p1)",
+		3: "((p0+p1)+p2)",
+		5: "(((p0+p1)+(p2+p3))+p4)",
+		6: "(((p0+p1)+(p2+p3))+(p4+p5))",
+		7: "(((p0+p1)+(p2+p3))+((p4+p5)+p6))",
+		8: "(((p0+p1)+(p2+p3))+((p4+p5)+(p6+p7)))",
+	} {
+		p := &Plan{Format: fp32, ElemBits: 32}
+		p.Workers = workers
+		m, latency := treeLane(p)
+		require.NoError(t, m.Check())
+		assert.Equal(t, want, expression(t, m, "y"), "%d workers", workers)
+		if workers > 1 {
+			assert.Equal(t, depth(t, m, "y")*fp32.addLatency, latency, "%d workers", workers)
+		}
+	}
+}
+
+// Every path is as long as the others, for every number of workers.
+func TestTreeIsBalanced(t *testing.T) {
+	for workers := 2; workers <= 64; workers++ {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			p := &Plan{Format: fp32, ElemBits: 32}
+			p.Workers = workers
+			m, _ := treeLane(p)
+			require.NoError(t, m.Check())
+			depth(t, m, "y")
+		})
+	}
+}
