@@ -59,16 +59,16 @@ func (p *Plan) streamPorts(m *netlist.Module) {
 	m.Input("clk", 1)
 	m.Input("rst", 1)
 	m.Input("link_up", 1)
-	for _, d := range []struct {
-		name     string
-		out, inp func(string, int)
-	}{{"link_rx", m.Input, m.Output}, {"link_tx", m.Output, m.Input}} {
-		m.PortComment(map[string]string{"link_rx": "From the host", "link_tx": "To the host"}[d.name])
-		d.out(d.name+"_tdata", p.Link)
-		d.out(d.name+"_tkeep", p.Link/8)
-		d.out(d.name+"_tvalid", 1)
-		d.inp(d.name+"_tready", 1)
-	}
+	m.PortComment("From the host")
+	m.Input("link_rx_tdata", p.Link)
+	m.Input("link_rx_tkeep", p.Link/8)
+	m.Input("link_rx_tvalid", 1)
+	m.Output("link_rx_tready", 1)
+	m.PortComment("To the host")
+	m.Output("link_tx_tdata", p.Link)
+	m.Output("link_tx_tkeep", p.Link/8)
+	m.Output("link_tx_tvalid", 1)
+	m.Input("link_tx_tready", 1)
 	m.PortComment("For whoever counts")
 	m.Output("beat_strobe", 1)
 }
