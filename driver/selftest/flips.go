@@ -7,6 +7,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // flipper is a link that, once it is armed, flips a bit in every so many bytes
@@ -89,8 +90,10 @@ func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	if err != nil {
 		return err
 	}
-	link.out.every = 4 * chunk * len(ports) * flipChunks / flipsEach
-	link.in.every = 4 * chunk * flipChunks / flipsEach
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	link.out.every = data.FrameBytes(4*chunk) * len(ports) * flipChunks / flipsEach
+	link.in.every = result.FrameBytes(4*chunk) * flipChunks / flipsEach
 	link.armed.Store(true)
 	sum := make([]float32, len(inputs[0]))
 	err = job.Reduce(ctx, sum, inputs)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,9 +48,14 @@ func serve(t *testing.T, scheme string, cfg model.Config, spoil func(*frame.Fram
 	cfg.Shell, cfg.Link = wire.ShellStream, 32
 	card, err := model.NewCard(cfg)
 	require.NoError(t, err)
+	var serving sync.Mutex
 	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
 		host, end := net.Pipe()
-		go card.Serve(end)
+		go func() {
+			serving.Lock() // the host before may not have been seen leaving yet
+			defer serving.Unlock()
+			card.Serve(end)
+		}()
 		if spoil == nil {
 			return host, nil
 		}
@@ -182,7 +188,7 @@ func TestBadCards(t *testing.T) {
 		}, []string{"finish"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := ask(t, serve(t, name, model.Config{Lanes: 4, Ports: 3, Chunk: 32, Window: 4}, c.spoil), 300*time.Millisecond)
+			bad := ask(t, serve(t, name, model.Config{Lanes: 4, Ports: 4, Chunk: 32, Window: 4}, c.spoil), 300*time.Millisecond)
 			var wrong []string
 			for _, q := range all {
 				require.Contains(t, bad, q)

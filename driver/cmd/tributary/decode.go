@@ -1,5 +1,143 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
 
-func newDecode() *cobra.Command { return &cobra.Command{Use: "decode FILE"} }
+	"github.com/spf13/cobra"
+
+	"tributary/driver/frame"
+	"tributary/driver/transport/record"
+)
+
+func newDecode() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "decode FILE",
+		Short: "Print what a recorded link carried",
+		Long: `Prints the frames of a link log, which -record writes, a line each: when the
+frame was whole, in seconds since the log was begun; its direction, -> to the
+card or <- from it; and what it says. Damage is shown where it was found.`,
+		Example: `  tributary reduce -record link.log -o sum.npy w0.npy w1.npy
+  tributary decode link.log
+  tributary decode -json link.log | jq 'select(.kind == "replay")'`,
+		Args: exactly("FILE, the link log,"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			show := showText
+			if asJSON {
+				show = showJSON
+			}
+			if err = decodeLog(f, func(l logLine) error { return show(out, l) }); err != nil {
+				err = fmt.Errorf("%s: %w", args[0], err)
+			}
+			return errors.Join(err, out.Flush())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
+	return cmd
+}
+
+// logLine is one thing that passed over a link: a frame, or damage.
+type logLine struct {
+	at       time.Duration
+	fromCard bool
+	frame    *frame.Header // nil for damage
+	damage   frame.Stats   // what was counted since the last line
+}
+
+// decodeLog reads a link log and shows what it holds, line by line. What comes
+// before a damaged place in the file is shown.
+func decodeLog(r io.Reader, show func(logLine) error) error {
+	log, err := record.NewReader(r)
+	if err != nil {
+		return err
+	}
+	toCard := &direction{scan: frame.NewScanner(frame.ToCard, 0), show: show}
+	fromCard := &direction{scan: frame.NewScanner(frame.FromCard, 0), show: show, fromCard: true}
+	for {
+		e, err := log.Next()
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return errors.Join(toCard.end(), fromCard.end(), err)
+		}
+		d := toCard
+		if e.FromCard {
+			d = fromCard
+		}
+		if err := d.take(e); err != nil {
+			return err
+		}
+	}
+}
+
+// direction puts the bytes of one direction together.
+type direction struct {
+	scan     *frame.Scanner
+	show     func(logLine) error
+	fromCard bool
+	at       time.Duration // of the last bytes
+	seen     frame.Stats   // when the last line was shown
+}
+
+func (d *direction) take(e record.Entry) error {
+	d.at = e.At
+	for b := e.Bytes; len(b) > 0; {
+		b = b[d.scan.Feed(b):]
+		if err := d.showFrames(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end shows what stands behind the last whole frame.
+func (d *direction) end() error {
+	d.scan.End()
+	return d.showFrames()
+}
+
+func (d *direction) showFrames() error {
+	var f frame.Frame
+	for {
+		more := d.scan.Next(&f)
+		if err := d.showDamage(); err != nil || !more {
+			return err
+		}
+		header := f.Header
+		if err := d.show(logLine{at: d.at, fromCard: d.fromCard, frame: &header}); err != nil {
+			return err
+		}
+	}
+}
+
+// showDamage shows what the scanner has counted, frames apart, since it was
+// called last.
+func (d *direction) showDamage() error {
+	now := d.scan.Stats()
+	now.Frames = 0
+	was := d.seen
+	if now == was {
+		return nil
+	}
+	d.seen = now
+	return d.show(logLine{at: d.at, fromCard: d.fromCard, damage: frame.Stats{
+		Hunted:     now.Hunted - was.Hunted,
+		HeaderCRC:  now.HeaderCRC - was.HeaderCRC,
+		PayloadCRC: now.PayloadCRC - was.PayloadCRC,
+		BadVersion: now.BadVersion - was.BadVersion,
+		BadKind:    now.BadKind - was.BadKind,
+		BadLength:  now.BadLength - was.BadLength,
+	}})
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// showText prints a line of a link log for people.
+func showText(out io.Writer, l logLine) error {
+	arrow := "->"
+	if l.fromCard {
+		arrow = "<-"
+	}
+	what := ""
+	if l.frame != nil {
+		what = describeFrame(l.frame)
+	} else {
+		what = "** " + describeDamage(l.damage)
+	}
+	_, err := fmt.Fprintf(out, "%12.6f %s %s\n", l.at.Seconds(), arrow, what)
+	return err
+}
+
+// describeFrame says what a frame says.
+func describeFrame(h *frame.Header) string {
+	head := fmt.Sprintf("%-8s", h.Kind)
+	job := fmt.Sprintf("job %d epoch %d", h.Job, h.Epoch)
+	switch h.Kind {
+	case wire.KindData:
+		return fmt.Sprintf("%s %s rank %d vid %d: %d %s%s", head, job, h.Rank, h.VID, h.Length, formatName(h.Format), marks(h.Flags))
+	case wire.KindAsk, wire.KindFinish:
+		return fmt.Sprintf("%s %s rank %d vid %d", head, job, h.Rank, h.VID)
+	case wire.KindRegRead:
+		return fmt.Sprintf("%s %s (tag %d)", head, registerName(h.VID), h.Length)
+	case wire.KindRegWrite:
+		return fmt.Sprintf("%s %s = %#x (tag %d)", head, registerName(h.VID), h.Mask, h.Length)
+	case wire.KindReply:
+		return fmt.Sprintf("%s %s = %#x, %s (tag %d)", head, registerName(h.VID), h.Mask, h.Code, h.Length)
+	case wire.KindStatus:
+		s := fmt.Sprintf("%s %s rank %d vid %d: %s", head, job, h.Rank, h.VID, h.Code)
+		if h.Mask != 0 {
+			s += ", missing " + ranks(h.Mask)
+		}
+		return s
+	}
+	return fmt.Sprintf("%s %s vid %d: %d %s of %s, for %s%s", head, job, h.VID, h.Length, formatName(h.Format), ranks(h.Mask), ranks(h.Receivers), marks(h.Flags))
+}
+
+// marks names what a packet's flags say.
+func marks(flags uint8) string {
+	s := ""
+	switch wire.ECN(flags & wire.FlagECN) {
+	case wire.CE:
+		s += ", CE"
+	case wire.ECT0:
+		s += ", ECT(0)"
+	case wire.ECT1:
+		s += ", ECT(1)"
+	}
+	if flags&wire.FlagPartial != 0 {
+		s += ", partial"
+	}
+	if flags&wire.FlagNonfinite != 0 {
+		s += ", not finite"
+	}
+	return s
+}
+
+// rankList returns the ranks whose bits are set.
+func rankList(mask uint64) []int {
+	list := []int{}
+	for ; mask != 0; mask &= mask - 1 {
+		list = append(list, bits.TrailingZeros64(mask))
+	}
+	return list
+}
+
+// ranks names the ranks of a mask: "rank 3", "ranks 0-3,7", "no rank".
+func ranks(mask uint64) string {
+	list := rankList(mask)
+	switch len(list) {
+	case 0:
+		return "no rank"
+	case 1:
+		return "rank " + strconv.Itoa(list[0])
+	}
+	var runs []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		run := strconv.Itoa(list[i])
+		if j > i {
+			run += "-" + strconv.Itoa(list[j])
+		}
+		runs = append(runs, run)
+		i = j + 1
+	}
+	return "ranks " + strings.Join(runs, ",")
+}
+
+// registerName returns the name of the register at an address.
+func registerName(addr uint32) string {
+	for _, r := range wire.Registers {
+		if r.Addr == addr {
+			return r.Name
+		}
+	}
+	for i, c := range wire.Counters {
+		if wire.CounterAddr(i) == addr {
+			return "COUNT_" + strings.ToUpper(c.Name)
+		}
+	}
+	return fmt.Sprintf("register %#x", addr)
+}
+
+// describeDamage says what was found that was no good frame.
+func describeDamage(d frame.Stats) string {
+	var parts []string
+	for _, p := range []struct {
+		n    uint64
+		what string
+	}{
+		{d.HeaderCRC, "header with a wrong CRC"},
+		{d.PayloadCRC, "payload with a wrong CRC"},
+		{d.BadVersion, "header of another version"},
+		{d.BadKind, "header of a kind that does not go this way"},
+		{d.BadLength, "header with an impossible length"},
+		{d.Hunted, "byte passed over"},
+	} {
+		switch {
+		case p.n == 1:
+			parts = append(parts, "1 "+p.what)
+		case p.n > 1:
+			noun, rest, _ := strings.Cut(p.what, " ")
+			parts = append(parts, fmt.Sprintf("%d %ss %s", p.n, noun, rest))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// lineJSON is a line of a link log for scripts. Fields that the kind does not
+// have are left out.
+type lineJSON struct {
+	Seconds   float64        `json:"seconds"`
+	FromCard  bool           `json:"from_card"`
+	Kind      string         `json:"kind"` // "damage" where there is no frame
+	Job       *uint8         `json:"job,omitempty"`
+	Epoch     *uint16        `json:"epoch,omitempty"`
+	Rank      *uint8         `json:"rank,omitempty"`
+	VID       *uint32        `json:"vid,omitempty"`
+	Code      string         `json:"code,omitempty"`
+	Format    string         `json:"format,omitempty"`
+	Length    *uint16        `json:"length,omitempty"` // elements
+	Flags     *uint8         `json:"flags,omitempty"`
+	Ranks     []int          `json:"ranks,omitempty"`     // in the sum, or missing
+	Receivers []int          `json:"receivers,omitempty"` // ranks
+	Register  string         `json:"register,omitempty"`
+	Tag       *uint16        `json:"tag,omitempty"`
+	Value     string         `json:"value,omitempty"` // of a register, hexadecimal
+	Damage    map[string]int `json:"damage,omitempty"`
+}
+
+// showJSON prints a line of a link log for scripts.
+func showJSON(out io.Writer, l logLine) error {
+	j := lineJSON{Seconds: l.at.Seconds(), FromCard: l.fromCard}
+	if l.frame == nil {
+		j.Kind, j.Damage = "damage", damageCounts(l.damage)
+	} else {
+		j.fill(l.frame)
+	}
+	return json.NewEncoder(out).Encode(j)
+}
+
+// fill sets the fields that the frame's kind has.
+func (j *lineJSON) fill(h *frame.Header) {
+	j.Kind = h.Kind.String()
+	switch h.Kind {
+	case wire.KindRegRead, wire.KindRegWrite, wire.KindReply:
+		j.Register, j.Tag = registerName(h.VID), &h.Length
+		if h.Kind != wire.KindRegRead {
+			j.Value = fmt.Sprintf("%#x", h.Mask)
+		}
+		if h.Kind == wire.KindReply {
+			j.Code = h.Code.String()
+		}
+		return
+	}
+	j.Job, j.Epoch, j.VID = &h.Job, &h.Epoch, &h.VID
+	info, _ := h.Kind.Info()
+	if info.Payload {
+		j.Format, j.Length, j.Flags = formatName(h.Format), &h.Length, &h.Flags
+	}
+	if !info.Receivers {
+		j.Rank = &h.Rank
+	}
+	if info.Mask {
+		j.Ranks = rankList(h.Mask)
+	}
+	if info.Receivers {
+		j.Receivers = rankList(h.Receivers)
+	}
+	if h.Kind == wire.KindStatus {
+		j.Code = h.Code.String()
+	}
+}
+
+// damageCounts names what was counted, as the card's counters are named.
+func damageCounts(d frame.Stats) map[string]int {
+	counts := map[string]int{}
+	for name, n := range map[string]uint64{
+		"hunted": d.Hunted, "header_crc": d.HeaderCRC, "payload_crc": d.PayloadCRC,
+		"bad_version": d.BadVersion, "bad_kind": d.BadKind, "bad_length": d.BadLength,
+	} {
+		if n > 0 {
+			counts[name] = int(n)
+		}
+	}
+	return counts
+}
