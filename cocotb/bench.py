@@ -41,14 +41,17 @@ VERILATOR_ARGS = ["-Wall", "-Wno-fatal", "--x-initial", "unique", "-CFLAGS", "-O
 VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include"
 
 
-def run(toplevel, sources=None, parameters=None, simulator="icarus", testcase=None, env=None):
+def run(
+    toplevel, sources=None, parameters=None, simulator="icarus", includes=(RTL,), testcase=None, env=None
+):
     """Builds toplevel and runs the cocotb tests of the calling file; raises when one fails.
 
     toplevel: name of the module under test.
     sources: its Verilog files; without it rtl/TOPLEVEL.v alone. Files of leaves that it instantiates
-        must be named. rtl/ is on the include path (zwire.vh).
+        must be named.
     parameters: Verilog parameters of toplevel, name to integer.
     simulator: "icarus" (compiles in no time) or "verilator" (runs about a hundred times faster).
+    includes: folders in which `include looks; without it rtl/ (zwire.vh).
     testcase: names of the cocotb tests to run; without it all of the file.
     env: further environment variables for the tests.
     """
@@ -63,7 +66,7 @@ def run(toplevel, sources=None, parameters=None, simulator="icarus", testcase=No
         sources=sources,
         hdl_toplevel=toplevel,
         parameters=parameters,
-        includes=[RTL],
+        includes=list(includes),
         build_dir=build_dir,
         build_args=ICARUS_ARGS if simulator == "icarus" else VERILATOR_ARGS,
         timescale=("1ns", "1ns"),

@@ -95,12 +95,22 @@ def crc16(data, start=0xFFFF):
 
 def frame(header, payload=b""):
     """The bytes of a frame on the shared link. header["kind"] says whether it has a payload."""
-    raw = pack({"version": 1, **header}, header_bytes(header["kind"], shared=True))
-    crc = crc16(raw)
-    out = SYNC + raw + crc.to_bytes(2, "big")
+    out, crc = frame_header(header, header_bytes(header["kind"], shared=True))
     if zwire.KINDS[header["kind"]][3]:
         out += payload + crc16(payload, crc).to_bytes(2, "big")
     return out
+
+
+def frame_header(header, size):
+    """The bytes of a frame up to and with its header's CRC, and that CRC; size is the header's."""
+    raw = pack({"version": zwire.VERSION, **header}, size)
+    crc = crc16(raw)
+    return SYNC + raw + crc.to_bytes(2, "big"), crc
+
+
+def from_host(kind):
+    """Whether a host sends that kind."""
+    return kind in zwire.KINDS and not zwire.KINDS[kind][4]
 
 
 def parse_frames(data):
@@ -147,6 +157,7 @@ class Card:
             "CHUNK": chunk,
             "WINDOW": window,
             "JOBS": 1,
+            "CYCLES": 0,  # no clock here
             **ident,
         }
         self.values["CONFIG_HASH"] = config_hash(self.values)
@@ -187,8 +198,7 @@ class Card:
         if len(self.link) < 5:
             return None
         kind = self.link[4] >> 4
-        known = kind in zwire.KINDS and not zwire.KINDS[kind][4]
-        size = header_bytes(kind, shared=True) if known else 14
+        size = header_bytes(kind, shared=True) if from_host(kind) else 14
         if len(self.link) < 4 + size + 2:
             return None
         raw = self.link[4 : 4 + size]
@@ -197,7 +207,7 @@ class Card:
             self.counters["header_crc"] += 1
             return self._hunt(1)
         header = unpack(raw)
-        refusal = self._frame_refusal(header, known)
+        refusal = self._frame_refusal(header)
         payload_size = 4 * header["length"] if kind == zwire.KIND_DATA and not refusal else 0
         end = 6 + size + (payload_size + 2 if payload_size else 0)
         if len(self.link) < end:
@@ -220,10 +230,10 @@ class Card:
         self.link = self.link[count:]
         return []
 
-    def _frame_refusal(self, header, known):
+    def _frame_refusal(self, header):
         if header["version"] != zwire.VERSION:
             return "bad_version"
-        if not known:
+        if not from_host(header["kind"]):
             return "bad_kind"
         if header["kind"] == zwire.KIND_DATA and not 1 <= header["length"] <= self.chunk:
             return "bad_length"

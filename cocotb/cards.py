@@ -1,0 +1,344 @@
+"""Whole cards under test: generating them, and speaking to either shell in packets.
+
+BareCard drives the ports of a card made with -shell none, LinkCard the byte stream of -shell stream. Both
+send packets (header dict, payload bytes) and collect in self.sent what the card sends, as tuples
+(header, payload, port); port is None for what has no port of its own. expect() compares that with the
+Python model's answer.
+"""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+
+import cocotb
+from cocotb.triggers import ClockCycles, RisingEdge
+
+import model
+import zwire
+from bench import BUILD, ROOT, run, start
+from streams import StreamSink, StreamSource, never
+
+# A card answers a refusal at most once in this many cycles.
+REFUSAL_CYCLES = 1024
+
+# Sync word, header with a mask, and its CRC.
+REPLY_BYTES = 4 + 22 + 2
+
+
+def run_card(name, flags, testcase=None):
+    """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
+    folder = BUILD / "cards" / name
+    subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    run(
+        manifest["top"],
+        sources=[folder / f for f in manifest["files"] if f.endswith(".v")],
+        includes=[folder],
+        simulator="verilator",
+        testcase=testcase,
+        env={"CARD": str(folder)},
+    )
+
+
+def manifest():
+    """The manifest of the card under test."""
+    return json.loads((pathlib.Path(os.environ["CARD"]) / "manifest.json").read_text())
+
+
+class CardBench:
+    """What both shells' benches share: the model beside the card, registers by name, comparison."""
+
+    def __init__(self, dut, shared):
+        self.dut = dut
+        self.manifest = manifest()
+        self.lanes, self.ports = self.manifest["lanes"], self.manifest["workers"]
+        self.chunk, self.window = self.manifest["chunk"], self.manifest["window"]
+        self.latency = self.manifest["latency"]
+        ident = {"LINK": self.manifest["link"], "LATENCY": self.latency}
+        self.model = model.Card(self.lanes, self.ports, self.chunk, self.window, ident, shared)
+        self.sent = []  # what the card has sent and no test has looked at
+        self.cycle = 0
+        self.moved = 0  # cycle in which something last went in or out
+        self.refused = -(10**9)  # cycle in which the last refusal was seen
+        self.statuses_left_out = 0
+
+    async def reset(self):
+        """Starts the clock, resets, and brings the link up."""
+        self.dut.link_up.value = 0
+        await start(self.dut)
+        self.dut.link_up.value = 1
+        cocotb.start_soon(self._count())
+        await ClockCycles(self.dut.clk, 2)
+
+    async def _count(self):
+        while True:
+            await RisingEdge(self.dut.clk)
+            self.cycle += 1
+
+    async def quiet(self):
+        """Waits until all that was sent is in and nothing has come out for a while."""
+        began = self.moved = self.cycle
+        while self.busy() or self.cycle - self.moved < self.calm():
+            await ClockCycles(self.dut.clk, 8)
+            assert self.cycle - began < 1000 * self.calm(), "the card does not come to rest"
+
+    def calm(self):
+        """Cycles after which nothing more comes of what went in."""
+        return 40 + self.latency + 4 * self.manifest["beats"]
+
+    # Registers
+
+    async def access(self, header):
+        """Makes a register access and checks the reply with the model; returns the value."""
+        self.count_access()
+        expected, _, _ = self.model.register(header)
+        reply = await self.register(header)
+        for field in ("code", "mask", "vid", "length"):
+            timed = field == "mask" and header["vid"] == zwire.REG_CYCLES
+            if field in reply and not timed:
+                assert reply[field] == expected[field], (
+                    f"register access {header}: {field} is {reply[field]:#x}, want {expected[field]:#x}"
+                )
+        return reply["mask"]
+
+    async def write(self, name, value):
+        """Writes the register, checking the reply; returns its value afterwards."""
+        header = {"kind": zwire.KIND_REGWRITE, "vid": address(name), "mask": value, "length": 0}
+        return await self.access(header)
+
+    async def read(self, name):
+        """Reads the register, checking it with the model; returns its value."""
+        return await self.access({"kind": zwire.KIND_REGREAD, "vid": address(name), "length": 0})
+
+    async def set_up(self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0):
+        """Takes the card and sets a job up on it: on all ports, with its largest chunk and window."""
+        await self.write("OWNER", token)
+        await self.write("JOB_TOKEN", token)
+        await self.write("JOB_PORTS", (1 << self.ports) - 1 if ports is None else ports)
+        await self.write("JOB_CHUNK", chunk or self.chunk)
+        await self.write("JOB_WINDOW", window or self.window)
+        await self.write("JOB_COMMIT", epoch << 32 | first)
+
+    async def check_registers(self):
+        """Reads every register there is, and compares all with the model."""
+        self.model.counters["statuses"] -= self.statuses_left_out
+        self.statuses_left_out = 0
+        for name in [*zwire.REGISTERS, *(name for name, _ in zwire.COUNTER_NAMES)]:
+            await self.read(name)
+
+    # Comparison
+
+    async def expect(self, expected):
+        """Waits for quiet, and requires that the card has sent what the model expects, in any order.
+
+        A refusal may be missing when another was answered within 1,024 cycles, and only then.
+        """
+        await self.quiet()
+        for packet in self.expand(expected):
+            if packet in self.sent:
+                self.sent.remove(packet)
+                if is_refusal(packet[0]):
+                    gap = self.cycle - self.refused
+                    assert gap > REFUSAL_CYCLES - 2 * self.calm(), f"a refusal {gap} cycles after another"
+                    self.refused = self.cycle
+                continue
+            since = self.cycle - self.refused
+            assert is_refusal(packet[0]) and since < REFUSAL_CYCLES + 2 * self.calm(), (
+                f"not sent: {describe(packet)}; sent: {[describe(s) for s in self.sent]}"
+            )
+            self.statuses_left_out += 1
+        assert not self.sent, f"sent, not expected: {[describe(s) for s in self.sent]}"
+
+
+def address(name):
+    """Byte address of a register or a counter."""
+    if name in zwire.REGISTERS:
+        return zwire.REGISTERS[name][0]
+    return zwire.REG_COUNTERS + 8 * [n for n, _ in zwire.COUNTER_NAMES].index(name)
+
+
+def whole(header, shared):
+    """The header with every field that its kind has."""
+    size = model.header_bytes(header["kind"], shared)
+    return model.unpack(model.pack({"version": zwire.VERSION, **header}, size))
+
+
+def is_refusal(header):
+    """Whether it is a status that names a refusal, which the card answers at a limited rate."""
+    return header["kind"] == zwire.KIND_STATUS and header["code"] >= zwire.CODE_BAD_VERSION
+
+
+def describe(packet):
+    """A packet in a few words, for messages."""
+    header, payload, port = packet
+    kind = zwire.KINDS[header["kind"]][0]
+    code = zwire.CODES.get(header["code"], header["code"])
+    return f"{kind} {code} vid={header['vid']} mask={header['mask']:#x} port={port} {payload[:8].hex()} {header}"
+
+
+class BareCard(CardBench):
+    """A card with AXI4-Stream ports (-shell none)."""
+
+    HEADER_BITS = 112
+    SENT_HEADER_BYTES = 22
+
+    def __init__(self, dut, idle=never, stall=never, seed=1):
+        """idle, stall: patterns of the ports' sources and sinks."""
+        super().__init__(dut, shared=False)
+        self.rng = random.Random(seed)
+        self.sources = [StreamSource(dut, f"s_axis_p{p}", idle=idle()) for p in range(self.ports)]
+        self.sinks = [StreamSink(dut, f"m_axis_p{p}", stall=stall()) for p in range(self.ports)]
+        register = {"valid": "valid", "ready": "ready"}
+        self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
+        self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
+
+    async def reset(self):
+        await super().reset()
+        for port, sink in enumerate(self.sinks):
+            cocotb.start_soon(self._collect(port, sink))
+
+    async def _collect(self, port, sink):
+        while True:
+            beats = await sink.packet()
+            self.moved = self.cycle
+            header = model.unpack(beats[0]["tuser"].to_bytes(self.SENT_HEADER_BYTES, "little"))
+            size = 4 * self.lanes
+            payload = b"".join(b["tdata"].to_bytes(size, "little") for b in beats if b["tkeep"])
+            assert all(b["tkeep"] in (0, (1 << size) - 1) for b in beats), "tkeep is neither empty nor full"
+            self.sent.append((header, payload, port))
+
+    def count_access(self):
+        """A register access that does not come by a link is no frame."""
+
+    def busy(self):
+        """Whether something is still to be sent to the card."""
+        return any(source.queue for source in self.sources)
+
+    def expand(self, expected):
+        """One packet for each port that the model names."""
+        return [
+            (whole(header, shared=False), payload, port)
+            for header, payload, ports in expected
+            for port in range(self.ports)
+            if ports >> port & 1
+        ]
+
+    def send(self, port, header, payload=b"", bad=False):
+        """Queues a packet on a port."""
+        raw = model.pack({"version": zwire.VERSION, **header}, 14)
+        first = int.from_bytes(raw, "little")
+        size = 4 * self.lanes
+        words = [payload[i : i + size] for i in range(0, len(payload), size)] or [b""]
+        beats = []
+        for i, word in enumerate(words):
+            last = i == len(words) - 1
+            # tuser counts where it is said to hold; elsewhere it is anything.
+            head = first if i == 0 else self.rng.getrandbits(self.HEADER_BITS)
+            flag = int(bad) if last else self.rng.getrandbits(1)
+            beats.append(
+                {
+                    "tdata": int.from_bytes(word, "little"),
+                    "tkeep": (1 << len(word)) - 1,
+                    "tlast": int(last),
+                    "tuser": head | flag << self.HEADER_BITS,
+                }
+            )
+        self.sources[port].put(beats)
+
+    async def exchange(self, port, header, payload=b"", bad=False):
+        """Sends a packet and compares what comes of it with the model."""
+        header = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, **header}
+        self.send(port, header, payload, bad)
+        await self.expect(self.model.packet(port, header, payload, bad))
+
+    async def register(self, header):
+        write = header["kind"] == zwire.KIND_REGWRITE
+        self.asks.put({"write": int(write), "addr": header["vid"], "wdata": header.get("mask", 0)})
+        (answer,) = await self.answers.take(1)
+        self.moved = self.cycle
+        return {"code": answer["code"], "mask": answer["value"]}
+
+
+class LinkCard(CardBench):
+    """A card on a byte stream (-shell stream)."""
+
+    def __init__(self, dut, idle=never, stall=never, partial=False, seed=1):
+        """idle, stall: patterns of the link; partial: words of the link are of random length."""
+        super().__init__(dut, shared=True)
+        self.rng = random.Random(seed)
+        self.partial = partial
+        self.word = self.manifest["link"] // 8
+        self.rx = StreamSource(dut, "link_rx", idle=idle(), fields=("tdata", "tkeep"))
+        self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"))
+        self.bytes = b""  # sent by the card and not yet parsed
+        self.replies = []  # register replies that no test has looked at
+
+    async def reset(self):
+        await super().reset()
+        cocotb.start_soon(self._collect())
+
+    async def _collect(self):
+        while True:
+            (beat,) = await self.tx.take(1)
+            self.moved = self.cycle
+            count = beat["tkeep"].bit_length()
+            assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"link_tx_tkeep is {beat['tkeep']:#b}"
+            self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
+
+    def calm(self):
+        return super().calm() + 2 * (4 * self.chunk + 60) // self.word
+
+    def count_access(self):
+        """A register access comes in a frame."""
+        self.model.counters["frames"] += 1
+
+    def busy(self):
+        """Whether something is still to be sent to the card."""
+        return bool(self.rx.queue)
+
+    async def quiet(self):
+        await super().quiet()
+        for header, payload in model.parse_frames(self.bytes):
+            packet = (header, payload, None)
+            (self.replies if header["kind"] == zwire.KIND_REPLY else self.sent).append(packet)
+        self.bytes = b""
+
+    def expand(self, expected):
+        """The same packets, without a port."""
+        return [(whole(header, shared=True), payload, None) for header, payload, _ in expected]
+
+    def put(self, data):
+        """Queues bytes on the link."""
+        while data:
+            count = self.rng.randint(1, self.word) if self.partial else self.word
+            word, data = data[:count], data[count:]
+            self.rx.put({"tdata": int.from_bytes(word, "little"), "tkeep": (1 << len(word)) - 1})
+
+    async def transmit(self, data):
+        """Sends bytes and compares what comes of them with the model; replies are in self.replies."""
+        self.put(data)
+        answers = self.model.receive(data)
+        await self.expect([a for a in answers if a[0]["kind"] != zwire.KIND_REPLY])
+        replies, self.replies = self.replies, []
+        expected = self.expand([a for a in answers if a[0]["kind"] == zwire.KIND_REPLY])
+        assert replies == expected, f"replies {replies}, want {expected}"
+
+    async def exchange(self, port, header, payload=b"", bad=False):
+        """Sends a frame and compares what comes of it with the model; bad: its last CRC is spoiled."""
+        if not model.from_host(header["kind"]):
+            data, _ = model.frame_header(header, 14)  # as long as the card takes it to be
+        else:
+            data = model.frame(header, payload)
+        if bad:
+            data = data[:-1] + bytes([data[-1] ^ 0x10])
+        await self.transmit(data)
+
+    async def register(self, header):
+        self.put(model.frame(header))
+        while len(self.bytes) < REPLY_BYTES:
+            await ClockCycles(self.dut.clk, 4)
+        ((reply, _),) = model.parse_frames(self.bytes)
+        self.bytes = b""
+        return reply

@@ -1,0 +1,123 @@
+"""The card on a byte stream, as hwgen emits it: frames, CRCs, and what a bad link does.
+
+Bytes go in, frames come out, and both are compared with the Python model; among the bytes are the hand-written
+frames of driver/wire/testdata.
+"""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles
+
+import frames
+import model
+import zwire
+from cards import LinkCard, run_card
+from streams import PATTERNS
+from traffic import TOKEN, Traffic, data_header, elements
+
+CARDS = {
+    "link8": ["-lanes", 1, "-workers", 3, "-chunk", 3, "-window", 2, "-link", 8],
+    "link16": ["-lanes", 2, "-workers", 2, "-chunk", 6, "-window", 1, "-link", 16],
+    "link32": ["-lanes", 2, "-workers", 4, "-chunk", 4, "-window", 4, "-link", 32],
+    "link64": ["-lanes", 4, "-workers", 3, "-chunk", 12, "-window", 2, "-link", 64],
+}
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_top_link(card):
+    run_card(f"stream_{card}", [*CARDS[card], "-shell", "stream"])
+
+
+@cocotb.test(timeout_time=100, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS), partial=[False, True])
+async def answers_like_the_model(dut, idle, stall, partial):
+    card = LinkCard(dut, PATTERNS[idle], PATTERNS[stall], partial)
+    await card.reset()
+    traffic = Traffic(card, random.Random(f"{idle} {stall}"))
+    for _ in range(40):
+        await traffic.step()
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="ms")
+@cocotb.parametrize(seed=range(8))
+async def finds_frames_in_garbage(dut, seed):
+    """Garbage, frames cut off and frames with a flipped bit, with good frames in between."""
+    rng = random.Random(seed)
+    card = LinkCard(dut, PATTERNS["bursts"], PATTERNS["bursts"], partial=True)
+    await card.reset()
+    await card.set_up(epoch=9, token=TOKEN)
+    for vid in range(12):
+        for rank in range(card.ports):
+            payload = elements(rng, card.chunk)
+            good = model.frame(data_header(card, rank, vid, epoch=9), payload)
+            await card.transmit(spoiled(rng, good))
+            await card.transmit(good)
+        # However garbage ends, whole frames are found again behind what it may have promised.
+        await card.transmit(bytes(4 * card.chunk + 64))
+    await card.check_registers()
+
+
+def spoiled(rng, frame):
+    """Bytes that are no good frame: random ones with sync words, a part of the frame, or one bit of it wrong."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        words = [rng.choice([model.SYNC, rng.randbytes(rng.randint(1, 9))]) for _ in range(rng.randint(1, 10))]
+        return b"".join(words)
+    if kind == 1:
+        return frame[: rng.randrange(1, len(frame))]
+    bit = rng.randrange(8 * len(frame))
+    return frame[: bit // 8] + bytes([frame[bit // 8] ^ 1 << bit % 8]) + frame[bit // 8 + 1 :]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(seed=range(4))
+async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
+    """Half a frame, the owner and the job are gone when the link comes up again; counters stay."""
+    rng = random.Random(seed)
+    card = LinkCard(dut, PATTERNS["bursts"], PATTERNS["alternate"])
+    await card.reset()
+    await card.set_up(epoch=3, token=TOKEN)
+    for rank in range(card.ports):
+        await card.exchange(rank, data_header(card, rank, 0, epoch=3), elements(rng, card.chunk))
+    half = model.frame(data_header(card, 0, 1, epoch=3), elements(rng, card.chunk))
+    await card.transmit(half[: rng.randrange(1, len(half))])
+    dut.link_up.value = 0
+    await ClockCycles(dut.clk, rng.randint(2, 40))
+    card.model.link_down()
+    dut.link_up.value = 1
+    await ClockCycles(dut.clk, 2)
+    await card.check_registers()
+    await card.set_up(epoch=4, token=1)
+    for rank in range(card.ports):
+        await card.exchange(rank, data_header(card, rank, 0, epoch=4), elements(rng, card.chunk))
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def reads_the_hand_written_frames(dut):
+    """Every frame that a host sends, and the frames of a card, which another card must hunt through."""
+    card = LinkCard(dut)
+    await card.reset()
+    for raw, _, _ in frames.load().values():
+        await card.transmit(raw)
+    await card.check_registers()
+    counters = card.model.counters
+    assert counters["bad_kind"] == 4  # result, replay, status, reply
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def frames_follow_one_another_without_a_pause(dut):
+    """Frames of all ranks back to back, in words that frames begin and end anywhere in."""
+    rng = random.Random(7)
+    card = LinkCard(dut)
+    await card.reset()
+    await card.set_up(epoch=2, token=TOKEN)
+    data = b""
+    for vid in range(card.window):
+        for rank in range(card.ports):
+            data += model.frame(data_header(card, rank, vid, epoch=2), elements(rng, card.chunk))
+    await card.transmit(data)
+    await card.check_registers()

@@ -1,0 +1,184 @@
+"""Latency and throughput of the card with bare ports, to the cycle, and what may not hold up what."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+
+import zwire
+from cards import BareCard, run_card
+from traffic import Contributions, data_header
+
+EPOCH = 0xBEEF
+CHUNKS = 40
+
+# Cards whose chunks have as many beats as there are ports, and whose window covers the way there and
+# back: such cards promise a beat in every cycle.
+CARDS = {
+    "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 16, "-window", 8],
+    "one_port": ["-lanes", 1, "-workers", 1, "-chunk", 4, "-window", 16],
+    "six_ports": ["-lanes", 1, "-workers", 6, "-chunk", 8, "-window", 8],
+}
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_top_rate(card):
+    run_card(f"rate_{card}", [*CARDS[card], "-shell", "none"])
+
+
+class Gate:
+    """A pattern that holds a stream back while it is closed."""
+
+    def __init__(self):
+        self.closed = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.closed
+
+
+class Bench(BareCard):
+    """A card with a job on all ports, and workers that send without a pause."""
+
+    def __init__(self, dut):
+        super().__init__(dut)
+        self.data = Contributions(self, random.Random(1), CHUNKS)
+        self.beats = self.manifest["beats"]
+        self.strobes = []  # cycles in which a beat entered the trees
+
+    async def reset(self):
+        await super().reset()
+        await self.set_up(EPOCH)
+        cocotb.start_soon(self._watch_strobe())
+
+    async def _watch_strobe(self):
+        while True:
+            await RisingEdge(self.dut.clk)
+            if int(self.dut.beat_strobe.value):
+                self.strobes.append(self.cycle)
+
+    def send_chunk(self, port, vid):
+        header = data_header(self, port, vid, EPOCH) | {"flags": self.data.ecn[vid][port]}
+        self.send(port, header, self.data.payloads[vid][port])
+
+    async def work(self, port, trusting=None):
+        """Sends every chunk as soon as the window allows. trusting: port whose results it takes for its own."""
+        witness = self.sinks[port if trusting is None else trusting]
+        for vid in range(CHUNKS):
+            while len(witness.taken_at) < (vid - self.window + 1) * self.beats:
+                await RisingEdge(self.dut.clk)
+            self.send_chunk(port, vid)
+
+    def check_results(self, port, chunks):
+        """The first packets sent to the port are the results of these chunks, in order."""
+        sent = [packet for packet in self.sent if packet[2] == port][: len(chunks)]
+        assert [header["vid"] for header, _, _ in sent] == list(chunks)
+        for header, payload, _ in sent:
+            assert payload == self.data.sum(header["vid"]), f"chunk {header['vid']} at port {port}"
+            assert header["flags"] == self.data.flags(header["vid"])
+
+
+def without_bubble(cycles, count):
+    """Whether the cycles are that many, one after another."""
+    return len(cycles) == count and cycles[-1] - cycles[0] == count - 1
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def the_latency_is_the_manifests(dut):
+    """From the last beat in to the first beat out, whichever port comes last."""
+    card = Bench(dut)
+    await card.reset()
+    for vid, last in enumerate(range(card.ports)):
+        for port in [p for p in range(card.ports) if p != last] + [last]:
+            await ClockCycles(dut.clk, 50)
+            card.send_chunk(port, vid)
+        await card.quiet()
+        for sink in card.sinks:
+            waited = sink.taken_at[-card.beats] - card.sources[last].accepted_at[-1]
+            assert waited == card.latency, f"{waited} cycles, the manifest says {card.latency}"
+    assert await card.read("LATENCY") == card.latency
+    assert card.latency <= card.manifest["tree_latency"] + 8
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def chunks_follow_without_a_bubble(dut):
+    """All ports saturated: a beat a cycle in at every port, into the trees, and out at every port."""
+    card = Bench(dut)
+    await card.reset()
+    for port in range(card.ports):
+        cocotb.start_soon(card.work(port))
+    await ClockCycles(dut.clk, CHUNKS * card.beats)
+    await card.quiet()
+    count = CHUNKS * card.beats
+    for port in range(card.ports):
+        assert without_bubble(card.sources[port].accepted_at, count), f"bubbles into port {port}"
+        assert without_bubble(card.sinks[port].taken_at, count), f"bubbles out of port {port}"
+        card.check_results(port, range(CHUNKS))
+    assert without_bubble(card.strobes, count), "bubbles into the trees"
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_port_that_takes_nothing_holds_up_no_other(dut):
+    """Port 0 takes no result, yet sends on (it is told the results by another): the others see no difference."""
+    card = Bench(dut)
+    if card.ports == 1:
+        return  # there is no other
+    card.sinks[0].stall = gate = Gate()
+    gate.closed = True
+    await card.reset()
+    await ClockCycles(dut.clk, 2)
+    for port in range(card.ports):
+        cocotb.start_soon(card.work(port, trusting=1 if port == 0 else None))
+    await ClockCycles(dut.clk, CHUNKS * card.beats)
+    await card.quiet()
+    count = CHUNKS * card.beats
+    for port in range(1, card.ports):
+        assert without_bubble(card.sinks[port].taken_at, count), f"port {port} was held up"
+        card.check_results(port, range(CHUNKS))
+    assert not card.sinks[0].taken_at
+    gate.closed = False
+    await card.quiet()
+    waited = [header["vid"] for header, payload, port in card.sent if port == 0]
+    # What its queue held, and of the rest what no slot had turned over from.
+    assert waited == sorted(waited) and len(waited) > card.window
+    for header, payload, port in card.sent:
+        assert payload == card.data.sum(header["vid"]), f"chunk {header['vid']} at port {port}"
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def packets_are_taken_whatever_the_other_ports_do(dut):
+    """No port sends but one, and nobody takes results: that one's packets go in without a pause."""
+    card = Bench(dut)
+    for sink in card.sinks:
+        sink.stall = gate = Gate()
+        gate.closed = True
+    await card.reset()
+    for port in range(card.ports):
+        before = len(card.sources[port].accepted_at)
+        for vid in range(2 * card.window + 4):
+            card.send_chunk(port, vid)
+        await card.sources[port].drained()
+        assert without_bubble(card.sources[port].accepted_at[before:], (2 * card.window + 4) * card.beats)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def asks_are_answered_while_another_port_sends(dut):
+    """A port that stops in the middle of a packet holds up nobody's ask."""
+    card = Bench(dut)
+    await card.reset()
+    card.sources[0].idle = gate = Gate()
+    card.send_chunk(0, 0)
+    await ClockCycles(dut.clk, 3)
+    gate.closed = True
+    for port in range(1, card.ports):
+        card.send(port, {"kind": zwire.KIND_ASK, "epoch": EPOCH, "rank": port, "vid": 0})
+        await ClockCycles(dut.clk, 40)
+        ((status, _, to),) = card.sent
+        assert (status["kind"], status["code"], to) == (zwire.KIND_STATUS, zwire.CODE_SEND, port)
+        card.sent.clear()
+    gate.closed = False
+    await card.quiet()
+    assert len(card.sources[0].accepted_at) == card.beats

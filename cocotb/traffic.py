@@ -1,0 +1,220 @@
+"""Random packets and register accesses for a card: mostly what a worker may send next, often not."""
+
+import numpy as np
+
+import model
+import zwire
+
+TOKEN = 0x1234_5678_9ABC_DEF0
+SPECIAL = [0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFA00001, 0x00000001, 0x807FFFFF, 0x7F7FFFFF]
+
+
+def elements(rng, count, special=0.1):
+    """Payload of count random fp32 elements, little-endian; special: chance of a special value or any bits.
+
+    Exponents are close enough together that every addition rounds, in one order otherwise than in another.
+    """
+    bits = [rng.getrandbits(1) << 31 | rng.randint(118, 136) << 23 | rng.getrandbits(23) for _ in range(count)]
+    for i in range(count):
+        if rng.random() < special:
+            bits[i] = rng.choice([*SPECIAL, rng.getrandbits(32)])
+    return np.array(bits, dtype="<u4").tobytes()
+
+
+class Traffic:
+    """Sends random packets to a card and compares what comes of each with the model."""
+
+    def __init__(self, card, rng):
+        self.card, self.model, self.rng = card, card.model, rng
+        self.epoch = rng.getrandbits(16)
+
+    async def step(self):
+        """One packet or one register access."""
+        if self.model.job is None and self.rng.random() < 0.5:
+            await self.set_up()
+            return
+        actions = {
+            self.progress: 60,
+            self.near: 16,
+            self.wrong: 12,
+            self.finish: 2,
+            self.any_register: 5,
+            self.commit_something: 3,
+            self.end_job: 1,
+        }
+        (action,) = self.rng.choices(list(actions), actions.values())
+        await action()
+
+    # Packets
+
+    async def progress(self):
+        """Data that a slot lacks, from one of the ranks that have not sent it."""
+        job = self.model.job
+        if job is None:
+            return await self.near()
+        slot = min(job.slots, key=lambda s: (s.vid - job.parameters[3] + 2 * len(job.slots)) % 2**32)
+        collecting = [s for s in job.slots if s.state == model.COLLECTING]
+        if collecting and self.rng.random() < 0.7:
+            slot = self.rng.choice(collecting)
+            rank = self.rng.choice([r for r in range(job.ranks) if r not in slot.held])
+            return await self.data(rank, slot.vid)
+        await self.data(self.rng.randrange(job.ranks), slot.vid + len(job.slots))
+
+    async def near(self):
+        """Data or an ask near to what a slot holds: repeated, late, early, next."""
+        job = self.model.job
+        window, slots = (job.window, job.slots) if job else (1, [model.Slot(7, 1)])
+        vid = self.rng.choice(slots).vid + self.rng.choice([-2, 0, 0, 0, 0, 2, 2, 4, 2**31]) * window
+        rank = self.rng.randrange(len(self.model.members))
+        if self.rng.random() < 0.5:
+            await self.data(rank, vid)
+        else:
+            await self.ask(rank, vid)
+
+    async def wrong(self):
+        """Something that a check refuses."""
+        rng, job = self.rng, self.model.job
+        rank = rng.randrange(len(self.model.members))
+        vid = rng.choice(job.slots).vid if job else rng.getrandbits(32)
+        wrong = rng.choice(["version", "kind", "job", "epoch", "rank", "format", "length", "bad"])
+        if wrong == "bad":
+            return await self.data(rank, vid, bad=True)
+        change = {
+            "version": rng.choice([0, 2, 15]),
+            "kind": rng.choice([0, 6, 7, 8, 9, 10, 11, 15]),
+            "job": rng.randint(1, 255),
+            "epoch": rng.getrandbits(16),
+            "rank": rng.choice([rank ^ 1, len(self.model.members), 255]),
+            "format": rng.choice([0, 2, 255]),
+            "length": self.card.lanes * rng.randint(0, self.card.chunk // self.card.lanes + 1),
+        }
+        if rng.random() < 0.5:
+            return await self.data(rank, vid, {wrong: change[wrong]})
+        wrong = wrong if wrong not in ("format", "length") else "job"
+        await self.ask(rank, vid, {wrong: change[wrong]})
+
+    async def finish(self):
+        """A rank says that it is done."""
+        rank = self.rng.randrange(len(self.model.members))
+        await self.header_alone(zwire.KIND_FINISH, rank, self.rng.getrandbits(32))
+
+    async def data(self, rank, vid, change=None, bad=False):
+        """Data as it should be, but for the fields in change."""
+        header = self.fields(zwire.KIND_DATA, rank, vid)
+        header["format"] = zwire.FORMAT_FP32
+        header["length"] = self.model.job.chunk if self.model.job else self.card.chunk
+        header |= change or {}
+        payload = elements(self.rng, header["length"])
+        await self.card.exchange(self.port(rank), header, payload, bad)
+
+    async def ask(self, rank, vid, change=None):
+        """An ask as it should be, but for the fields in change."""
+        await self.header_alone(zwire.KIND_ASK, rank, vid, change)
+
+    async def header_alone(self, kind, rank, vid, change=None):
+        """A packet without payload; fields that its kind does not use hold anything."""
+        header = self.fields(kind, rank, vid)
+        header |= {"format": self.rng.getrandbits(8), "length": self.rng.getrandbits(16)}
+        await self.card.exchange(self.port(rank), header | (change or {}))
+
+    def fields(self, kind, rank, vid):
+        return {
+            "kind": kind,
+            "flags": self.rng.getrandbits(8),
+            "epoch": self.epoch,
+            "rank": rank,
+            "code": self.rng.getrandbits(8),
+            "vid": vid % 2**32,
+        }
+
+    def port(self, rank):
+        return self.model.members[rank]
+
+    # Registers
+
+    async def set_up(self):
+        """A new job with random members, chunk, window and first VID."""
+        rng, card = self.rng, self.card
+        self.epoch = (self.epoch + rng.choice([1, 2, 1000])) % 2**16
+        if self.model.last_epoch is not None:
+            self.epoch = (self.model.last_epoch + rng.choice([1, 2, 1000])) % 2**16
+        window = 1 << rng.randrange(card.window.bit_length())
+        await card.set_up(
+            self.epoch,
+            ports=rng.randint(1, (1 << card.ports) - 1),
+            chunk=card.lanes * rng.randint(1, card.chunk // card.lanes),
+            window=window,
+            first=rng.choice([0, 5, 2**32 - 3, rng.getrandbits(32)]),
+            token=TOKEN,
+        )
+
+    async def any_register(self):
+        """Reads or writes a register that need not exist; writes that would end a job are rare."""
+        rng = self.rng
+        at = rng.choice([rng.randrange(0, 0x500, 8), rng.getrandbits(32), zwire.REG_OWNER, zwire.REG_RELEASE])
+        if rng.random() < 0.5:
+            await self.card.access({"kind": zwire.KIND_REGREAD, "vid": at, "length": rng.getrandbits(16)})
+        else:
+            value = rng.getrandbits(64)
+            await self.card.access(
+                {"kind": zwire.KIND_REGWRITE, "vid": at, "mask": value, "length": rng.getrandbits(16)}
+            )
+
+    async def commit_something(self):
+        """A commit that may be of the running job, of an old one, or wrong in some parameter."""
+        rng, card, job = self.rng, self.card, self.model.job
+        await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, TOKEN, 0, 1]))
+        ports, chunk, window, first = job.parameters if job else (1, card.lanes, 1, 0)
+        await card.write("JOB_PORTS", rng.choice([ports, ports, 0, 1 << card.ports]))
+        await card.write("JOB_CHUNK", rng.choice([chunk, chunk, 0, card.chunk + card.lanes, card.lanes * 2**32]))
+        await card.write("JOB_WINDOW", rng.choice([window, window, 0, 3, 2 * card.window, 2**40]))
+        epoch = rng.choice([self.epoch, self.epoch, self.epoch + 1, self.epoch - 1, self.epoch + 2**15])
+        await card.write("JOB_COMMIT", rng.choice([0, 0, 0, 1]) << 48 | epoch % 2**16 << 32 | first)
+        if self.model.last_epoch is not None:
+            self.epoch = self.model.last_epoch
+
+    async def end_job(self):
+        """Abort, release or soft reset; right and wrong."""
+        rng, card = self.rng, self.card
+        await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, 1]))
+        name = rng.choice(["JOB_ABORT", "JOB_ABORT", "RELEASE", "RESET"])
+        if name == "JOB_ABORT":
+            await card.write(name, rng.choice([self.epoch, self.epoch, 1]) << 32 | rng.choice([0, 0, 1]) << 48)
+        else:
+            await card.write(name, rng.choice([TOKEN, TOKEN, 1]))
+        await card.write("OWNER", TOKEN)
+
+
+def data_header(card, rank, vid, epoch):
+    """The header of a chunk of a job with the card's largest chunk."""
+    return {
+        "kind": zwire.KIND_DATA,
+        "format": zwire.FORMAT_FP32,
+        "epoch": epoch,
+        "rank": rank,
+        "vid": vid % 2**32,
+        "length": card.chunk,
+    }
+
+
+class Contributions:
+    """What every port sends for every chunk of a reduction, and what the sums must be."""
+
+    def __init__(self, card, rng, chunks, special=0.1):
+        self.payloads = [[elements(rng, card.chunk, special) for _ in range(card.ports)] for _ in range(chunks)]
+        self.ecn = [[rng.choice(model.ECN_ORDER) for _ in range(card.ports)] for _ in range(chunks)]
+
+    def __len__(self):
+        return len(self.payloads)
+
+    def sum(self, chunk):
+        """Payload of the chunk's result."""
+        return model.tree_sum(self._bits(chunk)).astype("<u4").tobytes()
+
+    def flags(self, chunk):
+        """Flags of the chunk's result."""
+        strange = any(model.nonfinite(bits) for bits in self._bits(chunk))
+        return model.merge_ecn(self.ecn[chunk]) | (zwire.FLAG_NONFINITE if strange else 0)
+
+    def _bits(self, chunk):
+        return [np.frombuffer(payload, dtype="<u4") for payload in self.payloads[chunk]]
