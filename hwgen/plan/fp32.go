@@ -9,6 +9,8 @@ var fp32 = Format{
 	addLatency: 4,
 	canon:      "agg_fp32_canon",
 	canLatency: 1,
+	nonfinite:  "agg_fp32_nonfinite",
+	identity:   0x80000000, // -0
 }
 
 // info returns the row of the wire table that describes f.

@@ -143,10 +143,12 @@ type named interface{ name() string }
 // Format is a type of elements and the leaves that compute with it.
 type Format struct {
 	wire.FormatInfo
-	add        string // leaf: y is a plus b
+	add        string // leaf: y is a plus b, rounded
 	addLatency int    // cycles
 	canon      string // leaf: y is what a sum of a alone is
 	canLatency int    // cycles
+	nonfinite  string // leaf: which elements of a beat are a NaN or an infinity
+	identity   uint64 // adding it changes nothing: what an absent worker contributes
 }
 
 // Sum is a way to add the contributions of all ports.
