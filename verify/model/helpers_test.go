@@ -1,9 +1,16 @@
-// What several tests of the model share: payloads and counters by name.
+// What several tests of the model share: payloads, counters by name, and a
+// card whose traffic is written in short lines.
 
 package model
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tributary/driver/wire"
 )
@@ -34,4 +41,120 @@ func counterAddr(name string) uint32 {
 		}
 	}
 	panic("no counter " + name)
+}
+
+// desk is a card of 4 ports and one lane, whose chunks are at most 4 elements
+// and whose windows at most 4 chunks, without a shell.
+type desk struct {
+	*testing.T
+	card *Card
+	job  setup
+	now  uint16 // the epoch that packets carry
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4})
+	require.NoError(t, err)
+	return &desk{T: t, card: card}
+}
+
+// owner is the token of the desk's host.
+const owner = 0x1234_5678_9abc_def0
+
+// stage writes what a commit takes.
+func (d *desk) stage(s setup) {
+	d.write(wire.RegJobToken, owner)
+	d.write(wire.RegJobPorts, s.ports)
+	d.write(wire.RegJobChunk, s.chunk)
+	d.write(wire.RegJobWindow, s.window)
+}
+
+// setUp owns the card and sets a job up.
+func (d *desk) setUp(epoch uint16, s setup) {
+	d.Helper()
+	d.write(wire.RegOwner, owner)
+	d.stage(s)
+	require.Equal(d, wire.CodeDone, d.commit(epoch, s.first))
+	d.job, d.now = s, epoch
+}
+
+func (d *desk) write(addr uint32, value uint64) wire.Code {
+	code, _ := d.card.Register(true, addr, value)
+	return code
+}
+
+func (d *desk) read(addr uint32) uint64 {
+	_, value := d.card.Register(false, addr, 0)
+	return value
+}
+
+func (d *desk) commit(epoch uint16, first uint32) wire.Code {
+	return d.write(wire.RegJobCommit, uint64(epoch)<<32|uint64(first))
+}
+
+func (d *desk) abort(epoch uint16) wire.Code {
+	return d.write(wire.RegJobAbort, uint64(epoch)<<32)
+}
+
+// count reads a counter.
+func (d *desk) count(name string) int { return int(d.read(counterAddr(name))) }
+
+// packet is a packet of the desk's job without payload.
+func (d *desk) packet(kind wire.Kind, rank uint8, vid uint32) Packet {
+	return Packet{Header: Header{Version: wire.Version, Kind: kind, Epoch: d.now, Rank: rank, VID: vid}}
+}
+
+// chunk is a data packet of the desk's job: every element is x.
+func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
+	p := d.packet(wire.KindData, rank, vid)
+	p.Format, p.Length = wire.FP32, uint16(d.job.chunk)
+	for range d.job.chunk {
+		p.Payload = append(p.Payload, words(f(x))...)
+	}
+	return p
+}
+
+// in hands a packet to the port of its rank, so late that a refusal is
+// answered.
+func (d *desk) in(p Packet) {
+	d.card.Advance(1024)
+	port, _ := d.card.PortOf(p.Rank)
+	d.card.Handle(port, &p)
+}
+
+func (d *desk) data(rank uint8, vid uint32, x float32) { d.in(d.chunk(rank, vid, x)) }
+func (d *desk) ask(rank uint8, vid uint32)             { d.in(d.packet(wire.KindAsk, rank, vid)) }
+func (d *desk) finish(rank uint8, vid uint32)          { d.in(d.packet(wire.KindFinish, rank, vid)) }
+
+// out returns what leaves while the ports in ready can take packets, a line
+// each: "result v5 to 3 = 2.5" (receivers are a mask, the value is the first
+// element), "status late v5 to rank 1, missing 0".
+func (d *desk) out(ready uint64) []string {
+	lines := []string{}
+	var p Packet
+	for {
+		ports, ok := d.card.Next(ready, &p)
+		if !ok {
+			return lines
+		}
+		require.Zero(d, ports&^ready, "a port that cannot take a packet")
+		require.EqualValues(d, wire.Version, p.Version)
+		require.Equal(d, d.now, p.Epoch)
+		if p.Kind == wire.KindStatus {
+			lines = append(lines, fmt.Sprintf("status %v v%d to rank %d, missing %x", p.Code, p.VID, p.Rank, p.Mask))
+			continue
+		}
+		require.Len(d, p.Payload, 4*int(d.job.chunk))
+		lines = append(lines, fmt.Sprintf("%v v%d to %x = %v", p.Kind, p.VID, p.Receivers, math.Float32frombits(elements(p.Payload)[0])))
+	}
+}
+
+// sends checks what leaves while all ports are ready.
+func (d *desk) sends(lines ...string) {
+	d.Helper()
+	if lines == nil {
+		lines = []string{}
+	}
+	assert.Equal(d, lines, d.out(AllPorts))
 }

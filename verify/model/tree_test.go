@@ -101,7 +101,7 @@ func TestMorePortsChangeNothing(t *testing.T) {
 	}
 }
 
-func TestNonfinite(t *testing.T) {
+func TestNonfiniteElements(t *testing.T) {
 	payload := words(f(1), 0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7f7fffff, 1)
 	assert.Equal(t, 4, nonfiniteFP32(payload))
 }
