@@ -44,7 +44,7 @@ VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include"
 def run(
     toplevel, sources=None, parameters=None, simulator="icarus", includes=(RTL,), testcase=None, env=None
 ):
-    """Builds toplevel and runs the cocotb tests of the calling file; raises when one fails.
+    """Builds toplevel and runs the cocotb tests of the test_*.py that called; raises when one fails.
 
     toplevel: name of the module under test.
     sources: its Verilog files; without it rtl/TOPLEVEL.v alone. Files of leaves that it instantiates
@@ -55,7 +55,7 @@ def run(
     testcase: names of the cocotb tests to run; without it all of the file.
     env: further environment variables for the tests.
     """
-    module = pathlib.Path(inspect.stack()[1].filename).stem
+    module = _calling_bench()
     if sources is None:
         sources = [RTL / f"{toplevel}.v"]
     parameters = parameters or {}
@@ -84,6 +84,12 @@ def run(
     tests, failed = get_results(results)
     assert tests > 0, f"{module}: no cocotb test ran"
     assert failed == 0, f"{module}: {failed} of {tests} cocotb tests failed"
+
+
+def _calling_bench():
+    """Name of the innermost test_*.py on the stack."""
+    names = (pathlib.Path(frame.filename).stem for frame in inspect.stack())
+    return next(name for name in names if name.startswith("test_"))
 
 
 def _build_name(toplevel, sources, parameters, simulator):
