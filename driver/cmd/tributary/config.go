@@ -47,13 +47,10 @@ func (f *configFlags) check() error {
 	if f.workers < 0 {
 		return usagef("-workers %d: it must be more than zero", f.workers)
 	}
-	if f.workers > 0 && len(f.ports) > 0 && len(f.ports) != f.workers {
-		return usagef("-ports names %d ports for %d workers", len(f.ports), f.workers)
-	}
 	if err := f.cardFlags.check(); err != nil {
 		return err
 	}
-	return f.jobFlags.check()
+	return f.jobFlags.check(f.workers)
 }
 
 func (f *configFlags) run(ctx context.Context, out io.Writer) error {

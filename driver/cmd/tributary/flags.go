@@ -71,17 +71,25 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.window, "window", 0, "`CHUNKS` in flight, a power of two (default the most that the card takes)")
 }
 
-// check refuses values that no card can make right.
-func (f *jobFlags) check() error {
+// maxPorts is how many ports a card has at most.
+const maxPorts = 64
+
+// check refuses values that no card can make right for that many workers, 0
+// when that is left open.
+func (f *jobFlags) check(workers int) error {
 	switch {
+	case workers > maxPorts:
+		return usagef("%d workers; a card has at most %d ports", workers, maxPorts)
+	case workers > 0 && len(f.ports) > 0 && len(f.ports) != workers:
+		return usagef("-ports names %d ports for %d workers", len(f.ports), workers)
 	case f.chunk < 0:
 		return usagef("-chunk %d: it must be more than zero", f.chunk)
 	case f.window < 0 || f.window&(f.window-1) != 0:
 		return usagef("-window %d: it must be a power of two", f.window)
 	}
 	for i, p := range f.ports {
-		if p < 0 || p > 63 {
-			return usagef("-ports: %d is no port; ports are 0 to 63", p)
+		if p < 0 || p >= maxPorts {
+			return usagef("-ports: %d is no port; ports are 0 to %d", p, maxPorts-1)
 		}
 		if i > 0 && p <= f.ports[i-1] {
 			return usagef("-ports: they must ascend, but %d follows %d", p, f.ports[i-1])

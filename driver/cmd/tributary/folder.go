@@ -1,52 +1,42 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"tributary/driver"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
-// cardFolder is a folder that hwgen wrote, with the part of its manifest that
-// this command shows.
+// cardFolder is a folder that hwgen wrote.
 type cardFolder struct {
-	Dir       string `json:"-"`
-	Built     bool   `json:"-"` // its virtual card can be started
-	Generator string `json:"generator"`
-	Lanes     int    `json:"lanes"`
-	Workers   int    `json:"workers"`
-	Format    string `json:"format"`
-	Sum       string `json:"sum"`
-	Shell     string `json:"shell"`
+	*transport.Manifest
+	dir string
 }
 
-const generator = "tributary/hwgen"
-
-// openFolder reads what card a folder holds. The error is a NoCardError.
 func openFolder(dir string) (cardFolder, error) {
-	no := func(reason string) (cardFolder, error) {
-		return cardFolder{}, &driver.NoCardError{Name: "sim:" + dir, Reason: reason}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if err != nil {
-		return no(fmt.Sprintf("%s is no card's folder: it has no manifest.json (hwgen -o %s writes one)", dir, dir))
-	}
-	c := cardFolder{Dir: dir}
-	if json.Unmarshal(text, &c) != nil || c.Generator != generator {
-		return no(filepath.Join(dir, "manifest.json") + " is none of hwgen's")
-	}
-	info, err := os.Stat(c.program("card"))
-	c.Built = err == nil && info.Mode().IsRegular()
-	return c, nil
+	m, err := transport.ReadManifest(dir)
+	return cardFolder{m, dir}, err
 }
 
 // program returns the path of one of the programs that make -C DIR/sim builds.
 func (c cardFolder) program(name string) string {
-	return filepath.Join(c.Dir, "sim", "build", name)
+	return filepath.Join(c.dir, "sim", "build", name)
+}
+
+// built tells whether one of those programs is there.
+func (c cardFolder) built(name string) bool {
+	info, err := os.Stat(c.program(name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// describe says what card the folder holds.
+func (c cardFolder) describe() string {
+	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s, shell %s", c.Constants["LANES"], c.Constants["PORTS"],
+		formatName(wire.Format(c.Constants["FORMAT"])), sumName(wire.Sum(c.Constants["SUM"])), c.Shell)
 }
 
 // folderDepth is how deep below a folder its cards are searched.

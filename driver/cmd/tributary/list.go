@@ -61,14 +61,15 @@ func listCards() ([]listedCard, error) {
 
 // list says what can be done with a card's folder.
 func (c cardFolder) list() listedCard {
-	what := fmt.Sprintf("%d lanes, %d workers, %s, sum %s, shell %s", c.Lanes, c.Workers, c.Format, c.Sum, c.Shell)
+	l := listedCard{Card: "sim:" + c.dir, Ready: c.built("card"), What: c.describe()}
 	switch {
-	case c.Shell == "none":
-		what += "; bare ports, which a host cannot reach"
-	case !c.Built:
-		what += fmt.Sprintf("; not built yet: make -C %s/sim", c.Dir)
+	case c.CheckLink() != nil:
+		l.Ready = false
+		l.What += "; bare ports, which a host cannot reach"
+	case !l.Ready:
+		l.What += fmt.Sprintf("; not built yet: make -C %s/sim", c.dir)
 	}
-	return listedCard{"sim:" + c.Dir, c.Built, what}
+	return l
 }
 
 func printCards(out io.Writer, cards []listedCard) error {

@@ -66,13 +66,10 @@ func (f *reduceFlags) check(inputs []string) error {
 	if len(inputs) == 0 {
 		return usagef("no input files: one array from each worker")
 	}
-	if len(f.ports) > 0 && len(f.ports) != len(inputs) {
-		return usagef("-ports names %d ports for %d workers", len(f.ports), len(inputs))
-	}
 	if err := f.cardFlags.check(); err != nil {
 		return err
 	}
-	if err := f.jobFlags.check(); err != nil {
+	if err := f.jobFlags.check(len(inputs)); err != nil {
 		return err
 	}
 	return checkOutput(f.out, inputs)

@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -54,13 +52,9 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 const stopGrace = 5 * time.Second
 
 func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) error {
-	folder, err := openFolder(dir)
+	program, err := f.program(dir)
 	if err != nil {
-		return err
-	}
-	program, err := f.program(folder)
-	if err != nil {
-		return err
+		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
 	}
 	listen := f.listen
 	if listen == "" {
@@ -77,7 +71,7 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	if err := card.Start(); err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
 	}
-	follow(said, out, errs, folder.Dir)
+	follow(said, out, errs, dir)
 	err = card.Wait()
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how it ends
@@ -89,20 +83,22 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 }
 
 // program returns the program to start, or says how to build it.
-func (f *simFlags) program(folder cardFolder) (string, error) {
-	if folder.Shell == "none" {
-		return "", &driver.NoCardError{Name: "sim:" + folder.Dir, Reason: "it has shell none: bare ports, which a host cannot reach"}
+func (f *simFlags) program(dir string) (string, error) {
+	folder, err := openFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := folder.CheckLink(); err != nil {
+		return "", err
 	}
 	name, target := "card", ""
 	if f.trace != "" {
 		name, target = "card_trace", " trace"
 	}
-	path := folder.program(name)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return "", &driver.NoCardError{Name: "sim:" + folder.Dir,
-			Reason: fmt.Sprintf("it is not built; build it with: make -C %s/sim%s", folder.Dir, target)}
+	if !folder.built(name) {
+		return "", fmt.Errorf("it is not built; build it with: make -C %s/sim%s", dir, target)
 	}
-	return path, nil
+	return folder.program(name), nil
 }
 
 func (f *simFlags) arguments(listen string) []string {

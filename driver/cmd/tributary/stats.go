@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -107,9 +105,6 @@ func (s *reduceStats) print(out io.Writer, card string, workers, elements int) e
 	if s.Nonfinite > 0 {
 		row("not finite", "%d elements of the sum are NaN or infinite", s.Nonfinite)
 	}
-	for _, f := range pictures(card) {
-		row(f.what, "%s", f.path)
-	}
 	return w.Flush()
 }
 
@@ -123,25 +118,4 @@ func (s *reduceStats) printRate(row func(name, format string, args ...any), card
 	rate, limit := bits/float64(s.Cycles), bits/float64(s.LinkBound)
 	row("cycles", "%d; the frames alone take %d on the %d-bit link", s.Cycles, s.LinkBound, s.Link)
 	row("bits a cycle", "%.2f of gradients; the limit is %.2f (%.1f %%)", rate, limit, 100*rate/limit)
-}
-
-// picture is a file of a card's folder that shows what it is or did.
-type picture struct{ what, path string }
-
-// pictures returns those that the folder of a sim: card holds.
-func pictures(card string) []picture {
-	dir, ok := strings.CutPrefix(card, "sim:")
-	if !ok {
-		return nil
-	}
-	var found []picture
-	for _, p := range []picture{
-		{"waveform", filepath.Join(dir, "sim", "build", "card.fst")},
-		{"picture", filepath.Join(dir, "block.svg")},
-	} {
-		if _, err := os.Stat(p.path); err == nil {
-			found = append(found, p)
-		}
-	}
-	return found
 }

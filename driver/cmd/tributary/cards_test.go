@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// twist is what happens to a frame on its way: it is changed, and dropped when
+// the answer is false.
+type twist func(*frame.Frame) bool
+
+// twisted is a link on which every frame is twisted, with CRCs that fit.
+type twisted struct {
+	net.Conn
+	in, out *frame.Scanner
+	twistIn twist  // of frames from the card
+	twistTo twist  // of frames to the card; nil passes all bytes on, frames or not
+	unread  []byte // frames from the card that have not been read
+}
+
+func (c *twisted) Read(b []byte) (int, error) {
+	var f frame.Frame
+	for len(c.unread) == 0 {
+		if c.in.Next(&f) {
+			if c.twistIn(&f) {
+				c.unread = frame.Append(nil, &f.Header, f.Payload)
+			}
+		} else if _, err := c.in.Fill(c.Conn); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+func (c *twisted) Write(b []byte) (int, error) {
+	if c.twistTo == nil {
+		return c.Conn.Write(b)
+	}
+	var f frame.Frame
+	var send []byte
+	for rest := b; len(rest) > 0; {
+		rest = rest[c.out.Feed(rest):]
+		for c.out.Next(&f) {
+			if c.twistTo(&f) {
+				send = frame.Append(send, &f.Header, f.Payload)
+			}
+		}
+	}
+	if _, err := c.Conn.Write(send); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// straight leaves a frame as it is.
+func straight(*frame.Frame) bool { return true }
+
+var cardNumber int
+
+// newCard registers a model of a card with 4 ports, 4 lanes, chunks of 8 and a
+// window of 2, behind a twisted link (toCard may be nil), and returns its name. A
+// card keeps its state from one host to the next.
+func newCard(t *testing.T, toCard, fromCard twist) string {
+	t.Helper()
+	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Shell: wire.ShellStream, Link: 32})
+	require.NoError(t, err)
+	cardNumber++
+	scheme := fmt.Sprintf("test%d", cardNumber)
+	var serving sync.Mutex
+	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
+		host, end := net.Pipe()
+		go func() {
+			serving.Lock() // the host before may not have been seen leaving yet
+			defer serving.Unlock()
+			card.Serve(end)
+		}()
+		return &twisted{
+			Conn: host, in: frame.NewScanner(frame.FromCard, 0), out: frame.NewScanner(frame.ToCard, 0),
+			twistIn: fromCard, twistTo: toCard,
+		}, nil
+	})
+	return scheme + ":"
+}
+
+// newLink registers a scheme that leads to what open returns.
+func newLink(open func() net.Conn) string {
+	cardNumber++
+	scheme := fmt.Sprintf("test%d", cardNumber)
+	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) { return open(), nil })
+	return scheme + ":"
+}

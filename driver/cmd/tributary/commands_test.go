@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/frame"
+	"tributary/driver/transport/record"
+	"tributary/driver/wire"
+)
+
+func TestBothStyles(t *testing.T) {
+	for in, want := range map[string]string{
+		"-card x --card x -o f --o f -h":   "--card x --card x -o f -o f -h",
+		"-o=f --o=f -op=sum --op=sum":      "-o=f -o=f --op=sum --op=sum",
+		"reduce -5 -1.5 - a-b ./-x":        "reduce -5 -1.5 - a-b ./-x",
+		"-stats -- -stats --stats":         "--stats -- -stats --stats",
+		"-listen unix:-x -listen=tcp:h:-1": "--listen unix:-x --listen=tcp:h:-1",
+	} {
+		require.Equal(t, want, strings.Join(bothStyles(strings.Fields(in)), " "))
+	}
+}
+
+// TestCommandsOnModel holds what the commands say of the Go model.
+func TestCommandsOnModel(t *testing.T) {
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	workFolder(t)
+	for name, line := range map[string]string{
+		"info":        "info",
+		"info-json":   "info -json",
+		"config":      "config -workers 3 -chunk 32 -window 2",
+		"config-json": "config -ports 1,2 -json",
+		"selftest":    "selftest -card model:",
+		"reset":       "reset",
+		"list":        "list",
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Fields(line)
+			s := tributary(context.Background(), args...)
+			require.Equal(t, 0, s.status, s.errs)
+			golden(t, filepath.Join(dir, name+".txt"), transcript(args, s))
+		})
+	}
+}
+
+// TestSelftestFails: a wrong answer is named, and the exit status is 1.
+func TestSelftestFails(t *testing.T) {
+	workFolder(t)
+	card := newCard(t, nil, func(f *frame.Frame) bool {
+		if f.Kind == wire.KindReply && f.Code == wire.CodeReadOnly {
+			f.Code = wire.CodeDone
+		}
+		return true
+	})
+	s := tributary(context.Background(), "selftest", "-card", card)
+	require.Equal(t, 1, s.status)
+	require.Contains(t, s.out, "WRONG registers")
+	require.Contains(t, s.out, "writing MAGIC is answered done")
+	require.Contains(t, s.errs, "wrong answers to 1 of 13 questions")
+
+	s = tributary(context.Background(), "selftest", "-json", "-card", card)
+	require.Equal(t, 1, s.status)
+	var outcomes []outcome
+	require.NoError(t, json.Unmarshal([]byte(s.out), &outcomes))
+	require.Len(t, outcomes, 13)
+	for _, o := range outcomes {
+		require.Equal(t, o.Name != "registers", o.OK, o.Name)
+	}
+}
+
+// TestResetClears: the counters that a reduction left are gone.
+func TestResetClears(t *testing.T) {
+	workFolder(t)
+	card := newCard(t, nil, straight)
+	require.Equal(t, 0, tributary(context.Background(), "reduce", "-card", card, "-o", "s.npy", "w0.npy", "w1.npy").status)
+	require.Regexp(t, `stored +2 `, tributary(context.Background(), "info", "-card", card).out)
+	require.Equal(t, 0, tributary(context.Background(), "reset", "-card", card).status)
+	require.Regexp(t, `stored +0 `, tributary(context.Background(), "info", "-card", card).out)
+}
+
+// passing is a link that takes everything and says what it was given.
+type passing struct{ io.Reader }
+
+func (passing) Write(b []byte) (int, error) { return len(b), nil }
+func (passing) Close() error                { return nil }
+
+// TestDecode holds the lines of a log with every kind of frame and damage.
+func TestDecode(t *testing.T) {
+	frames := func(hs ...frame.Header) []byte {
+		var b []byte
+		for _, h := range hs {
+			b = frame.Append(b, &h, make([]byte, 4*int(h.Length)))
+		}
+		return b
+	}
+	damaged := frames(frame.Header{Kind: wire.KindData, Format: wire.FP32, Length: 2})
+	damaged[len(damaged)-5] ^= 1
+	toCard := frames(
+		frame.Header{Kind: wire.KindRegRead, VID: wire.RegLanes, Length: 7},
+		frame.Header{Kind: wire.KindRegWrite, VID: wire.RegJobChunk, Length: 8, Mask: 64},
+		frame.Header{Kind: wire.KindData, Job: 0, Epoch: 9, Rank: 3, VID: 4294967295, Format: wire.FP32, Length: 4, Flags: uint8(wire.CE)},
+		frame.Header{Kind: wire.KindAsk, Epoch: 9, Rank: 1, VID: 5},
+		frame.Header{Kind: wire.KindFinish, Epoch: 9, Rank: 1, VID: 6},
+		frame.Header{Kind: wire.KindAsk, Version: 2},
+	)
+	toCard = append(append(append(toCard, "noise"...), damaged...), 0xa5, 'T')
+	fromCard := frames(
+		frame.Header{Kind: wire.KindReply, VID: wire.CounterAddr(1), Length: 7, Mask: 12},
+		frame.Header{Kind: wire.KindReply, VID: 0x3f8, Length: 8, Code: wire.CodeBadAddress},
+		frame.Header{Kind: wire.KindResult, Epoch: 9, VID: 4, Format: wire.FP32, Length: 4, Mask: 0xf, Receivers: 0xd, Flags: uint8(wire.ECT0) | wire.FlagNonfinite},
+		frame.Header{Kind: wire.KindReplay, Epoch: 9, VID: 4, Format: wire.FP32, Length: 4, Mask: 0x3, Receivers: 0x1, Flags: uint8(wire.ECT1) | wire.FlagPartial},
+		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 1, VID: 5, Code: wire.CodeWait, Mask: 0x8},
+		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 1, VID: 6, Code: wire.CodeDone},
+	)
+
+	var log bytes.Buffer
+	conn := record.Record(passing{bytes.NewReader(fromCard)}, &log)
+	_, err := conn.Write(toCard[:30]) // where a write ends says nothing
+	require.NoError(t, err)
+	_, err = conn.Write(toCard[30:])
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, conn)
+	require.NoError(t, err)
+
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	workFolder(t)
+	require.NoError(t, os.WriteFile("link.log", log.Bytes(), 0o666))
+	for name, line := range map[string]string{"decode": "decode link.log", "decode-json": "decode -json link.log"} {
+		args := strings.Fields(line)
+		text := transcript(args, tributary(context.Background(), args...))
+		golden(t, filepath.Join(dir, name+".txt"), withoutTimes(text))
+	}
+
+	// A log that is cut off is shown as far as it goes.
+	require.NoError(t, os.WriteFile("link.log", log.Bytes()[:log.Len()-3], 0o666))
+	s := tributary(context.Background(), "decode", "link.log")
+	require.Equal(t, 1, s.status)
+	require.Contains(t, s.errs, "link.log: link log damaged at byte")
+	require.Contains(t, s.out, "regread  LANES (tag 7)")
+}
+
+// withoutTimes masks the times at the beginning of a decoded log's lines.
+func withoutTimes(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if _, rest, ok := strings.Cut(l, `,"from_card"`); ok {
+			lines[i] = `{"seconds":T,"from_card"` + rest
+		} else if len(l) > 13 && l[0] == ' ' {
+			lines[i] = "           T " + l[13:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestRecord: what -record writes, decode reads.
+func TestRecord(t *testing.T) {
+	workFolder(t)
+	s := tributary(context.Background(), "reduce", "-record", "link.log", "-o", "sum.npy", "w0.npy", "w1.npy")
+	require.Equal(t, 0, s.status, s.errs)
+	s = tributary(context.Background(), "decode", "link.log")
+	require.Equal(t, 0, s.status, s.errs)
+	require.Regexp(t, `(?s)-> regwrite JOB_COMMIT.*-> data .* rank 1 vid 0: 1008 fp32.*<- result .* of ranks 0-1, for ranks 0-1.*-> finish .*<- status .*: done`, s.out)
+}
+
+// standIn is a program that behaves as a virtual card does, up to the first
+// byte.
+const standIn = `#!/bin/sh
+trap 'echo "cycles=1 beats=2 rx_bytes=3 tx_bytes=4"; exit 0' TERM
+echo "arguments: $*"
+echo "listening $2"
+while :; do sleep 0.05; done
+`
+
+// TestSim: the card's words are passed on, list shows it while it is up, and
+// Ctrl-C is a good end.
+func TestSim(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.MkdirAll("made/sim/build", 0o777))
+	manifest := `{"generator": "tributary/hwgen", "config_hash": "0123456789abcdef", "shell": "stream", "registers": []}`
+	require.NoError(t, os.WriteFile("made/manifest.json", []byte(manifest), 0o666))
+	require.NoError(t, os.WriteFile("made/sim/build/card_trace", []byte(standIn), 0o777))
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan said)
+	go func() { ended <- tributary(ctx, "sim", "-trace", "x.fst", "-once", "made") }()
+	abs, err := filepath.Abs("made")
+	require.NoError(t, err)
+	socket := "unix:" + filepath.Join(abs, "sim", "build", "card.sock")
+	require.Eventually(t, func() bool {
+		s := tributary(context.Background(), "list")
+		return strings.Contains(s.out, socket+"  ready  a virtual card that runs, built in "+abs)
+	}, 10*time.Second, 20*time.Millisecond)
+
+	stop()
+	s := <-ended
+	require.Equal(t, 0, s.status, s.errs)
+	require.Equal(t, `arguments: --listen unix:made/sim/build/card.sock --once --trace x.fst
+listening unix:made/sim/build/card.sock
+cycles=1 beats=2 rx_bytes=3 tx_bytes=4
+`, s.out)
+	require.NotContains(t, tributary(context.Background(), "list").out, socket)
+
+	require.NoError(t, os.WriteFile("made/sim/build/card", []byte("#!/bin/sh\necho >&2 cannot; exit 3\n"), 0o777))
+	s = tributary(context.Background(), "sim", "made")
+	require.Equal(t, 1, s.status)
+	require.Equal(t, "cannot\ntributary sim: the card in made ended: exit status 3\n", s.errs)
+}
+
+// TestListForgetsTheDead: the note of a card whose keeper was killed is cleared
+// away.
+func TestListForgetsTheDead(t *testing.T) {
+	workFolder(t)
+	remove, err := noteRunning(runningCard{Card: "unix:/x", Dir: "/d"})
+	require.NoError(t, err)
+	cards, err := runningCards()
+	require.NoError(t, err)
+	require.Equal(t, []runningCard{{Card: "unix:/x", Dir: "/d"}}, cards)
+	remove()
+
+	stale := filepath.Join(runningDir(), "stale.json")
+	require.NoError(t, os.WriteFile(stale, []byte(`{"card": "unix:/y"}`), 0o600))
+	cards, err = runningCards()
+	require.NoError(t, err)
+	require.Empty(t, cards)
+	require.NoFileExists(t, stale)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHelp holds the help texts.
+func TestHelp(t *testing.T) {
+	for _, name := range []string{"", "reduce", "info", "list", "config", "selftest", "reset", "sim", "decode"} {
+		args := append(strings.Fields(name), "-h")
+		s := tributary(context.Background(), args...)
+		require.Equal(t, 0, s.status)
+		require.Empty(t, s.errs)
+		golden(t, filepath.Join("testdata", "help", name+".txt"), s.out)
+	}
+}
+
+// TestErrors holds the messages and exit statuses of command lines that fail,
+// and that none of them leaves a file.
+func TestErrors(t *testing.T) {
+	manifest := `{"generator": "tributary/hwgen", "config_hash": "0123456789abcdef", "shell": "SHELL", "registers": [
+		{"name": "LANES", "value": "0x10"}, {"name": "PORTS", "value": "0x4"}, {"name": "FORMAT", "value": "0x101"}, {"name": "SUM", "value": "0x1"}]}`
+	for name, lines := range map[string][]string{
+		"usage": {
+			"what",
+			"reduce",
+			"reduce -o sum.npy",
+			"reduce -card model: -fast w0.npy",
+			"reduce -o",
+			"reduce -o sum.npy -op max w0.npy",
+			"reduce -o sum.txt w0.npy",
+			"reduce -o w0.npy w0.npy w1.npy",
+			"reduce -o sum.npy a0.npz a1.npz",
+			"reduce -o sum.npz w0.npy w1.npy",
+			"reduce -o sum.npy -ports 0,2 w0.npy",
+			"reduce -o sum.npy -ports 2,1 w0.npy w1.npy",
+			"reduce -o sum.npy -ports 0,64 w0.npy w1.npy",
+			"reduce -o sum.npy" + strings.Repeat(" w0.npy", 65),
+			"reduce -o sum.npy -chunk -16 w0.npy",
+			"reduce -o sum.npy -chunk x w0.npy",
+			"reduce -o sum.npy -window 3 w0.npy",
+			"reduce -o sum.npy -timeout 0s w0.npy",
+			"info -timeout -1s",
+			"info extra",
+			"config -workers -1",
+			"config -workers 65",
+			"config -workers 3 -ports 0,1",
+			"sim",
+			"sim one two",
+			"decode",
+		},
+		"input": {
+			"reduce -o sum.npy missing.npy",
+			"reduce -o sum.npy w0.npy flat.npy",
+			"reduce -o sum.npy w0.npy double.npy",
+			"reduce -o sum.npy nothing.npy",
+			"reduce -o sum.npy cut.npy w0.npy",
+			"reduce -o sum.npy w0.npy w1.npy flat.npy missing.npy text.npy none.npy cut.npy double.npy a0.npz nothing.npy .",
+			"reduce -o sum.npz a0.npz a2.npz",
+			"reduce -o nowhere/sum.npy w0.npy",
+			"reduce -o folder.npy w0.npy",
+			"decode missing.log",
+			"decode w0.npy",
+		},
+		"card": {
+			"info -card usb7",
+			"info -card unix:no.sock",
+			"info -card tcp:localhost",
+			"info -card sim:.",
+			"info -card sim:built",
+			"info -card sim:bare",
+			"sim .",
+			"sim built",
+			"sim built -trace x.fst",
+			"sim bare",
+			"reduce -o sum.npy -chunk 15 w0.npy w1.npy",
+			"reduce -o sum.npy -chunk 2000 w0.npy w1.npy",
+			"reduce -o sum.npy -window 64 w0.npy w1.npy",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			goldenFile, err := filepath.Abs(filepath.Join("testdata", "errors", name+".txt"))
+			require.NoError(t, err)
+			workFolder(t)
+			require.NoError(t, os.Mkdir("folder.npy", 0o777))
+			for dir, shell := range map[string]string{"built": "stream", "bare": "none"} {
+				require.NoError(t, os.Mkdir(dir, 0o777))
+				text := strings.Replace(manifest, "SHELL", shell, 1)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(text), 0o666))
+			}
+			before := files(t)
+			var all strings.Builder
+			for _, line := range lines {
+				args := strings.Fields(line)
+				s := tributary(context.Background(), args...)
+				require.NotEqual(t, 0, s.status, line)
+				require.Empty(t, s.out, line)
+				requireNoNewFiles(t, before)
+				all.WriteString(transcript(args, s) + "\n")
+			}
+			golden(t, goldenFile, all.String())
+		})
+	}
+}

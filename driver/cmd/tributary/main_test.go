@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/npy"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// asCommand in the environment makes the test binary the command itself.
+const asCommand = "TRIBUTARY_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// said is what one command line came to.
+type said struct {
+	status    int
+	out, errs string
+}
+
+// tributary carries out a command line in this process.
+func tributary(ctx context.Context, args ...string) said {
+	var out, errs bytes.Buffer
+	status := run(ctx, args, &out, &errs)
+	return said{status, out.String(), errs.String()}
+}
+
+// golden compares with a file of testdata, or writes it.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o666))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "%s; to accept it: go test ./driver/cmd/tributary -update", path)
+}
+
+// transcript writes what a command line came to as a terminal would show it,
+// with the exit status. What differs from run to run is masked.
+func transcript(args []string, s said) string {
+	text := fmt.Sprintf("$ tributary %s\n%s%s[exit %d]\n", strings.Join(args, " "), s.out, s.errs, s.status)
+	for _, mask := range []struct{ pattern, with string }{
+		{`(epoch\s+)\d+`, "${1}N"},
+		{`("epoch": )\d+`, "${1}N"},
+		{`(time\s+)[\d.]+ s`, "${1}T s"},
+		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
+		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},
+	} {
+		text = regexp.MustCompile(mask.pattern).ReplaceAllString(text, mask.with)
+	}
+	return text
+}
+
+// workFolder makes a folder with input files the current one, and keeps the
+// notes of running cards apart from the user's.
+func workFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	write := func(name string, data []byte) { require.NoError(t, os.WriteFile(name, data, 0o666)) }
+	for name, a := range map[string]npy.Array{
+		"w0.npy":      {Shape: []int{2, 3}, Data: []float32{1, 2, 3, 4, 5, 6}},
+		"w1.npy":      {Shape: []int{2, 3}, Data: []float32{10, 20, 30, 40, 50, 60}},
+		"w2.npy":      {Shape: []int{2, 3}, Data: []float32{0.5, 0, -3, -4, 1e30, 1e-40}},
+		"flat.npy":    {Shape: []int{6}, Data: make([]float32, 6)},
+		"number.npy":  {Shape: []int{}, Data: []float32{7}},
+		"nothing.npy": {Shape: []int{0, 3}},
+	} {
+		var b bytes.Buffer
+		require.NoError(t, npy.Write(&b, a))
+		write(name, b.Bytes())
+	}
+	whole, err := os.ReadFile("w0.npy")
+	require.NoError(t, err)
+	write("cut.npy", whole[:len(whole)-5])
+	write("double.npy", bytes.Replace(whole, []byte("<f4"), []byte("<f8"), 1))
+	write("text.npy", []byte("1 2 3\n"))
+	write("none.npy", nil)
+	for name, a := range map[string][]npy.Named{
+		"a0.npz": {{Name: "w", Array: npy.Array{Shape: []int{1, 2}, Data: []float32{1, 2}}}, {Name: "b", Array: npy.Array{Shape: []int{}, Data: []float32{3}}}},
+		"a1.npz": {{Name: "b", Array: npy.Array{Shape: []int{}, Data: []float32{30}}}, {Name: "w", Array: npy.Array{Shape: []int{1, 2}, Data: []float32{10, 20}}}},
+		"a2.npz": {{Name: "w", Array: npy.Array{Shape: []int{2}, Data: []float32{1, 2}}}, {Name: "c", Array: npy.Array{Shape: []int{1}, Data: []float32{3}}}},
+	} {
+		var b bytes.Buffer
+		require.NoError(t, npy.WriteArchive(&b, a))
+		write(name, b.Bytes())
+	}
+}
+
+// readArray reads an output file.
+func readArray(t *testing.T, path string) npy.Array {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	a, err := npy.Read(f)
+	require.NoError(t, err)
+	return a
+}
+
+// requireNoNewFiles checks that no file has come or gone.
+func requireNoNewFiles(t *testing.T, before []string) {
+	t.Helper()
+	require.Equal(t, before, files(t))
+}
+
+func files(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*")
+	require.NoError(t, err)
+	hidden, err := filepath.Glob(".*")
+	require.NoError(t, err)
+	return append(names, hidden...)
+}
