@@ -8,7 +8,7 @@ flat float32 array: all weights and biases, layer by layer.
 
     python make.py [--step 200] [--out DIR]
 
-Needs the packages of requirements.txt. Everything is seeded, and everything is float32; another BLAS
+Needs scikit-learn (requirements.txt). Everything is seeded, and everything is float32; another BLAS
 may round the last bit of a dot product differently, so files made elsewhere need not be the same bytes.
 """
 
