@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
 )
@@ -13,6 +15,125 @@ var none = Shell{
 	modules: noneModules,
 }
 
+// queueSlack is how many beats a port's queue holds beyond a packet, so that
+// packets follow one another without a bubble; agg_port_queue needs 3 of them.
+const queueSlack = 4
+
+// noneHeaderBits is the width of tuser at a port's output: the header with
+// mask.
+const noneHeaderBits = 8 * wire.MaskHeaderBytes
+
+// noneModules builds agg_top: the core, and a queue behind each output.
 func noneModules(p *Plan) []*netlist.Module {
-	return []*netlist.Module{netlist.New("agg_top", "The card with bare ports.")}
+	m := netlist.New("agg_top", fmt.Sprintf(`The card with bare AXI4-Stream ports: %d ports, %d lanes.
+
+s_axis_p0..%d -> core -> a queue a port -> m_axis_p0..%d
+
+The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's first
+beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on every beat. tkeep
+is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
+
+A port that takes no packets holds up no other. link_up low ends the job and clears OWNER.
+Latency from the last contribution's last beat to the result's first: %d cycles. rst is synchronous.
+beat_strobe marks the cycles in which a beat enters the adder trees.`,
+		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
+	p.nonePorts(m)
+	p.noneCore(m)
+	for port := range p.Workers {
+		p.noneQueue(m, port)
+	}
+	return []*netlist.Module{m}
+}
+
+func (p *Plan) nonePorts(m *netlist.Module) {
+	m.Input("clk", 1)
+	m.Input("rst", 1)
+	m.Input("link_up", 1)
+	for port := range p.Workers {
+		m.PortComment(fmt.Sprintf("Port %d", port))
+		m.Input(axis("s", port, "tdata"), p.BeatBits)
+		m.Input(axis("s", port, "tkeep"), p.KeepBits)
+		m.Input(axis("s", port, "tvalid"), 1)
+		m.Output(axis("s", port, "tready"), 1)
+		m.Input(axis("s", port, "tlast"), 1)
+		m.Input(axis("s", port, "tuser"), coreHeaderBits)
+		m.Output(axis("m", port, "tdata"), p.BeatBits)
+		m.Output(axis("m", port, "tkeep"), p.KeepBits)
+		m.Output(axis("m", port, "tvalid"), 1)
+		m.Input(axis("m", port, "tready"), 1)
+		m.Output(axis("m", port, "tlast"), 1)
+		m.Output(axis("m", port, "tuser"), noneHeaderBits)
+	}
+	registerPorts(m)
+	m.PortComment("A beat enters the adder trees")
+	m.Output("beat_strobe", 1)
+}
+
+func (p *Plan) noneCore(m *netlist.Module) {
+	m.Wire("out_tdata", p.BeatBits, "")
+	m.Wire("out_tkeep", p.KeepBits, "")
+	m.Wire("out_tvalid", 1, "")
+	m.Wire("out_tlast", 1, "")
+	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
+	m.Wire("out_tdest", 8, "")
+	m.Wire("out_tpayload", 1, "the beat has bytes")
+	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
+	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
+	m.Wire("member", p.Workers, "")
+	m.Wire("rank_of_port", 8*p.Workers, "")
+
+	core := m.Instance("agg_core", "u_core", "").Connect("clk", "clk").Connect("rst", "rst").Connect("link_down", "!link_up")
+	for port := range p.Workers {
+		for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
+			same(core, axis("s", port, signal))
+		}
+	}
+	for _, signal := range []string{"tdata", "tkeep", "tvalid"} {
+		core.Connect("m_axis_"+signal, "out_"+signal)
+	}
+	core.Connect("m_axis_tready", "1'b1")
+	for _, signal := range []string{"tlast", "tuser", "tdest"} {
+		core.Connect("m_axis_"+signal, "out_"+signal)
+	}
+	same(core, "port_ready", "member", "rank_of_port", "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr",
+		"s_reg_wdata", "m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
+	for _, e := range shellEvents {
+		core.Connect(e.core, "1'b0")
+	}
+	same(core, "beat_strobe")
+
+	m.Instance("agg_distribute", "u_distribute", "").
+		Param("PORTS", fmt.Sprint(p.Workers)).
+		Param("KEEP_BITS", fmt.Sprint(p.KeepBits)).
+		Connect("member", "member").
+		Connect("rank_of_port", "rank_of_port").
+		Connect("s_axis_tvalid", "out_tvalid").
+		Connect("s_axis_tkeep", "out_tkeep").
+		Connect("s_axis_tuser", "out_tuser").
+		Connect("s_axis_tdest", "out_tdest").
+		Connect("m_axis_tvalid", "port_tvalid").
+		Connect("m_axis_tpayload", "out_tpayload")
+}
+
+func (p *Plan) noneQueue(m *netlist.Module, port int) {
+	depth := indexWidth(p.Beats + queueSlack)
+	q := m.Instance("agg_port_queue", fmt.Sprintf("u_queue_p%d", port), "").
+		Param("BEAT_BITS", fmt.Sprint(p.BeatBits)).
+		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
+		Param("BEATS", fmt.Sprint(p.Beats)).
+		Param("DEPTH_BITS", fmt.Sprint(depth)).
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("ready", bit("port_ready", port, p.Workers)).
+		Connect("s_axis_tvalid", bit("port_tvalid", port, p.Workers)).
+		Connect("s_axis_tdata", "out_tdata").
+		Connect("s_axis_tpayload", "out_tpayload").
+		Connect("s_axis_tlast", "out_tlast").
+		Connect("s_axis_tuser", netlist.Slice("out_tuser", 0, noneHeaderBits))
+	for _, signal := range []string{"tvalid", "tready", "tdata", "tkeep", "tlast", "tuser"} {
+		q.Connect("m_axis_"+signal, axis("m", port, signal))
+	}
+	if port == 0 {
+		p.memory("output queue, one a port", p.Workers, 1<<depth, p.BeatBits+noneHeaderBits+2)
+	}
 }

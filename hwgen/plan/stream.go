@@ -122,6 +122,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 
 	m.Comment("To be sent: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", 8*wire.MaxHeaderBytes)
+	m.Wire("unused_tdest", 8, "a status names its rank")
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.step, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -278,8 +279,8 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		port := fmt.Sprintf("s_axis_p%d", i)
 		core.Connect(port+"_tdata", "ingress_tdata").
 			Connect(port+"_tkeep", "ingress_tkeep").
-			Connect(port+"_tvalid", fmt.Sprintf("port_tvalid[%d]", i)).
-			Connect(port+"_tready", fmt.Sprintf("port_tready[%d]", i)).
+			Connect(port+"_tvalid", bit("port_tvalid", i, p.Workers)).
+			Connect(port+"_tready", bit("port_tready", i, p.Workers)).
 			Connect(port+"_tlast", "ingress_tlast").
 			Connect(port+"_tuser", "ingress_tuser")
 	}
@@ -289,7 +290,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_axis_tready", "egress_tready").
 		Connect("m_axis_tlast", "egress_tlast").
 		Connect("m_axis_tuser", "egress_tuser").
-		Connect("m_axis_tdest", "").
+		Connect("m_axis_tdest", "unused_tdest").
 		Connect("port_ready", fmt.Sprintf("{%d{1'b1}}", p.Workers)).
 		Connect("s_reg_valid", "reg_valid").
 		Connect("s_reg_ready", "reg_ready").
