@@ -20,6 +20,9 @@ const (
 	list   = "agg.f"
 )
 
+// manyModules follows the command in a bundle.
+const manyModules = "\n/* verilator lint_off DECLFILENAME */  // a bundle holds many modules\n"
+
 var (
 	prefixed  = regexp.MustCompile(`\bagg_`)
 	moduleUse = regexp.MustCompile(`\bagg_[a-z0-9_]+`)
@@ -47,7 +50,7 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	}
 
 	if p.Bundle {
-		text := madeBy(p.Command())
+		text := madeBy(p.Command()) + manyModules
 		for _, s := range sources {
 			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
 				indent := line[:strings.Index(line, "`")]

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -23,9 +24,9 @@ type Module struct {
 	Ports []Item // *Port and Comment
 	Items []Item // *Wire, *Assign, *Instance and Comment
 
-	declared map[string]bool // ports and wires
-	named    map[string]bool // instances
-	errs     []error
+	widths map[string]int  // of ports and wires, by name
+	named  map[string]bool // instances
+	errs   []error
 }
 
 // Item is what a module's port list or body holds.
@@ -87,7 +88,7 @@ func (Comment) item()   {}
 
 // New returns an empty module. The doc says what the module is for.
 func New(name, doc string) *Module {
-	m := &Module{Name: name, Doc: doc, declared: map[string]bool{}, named: map[string]bool{}}
+	m := &Module{Name: name, Doc: doc, widths: map[string]int{}, named: map[string]bool{}}
 	if !identifier.MatchString(name) {
 		m.fail(caller(), "module name %q is no identifier", name)
 	}
@@ -163,14 +164,21 @@ func (i *Instance) add(list []Pair, what, name, expr string) []Pair {
 }
 
 // Check returns every mistake in the module: what its calls reported, and
-// names in expressions that are neither ports nor wires of it. Directions and
-// widths are the linters' business.
+// names in expressions that are neither ports nor wires of it, and selections
+// of bits that they do not have. Directions and the widths of expressions are
+// the linters' business.
 func (m *Module) Check() error {
 	errs := append([]error(nil), m.errs...)
 	use := func(where, expr string) {
 		for _, name := range identifiers(expr) {
-			if !m.declared[name] {
+			if m.widths[name] == 0 {
 				errs = append(errs, m.mistake(where, "%s is not declared", name))
+			}
+		}
+		for _, s := range selection.FindAllStringSubmatch(expr, -1) {
+			msb, _ := strconv.Atoi(s[2])
+			if w := m.widths[s[1]]; w == 1 || w > 0 && msb >= w {
+				errs = append(errs, m.mistake(where, "%s selects from %d bits", s[0], w))
 			}
 		}
 	}
@@ -217,6 +225,8 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// A sized constant is consumed whole so that its digits are no identifier.
 	token = regexp.MustCompile(`[0-9]*'[sS]?[bodhBODH][0-9a-fA-F_xXzZ?]+|[A-Za-z_][A-Za-z0-9_$]*|[0-9]+`)
+	// A selection of one bit or of constant bits: name, most significant bit.
+	selection = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\[([0-9]+)(?::[0-9]+)?\]`)
 )
 
 // identifiers returns the names that an expression uses.
@@ -239,13 +249,13 @@ func (m *Module) declare(name string, width int, where string) {
 	if !identifier.MatchString(name) {
 		m.fail(where, "%q is no identifier", name)
 	}
-	if m.declared[name] {
+	if m.widths[name] != 0 {
 		m.fail(where, "%s is declared twice", name)
 	}
 	if width < 1 {
 		m.fail(where, "%s has a width of %d bits", name, width)
 	}
-	m.declared[name] = true
+	m.widths[name] = max(width, 1)
 }
 
 func (m *Module) fail(where, format string, args ...any) {

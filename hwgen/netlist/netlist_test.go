@@ -35,6 +35,8 @@ func TestCheckReportsEveryMistake(t *testing.T) {
 	u.Connect("x", "a").Connect("x", "lost")
 	m.Instance("agg_leaf", "u", "")
 	m.Instance("agg leaf", "u2", "")
+	m.Wire("v", 8, "")
+	m.Assign("v[8:1]", "a[0]")
 	err := m.Check()
 	require.Error(t, err)
 	for _, want := range []string{
@@ -50,6 +52,8 @@ func TestCheckReportsEveryMistake(t *testing.T) {
 		"netlist_test.go:33: module 9bad: lost is not declared",
 		"netlist_test.go:36: module 9bad: instance u stands there twice",
 		`netlist_test.go:37: module 9bad: instance "u2" of "agg leaf": no identifier`,
+		"netlist_test.go:39: module 9bad: v[8:1] selects from 8 bits",
+		"netlist_test.go:39: module 9bad: a[0] selects from 1 bits",
 	} {
 		assert.ErrorContains(t, err, want)
 	}

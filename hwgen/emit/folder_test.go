@@ -1,0 +1,183 @@
+package emit_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/emit"
+)
+
+// card is a folder's content as Write takes it; word makes it differ.
+func card(word string) emit.Folder {
+	return emit.Folder{
+		{Name: "manifest.json", Data: []byte(`{"generator": "tributary/hwgen"}`)},
+		{Name: "agg_top.v", Data: []byte(word)},
+		{Name: "sim/Makefile", Data: []byte("all:\n")},
+	}
+}
+
+// tree returns the files below dir, with their text.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	}))
+	return files
+}
+
+func text(f emit.Folder) map[string]string {
+	files := map[string]string{}
+	for _, file := range f {
+		files[file.Name] = string(file.Data)
+	}
+	return files
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+}
+
+func TestWriteMakesTheFolder(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "deep", "card")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	assert.Equal(t, text(card("one")), tree(t, dir))
+	assert.Equal(t, text(card("one")), tree(t, filepath.Join(parent, "deep", "card")), "and nothing beside it")
+	assertAlone(t, dir)
+}
+
+// assertAlone checks that nothing stands beside dir.
+func assertAlone(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, filepath.Base(dir), entries[0].Name())
+}
+
+// A card of ours is replaced whole: what the old one held besides is gone.
+func TestWriteReplacesACard(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	put(t, filepath.Join(dir, "stale.v"), "old")
+	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
+	assert.Equal(t, text(card("two")), tree(t, dir))
+	assertAlone(t, dir)
+}
+
+// The same card again leaves what was built in its folder.
+func TestWriteKeepsWhatIsBuiltInTheSameCard(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	put(t, filepath.Join(dir, "sim", "build", "card"), "a program")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	assert.FileExists(t, filepath.Join(dir, "sim", "build", "card"))
+}
+
+func TestWriteFillsAnEmptyFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	require.NoError(t, os.Mkdir(dir, 0o777))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	assert.Equal(t, text(card("one")), tree(t, dir))
+}
+
+func TestWriteFollowsALink(t *testing.T) {
+	parent := t.TempDir()
+	dir, link := filepath.Join(parent, "card"), filepath.Join(parent, "link")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, os.Symlink(dir, link))
+	require.NoError(t, emit.Write(context.Background(), link, card("two")))
+	assert.Equal(t, text(card("two")), tree(t, dir))
+}
+
+// Whatever is not a card of ours is left as it is.
+func TestWriteLeavesForeignFoldersAlone(t *testing.T) {
+	for name, make := range map[string]func(dir string){
+		"files":            func(dir string) { put(t, filepath.Join(dir, "thesis.tex"), "years") },
+		"foreign manifest": func(dir string) { put(t, filepath.Join(dir, "manifest.json"), `{"generator": "webpack"}`) },
+		"broken manifest":  func(dir string) { put(t, filepath.Join(dir, "manifest.json"), `{"generator": "tributary`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "card")
+			make(dir)
+			before := tree(t, dir)
+			err := emit.Write(context.Background(), dir, card("one"))
+			require.ErrorIs(t, err, emit.ErrForeign)
+			assert.ErrorContains(t, err, dir)
+			assert.Equal(t, before, tree(t, dir))
+			assertAlone(t, dir)
+		})
+	}
+}
+
+func TestWriteRefusesAFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	put(t, dir, "a file")
+	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("one")), "is a file")
+	assert.FileExists(t, dir)
+}
+
+func TestWriteRefusesTheFolderYouAreIn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "below"), 0o777))
+	t.Chdir(filepath.Join(dir, "below"))
+	for _, name := range []string{".", ".."} {
+		assert.ErrorContains(t, emit.Write(context.Background(), name, card("one")), "the folder you are in", name)
+	}
+}
+
+// A write that fails half way leaves neither DIR nor anything beside it, and
+// keeps what was there.
+func TestWriteThatFailsLeavesNothing(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "card")
+	broken := append(card("one"), emit.File{Name: "agg_top.v/inside", Data: nil}) // below a file
+	require.Error(t, emit.Write(context.Background(), dir, broken))
+	entries, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	broken[1].Data = []byte("two")
+	require.Error(t, emit.Write(context.Background(), dir, broken))
+	assert.Equal(t, text(card("one")), tree(t, dir))
+	assertAlone(t, dir)
+}
+
+// interrupted is a context that ends after it was asked some times.
+type interrupted struct {
+	context.Context
+	times int
+}
+
+func (c *interrupted) Err() error {
+	if c.times--; c.times < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestWriteThatIsInterruptedLeavesNothing(t *testing.T) {
+	for times := range 3 {
+		parent := t.TempDir()
+		err := emit.Write(&interrupted{context.Background(), times}, filepath.Join(parent, "card"), card("one"))
+		require.ErrorIs(t, err, context.Canceled)
+		entries, err := os.ReadDir(parent)
+		require.NoError(t, err)
+		assert.Empty(t, entries, "after %d files", times)
+	}
+}
