@@ -17,8 +17,10 @@ const (
 	maxExponent         = 255
 )
 
-// guardBits is how far Add widens the significands below their last place, so
-// that what alignment shifts out can only matter as "not zero".
+// guardBits is how far Add widens the significands below their last place.
+// Alignment shifts a bit out only past a distance of 32, where the smaller
+// operand is less than 2^-8 of the larger one's last place: too little to
+// change how the sum is rounded, with or without the bits lost.
 const guardBits = 32
 
 // Add returns the sum of two binary32 numbers, given and returned as their
@@ -42,7 +44,7 @@ func Add(a, b uint32) uint32 {
 	if expA < expB {
 		a, b, expA, expB, sigA, sigB = b, a, expB, expA, sigB, sigA
 	}
-	sum := signed(a, int64(sigA)<<guardBits) + signed(b, align(sigB, expA-expB))
+	sum := signed(a, int64(sigA)<<guardBits) + signed(b, int64(sigB)<<guardBits>>(expA-expB))
 	switch {
 	case sum == 0:
 		return 0
@@ -61,17 +63,6 @@ func unpack(x uint32) (exp int, sig uint32) {
 		return 1, sig
 	}
 	return exp, sig | hiddenBit
-}
-
-// align widens sig by guardBits and shifts it right by distance; bits that
-// are lost leave a one in the last place.
-func align(sig uint32, distance int) int64 {
-	wide := uint64(sig) << guardBits
-	shifted := wide >> distance
-	if shifted<<distance != wide {
-		shifted |= 1
-	}
-	return int64(shifted)
 }
 
 // signed gives magnitude the sign of the number encoded by x.

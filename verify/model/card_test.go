@@ -242,6 +242,17 @@ func TestFinishOfTheJobBeforeIsRefused(t *testing.T) {
 	assert.Zero(t, d.read(wire.RegJobFinished))
 }
 
+func TestFinishOfAnAbortedJobAfterAFinishedOneIsRefused(t *testing.T) {
+	d := newPair(t)
+	d.finish(0, 10)
+	d.finish(1, 10)
+	d.out(AllPorts)
+	d.setUp(2, pair)
+	require.Equal(t, wire.CodeDone, d.abort(2))
+	d.finish(0, 10)
+	d.sends("status bad_job v10 to rank 0, missing 0")
+}
+
 // ends lists what ends a job, but for the finish of all.
 var ends = map[string]func(*desk){
 	"abort":     func(d *desk) { require.Equal(d, wire.CodeDone, d.abort(d.now)) },

@@ -19,7 +19,6 @@ import (
 type host struct {
 	t    *testing.T
 	conn net.Conn
-	in   []byte
 	done chan error // what Serve returned
 }
 

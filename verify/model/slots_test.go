@@ -212,6 +212,19 @@ func TestEvidenceIsForExactlyTheChunkAWindowBefore(t *testing.T) {
 	assert.Equal(t, 6, d.count("stored"), "4 was taken")
 }
 
+func TestEvidenceIsNotForALaterChunkInThatSlot(t *testing.T) {
+	d := newPair(t)
+	for vid := range uint32(3) {
+		d.both(10+vid, 1, 1)
+		d.card.Reduce()
+	}
+	assert.Equal(t, 3, d.count("chunks"))
+	d.data(1, 11, 1) // a repeat: proves 10, where the slot holds 12
+	d.data(0, 14, 1)
+	d.sends("status not_ready v14 to rank 0, missing 0", "status duplicate v11 to rank 1, missing 0",
+		"result v11 to 3 = 2", "result v12 to 3 = 2")
+}
+
 func TestTurnoverNeedsEveryRankDone(t *testing.T) {
 	d := newPair(t)
 	d.both(10, 1, 1)
