@@ -114,18 +114,19 @@ func rename(text, prefix string) string {
 }
 
 // madeBy returns the comment that every Verilog file begins with: the command,
-// broken between its flags where it is too long for a line.
+// broken between its flags where it is too long for a line. There is no
+// backslash at the break: some front ends take it for one of Verilog's.
 func madeBy(command string) string {
-	const limit = 98
+	const limit = 100
 	var b strings.Builder
 	line := "// Made by: "
 	for i, flag := range strings.Split(command, " -") {
 		if i > 0 {
 			flag = " -" + flag
 		}
-		if len(line)+len(flag)+len(" \\") > limit {
-			b.WriteString(line + " \\\n")
-			line = "//   "
+		if len(line)+len(flag) > limit {
+			b.WriteString(line + "\n")
+			line = "//     "
 		}
 		line += flag
 	}
