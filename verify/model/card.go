@@ -133,12 +133,15 @@ func (c *Card) confirmsEnd(p *Packet) bool {
 
 // data applies the slot rules to a contribution.
 func (c *Card) data(port int, p *Packet) {
-	s, code := c.table.offer(p.Rank, p.VID)
-	if code != accepted {
+	s, code, owed := c.table.offer(p.Rank, p.VID)
+	switch {
+	case code == accepted:
+		c.store(s, p)
+	case owed:
+		c.counters.refused(code)
+	default:
 		c.refuse(port, &p.Header, code)
-		return
 	}
-	c.store(s, p)
 }
 
 // store keeps a contribution and merges its marks.

@@ -75,7 +75,7 @@ func TestLinkAnswersRegistersInOrder(t *testing.T) {
 		reply(wire.CodeDone, wire.RegJobChunk, 0x2222, 1<<63|5),
 		reply(wire.CodeBadAddress, 4, 0xffff, 0),
 		reply(wire.CodeBusy, wire.RegRelease, 0, 0),
-		reply(wire.CodeReadOnly, wire.RegMagic, 9, wire.Magic),
+		reply(wire.CodeReadOnly, wire.RegMagic, 9, 0),
 	), out)
 }
 

@@ -10,7 +10,8 @@ type staged struct {
 }
 
 // Register carries out one access on the register bus: it returns the reply's
-// code and its value, which is what the register holds after the access.
+// code and its value, which is what the register holds after the access, or 0
+// with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.cycles++
 	access, ok := accessOf(addr)
@@ -24,7 +25,7 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 	case write:
 		code = c.write(addr, value)
 	}
-	if access == wire.WriteOnly {
+	if code != wire.CodeDone || access == wire.WriteOnly {
 		return code, 0
 	}
 	return code, c.read(addr)

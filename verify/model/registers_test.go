@@ -47,9 +47,7 @@ func TestEveryRegisterAnswersAsTheTableSays(t *testing.T) {
 		code, value = d.card.Register(true, r.Addr, 1)
 		if r.Access == wire.ReadOnly {
 			assert.Equal(t, wire.CodeReadOnly, code, r.Name)
-			if r.Addr != wire.RegCycles {
-				assert.Equal(t, d.read(r.Addr), value, "what %s holds after it", r.Name)
-			}
+			assert.Zero(t, value, r.Name)
 		} else {
 			assert.NotEqual(t, wire.CodeReadOnly, code, r.Name)
 		}

@@ -87,9 +87,9 @@ func outOfWindow(vid, u uint32) wire.Code {
 
 // offer applies the rules for data: rank's contribution to vid. When code is
 // accepted, it is to be stored in s, and hold called; else code is the
-// refusal. A repeat of a contribution to a result that is held is refused as a
-// duplicate, and answered by the result as well.
-func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code) {
+// refusal. owed says that the refusal is answered by the result that the slot
+// holds.
+func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code, owed bool) {
 	bit := uint64(1) << rank
 	if before, _ := t.of(vid - t.window); before.vid == vid-t.window && before.state == reduced {
 		before.done |= bit
@@ -99,22 +99,22 @@ func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code) {
 	case s.vid:
 		switch {
 		case s.state == empty:
-			return nil, wire.CodeLate
+			return nil, wire.CodeLate, false
 		case s.state == collecting && s.held&bit == 0:
-			return s, accepted
+			return s, accepted, false
 		case s.state == reduced:
 			t.owe(number, bit)
 		}
-		return nil, wire.CodeDuplicate
+		return nil, wire.CodeDuplicate, s.state == reduced
 	case s.vid + t.count:
 		s.done |= bit
 		if s.state != reduced && s.state != empty || s.done != t.all {
-			return nil, wire.CodeNotReady
+			return nil, wire.CodeNotReady, false
 		}
 		t.turnOver(number, vid)
-		return s, accepted
+		return s, accepted, false
 	}
-	return nil, outOfWindow(vid, s.vid)
+	return nil, outOfWindow(vid, s.vid), false
 }
 
 // clear drops what is being reduced and what is owed.
