@@ -10,21 +10,23 @@ import (
 )
 
 // progress shows how far a reduction is: a bar on a terminal, nothing elsewhere.
-type progress struct{ bar *progressbar.ProgressBar }
+type progress struct {
+	bar *progressbar.ProgressBar // nil where nothing is shown
+	out io.Writer
+}
 
 func newProgress(w io.Writer, total int) *progress {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &progress{}
 	}
-	return &progress{progressbar.NewOptions(total,
+	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription("reducing"),
 		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("elements"),
 		progressbar.OptionThrottle(50*time.Millisecond),
-	)}
+	)
+	return &progress{bar, w}
 }
 
 // set shows that done elements of the total are summed.
@@ -38,6 +40,6 @@ func (p *progress) set(done, _ int) {
 func (p *progress) close() {
 	if p.bar != nil {
 		_ = p.bar.Exit()
-		io.WriteString(os.Stderr, "\n")
+		io.WriteString(p.out, "\n")
 	}
 }
