@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -125,16 +124,18 @@ func (f *reduceFlags) reduce(ctx context.Context, inputs [][]float32, errs io.Wr
 		if err != nil {
 			return err
 		}
-		measure := func(work func() error) error { return work() }
-		if f.stats {
-			measure = func(work func() error) error { return report.measure(ctx, card, job, work) }
-		}
-		err = measure(func() error {
+		work := func() error {
 			progress := newProgress(errs, len(sum))
 			defer progress.close()
 			return job.Reduce(ctx, sum, inputs, driver.WithProgress(progress.set))
-		})
-		if err != nil {
+		}
+		if f.stats {
+			m, err := measure(ctx, card, work)
+			if err != nil {
+				return err
+			}
+			report.Stats = newReduceStats(card, job, m)
+		} else if err := work(); err != nil {
 			return err
 		}
 		return job.Close(ctx)
@@ -171,24 +172,4 @@ func (r *reduceReport) print(out io.Writer, stats bool) error {
 		return err
 	}
 	return r.Stats.print(out, r.Card, r.Workers, r.Elements)
-}
-
-// measure carries out work, a reduction by job on card, and notes what the
-// card counted meanwhile.
-func (r *reduceReport) measure(ctx context.Context, card *driver.Card, job *driver.Job, work func() error) error {
-	before, err := readSample(ctx, card)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := work(); err != nil {
-		return err
-	}
-	elapsed := time.Since(start)
-	after, err := readSample(ctx, card)
-	if err != nil {
-		return err
-	}
-	r.Stats = newReduceStats(card, job, before, after, elapsed)
-	return nil
 }

@@ -12,23 +12,39 @@ import (
 	"tributary/driver/wire"
 )
 
-// sample is what a card's clock and counters say at one moment.
-type sample struct {
-	cycles   uint64
-	counters map[string]uint32
+// measurement is what a card's clock and counters did while some work was done.
+type measurement struct {
+	cycles  uint64
+	rise    map[string]uint32 // of each counter
+	elapsed time.Duration
 }
 
-func readSample(ctx context.Context, card *driver.Card) (sample, error) {
-	list, err := card.Counters(ctx)
+// measure carries work out and measures it. The clock is read last before it
+// and first after it.
+func measure(ctx context.Context, card *driver.Card, work func() error) (measurement, error) {
+	before, err := card.Counters(ctx)
 	if err != nil {
-		return sample{}, err
+		return measurement{}, err
 	}
-	s := sample{counters: map[string]uint32{}}
-	for _, c := range list {
-		s.counters[c.Name] = c.Value
+	from, err := card.ReadRegister(ctx, wire.RegCycles)
+	if err != nil {
+		return measurement{}, err
 	}
-	s.cycles, err = card.ReadRegister(ctx, wire.RegCycles)
-	return s, err
+	start := time.Now()
+	if err := work(); err != nil {
+		return measurement{}, err
+	}
+	m := measurement{rise: map[string]uint32{}, elapsed: time.Since(start)}
+	to, err := card.ReadRegister(ctx, wire.RegCycles)
+	if err != nil {
+		return measurement{}, err
+	}
+	m.cycles = to - from
+	after, err := card.Counters(ctx)
+	for i, c := range after {
+		m.rise[c.Name] = c.Value - before[i].Value
+	}
+	return m, err
 }
 
 // reduceStats is what a card and its link did during a reduction.
@@ -53,27 +69,25 @@ type reduceStats struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func newReduceStats(card *driver.Card, job *driver.Job, before, after sample, elapsed time.Duration) *reduceStats {
-	delta := func(counter string) uint32 { return after.counters[counter] - before.counters[counter] }
+func newReduceStats(card *driver.Card, job *driver.Job, m measurement) *reduceStats {
 	info, cfg, member, link := card.Info(), job.Config(), job.Stats(), card.LinkStats()
-	s := &reduceStats{
+	return &reduceStats{
 		Lanes:      info.Lanes,
 		Chunk:      cfg.Chunk,
 		Window:     cfg.Window,
 		Link:       info.Link,
-		Chunks:     delta("chunks"),
-		Beats:      delta("beats"),
-		Cycles:     after.cycles - before.cycles,
+		Chunks:     m.rise["chunks"],
+		Beats:      m.rise["beats"],
+		Cycles:     m.cycles,
+		LinkBound:  linkBound(uint64(m.rise["chunks"]), cfg.Workers, cfg.Chunk, info.Link),
 		Resent:     member.Resent,
 		Asked:      member.Asked,
-		Replays:    delta("replays"),
-		HeaderCRC:  uint64(delta("header_crc")) + link.HeaderCRC,
-		PayloadCRC: uint64(delta("payload_crc")) + link.PayloadCRC,
-		Nonfinite:  delta("nonfinite_out"),
-		Seconds:    elapsed.Seconds(),
+		Replays:    m.rise["replays"],
+		HeaderCRC:  uint64(m.rise["header_crc"]) + link.HeaderCRC,
+		PayloadCRC: uint64(m.rise["payload_crc"]) + link.PayloadCRC,
+		Nonfinite:  m.rise["nonfinite_out"],
+		Seconds:    m.elapsed.Seconds(),
 	}
-	s.LinkBound = linkBound(uint64(s.Chunks), cfg.Workers, cfg.Chunk, info.Link)
-	return s
 }
 
 // linkBound returns the cycles that the frames of a reduction take on a shared
