@@ -38,6 +38,8 @@ func TestErrors(t *testing.T) {
 			"reduce -o w0.npy w0.npy w1.npy",
 			"reduce -o sum.npy a0.npz a1.npz",
 			"reduce -o sum.npz w0.npy w1.npy",
+			"reduce -o sum.npy -record w1.npy w0.npy w1.npy",
+			"reduce -o sum.npy -record ./sum.npy w0.npy w1.npy",
 			"reduce -o sum.npy -ports 0,2 w0.npy",
 			"reduce -o sum.npy -ports 2,1 w0.npy w1.npy",
 			"reduce -o sum.npy -ports 0,64 w0.npy w1.npy",

@@ -30,12 +30,37 @@ func checkOutput(path string, inputs []string) error {
 	if !there.Mode().IsRegular() {
 		return fmt.Errorf("-o %s: what is there is not a file", path)
 	}
-	for _, in := range inputs {
-		if info, err := os.Stat(in); err == nil && os.SameFile(info, there) {
-			return usagef("-o %s: it is the input %s; give the sum a file of its own", path, in)
-		}
+	if in := sameFile(there, inputs); in != "" {
+		return usagef("-o %s: it is the input %s; give the sum a file of its own", path, in)
 	}
 	return nil
+}
+
+// checkRecord refuses a link log in the place of an input or of the output.
+func checkRecord(path, out string, inputs []string) error {
+	if path == "" {
+		return nil
+	}
+	other := ""
+	if there, err := os.Stat(path); err == nil {
+		other = sameFile(there, append([]string{out}, inputs...))
+	} else if filepath.Clean(path) == filepath.Clean(out) {
+		other = out
+	}
+	if other != "" {
+		return usagef("-record %s: that is %s; give the link log a file of its own", path, other)
+	}
+	return nil
+}
+
+// sameFile returns the path that leads to file, or "".
+func sameFile(file fs.FileInfo, paths []string) string {
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil && os.SameFile(info, file) {
+			return p
+		}
+	}
+	return ""
 }
 
 // checkSuffix refuses an output whose name promises another kind of file.

@@ -71,6 +71,9 @@ func (f *reduceFlags) check(inputs []string) error {
 	if err := f.jobFlags.check(len(inputs)); err != nil {
 		return err
 	}
+	if err := checkRecord(f.record, f.out, inputs); err != nil {
+		return err
+	}
 	return checkOutput(f.out, inputs)
 }
 

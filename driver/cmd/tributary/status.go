@@ -28,7 +28,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // the reason, whatever failed because of it.
 func explain(ctx context.Context, err error) (status int, text string) {
 	if ctx.Err() != nil {
-		return statusFailed, fmt.Sprintf("%v; nothing was written", context.Cause(ctx))
+		return statusFailed, fmt.Sprintf("stopped, %v; no output file was written", context.Cause(ctx))
 	}
 	var usage usageError
 	var timeout interface{ Timeout() bool }
