@@ -57,10 +57,8 @@ func (h *host) close() {
 	}
 }
 
-// errSilent: the frame that is waited for has not come in time.
-var errSilent = errors.New("no answer in time")
-
-// next returns the next frame that is wanted; others are passed over.
+// next returns the next frame that is wanted; others are passed over. The error
+// is a DiedError, a TimeoutError or ctx's.
 func (h *host) next(ctx context.Context, wanted func(*frame.Frame) bool) (frame.Frame, error) {
 	timer := time.NewTimer(h.timeout)
 	defer timer.Stop()
@@ -74,7 +72,7 @@ func (h *host) next(ctx context.Context, wanted func(*frame.Frame) bool) (frame.
 				return f, nil
 			}
 		case <-timer.C:
-			return frame.Frame{}, errSilent
+			return frame.Frame{}, &driver.TimeoutError{Card: h.name, What: "a frame made by hand", Waited: h.timeout}
 		case <-ctx.Done():
 			return frame.Frame{}, ctx.Err()
 		}
