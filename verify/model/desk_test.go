@@ -1,5 +1,5 @@
-// What several tests of the model share: payloads, counters by name, and a
-// card whose traffic is written in short lines.
+// A card whose traffic is written in short lines, for the tests of its rules;
+// payloads, and counters by name.
 
 package model
 
