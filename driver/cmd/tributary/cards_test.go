@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -67,19 +68,35 @@ func (c *twisted) Write(b []byte) (int, error) {
 // straight leaves a frame as it is.
 func straight(*frame.Frame) bool { return true }
 
-var cardNumber int
+// links leads to the cards of the tests: the card "test:N" is what links[N]
+// opens.
+var links []func() net.Conn
 
-// newCard registers a model of a card with 4 ports, 4 lanes, chunks of 8 and a
+func init() {
+	transport.Register("test", func(_ context.Context, r transport.Request) (transport.Conn, error) {
+		n, err := strconv.Atoi(r.Address)
+		if err != nil {
+			return nil, err
+		}
+		return links[n](), nil
+	})
+}
+
+// newLink returns the name of a card that open leads to.
+func newLink(open func() net.Conn) string {
+	links = append(links, open)
+	return fmt.Sprintf("test:%d", len(links)-1)
+}
+
+// newCard makes a model of a card with 4 ports, 4 lanes, chunks of 8 and a
 // window of 2, behind a twisted link (toCard may be nil), and returns its name. A
 // card keeps its state from one host to the next.
 func newCard(t *testing.T, toCard, fromCard twist) string {
 	t.Helper()
 	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Shell: wire.ShellStream, Link: 32})
 	require.NoError(t, err)
-	cardNumber++
-	scheme := fmt.Sprintf("test%d", cardNumber)
 	var serving sync.Mutex
-	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
+	return newLink(func() net.Conn {
 		host, end := net.Pipe()
 		go func() {
 			serving.Lock() // the host before may not have been seen leaving yet
@@ -89,15 +106,6 @@ func newCard(t *testing.T, toCard, fromCard twist) string {
 		return &twisted{
 			Conn: host, in: frame.NewScanner(frame.FromCard, 0), out: frame.NewScanner(frame.ToCard, 0),
 			twistIn: fromCard, twistTo: toCard,
-		}, nil
+		}
 	})
-	return scheme + ":"
-}
-
-// newLink registers a scheme that leads to what open returns.
-func newLink(open func() net.Conn) string {
-	cardNumber++
-	scheme := fmt.Sprintf("test%d", cardNumber)
-	transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) { return open(), nil })
-	return scheme + ":"
 }
