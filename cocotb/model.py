@@ -169,6 +169,7 @@ class Card:
         self.ended_by_finish = False
         self.members = list(range(ports))  # port of each rank
         self.link = b""  # bytes received that are no whole frame yet
+        self.judged = False  # the header at their beginning has been counted
 
     # Link (sections 3 and 6)
 
@@ -183,6 +184,7 @@ class Card:
     def link_down(self):
         """The host is gone."""
         self.link = b""
+        self.judged = False
         self._end_job()
         self.owner = 0
         self.counters["link_down"] += 1
@@ -206,6 +208,8 @@ class Card:
         if self.link[4 + size : 6 + size] != crc.to_bytes(2, "big"):
             self.counters["header_crc"] += 1
             return self._hunt(1)
+        self.counters["frames"] += not self.judged
+        self.judged = True
         header = unpack(raw)
         refusal = self._frame_refusal(header)
         payload_size = 4 * header["length"] if kind == zwire.KIND_DATA and not refusal else 0
@@ -215,7 +219,7 @@ class Card:
         payload = self.link[6 + size : 6 + size + payload_size]
         trailer = self.link[6 + size + payload_size : end]
         self.link = self.link[end:]
-        self.counters["frames"] += 1
+        self.judged = False
         if refusal:
             self.counters[refusal] += 1
             return []
@@ -435,8 +439,9 @@ class Card:
         if slot.state == EMPTY:
             return "late", []
         if slot.state == REDUCED:
-            slot.owed.add(rank)
-            return "duplicate", []
+            slot.owed.add(rank)  # which is the answer: no status
+            self.counters["duplicate"] += 1
+            return None, []
         if rank in slot.held:
             return "duplicate", []
         bits = np.frombuffer(payload, dtype="<u4")
