@@ -240,6 +240,16 @@ type FormatInfo struct {
 	Bits   int // of one element
 }
 
+// String returns the format's name, or "format N" for a number that has none.
+func (f Format) String() string {
+	for _, i := range Formats {
+		if i.Format == f {
+			return i.Name
+		}
+	}
+	return "format " + itoa(int(f))
+}
+
 // Formats lists every format in the order of its number.
 var Formats = []FormatInfo{
 	{FP32, "fp32", 32},
@@ -260,6 +270,20 @@ const (
 	SumExact Sum = 3
 )
 
+// String returns the name that the sum has in hwgen's flags, or "sum N" for a
+// number that has none.
+func (s Sum) String() string {
+	switch s {
+	case SumTree:
+		return "tree"
+	case SumFused:
+		return "fused"
+	case SumExact:
+		return "exact"
+	}
+	return "sum " + itoa(int(s))
+}
+
 // Shell is what stands around the core, as the identification block names it.
 type Shell uint8
 
@@ -268,6 +292,18 @@ const (
 	ShellNone   Shell = 0
 	ShellStream Shell = 1
 )
+
+// String returns the name that the shell has in hwgen's flags, or "shell N"
+// for a number that has none.
+func (s Shell) String() string {
+	switch s {
+	case ShellNone:
+		return "none"
+	case ShellStream:
+		return "stream"
+	}
+	return "shell " + itoa(int(s))
+}
 
 // The frame of the byte-stream link: sync word, header, header CRC, payload,
 // payload CRC. Both CRCs are CRC-16/CCITT-FALSE, high byte first; the header's

@@ -9,7 +9,7 @@ import (
 
 // none is the bare core: an AXI4-Stream port a worker, and a register port.
 var none = Shell{
-	Name:    "none",
+	Name:    wire.ShellNone.String(),
 	Code:    wire.ShellNone,
 	Doc:     "AXI4-Stream ports, one in and one out a worker, and a register port.",
 	modules: noneModules,

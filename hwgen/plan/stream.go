@@ -9,7 +9,7 @@ import (
 
 // stream is the byte-stream link that all workers of a host share.
 var stream = Shell{
-	Name:    "stream",
+	Name:    wire.ShellStream.String(),
 	Code:    wire.ShellStream,
 	Doc:     "One full-duplex byte stream for all workers of a host, framed and with CRCs.",
 	Link:    true,

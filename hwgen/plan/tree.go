@@ -10,7 +10,7 @@ import (
 // tree adds neighbours pairwise, level by level; an odd one out passes up
 // unchanged, as late as the sums beside it. Each node rounds.
 var tree = Sum{
-	Name: "tree",
+	Name: wire.SumTree.String(),
 	Code: wire.SumTree,
 	Doc: "Neighbouring ports pair up level by level, an odd one out passes up unchanged; every node rounds to " +
 		"nearest, ties to even. The same bits whatever the order of arrival.",

@@ -36,7 +36,7 @@ func (c cardFolder) built(name string) bool {
 // describe says what card the folder holds.
 func (c cardFolder) describe() string {
 	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s, shell %s", c.Constants["LANES"], c.Constants["PORTS"],
-		formatName(wire.Format(c.Constants["FORMAT"])), sumName(wire.Sum(c.Constants["SUM"])), c.Shell)
+		wire.Format(c.Constants["FORMAT"]).String(), wire.Sum(c.Constants["SUM"]).String(), c.Shell)
 }
 
 // folderDepth is how deep below a folder its cards are searched.

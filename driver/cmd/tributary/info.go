@@ -86,8 +86,8 @@ func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
 	i := card.Info()
 	r := &infoReport{
 		Card: i.Name, Version: i.Version, ConfigHash: fmt.Sprintf("%016x", i.ConfigHash),
-		Lanes: i.Lanes, Ports: i.Ports, Format: formatName(i.Format), Result: formatName(i.Result),
-		Sum: sumName(i.Sum), Shell: shellName(i.Shell), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
+		Lanes: i.Lanes, Ports: i.Ports, Format: i.Format.String(), Result: i.Result.String(),
+		Sum: i.Sum.String(), Shell: i.Shell.String(), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
 	}
 	var err error
 	read := func(addr uint32) (v uint64) {
@@ -144,38 +144,4 @@ func (s jobState) String() string {
 		return fmt.Sprintf("none; the last one had epoch %d", s.LastEpoch)
 	}
 	return "none yet"
-}
-
-// formatName returns the name that a format has in hwgen's flags.
-func formatName(f wire.Format) string {
-	for _, i := range wire.Formats {
-		if i.Format == f {
-			return i.Name
-		}
-	}
-	return fmt.Sprintf("format %d", f)
-}
-
-// sumName returns the name that a sum has in hwgen's flags.
-func sumName(s wire.Sum) string {
-	switch s {
-	case wire.SumTree:
-		return "tree"
-	case wire.SumFused:
-		return "fused"
-	case wire.SumExact:
-		return "exact"
-	}
-	return fmt.Sprintf("sum %d", s)
-}
-
-// shellName returns the name that a shell has in hwgen's flags.
-func shellName(s wire.Shell) string {
-	switch s {
-	case wire.ShellNone:
-		return "none"
-	case wire.ShellStream:
-		return "stream"
-	}
-	return fmt.Sprintf("shell %d", s)
 }

@@ -34,7 +34,7 @@ func describeFrame(h *frame.Header) string {
 	job := fmt.Sprintf("job %d epoch %d", h.Job, h.Epoch)
 	switch h.Kind {
 	case wire.KindData:
-		return fmt.Sprintf("%s %s rank %d vid %d: %d %s%s", head, job, h.Rank, h.VID, h.Length, formatName(h.Format), marks(h.Flags))
+		return fmt.Sprintf("%s %s rank %d vid %d: %d %s%s", head, job, h.Rank, h.VID, h.Length, h.Format.String(), marks(h.Flags))
 	case wire.KindAsk, wire.KindFinish:
 		return fmt.Sprintf("%s %s rank %d vid %d", head, job, h.Rank, h.VID)
 	case wire.KindRegRead:
@@ -50,7 +50,7 @@ func describeFrame(h *frame.Header) string {
 		}
 		return s
 	}
-	return fmt.Sprintf("%s %s vid %d: %d %s of %s, for %s%s", head, job, h.VID, h.Length, formatName(h.Format), ranks(h.Mask), ranks(h.Receivers), marks(h.Flags))
+	return fmt.Sprintf("%s %s vid %d: %d %s of %s, for %s%s", head, job, h.VID, h.Length, h.Format.String(), ranks(h.Mask), ranks(h.Receivers), marks(h.Flags))
 }
 
 // marks names what a packet's flags say.
@@ -197,7 +197,7 @@ func (j *lineJSON) fill(h *frame.Header) {
 	j.Job, j.Epoch, j.VID = &h.Job, &h.Epoch, &h.VID
 	info, _ := h.Kind.Info()
 	if info.Payload {
-		j.Format, j.Length, j.Flags = formatName(h.Format), &h.Length, &h.Flags
+		j.Format, j.Length, j.Flags = h.Format.String(), &h.Length, &h.Flags
 	}
 	if !info.Receivers {
 		j.Rank = &h.Rank
