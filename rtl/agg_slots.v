@@ -128,7 +128,7 @@ module agg_slots #(
   assign turn_over       = data && next && may_turn && writable;
   assign store           = turn_over || (data && same && collecting && !held && writable);
   assign owe             = (data || ask) && same && active && is_reduced;
-  assign resolve         = data && writable ? ports : {PORTS{1'b0}};
+  assign resolve         = (data || refuse) && writable ? ports : {PORTS{1'b0}};
 
   assign store_ce        = store && ecn == ECN_CE;
   assign store_nonfinite = store && nonfinite;
