@@ -1,0 +1,225 @@
+"""The small leaves of the byte-stream shell, each by itself: CRC, byte FIFO, routing, registers, session."""
+
+import random
+from binascii import crc_hqx
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
+
+import model
+import zwire
+from bench import run, start
+from streams import PATTERNS, StreamSink, StreamSource
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def crc_of_the_counted_bytes(dut):
+    """agg_crc16: Python's own CRC-CCITT over the first count bytes, from any start."""
+    rng = random.Random(1)
+    size = len(dut.data) // 8
+    for _ in range(500):
+        data, count, before = rng.randbytes(size), rng.randint(0, size), rng.randrange(1 << 16)
+        dut.data.value = int.from_bytes(data, "little")
+        dut.count.value = count
+        dut.crc_in.value = before
+        await Timer(1, "ns")
+        assert int(dut.crc_out.value) == crc_hqx(data[:count], before)
+
+
+@pytest.mark.parametrize("size", [1, 4, 8])
+def test_agg_crc16(size):
+    run("agg_crc16", parameters={"BYTES": size}, testcase=["crc_of_the_counted_bytes"])
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS))
+async def fifo_keeps_what_is_not_committed(dut, idle):
+    """agg_byte_fifo: any takes, commits and rewinds see the bytes that a list would show."""
+    rng = random.Random(idle)
+    width = len(dut.s_axis_tkeep)
+    dut.take.value = dut.commit.value = dut.rewind.value = 0
+    source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+    await start(dut)
+    data = rng.randbytes(1500)
+    sent = 0
+    while sent < len(data):
+        word = data[sent : sent + rng.randint(1, width)]
+        source.put({"tdata": int.from_bytes(word, "little"), "tkeep": (1 << len(word)) - 1})
+        sent += len(word)
+    base = read = rewinds = 0
+    while base < len(data):
+        # Count and window depend on registers alone: look and decide in the middle of the cycle.
+        await FallingEdge(dut.clk)
+        count = int(dut.count.value)
+        bits = str(dut.window.value)[::-1]
+        for i in range(count):
+            assert int(bits[8 * i : 8 * i + 8][::-1], 2) == data[read + i]
+        rewind = base < read and rng.random() < 0.05
+        # Without a commit the FIFO fills up and stands still: it is held to fewer bytes than that.
+        commit = not rewind and (rng.random() < 0.4 or read - base > 24)
+        take = 0 if rewind else rng.randint(0, count)
+        dut.take.value, dut.commit.value, dut.rewind.value = take, int(commit), int(rewind)
+        if rewind:
+            base = read = base + 1
+            rewinds += 1
+        else:
+            read += take
+            base = read if commit else base
+    assert rewinds > 5
+
+
+@pytest.mark.parametrize("link, window", [(1, 4), (2, 4), (4, 4), (8, 8)])
+def test_agg_byte_fifo(link, window):
+    run(
+        "agg_byte_fifo",
+        parameters={"LINK_BYTES": link, "WINDOW": window},
+        testcase=[f"fifo_keeps_what_is_not_committed/idle={idle}" for idle in PATTERNS],
+    )
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def routes_by_rank(dut):
+    """agg_route: to the member of that rank, else to port 0; ready is that port's."""
+    rng = random.Random(2)
+    ports = len(dut.member)
+    for _ in range(400):
+        member = rng.randrange(1 << ports)
+        # Ranks count the members; what a port that is none holds must not matter.
+        ranks = [bin(member & ((1 << p) - 1)).count("1") for p in range(ports)]
+        ranks = [r if member >> p & 1 else rng.randrange(ports) for p, r in enumerate(ranks)]
+        rank = rng.choice([rng.randrange(ports), rng.randrange(256)])
+        ready, valid = rng.randrange(1 << ports), rng.randrange(2)
+        dut.member.value = member
+        dut.rank_of_port.value = int.from_bytes(bytes(ranks), "little")
+        dut.rank.value = rank
+        dut.s_axis_tvalid.value = valid
+        dut.m_axis_tready.value = ready
+        await Timer(1, "ns")
+        want = next((p for p in range(ports) if member >> p & 1 and ranks[p] == rank), 0)
+        assert int(dut.m_axis_tvalid.value) == valid << want
+        assert int(dut.s_axis_tready.value) == ready >> want & 1
+
+
+@pytest.mark.parametrize("ports", [1, 5, 64])
+def test_agg_route(ports):
+    run("agg_route", parameters={"PORTS": ports}, testcase=["routes_by_rank"])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def carries_accesses_and_replies(dut, idle, stall):
+    """agg_register_link: accesses in their order, each answered by its reply before the next begins."""
+    rng = random.Random(f"{idle} {stall}")
+    dut.hold.value = 0
+    fields = ("write", "addr", "tag", "wdata")
+    accesses = StreamSource(dut, "s_register", PATTERNS[idle](), fields, "valid", "ready")
+    core = StreamSink(dut, "m_reg", PATTERNS[stall](), ("write", "addr", "wdata"), "valid", "ready")
+    answers = StreamSource(dut, "s_reg", PATTERNS[idle](), ("code", "value"), "valid", "ready")
+    replies = StreamSink(dut, "m_reply", PATTERNS[stall](), ("header",), "valid", "ready")
+    await start(dut)
+    for _ in range(12):
+        access = {
+            "write": rng.randrange(2),
+            "addr": rng.randrange(1 << 32),
+            "tag": rng.randrange(1 << 16),
+            "wdata": rng.getrandbits(64),
+        }
+        answer = {"code": rng.randrange(256), "value": rng.getrandbits(64)}
+        accesses.put(access)
+        (seen,) = await core.take(1)
+        assert seen == {f: access[f] for f in ("write", "addr", "wdata")}
+        await answers.send(answer)
+        await accesses.drained()
+        if rng.randrange(2):  # else the next access comes while this reply may still wait
+            await ClockCycles(dut.clk, 20)
+        (reply,) = await replies.take(1)
+        assert model.unpack(reply["header"].to_bytes(22, "little")) == {
+            **{f: 0 for f in zwire.FIELDS if f != "receivers"},
+            "version": zwire.VERSION,
+            "kind": zwire.KIND_REPLY,
+            "vid": access["addr"],
+            "length": access["tag"],
+            "code": answer["code"],
+            "mask": answer["value"],
+        }
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def loses_no_reply(dut):
+    """agg_register_link: no access begins on hold, nor while a reply has not left; reset drops it."""
+    dut.hold.value = 1
+    fields = ("write", "addr", "tag", "wdata")
+    accesses = StreamSource(dut, "s_register", None, fields, "valid", "ready")
+    answers = StreamSource(dut, "s_reg", None, ("code", "value"), "valid", "ready")
+    dut.m_reply_ready.value = 0
+    dut.m_reg_ready.value = 1
+    await start(dut)
+    accesses.put([{"addr": n, "tag": n} for n in range(2)])
+    answers.put([{"value": 70 + n} for n in range(2)])
+    for _ in range(10):
+        await RisingEdge(dut.clk)
+        assert not int(dut.m_reg_valid.value)
+    dut.hold.value = 0
+    await ClockCycles(dut.clk, 20)
+    assert int(dut.m_reply_valid.value)
+    assert len(accesses.queue) == 1, "the second access waits for the first reply to leave"
+    dut.m_reply_ready.value = 1
+    await RisingEdge(dut.clk)
+    dut.m_reply_ready.value = 0
+    await ClockCycles(dut.clk, 20)
+    assert not accesses.queue and int(dut.m_reply_valid.value)
+    dut.rst.value = 1
+    await ClockCycles(dut.clk, 2)
+    assert not int(dut.m_reply_valid.value)
+
+
+def test_agg_register_link():
+    patterns = [f"/idle={idle}/stall={stall}" for idle in PATTERNS for stall in PATTERNS]
+    run(
+        "agg_register_link",
+        testcase=[f"carries_accesses_and_replies{p}" for p in patterns] + ["loses_no_reply"],
+    )
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def stays_down_until_all_is_quiet(dut):
+    """agg_link_session: down from the cycle after link_up falls until link_up and SETTLE idle cycles."""
+    settle = int(dut.SETTLE.value)
+    dut.link_up.value = 1
+    dut.busy.value = 0
+    await start(dut)
+
+    async def down_for():
+        cycles = 0
+        while int(dut.down.value):
+            cycles += 1
+            await RisingEdge(dut.clk)
+        return cycles
+
+    assert settle <= await down_for() <= settle + 3
+    await ClockCycles(dut.clk, 50)
+    assert not int(dut.down.value)
+    for busy in (0, 5, settle - 1, 3 * settle):
+        dut.link_up.value = 0
+        dut.busy.value = int(busy > 0)
+        await RisingEdge(dut.clk)
+        await RisingEdge(dut.clk)
+        assert int(dut.down.value)
+        dut.link_up.value = 1
+        await ClockCycles(dut.clk, busy)
+        assert int(dut.down.value)
+        dut.busy.value = 0
+        assert settle <= await down_for() <= settle + 3
+    # A new interruption while it settles begins anew.
+    dut.link_up.value = 0
+    await RisingEdge(dut.clk)
+    dut.link_up.value = 1
+    await ClockCycles(dut.clk, settle - 1)
+    dut.link_up.value = 0
+    await ClockCycles(dut.clk, 100)
+    assert int(dut.down.value)
+
+
+def test_agg_link_session():
+    run("agg_link_session", testcase=["stays_down_until_all_is_quiet"])
