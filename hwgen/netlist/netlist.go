@@ -76,8 +76,7 @@ type Instance struct {
 	where string
 }
 
-// Pair is a named parameter or port of an instance, and what it is given. An
-// empty expression leaves an output open.
+// Pair is a named parameter or port of an instance, and what it is given.
 type Pair struct{ Name, Expr string }
 
 func (*Port) item()     {}
@@ -147,9 +146,12 @@ func (i *Instance) Param(name, value string) *Instance {
 	return i
 }
 
-// Connect connects a port of the instance to an expression; an empty one
-// leaves the port open, which is for outputs alone.
+// Connect connects a port of the instance to an expression. No port is left
+// open: linters cannot tell that from an oversight.
 func (i *Instance) Connect(port, expr string) *Instance {
+	if expr == "" {
+		i.owner.fail(i.where, "instance %s: port %s is left open", i.Name, port)
+	}
 	i.Ports = i.add(i.Ports, "port", port, expr)
 	return i
 }
@@ -191,6 +193,46 @@ func (m *Module) Check() error {
 			for _, p := range it.Ports {
 				use(it.where, p.Expr)
 			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckInstances returns every instance in m of one of the given modules that
+// does not connect exactly the ports that it has.
+func (m *Module) CheckInstances(modules []*Module) error {
+	var errs []error
+	for _, it := range m.Items {
+		i, ok := it.(*Instance)
+		if !ok {
+			continue
+		}
+		for _, of := range modules {
+			if of.Name == i.Module {
+				errs = append(errs, m.checkPorts(i, of))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Module) checkPorts(i *Instance, of *Module) error {
+	var errs []error
+	has, given := map[string]bool{}, map[string]bool{}
+	for _, p := range i.Ports {
+		given[p.Name] = true
+	}
+	for _, it := range of.Ports {
+		if p, ok := it.(*Port); ok {
+			has[p.Name] = true
+			if !given[p.Name] {
+				errs = append(errs, m.mistake(i.where, "instance %s: port %s of %s is not connected", i.Name, p.Name, of.Name))
+			}
+		}
+	}
+	for _, p := range i.Ports {
+		if !has[p.Name] {
+			errs = append(errs, m.mistake(i.where, "instance %s: %s has no port %s", i.Name, of.Name, p.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -16,7 +16,7 @@ func TestCheckAcceptsAModuleThatHoldsTogether(t *testing.T) {
 	m.Output("y", 32)
 	m.Wire("b", 32, "")
 	m.Assign("b", "{a[15:0], 16'hbeef} & ~32'd7")
-	m.Instance("agg_leaf", "u_leaf", "").Param("WIDTH", "32").Connect("clk", "clk").Connect("d", "b").Connect("q", "y").Connect("open", "")
+	m.Instance("agg_leaf", "u_leaf", "").Param("WIDTH", "32").Connect("clk", "clk").Connect("d", "b").Connect("q", "y")
 	assert.NoError(t, m.Check())
 	assert.Equal(t, []string{"agg_leaf"}, m.Leaves())
 }
@@ -57,6 +57,28 @@ func TestCheckReportsEveryMistake(t *testing.T) {
 	} {
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// A module's instances are held against its ports; instances of leaves, whose
+// ports are not known here, are not.
+func TestCheckInstances(t *testing.T) {
+	child := netlist.New("agg_child", "")
+	child.Input("clk", 1)
+	child.PortComment("Data.")
+	child.Input("d", 8)
+	child.Output("q", 8)
+	m := netlist.New("agg_m", "")
+	m.Input("clk", 1)
+	m.Instance("agg_leaf", "u_leaf", "").Connect("whatever", "clk")
+	good := m.Instance("agg_child", "u_good", "")
+	good.Connect("clk", "clk").Connect("d", "8'd0").Connect("q", "q")
+	require.NoError(t, m.CheckInstances([]*netlist.Module{child, m}))
+	m.Instance("agg_child", "u_bad", "").Connect("clk", "clk").Connect("data", "8'd0").Connect("q", "")
+	err := m.CheckInstances([]*netlist.Module{child, m})
+	assert.ErrorContains(t, err, "module agg_m: instance u_bad: port d of agg_child is not connected")
+	assert.ErrorContains(t, err, "module agg_m: instance u_bad: agg_child has no port data")
+	assert.NotContains(t, err.Error(), "port q")
+	assert.ErrorContains(t, m.Check(), "module agg_m: instance u_bad: port q is left open")
 }
 
 func TestSlice(t *testing.T) {

@@ -7,6 +7,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -121,7 +122,7 @@ func (p *Plan) memory(name string, count, words, width int) {
 func (p *Plan) link() error {
 	emitted := map[string]bool{}
 	for _, m := range p.Modules {
-		if err := m.Check(); err != nil {
+		if err := errors.Join(m.Check(), m.CheckInstances(p.Modules)); err != nil {
 			return err
 		}
 		emitted[m.Name] = true

@@ -28,7 +28,7 @@ func sample() *netlist.Module {
 	m.Assign("sum[15:0]", "s_tdata[15:0]")
 	m.Instance("agg_leaf", "u_leaf", "workers 0, 1").
 		Param("WIDTH", "32").Param("CYCLES", "4").
-		Connect("clk", "clk").Connect("q", "")
+		Connect("clk", "clk").Connect("q", "sum[31:16]")
 	var beats []string
 	for range 8 {
 		beats = append(beats, "s_tdata[100:0]")
@@ -68,7 +68,7 @@ module agg_sample (
       .CYCLES(4)
   ) u_leaf (
       .clk(clk),
-      .q  ()
+      .q  (sum[31:16])
   );
 
   agg_wide u_wide (
