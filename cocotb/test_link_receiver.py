@@ -321,6 +321,36 @@ async def drops_what_is_half_received_when_the_link_goes_down(dut):
     assert closed > 0 or chunk * 4 <= receiver.beat
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def may_go_down_in_any_cycle(dut):
+    """The link goes down while a frame is on its way in, at every cycle of it: every packet that the core
+    has begun to receive is ended, and what the link still held of the frame is passed over."""
+    rng = random.Random(6)
+    receiver = Receiver(dut, stall="at_random")
+    await receiver.begin()
+    chunk = int(dut.CHUNK.value)
+    data = model.frame(data_header(rng, chunk), bytes(4 * chunk))
+    after = model.frame({"kind": zwire.KIND_FINISH, "vid": 5})
+    for cycles in range(1, 60 + 2 * len(data) // receiver.width):
+        receiver.put(data)
+        await ClockCycles(dut.clk, cycles)
+        dut.down.value = 1
+        await ClockCycles(dut.clk, 2)
+        while int(dut.busy.value):
+            await RisingEdge(dut.clk)
+        dut.down.value = 0
+        await receiver.source.drained()
+        receiver.put(after)
+        await receiver.settle()
+        *cut, last = receiver.packets()
+        assert last == (after[4:18], b"", False, False), f"after {cycles} cycles"
+        assert len(cut) <= 1
+        for header, payload, whole, bad in cut:
+            assert header == data[4:18]
+            assert bad or (whole == (len(payload) == 4 * chunk and 4 * chunk % receiver.beat == 0))
+        receiver.sink.beats.clear()
+
+
 SOURCES = [
     ROOT / "cocotb" / "link_receiver.v",
     *(RTL / f"agg_{leaf}.v" for leaf in ("byte_fifo", "crc16", "frame_rx", "beat_pack")),

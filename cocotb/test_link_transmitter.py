@@ -41,10 +41,7 @@ class Transmitter:
             self.replies.put({"header": raw & ((1 << 176) - 1)})
         elif payload:
             words = [payload[i : i + self.beat] for i in range(0, len(payload), self.beat)]
-            beats = packet([int.from_bytes(w, "little") for w in words], keep=(1 << self.beat) - 1)
-            for beat in beats[1:]:
-                beat["tuser"] = raw ^ ((1 << 240) - 1)  # the header holds on the first beat alone
-            beats[0]["tuser"] = raw
+            beats = packet([int.from_bytes(w, "little") for w in words], keep=(1 << self.beat) - 1, tuser=raw)
             self.source.put(beats)
         else:
             self.source.put(packet([0], keep=0, tuser=raw))

@@ -24,7 +24,7 @@ module agg_beat_unpack #(
     input  wire                    s_axis_tvalid,
     output wire                    s_axis_tready,
     input  wire                    s_axis_tlast,
-    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on the first beat
+    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on every beat
 
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire              m_axis_tvalid,
@@ -74,7 +74,7 @@ module agg_beat_unpack #(
       left_reg <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
       last_reg <= s_axis_tlast;
       open_reg <= !s_axis_tlast;
-      if (!open_reg) header_reg <= s_axis_tuser;
+      header_reg <= s_axis_tuser;
     end
     if (drop) left_reg <= NONE;
     if (rst) begin

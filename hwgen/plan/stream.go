@@ -165,6 +165,7 @@ var shellEvents = []struct{ leaf, core string }{
 
 func (p *Plan) streamReceiver(m *netlist.Module) {
 	w := p.linkWidths()
+	m.Comment("-- From the link to the core --")
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("clk", "clk").
 		Connect("rst", "rst").
@@ -246,6 +247,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 }
 
 func (p *Plan) streamRegisters(m *netlist.Module) {
+	m.Comment("-- Register accesses --")
 	m.Instance("agg_register_link", "u_registers", "").
 		Connect("clk", "clk").
 		Connect("rst", "link_rst").
@@ -271,6 +273,7 @@ func (p *Plan) streamRegisters(m *netlist.Module) {
 }
 
 func (p *Plan) streamCore(m *netlist.Module) {
+	m.Comment("-- Core --")
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("clk", "clk").
 		Connect("rst", "rst").
@@ -311,6 +314,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 
 func (p *Plan) streamTransmitter(m *netlist.Module) {
 	w := p.linkWidths()
+	m.Comment("-- From the core to the link --")
 	m.Instance("agg_beat_unpack", "u_unpack", "").
 		Param("STEP", fmt.Sprint(w.step)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
