@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden folders")
+
+// goldens are whole cards, small ones, of every shape that the text depends on.
+var goldens = map[string]string{
+	"l4_w3_stream": "-lanes 4 -workers 3 -chunk 32 -window 2",
+	"l2_w1_none":   "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
+	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
+}
+
+// hwgen runs the command and returns its exit status and what it printed.
+func hwgen(line string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = run(context.Background(), strings.Fields(line), &out, &err)
+	return status, out.String(), err.String()
+}
+
+// makeCard makes a card in a new folder and returns the folder.
+func makeCard(t *testing.T, line string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "card")
+	status, _, stderr := hwgen(line + " -o " + dir)
+	require.Equal(t, exitDone, status, stderr)
+	return dir
+}
+
+// contents returns the text of every file below dir.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	}))
+	return files
+}
+
+// verilog returns those files that hold modules.
+func verilog(files map[string]string) map[string]string {
+	modules := map[string]string{}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".v") {
+			modules[name] = text
+		}
+	}
+	return modules
+}
+
+func TestGoldenFolders(t *testing.T) {
+	for name, line := range goldens {
+		t.Run(name, func(t *testing.T) {
+			golden := filepath.Join("testdata", "golden", name)
+			if *update {
+				status, _, stderr := hwgen(line + " -o " + golden)
+				require.Equal(t, exitDone, status, stderr)
+			}
+			want, got := contents(t, golden), contents(t, makeCard(t, line))
+			for file, text := range got {
+				assert.Equal(t, want[file], text, "%s; if it is meant: go test ./hwgen -update", file)
+			}
+			for file := range want {
+				assert.Contains(t, got, file)
+			}
+		})
+	}
+}
+
+func TestSameFlagsGiveTheSameBytes(t *testing.T) {
+	for _, line := range []string{"-lanes 8 -workers 5", "-lanes 2 -shell none -bundle -prefix x"} {
+		assert.Equal(t, contents(t, makeCard(t, line)), contents(t, makeCard(t, line)), line)
+	}
+}
+
+func TestALargeCardTakesLessThanASecond(t *testing.T) {
+	start := time.Now()
+	makeCard(t, "-lanes 64 -workers 32")
+	assert.Less(t, time.Since(start), time.Second)
+}
+
+// Wrong flags: everything that is wrong is said, the status is 2, and nothing
+// is written.
+func TestUsageErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -sum exact -frobnicate")
+	assert.Equal(t, exitUsage, status)
+	assert.Empty(t, stdout)
+	assert.Equal(t, `hwgen: -frobnicate: no such flag
+hwgen: -lanes 3: must be a power of two, 1 to 64
+hwgen: -workers 99: must be 1 to 64
+hwgen: -sum exact: must be tree
+hwgen: nothing was written; hwgen -h lists the flags
+`, stderr)
+	assert.Empty(t, contents(t, "."))
+}
+
+func TestForeignFolderIsLeftAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("mine", 0o777))
+	require.NoError(t, os.WriteFile("mine/notes.txt", []byte("notes"), 0o666))
+	status, stdout, stderr := hwgen("-lanes 2 -o mine")
+	assert.Equal(t, exitFailed, status)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "mine is there already and holds no manifest of hwgen; remove it, or name another with -o")
+	assert.Equal(t, map[string]string{"mine/notes.txt": "notes"}, contents(t, "."))
+}
+
+func TestDefaultFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, stdout, stderr := hwgen("--lanes 16")
+	require.Equal(t, exitDone, status, stderr)
+	assert.FileExists(t, "tributary_l16_w4_fp32_tree/agg_top.v")
+	assert.Contains(t, stdout, "tributary_l16_w4_fp32_tree/sim test")
+}
+
+func TestDryRunWritesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, stdout, _ := hwgen("-lanes 64 -workers 32 -dry-run")
+	assert.Equal(t, exitDone, status)
+	for _, word := range []string{"memory", "latency", "throughput", "32 cycles a chunk of 8 beats", "one packet a cycle"} {
+		assert.Contains(t, stdout, word)
+	}
+	assert.Empty(t, contents(t, "."))
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, line := range []string{"-h", "--help"} {
+		status, stdout, stderr := hwgen(line)
+		assert.Equal(t, exitDone, status)
+		assert.Contains(t, stdout, "Examples:")
+		assert.Empty(t, stderr)
+	}
+	status, stdout, _ := hwgen("-version")
+	assert.Equal(t, exitDone, status)
+	assert.Contains(t, stdout, "protocol version 1")
+}
+
+// What -json prints is the manifest, with or without the folder.
+func TestJSONIsTheManifest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	_, written, _ := hwgen("-lanes 4 -json -o " + dir)
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	require.NoError(t, err)
+	assert.Equal(t, string(text), written)
+	_, dry, _ := hwgen("-lanes 4 -json -dry-run")
+	assert.Equal(t, string(text), dry)
+}
+
+// The manifest's sizes, worked out by hand, and its hash, by the rule of the
+// register table.
+func TestManifest(t *testing.T) {
+	_, text, _ := hwgen("-lanes 16 -workers 5 -chunk 512 -window 4 -link 64 -json -dry-run")
+	var m struct {
+		Schema, Lanes, Workers, Chunk, Window, Link, Beats, Slots, Latency, Jobs int
+		BeatBits                                                                 int    `json:"beat_bits"`
+		TreeLatency                                                              int    `json:"tree_latency"`
+		ConfigHash                                                               string `json:"config_hash"`
+		Shell, Format, Sum, Top                                                  string
+		Throughput                                                               struct {
+			ChunkCycles int  `json:"chunk_cycles"`
+			FullRate    bool `json:"full_rate"`
+			LinkCycles  int  `json:"link_cycles"`
+		}
+		Registers []struct{ Name, Address, Access, Value string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &m))
+	assert.Equal(t, []int{1, 16, 5, 512, 4, 64, 1}, []int{m.Schema, m.Lanes, m.Workers, m.Chunk, m.Window, m.Link, m.Jobs})
+	assert.Equal(t, []int{32, 8, 512}, []int{m.Beats, m.Slots, m.BeatBits})
+	assert.Equal(t, []string{"stream", "fp32", "tree", "agg_top"}, []string{m.Shell, m.Format, m.Sum, m.Top})
+	assert.LessOrEqual(t, m.Latency, m.TreeLatency+8)
+	assert.Equal(t, 32, m.Throughput.ChunkCycles)
+	assert.True(t, m.Throughput.FullRate)
+	assert.Equal(t, (5*(4+14+2+4*512+2)+7)/8, m.Throughput.LinkCycles)
+
+	hash := fnv.New64a()
+	for _, v := range []int{16, 5, 0x0101, 1, 1, 512, 4, 1, 64, m.Latency} {
+		require.NoError(t, binary.Write(hash, binary.LittleEndian, uint64(v)))
+	}
+	assert.Equal(t, fmt.Sprintf("%016x", hash.Sum64()), m.ConfigHash)
+	assert.Equal(t, "MAGIC", m.Registers[0].Name)
+	assert.Equal(t, "0x5952545542495254", m.Registers[0].Value)
+	assert.Equal(t, "COUNT_PAYLOAD_CRC", m.Registers[len(m.Registers)-1].Name)
+	assert.Empty(t, m.Registers[len(m.Registers)-1].Value)
+}
+
+// Every Verilog file begins with the command that made it, whatever the folder
+// is called and however the flags were spelled.
+func TestFilesNameTheCommand(t *testing.T) {
+	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -sum tree -chunk 256 -window 8 -jobs 1\n" +
+		"//      -shell none\n"
+	for name, text := range contents(t, makeCard(t, "--shell=none --workers=2 -lanes 4")) {
+		if strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") {
+			assert.True(t, strings.HasPrefix(text, command), name)
+		}
+	}
+}
+
+var (
+	comment = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	defined = regexp.MustCompile(`(?m)^module ([a-z0-9_]+)`)
+	used    = regexp.MustCompile(`(?m)^ +([a-z][a-z0-9]*_[a-z0-9_]+) (?:#\(|u_[a-z0-9_]+ \()`)
+	include = regexp.MustCompile("`include \"([^\"]+)\"")
+)
+
+// A card stands alone: it holds every module that it instantiates, each once,
+// and every file that these include; the list names the modules' files.
+func TestCardsStandAlone(t *testing.T) {
+	for _, line := range goldens {
+		files := contents(t, makeCard(t, line))
+		modules := map[string]bool{}
+		for name, text := range verilog(files) {
+			for _, m := range defined.FindAllStringSubmatch(text, -1) {
+				assert.False(t, modules[m[1]], "%s is defined twice", m[1])
+				modules[m[1]] = true
+			}
+			for _, i := range include.FindAllStringSubmatch(text, -1) {
+				assert.Contains(t, files, i[1], name)
+			}
+			if list, ok := files["agg.f"]; ok {
+				assert.Contains(t, strings.Fields(list), name)
+			}
+		}
+		instances := 0
+		for _, text := range verilog(files) {
+			for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+				assert.True(t, modules[u[1]], "%s is missing", u[1])
+				instances++
+			}
+		}
+		assert.Greater(t, instances, 20, "the pattern finds instances")
+	}
+}
+
+// With a prefix, no module keeps a name that a second card would have too.
+func TestPrefix(t *testing.T) {
+	plain := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3")))
+	second := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3 -prefix second")))
+	require.Len(t, second, len(plain))
+	for name, text := range second {
+		assert.NotContains(t, text, "agg_", name)
+		original, ok := plain[strings.Replace(name, "second_", "agg_", 1)]
+		require.True(t, ok, name)
+		_, body, _ := strings.Cut(text, "\n\n")
+		_, originalBody, _ := strings.Cut(original, "\n\n")
+		assert.Equal(t, originalBody, strings.ReplaceAll(body, "second_", "agg_"), name)
+	}
+}
+
+// A bundle is one file that holds what the folder of files holds, and includes
+// nothing.
+func TestBundle(t *testing.T) {
+	plain := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3")))
+	bundle := contents(t, makeCard(t, "-lanes 2 -workers 3 -bundle"))
+	require.Len(t, verilog(bundle), 1)
+	assert.NotContains(t, bundle, "agg.f")
+	assert.NotContains(t, bundle["agg.v"], "`include")
+	assert.Len(t, defined.FindAllString(bundle["agg.v"], -1), len(plain))
+}

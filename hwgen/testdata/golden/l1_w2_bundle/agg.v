@@ -1,0 +1,6015 @@
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -sum tree -chunk 4 -window 4 -jobs 1
+//      -shell stream -link 8 -prefix left -bundle
+
+/* verilator lint_off DECLFILENAME */  // a bundle holds many modules
+
+// Takes turns among the ports' requests: one request a cycle is granted, round robin, and stands
+// at the output in the next cycle.
+//
+// While hold is high nothing is granted. Latency: granted in cycle 0, at the output in cycle 1,
+// for that cycle alone: what follows takes it at once.
+
+`default_nettype none
+
+module left_arbiter #(
+    parameter integer PORTS     = 4,
+    parameter integer PORT_BITS = 2,   // of a port's number
+    parameter integer WIDTH     = 102  // bits of a request
+) (
+    input wire clk,
+    input wire rst,
+    input wire hold,
+
+    input  wire [      PORTS-1:0] req_valid,
+    output wire [      PORTS-1:0] req_grant,
+    input  wire [PORTS*WIDTH-1:0] req_data,   // port 0 in the lowest bits
+
+    output wire                 out_valid,
+    output wire [    PORTS-1:0] out_ports,  // the port, one hot
+    output wire [PORT_BITS-1:0] out_port,
+    output wire [    WIDTH-1:0] out_data
+);
+
+  reg [PORTS-1:0] above_reg;  // the ports above the last one granted
+  reg valid_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [PORT_BITS-1:0] port_reg, port_next;
+  reg [WIDTH-1:0] data_reg, data_next;
+
+  wire [PORTS-1:0] ahead = req_valid & above_reg;
+  wire [PORTS-1:0] among = |ahead ? ahead : req_valid;
+  wire [PORTS-1:0] lowest = among & (~among + 1'b1);
+
+  assign req_grant = hold ? {PORTS{1'b0}} : lowest;
+
+  integer p;
+
+  always @* begin
+    port_next = {PORT_BITS{1'b0}};
+    data_next = {WIDTH{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest[p]) begin
+        port_next = p[PORT_BITS-1:0];
+        data_next = req_data[p*WIDTH+:WIDTH];
+      end
+    end
+  end
+
+  always @(posedge clk) begin
+    valid_reg <= |req_grant;
+    ports_reg <= lowest;
+    port_reg  <= port_next;
+    data_reg  <= data_next;
+    if (|req_grant) above_reg <= ~(lowest | (lowest - 1'b1));
+    if (rst) begin
+      valid_reg <= 1'b0;
+      above_reg <= {PORTS{1'b0}};
+    end
+  end
+
+  assign out_valid = valid_reg;
+  assign out_ports = ports_reg;
+  assign out_port  = port_reg;
+  assign out_data  = data_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Gathers the payload words of left_frame_rx into beats for the core.
+//
+// A full beat is held back until the next word comes, or the packet's end: the last beat leaves with
+// tlast and the verdict over the whole payload. A packet whose payload is no whole number of beats ends
+// in a beat with tkeep = 0, and its tdata means nothing; so does a packet without payload.
+//
+// close (the link went down) ends the packet that is half received: what has not left is dropped, and
+// if its first beats have left already, a beat with tlast, tkeep = 0 and bad follows them. busy is high
+// while anything of a packet is still here.
+//
+// One word a cycle, with no bubble between packets. A beat leaves no earlier than the cycle after the
+// word, or end, that pushes it out.
+
+`default_nettype none
+
+module left_beat_pack #(
+    parameter integer STEP = 4,  // bytes of payload in a word
+    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire close,
+    output wire busy,
+
+    input wire [111:0] header,  // of the packet at s_axis
+
+    input  wire [8*STEP-1:0] s_axis_tdata,
+    input  wire [  STEP-1:0] s_axis_tkeep,
+    input  wire              s_axis_tvalid,
+    output wire              s_axis_tready,
+    input  wire              s_axis_tlast,   // with tkeep = 0
+    input  wire              s_axis_tuser,   // with tlast: bad
+
+    output wire [8*BEAT_BYTES-1:0] m_axis_tdata,
+    output wire [  BEAT_BYTES-1:0] m_axis_tkeep,   // all or none
+    output wire                    m_axis_tvalid,
+    input  wire                    m_axis_tready,
+    output wire                    m_axis_tlast,
+    output wire [           112:0] m_axis_tuser    // bit 112 bad, with tlast; below it the header
+);
+
+  localparam integer WORDS = BEAT_BYTES / STEP;
+  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+
+  generate
+    if (WORDS * STEP != BEAT_BYTES) begin : g_beat
+      ERROR_a_beat_is_a_whole_number_of_words error ();
+    end
+  endgenerate
+
+  localparam [COUNT-1:0] FULL = WORDS[COUNT-1:0];
+
+  reg  [8*BEAT_BYTES-1:0] gather_reg;  // words shifted in from above
+  reg  [       COUNT-1:0] count_reg;  // words in it
+  reg                     ragged_reg;  // one of them lacks bytes
+  reg                     open_reg;  // beats of this packet have left, its last has not
+  reg                     closing_reg;
+
+  reg  [8*BEAT_BYTES-1:0] beat_reg;
+  reg                     whole_reg;
+  reg                     valid_reg;
+  reg                     last_reg;
+  reg                     bad_reg;
+  reg  [           111:0] header_reg;
+
+  wire                    full = count_reg == FULL;
+  wire                    free = !valid_reg || m_axis_tready;
+
+  // A word fits in, or pushes the full beat out; an end always pushes.
+  assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
+
+  wire                    word = s_axis_tvalid && s_axis_tready && !s_axis_tlast;
+  wire                    ends = s_axis_tvalid && s_axis_tready && s_axis_tlast;
+  wire                    push = word && full;
+  wire                    terminate = closing_reg && free;
+
+  wire [8*BEAT_BYTES-1:0] gather_next;
+
+  generate
+    if (WORDS == 1) begin : g_one_word
+      assign gather_next = s_axis_tdata;
+    end else begin : g_words
+      assign gather_next = {s_axis_tdata, gather_reg[8*BEAT_BYTES-1:8*STEP]};
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (word) begin
+      gather_reg <= gather_next;
+      count_reg  <= full ? {{COUNT - 1{1'b0}}, 1'b1} : count_reg + {{COUNT - 1{1'b0}}, 1'b1};
+      ragged_reg <= !(&s_axis_tkeep);
+    end
+    if (push) open_reg <= 1'b1;
+    if (ends || terminate) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= 1'b0;
+    end
+    if (free) valid_reg <= push || ends || terminate;
+    if (push || ends || terminate) begin
+      beat_reg   <= gather_reg;
+      whole_reg  <= full && !ragged_reg && !closing_reg;
+      last_reg   <= !push;
+      bad_reg    <= closing_reg || s_axis_tuser;
+      header_reg <= header;
+    end
+    if (close && !closing_reg) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= (open_reg && !ends) || push;
+    end
+    if (rst) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= 1'b0;
+      valid_reg   <= 1'b0;
+    end
+  end
+
+  assign busy          = valid_reg || closing_reg || open_reg || count_reg != {COUNT{1'b0}};
+  assign m_axis_tdata  = beat_reg;
+  assign m_axis_tkeep  = {BEAT_BYTES{whole_reg}};
+  assign m_axis_tvalid = valid_reg;
+  assign m_axis_tlast  = last_reg;
+  assign m_axis_tuser  = {bad_reg, header_reg};
+
+endmodule
+
+`default_nettype wire
+
+// Cuts the core's outgoing beats into the payload words of left_frame_tx.
+//
+// The first word of a beat stands at m_axis in the cycle after the beat was accepted; the next beat, of
+// the same packet or another, is accepted with the last word: one word a cycle without a bubble. A
+// packet without payload (tkeep = 0) is one word that means nothing.
+//
+// drop (the link is down) drops what is here and swallows what the core still sends; busy is high until
+// the packet that was cut off has ended.
+
+`default_nettype none
+
+module left_beat_unpack #(
+    parameter integer STEP = 4,  // bytes of payload in a word
+    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire drop,
+    output wire busy,
+
+    input  wire [8*BEAT_BYTES-1:0] s_axis_tdata,
+    input  wire [  BEAT_BYTES-1:0] s_axis_tkeep,   // all or none
+    input  wire                    s_axis_tvalid,
+    output wire                    s_axis_tready,
+    input  wire                    s_axis_tlast,
+    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on every beat
+
+    output wire [8*STEP-1:0] m_axis_tdata,
+    output wire              m_axis_tvalid,
+    input  wire              m_axis_tready,
+    output wire              m_axis_tlast,
+    output wire [     239:0] m_axis_tuser    // the packet's header, from its first word to its last
+);
+
+  localparam integer WORDS = BEAT_BYTES / STEP;
+  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+
+  generate
+    if (WORDS * STEP != BEAT_BYTES) begin : g_beat
+      ERROR_a_beat_is_a_whole_number_of_words error ();
+    end
+  endgenerate
+
+  localparam [COUNT-1:0] NONE = {COUNT{1'b0}};
+  localparam [COUNT-1:0] ONE = {{COUNT - 1{1'b0}}, 1'b1};
+
+  reg  [8*BEAT_BYTES-1:0] beat_reg;
+  reg  [       COUNT-1:0] left_reg;  // words of it still to go
+  reg                     last_reg;
+  reg                     open_reg;  // the core has begun a packet and not ended it
+  reg  [           239:0] header_reg;
+
+  wire                    empties = left_reg == NONE || (left_reg == ONE && m_axis_tready);
+  wire                    load = s_axis_tvalid && s_axis_tready;
+
+  wire [8*BEAT_BYTES-1:0] beat_rest;
+
+  generate
+    if (WORDS == 1) begin : g_one_word
+      assign beat_rest = beat_reg;
+    end else begin : g_words
+      assign beat_rest = {{8 * STEP{1'b0}}, beat_reg[8*BEAT_BYTES-1:8*STEP]};
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (m_axis_tvalid && m_axis_tready) begin
+      left_reg <= left_reg - ONE;
+      beat_reg <= beat_rest;
+    end
+    if (load) begin
+      beat_reg <= s_axis_tdata;
+      left_reg <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
+      last_reg <= s_axis_tlast;
+      open_reg <= !s_axis_tlast;
+      header_reg <= s_axis_tuser;
+    end
+    if (drop) left_reg <= NONE;
+    if (rst) begin
+      left_reg <= NONE;
+      open_reg <= 1'b0;
+    end
+  end
+
+  assign s_axis_tready = drop || empties;
+  assign m_axis_tdata  = beat_reg[8*STEP-1:0];
+  assign m_axis_tvalid = left_reg != NONE;
+  assign m_axis_tlast  = last_reg && left_reg == ONE;
+  assign m_axis_tuser  = header_reg;
+  assign busy          = open_reg || s_axis_tvalid;
+
+endmodule
+
+`default_nettype wire
+
+// Byte FIFO from a link to a frame parser, with rewind.
+//
+// Words of up to LINK_BYTES bytes go in. The parser sees the next WINDOW bytes at once and takes as
+// many of them as it likes each cycle. Bytes that it took are kept until a commit: a rewind goes back
+// to the byte after the last committed one, so that a frame which proves wrong can be searched for
+// another that begins inside it.
+//
+// A byte stands in the window in the cycle after it was accepted.
+//
+// Not done here: nothing is known of frames. The memory is asynchronous to read (distributed RAM).
+
+`default_nettype none
+
+module left_byte_fifo #(
+    parameter integer LINK_BYTES = 4,  // 1, 2, 4 or 8
+    parameter integer WINDOW = 4,  // bytes in the window: 4 or 8, at least LINK_BYTES
+    parameter integer DEPTH = 64  // bytes: a power of two
+) (
+    input wire clk,
+    input wire rst,  // also empties it; nothing is accepted meanwhile
+
+    input  wire [8*LINK_BYTES-1:0] s_axis_tdata,
+    input  wire [  LINK_BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, at least one byte
+    input  wire                    s_axis_tvalid,
+    output wire                    s_axis_tready,
+
+    output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
+    output wire [3:0] count,  // bytes of the window that are there, 0..WINDOW
+    input wire [3:0] take,  // bytes to pass over, 0..count
+    input wire commit,  // what was taken, these included, will not be asked for again
+    input wire rewind  // instead: back to one byte after what was committed
+);
+
+  generate
+    if (LINK_BYTES != 1 && LINK_BYTES != 2 && LINK_BYTES != 4 && LINK_BYTES != 8) begin : g_link
+      ERROR_a_link_has_1_2_4_or_8_bytes error ();
+    end
+    if ((WINDOW != 4 && WINDOW != 8) || WINDOW < LINK_BYTES) begin : g_window
+      ERROR_a_window_has_4_or_8_bytes_and_at_least_those_of_the_link error ();
+    end
+    if (DEPTH < 4 * WINDOW || (DEPTH & (DEPTH - 1)) != 0) begin : g_depth
+      ERROR_the_depth_is_a_power_of_two_of_at_least_4_windows error ();
+    end
+  endgenerate
+
+  localparam integer PTR = $clog2(DEPTH);
+  localparam integer LANE = $clog2(WINDOW);  // pointer bits that choose the bank
+  localparam integer ROW = PTR - LANE;  // pointer bits that choose the row
+
+  // Pointers run modulo twice the depth, so that full and empty differ.
+  reg  [PTR:0] write_reg;
+  reg  [PTR:0] read_reg;
+  reg  [PTR:0] base_reg;  // the oldest byte kept: everything before it is committed
+
+  wire [PTR:0] used = write_reg - base_reg;
+  wire [PTR:0] ahead = write_reg - read_reg;
+
+  localparam [PTR:0] ROOM = DEPTH[PTR:0] - LINK_BYTES[PTR:0];
+
+  assign s_axis_tready = used <= ROOM && !rst;
+  assign count = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
+
+  reg     [3:0] arriving;  // bytes of the word at the input
+  integer       i;
+
+  always @* begin
+    arriving = 4'd0;
+    for (i = 0; i < LINK_BYTES; i = i + 1) arriving = arriving + {3'd0, s_axis_tkeep[i]};
+  end
+
+  wire         write = s_axis_tvalid && s_axis_tready;
+  wire [PTR:0] read_next = read_reg + {{PTR - 3{1'b0}}, take};
+  wire [PTR:0] base_next = base_reg + {{PTR{1'b0}}, 1'b1};
+
+  always @(posedge clk) begin
+    if (write) write_reg <= write_reg + {{PTR - 3{1'b0}}, arriving};
+    if (rewind) begin
+      read_reg <= base_next;
+      base_reg <= base_next;
+    end else begin
+      read_reg <= read_next;
+      if (commit) base_reg <= read_next;
+    end
+    if (rst) begin
+      write_reg <= {PTR + 1{1'b0}};
+      read_reg  <= {PTR + 1{1'b0}};
+      base_reg  <= {PTR + 1{1'b0}};
+    end
+  end
+
+  // One bank a byte of the window. The word is turned so that its first byte stands at the bank that
+  // write_reg points to, and what the banks give is turned back by read_reg. A bank below the one
+  // pointed to is a row ahead.
+  wire [    LANE-1:0] write_lane = write_reg[LANE-1:0];
+  wire [    LANE-1:0] read_lane = read_reg[LANE-1:0];
+  wire [    LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
+  wire [    LANE-1:0] read_lane_left = {LANE{1'b0}} - read_lane;
+  wire [     ROW-1:0] write_row = write_reg[PTR-1:LANE];
+  wire [     ROW-1:0] read_row = read_reg[PTR-1:LANE];
+  wire [  WINDOW-1:0] write_same_row = {WINDOW{1'b1}} << write_lane;
+  wire [  WINDOW-1:0] read_same_row = {WINDOW{1'b1}} << read_lane;
+
+  wire [8*WINDOW-1:0] word;
+  wire [8*WINDOW-1:0] word_turned = word << {write_lane, 3'd0} | word >> {write_lane_left, 3'd0};
+  wire [8*WINDOW-1:0] banks;
+
+  assign word[8*LINK_BYTES-1:0] = s_axis_tdata;
+  assign window = banks >> {read_lane, 3'd0} | banks << {read_lane_left, 3'd0};
+
+  genvar k;
+  generate
+    if (WINDOW > LINK_BYTES) begin : g_narrow_link
+      assign word[8*WINDOW-1:8*LINK_BYTES] = {8 * (WINDOW - LINK_BYTES) {1'b0}};
+    end
+    for (k = 0; k < WINDOW; k = k + 1) begin : g_bank
+      localparam [LANE-1:0] SELF = k;
+      reg [7:0] bytes[0:DEPTH/WINDOW-1];
+      wire [LANE-1:0] place = SELF - write_lane;  // of this bank's byte in the word
+      wire [ROW-1:0] to_row = write_row + {{ROW - 1{1'b0}}, !write_same_row[k]};
+      wire [ROW-1:0] from_row = read_row + {{ROW - 1{1'b0}}, !read_same_row[k]};
+
+      always @(posedge clk) begin
+        if (write && {{4 - LANE{1'b0}}, place} < arriving) bytes[to_row] <= word_turned[8*k+:8];
+      end
+
+      assign banks[8*k+:8] = bytes[from_row];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire
+
+// Packs steps of bytes into the words of a link, without gaps between them.
+//
+// Up to STEP bytes go in each cycle, LINK_BYTES come out. A word that is not full waits for more, unless
+// flush says that nothing follows for now: then it leaves with the bytes it has. One word a cycle; a
+// byte leaves two cycles after it came at the earliest. A reset also withdraws the word at m_axis.
+
+`default_nettype none
+
+module left_byte_pack #(
+    parameter integer STEP = 4,  // most bytes in a step: 4 or 8, at least LINK_BYTES
+    parameter integer LINK_BYTES = 4  // 1, 2, 4 or 8
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire [8*STEP-1:0] s_step_data,  // first byte in bits 7:0; bytes beyond s_step_bytes are 0
+    input wire [3:0] s_step_bytes,
+    input wire s_step_valid,
+    output wire s_step_ready,
+    input wire s_step_idle,  // flush: no step is there, and none is coming soon
+
+    output wire [8*LINK_BYTES-1:0] m_axis_tdata,
+    output wire [  LINK_BYTES-1:0] m_axis_tkeep,   // contiguous from bit 0, at least one byte
+    output wire                    m_axis_tvalid,
+    input  wire                    m_axis_tready
+);
+
+  generate
+    if (STEP != 4 && STEP != 8) begin : g_step
+      ERROR_a_step_has_4_or_8_bytes error ();
+    end
+    if (LINK_BYTES != 1 && LINK_BYTES != 2 && LINK_BYTES != 4 && LINK_BYTES != 8) begin : g_link
+      ERROR_a_link_has_1_2_4_or_8_bytes error ();
+    end
+    if (LINK_BYTES > STEP) begin : g_narrow
+      ERROR_a_step_has_at_least_the_bytes_of_the_link error ();
+    end
+  endgenerate
+
+  // Room for three steps: at two, one more fits in, and one leaves in the meantime.
+  localparam integer HOLD = 8 * 3 * STEP;
+
+  reg [HOLD-1:0] hold_reg;  // bytes that wait; above them zeros
+  reg [4:0] count_reg;  // how many
+  reg [8*LINK_BYTES-1:0] word_reg;
+  reg [LINK_BYTES-1:0] keep_reg;
+  reg valid_reg;
+
+  wire free = !valid_reg || m_axis_tready;
+  wire full = count_reg >= LINK_BYTES[4:0];
+  wire leave = free && (full || (s_step_idle && count_reg != 5'd0));
+  wire enter = s_step_valid && s_step_ready;
+
+  wire [HOLD-1:0] hold_left = leave ? hold_reg >> 8 * LINK_BYTES : hold_reg;
+  wire [4:0] count_left = !leave ? count_reg : full ? count_reg - LINK_BYTES[4:0] : 5'd0;
+  wire [HOLD-1:0] entering = {{HOLD - 8 * STEP{1'b0}}, s_step_data} << {count_left, 3'd0};
+
+  assign s_step_ready  = count_reg <= 2 * STEP[4:0];
+  assign m_axis_tdata  = word_reg;
+  assign m_axis_tkeep  = keep_reg;
+  assign m_axis_tvalid = valid_reg;
+
+  always @(posedge clk) begin
+    hold_reg  <= enter ? hold_left | entering : hold_left;
+    count_reg <= enter ? count_left + {1'b0, s_step_bytes} : count_left;
+    if (free) begin
+      valid_reg <= leave;
+      word_reg  <= hold_reg[8*LINK_BYTES-1:0];
+      keep_reg  <= full ? {LINK_BYTES{1'b1}} : ~({LINK_BYTES{1'b1}} << count_reg);
+    end
+    if (rst) begin
+      hold_reg  <= {HOLD{1'b0}};
+      count_reg <= 5'd0;
+      valid_reg <= 1'b0;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Takes a granted request apart and makes the checks that need no slot, in the order of the
+// specification: version, kind, job, epoch, rank, then for data format, length and CRC.
+// Combinational.
+//
+// The request's layout is described in left_ingress. code is the first check that fails; refused is
+// low when none does. belongs: the rank is that of the port, so that a refusal can be answered.
+// Not done here: the slot rules; left_slots has them.
+
+`default_nettype none
+
+module left_commit #(
+    parameter integer       PORTS     = 4,
+    parameter integer       PORT_BITS = 2,
+    parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
+) (
+    input wire                 valid,
+    input wire [PORT_BITS-1:0] port,
+    input wire [        101:0] request,
+
+    // The job
+    input wire               job_valid,     // a job is set up
+    input wire               job_complete,  // the last job ended because all had finished
+    input wire [       15:0] job_epoch,     // of the last job set up
+    input wire [       15:0] job_chunk,     // elements
+    input wire [  PORTS-1:0] member,        // ports that belong to the last job set up
+    input wire [8*PORTS-1:0] rank_of_port,
+
+    output wire        refused,
+    output wire [ 7:0] code,
+    output wire        belongs,
+    output wire        data,       // accepted by these checks: data, ask or finish
+    output wire        ask,
+    output wire        finish,
+    output wire        writable,   // of data
+    output wire        nonfinite,  // of data
+    output wire [ 1:0] ecn,
+    output wire [ 7:0] job,
+    output wire [15:0] epoch,
+    output wire [ 7:0] rank,
+    output wire [31:0] vid
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  wire [ 3:0] version = request[3:0];
+  wire [ 3:0] kind = request[7:4];
+  wire [ 7:0] format = request[25:18];
+  wire [15:0] length = request[97:82];
+  wire        whole = request[98];
+  wire        bad = request[99];
+
+  assign ecn       = request[9:8];
+  assign job       = request[17:10];
+  assign epoch     = request[41:26];
+  assign rank      = request[49:42];
+  assign vid       = request[81:50];
+  assign nonfinite = request[100];
+  assign writable  = request[101];
+
+  wire is_data = kind == KIND_DATA;
+  wire is_ask = kind == KIND_ASK;
+  wire is_finish = kind == KIND_FINISH;
+
+  // A finish that repeats one of the job that ended by it is taken.
+  wire confirms = job_complete && is_finish && epoch == job_epoch;
+
+  assign belongs = member[port] && rank == rank_of_port[8*port+:8];
+
+  reg [7:0] first;  // the first check that fails
+
+  always @* begin
+    if (version != VERSION) first = CODE_BAD_VERSION;
+    else if (!is_data && !is_ask && !is_finish) first = CODE_BAD_KIND;
+    else if (job != 8'd0 || !(job_valid || confirms)) first = CODE_BAD_JOB;
+    else if (epoch != job_epoch) first = CODE_BAD_EPOCH;
+    else if (!belongs) first = CODE_BAD_RANK;
+    else if (!is_data) first = CODE_DONE;
+    else if (format != FORMAT) first = CODE_BAD_FORMAT;
+    else if (length != job_chunk || !whole) first = CODE_BAD_LENGTH;
+    else if (bad) first = CODE_PAYLOAD_CRC;
+    else first = CODE_DONE;
+  end
+
+  assign code    = first;
+  assign refused = valid && first != CODE_DONE;
+
+  wire accepted = valid && first == CODE_DONE;
+
+  assign data   = accepted && is_data;
+  assign ask    = accepted && is_ask;
+  assign finish = accepted && is_finish;
+
+endmodule
+
+`default_nettype wire
+
+// The card's counters: 32 bits each, wrapping, in the order of the specification's table.
+//
+// Every event is a pulse: one count a cycle in which it is high. The refusals of the core come
+// with their code; a shell refuses some packets before they reach the core, and those counters
+// count both. Latency: an event in cycle 0 is in the value from cycle 2 on.
+
+`default_nettype none
+
+module left_counters #(
+    parameter integer COUNT_BITS = 5  // of nonfinite_out
+) (
+    input wire clk,
+    input wire rst,
+    input wire clear,
+
+    // Of the core
+    input wire                  stored,
+    input wire                  stored_ce,
+    input wire                  stored_nonfinite,
+    input wire                  asked,
+    input wire                  finished,
+    input wire                  chunk,
+    input wire                  beat,
+    input wire                  result,
+    input wire                  replay,
+    input wire                  status,
+    input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
+    input wire                  link_down,         // a level; its beginning counts
+    input wire                  refused,
+    input wire [           7:0] refused_code,
+
+    // Of the shell
+    input wire shell_frames,
+    input wire shell_hunted,
+    input wire shell_header_crc,
+    input wire shell_bad_version,
+    input wire shell_bad_kind,
+    input wire shell_bad_length,
+
+    input  wire [ 4:0] index,
+    output wire [31:0] value
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  reg [31:0] counts[0:COUNTERS-1];
+  reg [COUNTERS-1:0] events_reg, events_next;
+  reg [COUNTERS-1:0] shell_reg, shell_next;
+  reg [COUNT_BITS-1:0] nonfinite_reg;
+  reg link_down_reg;
+
+  wire [31:0] nonfinite_wide = {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+
+  always @* begin
+    events_next                     = {COUNTERS{1'b0}};
+    events_next[COUNT_STORED]       = stored;
+    events_next[COUNT_ASKS]         = asked;
+    events_next[COUNT_FINISHES]     = finished;
+    events_next[COUNT_CHUNKS]       = chunk;
+    events_next[COUNT_BEATS]        = beat;
+    events_next[COUNT_RESULTS]      = result;
+    events_next[COUNT_REPLAYS]      = replay;
+    events_next[COUNT_STATUSES]     = status;
+    events_next[COUNT_NONFINITE_IN] = stored_nonfinite;
+    events_next[COUNT_CE]           = stored_ce;
+    events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
+    events_next[COUNT_BAD_VERSION]  = refused && refused_code == CODE_BAD_VERSION;
+    events_next[COUNT_BAD_KIND]     = refused && refused_code == CODE_BAD_KIND;
+    events_next[COUNT_BAD_JOB]      = refused && refused_code == CODE_BAD_JOB;
+    events_next[COUNT_BAD_EPOCH]    = refused && refused_code == CODE_BAD_EPOCH;
+    events_next[COUNT_BAD_RANK]     = refused && refused_code == CODE_BAD_RANK;
+    events_next[COUNT_BAD_FORMAT]   = refused && refused_code == CODE_BAD_FORMAT;
+    events_next[COUNT_BAD_LENGTH]   = refused && refused_code == CODE_BAD_LENGTH;
+    events_next[COUNT_LATE]         = refused && refused_code == CODE_LATE;
+    events_next[COUNT_EARLY]        = refused && refused_code == CODE_EARLY;
+    events_next[COUNT_NOT_READY]    = refused && refused_code == CODE_NOT_READY;
+    events_next[COUNT_DUPLICATE]    = refused && refused_code == CODE_DUPLICATE;
+    events_next[COUNT_PAYLOAD_CRC]  = refused && refused_code == CODE_PAYLOAD_CRC;
+
+    shell_next                      = {COUNTERS{1'b0}};
+    shell_next[COUNT_FRAMES]        = shell_frames;
+    shell_next[COUNT_HUNTED]        = shell_hunted;
+    shell_next[COUNT_HEADER_CRC]    = shell_header_crc;
+    shell_next[COUNT_BAD_VERSION]   = shell_bad_version;
+    shell_next[COUNT_BAD_KIND]      = shell_bad_kind;
+    shell_next[COUNT_BAD_LENGTH]    = shell_bad_length;
+  end
+
+  integer i;
+
+  always @(posedge clk) begin
+    events_reg    <= events_next;
+    shell_reg     <= shell_next;
+    nonfinite_reg <= nonfinite_out;
+    link_down_reg <= link_down;
+    for (i = 0; i < COUNTERS; i = i + 1) begin
+      counts[i] <= counts[i] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
+    end
+    counts[COUNT_NONFINITE_OUT] <= counts[COUNT_NONFINITE_OUT] + nonfinite_wide;
+    if (rst || clear) begin
+      events_reg    <= {COUNTERS{1'b0}};
+      shell_reg     <= {COUNTERS{1'b0}};
+      nonfinite_reg <= {COUNT_BITS{1'b0}};
+      for (i = 0; i < COUNTERS; i = i + 1) counts[i] <= 32'd0;
+    end
+    if (rst) link_down_reg <= 1'b1;
+  end
+
+  assign value = counts[index];
+
+endmodule
+
+`default_nettype wire
+
+// CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, high bit first, no
+// reflection, no final XOR). Byte 0 of data, its lowest, goes first.
+//
+// Combinational. The caller keeps the register: it starts from CRC_INIT, or from another CRC's value.
+
+`default_nettype none
+
+module left_crc16 #(
+    parameter integer BYTES = 4  // most bytes in a step
+) (
+    input  wire [       15:0] crc_in,
+    input  wire [8*BYTES-1:0] data,
+    input  wire [        3:0] count,   // 0..BYTES; bytes that are not counted change nothing
+    output reg  [       15:0] crc_out
+);
+
+  generate
+    if (BYTES < 1 || BYTES > 8) begin : g_bytes
+      ERROR_a_step_has_1_to_8_bytes error ();
+    end
+  endgenerate
+
+  // One byte: the eight shifts of the polynomial x^16 + x^12 + x^5 + 1, folded.
+  function automatic [15:0] step;
+    input [15:0] crc;
+    input [7:0] value;
+    reg [7:0] feedback;
+    begin
+      feedback = crc[15:8] ^ value;
+      feedback = feedback ^ {4'd0, feedback[7:4]};
+      step = {crc[7:0], 8'd0} ^ {feedback[3:0], 12'd0} ^ {3'd0, feedback, 5'd0} ^ {8'd0, feedback};
+    end
+  endfunction
+
+  integer i;
+
+  always @* begin
+    crc_out = crc_in;
+    for (i = 0; i < BYTES; i = i + 1) begin
+      if (i[3:0] < count) crc_out = step(crc_out, data[8*i+:8]);
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Delays a word by a fixed number of cycles: q is what d was CYCLES cycles ago. With CYCLES = 0 it
+// is d.
+//
+// Not done here: no reset and no valid bit; left_tag_delay carries those.
+
+`default_nettype none
+
+module left_delay #(
+    parameter integer WIDTH  = 32,
+    parameter integer CYCLES = 1
+) (
+    input  wire             clk,
+    input  wire [WIDTH-1:0] d,
+    output wire [WIDTH-1:0] q
+);
+
+  generate
+    if (WIDTH < 1) begin : g_width
+      ERROR_width_must_be_at_least_1_bit error ();
+    end
+    if (CYCLES < 0) begin : g_cycles
+      ERROR_cycles_must_not_be_negative error ();
+    end
+
+    if (CYCLES == 0) begin : g_wire
+      wire unused = clk;
+      assign q = d;
+    end else if (CYCLES == 1) begin : g_register
+      reg [WIDTH-1:0] word_reg;
+      always @(posedge clk) word_reg <= d;
+      assign q = word_reg;
+    end else begin : g_registers
+      reg [CYCLES*WIDTH-1:0] words_reg;  // the newest in the lowest bits
+      always @(posedge clk) words_reg <= {words_reg[(CYCLES-1)*WIDTH-1:0], d};
+      assign q = words_reg[CYCLES*WIDTH-1:(CYCLES-1)*WIDTH];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire
+
+// Sends results from the cache, and statuses, as packets of one stream.
+//
+// One packet follows the other without a bubble. A status goes first, but after one a result has
+// its turn. A result may be sent while it is still being written: each beat is read when it is
+// written. The header is put together at a packet's beginning and stands in tuser until the next
+// packet begins.
+//
+// Latency: what is picked in cycle 0 stands at the output in cycle 1. Not done here: who gets what
+// (left_owed, left_status); a packet that was begun goes on when the job ends.
+
+`default_nettype none
+
+module left_egress #(
+    parameter integer       PORTS      = 4,
+    parameter integer       PORT_BITS  = 2,
+    parameter integer       SLOT_BITS  = 4,
+    parameter integer       INDEX_BITS = 4,    // of a beat's number in its chunk
+    parameter integer       KEEP_BITS  = 64,   // bytes of a beat
+    parameter         [7:0] FORMAT     = 8'd1  // of results, as in the header
+) (
+    input wire clk,
+    input wire rst,
+
+    // The job
+    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
+    input wire [          15:0] job_epoch,
+    input wire [          15:0] job_chunk,  // elements
+    input wire [     PORTS-1:0] job_ranks,  // a bit for every rank there is
+
+    // A slot holds all contributions: what its result's header will say
+    input wire                 complete,
+    input wire [SLOT_BITS-1:0] complete_slot,
+    input wire [         31:0] complete_vid,
+    input wire [          1:0] complete_ecn,
+    input wire                 complete_nonfinite,
+
+    // The next result
+    input  wire                 result_valid,
+    input  wire [SLOT_BITS-1:0] result_slot,
+    input  wire [    PORTS-1:0] result_receivers,
+    input  wire                 result_replay,
+    output wire                 result_take,
+
+    // The next status
+    input  wire                 status_valid,
+    input  wire [PORT_BITS-1:0] status_port,
+    input  wire [          7:0] status_job,
+    input  wire [         15:0] status_epoch,
+    input  wire [          7:0] status_rank,
+    input  wire [          7:0] status_code,
+    input  wire [         31:0] status_vid,
+    input  wire [    PORTS-1:0] status_mask,
+    output wire                 status_take,
+
+    // The cache: rd_written answers for rd_slot, rd_beat; what is read stands at the stream's tdata
+    output wire                  rd_en,
+    output wire [ SLOT_BITS-1:0] rd_slot,
+    output wire [INDEX_BITS-1:0] rd_beat,
+    input  wire                  rd_written,
+    output wire                  sending,     // rd_slot's entry must not change
+
+    // The stream, without its data
+    output wire [KEEP_BITS-1:0] m_axis_tkeep,
+    output wire                 m_axis_tvalid,
+    input  wire                 m_axis_tready,
+    output wire                 m_axis_tlast,
+    output wire [        239:0] m_axis_tuser,   // header with mask and receivers
+    output wire [          7:0] m_axis_tdest    // of a status: its port
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam integer LABEL_WIDTH = 35;
+
+  reg [LABEL_WIDTH-1:0] labels[0:(1<<SLOT_BITS)-1];  // {nonfinite, ECN, VID} of each result
+
+  reg sending_reg;  // beats are still to be read
+  reg [SLOT_BITS-1:0] slot_reg;
+  reg [INDEX_BITS-1:0] beat_reg;  // to be read next
+  reg [INDEX_BITS-1:0] last_reg;
+  reg valid_reg, payload_reg, last_beat_reg;
+  reg after_status_reg;
+  reg [239:0] header_reg;
+  reg [7:0] dest_reg;
+
+  wire free = !valid_reg || m_axis_tready;
+  wire begins = free && !sending_reg;
+
+  assign status_take = begins && status_valid && !(result_valid && after_status_reg);
+  assign result_take = begins && result_valid && !status_take;
+
+  assign sending = sending_reg;
+  assign rd_slot = sending_reg ? slot_reg : result_slot;
+  assign rd_beat = sending_reg ? beat_reg : {INDEX_BITS{1'b0}};
+  assign rd_en = free && (sending_reg || result_take) && rd_written;
+
+  wire rd_last = rd_beat == (sending_reg ? last_reg : job_last);
+
+  // -- Header -------------------------------------------------------------------------------------
+
+  wire [LABEL_WIDTH-1:0] label = labels[result_slot];
+  wire [63:0] result_mask = {{64 - PORTS{1'b0}}, job_ranks};
+  wire [63:0] receivers = {{64 - PORTS{1'b0}}, result_receivers};
+  wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
+  wire [7:0] flags = {6'd0, label[33:32]} | (label[34] ? FLAG_NONFINITE : 8'd0);
+  wire [7:0] result_kind = {result_replay ? KIND_REPLAY : KIND_RESULT, VERSION};
+  wire [7:0] status_kind = {KIND_STATUS, VERSION};
+
+  // receivers, mask, length, VID, code, rank, epoch, format, job, flags, kind and version
+  wire [239:0] result_header = {
+    receivers,
+    result_mask,
+    job_chunk,
+    label[31:0],
+    16'd0,
+    job_epoch,
+    FORMAT,
+    8'd0,
+    flags,
+    result_kind
+  };
+  wire [239:0] status_header = {
+    64'd0,
+    missing,
+    16'd0,
+    status_vid,
+    status_code,
+    status_rank,
+    status_epoch,
+    8'd0,
+    status_job,
+    8'd0,
+    status_kind
+  };
+
+  // -----------------------------------------------------------------------------------------------
+
+  always @(posedge clk) begin
+    if (complete) labels[complete_slot] <= {complete_nonfinite, complete_ecn, complete_vid};
+
+    if (result_take) begin
+      header_reg       <= result_header;
+      slot_reg         <= result_slot;
+      last_reg         <= job_last;
+      after_status_reg <= 1'b0;
+    end
+    if (status_take) begin
+      header_reg       <= status_header;
+      dest_reg         <= {{8 - PORT_BITS{1'b0}}, status_port};
+      after_status_reg <= 1'b1;
+    end
+
+    if (rd_en) beat_reg <= rd_beat + 1'b1;
+    else if (result_take) beat_reg <= {INDEX_BITS{1'b0}};
+    if (result_take || sending_reg) sending_reg <= !(rd_en && rd_last);
+
+    if (free) begin
+      valid_reg     <= rd_en || status_take;
+      payload_reg   <= rd_en;
+      last_beat_reg <= status_take || rd_last;
+    end
+
+    if (rst) begin
+      sending_reg      <= 1'b0;
+      valid_reg        <= 1'b0;
+      after_status_reg <= 1'b0;
+    end
+  end
+
+  assign m_axis_tkeep  = {KEEP_BITS{payload_reg}};
+  assign m_axis_tvalid = valid_reg;
+  assign m_axis_tlast  = last_beat_reg;
+  assign m_axis_tuser  = header_reg;
+  assign m_axis_tdest  = dest_reg;
+
+endmodule
+
+`default_nettype wire
+
+// IEEE 754 addition, round to nearest, ties to even: y = a + b.
+//
+// Subnormals are kept, overflow gives infinity, every NaN result is the quiet NaN with sign 0 and
+// payload 0 (32'h7fc00000), and an exact zero sum is +0 unless both operands are -0.
+//
+// One addition a cycle, LATENCY = 4 cycles from a, b to y:
+//   1  compare   the operand of larger magnitude becomes "big", the other "little"
+//   2  add       little is aligned to big, with a sticky bit, and added or subtracted
+//   3  normalize leading zeros are shifted out, as far as the exponent allows
+//   4  round
+//
+// The defaults are binary32. Other widths (EXP <= 8, FRAC <= 24) are formats of the same kind; the
+// benches try tiny ones exhaustively.
+//
+// Not done here: no reset, no enable and no valid bit; what belongs to an addition travels beside it
+// in left_delay. No exception flags.
+
+`default_nettype none
+
+module left_fp32_add #(
+    parameter integer EXP  = 8,  // bits of the exponent
+    parameter integer FRAC = 23  // bits of the fraction
+) (
+    input  wire                clk,
+    input  wire [EXP+FRAC : 0] a,
+    input  wire [EXP+FRAC : 0] b,
+    output wire [EXP+FRAC : 0] y
+);
+
+  generate
+    if (EXP < 2 || EXP > 8) begin : g_exp
+      ERROR_exponent_must_have_2_to_8_bits error ();
+    end
+    if (FRAC < 2 || FRAC > 24) begin : g_frac
+      ERROR_fraction_must_have_2_to_24_bits error ();
+    end
+  endgenerate
+
+  localparam integer WIDTH = 1 + EXP + FRAC;
+  localparam integer SIG = FRAC + 1;  // significand with its leading bit
+  localparam integer SUM = SIG + 4;  // with carry above, and guard, round and sticky below
+
+  // Exponents are computed in 9 bits and sums normalized in 32 whatever the format; what a format
+  // does not need is constant and vanishes.
+  localparam integer EXP_PAD = 9 - EXP;
+  localparam integer SUM_PAD = 32 - SUM;
+
+  // -- 1: compare ---------------------------------------------------------------------------------
+
+  wire             swap = a[WIDTH-2:0] < b[WIDTH-2:0];
+  wire [WIDTH-1:0] big = swap ? b : a;
+  wire [WIDTH-1:0] little = swap ? a : b;
+
+  wire [  EXP-1:0] big_field = big[WIDTH-2:FRAC];
+  wire [  EXP-1:0] little_field = little[WIDTH-2:FRAC];
+  wire             big_normal = |big_field;
+  wire             little_normal = |little_field;
+
+  // A subnormal has the exponent of the smallest normal number, and no leading bit.
+  wire [      8:0] big_exp = {{EXP_PAD{1'b0}}, big_field} | {8'd0, !big_normal};
+  wire [      8:0] little_exp = {{EXP_PAD{1'b0}}, little_field} | {8'd0, !little_normal};
+  wire [      8:0] distance = big_exp - little_exp;
+  wire             subtract = big[WIDTH-1] ^ little[WIDTH-1];
+
+  reg              sign1_reg;
+  reg              subtract1_reg;
+  reg              special1_reg;  // the result is an infinity or NaN
+  reg              nan1_reg;
+  reg  [      8:0] exp1_reg;
+  reg  [  SIG-1:0] big1_reg;
+  reg  [  SIG-1:0] little1_reg;
+  reg  [      4:0] shift1_reg;  // 31 leaves nothing of little but its sticky bit
+
+  always @(posedge clk) begin
+    sign1_reg     <= big[WIDTH-1] & !(subtract && a[WIDTH-2:0] == b[WIDTH-2:0]);
+    subtract1_reg <= subtract;
+    special1_reg  <= &big_field;
+    nan1_reg      <= |big[FRAC-1:0] || (subtract && &little_field);
+    exp1_reg      <= big_exp;
+    big1_reg      <= {big_normal, big[FRAC-1:0]};
+    little1_reg   <= {little_normal, little[FRAC-1:0]};
+    shift1_reg    <= |distance[8:5] ? 5'd31 : distance[4:0];
+  end
+
+  // -- 2: add -------------------------------------------------------------------------------------
+
+  wire [   63:0] aligned = {little1_reg, {64 - SIG{1'b0}}} >> shift1_reg;
+  wire [SUM-1:0] addend = {1'b0, aligned[63-:SUM-2], |aligned[65-SUM:0]};
+  wire [SUM-1:0] augend = {1'b0, big1_reg, 3'b000};
+
+  reg            sign2_reg;
+  reg            special2_reg;
+  reg            nan2_reg;
+  reg  [    8:0] exp2_reg;
+  reg  [SUM-1:0] sum2_reg;
+
+  always @(posedge clk) begin
+    sign2_reg    <= sign1_reg;
+    special2_reg <= special1_reg;
+    nan2_reg     <= nan1_reg;
+    exp2_reg     <= exp1_reg;
+    sum2_reg     <= subtract1_reg ? augend - addend : augend + addend;
+  end
+
+  // -- 3: normalize -------------------------------------------------------------------------------
+
+  // Bit 31 is the carry's place: a leading bit there has an exponent one above exp2_reg. Each step is
+  // taken when it shifts out zeros alone and the exponent allows it, down to that of a subnormal.
+  wire [   31:0] norm0 = {sum2_reg, {SUM_PAD{1'b0}}};
+  wire           step16 = norm0[31:16] == 16'd0 && |exp2_reg[8:4];
+  wire [   31:0] norm16 = step16 ? {norm0[15:0], 16'd0} : norm0;
+  wire [    8:0] exp16 = step16 ? exp2_reg - 9'd16 : exp2_reg;
+  wire           step8 = norm16[31:24] == 8'd0 && |exp16[8:3];
+  wire [   31:0] norm8 = step8 ? {norm16[23:0], 8'd0} : norm16;
+  wire [    8:0] exp8 = step8 ? exp16 - 9'd8 : exp16;
+  wire           step4 = norm8[31:28] == 4'd0 && |exp8[8:2];
+  wire [   31:0] norm4 = step4 ? {norm8[27:0], 4'd0} : norm8;
+  wire [    8:0] exp4 = step4 ? exp8 - 9'd4 : exp8;
+  wire           step2 = norm4[31:30] == 2'd0 && |exp4[8:1];
+  wire [   31:0] norm2 = step2 ? {norm4[29:0], 2'd0} : norm4;
+  wire [    8:0] exp2 = step2 ? exp4 - 9'd2 : exp4;
+  wire           step1 = !norm2[31] && |exp2;
+  wire [   31:0] norm1 = step1 ? {norm2[30:0], 1'b0} : norm2;
+
+  reg            sign3_reg;
+  reg            special3_reg;
+  reg            nan3_reg;
+  reg  [EXP-1:0] field3_reg;  // exponent field; 0 without a leading bit: a subnormal or zero
+  reg  [   30:0] norm3_reg;  // below the leading bit
+
+  always @(posedge clk) begin
+    sign3_reg    <= sign2_reg;
+    special3_reg <= special2_reg;
+    nan3_reg     <= nan2_reg;
+    field3_reg   <= norm1[31] ? exp2[EXP-1:0] + {{EXP - 1{1'b0}}, !step1} : {EXP{1'b0}};
+    norm3_reg    <= norm1[30:0];
+  end
+
+  // -- 4: round -----------------------------------------------------------------------------------
+
+  // A fraction of all ones that rounds up carries into the exponent field, as it should.
+  wire half = norm3_reg[30-FRAC];
+  wire rest = |norm3_reg[29-FRAC:0];
+  wire up = half && (rest || norm3_reg[31-FRAC]);
+  wire [WIDTH-2:0] rounded = {field3_reg, norm3_reg[30-:FRAC]} + {{WIDTH - 2{1'b0}}, up};
+
+  localparam [WIDTH-2:0] INFINITY = {{EXP{1'b1}}, {FRAC{1'b0}}};
+  localparam [WIDTH-1:0] QUIET_NAN = {1'b0, {EXP{1'b1}}, 1'b1, {FRAC - 1{1'b0}}};
+
+  reg [WIDTH-1:0] y_reg;
+
+  always @(posedge clk) begin
+    if (special3_reg && nan3_reg) y_reg <= QUIET_NAN;
+    else if (special3_reg || &rounded[WIDTH-2:FRAC]) y_reg <= {sign3_reg, INFINITY};
+    else y_reg <= {sign3_reg, rounded};
+  end
+
+  assign y = y_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Says which elements of a beat are an infinity or a NaN, one bit a lane. Combinational, for
+// binary32.
+
+`default_nettype none
+
+module left_fp32_nonfinite #(
+    parameter integer LANES = 16
+) (
+    input  wire [LANES*32-1:0] beat,
+    output reg  [   LANES-1:0] nonfinite
+);
+
+  // The sign and the fraction do not matter: all ones in the exponent say it.
+  wire    unused = &{1'b0, beat};
+
+  integer lane;
+
+  always @* begin
+    for (lane = 0; lane < LANES; lane = lane + 1) begin
+      nonfinite[lane] = &beat[32*lane+23+:8];
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Receiver of the byte-stream link: finds frames in the bytes of left_byte_fifo and takes them apart.
+//
+// It looks for the sync word byte by byte, reads the header WINDOW bytes a cycle and checks its CRC. A
+// header that fails sends the search back to the byte after the first one of its sync word. What the
+// card cannot take (version, kind, length of data) is counted and searched on from behind the header.
+//   data         goes out as its payload, STEP bytes a word, and then one word without bytes that ends
+//                the packet and says whether the payload's CRC failed; nothing may be acted upon before
+//   ask, finish  go out as that last word alone
+//   registers    wait at m_register until they are answered, so that nothing overtakes them
+// header holds while the frame goes out. Its cycles beside the payload's: sync word 1, header and CRC
+// 16 or 24 / WINDOW, judgement 1, payload CRC 1.
+//
+// Not done here: a packet that a reset cuts off is not ended (left_beat_pack does that), the rank is not
+// looked at (left_route), and all other fields are the core's business.
+
+`default_nettype none
+
+module left_frame_rx #(
+    parameter integer WINDOW = 4,  // bytes in the window of the FIFO: 4 or 8
+    parameter integer STEP = 4,  // bytes of payload in a word: 4 or 8, at most WINDOW
+    parameter integer CHUNK = 256,  // most elements in a data packet
+    parameter integer ELEM_BYTES = 4  // bytes of an element
+) (
+    input wire clk,
+    input wire rst,  // also: drop what is half received
+
+    // left_byte_fifo
+    input  wire [8*WINDOW-1:0] window,
+    input  wire [         3:0] count,
+    output reg  [         3:0] take,
+    output reg                 commit,
+    output reg                 rewind,
+
+    output wire [175:0] header,  // 22 bytes, the first in bits 7:0; without a mask the last 8 are 0
+
+    output wire [8*STEP-1:0] m_axis_tdata,
+    output wire [  STEP-1:0] m_axis_tkeep,   // contiguous from bit 0
+    output wire              m_axis_tvalid,
+    input  wire              m_axis_tready,
+    output wire              m_axis_tlast,   // with tkeep = 0
+    output wire              m_axis_tuser,   // valid with tlast: the payload's CRC failed
+
+    output wire m_register_valid,
+    output wire m_register_write,  // else a read
+    input  wire m_register_ready,  // the access in header has been answered
+
+    // Events to count, one cycle each
+    output wire event_frame,        // a header's CRC held
+    output wire event_hunted,       // a byte was passed over
+    output wire event_header_crc,
+    output wire event_bad_version,
+    output wire event_bad_kind,
+    output wire event_bad_length
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  generate
+    if (WINDOW != 4 && WINDOW != 8) begin : g_window
+      ERROR_a_window_has_4_or_8_bytes error ();
+    end
+    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_the_window error ();
+    end
+    if (CHUNK < 1 || CHUNK * ELEM_BYTES + HDR_BASE_BYTES + 8 > MAX_FRAME_BYTES) begin : g_chunk
+      ERROR_a_frame_of_that_chunk_is_longer_than_the_link_allows error ();
+    end
+  endgenerate
+
+  localparam [2:0] HUNT = 3'd0;  // for the sync word
+  localparam [2:0] HEADER = 3'd1;
+  localparam [2:0] JUDGE = 3'd2;  // all of the header is there
+  localparam [2:0] PAYLOAD = 3'd3;
+  localparam [2:0] CLOSE = 3'd4;  // the payload's CRC is next
+  localparam [2:0] BARE = 3'd5;  // a packet without payload goes out
+  localparam [2:0] REGISTER = 3'd6;
+
+  // Headers with their CRC are whole windows: 14 + 2 bytes, or 22 + 2 with a mask.
+  localparam integer LAST_SHORT = (HDR_BASE_BYTES + 2) / WINDOW - 1;
+  localparam integer LAST_LONG = (HDR_MASK_BYTES + 2) / WINDOW - 1;
+
+  reg  [  2:0] state_reg;
+  reg  [  2:0] step_reg;  // windows of header taken
+  reg          long_reg;  // the header has a mask
+  reg  [191:0] head_reg;  // header and CRC, shifted in from above
+  reg  [ 15:0] left_reg;  // bytes of payload to come
+  reg  [ 15:0] crc_reg;
+
+  // -- header -------------------------------------------------------------------------------------
+
+  wire [  3:0] version = header[HDR_VERSION_LSB+:HDR_VERSION_BITS];
+  wire [  3:0] kind = header[HDR_KIND_LSB+:HDR_KIND_BITS];
+  wire [ 15:0] length = header[HDR_LENGTH_LSB+:HDR_LENGTH_BITS];
+  wire [ 15:0] header_crc = {head_reg[183:176], head_reg[191:184]};
+
+  assign header = long_reg ? head_reg[175:0] : {64'd0, head_reg[175:64]};
+
+  wire is_data = kind == KIND_DATA;
+  wire is_bare = kind == KIND_ASK || kind == KIND_FINISH;
+  wire is_register = kind == KIND_REGREAD || kind == KIND_REGWRITE;
+
+  // The CRC over a header and its own CRC is zero.
+  wire judge = state_reg == JUDGE;
+  wire crc_held = judge && crc_reg == 16'd0;
+  wire version_held = crc_held && version == VERSION;
+
+  assign event_frame       = crc_held;
+  assign event_header_crc  = judge && !crc_held;
+  assign event_bad_version = crc_held && !version_held;
+  assign event_bad_kind    = version_held && !is_data && !is_bare && !is_register;
+  assign event_bad_length  = version_held && is_data && (length == 16'd0 || length > CHUNK[15:0]);
+
+  // -- bytes --------------------------------------------------------------------------------------
+
+  // A byte is passed over as soon as it cannot begin a sync word with what is there behind it.
+  wire [31:0] differ = window[31:0] ^ SYNC;
+  wire mismatch =
+      (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
+      (count >= 4'd3 && differ[23:16] != 8'd0) || (count >= 4'd4 && differ[31:24] != 8'd0);
+  wire passed_over = state_reg == HUNT && mismatch;
+  wire synced = count >= 4'd4 && !mismatch;
+  wire header_step = state_reg == HEADER && count == WINDOW[3:0];
+  wire [3:0] payload_bytes = left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
+  wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
+  wire close_there = state_reg == CLOSE && count >= 4'd2;
+
+  assign event_hunted = passed_over || event_header_crc;
+
+  always @* begin
+    take   = 4'd0;
+    commit = 1'b0;
+    rewind = 1'b0;
+    case (state_reg)
+      HUNT: begin
+        take   = synced ? 4'd4 : {3'd0, passed_over};
+        commit = passed_over;
+      end
+      HEADER:  take = header_step ? WINDOW[3:0] : 4'd0;
+      JUDGE: begin
+        commit = crc_held;
+        rewind = !crc_held;
+      end
+      PAYLOAD: begin
+        take   = payload_there && m_axis_tready ? payload_bytes : 4'd0;
+        commit = 1'b1;
+      end
+      CLOSE: begin
+        take   = close_there && m_axis_tready ? 4'd2 : 4'd0;
+        commit = 1'b1;
+      end
+      default: ;
+    endcase
+  end
+
+  // -- packets ------------------------------------------------------------------------------------
+
+  assign m_axis_tdata     = window[8*STEP-1:0];
+  assign m_axis_tkeep     = m_axis_tlast ? {STEP{1'b0}} : ~({STEP{1'b1}} << payload_bytes);
+  assign m_axis_tvalid    = payload_there || close_there || state_reg == BARE;
+  assign m_axis_tlast     = state_reg != PAYLOAD;
+  assign m_axis_tuser     = state_reg == CLOSE && crc_reg != {window[7:0], window[15:8]};
+  assign m_register_valid = state_reg == REGISTER;
+  assign m_register_write = long_reg;
+
+  wire moved = m_axis_tvalid && m_axis_tready;
+
+  // -- CRC ----------------------------------------------------------------------------------------
+
+  wire [15:0] crc_next;
+
+  left_crc16 #(
+      .BYTES(WINDOW)
+  ) u_crc (
+      .crc_in (crc_reg),
+      .data   (window),
+      .count  (state_reg == HEADER ? WINDOW[3:0] : payload_bytes),
+      .crc_out(crc_next)
+  );
+
+  always @(posedge clk) begin
+    case (state_reg)
+      HUNT: crc_reg <= CRC_INIT;
+      HEADER: if (header_step) crc_reg <= crc_next;
+      JUDGE: crc_reg <= header_crc;
+      PAYLOAD: if (moved) crc_reg <= crc_next;
+      default: ;
+    endcase
+  end
+
+  // -- state --------------------------------------------------------------------------------------
+
+  always @(posedge clk) begin
+    case (state_reg)
+      HUNT: begin
+        step_reg <= 3'd0;
+        if (synced) state_reg <= HEADER;
+      end
+      HEADER:
+      if (header_step) begin
+        step_reg <= step_reg + 3'd1;
+        head_reg <= {window, head_reg[191:8*WINDOW]};
+        if (step_reg == 3'd0) long_reg <= window[HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
+        else if (step_reg == (long_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0])) state_reg <= JUDGE;
+      end
+      JUDGE: begin
+        left_reg <= length * ELEM_BYTES[15:0];
+        if (!version_held || event_bad_kind || event_bad_length) state_reg <= HUNT;
+        else if (is_data) state_reg <= PAYLOAD;
+        else if (is_bare) state_reg <= BARE;
+        else state_reg <= REGISTER;
+      end
+      PAYLOAD:
+      if (moved) begin
+        left_reg <= left_reg - {12'd0, payload_bytes};
+        if (left_reg <= STEP[15:0]) state_reg <= CLOSE;
+      end
+      CLOSE, BARE: if (moved) state_reg <= HUNT;
+      default: if (m_register_ready) state_reg <= HUNT;
+    endcase
+    if (rst) state_reg <= HUNT;
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Transmitter of the byte-stream link: makes frames of the core's packets and of register replies.
+//
+// A frame leaves as steps of up to WINDOW bytes: the sync word (4 bytes), the header with its CRC
+// (24 bytes, or 32 with receivers; whole windows), for results and replays the payload (STEP bytes a
+// word) and its CRC (2 bytes). One step a cycle, and the next frame's first step may follow at once.
+// Replies and packets take turns when both wait.
+//
+// Not done here: the steps are put together into words of the link by left_byte_pack. A reset drops the
+// frame under way; swallowing what the core still sends of it is left_beat_unpack's part.
+
+`default_nettype none
+
+module left_frame_tx #(
+    parameter integer WINDOW = 4,  // most bytes in a step: 4 or 8
+    parameter integer STEP   = 4   // bytes of payload in a word: 4 or 8, at most WINDOW
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire         s_reply_valid,
+    output wire         s_reply_ready,
+    input  wire [175:0] s_reply_header,
+
+    input  wire [8*STEP-1:0] s_axis_tdata,   // means nothing in packets without payload
+    input  wire              s_axis_tvalid,
+    output wire              s_axis_tready,
+    input  wire              s_axis_tlast,
+    input  wire [     239:0] s_axis_tuser,   // header of 30 bytes
+
+    output wire [8*WINDOW-1:0] m_step_data,  // bytes beyond m_step_bytes are 0
+    output wire [3:0] m_step_bytes,
+    output wire m_step_valid,
+    input wire m_step_ready,
+    output wire m_step_idle  // no frame is under way, and none waits
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  generate
+    if (WINDOW != 4 && WINDOW != 8) begin : g_window
+      ERROR_a_step_has_4_or_8_bytes error ();
+    end
+    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_a_step error ();
+    end
+  endgenerate
+
+  localparam [1:0] BEGIN = 2'd0;  // the sync word leaves as soon as there is something to send
+  localparam [1:0] HEADER = 2'd1;
+  localparam [1:0] PAYLOAD = 2'd2;
+  localparam [1:0] CLOSE = 2'd3;  // the payload's CRC leaves
+
+  localparam integer LAST_SHORT = (HDR_MASK_BYTES + 2) / WINDOW - 1;
+  localparam integer LAST_LONG = (HDR_MAX_BYTES + 2) / WINDOW - 1;
+  localparam integer TAIL = 8 * (WINDOW - 2);  // bits of header in its last step, before the CRC
+
+  reg  [  1:0] state_reg;
+  reg  [  2:0] step_reg;  // steps of header that have left
+  reg          payload_reg;  // the frame has receivers and a payload
+  reg          turn_reg;  // the last frame was a reply
+  reg  [239:0] header_reg;  // shifted out from below
+  reg  [ 15:0] crc_reg;
+
+  wire         choose_reply = s_reply_valid && !(turn_reg && s_axis_tvalid);
+  wire         waiting = s_reply_valid || s_axis_tvalid;
+  wire [  3:0] kind = s_axis_tuser[HDR_KIND_LSB+:HDR_KIND_BITS];
+  wire         with_payload = !choose_reply && (kind == KIND_RESULT || kind == KIND_REPLAY);
+
+  wire         begins = state_reg == BEGIN && waiting && m_step_ready;
+  wire         begins_bare = begins && !choose_reply && !with_payload;
+  wire         header_last = step_reg == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
+
+  assign s_reply_ready = begins && choose_reply;
+  assign s_axis_tready = state_reg == PAYLOAD ? m_step_ready : begins_bare;
+
+  // -- CRC ----------------------------------------------------------------------------------------
+
+  wire [8*WINDOW-1:0] payload;
+  wire [        15:0] crc_next;
+  reg  [         3:0] crc_bytes;
+
+  assign payload[8*STEP-1:0] = s_axis_tdata;
+
+  generate
+    if (WINDOW > STEP) begin : g_narrow_beat
+      assign payload[8*WINDOW-1:8*STEP] = {8 * (WINDOW - STEP) {1'b0}};
+    end
+  endgenerate
+
+  always @* begin
+    if (state_reg == PAYLOAD) crc_bytes = STEP[3:0];
+    else if (header_last) crc_bytes = WINDOW[3:0] - 4'd2;
+    else crc_bytes = WINDOW[3:0];
+  end
+
+  left_crc16 #(
+      .BYTES(WINDOW)
+  ) u_crc (
+      .crc_in (crc_reg),
+      .data   (state_reg == PAYLOAD ? payload : header_reg[8*WINDOW-1:0]),
+      .count  (crc_bytes),
+      .crc_out(crc_next)
+  );
+
+  // -- steps --------------------------------------------------------------------------------------
+
+  reg [8*WINDOW-1:0] step_data;
+  reg [         3:0] step_bytes;
+
+  always @* begin
+    step_data = {8 * WINDOW{1'b0}};
+    case (state_reg)
+      BEGIN: begin
+        step_data[31:0] = SYNC;
+        step_bytes = 4'd4;
+      end
+      HEADER: begin
+        step_data = header_reg[8*WINDOW-1:0];
+        if (header_last) step_data[TAIL+:16] = {crc_next[7:0], crc_next[15:8]};
+        step_bytes = WINDOW[3:0];
+      end
+      PAYLOAD: begin
+        step_data  = payload;
+        step_bytes = STEP[3:0];
+      end
+      default: begin
+        step_data[15:0] = {crc_reg[7:0], crc_reg[15:8]};
+        step_bytes = 4'd2;
+      end
+    endcase
+  end
+
+  assign m_step_data  = step_data;
+  assign m_step_bytes = step_bytes;
+  assign m_step_valid = state_reg == BEGIN ? waiting : state_reg != PAYLOAD || s_axis_tvalid;
+  assign m_step_idle  = state_reg == BEGIN && !waiting;
+
+  wire moved = m_step_valid && m_step_ready;
+
+  always @(posedge clk) begin
+    if (moved) begin
+      case (state_reg)
+        BEGIN: begin
+          state_reg   <= HEADER;
+          step_reg    <= 3'd0;
+          payload_reg <= with_payload;
+          turn_reg    <= choose_reply;
+          header_reg  <= choose_reply ? {64'd0, s_reply_header} : s_axis_tuser;
+          crc_reg     <= CRC_INIT;
+        end
+        HEADER: begin
+          step_reg   <= step_reg + 3'd1;
+          header_reg <= {{8 * WINDOW{1'b0}}, header_reg[239:8*WINDOW]};
+          crc_reg    <= crc_next;
+          if (header_last) state_reg <= payload_reg ? PAYLOAD : BEGIN;
+        end
+        PAYLOAD: begin
+          crc_reg <= crc_next;
+          if (s_axis_tlast) state_reg <= CLOSE;
+        end
+        default: state_reg <= BEGIN;
+      endcase
+    end
+    if (rst) begin
+      state_reg <= BEGIN;
+      turn_reg  <= 1'b0;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
+// else IDENTITY in every lane. Combinational.
+//
+// Not done here: it does not know which ports are members; left_ranks does.
+
+`default_nettype none
+
+module left_gate #(
+    parameter integer LANES = 16,
+    parameter integer ELEM_BITS = 32,
+    parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
+) (
+    input  wire                       enable,
+    input  wire [LANES*ELEM_BITS-1:0] x,
+    output wire [LANES*ELEM_BITS-1:0] y
+);
+
+  generate
+    if (ELEM_BITS < 1 || ELEM_BITS > 64) begin : g_elem
+      ERROR_elements_must_have_1_to_64_bits error ();
+    end
+  endgenerate
+
+  assign y = enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+
+endmodule
+
+`default_nettype wire
+
+// One port's way in: checks the shape of packets, writes payloads into the port's slot memory and
+// asks for their commit.
+//
+// A beat is accepted into register A, and leaves it for the slot memory in the next cycle. With
+// its last beat the packet's commit is requested, in the same cycle that the beat is written; one
+// request more can wait behind it, so that the next packet goes on while the arbiter serves other
+// ports.
+//
+// A payload may be bad or a repetition, and that is known only at commit, when it is written
+// already. What has to be kept is a contribution that is held and not yet summed: the slots with
+// such a one are *busy* and are not written. In any other slot a payload harms nothing: what is
+// not committed is written again before it is summed. The request says whether its payload was
+// written (*writable*); what was not cannot be stored. Data for a slot whose last data from this
+// port is not yet committed (*pending*) waits at its first beat, and this port with it.
+//
+// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
+// 8, job 8, ecn 2, kind 4, version 4}; left_commit takes it apart. whole: as many beats as the
+// job's chunk has, and all of them full.
+//
+// Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
+// cycle 1. Not done here: no check of the header; left_commit does that, at commit.
+
+`default_nettype none
+
+module left_ingress #(
+    parameter integer BEAT_BITS  = 512,
+    parameter integer SLOT_BITS  = 4,    // of a slot's number
+    parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
+) (
+    input wire clk,
+    input wire rst,
+
+    // The job
+    input wire                  flush,      // the job ends: forget what is held
+    input wire [ SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
+    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
+
+    // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
+    input wire [BEAT_BITS-1:0] s_axis_tdata,
+    input wire [BEAT_BITS/8-1:0] s_axis_tkeep,
+    input wire s_axis_tvalid,
+    output wire s_axis_tready,
+    input wire s_axis_tlast,
+    input wire [112:0] s_axis_tuser,
+    input wire s_nonfinite,  // an element of s_axis_tdata is a NaN or an infinity
+
+    // The port's slot memory
+    output wire                  wr_en,
+    output wire [ SLOT_BITS-1:0] wr_slot,
+    output wire [INDEX_BITS-1:0] wr_beat,
+    output wire [ BEAT_BITS-1:0] wr_data,
+
+    // Request of a commit
+    output wire         req_valid,
+    input  wire         req_grant,
+    output wire [101:0] req_data,
+
+    // What became of writable data of this port, and any slot that has been summed
+    input wire                 resolve,
+    input wire [SLOT_BITS-1:0] resolve_slot,
+    input wire                 resolve_stored,
+    input wire                 reduced,
+    input wire [SLOT_BITS-1:0] reduced_slot
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  // Flags other than ECN, and code, mean nothing on the way in.
+  wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
+
+  // -- Register A ---------------------------------------------------------------------------------
+
+  reg  s_first_reg;  // the next beat to be accepted begins a packet
+  reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
+  reg  [BEAT_BITS-1:0] a_data_reg;
+  reg  [         97:0] header_reg;  // of the packet in A
+  wire                 a_leaves;
+
+  assign s_axis_tready = !a_valid_reg || a_leaves;
+
+  always @(posedge clk) begin
+    if (s_axis_tready) begin
+      a_valid_reg     <= s_axis_tvalid;
+      a_first_reg     <= s_first_reg;
+      a_last_reg      <= s_axis_tlast;
+      a_full_reg      <= &s_axis_tkeep;
+      a_bad_reg       <= s_axis_tuser[112];
+      a_nonfinite_reg <= s_nonfinite;
+      if (s_axis_tvalid) begin
+        a_data_reg  <= s_axis_tdata;
+        s_first_reg <= s_axis_tlast;
+        if (s_first_reg) begin
+          header_reg <= {
+            s_axis_tuser[HDR_LENGTH_LSB+:16],
+            s_axis_tuser[HDR_VID_LSB+:32],
+            s_axis_tuser[HDR_RANK_LSB+:8],
+            s_axis_tuser[HDR_EPOCH_LSB+:16],
+            s_axis_tuser[HDR_FORMAT_LSB+:8],
+            s_axis_tuser[HDR_JOB_LSB+:8],
+            s_axis_tuser[HDR_FLAGS_LSB+:2],
+            s_axis_tuser[HDR_KIND_LSB+:4],
+            s_axis_tuser[HDR_VERSION_LSB+:4]
+          };
+        end
+      end
+    end
+    if (rst) begin
+      s_first_reg <= 1'b1;
+      a_valid_reg <= 1'b0;
+    end
+  end
+
+  // -- What of the packet is known before the beat in A -------------------------------------------
+
+  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
+  reg writable_reg, full_reg, nonfinite_reg;
+
+  wire [ INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
+  wire [SLOT_BITS-1:0] slot = header_reg[50+:SLOT_BITS] & slot_mask;  // of the VID
+  wire                 data = header_reg[7:4] == KIND_DATA;
+  wire                 full = a_full_reg && (a_first_reg || full_reg);
+  wire                 nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
+  wire                 whole = full && beat == {1'b0, job_last};
+
+  reg  [    SLOTS-1:0] busy_reg;
+  reg  [    SLOTS-1:0] pending_reg;
+
+  wire                 writable = !flush && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
+  wire                 waits = a_first_reg && data && pending_reg[slot];
+
+  always @(posedge clk) begin
+    if (a_leaves) begin
+      beat_reg      <= &beat ? beat : beat + 1'b1;
+      full_reg      <= full;
+      nonfinite_reg <= nonfinite;
+      writable_reg  <= writable;
+    end
+    if (flush) writable_reg <= 1'b0;
+  end
+
+  assign wr_en   = a_leaves && writable && beat <= {1'b0, job_last};
+  assign wr_slot = slot;
+  assign wr_beat = beat[INDEX_BITS-1:0];
+  assign wr_data = a_data_reg;
+
+  // -- Request ------------------------------------------------------------------------------------
+
+  reg          queued_reg;  // a request that was not granted at once
+  reg  [101:0] queue_reg;
+
+  wire [101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
+  wire         asks = a_valid_reg && a_last_reg && !waits;
+
+  assign req_valid = queued_reg || asks;
+  assign req_data  = queued_reg ? queue_reg : request;
+  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg && !req_grant);
+
+  always @(posedge clk) begin
+    if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
+      queued_reg <= 1'b1;
+      queue_reg  <= request;
+    end else if (req_grant) begin
+      queued_reg <= 1'b0;
+    end
+    if (flush) queue_reg[101] <= 1'b0;
+    if (rst) queued_reg <= 1'b0;
+  end
+
+  // -- Slots that must not be written -------------------------------------------------------------
+
+  always @(posedge clk) begin
+    if (reduced) busy_reg[reduced_slot] <= 1'b0;
+    if (resolve) begin
+      pending_reg[resolve_slot] <= 1'b0;
+      if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
+    end
+    if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
+    if (rst || flush) begin
+      busy_reg    <= {SLOTS{1'b0}};
+      pending_reg <= {SLOTS{1'b0}};
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// The job's life: sets it up, ends it, and holds what it was set up with.
+//
+// An operation (commit, abort, end) stands at op_* until op_done, with its code. Of a commit
+// everything is checked first, in the order of the specification; then a running job is ended and
+// the new one set up.
+//
+// A job ends by an operation, by its link going down, or when all ranks have finished. Then flush
+// is high, for one cycle at least and until what is being reduced has drained; hold is high from
+// then until a new job, if that is why, may take data. Statuses that wait are dropped, but when
+// all have finished: their answers are among them.
+//
+// Not done here: who owns the card (left_registers).
+
+`default_nettype none
+
+module left_jobs #(
+    parameter integer PORTS = 4,
+    parameter integer PORT_BITS = 2,
+    parameter integer CHUNK = 256,  // most elements in a chunk
+    parameter integer WINDOW = 8,  // most chunks in a window
+    parameter integer SLOT_BITS = 4,  // of a slot's number
+    parameter integer INDEX_BITS = 4,  // of a beat's number in its chunk
+    parameter integer LANE_BITS = 4  // log2 of the lanes
+) (
+    input wire clk,
+    input wire rst,
+    input wire link_down,
+
+    // Operations
+    input wire op_valid,
+    input wire op_commit,  // set up; else the job is ended: if its epoch is op_epoch (abort)
+    input wire op_abort,  // or whatever it is
+    input wire [7:0] op_job,
+    input wire [15:0] op_epoch,
+    input wire [31:0] op_first,
+    input wire [63:0] op_ports,
+    input wire [63:0] op_chunk,
+    input wire [63:0] op_window,
+    output wire op_done,
+    output wire [7:0] op_code,
+
+    // From the slots
+    input wire             finish,
+    input wire [PORTS-1:0] finish_bit,  // the rank that has finished
+    input wire             drained,     // nothing is being reduced
+
+    // The job
+    output wire                  flush,
+    output wire                  hold,
+    output wire                  drop_statuses,
+    output wire                  job_valid,
+    output wire                  job_complete,   // the last one ended because all had finished
+    output wire                  job_ever,       // an epoch was ever set
+    output wire [          15:0] job_epoch,
+    output wire [          15:0] job_chunk,      // elements
+    output wire [INDEX_BITS-1:0] job_last,       // number of a chunk's last beat
+    output wire [ SLOT_BITS-1:0] job_window,     // chunks
+    output wire [ SLOT_BITS-1:0] slot_mask,      // twice the window, less 1
+    output wire [          31:0] job_first,      // first VID
+    output wire [     PORTS-1:0] job_finished,   // ranks that have finished
+    output wire [     PORTS-1:0] job_ranks,      // a bit for every rank there is
+    output wire [     PORTS-1:0] member,         // by port
+    output wire [   8*PORTS-1:0] rank_of_port
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam [1:0] STATE_IDLE = 2'd0;
+  localparam [1:0] STATE_FLUSH = 2'd1;  // the old job drains
+  localparam [1:0] STATE_RANKS = 2'd2;  // the new one's ranks are given out
+
+  localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
+  localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
+  localparam [63:0] LANES = 64'd1 << LANE_BITS;
+
+  reg [1:0] state_reg;
+  reg set_up_reg;  // a new job follows the flush
+  reg reply_reg;  // an operation waits for its answer
+  reg keep_statuses_reg;
+  reg done_reg;
+  reg [7:0] code_reg;
+
+  reg valid_reg, complete_reg, ever_reg;
+  reg [15:0] epoch_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [15:0] chunk_reg;
+  reg [INDEX_BITS-1:0] last_reg;
+  reg [SLOT_BITS-1:0] window_reg;
+  reg [SLOT_BITS-1:0] slot_mask_reg;
+  reg [31:0] first_reg;
+  reg [PORTS-1:0] finished_reg;
+
+  // -- Checks -------------------------------------------------------------------------------------
+
+  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg};
+  wire [63:0] chunk_now = {48'd0, chunk_reg};
+  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg};
+
+  wire running = valid_reg && op_epoch == epoch_reg;
+  wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
+      op_first == first_reg;
+  wire [15:0] newer = op_epoch - epoch_reg;
+  wire stale = ever_reg && (newer == 16'd0 || newer[15]);
+  wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
+  wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
+      (op_chunk & (LANES - 64'd1)) == 64'd0;
+  wire window_good = op_window != 64'd0 && op_window <= MOST_WINDOW &&
+      (op_window & (op_window - 64'd1)) == 64'd0;
+
+  reg [7:0] op_check;  // CODE_DONE when nothing stands against it
+
+  always @* begin
+    op_check = CODE_DONE;
+    if (op_commit) begin
+      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
+      else if (running && !same) op_check = CODE_EPOCH_IN_USE;
+      else if (running) op_check = CODE_DONE;
+      else if (stale) op_check = CODE_STALE_EPOCH;
+      else if (!ports_good) op_check = CODE_BAD_PORTS;
+      else if (!chunk_good) op_check = CODE_BAD_CHUNK;
+      else if (!window_good) op_check = CODE_BAD_WINDOW;
+    end else if (op_abort) begin
+      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
+      else if (valid_reg && op_epoch != epoch_reg) op_check = CODE_BAD_EPOCH;
+    end
+  end
+
+  wire op_starts = op_valid && !done_reg;
+  wire op_changes = op_check == CODE_DONE && (op_commit ? !running : valid_reg);
+  wire all_finished = finished_reg == job_ranks;
+
+  // -- States -------------------------------------------------------------------------------------
+
+  wire ranks_start = state_reg == STATE_FLUSH && drained && set_up_reg && !link_down;
+  wire ranks_done;
+
+  left_ranks #(
+      .PORTS    (PORTS),
+      .PORT_BITS(PORT_BITS)
+  ) u_ranks (
+      .clk         (clk),
+      .rst         (rst),
+      .start       (ranks_start),
+      .ports       (op_ports[PORTS-1:0]),
+      .done        (ranks_done),
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ranks       (job_ranks)
+  );
+
+  always @(posedge clk) begin
+    done_reg <= 1'b0;
+    if (finish && valid_reg) finished_reg <= finished_reg | finish_bit;
+
+    case (state_reg)
+      STATE_IDLE: begin
+        set_up_reg        <= 1'b0;
+        reply_reg         <= 1'b0;
+        keep_statuses_reg <= 1'b0;
+        code_reg          <= op_check;
+        if (valid_reg && (link_down || all_finished)) begin
+          state_reg         <= STATE_FLUSH;
+          valid_reg         <= 1'b0;
+          complete_reg      <= all_finished;
+          keep_statuses_reg <= all_finished;
+        end else if (op_starts && op_changes) begin
+          state_reg  <= STATE_FLUSH;
+          valid_reg  <= 1'b0;
+          set_up_reg <= op_commit;
+          reply_reg  <= 1'b1;
+        end else if (op_starts) begin
+          done_reg <= 1'b1;
+        end
+      end
+
+      STATE_FLUSH: begin
+        finished_reg <= {PORTS{1'b0}};
+        if (drained) begin
+          state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
+          done_reg  <= reply_reg && !ranks_start && !link_down;
+        end
+        if (ranks_start) begin
+          complete_reg  <= 1'b0;
+          ever_reg      <= 1'b1;
+          epoch_reg     <= op_epoch;
+          ports_reg     <= op_ports[PORTS-1:0];
+          chunk_reg     <= op_chunk[15:0];
+          last_reg      <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
+          window_reg    <= op_window[SLOT_BITS-1:0];
+          slot_mask_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+          first_reg     <= op_first;
+        end
+      end
+
+      default: begin
+        if (ranks_done) begin
+          state_reg <= STATE_IDLE;
+          valid_reg <= !link_down;
+          done_reg  <= reply_reg && !link_down;
+        end
+      end
+    endcase
+
+    if (link_down) reply_reg <= 1'b0;
+    if (rst) begin
+      state_reg     <= STATE_FLUSH;
+      set_up_reg    <= 1'b0;
+      reply_reg     <= 1'b0;
+      done_reg      <= 1'b0;
+      valid_reg     <= 1'b0;
+      complete_reg  <= 1'b0;
+      ever_reg      <= 1'b0;
+      epoch_reg     <= 16'd0;
+      chunk_reg     <= 16'd0;
+      last_reg      <= {INDEX_BITS{1'b0}};
+      window_reg    <= {{SLOT_BITS - 1{1'b0}}, 1'b1};
+      slot_mask_reg <= {SLOT_BITS{1'b1}};
+      first_reg     <= 32'd0;
+    end
+  end
+
+  assign op_done       = done_reg;
+  assign op_code       = code_reg;
+  assign flush         = state_reg == STATE_FLUSH;
+  assign hold          = state_reg != STATE_IDLE;
+  assign drop_statuses = link_down || (flush && !keep_statuses_reg);
+  assign job_valid     = valid_reg;
+  assign job_complete  = complete_reg;
+  assign job_ever      = ever_reg;
+  assign job_epoch     = epoch_reg;
+  assign job_chunk     = chunk_reg;
+  assign job_last      = last_reg;
+  assign job_window    = window_reg;
+  assign slot_mask     = slot_mask_reg;
+  assign job_first     = first_reg;
+  assign job_finished  = finished_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Says when the card's side of a link is down: from the cycle after link_up falls until it has risen
+// again and all that the last host left behind is out of the way (busy low for SETTLE cycles in a
+// row). Until then nothing of the next host is accepted.
+//
+// A reset begins with the link down. link_up must be synchronous to clk.
+
+`default_nettype none
+
+module left_link_session #(
+    parameter integer SETTLE = 16  // cycles in which the core finishes what it has accepted: 1..255
+) (
+    input  wire clk,
+    input  wire rst,
+    input  wire link_up,
+    input  wire busy,
+    output wire down
+);
+
+  reg       down_reg;
+  reg [7:0] quiet_reg;  // cycles without anything left behind
+
+  always @(posedge clk) begin
+    quiet_reg <= busy ? 8'd0 : quiet_reg + {7'd0, down_reg && quiet_reg != SETTLE[7:0]};
+    if (quiet_reg == SETTLE[7:0] && !busy) down_reg <= 1'b0;
+    if (rst || !link_up) begin
+      down_reg  <= 1'b1;
+      quiet_reg <= 8'd0;
+    end
+  end
+
+  assign down = down_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Who is owed which slot's result, and which is to be sent next, to whom.
+//
+// A result that begins to be written is owed to all ranks. It is sent first in the order of
+// reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
+// scan of the slots, one a cycle, and goes before fresh results. A pass of the scan begins with
+// the oldest VID and knows only ranks that were ready when it began, so a rank that was held up
+// gets its results in the order of VIDs.
+//
+// The pick is combinational and may change until it is taken; taking it clears the receivers' owed
+// bits and marks them sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
+// here: it sends nothing; left_egress does.
+
+`default_nettype none
+
+module left_owed #(
+    parameter integer PORTS     = 4,
+    parameter integer SLOT_BITS = 4
+) (
+    input wire clk,
+    input wire rst,
+
+    // The job
+    input wire                 flush,      // the job ends: nothing is owed
+    input wire [SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
+    input wire [    PORTS-1:0] job_ranks,  // a bit for every rank there is
+
+    input wire                 begun,      // the slot's result begins to be written
+    input wire [SLOT_BITS-1:0] begun_slot,
+
+    // From the slot table: what a packet did to its slot
+    input wire [SLOT_BITS-1:0] slot,
+    input wire                 turn_over,  // what it owed is dropped
+    input wire                 owe,        // one rank is owed the result (again)
+    input wire [    PORTS-1:0] rank_bit,
+
+    input wire [PORTS-1:0] ready,  // ranks that can take a packet
+
+    output wire                 pick_valid,
+    output wire [SLOT_BITS-1:0] pick_slot,
+    output wire [    PORTS-1:0] pick_receivers,
+    output wire                 pick_replay,     // one of them was sent it before
+    input  wire                 pick_take
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  reg [PORTS-1:0] owed[0:SLOTS-1];
+  reg [PORTS-1:0] sent[0:SLOTS-1];
+  reg [SLOTS-1:0] live_reg;  // there is a result; else its row means nothing
+  reg [SLOTS-1:0] fresh_reg;  // its place is in the queue of fresh results
+  reg [SLOTS-1:0] scan_reg;  // the scan is to look at it
+
+  // -- Fresh results ------------------------------------------------------------------------------
+
+  wire head_valid;
+  wire [SLOT_BITS-1:0] head;
+  wire [PORTS-1:0] head_owed = live_reg[head] ? owed[head] : {PORTS{1'b0}};
+  wire [PORTS-1:0] head_receivers = head_owed & ready;
+  wire pop;
+  wire stays = fresh_reg[begun_slot] && !(pop && head == begun_slot);
+  wire push = begun && !stays && !flush;
+
+  left_slot_fifo #(
+      .SLOT_BITS(SLOT_BITS)
+  ) u_fresh (
+      .clk       (clk),
+      .clear     (rst || flush),
+      .push      (push),
+      .push_slot (begun_slot),
+      .head_valid(head_valid),
+      .head_slot (head),
+      .pop       (pop)
+  );
+
+  // -- Scan ---------------------------------------------------------------------------------------
+
+  reg [SLOT_BITS-1:0] newest_reg;  // the slot that turned over last
+  reg [SLOT_BITS-1:0] at_reg;  // the slot the scan looks at
+  reg [SLOT_BITS-1:0] left_reg;  // slots of this pass behind it
+  reg [PORTS-1:0] ready_reg;  // ranks that were ready when the pass began
+
+  wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
+  wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
+  wire [PORTS-1:0] at_receivers = at_owed & ready & ready_reg;
+  wire found = |at_receivers;
+  wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
+
+  always @(posedge clk) begin
+    if (turn_over) newest_reg <= slot;
+    if (!found) begin
+      at_reg   <= (pass_ends ? newest_reg + 1'b1 : at_reg + 1'b1) & slot_mask;
+      left_reg <= pass_ends ? slot_mask : left_reg - 1'b1;
+      if (pass_ends) ready_reg <= ready;
+    end
+    if (rst) begin
+      newest_reg <= {SLOT_BITS{1'b0}};
+      at_reg     <= {SLOT_BITS{1'b0}};
+      left_reg   <= {SLOT_BITS{1'b0}};
+      ready_reg  <= {PORTS{1'b0}};
+    end
+  end
+
+  // -- Pick ---------------------------------------------------------------------------------------
+
+  assign pick_valid     = found || (head_valid && |head_receivers);
+  assign pick_slot      = found ? at_reg : head;
+  assign pick_receivers = found ? at_receivers : head_receivers;
+
+  wire [PORTS-1:0] pick_sent = sent[pick_slot];
+  wire [PORTS-1:0] pick_left = (found ? at_owed : head_owed) & ~pick_receivers;
+
+  assign pick_replay = |(pick_receivers & pick_sent);
+  assign pop         = head_valid && (~|head_owed || (pick_take && !found));
+
+  always @(posedge clk) begin
+    if (pick_take) begin
+      owed[pick_slot]     <= pick_left;
+      sent[pick_slot]     <= pick_sent | pick_receivers;
+      scan_reg[pick_slot] <= |pick_left;
+    end
+    if (pop) fresh_reg[head] <= 1'b0;
+    if (owe) begin
+      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | rank_bit;
+      scan_reg[slot] <= 1'b1;
+    end
+    if (turn_over) live_reg[slot] <= 1'b0;
+    if (begun) begin
+      owed[begun_slot]     <= job_ranks;
+      sent[begun_slot]     <= {PORTS{1'b0}};
+      live_reg[begun_slot] <= 1'b1;
+      scan_reg[begun_slot] <= 1'b0;
+    end
+    if (push) fresh_reg[begun_slot] <= 1'b1;
+    if (rst || flush) begin
+      live_reg  <= {SLOTS{1'b0}};
+      fresh_reg <= {SLOTS{1'b0}};
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Simple dual-port RAM: one port writes, the other reads.
+//
+// Reading is registered: in a cycle with rd_en the word at rd_addr is fetched, and stands at
+// rd_data from the next cycle until the cycle after the next rd_en. A word that is read in the
+// very cycle in which it is written is the old one, with FORWARD = 1 the new one.
+//
+// Not done here: no reset; words that were never written are undefined, and so is rd_data before
+// the first read.
+
+`default_nettype none
+
+module left_ram #(
+    parameter integer WIDTH     = 512,  // bits of a word
+    parameter integer ADDR_BITS = 8,
+    parameter integer FORWARD   = 0
+) (
+    input wire clk,
+
+    input wire                 wr_en,
+    input wire [ADDR_BITS-1:0] wr_addr,
+    input wire [    WIDTH-1:0] wr_data,
+
+    input  wire                 rd_en,
+    input  wire [ADDR_BITS-1:0] rd_addr,
+    output wire [    WIDTH-1:0] rd_data
+);
+
+  reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
+  reg [WIDTH-1:0] rd_data_reg;
+
+  always @(posedge clk) begin
+    if (wr_en) words[wr_addr] <= wr_data;
+    if (rd_en) rd_data_reg <= words[rd_addr];
+  end
+
+  generate
+    if (FORWARD != 0) begin : g_forward
+      reg             forward_reg;
+      reg [WIDTH-1:0] written_reg;
+      always @(posedge clk) begin
+        if (rd_en) begin
+          forward_reg <= wr_en && wr_addr == rd_addr;
+          written_reg <= wr_data;
+        end
+      end
+      assign rd_data = forward_reg ? written_reg : rd_data_reg;
+    end else begin : g_plain
+      assign rd_data = rd_data_reg;
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire
+
+// Says which ranks can take a packet: those whose port can. Combinational.
+//
+// Not done here: who has which rank (left_ranks).
+
+`default_nettype none
+
+module left_rank_ready #(
+    parameter integer PORTS = 4
+) (
+    input  wire [  PORTS-1:0] member,        // the port has a rank
+    input  wire [8*PORTS-1:0] rank_of_port,
+    input  wire [  PORTS-1:0] port_ready,
+    output reg  [  PORTS-1:0] rank_ready
+);
+
+  localparam [PORTS-1:0] ONE = 1;
+
+  integer p;
+
+  always @* begin
+    rank_ready = {PORTS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (member[p] && port_ready[p]) rank_ready = rank_ready | (ONE << rank_of_port[8*p+:8]);
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Gives out the ranks of a job: the members in the order of their ports, counted from 0.
+//
+// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one.
+// Until the first walk rank r belongs to port r. Not done here: it does not know whether a job is
+// set up; the ranks of the last one stay.
+
+`default_nettype none
+
+module left_ranks #(
+    parameter integer PORTS     = 4,
+    parameter integer PORT_BITS = 2
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire             start,
+    input  wire [PORTS-1:0] ports,  // the members; read with start
+    output wire             done,
+
+    output wire [  PORTS-1:0] member,
+    output wire [8*PORTS-1:0] rank_of_port,
+    output wire [  PORTS-1:0] ranks          // a bit for every rank there is
+);
+
+  localparam integer LAST = PORTS - 1;
+  localparam [PORTS-1:0] ONE = 1;
+
+  reg [  PORTS-1:0] member_reg;
+  reg [8*PORTS-1:0] rank_of_port_reg;
+  reg [  PORTS-1:0] ranks_reg;
+  reg walks_reg, done_reg;
+  reg [PORT_BITS-1:0] port_reg;
+  reg [7:0] rank_reg;  // the next to be given out
+
+  integer p;
+
+  always @(posedge clk) begin
+    done_reg <= 1'b0;
+    if (start) begin
+      member_reg <= ports;
+      ranks_reg  <= {PORTS{1'b0}};
+      rank_reg   <= 8'd0;
+      port_reg   <= {PORT_BITS{1'b0}};
+      walks_reg  <= 1'b1;
+    end else if (walks_reg) begin
+      rank_of_port_reg[8*port_reg+:8] <= rank_reg;
+      if (member_reg[port_reg]) begin
+        rank_reg  <= rank_reg + 8'd1;
+        ranks_reg <= (ranks_reg << 1) | ONE;
+      end
+      port_reg <= port_reg + 1'b1;
+      if (port_reg == LAST[PORT_BITS-1:0]) begin
+        walks_reg <= 1'b0;
+        done_reg  <= 1'b1;
+      end
+    end
+    if (rst) begin
+      member_reg <= {PORTS{1'b1}};
+      ranks_reg  <= {PORTS{1'b1}};
+      walks_reg  <= 1'b0;
+      done_reg   <= 1'b0;
+      for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*p+:8] <= p[7:0];
+    end
+  end
+
+  assign done         = done_reg;
+  assign member       = member_reg;
+  assign rank_of_port = rank_of_port_reg;
+  assign ranks        = ranks_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
+// other without a bubble, in the order in which they became complete.
+//
+// A slot waits at its first beat while its cache entry is being sent. A sum that cannot decide a
+// beat in one pass asks for it *again*; such a read takes the place of a new beat and is marked as
+// a further pass. When the job ends (flush) the slot that is being read is read to its end, those
+// behind it are dropped; drained says that nothing is on its way any more.
+//
+// Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
+// the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
+// for what follows; the adder trees and the cache take a beat every cycle.
+
+`default_nettype none
+
+module left_reader #(
+    parameter integer SLOT_BITS  = 4,
+    parameter integer INDEX_BITS = 4   // of a beat's number in its chunk
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire                  flush,
+    input  wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
+    output wire                  drained,
+
+    input wire                 complete,
+    input wire [SLOT_BITS-1:0] complete_slot,
+    input wire                 sending,        // a cache entry is being sent
+    input wire [SLOT_BITS-1:0] sending_slot,
+    input wire                 reduced,        // a slot's last beat has been summed
+
+    // The sum asks for a beat again; taken in the same cycle
+    input wire                  again_valid,
+    input wire [ SLOT_BITS-1:0] again_slot,
+    input wire [INDEX_BITS-1:0] again_beat,
+
+    // To the slot memories
+    output wire                  rd_en,
+    output wire [ SLOT_BITS-1:0] rd_slot,
+    output wire [INDEX_BITS-1:0] rd_beat,
+
+    // Beside what the slot memories give
+    output wire                  beat_valid,
+    output wire [ SLOT_BITS-1:0] beat_slot,
+    output wire [INDEX_BITS-1:0] beat_index,
+    output wire                  beat_pass    // it was read before
+);
+
+  wire                  head_valid;
+  wire [ SLOT_BITS-1:0] head_slot;
+  reg  [INDEX_BITS-1:0] next_reg;  // the head's next beat
+  reg  [   SLOT_BITS:0] on_way_reg;  // slots of which a beat was read and that are not reduced
+
+  wire                  begins = next_reg == {INDEX_BITS{1'b0}};
+  wire                  last = next_reg == job_last;
+  wire                  overwrites = sending && sending_slot == head_slot;
+  wire                  reads = head_valid && !again_valid && !(begins && (flush || overwrites));
+
+  left_slot_fifo #(
+      .SLOT_BITS(SLOT_BITS)
+  ) u_complete (
+      .clk       (clk),
+      .clear     (rst || (flush && begins)),
+      .push      (complete),
+      .push_slot (complete_slot),
+      .head_valid(head_valid),
+      .head_slot (head_slot),
+      .pop       (reads && last)
+  );
+
+  reg beat_valid_reg, beat_pass_reg;
+  reg [ SLOT_BITS-1:0] beat_slot_reg;
+  reg [INDEX_BITS-1:0] beat_index_reg;
+
+  always @(posedge clk) begin
+    if (reads) next_reg <= last ? {INDEX_BITS{1'b0}} : next_reg + 1'b1;
+    if (reads && begins && !reduced) on_way_reg <= on_way_reg + 1'b1;
+    if (!(reads && begins) && reduced) on_way_reg <= on_way_reg - 1'b1;
+    beat_valid_reg <= rd_en;
+    beat_slot_reg  <= rd_slot;
+    beat_index_reg <= rd_beat;
+    beat_pass_reg  <= again_valid;
+    if (rst) begin
+      next_reg       <= {INDEX_BITS{1'b0}};
+      on_way_reg     <= {SLOT_BITS + 1{1'b0}};
+      beat_valid_reg <= 1'b0;
+    end
+  end
+
+  assign drained    = on_way_reg == {SLOT_BITS + 1{1'b0}};
+  assign rd_en      = reads || again_valid;
+  assign rd_slot    = again_valid ? again_slot : head_slot;
+  assign rd_beat    = again_valid ? again_beat : next_reg;
+  assign beat_valid = beat_valid_reg;
+  assign beat_slot  = beat_slot_reg;
+  assign beat_index = beat_index_reg;
+  assign beat_pass  = beat_pass_reg;
+
+endmodule
+
+`default_nettype wire
+
+// Register accesses of the byte-stream link: carries those that left_frame_rx receives to the core's
+// register port, and its answers to left_frame_tx as the headers of replies.
+//
+// One access at a time: the receiver waits at s_register until the core has answered, so that accesses
+// and packets keep their order; and an access waits until the reply before it has begun to leave, so
+// that none is lost. A reset (also: the link is down) drops the access under way, as the core does, and
+// the reply.
+
+`default_nettype none
+
+module left_register_link (
+    input wire clk,
+    input wire rst,
+    input wire hold, // begin no access: packets that came before it have not reached the core
+
+    input  wire        s_register_valid,
+    output wire        s_register_ready,
+    input  wire        s_register_write,  // these hold until ready
+    input  wire [31:0] s_register_addr,
+    input  wire [15:0] s_register_tag,
+    input  wire [63:0] s_register_wdata,
+
+    // Register port of the core
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire        m_reg_write,
+    output wire [31:0] m_reg_addr,
+    output wire [63:0] m_reg_wdata,
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire [ 7:0] s_reg_code,
+    input  wire [63:0] s_reg_value,
+
+    output wire         m_reply_valid,
+    input  wire         m_reply_ready,
+    output wire [175:0] m_reply_header
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam [1:0] IDLE = 2'd0;
+  localparam [1:0] ACCESS = 2'd1;  // offered to the core
+  localparam [1:0] ANSWER = 2'd2;  // taken by it
+
+  reg  [ 1:0] state_reg;
+  reg         reply_valid_reg;
+  reg  [ 7:0] code_reg;
+  reg  [31:0] address_reg;
+  reg  [15:0] tag_reg;
+  reg  [63:0] value_reg;
+
+  wire        answered = state_reg == ANSWER && s_reg_valid;
+
+  always @(posedge clk) begin
+    case (state_reg)
+      IDLE:    if (s_register_valid && !hold && !reply_valid_reg) state_reg <= ACCESS;
+      ACCESS:  if (m_reg_ready) state_reg <= ANSWER;
+      default: if (answered) state_reg <= IDLE;
+    endcase
+    if (m_reply_ready) reply_valid_reg <= 1'b0;
+    if (answered) begin
+      reply_valid_reg <= 1'b1;
+      code_reg        <= s_reg_code;
+      address_reg     <= m_reg_addr;
+      tag_reg         <= s_register_tag;
+      value_reg       <= s_reg_value;
+    end
+    if (rst) begin
+      state_reg       <= IDLE;
+      reply_valid_reg <= 1'b0;
+    end
+  end
+
+  assign s_register_ready = answered;
+  assign m_reg_valid = state_reg == ACCESS;
+  assign m_reg_write = s_register_write;
+  assign m_reg_addr = s_register_addr;
+  assign m_reg_wdata = s_register_wdata;
+  assign s_reg_ready = state_reg == ANSWER;
+  assign m_reply_valid = reply_valid_reg;
+
+  // Job, format, epoch and rank mean nothing in a reply.
+  assign m_reply_header = {
+    value_reg, tag_reg, address_reg, code_reg, 8'd0, 16'd0, 8'd0, 8'd0, 8'd0, KIND_REPLY, VERSION
+  };
+
+endmodule
+
+`default_nettype wire
+
+// The register bank: identification block, owner, staged job, counters.
+//
+// One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
+// register holds after it, in order. Writes that end or set up a job are passed on to left_jobs and
+// wait for it. A link that goes down clears OWNER and drops the access under way.
+//
+// Latency: 2 cycles from the access to its answer, more where left_jobs is asked. Not done here:
+// the values of counters (left_counters) and of the job (left_jobs).
+
+`default_nettype none
+
+module left_registers #(
+    // Identification block, as read
+    parameter [63:0] CONFIG_HASH = 64'd0,
+    parameter [63:0] LANES = 64'd16,
+    parameter [63:0] PORTS = 64'd4,
+    parameter [63:0] FORMAT = 64'h0101,
+    parameter [63:0] SUM = 64'd1,
+    parameter [63:0] SHELL = 64'd0,
+    parameter [63:0] CHUNK = 64'd256,
+    parameter [63:0] WINDOW = 64'd8,
+    parameter [63:0] JOBS = 64'd1,
+    parameter [63:0] LINK = 64'd0,
+    parameter [63:0] LATENCY = 64'd0
+) (
+    input wire clk,
+    input wire rst,
+    input wire link_down,
+
+    // Accesses and their answers
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // Operations on the job; see left_jobs
+    output wire        op_valid,
+    output wire        op_commit,
+    output wire        op_abort,
+    output wire [ 7:0] op_job,
+    output wire [15:0] op_epoch,
+    output wire [31:0] op_first,
+    output wire [63:0] op_ports,
+    output wire [63:0] op_chunk,
+    output wire [63:0] op_window,
+    input  wire        op_done,
+    input  wire [ 7:0] op_code,
+
+    // What is read here and held elsewhere
+    input  wire        job_valid,
+    input  wire        job_ever,
+    input  wire [15:0] job_epoch,
+    input  wire [63:0] job_finished,
+    output wire [ 4:0] counter_index,
+    input  wire [31:0] counter_value,
+    output wire        clear_counters
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam [1:0] STATE_IDLE = 2'd0;
+  localparam [1:0] STATE_ACCESS = 2'd1;
+  localparam [1:0] STATE_JOB = 2'd2;  // left_jobs is at work
+  localparam [1:0] STATE_ANSWER = 2'd3;
+
+  // What a write does
+  localparam [2:0] WRITE_REFUSED = 3'd0;  // bad_address, read_only or busy
+  localparam [2:0] WRITE_STAGED = 3'd1;
+  localparam [2:0] WRITE_OWNER = 3'd2;
+  localparam [2:0] WRITE_RELEASE = 3'd3;
+  localparam [2:0] WRITE_RESET = 3'd4;
+  localparam [2:0] WRITE_COMMIT = 3'd5;
+  localparam [2:0] WRITE_ABORT = 3'd6;
+
+  reg [1:0] state_reg;
+  reg write_reg;
+  reg [31:0] addr_reg;
+  reg [63:0] data_reg;
+  reg [7:0] code_reg;
+  reg [63:0] value_reg;
+
+  reg [63:0] owner_reg;
+  reg [63:0] token_reg;
+  reg [63:0] ports_reg;
+  reg [63:0] chunk_reg;
+  reg [63:0] window_reg;
+  reg [63:0] cycles_reg;
+
+  // -- Read ---------------------------------------------------------------------------------------
+
+  wire [31:0] counter_offset = addr_reg - REG_COUNTERS;
+  wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
+      addr_reg[2:0] == 3'd0;
+
+  assign counter_index = counter_offset[7:3];
+
+  reg known;  // there is a register at the address
+  reg [63:0] value;
+
+  always @* begin
+    known = 1'b1;
+    case (addr_reg)
+      REG_MAGIC: value = MAGIC;
+      REG_VERSION: value = {60'd0, VERSION};
+      REG_CONFIG_HASH: value = CONFIG_HASH;
+      REG_LANES: value = LANES;
+      REG_PORTS: value = PORTS;
+      REG_FORMAT: value = FORMAT;
+      REG_SUM: value = SUM;
+      REG_SHELL: value = SHELL;
+      REG_CHUNK: value = CHUNK;
+      REG_WINDOW: value = WINDOW;
+      REG_JOBS: value = JOBS;
+      REG_LINK: value = LINK;
+      REG_LATENCY: value = LATENCY;
+      REG_OWNER: value = owner_reg;
+      REG_CYCLES: value = cycles_reg;
+      REG_JOB_TOKEN: value = token_reg;
+      REG_JOB_PORTS: value = ports_reg;
+      REG_JOB_CHUNK: value = chunk_reg;
+      REG_JOB_WINDOW: value = window_reg;
+      REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
+      REG_JOB_FINISHED: value = job_finished;
+      REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
+      default: begin
+        known = is_counter;
+        value = is_counter ? {32'd0, counter_value} : 64'd0;
+      end
+    endcase
+  end
+
+  // -- Write --------------------------------------------------------------------------------------
+
+  wire owned = owner_reg != 64'd0;
+  wire job_owner = owned && token_reg == owner_reg;
+
+  reg [2:0] action;
+  reg [7:0] refusal;
+
+  always @* begin
+    action  = WRITE_REFUSED;
+    refusal = CODE_BUSY;
+    case (addr_reg)
+      REG_OWNER: action = WRITE_OWNER;
+      REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
+      REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
+      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW: action = WRITE_STAGED;
+      REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
+      REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
+      default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+    endcase
+  end
+
+  wire writes = state_reg == STATE_ACCESS && write_reg;
+  wire stages = writes && action == WRITE_STAGED;
+  wire resets = writes && action == WRITE_RESET;
+  wire frees = resets || (writes && action == WRITE_RELEASE);
+  wire to_job = action == WRITE_RESET || action == WRITE_COMMIT || action == WRITE_ABORT ||
+      (action == WRITE_RELEASE && owned);
+
+  always @(posedge clk) begin
+    if (writes && action == WRITE_OWNER && !owned) owner_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_TOKEN) token_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_WINDOW) window_reg <= data_reg;
+    if (rst || frees || link_down) owner_reg <= 64'd0;
+    if (rst || resets) begin
+      token_reg  <= 64'd0;
+      ports_reg  <= 64'd0;
+      chunk_reg  <= 64'd0;
+      window_reg <= 64'd0;
+    end
+    cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
+  end
+
+  // -- Access by access ---------------------------------------------------------------------------
+
+  always @(posedge clk) begin
+    case (state_reg)
+      STATE_IDLE: begin
+        write_reg <= s_reg_write;
+        addr_reg  <= s_reg_addr;
+        data_reg  <= s_reg_wdata;
+        if (s_reg_valid) state_reg <= STATE_ACCESS;
+      end
+
+      STATE_ACCESS: begin
+        state_reg <= STATE_ANSWER;
+        code_reg  <= CODE_DONE;
+        value_reg <= value;
+        if (!write_reg) begin
+          if (!known) code_reg <= CODE_BAD_ADDRESS;
+        end else if (action == WRITE_REFUSED) begin
+          code_reg  <= refusal;
+          value_reg <= 64'd0;
+        end else if (action == WRITE_STAGED || (action == WRITE_OWNER && !owned)) begin
+          value_reg <= data_reg;
+        end else if (to_job) begin
+          state_reg <= STATE_JOB;
+        end
+      end
+
+      STATE_JOB: begin
+        code_reg <= op_code;
+        if (op_done) state_reg <= STATE_ANSWER;
+      end
+
+      default: if (m_reg_ready) state_reg <= STATE_IDLE;
+    endcase
+    if (rst || link_down) state_reg <= STATE_IDLE;
+  end
+
+  assign s_reg_ready    = state_reg == STATE_IDLE && !link_down;
+  assign m_reg_valid    = state_reg == STATE_ANSWER;
+  assign m_reg_code     = code_reg;
+  assign m_reg_value    = value_reg;
+
+  assign op_valid       = state_reg == STATE_JOB;
+  assign op_commit      = addr_reg == REG_JOB_COMMIT;
+  assign op_abort       = addr_reg == REG_JOB_ABORT;
+  assign op_job         = data_reg[55:48];
+  assign op_epoch       = data_reg[47:32];
+  assign op_first       = data_reg[31:0];
+  assign op_ports       = ports_reg;
+  assign op_chunk       = chunk_reg;
+  assign op_window      = window_reg;
+  assign clear_counters = resets;
+
+endmodule
+
+`default_nettype wire
+
+// Sends the packets of a shared link to the port of their rank.
+//
+// Combinational. A rank that no port has goes to port 0, which refuses it: the rank is not its own.
+// The rank map must hold while a packet is under way.
+//
+// Not done here: data and header are not touched; they lead to every port, and valid chooses.
+
+`default_nettype none
+
+module left_route #(
+    parameter integer PORTS = 4
+) (
+    input wire [        7:0] rank,          // of the packet at s_axis
+    input wire [8*PORTS-1:0] rank_of_port,
+    input wire [  PORTS-1:0] member,        // the port has a rank
+
+    input  wire s_axis_tvalid,
+    output wire s_axis_tready,
+
+    output wire [PORTS-1:0] m_axis_tvalid,
+    input  wire [PORTS-1:0] m_axis_tready
+);
+
+  reg     [PORTS-1:0] port;
+  integer             i;
+
+  always @* begin
+    for (i = 0; i < PORTS; i = i + 1) port[i] = member[i] && rank_of_port[8*i+:8] == rank;
+    if (port == {PORTS{1'b0}}) port[0] = 1'b1;
+  end
+
+  assign m_axis_tvalid = s_axis_tvalid ? port : {PORTS{1'b0}};
+  assign s_axis_tready = |(port & m_axis_tready);
+
+endmodule
+
+`default_nettype wire
+
+// A queue of slot numbers, one place for every slot: who pushes no slot twice never fills it.
+//
+// The head falls through: what is pushed in cycle 0 into an empty queue stands at the head in
+// cycle 1. Not done here: no full, no protection against a pop of an empty queue.
+
+`default_nettype none
+
+module left_slot_fifo #(
+    parameter integer SLOT_BITS = 4
+) (
+    input wire clk,
+    input wire clear, // empties the queue, whatever is pushed
+
+    input wire                 push,
+    input wire [SLOT_BITS-1:0] push_slot,
+
+    output wire                 head_valid,
+    output wire [SLOT_BITS-1:0] head_slot,
+    input  wire                 pop
+);
+
+  reg [SLOT_BITS-1:0] slots  [0:(1<<SLOT_BITS)-1];
+  reg [  SLOT_BITS:0] wr_reg;
+  reg [  SLOT_BITS:0] rd_reg;
+
+  assign head_valid = wr_reg != rd_reg;
+  assign head_slot  = slots[rd_reg[SLOT_BITS-1:0]];
+
+  always @(posedge clk) begin
+    if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
+    if (clear) begin
+      wr_reg <= {SLOT_BITS + 1{1'b0}};
+      rd_reg <= {SLOT_BITS + 1{1'b0}};
+    end else begin
+      if (push) wr_reg <= wr_reg + 1'b1;
+      if (pop) rd_reg <= rd_reg + 1'b1;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// The slot table: one packet a cycle is judged by the slot rules, and the table is changed, in
+// that cycle.
+//
+// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since the job
+// was set up, reducing when it holds all ranks, reduced when its sum is in the cache. Of an empty
+// slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
+// rank is done with it.
+//
+// The slots of v and of v - W differ in one bit of their number alone, that of the window. A row
+// of the table holds such a pair, so both are read and changed at once.
+//
+// Events belong to slot `slot` and stand in the cycle of the commit; the table changes at its end.
+// A payload that was not written (see left_ingress) is refused as not ready; no worker that keeps
+// to the rules meets that. Not done here: the checks of the header (left_commit), who is owed what
+// (left_owed), what becomes of answers (left_status).
+
+`default_nettype none
+
+module left_slots #(
+    parameter integer PORTS     = 4,
+    parameter integer WINDOW    = 8,
+    parameter integer SLOT_BITS = 4,  // of a slot's number: log2(2 * WINDOW)
+    parameter integer ROW_BITS  = 3,  // of a row's number: log2(WINDOW), at least 1
+    parameter integer RANK_BITS = 2   // of a rank
+) (
+    input wire clk,
+
+    // The job
+    input wire                 flush,       // the job ends: all slots become empty
+    input wire [         31:0] job_first,
+    input wire [SLOT_BITS-1:0] job_window,
+    input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
+    input wire [    PORTS-1:0] job_ranks,   // a bit for every rank there is
+
+    // The packet; one of these at most is high
+    input wire                 refuse,    // it failed a check, with code
+    input wire                 data,
+    input wire                 ask,
+    input wire                 finish,
+    input wire [          7:0] code,
+    input wire                 belongs,   // its rank is its port's
+    input wire [    PORTS-1:0] ports,     // the port it came by, one hot
+    input wire [RANK_BITS-1:0] rank,
+    input wire [         31:0] vid,
+    input wire [          1:0] ecn,
+    input wire                 writable,
+    input wire                 nonfinite,
+
+    // A slot's last beat has been summed
+    input wire                 reduced,
+    input wire [SLOT_BITS-1:0] reduced_slot,
+
+    // What comes of it
+    output wire [SLOT_BITS-1:0] slot,
+    output wire [PORTS-1:0] rank_bit,  // the sender
+    output wire turn_over,  // the slot takes a new VID, drops what it owed
+    output wire store,  // data is stored
+    output wire store_ce,
+    output wire store_nonfinite,
+    output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
+    output wire owe,  // the sender is owed the result
+    output wire complete,  // the slot holds all ranks
+    output wire [1:0] complete_ecn,
+    output wire complete_nonfinite,
+    output wire asked,  // an ask is not refused
+    output wire answer,  // an ask or finish is answered with a status
+    output wire [7:0] answer_code,
+    output wire [PORTS-1:0] answer_mask,  // the ranks that are missing
+    output wire refused,
+    output wire [7:0] refused_code,
+    output wire refused_answer  // it may be answered with a status
+);
+
+  // Protocol constants, to be included inside a module body.
+  // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
+
+  /* verilator lint_off UNUSEDPARAM */  // no module uses them all
+
+  // Header: place and width of each field, in bits
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_VERSION_BITS = 4;
+  localparam integer HDR_KIND_LSB = 4;
+  localparam integer HDR_KIND_BITS = 4;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_FLAGS_BITS = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_FORMAT_BITS = 8;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_EPOCH_BITS = 16;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_CODE_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_RECEIVERS_LSB = 176;
+  localparam integer HDR_RECEIVERS_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+  localparam integer HDR_MASK_BYTES = 22;  // with a mask
+  localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
+
+  // Kinds
+  localparam [3:0] VERSION = 4'd1;  // of the protocol
+  localparam [3:0] KIND_DATA = 4'd1;
+  localparam [3:0] KIND_ASK = 4'd2;
+  localparam [3:0] KIND_FINISH = 4'd3;
+  localparam [3:0] KIND_REGREAD = 4'd4;
+  localparam [3:0] KIND_REGWRITE = 4'd5;
+  localparam [3:0] KIND_RESULT = 4'd8;
+  localparam [3:0] KIND_REPLAY = 4'd9;
+  localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [3:0] KIND_REPLY = 4'd11;
+
+  // Flags and ECN
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
+  localparam [7:0] FLAG_NONFINITE = 8'd8;
+  localparam [1:0] ECN_NOT_ECT = 2'd0;
+  localparam [1:0] ECN_ECT1 = 2'd1;
+  localparam [1:0] ECN_ECT0 = 2'd2;
+  localparam [1:0] ECN_CE = 2'd3;
+
+  // Codes
+  localparam [7:0] CODE_DONE = 8'd0;
+  localparam [7:0] CODE_WAIT = 8'd1;
+  localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_BUSY = 8'd3;
+  localparam [7:0] CODE_BAD_VERSION = 8'd16;
+  localparam [7:0] CODE_BAD_KIND = 8'd17;
+  localparam [7:0] CODE_BAD_JOB = 8'd18;
+  localparam [7:0] CODE_BAD_EPOCH = 8'd19;
+  localparam [7:0] CODE_BAD_RANK = 8'd20;
+  localparam [7:0] CODE_BAD_FORMAT = 8'd21;
+  localparam [7:0] CODE_BAD_LENGTH = 8'd22;
+  localparam [7:0] CODE_LATE = 8'd23;
+  localparam [7:0] CODE_EARLY = 8'd24;
+  localparam [7:0] CODE_NOT_READY = 8'd25;
+  localparam [7:0] CODE_DUPLICATE = 8'd26;
+  localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_BAD_ADDRESS = 8'd32;
+  localparam [7:0] CODE_READ_ONLY = 8'd33;
+  localparam [7:0] CODE_BAD_PORTS = 8'd34;
+  localparam [7:0] CODE_BAD_CHUNK = 8'd35;
+  localparam [7:0] CODE_BAD_WINDOW = 8'd36;
+  localparam [7:0] CODE_STALE_EPOCH = 8'd37;
+  localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+
+  // Formats, sums, shells
+  localparam [7:0] FORMAT_FP32 = 8'd1;
+  localparam [7:0] FORMAT_BF16 = 8'd2;
+  localparam [7:0] FORMAT_FP16 = 8'd3;
+  localparam [7:0] FORMAT_FP8E4M3 = 8'd4;
+  localparam [7:0] FORMAT_FP8E5M2 = 8'd5;
+  localparam [7:0] FORMAT_INT32 = 8'd6;
+  localparam [7:0] SUM_TREE = 8'd1;
+  localparam [7:0] SUM_FUSED = 8'd2;
+  localparam [7:0] SUM_EXACT = 8'd3;
+  localparam [7:0] SHELL_NONE = 8'd0;
+  localparam [7:0] SHELL_STREAM = 8'd1;
+
+  // Byte-stream link
+  localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte
+  localparam [15:0] CRC_POLY = 16'h1021;
+  localparam [15:0] CRC_INIT = 16'hffff;
+  localparam integer MAX_FRAME_BYTES = 32'hfff;
+
+  // Registers: byte addresses
+  localparam [63:0] MAGIC = 64'h5952545542495254;
+  localparam integer REG_MAGIC = 0;
+  localparam integer REG_VERSION = 8;
+  localparam integer REG_CONFIG_HASH = 16;
+  localparam integer REG_LANES = 24;
+  localparam integer REG_PORTS = 32;
+  localparam integer REG_FORMAT = 40;
+  localparam integer REG_SUM = 48;
+  localparam integer REG_SHELL = 56;
+  localparam integer REG_CHUNK = 64;
+  localparam integer REG_WINDOW = 72;
+  localparam integer REG_JOBS = 80;
+  localparam integer REG_LINK = 88;
+  localparam integer REG_LATENCY = 96;
+  localparam integer REG_OWNER = 32'h100;
+  localparam integer REG_RELEASE = 32'h108;
+  localparam integer REG_RESET = 32'h110;
+  localparam integer REG_CYCLES = 32'h118;
+  localparam integer REG_JOB_TOKEN = 32'h200;
+  localparam integer REG_JOB_PORTS = 32'h208;
+  localparam integer REG_JOB_CHUNK = 32'h210;
+  localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_COMMIT = 32'h228;
+  localparam integer REG_JOB_ABORT = 32'h230;
+  localparam integer REG_JOB_STATE = 32'h240;
+  localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+
+  // Counters: index from REG_COUNTERS, in registers
+  localparam integer COUNT_FRAMES = 0;
+  localparam integer COUNT_STORED = 1;
+  localparam integer COUNT_ASKS = 2;
+  localparam integer COUNT_FINISHES = 3;
+  localparam integer COUNT_CHUNKS = 4;
+  localparam integer COUNT_BEATS = 5;
+  localparam integer COUNT_RESULTS = 6;
+  localparam integer COUNT_REPLAYS = 7;
+  localparam integer COUNT_STATUSES = 8;
+  localparam integer COUNT_NONFINITE_IN = 9;
+  localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_CE = 11;
+  localparam integer COUNT_HUNTED = 12;
+  localparam integer COUNT_HEADER_CRC = 13;
+  localparam integer COUNT_LINK_DOWN = 14;
+  localparam integer COUNT_BAD_VERSION = 15;
+  localparam integer COUNT_BAD_KIND = 16;
+  localparam integer COUNT_BAD_JOB = 17;
+  localparam integer COUNT_BAD_EPOCH = 18;
+  localparam integer COUNT_BAD_RANK = 19;
+  localparam integer COUNT_BAD_FORMAT = 20;
+  localparam integer COUNT_BAD_LENGTH = 21;
+  localparam integer COUNT_LATE = 22;
+  localparam integer COUNT_EARLY = 23;
+  localparam integer COUNT_NOT_READY = 24;
+  localparam integer COUNT_DUPLICATE = 25;
+  localparam integer COUNT_PAYLOAD_CRC = 26;
+  localparam integer COUNTERS = 27;  // how many there are
+  /* verilator lint_on UNUSEDPARAM */
+
+  localparam [PORTS-1:0] ONE = 1;
+  localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
+
+  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
+  reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
+  reg [2*WINDOW-1:0] active_reg;
+  reg [2*WINDOW-1:0] reduced_reg;
+
+  // -- Read ---------------------------------------------------------------------------------------
+
+  wire [SLOT_BITS-1:0] in_window = slot & ~job_window;
+  wire [ROW_BITS-1:0] row = in_window[ROW_BITS-1:0];
+  wire high = |(slot & job_window);
+  wire unused = in_window[SLOT_BITS-1];  // it is 0
+
+  wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
+  wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
+  wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
+  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
+
+  assign slot     = vid[SLOT_BITS-1:0] & slot_mask;
+  assign rank_bit = ONE << rank;
+
+  wire active = active_reg[slot];
+  wire is_reduced = reduced_reg[slot];
+  wire [SLOT_BITS-1:0] other_slot = slot ^ job_window;
+  wire other_reduced = reduced_reg[other_slot];
+
+  wire [31:0] own_vid = own[31:0];
+  wire [PORTS-1:0] own_held = own[32+:PORTS];
+  wire [PORTS-1:0] own_done = own[32+PORTS+:PORTS];
+  wire [3:0] own_marks = own[32+2*PORTS+:4];
+  wire [31:0] other_vid = other[31:0];
+
+  // -- Judge --------------------------------------------------------------------------------------
+
+  wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
+  wire [31:0] window_2 = window << 1;
+  wire [31:0] since_first = vid - job_first;
+
+  // How far v is ahead of what the slot holds
+  wire [31:0] ahead = active ? vid - own_vid : (since_first & ~(window_2 - 32'd1)) + window_2;
+  wire same = ahead == 32'd0;
+  wire next = ahead == window_2;
+
+  wire reducing = own_held == job_ranks;
+  wire collecting = active && !reducing;
+  wire held = |(own_held & rank_bit);
+
+  wire [PORTS-1:0] done = own_done | rank_bit;
+  wire may_turn = (active ? is_reduced && done == job_ranks : 1'b1);
+
+  assign turn_over       = data && next && may_turn && writable;
+  assign store           = turn_over || (data && same && collecting && !held && writable);
+  assign owe             = (data || ask) && same && active && is_reduced;
+  assign resolve         = (data || refuse) && writable ? ports : {PORTS{1'b0}};
+
+  assign store_ce        = store && ecn == ECN_CE;
+  assign store_nonfinite = store && nonfinite;
+
+  wire proves = data && other_reduced && other_vid == vid - window;  // done with v - W
+
+  // -- Answer -------------------------------------------------------------------------------------
+
+  reg [7:0] rule;  // that refuses data or ask
+
+  always @* begin
+    if (same && !active) rule = CODE_LATE;
+    else if (same && (held || reducing)) rule = CODE_DUPLICATE;
+    else if (same || next) rule = CODE_NOT_READY;
+    else if (ahead[31]) rule = CODE_LATE;
+    else rule = CODE_EARLY;
+  end
+
+  assign asked          = ask && (next || (same && active));
+  assign refused        = refuse || (data && !store) || (ask && !asked);
+  assign refused_code   = refuse ? code : rule;
+  assign refused_answer = refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC;
+
+  assign answer         = finish || (ask && (next || (same && collecting)));
+  assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
+  assign answer_mask    = finish ? {PORTS{1'b0}} : next ? job_ranks : job_ranks & ~own_held;
+
+  // -- Change -------------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | rank_bit;
+  wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
+      {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
+  wire [PORTS-1:0] done_next = turn_over ? {PORTS{1'b0}} : data && next ? done : own_done;
+
+  wire [SLOT_WIDTH-1:0] own_next = store ? {marks_next, done_next, held_next, vid} :
+      {own_marks, done_next, own_held, own_vid};
+  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, rank_bit} << (32 + PORTS);
+  wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
+
+  assign complete = store && held_next == job_ranks;
+  assign complete_nonfinite = marks_next[3];
+  assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
+      marks_next[0] ? ECN_ECT0 : ECN_ECT1;
+
+  always @(posedge clk) begin
+    if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
+    if (high ? data : proves) high_slots[row] <= high ? own_next : other_next;
+
+    if (turn_over) begin
+      active_reg[slot]  <= 1'b1;
+      reduced_reg[slot] <= 1'b0;
+    end
+    if (reduced) reduced_reg[reduced_slot] <= 1'b1;
+    if (flush) begin
+      active_reg  <= {2 * WINDOW{1'b0}};
+      reduced_reg <= {2 * WINDOW{1'b0}};
+    end
+  end
+
+endmodule
+
+`default_nettype wire
+
+// Keeps the latest status that each port is to be sent, and picks one whose port can take it.
+//
+// An answer is always kept. A refusal is kept when its sender is known and no refusal was in the
+// last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
+// its port is replaced by it.
+//
+// The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
+// done here: refusals are counted elsewhere (left_counters), all of them.
+
+`default_nettype none
+
+module left_status #(
+    parameter integer PORTS     = 4,
+    parameter integer PORT_BITS = 2
+) (
+    input wire clk,
+    input wire rst,
+    input wire drop, // forget what was not sent
+
+    // What a packet is answered with; of answer and refuse one at most
+    input wire                 answer,
+    input wire [          7:0] answer_code,
+    input wire [    PORTS-1:0] answer_mask,
+    input wire                 refuse,
+    input wire [          7:0] refuse_code,
+    input wire [PORT_BITS-1:0] port,
+    input wire [          7:0] job,
+    input wire [         15:0] epoch,
+    input wire [          7:0] rank,
+    input wire [         31:0] vid,
+
+    input wire [PORTS-1:0] ready,  // ports that can take a status
+
+    output wire                 pick_valid,
+    output wire [PORT_BITS-1:0] pick_port,
+    output wire [          7:0] pick_job,
+    output wire [         15:0] pick_epoch,
+    output wire [          7:0] pick_rank,
+    output wire [          7:0] pick_code,
+    output wire [         31:0] pick_vid,
+    output wire [    PORTS-1:0] pick_mask,
+    input  wire                 pick_take
+);
+
+  localparam integer STATUS_WIDTH = 72 + PORTS;
+  localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
+
+  reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
+  reg [PORTS-1:0] waits_reg;
+  reg [PORTS-1:0] above_reg;  // ports above the one picked last
+  reg [9:0] pause_reg;
+
+  wire refuses = refuse && pause_reg == 10'd0;
+  wire keep = answer || refuses;
+  wire [7:0] code = answer ? answer_code : refuse_code;
+  wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
+
+  wire [PORTS-1:0] can = waits_reg & ready;
+  wire [PORTS-1:0] ahead = can & above_reg;
+  wire [PORTS-1:0] among = |ahead ? ahead : can;
+  wire [PORTS-1:0] lowest = among & (~among + 1'b1);
+
+  reg [PORT_BITS-1:0] index;
+
+  integer p;
+
+  always @* begin
+    index = {PORT_BITS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
+  end
+
+  always @(posedge clk) begin
+    if (keep) statuses[port] <= {mask, vid, code, rank, epoch, job};
+    if (pick_take) begin
+      waits_reg <= waits_reg & ~lowest;
+      above_reg <= ~(lowest | (lowest - 1'b1));
+    end
+    if (keep) waits_reg[port] <= 1'b1;
+    if (refuses) pause_reg <= PAUSE;
+    else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
+    if (rst || drop) waits_reg <= {PORTS{1'b0}};
+    if (rst) begin
+      above_reg <= {PORTS{1'b0}};
+      pause_reg <= 10'd0;
+    end
+  end
+
+  assign pick_valid = |can;
+  assign pick_port = index;
+  assign {pick_mask, pick_vid, pick_code, pick_rank, pick_epoch, pick_job} = statuses[index];
+
+endmodule
+
+`default_nettype wire
+
+// Carries a tag beside a pipeline without stalls: what is valid at the input comes out CYCLES
+// cycles later. With CYCLES = 0 it passes through.
+//
+// Reset makes everything on its way invalid. Not done here: no stall; the tags of invalid cycles
+// are not cleared.
+
+`default_nettype none
+
+module left_tag_delay #(
+    parameter integer WIDTH  = 8,
+    parameter integer CYCLES = 4
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             in_valid,
+    input  wire [WIDTH-1:0] in_tag,
+    output wire             out_valid,
+    output wire [WIDTH-1:0] out_tag
+);
+
+  left_delay #(
+      .WIDTH (WIDTH),
+      .CYCLES(CYCLES)
+  ) u_tag (
+      .clk(clk),
+      .d  (in_tag),
+      .q  (out_tag)
+  );
+
+  generate
+    if (CYCLES == 0) begin : g_wire
+      wire unused = rst;
+      assign out_valid = in_valid;
+    end else begin : g_registers
+      reg  [CYCLES-1:0] valid_reg;  // the newest in bit 0
+      wire [  CYCLES:0] valid_next = {valid_reg, in_valid};
+      always @(posedge clk) begin
+        if (rst) valid_reg <= {CYCLES{1'b0}};
+        else valid_reg <= valid_next[CYCLES-1:0];
+      end
+      assign out_valid = valid_next[CYCLES];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire
+
+// Writes sums into the result cache, and knows how much of each slot's result is there.
+//
+// A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
+// (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
+// last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
+// in any order; they are counted. What `query` asks is answered for a read in the same cycle: a
+// beat counts as written in the cycle of its write, so the cache must forward.
+//
+// Not done here: it does not hold back a write; the reader sees to it that no entry is written
+// while it is sent.
+
+`default_nettype none
+
+module left_writer #(
+    parameter integer LANES      = 16,
+    parameter integer SLOT_BITS  = 4,
+    parameter integer INDEX_BITS = 4,   // of a beat's number in its chunk
+    parameter integer COUNT_BITS = 5    // of the number of lanes
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
+
+    input wire                  next_valid,    // a sum comes in the next cycle
+    input wire [ SLOT_BITS-1:0] next_slot,
+    input wire [INDEX_BITS-1:0] next_beat,
+    input wire [     LANES-1:0] sum_nonfinite, // of this cycle's sum
+
+    output wire                  wr_en,
+    output wire [ SLOT_BITS-1:0] wr_slot,
+    output wire [INDEX_BITS-1:0] wr_beat,
+
+    output wire begun,
+    output wire reduced,
+    output wire [COUNT_BITS-1:0] nonfinite,  // NaN and infinite elements, a cycle later
+
+    input  wire [ SLOT_BITS-1:0] query_slot,
+    input  wire [INDEX_BITS-1:0] query_beat,
+    output wire                  query_written
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written of a slot that has begun
+  reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
+  reg [SLOTS-1:0] whole_reg;  // all beats are written
+
+  // Of the slot that began last, as many beats from its first one on are written without a gap.
+  reg [SLOT_BITS-1:0] front_slot_reg;
+  reg [INDEX_BITS:0] front_count_reg;
+
+  reg wr_en_reg;
+  reg [SLOT_BITS-1:0] wr_slot_reg;
+  reg [INDEX_BITS-1:0] wr_beat_reg;
+  reg [COUNT_BITS-1:0] nonfinite_reg, nonfinite_next;
+
+  wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
+
+  assign begun   = next_valid && !begun_reg[next_slot];
+  assign reduced = next_valid && already == job_last;
+
+  wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
+
+  integer lane;
+
+  always @* begin
+    nonfinite_next = {COUNT_BITS{1'b0}};
+    if (wr_en_reg && |sum_nonfinite) begin
+      for (lane = 0; lane < LANES; lane = lane + 1) begin
+        nonfinite_next = nonfinite_next + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      end
+    end
+  end
+
+  always @(posedge clk) begin
+    wr_en_reg     <= next_valid;
+    wr_slot_reg   <= next_slot;
+    wr_beat_reg   <= next_beat;
+    nonfinite_reg <= nonfinite_next;
+    if (next_valid) begin
+      counts[next_slot]    <= already + 1'b1;
+      begun_reg[next_slot] <= !reduced;
+      whole_reg[next_slot] <= reduced;
+    end
+    if (begun) begin
+      front_slot_reg  <= next_slot;
+      front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
+    end else if (next_valid && in_order) begin
+      front_count_reg <= front_count_reg + 1'b1;
+    end
+    if (rst) begin
+      wr_en_reg       <= 1'b0;
+      begun_reg       <= {SLOTS{1'b0}};
+      whole_reg       <= {SLOTS{1'b0}};
+      front_count_reg <= {INDEX_BITS + 1{1'b0}};
+    end
+  end
+
+  assign wr_en = wr_en_reg;
+  assign wr_slot = wr_slot_reg;
+  assign wr_beat = wr_beat_reg;
+  assign nonfinite = nonfinite_reg;
+  assign query_written = whole_reg[query_slot] ||
+      (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
+
+endmodule
+
+`default_nettype wire
+
+// The adder tree of one lane: y is the sum of x_p0..x_p1, 4 cycles later; a new sum
+// every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
+// It knows no valid, no slot and no absent worker: whoever drives it delays its tags
+// by as many cycles, and gives it -0 for a worker that is absent.
+
+`default_nettype none
+
+module left_lane (
+    input  wire        clk,
+    input  wire [31:0] x_p0,
+    input  wire [31:0] x_p1,
+    output wire [31:0] y
+);
+  // Level 0: 2 to 1, valid 4 cycles after the inputs.
+  // workers 0, 1
+  left_fp32_add u_l0_n0 (
+      .clk(clk),
+      .a  (x_p0),
+      .b  (x_p1),
+      .y  (y)
+  );
+
+endmodule
+
+`default_nettype wire
+
+// The aggregator between AXI4-Stream ports.
+//
+// Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
+// memories at once, summed lane by lane, and its result is kept in the cache and sent.
+//
+// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0] on a
+// packet's first beat, tuser[112] on its last says that the payload is bad. Packets without payload are one
+// beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of the header stand in tuser during the
+// whole packet; left_distribute knows whom they are for. A packet is begun only for ports that are ready, and
+// m_axis_tready must then let it pass.
+//
+// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the adder trees.
+// rst is synchronous. Not done here: framing and CRC, which are the shell's.
+
+`default_nettype none
+
+module left_core (
+    input wire clk,
+    input wire rst,
+    input wire link_down,
+
+    // Port 0, in
+    input  wire [ 31:0] s_axis_p0_tdata,
+    input  wire [  3:0] s_axis_p0_tkeep,
+    input  wire         s_axis_p0_tvalid,
+    output wire         s_axis_p0_tready,
+    input  wire         s_axis_p0_tlast,
+    input  wire [112:0] s_axis_p0_tuser,
+
+    // Port 1, in
+    input  wire [ 31:0] s_axis_p1_tdata,
+    input  wire [  3:0] s_axis_p1_tkeep,
+    input  wire         s_axis_p1_tvalid,
+    output wire         s_axis_p1_tready,
+    input  wire         s_axis_p1_tlast,
+    input  wire [112:0] s_axis_p1_tuser,
+
+    // Out, for all ports
+    output wire [ 31:0] m_axis_tdata,
+    output wire [  3:0] m_axis_tkeep,
+    output wire         m_axis_tvalid,
+    input  wire         m_axis_tready,
+    output wire         m_axis_tlast,
+    output wire [239:0] m_axis_tuser,
+    output wire [  7:0] m_axis_tdest,
+
+    // Ports that can take a whole packet
+    input wire [1:0] port_ready,
+
+    // Who has which rank
+    output wire [ 1:0] member,
+    output wire [15:0] rank_of_port,
+
+    // Register accesses, answered in order, one at a time
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // Events of the shell, one count a cycle
+    input wire shell_frames,
+    input wire shell_hunted,
+    input wire shell_header_crc,
+    input wire shell_bad_version,
+    input wire shell_bad_kind,
+    input wire shell_bad_length,
+
+    // A beat enters the adder trees
+    output wire beat_strobe
+);
+  // -- Job --
+  wire        flush;  // the job ends
+  wire        hold;  // no commits
+  wire        drop_statuses;
+  wire        drained;  // nothing is being reduced
+  wire        job_valid;  // a job is set up
+  wire        job_complete;  // the last one ended because all had finished
+  wire        job_ever;  // an epoch was ever set
+  wire [15:0] job_epoch;
+  wire [15:0] job_chunk;  // elements
+  wire [ 1:0] job_last;  // number of a chunk's last beat
+  wire [ 2:0] job_window;  // chunks
+  wire [ 2:0] slot_mask;  // twice the window, less 1
+  wire [31:0] job_first;  // first VID
+  wire [ 1:0] job_finished;  // ranks that have finished
+  wire [ 1:0] job_ranks;  // a bit for every rank there is
+  wire        op_valid;
+  wire        op_commit;
+  wire        op_abort;
+  wire [ 7:0] op_job;
+  wire [15:0] op_epoch;
+  wire [31:0] op_first;
+  wire [63:0] op_ports;
+  wire [63:0] op_chunk;
+  wire [63:0] op_window;
+  wire        op_done;
+  wire [ 7:0] op_code;
+  wire        commit_finish;
+  wire [ 1:0] commit_rank_bit;
+
+  left_jobs #(
+      .PORTS     (2),
+      .PORT_BITS (1),
+      .CHUNK     (4),
+      .WINDOW    (4),
+      .SLOT_BITS (3),
+      .INDEX_BITS(2),
+      .LANE_BITS (0)
+  ) u_jobs (
+      .clk          (clk),
+      .rst          (rst),
+      .link_down    (link_down),
+      .op_valid     (op_valid),
+      .op_commit    (op_commit),
+      .op_abort     (op_abort),
+      .op_job       (op_job),
+      .op_epoch     (op_epoch),
+      .op_first     (op_first),
+      .op_ports     (op_ports),
+      .op_chunk     (op_chunk),
+      .op_window    (op_window),
+      .op_done      (op_done),
+      .op_code      (op_code),
+      .finish       (commit_finish),
+      .finish_bit   (commit_rank_bit),
+      .drained      (drained),
+      .flush        (flush),
+      .hold         (hold),
+      .drop_statuses(drop_statuses),
+      .job_valid    (job_valid),
+      .job_complete (job_complete),
+      .job_ever     (job_ever),
+      .job_epoch    (job_epoch),
+      .job_chunk    (job_chunk),
+      .job_last     (job_last),
+      .job_window   (job_window),
+      .slot_mask    (slot_mask),
+      .job_first    (job_first),
+      .job_finished (job_finished),
+      .job_ranks    (job_ranks),
+      .member       (member),
+      .rank_of_port (rank_of_port)
+  );
+
+  // What all ports are told
+  wire [  2:0] slot;  // of the packet that is committed
+  wire         commit_store;  // it is stored
+  wire [  1:0] resolve;  // the fate of the port's written data is known
+  wire         reduced;  // a slot has been summed
+  wire [  2:0] sum_slot;  // this one
+  wire [  1:0] req_valid;  // ports that ask for a commit
+  wire [  1:0] req_grant;
+  wire         rd_en;  // all slot memories are read
+  wire [  2:0] rd_slot;
+  wire [  1:0] rd_beat;
+
+  // -- Port 0 --
+  wire         p0_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p0_request;  // commit
+  wire         p0_wr_en;
+  wire [  2:0] p0_wr_slot;
+  wire [  1:0] p0_wr_beat;
+  wire [ 31:0] p0_wr_data;
+  wire [ 31:0] p0_stored;  // as read
+  wire [ 31:0] p0_gated;  // as summed
+
+  left_fp32_nonfinite #(
+      .LANES(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+
+  left_ingress #(
+      .BEAT_BITS (32),
+      .SLOT_BITS (3),
+      .INDEX_BITS(2)
+  ) u_ingress_p0 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p0_tdata),
+      .s_axis_tkeep  (s_axis_p0_tkeep),
+      .s_axis_tvalid (s_axis_p0_tvalid),
+      .s_axis_tready (s_axis_p0_tready),
+      .s_axis_tlast  (s_axis_p0_tlast),
+      .s_axis_tuser  (s_axis_p0_tuser),
+      .s_nonfinite   (|p0_nonfinite),
+      .wr_en         (p0_wr_en),
+      .wr_slot       (p0_wr_slot),
+      .wr_beat       (p0_wr_beat),
+      .wr_data       (p0_wr_data),
+      .req_valid     (req_valid[0]),
+      .req_grant     (req_grant[0]),
+      .req_data      (p0_request),
+      .resolve       (resolve[0]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  left_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(5)
+  ) u_slots_p0 (
+      .clk    (clk),
+      .wr_en  (p0_wr_en),
+      .wr_addr({p0_wr_slot, p0_wr_beat}),
+      .wr_data(p0_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p0_stored)
+  );
+
+  left_gate #(
+      .LANES    (1),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p0 (
+      .enable(member[0]),
+      .x     (p0_stored),
+      .y     (p0_gated)
+  );
+
+  // -- Port 1 --
+  wire         p1_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p1_request;  // commit
+  wire         p1_wr_en;
+  wire [  2:0] p1_wr_slot;
+  wire [  1:0] p1_wr_beat;
+  wire [ 31:0] p1_wr_data;
+  wire [ 31:0] p1_stored;  // as read
+  wire [ 31:0] p1_gated;  // as summed
+
+  left_fp32_nonfinite #(
+      .LANES(1)
+  ) u_nonfinite_p1 (
+      .beat     (s_axis_p1_tdata),
+      .nonfinite(p1_nonfinite)
+  );
+
+  left_ingress #(
+      .BEAT_BITS (32),
+      .SLOT_BITS (3),
+      .INDEX_BITS(2)
+  ) u_ingress_p1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p1_tdata),
+      .s_axis_tkeep  (s_axis_p1_tkeep),
+      .s_axis_tvalid (s_axis_p1_tvalid),
+      .s_axis_tready (s_axis_p1_tready),
+      .s_axis_tlast  (s_axis_p1_tlast),
+      .s_axis_tuser  (s_axis_p1_tuser),
+      .s_nonfinite   (|p1_nonfinite),
+      .wr_en         (p1_wr_en),
+      .wr_slot       (p1_wr_slot),
+      .wr_beat       (p1_wr_beat),
+      .wr_data       (p1_wr_data),
+      .req_valid     (req_valid[1]),
+      .req_grant     (req_grant[1]),
+      .req_data      (p1_request),
+      .resolve       (resolve[1]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  left_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(5)
+  ) u_slots_p1 (
+      .clk    (clk),
+      .wr_en  (p1_wr_en),
+      .wr_addr({p1_wr_slot, p1_wr_beat}),
+      .wr_data(p1_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p1_stored)
+  );
+
+  left_gate #(
+      .LANES    (1),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p1 (
+      .enable(member[1]),
+      .x     (p1_stored),
+      .y     (p1_gated)
+  );
+
+  // -- Commit --
+  wire         commit_valid;  // a packet is judged
+  wire [  1:0] commit_ports;  // the port it came by, one hot
+  wire         commit_port;
+  wire [101:0] commit_request;
+
+  left_arbiter #(
+      .PORTS    (2),
+      .PORT_BITS(1),
+      .WIDTH    (102)
+  ) u_arbiter (
+      .clk      (clk),
+      .rst      (rst),
+      .hold     (hold),
+      .req_valid(req_valid),
+      .req_grant(req_grant),
+      .req_data ({p1_request, p0_request}),
+      .out_valid(commit_valid),
+      .out_ports(commit_ports),
+      .out_port (commit_port),
+      .out_data (commit_request)
+  );
+
+  wire        commit_refuse;  // it fails a check
+  wire [ 7:0] commit_code;
+  wire        commit_belongs;  // its rank is its port's
+  wire        commit_data;
+  wire        commit_ask;
+  wire        commit_writable;  // its payload was written
+  wire        commit_nonfinite;
+  wire [ 1:0] commit_ecn;
+  wire [ 7:0] commit_job;
+  wire [15:0] commit_epoch;
+  wire [ 7:0] commit_rank;
+  wire [31:0] commit_vid;
+
+  left_commit #(
+      .PORTS    (2),
+      .PORT_BITS(1),
+      .FORMAT   (8'd1)
+  ) u_commit (
+      .valid       (commit_valid),
+      .port        (commit_port),
+      .request     (commit_request),
+      .job_valid   (job_valid),
+      .job_complete(job_complete),
+      .job_epoch   (job_epoch),
+      .job_chunk   (job_chunk),
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .refused     (commit_refuse),
+      .code        (commit_code),
+      .belongs     (commit_belongs),
+      .data        (commit_data),
+      .ask         (commit_ask),
+      .finish      (commit_finish),
+      .writable    (commit_writable),
+      .nonfinite   (commit_nonfinite),
+      .ecn         (commit_ecn),
+      .job         (commit_job),
+      .epoch       (commit_epoch),
+      .rank        (commit_rank),
+      .vid         (commit_vid)
+  );
+
+  wire       turn_over;  // the slot takes a new VID
+  wire       store_ce;
+  wire       store_nonfinite;
+  wire       owe;  // the sender is owed the result
+  wire       complete;  // the slot holds all ranks
+  wire [1:0] complete_ecn;
+  wire       complete_nonfinite;
+  wire       asked;  // an ask is not refused
+  wire       answer;  // an ask or a finish is answered with a status
+  wire [7:0] answer_code;
+  wire [1:0] answer_mask;
+  wire       refused;
+  wire [7:0] refused_code;
+  wire       refused_answer;  // it may be answered with a status
+
+  left_slots #(
+      .PORTS    (2),
+      .WINDOW   (4),
+      .SLOT_BITS(3),
+      .ROW_BITS (2),
+      .RANK_BITS(1)
+  ) u_slots (
+      .clk               (clk),
+      .flush             (flush),
+      .job_first         (job_first),
+      .job_window        (job_window),
+      .slot_mask         (slot_mask),
+      .job_ranks         (job_ranks),
+      .refuse            (commit_refuse),
+      .data              (commit_data),
+      .ask               (commit_ask),
+      .finish            (commit_finish),
+      .code              (commit_code),
+      .belongs           (commit_belongs),
+      .ports             (commit_ports),
+      .rank              (commit_rank[0]),
+      .vid               (commit_vid),
+      .ecn               (commit_ecn),
+      .writable          (commit_writable),
+      .nonfinite         (commit_nonfinite),
+      .reduced           (reduced),
+      .reduced_slot      (sum_slot),
+      .slot              (slot),
+      .rank_bit          (commit_rank_bit),
+      .turn_over         (turn_over),
+      .store             (commit_store),
+      .store_ce          (store_ce),
+      .store_nonfinite   (store_nonfinite),
+      .resolve           (resolve),
+      .owe               (owe),
+      .complete          (complete),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .asked             (asked),
+      .answer            (answer),
+      .answer_code       (answer_code),
+      .answer_mask       (answer_mask),
+      .refused           (refused),
+      .refused_code      (refused_code),
+      .refused_answer    (refused_answer)
+  );
+
+  // -- Sum --
+  wire       sending;  // a cache entry is being sent
+  wire [2:0] send_slot;  // this one
+  wire [2:0] beat_slot;  // beside what the slot memories give
+  wire [1:0] beat_index;
+  wire       unused_beat_pass;
+
+  // No beat is read again: a tree decides each in one pass.
+  left_reader #(
+      .SLOT_BITS (3),
+      .INDEX_BITS(2)
+  ) u_reader (
+      .clk          (clk),
+      .rst          (rst),
+      .flush        (flush),
+      .job_last     (job_last),
+      .drained      (drained),
+      .complete     (complete),
+      .complete_slot(slot),
+      .sending      (sending),
+      .sending_slot (send_slot),
+      .reduced      (reduced),
+      .again_valid  (1'b0),
+      .again_slot   (3'd0),
+      .again_beat   (2'd0),
+      .rd_en        (rd_en),
+      .rd_slot      (rd_slot),
+      .rd_beat      (rd_beat),
+      .beat_valid   (beat_strobe),
+      .beat_slot    (beat_slot),
+      .beat_index   (beat_index),
+      .beat_pass    (unused_beat_pass)
+  );
+
+  wire [31:0] sum;  // of all ports, lane by lane
+
+  left_lane u_lane_0 (
+      .clk (clk),
+      .x_p0(p0_gated[31:0]),
+      .x_p1(p1_gated[31:0]),
+      .y   (sum[31:0])
+  );
+
+  wire       sum_next;  // a sum comes in the next cycle
+  wire [1:0] sum_beat;
+
+  // The tag comes out a cycle before its sum.
+  left_tag_delay #(
+      .WIDTH (5),
+      .CYCLES(3)
+  ) u_sum_tag (
+      .clk      (clk),
+      .rst      (rst),
+      .in_valid (beat_strobe),
+      .in_tag   ({beat_slot, beat_index}),
+      .out_valid(sum_next),
+      .out_tag  ({sum_slot, sum_beat})
+  );
+
+  // -- Result cache --
+  wire       sum_nonfinite;  // elements that are a NaN or an infinity
+  wire       begun;  // a result begins to be written
+  wire       cache_wr_en;
+  wire [2:0] cache_wr_slot;
+  wire [1:0] cache_wr_beat;
+  wire       nonfinite_out;
+  wire       send_en;  // a beat is read to be sent
+  wire [1:0] send_beat;
+  wire       send_written;  // it is there
+
+  left_fp32_nonfinite #(
+      .LANES(1)
+  ) u_nonfinite_sum (
+      .beat     (sum),
+      .nonfinite(sum_nonfinite)
+  );
+
+  left_writer #(
+      .LANES     (1),
+      .SLOT_BITS (3),
+      .INDEX_BITS(2),
+      .COUNT_BITS(1)
+  ) u_writer (
+      .clk          (clk),
+      .rst          (rst),
+      .job_last     (job_last),
+      .next_valid   (sum_next),
+      .next_slot    (sum_slot),
+      .next_beat    (sum_beat),
+      .sum_nonfinite(sum_nonfinite),
+      .wr_en        (cache_wr_en),
+      .wr_slot      (cache_wr_slot),
+      .wr_beat      (cache_wr_beat),
+      .begun        (begun),
+      .reduced      (reduced),
+      .nonfinite    (nonfinite_out),
+      .query_slot   (send_slot),
+      .query_beat   (send_beat),
+      .query_written(send_written)
+  );
+
+  left_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(5),
+      .FORWARD  (1)
+  ) u_cache (
+      .clk    (clk),
+      .wr_en  (cache_wr_en),
+      .wr_addr({cache_wr_slot, cache_wr_beat}),
+      .wr_data(sum),
+      .rd_en  (send_en),
+      .rd_addr({send_slot, send_beat}),
+      .rd_data(m_axis_tdata)
+  );
+
+  // -- Out --
+  wire [1:0] rank_ready;  // ranks whose port is ready
+
+  left_rank_ready #(
+      .PORTS(2)
+  ) u_rank_ready (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .port_ready  (port_ready),
+      .rank_ready  (rank_ready)
+  );
+
+  wire       result_valid;  // a result can be sent
+  wire [2:0] result_slot;
+  wire [1:0] result_receivers;
+  wire       result_replay;
+  wire       result_take;
+
+  left_owed #(
+      .PORTS    (2),
+      .SLOT_BITS(3)
+  ) u_owed (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_ranks     (job_ranks),
+      .begun         (begun),
+      .begun_slot    (sum_slot),
+      .slot          (slot),
+      .turn_over     (turn_over),
+      .owe           (owe),
+      .rank_bit      (commit_rank_bit),
+      .ready         (rank_ready),
+      .pick_valid    (result_valid),
+      .pick_slot     (result_slot),
+      .pick_receivers(result_receivers),
+      .pick_replay   (result_replay),
+      .pick_take     (result_take)
+  );
+
+  wire        status_valid;
+  wire        status_port;
+  wire [ 7:0] status_job;
+  wire [15:0] status_epoch;
+  wire [ 7:0] status_rank;
+  wire [ 7:0] status_code;
+  wire [31:0] status_vid;
+  wire [ 1:0] status_mask;
+  wire        status_take;
+
+  left_status #(
+      .PORTS    (2),
+      .PORT_BITS(1)
+  ) u_status (
+      .clk        (clk),
+      .rst        (rst),
+      .drop       (drop_statuses),
+      .answer     (answer),
+      .answer_code(answer_code),
+      .answer_mask(answer_mask),
+      .refuse     (refused_answer),
+      .refuse_code(refused_code),
+      .port       (commit_port),
+      .job        (commit_job),
+      .epoch      (commit_epoch),
+      .rank       (commit_rank),
+      .vid        (commit_vid),
+      .ready      (port_ready),
+      .pick_valid (status_valid),
+      .pick_port  (status_port),
+      .pick_job   (status_job),
+      .pick_epoch (status_epoch),
+      .pick_rank  (status_rank),
+      .pick_code  (status_code),
+      .pick_vid   (status_vid),
+      .pick_mask  (status_mask),
+      .pick_take  (status_take)
+  );
+
+  left_egress #(
+      .PORTS     (2),
+      .PORT_BITS (1),
+      .SLOT_BITS (3),
+      .INDEX_BITS(2),
+      .KEEP_BITS (4),
+      .FORMAT    (8'd1)
+  ) u_egress (
+      .clk               (clk),
+      .rst               (rst),
+      .job_last          (job_last),
+      .job_epoch         (job_epoch),
+      .job_chunk         (job_chunk),
+      .job_ranks         (job_ranks),
+      .complete          (complete),
+      .complete_slot     (slot),
+      .complete_vid      (commit_vid),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .result_valid      (result_valid),
+      .result_slot       (result_slot),
+      .result_receivers  (result_receivers),
+      .result_replay     (result_replay),
+      .result_take       (result_take),
+      .status_valid      (status_valid),
+      .status_port       (status_port),
+      .status_job        (status_job),
+      .status_epoch      (status_epoch),
+      .status_rank       (status_rank),
+      .status_code       (status_code),
+      .status_vid        (status_vid),
+      .status_mask       (status_mask),
+      .status_take       (status_take),
+      .rd_en             (send_en),
+      .rd_slot           (send_slot),
+      .rd_beat           (send_beat),
+      .rd_written        (send_written),
+      .sending           (sending),
+      .m_axis_tkeep      (m_axis_tkeep),
+      .m_axis_tvalid     (m_axis_tvalid),
+      .m_axis_tready     (m_axis_tready),
+      .m_axis_tlast      (m_axis_tlast),
+      .m_axis_tuser      (m_axis_tuser),
+      .m_axis_tdest      (m_axis_tdest)
+  );
+
+  // -- Registers --
+  wire [ 4:0] counter_index;
+  wire [31:0] counter_value;
+  wire        clear_counters;
+
+  left_registers #(
+      .CONFIG_HASH(64'hc770373794bedfcc),
+      .LANES      (64'd1),
+      .PORTS      (64'd2),
+      .FORMAT     (64'h101),
+      .SUM        (64'd1),
+      .SHELL      (64'd1),
+      .CHUNK      (64'd4),
+      .WINDOW     (64'd4),
+      .JOBS       (64'd1),
+      .LINK       (64'd8),
+      .LATENCY    (64'd9)
+  ) u_registers (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (link_down),
+      .s_reg_valid   (s_reg_valid),
+      .s_reg_ready   (s_reg_ready),
+      .s_reg_write   (s_reg_write),
+      .s_reg_addr    (s_reg_addr),
+      .s_reg_wdata   (s_reg_wdata),
+      .m_reg_valid   (m_reg_valid),
+      .m_reg_ready   (m_reg_ready),
+      .m_reg_code    (m_reg_code),
+      .m_reg_value   (m_reg_value),
+      .op_valid      (op_valid),
+      .op_commit     (op_commit),
+      .op_abort      (op_abort),
+      .op_job        (op_job),
+      .op_epoch      (op_epoch),
+      .op_first      (op_first),
+      .op_ports      (op_ports),
+      .op_chunk      (op_chunk),
+      .op_window     (op_window),
+      .op_done       (op_done),
+      .op_code       (op_code),
+      .job_valid     (job_valid),
+      .job_ever      (job_ever),
+      .job_epoch     (job_epoch),
+      .job_finished  ({62'd0, job_finished}),
+      .counter_index (counter_index),
+      .counter_value (counter_value),
+      .clear_counters(clear_counters)
+  );
+
+  left_counters #(
+      .COUNT_BITS(1)
+  ) u_counters (
+      .clk              (clk),
+      .rst              (rst),
+      .clear            (clear_counters),
+      .stored           (commit_store),
+      .stored_ce        (store_ce),
+      .stored_nonfinite (store_nonfinite),
+      .asked            (asked),
+      .finished         (commit_finish),
+      .chunk            (reduced),
+      .beat             (beat_strobe),
+      .result           (result_take && !result_replay),
+      .replay           (result_take && result_replay),
+      .status           (status_take),
+      .nonfinite_out    (nonfinite_out),
+      .link_down        (link_down),
+      .refused          (refused),
+      .refused_code     (refused_code),
+      .shell_frames     (shell_frames),
+      .shell_hunted     (shell_hunted),
+      .shell_header_crc (shell_header_crc),
+      .shell_bad_version(shell_bad_version),
+      .shell_bad_kind   (shell_bad_kind),
+      .shell_bad_length (shell_bad_length),
+      .index            (counter_index),
+      .value            (counter_value)
+  );
+
+endmodule
+
+`default_nettype wire
+
+// The card on a byte-stream link of 8 bits: 2 ports, 1 lanes.
+//
+// link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+//
+// Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
+// anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
+// out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
+// rst is synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.
+
+`default_nettype none
+
+module left_top (
+    input wire clk,
+    input wire rst,
+    input wire link_up,
+
+    // From the host
+    input  wire [7:0] link_rx_tdata,
+    input  wire       link_rx_tkeep,
+    input  wire       link_rx_tvalid,
+    output wire       link_rx_tready,
+
+    // To the host
+    output wire [7:0] link_tx_tdata,
+    output wire       link_tx_tkeep,
+    output wire       link_tx_tvalid,
+    input  wire       link_tx_tready,
+
+    // For whoever counts
+    output wire beat_strobe
+);
+  // Link
+  wire         down;  // the link is down, or the core not yet done with the last host
+  wire         link_rst;
+  wire [ 31:0] window;  // the next bytes from the link
+  wire [  3:0] window_count;
+  wire [  3:0] window_take;
+  wire         window_commit;
+  wire         window_rewind;
+
+  // Received: a header and payload words, then whole beats
+  wire [175:0] rx_header;
+  wire [ 31:0] rx_tdata;
+  wire [  3:0] rx_tkeep;
+  wire         rx_tvalid;
+  wire         rx_tready;
+  wire         rx_tlast;
+  wire         rx_bad;  // the payload's CRC failed
+  wire [ 31:0] ingress_tdata;
+  wire [  3:0] ingress_tkeep;
+  wire         ingress_tvalid;
+  wire         ingress_tready;
+  wire         ingress_tlast;
+  wire [112:0] ingress_tuser;
+  wire         ingress_busy;
+  wire [  1:0] port_tvalid;  // the beat is for this port
+  wire [  1:0] port_tready;
+  wire [ 15:0] rank_of_port;
+  wire [  1:0] member;  // the port has a rank
+  wire         event_frame;
+  wire         event_hunted;
+  wire         event_header_crc;
+  wire         event_bad_version;
+  wire         event_bad_kind;
+  wire         event_bad_length;
+
+  // Registers: access, answer, reply
+  wire         access_valid;
+  wire         access_ready;
+  wire         access_write;
+  wire         reg_valid;
+  wire         reg_ready;
+  wire         reg_write;
+  wire [ 31:0] reg_addr;
+  wire [ 63:0] reg_wdata;
+  wire         answer_valid;
+  wire         answer_ready;
+  wire [  7:0] answer_code;
+  wire [ 63:0] answer_value;
+  wire         reply_valid;
+  wire         reply_ready;
+  wire [175:0] reply_header;
+
+  // To be sent: whole beats, then payload words, then steps of a frame
+  wire [ 31:0] egress_tdata;
+  wire [  3:0] egress_tkeep;
+  wire         egress_tvalid;
+  wire         egress_tready;
+  wire         egress_tlast;
+  wire [239:0] egress_tuser;
+  wire [  7:0] unused_tdest;  // a status names its rank
+  wire         egress_busy;
+  wire [ 31:0] tx_tdata;
+  wire         tx_tvalid;
+  wire         tx_tready;
+  wire         tx_tlast;
+  wire [239:0] tx_header;
+  wire [ 31:0] step_data;
+  wire [  3:0] step_bytes;
+  wire         step_valid;
+  wire         step_ready;
+  wire         step_idle;  // nothing follows for now
+
+  assign link_rst = rst || down;
+
+  // -- From the link to the core --
+  left_link_session u_session (
+      .clk    (clk),
+      .rst    (rst),
+      .link_up(link_up),
+      .busy   (ingress_busy || egress_busy),
+      .down   (down)
+  );
+
+  left_byte_fifo #(
+      .LINK_BYTES(1),
+      .WINDOW    (4)
+  ) u_fifo (
+      .clk          (clk),
+      .rst          (link_rst),
+      .s_axis_tdata (link_rx_tdata),
+      .s_axis_tkeep (link_rx_tkeep),
+      .s_axis_tvalid(link_rx_tvalid),
+      .s_axis_tready(link_rx_tready),
+      .window       (window),
+      .count        (window_count),
+      .take         (window_take),
+      .commit       (window_commit),
+      .rewind       (window_rewind)
+  );
+
+  left_frame_rx #(
+      .WINDOW    (4),
+      .STEP      (4),
+      .CHUNK     (4),
+      .ELEM_BYTES(4)
+  ) u_rx (
+      .clk              (clk),
+      .rst              (link_rst),
+      .window           (window),
+      .count            (window_count),
+      .take             (window_take),
+      .commit           (window_commit),
+      .rewind           (window_rewind),
+      .header           (rx_header),
+      .m_axis_tdata     (rx_tdata),
+      .m_axis_tkeep     (rx_tkeep),
+      .m_axis_tvalid    (rx_tvalid),
+      .m_axis_tready    (rx_tready),
+      .m_axis_tlast     (rx_tlast),
+      .m_axis_tuser     (rx_bad),
+      .m_register_valid (access_valid),
+      .m_register_write (access_write),
+      .m_register_ready (access_ready),
+      .event_frame      (event_frame),
+      .event_hunted     (event_hunted),
+      .event_header_crc (event_header_crc),
+      .event_bad_version(event_bad_version),
+      .event_bad_kind   (event_bad_kind),
+      .event_bad_length (event_bad_length)
+  );
+
+  left_beat_pack #(
+      .STEP      (4),
+      .BEAT_BYTES(4)
+  ) u_pack (
+      .clk          (clk),
+      .rst          (rst),
+      .close        (down),
+      .busy         (ingress_busy),
+      .header       (rx_header[111:0]),
+      .s_axis_tdata (rx_tdata),
+      .s_axis_tkeep (rx_tkeep),
+      .s_axis_tvalid(rx_tvalid),
+      .s_axis_tready(rx_tready),
+      .s_axis_tlast (rx_tlast),
+      .s_axis_tuser (rx_bad),
+      .m_axis_tdata (ingress_tdata),
+      .m_axis_tkeep (ingress_tkeep),
+      .m_axis_tvalid(ingress_tvalid),
+      .m_axis_tready(ingress_tready),
+      .m_axis_tlast (ingress_tlast),
+      .m_axis_tuser (ingress_tuser)
+  );
+
+  left_route #(
+      .PORTS(2)
+  ) u_route (
+      .rank         (ingress_tuser[55:48]),
+      .rank_of_port (rank_of_port),
+      .member       (member),
+      .s_axis_tvalid(ingress_tvalid),
+      .s_axis_tready(ingress_tready),
+      .m_axis_tvalid(port_tvalid),
+      .m_axis_tready(port_tready)
+  );
+
+  // -- Register accesses --
+  left_register_link u_registers (
+      .clk             (clk),
+      .rst             (link_rst),
+      .hold            (ingress_busy),
+      .s_register_valid(access_valid),
+      .s_register_ready(access_ready),
+      .s_register_write(access_write),
+      .s_register_addr (rx_header[95:64]),
+      .s_register_tag  (rx_header[111:96]),
+      .s_register_wdata(rx_header[175:112]),
+      .m_reg_valid     (reg_valid),
+      .m_reg_ready     (reg_ready),
+      .m_reg_write     (reg_write),
+      .m_reg_addr      (reg_addr),
+      .m_reg_wdata     (reg_wdata),
+      .s_reg_valid     (answer_valid),
+      .s_reg_ready     (answer_ready),
+      .s_reg_code      (answer_code),
+      .s_reg_value     (answer_value),
+      .m_reply_valid   (reply_valid),
+      .m_reply_ready   (reply_ready),
+      .m_reply_header  (reply_header)
+  );
+
+  // -- Core --
+  left_core u_core (
+      .clk              (clk),
+      .rst              (rst),
+      .link_down        (down),
+      .s_axis_p0_tdata  (ingress_tdata),
+      .s_axis_p0_tkeep  (ingress_tkeep),
+      .s_axis_p0_tvalid (port_tvalid[0]),
+      .s_axis_p0_tready (port_tready[0]),
+      .s_axis_p0_tlast  (ingress_tlast),
+      .s_axis_p0_tuser  (ingress_tuser),
+      .s_axis_p1_tdata  (ingress_tdata),
+      .s_axis_p1_tkeep  (ingress_tkeep),
+      .s_axis_p1_tvalid (port_tvalid[1]),
+      .s_axis_p1_tready (port_tready[1]),
+      .s_axis_p1_tlast  (ingress_tlast),
+      .s_axis_p1_tuser  (ingress_tuser),
+      .m_axis_tdata     (egress_tdata),
+      .m_axis_tkeep     (egress_tkeep),
+      .m_axis_tvalid    (egress_tvalid),
+      .m_axis_tready    (egress_tready),
+      .m_axis_tlast     (egress_tlast),
+      .m_axis_tuser     (egress_tuser),
+      .m_axis_tdest     (unused_tdest),
+      .port_ready       ({2{1'b1}}),
+      .s_reg_valid      (reg_valid),
+      .s_reg_ready      (reg_ready),
+      .s_reg_write      (reg_write),
+      .s_reg_addr       (reg_addr),
+      .s_reg_wdata      (reg_wdata),
+      .m_reg_valid      (answer_valid),
+      .m_reg_ready      (answer_ready),
+      .m_reg_code       (answer_code),
+      .m_reg_value      (answer_value),
+      .rank_of_port     (rank_of_port),
+      .member           (member),
+      .shell_frames     (event_frame),
+      .shell_hunted     (event_hunted),
+      .shell_header_crc (event_header_crc),
+      .shell_bad_version(event_bad_version),
+      .shell_bad_kind   (event_bad_kind),
+      .shell_bad_length (event_bad_length),
+      .beat_strobe      (beat_strobe)
+  );
+
+  // -- From the core to the link --
+  left_beat_unpack #(
+      .STEP      (4),
+      .BEAT_BYTES(4)
+  ) u_unpack (
+      .clk          (clk),
+      .rst          (rst),
+      .drop         (down),
+      .busy         (egress_busy),
+      .s_axis_tdata (egress_tdata),
+      .s_axis_tkeep (egress_tkeep),
+      .s_axis_tvalid(egress_tvalid),
+      .s_axis_tready(egress_tready),
+      .s_axis_tlast (egress_tlast),
+      .s_axis_tuser (egress_tuser),
+      .m_axis_tdata (tx_tdata),
+      .m_axis_tvalid(tx_tvalid),
+      .m_axis_tready(tx_tready),
+      .m_axis_tlast (tx_tlast),
+      .m_axis_tuser (tx_header)
+  );
+
+  left_frame_tx #(
+      .WINDOW(4),
+      .STEP  (4)
+  ) u_tx (
+      .clk           (clk),
+      .rst           (link_rst),
+      .s_reply_valid (reply_valid),
+      .s_reply_ready (reply_ready),
+      .s_reply_header(reply_header),
+      .s_axis_tdata  (tx_tdata),
+      .s_axis_tvalid (tx_tvalid),
+      .s_axis_tready (tx_tready),
+      .s_axis_tlast  (tx_tlast),
+      .s_axis_tuser  (tx_header),
+      .m_step_data   (step_data),
+      .m_step_bytes  (step_bytes),
+      .m_step_valid  (step_valid),
+      .m_step_ready  (step_ready),
+      .m_step_idle   (step_idle)
+  );
+
+  left_byte_pack #(
+      .STEP      (4),
+      .LINK_BYTES(1)
+  ) u_link (
+      .clk          (clk),
+      .rst          (link_rst),
+      .s_step_data  (step_data),
+      .s_step_bytes (step_bytes),
+      .s_step_valid (step_valid),
+      .s_step_ready (step_ready),
+      .s_step_idle  (step_idle),
+      .m_axis_tdata (link_tx_tdata),
+      .m_axis_tkeep (link_tx_tkeep),
+      .m_axis_tvalid(link_tx_tvalid),
+      .m_axis_tready(link_tx_tready)
+  );
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,25 @@
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -sum tree -chunk 4 -window 4 -jobs 1 -shell stream -link 8 -prefix left -bundle
+//
+// The card's sizes, and its pins as the C++ beside this file wants them.
+
+#ifndef CARD_H
+#define CARD_H
+
+#include <cstdint>
+
+#include "../regs.h"
+#include "Vcard.h"
+
+// A constant of the packet or the registers, from regs.h.
+#define CARD(name) LEFT_##name
+
+constexpr int LANES = 1;
+constexpr int PORTS = 2;
+constexpr int CHUNK = 4;    // elements, the largest
+constexpr int WINDOW = 4;  // chunks, the largest
+constexpr int LATENCY = 9;
+constexpr int LINK_BITS = 8;  // 0: no link
+#define CARD_HAS_LINK
+constexpr uint64_t CONFIG_HASH = 0xc770373794bedfccull;
+
+#endif

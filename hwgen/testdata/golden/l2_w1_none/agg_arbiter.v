@@ -1,0 +1,74 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// Takes turns among the ports' requests: one request a cycle is granted, round robin, and stands
+// at the output in the next cycle.
+//
+// While hold is high nothing is granted. Latency: granted in cycle 0, at the output in cycle 1,
+// for that cycle alone: what follows takes it at once.
+
+`default_nettype none
+
+module agg_arbiter #(
+    parameter integer PORTS     = 4,
+    parameter integer PORT_BITS = 2,   // of a port's number
+    parameter integer WIDTH     = 102  // bits of a request
+) (
+    input wire clk,
+    input wire rst,
+    input wire hold,
+
+    input  wire [      PORTS-1:0] req_valid,
+    output wire [      PORTS-1:0] req_grant,
+    input  wire [PORTS*WIDTH-1:0] req_data,   // port 0 in the lowest bits
+
+    output wire                 out_valid,
+    output wire [    PORTS-1:0] out_ports,  // the port, one hot
+    output wire [PORT_BITS-1:0] out_port,
+    output wire [    WIDTH-1:0] out_data
+);
+
+  reg [PORTS-1:0] above_reg;  // the ports above the last one granted
+  reg valid_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [PORT_BITS-1:0] port_reg, port_next;
+  reg [WIDTH-1:0] data_reg, data_next;
+
+  wire [PORTS-1:0] ahead = req_valid & above_reg;
+  wire [PORTS-1:0] among = |ahead ? ahead : req_valid;
+  wire [PORTS-1:0] lowest = among & (~among + 1'b1);
+
+  assign req_grant = hold ? {PORTS{1'b0}} : lowest;
+
+  integer p;
+
+  always @* begin
+    port_next = {PORT_BITS{1'b0}};
+    data_next = {WIDTH{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest[p]) begin
+        port_next = p[PORT_BITS-1:0];
+        data_next = req_data[p*WIDTH+:WIDTH];
+      end
+    end
+  end
+
+  always @(posedge clk) begin
+    valid_reg <= |req_grant;
+    ports_reg <= lowest;
+    port_reg  <= port_next;
+    data_reg  <= data_next;
+    if (|req_grant) above_reg <= ~(lowest | (lowest - 1'b1));
+    if (rst) begin
+      valid_reg <= 1'b0;
+      above_reg <= {PORTS{1'b0}};
+    end
+  end
+
+  assign out_valid = valid_reg;
+  assign out_ports = ports_reg;
+  assign out_port  = port_reg;
+  assign out_data  = data_reg;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,115 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// The card's counters: 32 bits each, wrapping, in the order of the specification's table.
+//
+// Every event is a pulse: one count a cycle in which it is high. The refusals of the core come
+// with their code; a shell refuses some packets before they reach the core, and those counters
+// count both. Latency: an event in cycle 0 is in the value from cycle 2 on.
+
+`default_nettype none
+
+module agg_counters #(
+    parameter integer COUNT_BITS = 5  // of nonfinite_out
+) (
+    input wire clk,
+    input wire rst,
+    input wire clear,
+
+    // Of the core
+    input wire                  stored,
+    input wire                  stored_ce,
+    input wire                  stored_nonfinite,
+    input wire                  asked,
+    input wire                  finished,
+    input wire                  chunk,
+    input wire                  beat,
+    input wire                  result,
+    input wire                  replay,
+    input wire                  status,
+    input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
+    input wire                  link_down,         // a level; its beginning counts
+    input wire                  refused,
+    input wire [           7:0] refused_code,
+
+    // Of the shell
+    input wire shell_frames,
+    input wire shell_hunted,
+    input wire shell_header_crc,
+    input wire shell_bad_version,
+    input wire shell_bad_kind,
+    input wire shell_bad_length,
+
+    input  wire [ 4:0] index,
+    output wire [31:0] value
+);
+
+  `include "zwire.vh"
+
+  reg [31:0] counts[0:COUNTERS-1];
+  reg [COUNTERS-1:0] events_reg, events_next;
+  reg [COUNTERS-1:0] shell_reg, shell_next;
+  reg [COUNT_BITS-1:0] nonfinite_reg;
+  reg link_down_reg;
+
+  wire [31:0] nonfinite_wide = {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+
+  always @* begin
+    events_next                     = {COUNTERS{1'b0}};
+    events_next[COUNT_STORED]       = stored;
+    events_next[COUNT_ASKS]         = asked;
+    events_next[COUNT_FINISHES]     = finished;
+    events_next[COUNT_CHUNKS]       = chunk;
+    events_next[COUNT_BEATS]        = beat;
+    events_next[COUNT_RESULTS]      = result;
+    events_next[COUNT_REPLAYS]      = replay;
+    events_next[COUNT_STATUSES]     = status;
+    events_next[COUNT_NONFINITE_IN] = stored_nonfinite;
+    events_next[COUNT_CE]           = stored_ce;
+    events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
+    events_next[COUNT_BAD_VERSION]  = refused && refused_code == CODE_BAD_VERSION;
+    events_next[COUNT_BAD_KIND]     = refused && refused_code == CODE_BAD_KIND;
+    events_next[COUNT_BAD_JOB]      = refused && refused_code == CODE_BAD_JOB;
+    events_next[COUNT_BAD_EPOCH]    = refused && refused_code == CODE_BAD_EPOCH;
+    events_next[COUNT_BAD_RANK]     = refused && refused_code == CODE_BAD_RANK;
+    events_next[COUNT_BAD_FORMAT]   = refused && refused_code == CODE_BAD_FORMAT;
+    events_next[COUNT_BAD_LENGTH]   = refused && refused_code == CODE_BAD_LENGTH;
+    events_next[COUNT_LATE]         = refused && refused_code == CODE_LATE;
+    events_next[COUNT_EARLY]        = refused && refused_code == CODE_EARLY;
+    events_next[COUNT_NOT_READY]    = refused && refused_code == CODE_NOT_READY;
+    events_next[COUNT_DUPLICATE]    = refused && refused_code == CODE_DUPLICATE;
+    events_next[COUNT_PAYLOAD_CRC]  = refused && refused_code == CODE_PAYLOAD_CRC;
+
+    shell_next                      = {COUNTERS{1'b0}};
+    shell_next[COUNT_FRAMES]        = shell_frames;
+    shell_next[COUNT_HUNTED]        = shell_hunted;
+    shell_next[COUNT_HEADER_CRC]    = shell_header_crc;
+    shell_next[COUNT_BAD_VERSION]   = shell_bad_version;
+    shell_next[COUNT_BAD_KIND]      = shell_bad_kind;
+    shell_next[COUNT_BAD_LENGTH]    = shell_bad_length;
+  end
+
+  integer i;
+
+  always @(posedge clk) begin
+    events_reg    <= events_next;
+    shell_reg     <= shell_next;
+    nonfinite_reg <= nonfinite_out;
+    link_down_reg <= link_down;
+    for (i = 0; i < COUNTERS; i = i + 1) begin
+      counts[i] <= counts[i] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
+    end
+    counts[COUNT_NONFINITE_OUT] <= counts[COUNT_NONFINITE_OUT] + nonfinite_wide;
+    if (rst || clear) begin
+      events_reg    <= {COUNTERS{1'b0}};
+      shell_reg     <= {COUNTERS{1'b0}};
+      nonfinite_reg <= {COUNT_BITS{1'b0}};
+      for (i = 0; i < COUNTERS; i = i + 1) counts[i] <= 32'd0;
+    end
+    if (rst) link_down_reg <= 1'b1;
+  end
+
+  assign value = counts[index];
+
+endmodule
+
+`default_nettype wire

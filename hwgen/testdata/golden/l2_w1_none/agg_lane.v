@@ -1,0 +1,24 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// The adder tree of one lane: y is the sum of x_p0..x_p0, 1 cycles later; a new sum
+// every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
+// It knows no valid, no slot and no absent worker: whoever drives it delays its tags
+// by as many cycles, and gives it -0 for a worker that is absent.
+
+`default_nettype none
+
+module agg_lane (
+    input  wire        clk,
+    input  wire [31:0] x_p0,
+    output wire [31:0] y
+);
+  // worker 0
+  agg_fp32_canon u_l0_n0 (
+      .clk(clk),
+      .a  (x_p0),
+      .y  (y)
+  );
+
+endmodule
+
+`default_nettype wire

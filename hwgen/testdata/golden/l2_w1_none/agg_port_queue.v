@@ -1,0 +1,83 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// One output port's queue of packets: takes whole packets at the rate of the core, whatever the
+// port's receiver does, so that no port waits for another.
+//
+// ready says that a packet of the largest size may be begun, however many beats of the one before
+// are still on their way to the queue (SLACK at most). An empty queue lets a beat through in the
+// same cycle. Beats have all bytes or none; the header is kept with each.
+//
+// Not done here: no back-pressure on the core; who begins a packet without ready loses it.
+
+`default_nettype none
+
+module agg_port_queue #(
+    parameter integer BEAT_BITS  = 512,
+    parameter integer USER_BITS  = 176,
+    parameter integer BEATS      = 16,   // of the largest packet
+    parameter integer DEPTH_BITS = 5     // log2 of the places; at least BEATS + SLACK of them
+) (
+    input wire clk,
+    input wire rst,
+
+    output wire ready,
+
+    input wire                 s_axis_tvalid,
+    input wire [BEAT_BITS-1:0] s_axis_tdata,
+    input wire                 s_axis_tpayload,  // the beat has bytes
+    input wire                 s_axis_tlast,
+    input wire [USER_BITS-1:0] s_axis_tuser,
+
+    output wire                   m_axis_tvalid,
+    input  wire                   m_axis_tready,
+    output wire [  BEAT_BITS-1:0] m_axis_tdata,
+    output wire [BEAT_BITS/8-1:0] m_axis_tkeep,
+    output wire                   m_axis_tlast,
+    output wire [  USER_BITS-1:0] m_axis_tuser
+);
+
+  // A beat may stand at s_axis, and ready is a cycle old.
+  localparam integer SLACK = 3;
+  localparam integer WIDTH = USER_BITS + 2 + BEAT_BITS;
+  localparam integer FULLEST = (1 << DEPTH_BITS) - BEATS - SLACK;  // that leaves room
+
+  generate
+    if ((1 << DEPTH_BITS) < BEATS + SLACK) begin : g_depth
+      ERROR_queue_must_hold_a_packet_and_its_slack error ();
+    end
+  endgenerate
+
+  reg [WIDTH-1:0] beats[0:(1<<DEPTH_BITS)-1];
+  reg [DEPTH_BITS:0] wr_reg;
+  reg [DEPTH_BITS:0] rd_reg;
+  reg ready_reg;
+
+  wire [DEPTH_BITS:0] count = wr_reg - rd_reg;
+  wire empty = count == {DEPTH_BITS + 1{1'b0}};
+  wire [WIDTH-1:0] arrives = {s_axis_tuser, s_axis_tlast, s_axis_tpayload, s_axis_tdata};
+  wire [WIDTH-1:0] leaves = empty ? arrives : beats[rd_reg[DEPTH_BITS-1:0]];
+  wire payload;
+
+  wire push = s_axis_tvalid && !(empty && m_axis_tready);
+  wire pop = m_axis_tready && !empty;
+
+  always @(posedge clk) begin
+    if (push) beats[wr_reg[DEPTH_BITS-1:0]] <= arrives;
+    if (push) wr_reg <= wr_reg + 1'b1;
+    if (pop) rd_reg <= rd_reg + 1'b1;
+    ready_reg <= count <= FULLEST[DEPTH_BITS:0];
+    if (rst) begin
+      wr_reg    <= {DEPTH_BITS + 1{1'b0}};
+      rd_reg    <= {DEPTH_BITS + 1{1'b0}};
+      ready_reg <= 1'b0;
+    end
+  end
+
+  assign {m_axis_tuser, m_axis_tlast, payload, m_axis_tdata} = leaves;
+  assign m_axis_tkeep                                        = {BEAT_BITS / 8{payload}};
+  assign m_axis_tvalid                                       = s_axis_tvalid || !empty;
+  assign ready                                               = ready_reg;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,239 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// The register bank: identification block, owner, staged job, counters.
+//
+// One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
+// register holds after it, in order. Writes that end or set up a job are passed on to agg_jobs and
+// wait for it. A link that goes down clears OWNER and drops the access under way.
+//
+// Latency: 2 cycles from the access to its answer, more where agg_jobs is asked. Not done here:
+// the values of counters (agg_counters) and of the job (agg_jobs).
+
+`default_nettype none
+
+module agg_registers #(
+    // Identification block, as read
+    parameter [63:0] CONFIG_HASH = 64'd0,
+    parameter [63:0] LANES = 64'd16,
+    parameter [63:0] PORTS = 64'd4,
+    parameter [63:0] FORMAT = 64'h0101,
+    parameter [63:0] SUM = 64'd1,
+    parameter [63:0] SHELL = 64'd0,
+    parameter [63:0] CHUNK = 64'd256,
+    parameter [63:0] WINDOW = 64'd8,
+    parameter [63:0] JOBS = 64'd1,
+    parameter [63:0] LINK = 64'd0,
+    parameter [63:0] LATENCY = 64'd0
+) (
+    input wire clk,
+    input wire rst,
+    input wire link_down,
+
+    // Accesses and their answers
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // Operations on the job; see agg_jobs
+    output wire        op_valid,
+    output wire        op_commit,
+    output wire        op_abort,
+    output wire [ 7:0] op_job,
+    output wire [15:0] op_epoch,
+    output wire [31:0] op_first,
+    output wire [63:0] op_ports,
+    output wire [63:0] op_chunk,
+    output wire [63:0] op_window,
+    input  wire        op_done,
+    input  wire [ 7:0] op_code,
+
+    // What is read here and held elsewhere
+    input  wire        job_valid,
+    input  wire        job_ever,
+    input  wire [15:0] job_epoch,
+    input  wire [63:0] job_finished,
+    output wire [ 4:0] counter_index,
+    input  wire [31:0] counter_value,
+    output wire        clear_counters
+);
+
+  `include "zwire.vh"
+
+  localparam [1:0] STATE_IDLE = 2'd0;
+  localparam [1:0] STATE_ACCESS = 2'd1;
+  localparam [1:0] STATE_JOB = 2'd2;  // agg_jobs is at work
+  localparam [1:0] STATE_ANSWER = 2'd3;
+
+  // What a write does
+  localparam [2:0] WRITE_REFUSED = 3'd0;  // bad_address, read_only or busy
+  localparam [2:0] WRITE_STAGED = 3'd1;
+  localparam [2:0] WRITE_OWNER = 3'd2;
+  localparam [2:0] WRITE_RELEASE = 3'd3;
+  localparam [2:0] WRITE_RESET = 3'd4;
+  localparam [2:0] WRITE_COMMIT = 3'd5;
+  localparam [2:0] WRITE_ABORT = 3'd6;
+
+  reg [1:0] state_reg;
+  reg write_reg;
+  reg [31:0] addr_reg;
+  reg [63:0] data_reg;
+  reg [7:0] code_reg;
+  reg [63:0] value_reg;
+
+  reg [63:0] owner_reg;
+  reg [63:0] token_reg;
+  reg [63:0] ports_reg;
+  reg [63:0] chunk_reg;
+  reg [63:0] window_reg;
+  reg [63:0] cycles_reg;
+
+  // -- Read ---------------------------------------------------------------------------------------
+
+  wire [31:0] counter_offset = addr_reg - REG_COUNTERS;
+  wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
+      addr_reg[2:0] == 3'd0;
+
+  assign counter_index = counter_offset[7:3];
+
+  reg known;  // there is a register at the address
+  reg [63:0] value;
+
+  always @* begin
+    known = 1'b1;
+    case (addr_reg)
+      REG_MAGIC: value = MAGIC;
+      REG_VERSION: value = {60'd0, VERSION};
+      REG_CONFIG_HASH: value = CONFIG_HASH;
+      REG_LANES: value = LANES;
+      REG_PORTS: value = PORTS;
+      REG_FORMAT: value = FORMAT;
+      REG_SUM: value = SUM;
+      REG_SHELL: value = SHELL;
+      REG_CHUNK: value = CHUNK;
+      REG_WINDOW: value = WINDOW;
+      REG_JOBS: value = JOBS;
+      REG_LINK: value = LINK;
+      REG_LATENCY: value = LATENCY;
+      REG_OWNER: value = owner_reg;
+      REG_CYCLES: value = cycles_reg;
+      REG_JOB_TOKEN: value = token_reg;
+      REG_JOB_PORTS: value = ports_reg;
+      REG_JOB_CHUNK: value = chunk_reg;
+      REG_JOB_WINDOW: value = window_reg;
+      REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
+      REG_JOB_FINISHED: value = job_finished;
+      REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
+      default: begin
+        known = is_counter;
+        value = is_counter ? {32'd0, counter_value} : 64'd0;
+      end
+    endcase
+  end
+
+  // -- Write --------------------------------------------------------------------------------------
+
+  wire owned = owner_reg != 64'd0;
+  wire job_owner = owned && token_reg == owner_reg;
+
+  reg [2:0] action;
+  reg [7:0] refusal;
+
+  always @* begin
+    action  = WRITE_REFUSED;
+    refusal = CODE_BUSY;
+    case (addr_reg)
+      REG_OWNER: action = WRITE_OWNER;
+      REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
+      REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
+      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW: action = WRITE_STAGED;
+      REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
+      REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
+      default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+    endcase
+  end
+
+  wire writes = state_reg == STATE_ACCESS && write_reg;
+  wire stages = writes && action == WRITE_STAGED;
+  wire resets = writes && action == WRITE_RESET;
+  wire frees = resets || (writes && action == WRITE_RELEASE);
+  wire to_job = action == WRITE_RESET || action == WRITE_COMMIT || action == WRITE_ABORT ||
+      (action == WRITE_RELEASE && owned);
+
+  always @(posedge clk) begin
+    if (writes && action == WRITE_OWNER && !owned) owner_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_TOKEN) token_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_WINDOW) window_reg <= data_reg;
+    if (rst || frees || link_down) owner_reg <= 64'd0;
+    if (rst || resets) begin
+      token_reg  <= 64'd0;
+      ports_reg  <= 64'd0;
+      chunk_reg  <= 64'd0;
+      window_reg <= 64'd0;
+    end
+    cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
+  end
+
+  // -- Access by access ---------------------------------------------------------------------------
+
+  always @(posedge clk) begin
+    case (state_reg)
+      STATE_IDLE: begin
+        write_reg <= s_reg_write;
+        addr_reg  <= s_reg_addr;
+        data_reg  <= s_reg_wdata;
+        if (s_reg_valid) state_reg <= STATE_ACCESS;
+      end
+
+      STATE_ACCESS: begin
+        state_reg <= STATE_ANSWER;
+        code_reg  <= CODE_DONE;
+        value_reg <= value;
+        if (!write_reg) begin
+          if (!known) code_reg <= CODE_BAD_ADDRESS;
+        end else if (action == WRITE_REFUSED) begin
+          code_reg  <= refusal;
+          value_reg <= 64'd0;
+        end else if (action == WRITE_STAGED || (action == WRITE_OWNER && !owned)) begin
+          value_reg <= data_reg;
+        end else if (to_job) begin
+          state_reg <= STATE_JOB;
+        end
+      end
+
+      STATE_JOB: begin
+        code_reg <= op_code;
+        if (op_done) state_reg <= STATE_ANSWER;
+      end
+
+      default: if (m_reg_ready) state_reg <= STATE_IDLE;
+    endcase
+    if (rst || link_down) state_reg <= STATE_IDLE;
+  end
+
+  assign s_reg_ready    = state_reg == STATE_IDLE && !link_down;
+  assign m_reg_valid    = state_reg == STATE_ANSWER;
+  assign m_reg_code     = code_reg;
+  assign m_reg_value    = value_reg;
+
+  assign op_valid       = state_reg == STATE_JOB;
+  assign op_commit      = addr_reg == REG_JOB_COMMIT;
+  assign op_abort       = addr_reg == REG_JOB_ABORT;
+  assign op_job         = data_reg[55:48];
+  assign op_epoch       = data_reg[47:32];
+  assign op_first       = data_reg[31:0];
+  assign op_ports       = ports_reg;
+  assign op_chunk       = chunk_reg;
+  assign op_window      = window_reg;
+  assign clear_counters = resets;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,138 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+
+// The card with bare AXI4-Stream ports: 1 ports, 2 lanes.
+//
+// s_axis_p0..0 -> core -> a queue a port -> m_axis_p0..0
+//
+// The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's first
+// beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on every beat. tkeep
+// is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
+//
+// A port that takes no packets holds up no other. link_up low ends the job and clears OWNER.
+// Latency from the last contribution's last beat to the result's first: 6 cycles. rst is synchronous.
+// beat_strobe marks the cycles in which a beat enters the adder trees.
+
+`default_nettype none
+
+module agg_top (
+    input wire clk,
+    input wire rst,
+    input wire link_up,
+
+    // Port 0
+    input  wire [ 63:0] s_axis_p0_tdata,
+    input  wire [  7:0] s_axis_p0_tkeep,
+    input  wire         s_axis_p0_tvalid,
+    output wire         s_axis_p0_tready,
+    input  wire         s_axis_p0_tlast,
+    input  wire [112:0] s_axis_p0_tuser,
+    output wire [ 63:0] m_axis_p0_tdata,
+    output wire [  7:0] m_axis_p0_tkeep,
+    output wire         m_axis_p0_tvalid,
+    input  wire         m_axis_p0_tready,
+    output wire         m_axis_p0_tlast,
+    output wire [175:0] m_axis_p0_tuser,
+
+    // Register accesses, answered in order, one at a time
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // A beat enters the adder trees
+    output wire beat_strobe
+);
+  wire [ 63:0] out_tdata;
+  wire [  7:0] out_tkeep;
+  wire         out_tvalid;
+  wire         out_tlast;
+  wire [239:0] out_tuser;
+  wire [  7:0] out_tdest;
+  wire         out_tpayload;  // the beat has bytes
+  wire         port_tvalid;  // the beat is for this port
+  wire         port_ready;  // the port's queue has room for a packet
+  wire         member;
+  wire [  7:0] rank_of_port;
+
+  agg_core u_core (
+      .clk              (clk),
+      .rst              (rst),
+      .link_down        (!link_up),
+      .s_axis_p0_tdata  (s_axis_p0_tdata),
+      .s_axis_p0_tkeep  (s_axis_p0_tkeep),
+      .s_axis_p0_tvalid (s_axis_p0_tvalid),
+      .s_axis_p0_tready (s_axis_p0_tready),
+      .s_axis_p0_tlast  (s_axis_p0_tlast),
+      .s_axis_p0_tuser  (s_axis_p0_tuser),
+      .m_axis_tdata     (out_tdata),
+      .m_axis_tkeep     (out_tkeep),
+      .m_axis_tvalid    (out_tvalid),
+      .m_axis_tready    (1'b1),
+      .m_axis_tlast     (out_tlast),
+      .m_axis_tuser     (out_tuser),
+      .m_axis_tdest     (out_tdest),
+      .port_ready       (port_ready),
+      .member           (member),
+      .rank_of_port     (rank_of_port),
+      .s_reg_valid      (s_reg_valid),
+      .s_reg_ready      (s_reg_ready),
+      .s_reg_write      (s_reg_write),
+      .s_reg_addr       (s_reg_addr),
+      .s_reg_wdata      (s_reg_wdata),
+      .m_reg_valid      (m_reg_valid),
+      .m_reg_ready      (m_reg_ready),
+      .m_reg_code       (m_reg_code),
+      .m_reg_value      (m_reg_value),
+      .shell_frames     (1'b0),
+      .shell_hunted     (1'b0),
+      .shell_header_crc (1'b0),
+      .shell_bad_version(1'b0),
+      .shell_bad_kind   (1'b0),
+      .shell_bad_length (1'b0),
+      .beat_strobe      (beat_strobe)
+  );
+
+  agg_distribute #(
+      .PORTS    (1),
+      .KEEP_BITS(8)
+  ) u_distribute (
+      .member         (member),
+      .rank_of_port   (rank_of_port),
+      .s_axis_tvalid  (out_tvalid),
+      .s_axis_tkeep   (out_tkeep),
+      .s_axis_tuser   (out_tuser),
+      .s_axis_tdest   (out_tdest),
+      .m_axis_tvalid  (port_tvalid),
+      .m_axis_tpayload(out_tpayload)
+  );
+
+  agg_port_queue #(
+      .BEAT_BITS (64),
+      .USER_BITS (176),
+      .BEATS     (4),
+      .DEPTH_BITS(3)
+  ) u_queue_p0 (
+      .clk            (clk),
+      .rst            (rst),
+      .ready          (port_ready),
+      .s_axis_tvalid  (port_tvalid),
+      .s_axis_tdata   (out_tdata),
+      .s_axis_tpayload(out_tpayload),
+      .s_axis_tlast   (out_tlast),
+      .s_axis_tuser   (out_tuser[175:0]),
+      .m_axis_tvalid  (m_axis_p0_tvalid),
+      .m_axis_tready  (m_axis_p0_tready),
+      .m_axis_tdata   (m_axis_p0_tdata),
+      .m_axis_tkeep   (m_axis_p0_tkeep),
+      .m_axis_tlast   (m_axis_p0_tlast),
+      .m_axis_tuser   (m_axis_p0_tuser)
+  );
+
+endmodule
+
+`default_nettype wire

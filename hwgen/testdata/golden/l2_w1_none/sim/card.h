@@ -1,0 +1,53 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+//
+// The card's sizes, and its pins as the C++ beside this file wants them.
+
+#ifndef CARD_H
+#define CARD_H
+
+#include <cstdint>
+#include <vector>
+
+#include "../regs.h"
+#include "Vcard.h"
+
+// A constant of the packet or the registers, from regs.h.
+#define CARD(name) AGG_##name
+
+constexpr int LANES = 2;
+constexpr int PORTS = 1;
+constexpr int CHUNK = 8;    // elements, the largest
+constexpr int WINDOW = 1;  // chunks, the largest
+constexpr int LATENCY = 6;
+constexpr int LINK_BITS = 0;  // 0: no link
+constexpr uint64_t CONFIG_HASH = 0xf84c5d74872f9cc3ull;
+
+// The pins of one port.
+template <typename Model>
+struct PinsOf {
+    decltype((Model::s_axis_p0_tdata)) s_tdata;
+    decltype((Model::s_axis_p0_tkeep)) s_tkeep;
+    decltype((Model::s_axis_p0_tvalid)) s_tvalid;
+    decltype((Model::s_axis_p0_tready)) s_tready;
+    decltype((Model::s_axis_p0_tlast)) s_tlast;
+    decltype((Model::s_axis_p0_tuser)) s_tuser;
+    decltype((Model::m_axis_p0_tdata)) m_tdata;
+    decltype((Model::m_axis_p0_tkeep)) m_tkeep;
+    decltype((Model::m_axis_p0_tvalid)) m_tvalid;
+    decltype((Model::m_axis_p0_tready)) m_tready;
+    decltype((Model::m_axis_p0_tlast)) m_tlast;
+    decltype((Model::m_axis_p0_tuser)) m_tuser;
+};
+using Pins = PinsOf<Vcard>;
+
+// Returns the pins of port 0, port 1, ...
+inline std::vector<Pins> pins_of(Vcard &top) {
+    return {
+        Pins{top.s_axis_p0_tdata, top.s_axis_p0_tkeep, top.s_axis_p0_tvalid,
+             top.s_axis_p0_tready, top.s_axis_p0_tlast, top.s_axis_p0_tuser,
+             top.m_axis_p0_tdata, top.m_axis_p0_tkeep, top.m_axis_p0_tvalid,
+             top.m_axis_p0_tready, top.m_axis_p0_tlast, top.m_axis_p0_tuser},
+    };
+}
+
+#endif

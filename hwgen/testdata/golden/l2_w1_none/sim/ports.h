@@ -1,0 +1,210 @@
+// A host at the AXI4-Stream ports of the simulated card, and at its register
+// port, with pauses in all directions.
+
+#ifndef PORTS_H
+#define PORTS_H
+
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "bench.h"
+#include "card.h"
+#include "packet.h"
+
+// Bytes [at, at+n) of pins of any width, lowest byte first. Verilator holds up
+// to 64 bits in an integer, more in words of 32 bits.
+template <typename T>
+uint8_t get_byte(const T &pins, size_t at) {
+    return uint8_t(pins >> (8 * at));
+}
+template <std::size_t N>
+uint8_t get_byte(const VlWide<N> &pins, size_t at) {
+    return uint8_t(pins[at / 4] >> (8 * (at % 4)));
+}
+template <typename T>
+void put_byte(T &pins, size_t at, uint8_t byte) {
+    pins = T(pins & ~(T(0xff) << (8 * at))) | T(T(byte) << (8 * at));
+}
+template <std::size_t N>
+void put_byte(VlWide<N> &pins, size_t at, uint8_t byte) {
+    unsigned shift = 8 * (at % 4);
+    pins[at / 4] = (pins[at / 4] & ~(0xffu << shift)) | uint32_t(byte) << shift;
+}
+
+constexpr size_t BEAT_BYTES = 4 * LANES;
+constexpr size_t KEEP_BYTES = (BEAT_BYTES + 7) / 8;
+
+class Host {
+  public:
+    static constexpr bool SHARED = false;
+
+    explicit Host(std::mt19937_64 &random) : random(random), pins(pins_of(top)), out(PORTS), in(PORTS) {
+        top.rst = 1;
+        top.link_up = 0;
+        for (auto &p : pins) p.s_tvalid = p.m_tready = 0;
+        top.s_reg_valid = top.m_reg_ready = 0;
+        for (int i = 0; i < 16; i++) tick();
+        top.rst = 0;
+        top.link_up = 1;
+        for (int i = 0; i < 64; i++) tick();
+    }
+
+    // Queues a packet for a port; register accesses go to the register port. A
+    // damaged payload is what the port's owner marks as bad; a damaged header
+    // never gets as far as the port.
+    void send(const Packet &p, int port, Damage damage = Damage::NONE) {
+        if (p.kind == READ || p.kind == WRITE) {
+            registers.push_back(p);
+        } else if (damage != Damage::HEADER) {
+            add_beats(p, out[size_t(port)], damage == Damage::PAYLOAD);
+        }
+    }
+
+    // What waits to be sent to a port, in bytes.
+    size_t backlog(int port) const { return out[size_t(port)].size() * BEAT_BYTES; }
+
+    // Says whether anything waits to be sent or has half arrived.
+    bool busy() const {
+        for (auto &queue : out) {
+            if (!queue.empty()) return true;
+        }
+        for (auto &packet : in) {
+            if (packet.kind) return true;
+        }
+        return !registers.empty() || !asked.empty() || !received.empty();
+    }
+
+    // Takes the next packet that the card has sent, if there is one.
+    bool receive(Packet &p) {
+        if (received.empty()) return false;
+        p = received.front();
+        received.pop_front();
+        return true;
+    }
+
+    // One clock cycle.
+    void tick() {
+        for (int i = 0; i < PORTS; i++) offer(i);
+        top.s_reg_valid = !registers.empty();
+        if (!registers.empty()) {
+            top.s_reg_write = registers.front().kind == WRITE;
+            top.s_reg_addr = registers.front().vid;
+            top.s_reg_wdata = registers.front().mask;
+        }
+        top.m_reg_ready = random() % 4 != 0;
+        top.clk = 0;
+        top.eval();
+        for (int i = 0; i < PORTS; i++) move(i);
+        if (top.m_reg_valid && top.m_reg_ready) take_reply();
+        if (top.s_reg_valid && top.s_reg_ready) {
+            asked.push_back(registers.front());
+            registers.pop_front();
+        }
+        top.clk = 1;
+        top.eval();
+        for (int i : taken) pins[size_t(i)].s_tvalid = 0;
+        taken.clear();
+        cycles++;
+    }
+
+    uint64_t cycles = 0;
+
+  private:
+    struct Beat {
+        std::vector<uint8_t> header, data;
+        bool last, bad;
+    };
+
+    void add_beats(const Packet &p, std::deque<Beat> &queue, bool bad) {
+        std::vector<uint8_t> header = encode_header(p, false), body;
+        for (uint32_t e : p.payload) put_bytes(body, e, 4);
+        if (body.empty()) queue.push_back({header, {}, true, false});
+        for (size_t at = 0; at < body.size(); at += BEAT_BYTES) {
+            bool last = at + BEAT_BYTES >= body.size();
+            queue.push_back({header, {body.begin() + long(at), body.begin() + long(at + BEAT_BYTES)}, last, bad && last});
+        }
+    }
+
+    // Shows the card the next beat of a port, or none. A beat that was shown stays.
+    void offer(int i) {
+        Pins &p = pins[size_t(i)];
+        auto &queue = out[size_t(i)];
+        p.m_tready = random() % 8 != 0;
+        if (!p.s_tvalid && !queue.empty() && random() % 8 != 0) {
+            const Beat &b = queue.front();
+            for (size_t k = 0; k < b.data.size(); k++) put_byte(p.s_tdata, k, b.data[k]);
+            for (size_t k = 0; k < KEEP_BYTES; k++) put_byte(p.s_tkeep, k, keep_byte(b, k));
+            for (size_t k = 0; k < 14; k++) put_byte(p.s_tuser, k, b.header[k]);
+            put_byte(p.s_tuser, 14, b.bad);
+            p.s_tlast = b.last;
+            p.s_tvalid = 1;
+        }
+    }
+
+    static uint8_t keep_byte(const Beat &b, size_t k) {
+        if (b.data.empty()) return 0;
+        size_t rest = BEAT_BYTES - 8 * k;
+        return uint8_t(rest >= 8 ? 0xff : (1u << rest) - 1);
+    }
+
+    void move(int i) {
+        Pins &p = pins[size_t(i)];
+        if (p.m_tvalid && p.m_tready) take_beat(i);
+        if (p.s_tvalid && p.s_tready) {
+            out[size_t(i)].pop_front();
+            taken.push_back(i);
+        }
+    }
+
+    void take_beat(int i) {
+        Pins &p = pins[size_t(i)];
+        Packet &packet = in[size_t(i)];
+        if (packet.kind == 0) {
+            uint8_t header[22];
+            for (size_t k = 0; k < sizeof header; k++) header[k] = get_byte(p.m_tuser, k);
+            packet = decode_header(header, false);
+            packet.receivers = packet.has_payload() ? uint64_t(1) << i : 0;
+            check((header[0] & 15) == PROTOCOL, "the card speaks version 1");
+        }
+        bool data = packet.has_payload();
+        for (size_t k = 0; k < KEEP_BYTES; k++) {
+            size_t rest = BEAT_BYTES - 8 * k;
+            check(get_byte(p.m_tkeep, k) == (!data ? 0 : rest >= 8 ? 0xff : (1u << rest) - 1), "tkeep: all of a beat of payload, none of others");
+        }
+        for (size_t at = 0; data && at < BEAT_BYTES; at += 4) {
+            uint32_t e = 0;
+            for (size_t k = 0; k < 4; k++) e |= uint32_t(get_byte(p.m_tdata, at + k)) << (8 * k);
+            packet.payload.push_back(e);
+        }
+        if (p.m_tlast) {
+            check(packet.payload.size() == (data ? packet.length : 0u), "a packet is as long as its length says");
+            received.push_back(packet);
+            packet = Packet{};
+        }
+    }
+
+    void take_reply() {
+        check(!asked.empty(), "a reply answers an access");
+        Packet p;
+        p.kind = REPLY;
+        p.vid = asked.front().vid;
+        p.length = asked.front().length;
+        p.code = top.m_reg_code;
+        p.mask = top.m_reg_value;
+        asked.pop_front();
+        received.push_back(p);
+    }
+
+    std::mt19937_64 &random;
+    VerilatedContext context;
+    Vcard top{&context};
+    std::vector<Pins> pins;
+    std::vector<std::deque<Beat>> out;   // for each port, beats to send
+    std::vector<Packet> in;              // for each port, the packet that is arriving; kind 0: none
+    std::vector<int> taken;              // ports whose beat was taken in this cycle
+    std::deque<Packet> registers, asked; // accesses to make, and those not answered yet
+    std::deque<Packet> received;
+};
+
+#endif

@@ -1,0 +1,136 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Gathers the payload words of agg_frame_rx into beats for the core.
+//
+// A full beat is held back until the next word comes, or the packet's end: the last beat leaves with
+// tlast and the verdict over the whole payload. A packet whose payload is no whole number of beats ends
+// in a beat with tkeep = 0, and its tdata means nothing; so does a packet without payload.
+//
+// close (the link went down) ends the packet that is half received: what has not left is dropped, and
+// if its first beats have left already, a beat with tlast, tkeep = 0 and bad follows them. busy is high
+// while anything of a packet is still here.
+//
+// One word a cycle, with no bubble between packets. A beat leaves no earlier than the cycle after the
+// word, or end, that pushes it out.
+
+`default_nettype none
+
+module agg_beat_pack #(
+    parameter integer STEP = 4,  // bytes of payload in a word
+    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire close,
+    output wire busy,
+
+    input wire [111:0] header,  // of the packet at s_axis
+
+    input  wire [8*STEP-1:0] s_axis_tdata,
+    input  wire [  STEP-1:0] s_axis_tkeep,
+    input  wire              s_axis_tvalid,
+    output wire              s_axis_tready,
+    input  wire              s_axis_tlast,   // with tkeep = 0
+    input  wire              s_axis_tuser,   // with tlast: bad
+
+    output wire [8*BEAT_BYTES-1:0] m_axis_tdata,
+    output wire [  BEAT_BYTES-1:0] m_axis_tkeep,   // all or none
+    output wire                    m_axis_tvalid,
+    input  wire                    m_axis_tready,
+    output wire                    m_axis_tlast,
+    output wire [           112:0] m_axis_tuser    // bit 112 bad, with tlast; below it the header
+);
+
+  localparam integer WORDS = BEAT_BYTES / STEP;
+  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+
+  generate
+    if (WORDS * STEP != BEAT_BYTES) begin : g_beat
+      ERROR_a_beat_is_a_whole_number_of_words error ();
+    end
+  endgenerate
+
+  localparam [COUNT-1:0] FULL = WORDS[COUNT-1:0];
+
+  reg  [8*BEAT_BYTES-1:0] gather_reg;  // words shifted in from above
+  reg  [       COUNT-1:0] count_reg;  // words in it
+  reg                     ragged_reg;  // one of them lacks bytes
+  reg                     open_reg;  // beats of this packet have left, its last has not
+  reg                     closing_reg;
+
+  reg  [8*BEAT_BYTES-1:0] beat_reg;
+  reg                     whole_reg;
+  reg                     valid_reg;
+  reg                     last_reg;
+  reg                     bad_reg;
+  reg  [           111:0] header_reg;
+
+  wire                    full = count_reg == FULL;
+  wire                    free = !valid_reg || m_axis_tready;
+
+  // A word fits in, or pushes the full beat out; an end always pushes.
+  assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
+
+  wire                    word = s_axis_tvalid && s_axis_tready && !s_axis_tlast;
+  wire                    ends = s_axis_tvalid && s_axis_tready && s_axis_tlast;
+  wire                    push = word && full;
+  wire                    terminate = closing_reg && free;
+
+  wire [8*BEAT_BYTES-1:0] gather_next;
+
+  generate
+    if (WORDS == 1) begin : g_one_word
+      assign gather_next = s_axis_tdata;
+    end else begin : g_words
+      assign gather_next = {s_axis_tdata, gather_reg[8*BEAT_BYTES-1:8*STEP]};
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (word) begin
+      gather_reg <= gather_next;
+      count_reg  <= full ? {{COUNT - 1{1'b0}}, 1'b1} : count_reg + {{COUNT - 1{1'b0}}, 1'b1};
+      ragged_reg <= !(&s_axis_tkeep);
+    end
+    if (push) open_reg <= 1'b1;
+    if (ends || terminate) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= 1'b0;
+    end
+    if (free) valid_reg <= push || ends || terminate;
+    if (push || ends || terminate) begin
+      beat_reg   <= gather_reg;
+      whole_reg  <= full && !ragged_reg && !closing_reg;
+      last_reg   <= !push;
+      bad_reg    <= closing_reg || s_axis_tuser;
+      header_reg <= header;
+    end
+    if (close && !closing_reg) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= (open_reg && !ends) || push;
+    end
+    if (rst) begin
+      count_reg   <= {COUNT{1'b0}};
+      ragged_reg  <= 1'b0;
+      open_reg    <= 1'b0;
+      closing_reg <= 1'b0;
+      valid_reg   <= 1'b0;
+    end
+  end
+
+  assign busy          = valid_reg || closing_reg || open_reg || count_reg != {COUNT{1'b0}};
+  assign m_axis_tdata  = beat_reg;
+  assign m_axis_tkeep  = {BEAT_BYTES{whole_reg}};
+  assign m_axis_tvalid = valid_reg;
+  assign m_axis_tlast  = last_reg;
+  assign m_axis_tuser  = {bad_reg, header_reg};
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,98 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Cuts the core's outgoing beats into the payload words of agg_frame_tx.
+//
+// The first word of a beat stands at m_axis in the cycle after the beat was accepted; the next beat, of
+// the same packet or another, is accepted with the last word: one word a cycle without a bubble. A
+// packet without payload (tkeep = 0) is one word that means nothing.
+//
+// drop (the link is down) drops what is here and swallows what the core still sends; busy is high until
+// the packet that was cut off has ended.
+
+`default_nettype none
+
+module agg_beat_unpack #(
+    parameter integer STEP = 4,  // bytes of payload in a word
+    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire drop,
+    output wire busy,
+
+    input  wire [8*BEAT_BYTES-1:0] s_axis_tdata,
+    input  wire [  BEAT_BYTES-1:0] s_axis_tkeep,   // all or none
+    input  wire                    s_axis_tvalid,
+    output wire                    s_axis_tready,
+    input  wire                    s_axis_tlast,
+    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on every beat
+
+    output wire [8*STEP-1:0] m_axis_tdata,
+    output wire              m_axis_tvalid,
+    input  wire              m_axis_tready,
+    output wire              m_axis_tlast,
+    output wire [     239:0] m_axis_tuser    // the packet's header, from its first word to its last
+);
+
+  localparam integer WORDS = BEAT_BYTES / STEP;
+  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+
+  generate
+    if (WORDS * STEP != BEAT_BYTES) begin : g_beat
+      ERROR_a_beat_is_a_whole_number_of_words error ();
+    end
+  endgenerate
+
+  localparam [COUNT-1:0] NONE = {COUNT{1'b0}};
+  localparam [COUNT-1:0] ONE = {{COUNT - 1{1'b0}}, 1'b1};
+
+  reg  [8*BEAT_BYTES-1:0] beat_reg;
+  reg  [       COUNT-1:0] left_reg;  // words of it still to go
+  reg                     last_reg;
+  reg                     open_reg;  // the core has begun a packet and not ended it
+  reg  [           239:0] header_reg;
+
+  wire                    empties = left_reg == NONE || (left_reg == ONE && m_axis_tready);
+  wire                    load = s_axis_tvalid && s_axis_tready;
+
+  wire [8*BEAT_BYTES-1:0] beat_rest;
+
+  generate
+    if (WORDS == 1) begin : g_one_word
+      assign beat_rest = beat_reg;
+    end else begin : g_words
+      assign beat_rest = {{8 * STEP{1'b0}}, beat_reg[8*BEAT_BYTES-1:8*STEP]};
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (m_axis_tvalid && m_axis_tready) begin
+      left_reg <= left_reg - ONE;
+      beat_reg <= beat_rest;
+    end
+    if (load) begin
+      beat_reg <= s_axis_tdata;
+      left_reg <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
+      last_reg <= s_axis_tlast;
+      open_reg <= !s_axis_tlast;
+      header_reg <= s_axis_tuser;
+    end
+    if (drop) left_reg <= NONE;
+    if (rst) begin
+      left_reg <= NONE;
+      open_reg <= 1'b0;
+    end
+  end
+
+  assign s_axis_tready = drop || empties;
+  assign m_axis_tdata  = beat_reg[8*STEP-1:0];
+  assign m_axis_tvalid = left_reg != NONE;
+  assign m_axis_tlast  = last_reg && left_reg == ONE;
+  assign m_axis_tuser  = header_reg;
+  assign busy          = open_reg || s_axis_tvalid;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,135 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Byte FIFO from a link to a frame parser, with rewind.
+//
+// Words of up to LINK_BYTES bytes go in. The parser sees the next WINDOW bytes at once and takes as
+// many of them as it likes each cycle. Bytes that it took are kept until a commit: a rewind goes back
+// to the byte after the last committed one, so that a frame which proves wrong can be searched for
+// another that begins inside it.
+//
+// A byte stands in the window in the cycle after it was accepted.
+//
+// Not done here: nothing is known of frames. The memory is asynchronous to read (distributed RAM).
+
+`default_nettype none
+
+module agg_byte_fifo #(
+    parameter integer LINK_BYTES = 4,  // 1, 2, 4 or 8
+    parameter integer WINDOW = 4,  // bytes in the window: 4 or 8, at least LINK_BYTES
+    parameter integer DEPTH = 64  // bytes: a power of two
+) (
+    input wire clk,
+    input wire rst,  // also empties it; nothing is accepted meanwhile
+
+    input  wire [8*LINK_BYTES-1:0] s_axis_tdata,
+    input  wire [  LINK_BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, at least one byte
+    input  wire                    s_axis_tvalid,
+    output wire                    s_axis_tready,
+
+    output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
+    output wire [3:0] count,  // bytes of the window that are there, 0..WINDOW
+    input wire [3:0] take,  // bytes to pass over, 0..count
+    input wire commit,  // what was taken, these included, will not be asked for again
+    input wire rewind  // instead: back to one byte after what was committed
+);
+
+  generate
+    if (LINK_BYTES != 1 && LINK_BYTES != 2 && LINK_BYTES != 4 && LINK_BYTES != 8) begin : g_link
+      ERROR_a_link_has_1_2_4_or_8_bytes error ();
+    end
+    if ((WINDOW != 4 && WINDOW != 8) || WINDOW < LINK_BYTES) begin : g_window
+      ERROR_a_window_has_4_or_8_bytes_and_at_least_those_of_the_link error ();
+    end
+    if (DEPTH < 4 * WINDOW || (DEPTH & (DEPTH - 1)) != 0) begin : g_depth
+      ERROR_the_depth_is_a_power_of_two_of_at_least_4_windows error ();
+    end
+  endgenerate
+
+  localparam integer PTR = $clog2(DEPTH);
+  localparam integer LANE = $clog2(WINDOW);  // pointer bits that choose the bank
+  localparam integer ROW = PTR - LANE;  // pointer bits that choose the row
+
+  // Pointers run modulo twice the depth, so that full and empty differ.
+  reg  [PTR:0] write_reg;
+  reg  [PTR:0] read_reg;
+  reg  [PTR:0] base_reg;  // the oldest byte kept: everything before it is committed
+
+  wire [PTR:0] used = write_reg - base_reg;
+  wire [PTR:0] ahead = write_reg - read_reg;
+
+  localparam [PTR:0] ROOM = DEPTH[PTR:0] - LINK_BYTES[PTR:0];
+
+  assign s_axis_tready = used <= ROOM && !rst;
+  assign count = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
+
+  reg     [3:0] arriving;  // bytes of the word at the input
+  integer       i;
+
+  always @* begin
+    arriving = 4'd0;
+    for (i = 0; i < LINK_BYTES; i = i + 1) arriving = arriving + {3'd0, s_axis_tkeep[i]};
+  end
+
+  wire         write = s_axis_tvalid && s_axis_tready;
+  wire [PTR:0] read_next = read_reg + {{PTR - 3{1'b0}}, take};
+  wire [PTR:0] base_next = base_reg + {{PTR{1'b0}}, 1'b1};
+
+  always @(posedge clk) begin
+    if (write) write_reg <= write_reg + {{PTR - 3{1'b0}}, arriving};
+    if (rewind) begin
+      read_reg <= base_next;
+      base_reg <= base_next;
+    end else begin
+      read_reg <= read_next;
+      if (commit) base_reg <= read_next;
+    end
+    if (rst) begin
+      write_reg <= {PTR + 1{1'b0}};
+      read_reg  <= {PTR + 1{1'b0}};
+      base_reg  <= {PTR + 1{1'b0}};
+    end
+  end
+
+  // One bank a byte of the window. The word is turned so that its first byte stands at the bank that
+  // write_reg points to, and what the banks give is turned back by read_reg. A bank below the one
+  // pointed to is a row ahead.
+  wire [    LANE-1:0] write_lane = write_reg[LANE-1:0];
+  wire [    LANE-1:0] read_lane = read_reg[LANE-1:0];
+  wire [    LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
+  wire [    LANE-1:0] read_lane_left = {LANE{1'b0}} - read_lane;
+  wire [     ROW-1:0] write_row = write_reg[PTR-1:LANE];
+  wire [     ROW-1:0] read_row = read_reg[PTR-1:LANE];
+  wire [  WINDOW-1:0] write_same_row = {WINDOW{1'b1}} << write_lane;
+  wire [  WINDOW-1:0] read_same_row = {WINDOW{1'b1}} << read_lane;
+
+  wire [8*WINDOW-1:0] word;
+  wire [8*WINDOW-1:0] word_turned = word << {write_lane, 3'd0} | word >> {write_lane_left, 3'd0};
+  wire [8*WINDOW-1:0] banks;
+
+  assign word[8*LINK_BYTES-1:0] = s_axis_tdata;
+  assign window = banks >> {read_lane, 3'd0} | banks << {read_lane_left, 3'd0};
+
+  genvar k;
+  generate
+    if (WINDOW > LINK_BYTES) begin : g_narrow_link
+      assign word[8*WINDOW-1:8*LINK_BYTES] = {8 * (WINDOW - LINK_BYTES) {1'b0}};
+    end
+    for (k = 0; k < WINDOW; k = k + 1) begin : g_bank
+      localparam [LANE-1:0] SELF = k;
+      reg [7:0] bytes[0:DEPTH/WINDOW-1];
+      wire [LANE-1:0] place = SELF - write_lane;  // of this bank's byte in the word
+      wire [ROW-1:0] to_row = write_row + {{ROW - 1{1'b0}}, !write_same_row[k]};
+      wire [ROW-1:0] from_row = read_row + {{ROW - 1{1'b0}}, !read_same_row[k]};
+
+      always @(posedge clk) begin
+        if (write && {{4 - LANE{1'b0}}, place} < arriving) bytes[to_row] <= word_turned[8*k+:8];
+      end
+
+      assign banks[8*k+:8] = bytes[from_row];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

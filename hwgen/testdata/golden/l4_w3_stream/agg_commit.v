@@ -1,0 +1,98 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Takes a granted request apart and makes the checks that need no slot, in the order of the
+// specification: version, kind, job, epoch, rank, then for data format, length and CRC.
+// Combinational.
+//
+// The request's layout is described in agg_ingress. code is the first check that fails; refused is
+// low when none does. belongs: the rank is that of the port, so that a refusal can be answered.
+// Not done here: the slot rules; agg_slots has them.
+
+`default_nettype none
+
+module agg_commit #(
+    parameter integer       PORTS     = 4,
+    parameter integer       PORT_BITS = 2,
+    parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
+) (
+    input wire                 valid,
+    input wire [PORT_BITS-1:0] port,
+    input wire [        101:0] request,
+
+    // The job
+    input wire               job_valid,     // a job is set up
+    input wire               job_complete,  // the last job ended because all had finished
+    input wire [       15:0] job_epoch,     // of the last job set up
+    input wire [       15:0] job_chunk,     // elements
+    input wire [  PORTS-1:0] member,        // ports that belong to the last job set up
+    input wire [8*PORTS-1:0] rank_of_port,
+
+    output wire        refused,
+    output wire [ 7:0] code,
+    output wire        belongs,
+    output wire        data,       // accepted by these checks: data, ask or finish
+    output wire        ask,
+    output wire        finish,
+    output wire        writable,   // of data
+    output wire        nonfinite,  // of data
+    output wire [ 1:0] ecn,
+    output wire [ 7:0] job,
+    output wire [15:0] epoch,
+    output wire [ 7:0] rank,
+    output wire [31:0] vid
+);
+
+  `include "zwire.vh"
+
+  wire [ 3:0] version = request[3:0];
+  wire [ 3:0] kind = request[7:4];
+  wire [ 7:0] format = request[25:18];
+  wire [15:0] length = request[97:82];
+  wire        whole = request[98];
+  wire        bad = request[99];
+
+  assign ecn       = request[9:8];
+  assign job       = request[17:10];
+  assign epoch     = request[41:26];
+  assign rank      = request[49:42];
+  assign vid       = request[81:50];
+  assign nonfinite = request[100];
+  assign writable  = request[101];
+
+  wire is_data = kind == KIND_DATA;
+  wire is_ask = kind == KIND_ASK;
+  wire is_finish = kind == KIND_FINISH;
+
+  // A finish that repeats one of the job that ended by it is taken.
+  wire confirms = job_complete && is_finish && epoch == job_epoch;
+
+  assign belongs = member[port] && rank == rank_of_port[8*port+:8];
+
+  reg [7:0] first;  // the first check that fails
+
+  always @* begin
+    if (version != VERSION) first = CODE_BAD_VERSION;
+    else if (!is_data && !is_ask && !is_finish) first = CODE_BAD_KIND;
+    else if (job != 8'd0 || !(job_valid || confirms)) first = CODE_BAD_JOB;
+    else if (epoch != job_epoch) first = CODE_BAD_EPOCH;
+    else if (!belongs) first = CODE_BAD_RANK;
+    else if (!is_data) first = CODE_DONE;
+    else if (format != FORMAT) first = CODE_BAD_FORMAT;
+    else if (length != job_chunk || !whole) first = CODE_BAD_LENGTH;
+    else if (bad) first = CODE_PAYLOAD_CRC;
+    else first = CODE_DONE;
+  end
+
+  assign code    = first;
+  assign refused = valid && first != CODE_DONE;
+
+  wire accepted = valid && first == CODE_DONE;
+
+  assign data   = accepted && is_data;
+  assign ask    = accepted && is_ask;
+  assign finish = accepted && is_finish;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,44 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Delays a word by a fixed number of cycles: q is what d was CYCLES cycles ago. With CYCLES = 0 it
+// is d.
+//
+// Not done here: no reset and no valid bit; agg_tag_delay carries those.
+
+`default_nettype none
+
+module agg_delay #(
+    parameter integer WIDTH  = 32,
+    parameter integer CYCLES = 1
+) (
+    input  wire             clk,
+    input  wire [WIDTH-1:0] d,
+    output wire [WIDTH-1:0] q
+);
+
+  generate
+    if (WIDTH < 1) begin : g_width
+      ERROR_width_must_be_at_least_1_bit error ();
+    end
+    if (CYCLES < 0) begin : g_cycles
+      ERROR_cycles_must_not_be_negative error ();
+    end
+
+    if (CYCLES == 0) begin : g_wire
+      wire unused = clk;
+      assign q = d;
+    end else if (CYCLES == 1) begin : g_register
+      reg [WIDTH-1:0] word_reg;
+      always @(posedge clk) word_reg <= d;
+      assign q = word_reg;
+    end else begin : g_registers
+      reg [CYCLES*WIDTH-1:0] words_reg;  // the newest in the lowest bits
+      always @(posedge clk) words_reg <= {words_reg[(CYCLES-1)*WIDTH-1:0], d};
+      assign q = words_reg[CYCLES*WIDTH-1:(CYCLES-1)*WIDTH];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

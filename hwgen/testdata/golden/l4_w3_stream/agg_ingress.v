@@ -1,0 +1,191 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// One port's way in: checks the shape of packets, writes payloads into the port's slot memory and
+// asks for their commit.
+//
+// A beat is accepted into register A, and leaves it for the slot memory in the next cycle. With
+// its last beat the packet's commit is requested, in the same cycle that the beat is written; one
+// request more can wait behind it, so that the next packet goes on while the arbiter serves other
+// ports.
+//
+// A payload may be bad or a repetition, and that is known only at commit, when it is written
+// already. What has to be kept is a contribution that is held and not yet summed: the slots with
+// such a one are *busy* and are not written. In any other slot a payload harms nothing: what is
+// not committed is written again before it is summed. The request says whether its payload was
+// written (*writable*); what was not cannot be stored. Data for a slot whose last data from this
+// port is not yet committed (*pending*) waits at its first beat, and this port with it.
+//
+// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
+// 8, job 8, ecn 2, kind 4, version 4}; agg_commit takes it apart. whole: as many beats as the
+// job's chunk has, and all of them full.
+//
+// Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
+// cycle 1. Not done here: no check of the header; agg_commit does that, at commit.
+
+`default_nettype none
+
+module agg_ingress #(
+    parameter integer BEAT_BITS  = 512,
+    parameter integer SLOT_BITS  = 4,    // of a slot's number
+    parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
+) (
+    input wire clk,
+    input wire rst,
+
+    // The job
+    input wire                  flush,      // the job ends: forget what is held
+    input wire [ SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
+    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
+
+    // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
+    input wire [BEAT_BITS-1:0] s_axis_tdata,
+    input wire [BEAT_BITS/8-1:0] s_axis_tkeep,
+    input wire s_axis_tvalid,
+    output wire s_axis_tready,
+    input wire s_axis_tlast,
+    input wire [112:0] s_axis_tuser,
+    input wire s_nonfinite,  // an element of s_axis_tdata is a NaN or an infinity
+
+    // The port's slot memory
+    output wire                  wr_en,
+    output wire [ SLOT_BITS-1:0] wr_slot,
+    output wire [INDEX_BITS-1:0] wr_beat,
+    output wire [ BEAT_BITS-1:0] wr_data,
+
+    // Request of a commit
+    output wire         req_valid,
+    input  wire         req_grant,
+    output wire [101:0] req_data,
+
+    // What became of writable data of this port, and any slot that has been summed
+    input wire                 resolve,
+    input wire [SLOT_BITS-1:0] resolve_slot,
+    input wire                 resolve_stored,
+    input wire                 reduced,
+    input wire [SLOT_BITS-1:0] reduced_slot
+);
+
+  `include "zwire.vh"
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  // Flags other than ECN, and code, mean nothing on the way in.
+  wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
+
+  // -- Register A ---------------------------------------------------------------------------------
+
+  reg  s_first_reg;  // the next beat to be accepted begins a packet
+  reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
+  reg  [BEAT_BITS-1:0] a_data_reg;
+  reg  [         97:0] header_reg;  // of the packet in A
+  wire                 a_leaves;
+
+  assign s_axis_tready = !a_valid_reg || a_leaves;
+
+  always @(posedge clk) begin
+    if (s_axis_tready) begin
+      a_valid_reg     <= s_axis_tvalid;
+      a_first_reg     <= s_first_reg;
+      a_last_reg      <= s_axis_tlast;
+      a_full_reg      <= &s_axis_tkeep;
+      a_bad_reg       <= s_axis_tuser[112];
+      a_nonfinite_reg <= s_nonfinite;
+      if (s_axis_tvalid) begin
+        a_data_reg  <= s_axis_tdata;
+        s_first_reg <= s_axis_tlast;
+        if (s_first_reg) begin
+          header_reg <= {
+            s_axis_tuser[HDR_LENGTH_LSB+:16],
+            s_axis_tuser[HDR_VID_LSB+:32],
+            s_axis_tuser[HDR_RANK_LSB+:8],
+            s_axis_tuser[HDR_EPOCH_LSB+:16],
+            s_axis_tuser[HDR_FORMAT_LSB+:8],
+            s_axis_tuser[HDR_JOB_LSB+:8],
+            s_axis_tuser[HDR_FLAGS_LSB+:2],
+            s_axis_tuser[HDR_KIND_LSB+:4],
+            s_axis_tuser[HDR_VERSION_LSB+:4]
+          };
+        end
+      end
+    end
+    if (rst) begin
+      s_first_reg <= 1'b1;
+      a_valid_reg <= 1'b0;
+    end
+  end
+
+  // -- What of the packet is known before the beat in A -------------------------------------------
+
+  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
+  reg writable_reg, full_reg, nonfinite_reg;
+
+  wire [ INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
+  wire [SLOT_BITS-1:0] slot = header_reg[50+:SLOT_BITS] & slot_mask;  // of the VID
+  wire                 data = header_reg[7:4] == KIND_DATA;
+  wire                 full = a_full_reg && (a_first_reg || full_reg);
+  wire                 nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
+  wire                 whole = full && beat == {1'b0, job_last};
+
+  reg  [    SLOTS-1:0] busy_reg;
+  reg  [    SLOTS-1:0] pending_reg;
+
+  wire                 writable = !flush && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
+  wire                 waits = a_first_reg && data && pending_reg[slot];
+
+  always @(posedge clk) begin
+    if (a_leaves) begin
+      beat_reg      <= &beat ? beat : beat + 1'b1;
+      full_reg      <= full;
+      nonfinite_reg <= nonfinite;
+      writable_reg  <= writable;
+    end
+    if (flush) writable_reg <= 1'b0;
+  end
+
+  assign wr_en   = a_leaves && writable && beat <= {1'b0, job_last};
+  assign wr_slot = slot;
+  assign wr_beat = beat[INDEX_BITS-1:0];
+  assign wr_data = a_data_reg;
+
+  // -- Request ------------------------------------------------------------------------------------
+
+  reg          queued_reg;  // a request that was not granted at once
+  reg  [101:0] queue_reg;
+
+  wire [101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
+  wire         asks = a_valid_reg && a_last_reg && !waits;
+
+  assign req_valid = queued_reg || asks;
+  assign req_data  = queued_reg ? queue_reg : request;
+  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg && !req_grant);
+
+  always @(posedge clk) begin
+    if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
+      queued_reg <= 1'b1;
+      queue_reg  <= request;
+    end else if (req_grant) begin
+      queued_reg <= 1'b0;
+    end
+    if (flush) queue_reg[101] <= 1'b0;
+    if (rst) queued_reg <= 1'b0;
+  end
+
+  // -- Slots that must not be written -------------------------------------------------------------
+
+  always @(posedge clk) begin
+    if (reduced) busy_reg[reduced_slot] <= 1'b0;
+    if (resolve) begin
+      pending_reg[resolve_slot] <= 1'b0;
+      if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
+    end
+    if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
+    if (rst || flush) begin
+      busy_reg    <= {SLOTS{1'b0}};
+      pending_reg <= {SLOTS{1'b0}};
+    end
+  end
+
+endmodule
+
+`default_nettype wire

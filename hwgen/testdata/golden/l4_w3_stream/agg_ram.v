@@ -1,0 +1,57 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Simple dual-port RAM: one port writes, the other reads.
+//
+// Reading is registered: in a cycle with rd_en the word at rd_addr is fetched, and stands at
+// rd_data from the next cycle until the cycle after the next rd_en. A word that is read in the
+// very cycle in which it is written is the old one, with FORWARD = 1 the new one.
+//
+// Not done here: no reset; words that were never written are undefined, and so is rd_data before
+// the first read.
+
+`default_nettype none
+
+module agg_ram #(
+    parameter integer WIDTH     = 512,  // bits of a word
+    parameter integer ADDR_BITS = 8,
+    parameter integer FORWARD   = 0
+) (
+    input wire clk,
+
+    input wire                 wr_en,
+    input wire [ADDR_BITS-1:0] wr_addr,
+    input wire [    WIDTH-1:0] wr_data,
+
+    input  wire                 rd_en,
+    input  wire [ADDR_BITS-1:0] rd_addr,
+    output wire [    WIDTH-1:0] rd_data
+);
+
+  reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
+  reg [WIDTH-1:0] rd_data_reg;
+
+  always @(posedge clk) begin
+    if (wr_en) words[wr_addr] <= wr_data;
+    if (rd_en) rd_data_reg <= words[rd_addr];
+  end
+
+  generate
+    if (FORWARD != 0) begin : g_forward
+      reg             forward_reg;
+      reg [WIDTH-1:0] written_reg;
+      always @(posedge clk) begin
+        if (rd_en) begin
+          forward_reg <= wr_en && wr_addr == rd_addr;
+          written_reg <= wr_data;
+        end
+      end
+      assign rd_data = forward_reg ? written_reg : rd_data_reg;
+    end else begin : g_plain
+      assign rd_data = rd_data_reg;
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

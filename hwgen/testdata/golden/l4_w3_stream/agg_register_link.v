@@ -1,0 +1,92 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Register accesses of the byte-stream link: carries those that agg_frame_rx receives to the core's
+// register port, and its answers to agg_frame_tx as the headers of replies.
+//
+// One access at a time: the receiver waits at s_register until the core has answered, so that accesses
+// and packets keep their order; and an access waits until the reply before it has begun to leave, so
+// that none is lost. A reset (also: the link is down) drops the access under way, as the core does, and
+// the reply.
+
+`default_nettype none
+
+module agg_register_link (
+    input wire clk,
+    input wire rst,
+    input wire hold, // begin no access: packets that came before it have not reached the core
+
+    input  wire        s_register_valid,
+    output wire        s_register_ready,
+    input  wire        s_register_write,  // these hold until ready
+    input  wire [31:0] s_register_addr,
+    input  wire [15:0] s_register_tag,
+    input  wire [63:0] s_register_wdata,
+
+    // Register port of the core
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire        m_reg_write,
+    output wire [31:0] m_reg_addr,
+    output wire [63:0] m_reg_wdata,
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire [ 7:0] s_reg_code,
+    input  wire [63:0] s_reg_value,
+
+    output wire         m_reply_valid,
+    input  wire         m_reply_ready,
+    output wire [175:0] m_reply_header
+);
+
+  `include "zwire.vh"
+
+  localparam [1:0] IDLE = 2'd0;
+  localparam [1:0] ACCESS = 2'd1;  // offered to the core
+  localparam [1:0] ANSWER = 2'd2;  // taken by it
+
+  reg  [ 1:0] state_reg;
+  reg         reply_valid_reg;
+  reg  [ 7:0] code_reg;
+  reg  [31:0] address_reg;
+  reg  [15:0] tag_reg;
+  reg  [63:0] value_reg;
+
+  wire        answered = state_reg == ANSWER && s_reg_valid;
+
+  always @(posedge clk) begin
+    case (state_reg)
+      IDLE:    if (s_register_valid && !hold && !reply_valid_reg) state_reg <= ACCESS;
+      ACCESS:  if (m_reg_ready) state_reg <= ANSWER;
+      default: if (answered) state_reg <= IDLE;
+    endcase
+    if (m_reply_ready) reply_valid_reg <= 1'b0;
+    if (answered) begin
+      reply_valid_reg <= 1'b1;
+      code_reg        <= s_reg_code;
+      address_reg     <= m_reg_addr;
+      tag_reg         <= s_register_tag;
+      value_reg       <= s_reg_value;
+    end
+    if (rst) begin
+      state_reg       <= IDLE;
+      reply_valid_reg <= 1'b0;
+    end
+  end
+
+  assign s_register_ready = answered;
+  assign m_reg_valid = state_reg == ACCESS;
+  assign m_reg_write = s_register_write;
+  assign m_reg_addr = s_register_addr;
+  assign m_reg_wdata = s_register_wdata;
+  assign s_reg_ready = state_reg == ANSWER;
+  assign m_reply_valid = reply_valid_reg;
+
+  // Job, format, epoch and rank mean nothing in a reply.
+  assign m_reply_header = {
+    value_reg, tag_reg, address_reg, code_reg, 8'd0, 16'd0, 8'd0, 8'd0, 8'd0, KIND_REPLY, VERSION
+  };
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,40 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Sends the packets of a shared link to the port of their rank.
+//
+// Combinational. A rank that no port has goes to port 0, which refuses it: the rank is not its own.
+// The rank map must hold while a packet is under way.
+//
+// Not done here: data and header are not touched; they lead to every port, and valid chooses.
+
+`default_nettype none
+
+module agg_route #(
+    parameter integer PORTS = 4
+) (
+    input wire [        7:0] rank,          // of the packet at s_axis
+    input wire [8*PORTS-1:0] rank_of_port,
+    input wire [  PORTS-1:0] member,        // the port has a rank
+
+    input  wire s_axis_tvalid,
+    output wire s_axis_tready,
+
+    output wire [PORTS-1:0] m_axis_tvalid,
+    input  wire [PORTS-1:0] m_axis_tready
+);
+
+  reg     [PORTS-1:0] port;
+  integer             i;
+
+  always @* begin
+    for (i = 0; i < PORTS; i = i + 1) port[i] = member[i] && rank_of_port[8*i+:8] == rank;
+    if (port == {PORTS{1'b0}}) port[0] = 1'b1;
+  end
+
+  assign m_axis_tvalid = s_axis_tvalid ? port : {PORTS{1'b0}};
+  assign s_axis_tready = |(port & m_axis_tready);
+
+endmodule
+
+`default_nettype wire

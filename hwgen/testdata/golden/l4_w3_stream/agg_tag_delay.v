@@ -1,0 +1,50 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Carries a tag beside a pipeline without stalls: what is valid at the input comes out CYCLES
+// cycles later. With CYCLES = 0 it passes through.
+//
+// Reset makes everything on its way invalid. Not done here: no stall; the tags of invalid cycles
+// are not cleared.
+
+`default_nettype none
+
+module agg_tag_delay #(
+    parameter integer WIDTH  = 8,
+    parameter integer CYCLES = 4
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             in_valid,
+    input  wire [WIDTH-1:0] in_tag,
+    output wire             out_valid,
+    output wire [WIDTH-1:0] out_tag
+);
+
+  agg_delay #(
+      .WIDTH (WIDTH),
+      .CYCLES(CYCLES)
+  ) u_tag (
+      .clk(clk),
+      .d  (in_tag),
+      .q  (out_tag)
+  );
+
+  generate
+    if (CYCLES == 0) begin : g_wire
+      wire unused = rst;
+      assign out_valid = in_valid;
+    end else begin : g_registers
+      reg  [CYCLES-1:0] valid_reg;  // the newest in bit 0
+      wire [  CYCLES:0] valid_next = {valid_reg, in_valid};
+      always @(posedge clk) begin
+        if (rst) valid_reg <= {CYCLES{1'b0}};
+        else valid_reg <= valid_next[CYCLES-1:0];
+      end
+      assign out_valid = valid_next[CYCLES];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

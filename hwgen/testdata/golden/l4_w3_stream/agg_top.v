@@ -1,0 +1,339 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// The card on a byte-stream link of 32 bits: 3 ports, 4 lanes.
+//
+// link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+//
+// Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
+// anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
+// out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
+// rst is synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.
+
+`default_nettype none
+
+module agg_top (
+    input wire clk,
+    input wire rst,
+    input wire link_up,
+
+    // From the host
+    input  wire [31:0] link_rx_tdata,
+    input  wire [ 3:0] link_rx_tkeep,
+    input  wire        link_rx_tvalid,
+    output wire        link_rx_tready,
+
+    // To the host
+    output wire [31:0] link_tx_tdata,
+    output wire [ 3:0] link_tx_tkeep,
+    output wire        link_tx_tvalid,
+    input  wire        link_tx_tready,
+
+    // For whoever counts
+    output wire beat_strobe
+);
+  // Link
+  wire         down;  // the link is down, or the core not yet done with the last host
+  wire         link_rst;
+  wire [ 31:0] window;  // the next bytes from the link
+  wire [  3:0] window_count;
+  wire [  3:0] window_take;
+  wire         window_commit;
+  wire         window_rewind;
+
+  // Received: a header and payload words, then whole beats
+  wire [175:0] rx_header;
+  wire [ 31:0] rx_tdata;
+  wire [  3:0] rx_tkeep;
+  wire         rx_tvalid;
+  wire         rx_tready;
+  wire         rx_tlast;
+  wire         rx_bad;  // the payload's CRC failed
+  wire [127:0] ingress_tdata;
+  wire [ 15:0] ingress_tkeep;
+  wire         ingress_tvalid;
+  wire         ingress_tready;
+  wire         ingress_tlast;
+  wire [112:0] ingress_tuser;
+  wire         ingress_busy;
+  wire [  2:0] port_tvalid;  // the beat is for this port
+  wire [  2:0] port_tready;
+  wire [ 23:0] rank_of_port;
+  wire [  2:0] member;  // the port has a rank
+  wire         event_frame;
+  wire         event_hunted;
+  wire         event_header_crc;
+  wire         event_bad_version;
+  wire         event_bad_kind;
+  wire         event_bad_length;
+
+  // Registers: access, answer, reply
+  wire         access_valid;
+  wire         access_ready;
+  wire         access_write;
+  wire         reg_valid;
+  wire         reg_ready;
+  wire         reg_write;
+  wire [ 31:0] reg_addr;
+  wire [ 63:0] reg_wdata;
+  wire         answer_valid;
+  wire         answer_ready;
+  wire [  7:0] answer_code;
+  wire [ 63:0] answer_value;
+  wire         reply_valid;
+  wire         reply_ready;
+  wire [175:0] reply_header;
+
+  // To be sent: whole beats, then payload words, then steps of a frame
+  wire [127:0] egress_tdata;
+  wire [ 15:0] egress_tkeep;
+  wire         egress_tvalid;
+  wire         egress_tready;
+  wire         egress_tlast;
+  wire [239:0] egress_tuser;
+  wire [  7:0] unused_tdest;  // a status names its rank
+  wire         egress_busy;
+  wire [ 31:0] tx_tdata;
+  wire         tx_tvalid;
+  wire         tx_tready;
+  wire         tx_tlast;
+  wire [239:0] tx_header;
+  wire [ 31:0] step_data;
+  wire [  3:0] step_bytes;
+  wire         step_valid;
+  wire         step_ready;
+  wire         step_idle;  // nothing follows for now
+
+  assign link_rst = rst || down;
+
+  // -- From the link to the core --
+  agg_link_session u_session (
+      .clk    (clk),
+      .rst    (rst),
+      .link_up(link_up),
+      .busy   (ingress_busy || egress_busy),
+      .down   (down)
+  );
+
+  agg_byte_fifo #(
+      .LINK_BYTES(4),
+      .WINDOW    (4)
+  ) u_fifo (
+      .clk          (clk),
+      .rst          (link_rst),
+      .s_axis_tdata (link_rx_tdata),
+      .s_axis_tkeep (link_rx_tkeep),
+      .s_axis_tvalid(link_rx_tvalid),
+      .s_axis_tready(link_rx_tready),
+      .window       (window),
+      .count        (window_count),
+      .take         (window_take),
+      .commit       (window_commit),
+      .rewind       (window_rewind)
+  );
+
+  agg_frame_rx #(
+      .WINDOW    (4),
+      .STEP      (4),
+      .CHUNK     (32),
+      .ELEM_BYTES(4)
+  ) u_rx (
+      .clk              (clk),
+      .rst              (link_rst),
+      .window           (window),
+      .count            (window_count),
+      .take             (window_take),
+      .commit           (window_commit),
+      .rewind           (window_rewind),
+      .header           (rx_header),
+      .m_axis_tdata     (rx_tdata),
+      .m_axis_tkeep     (rx_tkeep),
+      .m_axis_tvalid    (rx_tvalid),
+      .m_axis_tready    (rx_tready),
+      .m_axis_tlast     (rx_tlast),
+      .m_axis_tuser     (rx_bad),
+      .m_register_valid (access_valid),
+      .m_register_write (access_write),
+      .m_register_ready (access_ready),
+      .event_frame      (event_frame),
+      .event_hunted     (event_hunted),
+      .event_header_crc (event_header_crc),
+      .event_bad_version(event_bad_version),
+      .event_bad_kind   (event_bad_kind),
+      .event_bad_length (event_bad_length)
+  );
+
+  agg_beat_pack #(
+      .STEP      (4),
+      .BEAT_BYTES(16)
+  ) u_pack (
+      .clk          (clk),
+      .rst          (rst),
+      .close        (down),
+      .busy         (ingress_busy),
+      .header       (rx_header[111:0]),
+      .s_axis_tdata (rx_tdata),
+      .s_axis_tkeep (rx_tkeep),
+      .s_axis_tvalid(rx_tvalid),
+      .s_axis_tready(rx_tready),
+      .s_axis_tlast (rx_tlast),
+      .s_axis_tuser (rx_bad),
+      .m_axis_tdata (ingress_tdata),
+      .m_axis_tkeep (ingress_tkeep),
+      .m_axis_tvalid(ingress_tvalid),
+      .m_axis_tready(ingress_tready),
+      .m_axis_tlast (ingress_tlast),
+      .m_axis_tuser (ingress_tuser)
+  );
+
+  agg_route #(
+      .PORTS(3)
+  ) u_route (
+      .rank         (ingress_tuser[55:48]),
+      .rank_of_port (rank_of_port),
+      .member       (member),
+      .s_axis_tvalid(ingress_tvalid),
+      .s_axis_tready(ingress_tready),
+      .m_axis_tvalid(port_tvalid),
+      .m_axis_tready(port_tready)
+  );
+
+  // -- Register accesses --
+  agg_register_link u_registers (
+      .clk             (clk),
+      .rst             (link_rst),
+      .hold            (ingress_busy),
+      .s_register_valid(access_valid),
+      .s_register_ready(access_ready),
+      .s_register_write(access_write),
+      .s_register_addr (rx_header[95:64]),
+      .s_register_tag  (rx_header[111:96]),
+      .s_register_wdata(rx_header[175:112]),
+      .m_reg_valid     (reg_valid),
+      .m_reg_ready     (reg_ready),
+      .m_reg_write     (reg_write),
+      .m_reg_addr      (reg_addr),
+      .m_reg_wdata     (reg_wdata),
+      .s_reg_valid     (answer_valid),
+      .s_reg_ready     (answer_ready),
+      .s_reg_code      (answer_code),
+      .s_reg_value     (answer_value),
+      .m_reply_valid   (reply_valid),
+      .m_reply_ready   (reply_ready),
+      .m_reply_header  (reply_header)
+  );
+
+  // -- Core --
+  agg_core u_core (
+      .clk              (clk),
+      .rst              (rst),
+      .link_down        (down),
+      .s_axis_p0_tdata  (ingress_tdata),
+      .s_axis_p0_tkeep  (ingress_tkeep),
+      .s_axis_p0_tvalid (port_tvalid[0]),
+      .s_axis_p0_tready (port_tready[0]),
+      .s_axis_p0_tlast  (ingress_tlast),
+      .s_axis_p0_tuser  (ingress_tuser),
+      .s_axis_p1_tdata  (ingress_tdata),
+      .s_axis_p1_tkeep  (ingress_tkeep),
+      .s_axis_p1_tvalid (port_tvalid[1]),
+      .s_axis_p1_tready (port_tready[1]),
+      .s_axis_p1_tlast  (ingress_tlast),
+      .s_axis_p1_tuser  (ingress_tuser),
+      .s_axis_p2_tdata  (ingress_tdata),
+      .s_axis_p2_tkeep  (ingress_tkeep),
+      .s_axis_p2_tvalid (port_tvalid[2]),
+      .s_axis_p2_tready (port_tready[2]),
+      .s_axis_p2_tlast  (ingress_tlast),
+      .s_axis_p2_tuser  (ingress_tuser),
+      .m_axis_tdata     (egress_tdata),
+      .m_axis_tkeep     (egress_tkeep),
+      .m_axis_tvalid    (egress_tvalid),
+      .m_axis_tready    (egress_tready),
+      .m_axis_tlast     (egress_tlast),
+      .m_axis_tuser     (egress_tuser),
+      .m_axis_tdest     (unused_tdest),
+      .port_ready       ({3{1'b1}}),
+      .s_reg_valid      (reg_valid),
+      .s_reg_ready      (reg_ready),
+      .s_reg_write      (reg_write),
+      .s_reg_addr       (reg_addr),
+      .s_reg_wdata      (reg_wdata),
+      .m_reg_valid      (answer_valid),
+      .m_reg_ready      (answer_ready),
+      .m_reg_code       (answer_code),
+      .m_reg_value      (answer_value),
+      .rank_of_port     (rank_of_port),
+      .member           (member),
+      .shell_frames     (event_frame),
+      .shell_hunted     (event_hunted),
+      .shell_header_crc (event_header_crc),
+      .shell_bad_version(event_bad_version),
+      .shell_bad_kind   (event_bad_kind),
+      .shell_bad_length (event_bad_length),
+      .beat_strobe      (beat_strobe)
+  );
+
+  // -- From the core to the link --
+  agg_beat_unpack #(
+      .STEP      (4),
+      .BEAT_BYTES(16)
+  ) u_unpack (
+      .clk          (clk),
+      .rst          (rst),
+      .drop         (down),
+      .busy         (egress_busy),
+      .s_axis_tdata (egress_tdata),
+      .s_axis_tkeep (egress_tkeep),
+      .s_axis_tvalid(egress_tvalid),
+      .s_axis_tready(egress_tready),
+      .s_axis_tlast (egress_tlast),
+      .s_axis_tuser (egress_tuser),
+      .m_axis_tdata (tx_tdata),
+      .m_axis_tvalid(tx_tvalid),
+      .m_axis_tready(tx_tready),
+      .m_axis_tlast (tx_tlast),
+      .m_axis_tuser (tx_header)
+  );
+
+  agg_frame_tx #(
+      .WINDOW(4),
+      .STEP  (4)
+  ) u_tx (
+      .clk           (clk),
+      .rst           (link_rst),
+      .s_reply_valid (reply_valid),
+      .s_reply_ready (reply_ready),
+      .s_reply_header(reply_header),
+      .s_axis_tdata  (tx_tdata),
+      .s_axis_tvalid (tx_tvalid),
+      .s_axis_tready (tx_tready),
+      .s_axis_tlast  (tx_tlast),
+      .s_axis_tuser  (tx_header),
+      .m_step_data   (step_data),
+      .m_step_bytes  (step_bytes),
+      .m_step_valid  (step_valid),
+      .m_step_ready  (step_ready),
+      .m_step_idle   (step_idle)
+  );
+
+  agg_byte_pack #(
+      .STEP      (4),
+      .LINK_BYTES(4)
+  ) u_link (
+      .clk          (clk),
+      .rst          (link_rst),
+      .s_step_data  (step_data),
+      .s_step_bytes (step_bytes),
+      .s_step_valid (step_valid),
+      .s_step_ready (step_ready),
+      .s_step_idle  (step_idle),
+      .m_axis_tdata (link_tx_tdata),
+      .m_axis_tkeep (link_tx_tkeep),
+      .m_axis_tvalid(link_tx_tvalid),
+      .m_axis_tready(link_tx_tready)
+  );
+
+endmodule
+
+`default_nettype wire

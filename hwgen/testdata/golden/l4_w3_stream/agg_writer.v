@@ -1,0 +1,112 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
+//      -shell stream -link 32
+
+// Writes sums into the result cache, and knows how much of each slot's result is there.
+//
+// A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
+// (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
+// last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
+// in any order; they are counted. What `query` asks is answered for a read in the same cycle: a
+// beat counts as written in the cycle of its write, so the cache must forward.
+//
+// Not done here: it does not hold back a write; the reader sees to it that no entry is written
+// while it is sent.
+
+`default_nettype none
+
+module agg_writer #(
+    parameter integer LANES      = 16,
+    parameter integer SLOT_BITS  = 4,
+    parameter integer INDEX_BITS = 4,   // of a beat's number in its chunk
+    parameter integer COUNT_BITS = 5    // of the number of lanes
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
+
+    input wire                  next_valid,    // a sum comes in the next cycle
+    input wire [ SLOT_BITS-1:0] next_slot,
+    input wire [INDEX_BITS-1:0] next_beat,
+    input wire [     LANES-1:0] sum_nonfinite, // of this cycle's sum
+
+    output wire                  wr_en,
+    output wire [ SLOT_BITS-1:0] wr_slot,
+    output wire [INDEX_BITS-1:0] wr_beat,
+
+    output wire begun,
+    output wire reduced,
+    output wire [COUNT_BITS-1:0] nonfinite,  // NaN and infinite elements, a cycle later
+
+    input  wire [ SLOT_BITS-1:0] query_slot,
+    input  wire [INDEX_BITS-1:0] query_beat,
+    output wire                  query_written
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written of a slot that has begun
+  reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
+  reg [SLOTS-1:0] whole_reg;  // all beats are written
+
+  // Of the slot that began last, as many beats from its first one on are written without a gap.
+  reg [SLOT_BITS-1:0] front_slot_reg;
+  reg [INDEX_BITS:0] front_count_reg;
+
+  reg wr_en_reg;
+  reg [SLOT_BITS-1:0] wr_slot_reg;
+  reg [INDEX_BITS-1:0] wr_beat_reg;
+  reg [COUNT_BITS-1:0] nonfinite_reg, nonfinite_next;
+
+  wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
+
+  assign begun   = next_valid && !begun_reg[next_slot];
+  assign reduced = next_valid && already == job_last;
+
+  wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
+
+  integer lane;
+
+  always @* begin
+    nonfinite_next = {COUNT_BITS{1'b0}};
+    if (wr_en_reg && |sum_nonfinite) begin
+      for (lane = 0; lane < LANES; lane = lane + 1) begin
+        nonfinite_next = nonfinite_next + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      end
+    end
+  end
+
+  always @(posedge clk) begin
+    wr_en_reg     <= next_valid;
+    wr_slot_reg   <= next_slot;
+    wr_beat_reg   <= next_beat;
+    nonfinite_reg <= nonfinite_next;
+    if (next_valid) begin
+      counts[next_slot]    <= already + 1'b1;
+      begun_reg[next_slot] <= !reduced;
+      whole_reg[next_slot] <= reduced;
+    end
+    if (begun) begin
+      front_slot_reg  <= next_slot;
+      front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
+    end else if (next_valid && in_order) begin
+      front_count_reg <= front_count_reg + 1'b1;
+    end
+    if (rst) begin
+      wr_en_reg       <= 1'b0;
+      begun_reg       <= {SLOTS{1'b0}};
+      whole_reg       <= {SLOTS{1'b0}};
+      front_count_reg <= {INDEX_BITS + 1{1'b0}};
+    end
+  end
+
+  assign wr_en = wr_en_reg;
+  assign wr_slot = wr_slot_reg;
+  assign wr_beat = wr_beat_reg;
+  assign nonfinite = nonfinite_reg;
+  assign query_written = whole_reg[query_slot] ||
+      (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
+
+endmodule
+
+`default_nettype wire

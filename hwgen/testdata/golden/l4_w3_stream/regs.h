@@ -1,0 +1,157 @@
+/* Registers, codes and header constants of the card. */
+#ifndef AGG_REGS_H
+#define AGG_REGS_H
+
+/* Header: place and width of each field, in bits */
+#define AGG_HDR_VERSION_LSB 0x0
+#define AGG_HDR_VERSION_BITS 0x4
+#define AGG_HDR_KIND_LSB 0x4
+#define AGG_HDR_KIND_BITS 0x4
+#define AGG_HDR_FLAGS_LSB 0x8
+#define AGG_HDR_FLAGS_BITS 0x8
+#define AGG_HDR_JOB_LSB 0x10
+#define AGG_HDR_JOB_BITS 0x8
+#define AGG_HDR_FORMAT_LSB 0x18
+#define AGG_HDR_FORMAT_BITS 0x8
+#define AGG_HDR_EPOCH_LSB 0x20
+#define AGG_HDR_EPOCH_BITS 0x10
+#define AGG_HDR_RANK_LSB 0x30
+#define AGG_HDR_RANK_BITS 0x8
+#define AGG_HDR_CODE_LSB 0x38
+#define AGG_HDR_CODE_BITS 0x8
+#define AGG_HDR_VID_LSB 0x40
+#define AGG_HDR_VID_BITS 0x20
+#define AGG_HDR_LENGTH_LSB 0x60
+#define AGG_HDR_LENGTH_BITS 0x10
+#define AGG_HDR_MASK_LSB 0x70
+#define AGG_HDR_MASK_BITS 0x40
+#define AGG_HDR_RECEIVERS_LSB 0xb0
+#define AGG_HDR_RECEIVERS_BITS 0x40
+#define AGG_HDR_BASE_BYTES 0xe
+#define AGG_HDR_MASK_BYTES 0x16
+#define AGG_HDR_MAX_BYTES 0x1e
+
+/* Kinds */
+#define AGG_VERSION 0x1
+#define AGG_KIND_DATA 0x1
+#define AGG_KIND_ASK 0x2
+#define AGG_KIND_FINISH 0x3
+#define AGG_KIND_REGREAD 0x4
+#define AGG_KIND_REGWRITE 0x5
+#define AGG_KIND_RESULT 0x8
+#define AGG_KIND_REPLAY 0x9
+#define AGG_KIND_STATUS 0xa
+#define AGG_KIND_REPLY 0xb
+
+/* Flags and ECN */
+#define AGG_FLAG_PARTIAL 0x4
+#define AGG_FLAG_NONFINITE 0x8
+#define AGG_ECN_NOT_ECT 0x0
+#define AGG_ECN_ECT1 0x1
+#define AGG_ECN_ECT0 0x2
+#define AGG_ECN_CE 0x3
+
+/* Codes */
+#define AGG_CODE_DONE 0x0
+#define AGG_CODE_WAIT 0x1
+#define AGG_CODE_SEND 0x2
+#define AGG_CODE_BUSY 0x3
+#define AGG_CODE_BAD_VERSION 0x10
+#define AGG_CODE_BAD_KIND 0x11
+#define AGG_CODE_BAD_JOB 0x12
+#define AGG_CODE_BAD_EPOCH 0x13
+#define AGG_CODE_BAD_RANK 0x14
+#define AGG_CODE_BAD_FORMAT 0x15
+#define AGG_CODE_BAD_LENGTH 0x16
+#define AGG_CODE_LATE 0x17
+#define AGG_CODE_EARLY 0x18
+#define AGG_CODE_NOT_READY 0x19
+#define AGG_CODE_DUPLICATE 0x1a
+#define AGG_CODE_PAYLOAD_CRC 0x1b
+#define AGG_CODE_BAD_ADDRESS 0x20
+#define AGG_CODE_READ_ONLY 0x21
+#define AGG_CODE_BAD_PORTS 0x22
+#define AGG_CODE_BAD_CHUNK 0x23
+#define AGG_CODE_BAD_WINDOW 0x24
+#define AGG_CODE_STALE_EPOCH 0x25
+#define AGG_CODE_EPOCH_IN_USE 0x26
+
+/* Formats, sums, shells */
+#define AGG_FORMAT_FP32 0x1
+#define AGG_FORMAT_BF16 0x2
+#define AGG_FORMAT_FP16 0x3
+#define AGG_FORMAT_FP8E4M3 0x4
+#define AGG_FORMAT_FP8E5M2 0x5
+#define AGG_FORMAT_INT32 0x6
+#define AGG_SUM_TREE 0x1
+#define AGG_SUM_FUSED 0x2
+#define AGG_SUM_EXACT 0x3
+#define AGG_SHELL_NONE 0x0
+#define AGG_SHELL_STREAM 0x1
+
+/* Byte-stream link */
+#define AGG_SYNC 0x425254a5
+#define AGG_CRC_POLY 0x1021
+#define AGG_CRC_INIT 0xffff
+#define AGG_MAX_FRAME_BYTES 0xfff
+
+/* Registers: byte addresses */
+#define AGG_MAGIC 0x5952545542495254ull
+#define AGG_REG_MAGIC 0x0
+#define AGG_REG_VERSION 0x8
+#define AGG_REG_CONFIG_HASH 0x10
+#define AGG_REG_LANES 0x18
+#define AGG_REG_PORTS 0x20
+#define AGG_REG_FORMAT 0x28
+#define AGG_REG_SUM 0x30
+#define AGG_REG_SHELL 0x38
+#define AGG_REG_CHUNK 0x40
+#define AGG_REG_WINDOW 0x48
+#define AGG_REG_JOBS 0x50
+#define AGG_REG_LINK 0x58
+#define AGG_REG_LATENCY 0x60
+#define AGG_REG_OWNER 0x100
+#define AGG_REG_RELEASE 0x108
+#define AGG_REG_RESET 0x110
+#define AGG_REG_CYCLES 0x118
+#define AGG_REG_JOB_TOKEN 0x200
+#define AGG_REG_JOB_PORTS 0x208
+#define AGG_REG_JOB_CHUNK 0x210
+#define AGG_REG_JOB_WINDOW 0x218
+#define AGG_REG_JOB_COMMIT 0x228
+#define AGG_REG_JOB_ABORT 0x230
+#define AGG_REG_JOB_STATE 0x240
+#define AGG_REG_JOB_FINISHED 0x248
+#define AGG_REG_COUNTERS 0x400
+
+/* Counters: index from REG_COUNTERS, in registers */
+#define AGG_COUNT_FRAMES 0x0
+#define AGG_COUNT_STORED 0x1
+#define AGG_COUNT_ASKS 0x2
+#define AGG_COUNT_FINISHES 0x3
+#define AGG_COUNT_CHUNKS 0x4
+#define AGG_COUNT_BEATS 0x5
+#define AGG_COUNT_RESULTS 0x6
+#define AGG_COUNT_REPLAYS 0x7
+#define AGG_COUNT_STATUSES 0x8
+#define AGG_COUNT_NONFINITE_IN 0x9
+#define AGG_COUNT_NONFINITE_OUT 0xa
+#define AGG_COUNT_CE 0xb
+#define AGG_COUNT_HUNTED 0xc
+#define AGG_COUNT_HEADER_CRC 0xd
+#define AGG_COUNT_LINK_DOWN 0xe
+#define AGG_COUNT_BAD_VERSION 0xf
+#define AGG_COUNT_BAD_KIND 0x10
+#define AGG_COUNT_BAD_JOB 0x11
+#define AGG_COUNT_BAD_EPOCH 0x12
+#define AGG_COUNT_BAD_RANK 0x13
+#define AGG_COUNT_BAD_FORMAT 0x14
+#define AGG_COUNT_BAD_LENGTH 0x15
+#define AGG_COUNT_LATE 0x16
+#define AGG_COUNT_EARLY 0x17
+#define AGG_COUNT_NOT_READY 0x18
+#define AGG_COUNT_DUPLICATE 0x19
+#define AGG_COUNT_PAYLOAD_CRC 0x1a
+#define AGG_COUNTERS 0x1b
+
+#endif

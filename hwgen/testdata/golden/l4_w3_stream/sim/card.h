@@ -1,0 +1,25 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1 -shell stream -link 32
+//
+// The card's sizes, and its pins as the C++ beside this file wants them.
+
+#ifndef CARD_H
+#define CARD_H
+
+#include <cstdint>
+
+#include "../regs.h"
+#include "Vcard.h"
+
+// A constant of the packet or the registers, from regs.h.
+#define CARD(name) AGG_##name
+
+constexpr int LANES = 4;
+constexpr int PORTS = 3;
+constexpr int CHUNK = 32;    // elements, the largest
+constexpr int WINDOW = 2;  // chunks, the largest
+constexpr int LATENCY = 13;
+constexpr int LINK_BITS = 32;  // 0: no link
+#define CARD_HAS_LINK
+constexpr uint64_t CONFIG_HASH = 0xdfc5f756227b3ea6ull;
+
+#endif

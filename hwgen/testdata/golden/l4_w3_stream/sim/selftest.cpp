@@ -1,0 +1,374 @@
+// Checks the card against sums that the host's own processor makes: random data
+// of all workers, in any order and with pauses, every bit of every sum; bits
+// flipped on the way, asks, replays, repeats, finishes, and the counters of all
+// that. What is right is written here from the specification; nothing is taken
+// from what generates, models or drives the card.
+
+#include <cfloat>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "bench.h"
+#include "card.h"
+#include "packet.h"
+#ifdef CARD_HAS_LINK
+#include "link.h"
+#else
+#include "ports.h"
+#endif
+
+static_assert(FLT_EVAL_METHOD == 0, "host floats must be rounded at every step; on x86 use -msse2 -mfpmath=sse");
+
+namespace {
+
+using Elements = std::vector<uint32_t>;
+
+constexpr uint32_t NEGATIVE_ZERO = 0x80000000, QUIET_NAN = 0x7fc00000;
+constexpr uint32_t SPECIALS[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
+                                 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0xffffffff};
+constexpr uint8_t FORMAT_FP32 = 1, FLAG_NONFINITE = 8;
+constexpr uint64_t TOKEN = 0x0123456789abcdefull;
+
+// IEEE 754 addition, round to nearest even, with one NaN.
+uint32_t add(uint32_t a, uint32_t b) {
+    float x, y;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    float s = x + y;
+    if (s != s) return QUIET_NAN;
+    uint32_t r;
+    memcpy(&r, &s, 4);
+    return r;
+}
+
+bool nonfinite(uint32_t x) { return (x & 0x7f800000) == 0x7f800000; }
+bool nan(uint32_t x) { return nonfinite(x) && (x & 0x007fffff); }
+
+// The tree over the card's ports: neighbours pair up, an odd one out passes.
+uint32_t tree(std::vector<uint32_t> level) {
+    if (level.size() == 1 && nan(level[0])) return QUIET_NAN;
+    while (level.size() > 1) {
+        std::vector<uint32_t> above;
+        for (size_t i = 0; i < level.size(); i += 2) {
+            above.push_back(i + 1 < level.size() ? add(level[i], level[i + 1]) : level[i]);
+        }
+        level = above;
+    }
+    return level[0];
+}
+
+// The merge of two ECN marks: the later in ECT(1) < ECT(0) < not-ECT < CE.
+uint8_t merge(uint8_t a, uint8_t b) {
+    constexpr int PLACE[4] = {2, 0, 1, 3};
+    return PLACE[a] > PLACE[b] ? a : b;
+}
+
+// One reduction: who takes part, what they send, and what must come of it.
+struct Job {
+    std::vector<int> ports;  // of rank 0, 1, ...
+    unsigned chunk, window, count;
+    uint16_t epoch;
+    uint32_t first;
+    std::vector<std::vector<Packet>> data;  // for each chunk and rank
+    std::vector<Elements> sums;             // for each chunk
+    std::vector<uint8_t> flags;             // of each result
+
+    size_t ranks() const { return ports.size(); }
+    uint64_t all() const { return ranks() == 64 ? ~uint64_t(0) : (uint64_t(1) << ranks()) - 1; }
+};
+
+class Test {
+  public:
+    void run() {
+        identify();
+        own();
+        unsigned most = unsigned(CHUNK / LANES), few = std::min(most, 3u);
+        std::vector<int> all, odd;
+        for (int p = 0; p < PORTS; p++) {
+            all.push_back(p);
+            if (p % 2 || PORTS == 1) odd.push_back(p);
+        }
+        unsigned window = std::min(WINDOW, 4);
+        reduce(make_job(all, few, window, 4 * window + 3, 0xfffffffe));
+        reduce(make_job(odd, 1, 1, 5, 0));
+        reduce(make_job(all, most, unsigned(WINDOW), 2, 7));
+        repair(make_job(all, few, window, 1, 100));
+        counters();
+        printf("ok: %zu chunks, %zu elements, every sum bit for bit, %llu cycles\n", chunks, elements,
+               (unsigned long long)host.cycles);
+    }
+
+  private:
+    // The identification block: what card.h says, and a hash of what is read.
+    void identify() {
+        uint64_t hash = 0xcbf29ce484222325ull;
+        for (uint32_t addr = CARD(REG_LANES); addr <= CARD(REG_LATENCY); addr += 8) {
+            uint64_t v = read(addr);
+            for (int i = 0; i < 8; i++) hash = (hash ^ uint8_t(v >> (8 * i))) * 0x100000001b3ull;
+        }
+        check(read(CARD(REG_MAGIC)) == 0x5952545542495254ull, "MAGIC");
+        check(read(CARD(REG_LANES)) == LANES, "LANES");
+        check(read(CARD(REG_PORTS)) == PORTS, "PORTS");
+        check(read(CARD(REG_CHUNK)) == CHUNK, "CHUNK");
+        check(read(CARD(REG_WINDOW)) == WINDOW, "WINDOW");
+        check(read(CARD(REG_LINK)) == LINK_BITS, "LINK");
+        check(read(CARD(REG_LATENCY)) == LATENCY, "LATENCY");
+        check(hash == CONFIG_HASH, "the hash of the identification block is the one that the card was made with");
+        check(read(CARD(REG_CONFIG_HASH)) == hash, "CONFIG_HASH");
+    }
+
+    void own() {
+        write(CARD(REG_OWNER), TOKEN);
+        check(read(CARD(REG_OWNER)) == TOKEN, "OWNER");
+        write(CARD(REG_JOB_TOKEN), TOKEN);
+    }
+
+    // Makes up a job of random data, with beats per chunk, and what must come of it.
+    Job make_job(const std::vector<int> &ports, unsigned beats, unsigned window, unsigned count, uint32_t first) {
+        Job j{ports, beats * LANES, window, count, ++epoch, first, {}, {}, {}};
+        for (unsigned c = 0; c < count; c++) {
+            std::vector<Packet> contributions;
+            uint8_t ecn = 1, marks = 0;
+            for (size_t r = 0; r < j.ranks(); r++) {
+                Packet p = packet(j, DATA, r, c);
+                p.format = FORMAT_FP32;
+                p.length = uint16_t(j.chunk);
+                p.flags = random() % 4;
+                ecn = merge(ecn, p.flags);
+                for (unsigned i = 0; i < j.chunk; i++) {
+                    p.payload.push_back(element());
+                    if (nonfinite(p.payload.back())) marks = FLAG_NONFINITE;
+                }
+                contributions.push_back(p);
+            }
+            Elements sum;
+            for (unsigned i = 0; i < j.chunk; i++) {
+                std::vector<uint32_t> leaves(PORTS, NEGATIVE_ZERO);
+                for (size_t r = 0; r < j.ranks(); r++) leaves[size_t(ports[r])] = contributions[r].payload[i];
+                sum.push_back(tree(leaves));
+            }
+            j.data.push_back(contributions);
+            j.sums.push_back(sum);
+            j.flags.push_back(ecn | marks);
+        }
+        return j;
+    }
+
+    // A random element: mostly of a size at which sums are rounded, now and then a
+    // special one, so few that most sums stay finite.
+    uint32_t element() {
+        if (random() % (3 * PORTS) == 0) return SPECIALS[random() % (sizeof SPECIALS / sizeof *SPECIALS)];
+        uint32_t bits = uint32_t(random());
+        return (bits & 0x807fffff) | (115 + random() % 24) << 23;
+    }
+
+    static Packet packet(const Job &j, Kind kind, size_t rank, unsigned chunk) {
+        Packet p;
+        p.kind = kind;
+        p.epoch = j.epoch;
+        p.rank = uint8_t(rank);
+        p.vid = j.first + chunk;
+        return p;
+    }
+
+    void commit(const Job &j) {
+        uint64_t ports = 0;
+        for (int p : j.ports) ports |= uint64_t(1) << p;
+        write(CARD(REG_JOB_PORTS), ports);
+        write(CARD(REG_JOB_CHUNK), j.chunk);
+        write(CARD(REG_JOB_WINDOW), j.window);
+        write(CARD(REG_JOB_COMMIT), j.first | uint64_t(j.epoch) << 32);
+        check((read(CARD(REG_JOB_STATE)) & 1) == 1, "the job is set up");
+    }
+
+    // Runs a job to its end: every rank sends what its window lets it, in any order.
+    void reduce(const Job &j) {
+        commit(j);
+        std::vector<unsigned> next(j.ranks()), base(j.ranks());
+        std::vector<std::vector<bool>> held(j.ranks(), std::vector<bool>(j.count));
+        size_t missing = j.ranks() * j.count;
+        uint64_t moved = host.cycles;
+        while (missing) {
+            size_t r = random() % j.ranks();
+            if (next[r] < j.count && next[r] < base[r] + j.window && host.backlog(j.ports[r]) < size_t(8 * j.chunk)) {
+                host.send(j.data[next[r]][r], j.ports[r]);
+                next[r]++;
+            }
+            step();
+            for (; !results.empty(); results.pop_front()) {
+                unsigned c = checked(j, results.front(), RESULT);
+                for (size_t k = 0; k < j.ranks(); k++) {
+                    if (!(receivers(j, results.front()) >> k & 1)) continue;
+                    check(!held[k][c], "a result is sent once unless it is asked for");
+                    held[k][c] = true;
+                    missing--;
+                    while (base[k] < j.count && held[k][base[k]]) base[k]++;
+                }
+                moved = host.cycles;
+            }
+            check(statuses.empty(), "nothing is refused");
+            check(host.busy() || host.cycles - moved < 100000, "results come");
+        }
+        chunks += j.count;
+        elements += size_t(j.count) * j.chunk;
+        finish(j);
+    }
+
+    // One chunk of a job, in which rank 0 has bad luck.
+    void repair(const Job &j) {
+        commit(j);
+        uint64_t others = j.all() & ~uint64_t(1);
+        for (size_t r = 1; r < j.ranks(); r++) host.send(j.data[0][r], j.ports[r]);
+        host.send(j.data[0][0], j.ports[0], Damage::PAYLOAD);
+        settle();
+        expect_send(j);
+        host.send(j.data[0][0], j.ports[0], Damage::HEADER);
+        settle();
+        expect_send(j);
+
+        host.send(j.data[0][0], j.ports[0]);
+        settle();
+        uint64_t had = 0;
+        for (; !results.empty(); results.pop_front()) {
+            checked(j, results.front(), RESULT);
+            had |= receivers(j, results.front());
+        }
+        check(had == (others | 1), "every rank gets the result");
+
+        host.send(packet(j, ASK, 0, 0), j.ports[0]);
+        expect_replay(j);
+        host.send(j.data[0][0], j.ports[0]);  // a repeat
+        expect_replay(j);
+        chunks++;
+        elements += j.chunk;
+        finish(j);
+    }
+
+    // Rank 0 asks, and is told to send its data, and that its alone is missing.
+    void expect_send(const Job &j) {
+        host.send(packet(j, ASK, 0, 0), j.ports[0]);
+        settle();
+        check(results.empty(), "no result while a rank is missing");
+        check(statuses.size() == 1, "an ask is answered once");
+        const Packet &s = statuses.front();
+        check(s.code == SEND && s.rank == 0 && s.vid == j.first && s.epoch == j.epoch, "send, it says");
+        check(s.mask == 1, "rank 0 is missing");
+        statuses.clear();
+    }
+
+    // Rank 0, and no other, gets the first chunk's sum again.
+    void expect_replay(const Job &j) {
+        settle();
+        check(results.size() == 1, "one replay");
+        checked(j, results.front(), REPLAY);
+        check(receivers(j, results.front()) == 1, "a replay is for whom it is owed");
+        results.clear();
+    }
+
+    // Every rank finishes, and the job ends.
+    void finish(const Job &j) {
+        for (size_t r = 0; r < j.ranks(); r++) host.send(packet(j, FINISH, r, j.count), j.ports[r]);
+        settle();
+        uint64_t done = 0;
+        for (; !statuses.empty(); statuses.pop_front()) {
+            const Packet &s = statuses.front();
+            check(s.code == DONE && s.epoch == j.epoch && s.vid == j.first + j.count && s.mask == 0, "a finish is done");
+            done |= uint64_t(1) << s.rank;
+        }
+        check(done == j.all(), "every finish is answered");
+        check(results.empty(), "no results after the end");
+        check((read(CARD(REG_JOB_STATE)) & 1) == 0, "the job has ended");
+    }
+
+    // Checks a result or replay, and returns which chunk it is.
+    static unsigned checked(const Job &j, const Packet &p, Kind kind) {
+        unsigned c = p.vid - j.first;
+        check(p.kind == kind, kind == RESULT ? "a result, not a replay" : "a replay, not a result");
+        check(c < j.count, "a result of a chunk that was sent");
+        check(p.epoch == j.epoch && p.job == 0 && p.format == FORMAT_FP32 && p.length == j.chunk, "the result's header");
+        check(p.mask == j.all(), "all ranks are in the sum");
+        check(p.flags == j.flags[c], "the result's ECN and nonfinite marks");
+        for (unsigned i = 0; i < j.chunk; i++) {
+            if (p.payload[i] == j.sums[c][i]) continue;
+            printf("chunk %u element %u (lane %u): %08x, must be %08x\n", c, i, i % LANES, p.payload[i], j.sums[c][i]);
+            check(false, "the sum, bit for bit");
+        }
+        return c;
+    }
+
+    // The ranks that a result is for: on ports of their own, where it came out.
+    static uint64_t receivers(const Job &j, const Packet &p) {
+        if (Host::SHARED) return p.receivers;
+        for (size_t r = 0; r < j.ranks(); r++) {
+            if (p.receivers == uint64_t(1) << j.ports[r]) return uint64_t(1) << r;
+        }
+        check(false, "results come out of the members' ports alone");
+        return 0;
+    }
+
+    void counters() {
+        check(count(CARD(COUNT_CHUNKS)) == chunks, "COUNT_CHUNKS");
+        check(count(CARD(COUNT_PAYLOAD_CRC)) == 1, "COUNT_PAYLOAD_CRC");
+        check(count(CARD(COUNT_REPLAYS)) == 2, "COUNT_REPLAYS");
+        check(count(CARD(COUNT_DUPLICATE)) == 1, "COUNT_DUPLICATE");
+        check(count(CARD(COUNT_ASKS)) == 3, "COUNT_ASKS");
+        if (Host::SHARED) check(count(CARD(COUNT_HEADER_CRC)) >= 1, "COUNT_HEADER_CRC");
+    }
+
+    uint64_t count(uint32_t i) { return read(CARD(REG_COUNTERS) + 8 * i); }
+
+    uint64_t read(uint32_t addr) { return access(READ, addr, 0); }
+    void write(uint32_t addr, uint64_t value) { access(WRITE, addr, value); }
+
+    uint64_t access(Kind kind, uint32_t addr, uint64_t value) {
+        Packet p;
+        p.kind = kind;
+        p.vid = addr;
+        p.length = ++tag;
+        p.mask = value;
+        host.send(p, 0);
+        for (int i = 0; i < 100000 && replies.empty(); i++) step();
+        check(replies.size() == 1, "a register access is answered");
+        Packet reply = replies.front();
+        replies.clear();
+        check(reply.code == DONE && reply.vid == addr && reply.length == tag, "a register access is done");
+        return reply.mask;
+    }
+
+    // Waits until all is sent and nothing more comes.
+    void settle() {
+        for (int quiet = 0; quiet < 1000; quiet++) {
+            if (step() || host.busy()) quiet = 0;
+        }
+    }
+
+    // One cycle; says whether a packet came.
+    bool step() {
+        host.tick();
+        Packet p;
+        if (!host.receive(p)) return false;
+        switch (p.kind) {
+        case RESULT:
+        case REPLAY: results.push_back(p); break;
+        case STATUS: statuses.push_back(p); break;
+        case REPLY: replies.push_back(p); break;
+        default: check(false, "the card sends results, replays, statuses and replies");
+        }
+        return true;
+    }
+
+    std::mt19937_64 random{1};
+    Host host{random};
+    std::deque<Packet> results, statuses, replies;
+    uint16_t epoch = 0xfffd, tag = 0;
+    size_t chunks = 0, elements = 0;
+};
+
+}  // namespace
+
+int main() {
+    Test().run();
+    return 0;
+}
