@@ -41,7 +41,7 @@ type call struct {
 	ring   []chunkState // of chunk i at i mod window, for low <= i < low + window
 	resend int          // chunks with a rank in resend
 
-	timing   timing
+	backOff  backOff
 	moved    time.Time // last sign of progress
 	report   bool      // the caller wants to know of progress
 	progress chan struct{}
@@ -53,7 +53,7 @@ type call struct {
 type chunkState struct {
 	held    bool
 	asks    int       // how often it was asked for
-	again   bool      // asked for or sent again: no sample
+	again   bool      // asked for or sent again: no sample from its result
 	waiting bool      // an ask has not been answered
 	sent    time.Time // by the last member, for the sample
 	since   time.Time // sent, asked for or sent again
@@ -68,7 +68,6 @@ func newCall(j *Job, members []*Member) *call {
 		members:  members,
 		inputs:   make([][]float32, len(members)),
 		ring:     make([]chunkState, j.cfg.Window),
-		timing:   newTiming(j.card.access.trip),
 		progress: make(chan struct{}, 1),
 		done:     make(chan error, 1),
 		timer:    time.NewTimer(0),
@@ -170,14 +169,15 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	}
 }
 
-// giveUp ends the job because this call failed with err, unless the call has
-// an outcome by now.
+// giveUp ends the job because this call failed with err, unless the call has an
+// outcome by now.
 func (k *call) giveUp(err error) error {
-	k.job.giveUp(err)
-	if outcome := <-k.done; outcome == nil || !errors.Is(outcome, err) {
-		return outcome
+	ended := k.job.endIf(func() bool { return k.active }, err)
+	outcome := <-k.done
+	if ended {
+		return err
 	}
-	return err
+	return outcome
 }
 
 // forget waits until the writer has let go of the inputs, and drops them. The
@@ -371,7 +371,7 @@ func (k *call) appendAsk(buf []byte, now time.Time) ([]byte, time.Duration) {
 		return buf, wait
 	}
 	if !fast {
-		k.timing.backOff()
+		k.backOff++
 	}
 	m := k.members[s.asks%len(k.members)]
 	m.stats.Asked++
@@ -398,7 +398,7 @@ func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
 	if c.sentData.After(since) {
 		since = c.sentData
 	}
-	return since.Add(min(k.timing.wait, c.opts.timeout/asksInTimeout)).Sub(now)
+	return since.Add(min(k.backOff.wait(&k.job.timing), c.opts.timeout/asksInTimeout)).Sub(now)
 }
 
 // takeResult takes a result or replay in, for every call that it is for.
@@ -429,8 +429,11 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
 	frame.GetFP32(k.part(k.dst, i), f.Payload)
 	s := k.state(i)
-	if !s.again {
-		k.timing.sample(max(now.Sub(s.sent), time.Microsecond))
+	switch {
+	case !s.again && k.ranks == k.job.ranks:
+		k.sample(now.Sub(s.sent))
+	case f.Kind == wire.KindReplay:
+		k.sampleAnswer(s, now)
 	}
 	k.setResend(s, 0)
 	s.held = true
@@ -450,6 +453,19 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 		default:
 		}
 	}
+}
+
+// sampleAnswer takes a sample from the answer to an ask, when it was the only
+// one for its chunk: else nobody knows which of them is answered.
+func (k *call) sampleAnswer(s *chunkState, now time.Time) {
+	if s.waiting && s.asks == 1 {
+		k.sample(now.Sub(s.since))
+	}
+}
+
+func (k *call) sample(d time.Duration) {
+	k.job.timing.sample(d)
+	k.backOff = 0
 }
 
 // count changes the counters of the call's members among ranks.
@@ -497,6 +513,7 @@ func (k *call) takeMissing(h *frame.Header, now time.Time) {
 	if s.held || !s.waiting {
 		return
 	}
+	k.sampleAnswer(s, now)
 	s.waiting = false
 	if s.known && bits.OnesCount64(h.Mask) < bits.OnesCount64(s.missing) {
 		k.moved = now
@@ -516,10 +533,10 @@ func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) 
 		return buf, longestWait
 	}
 	if !f.sent.IsZero() {
-		if wait := f.sent.Add(f.timing.wait).Sub(now); wait > 0 {
+		if wait := f.sent.Add(f.backOff.wait(&j.timing)).Sub(now); wait > 0 {
 			return buf, wait
 		}
-		f.timing.backOff()
+		f.backOff++
 	}
 	f.sent = now
 	for left := f.left; left != 0; left &= left - 1 {
@@ -533,7 +550,7 @@ func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) 
 		}
 		buf = frame.Append(buf, &h, nil)
 	}
-	return buf, f.timing.wait
+	return buf, f.backOff.wait(&j.timing)
 }
 
 // takeFinished notes that the card knows m to have finished. When it knows that

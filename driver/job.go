@@ -39,6 +39,7 @@ type Job struct {
 	whole   *call // of Reduce
 
 	// Guarded by card.mu.
+	timing timing
 	calls  []*call // under way
 	turn   int     // whose data goes next
 	finish finish
@@ -161,6 +162,7 @@ func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
 	j.whole = newCall(j, j.members)
 	j.finish.done = make(chan error, 1)
 	j.calls = make([]*call, 0, cfg.Workers)
+	j.timing = newTiming(c.access.trip)
 	return j
 }
 
@@ -287,26 +289,30 @@ func (j *Job) endedError() error {
 	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err}
 }
 
-// giveUp ends the job because one of its calls failed with err, and has the
-// card drop it. It leaves a job alone that has ended already.
-func (j *Job) giveUp(err error) {
-	if !j.end(err) {
-		return
+// endIf ends the job because of err if under holds by then, and has the card
+// drop it. It says whether it did.
+func (j *Job) endIf(under func() bool, err error) bool {
+	j.card.mu.Lock()
+	ends := under() && j.endLocked(err)
+	j.card.mu.Unlock()
+	if !ends {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	// When the card does not confirm this, the next job, or the end of the
 	// link, ends this one.
 	_ = j.abortOnCard(ctx)
+	return true
 }
 
 // finish is the state of Job.Close; guarded by Card.mu.
 type finish struct {
-	left   uint64 // ranks whose finish the card has not confirmed
-	sent   time.Time
-	moved  time.Time // when left last shrank
-	timing timing
-	done   chan error // of capacity 1
+	left    uint64 // ranks whose finish the card has not confirmed
+	sent    time.Time
+	moved   time.Time // when left last shrank
+	backOff backOff
+	done    chan error // of capacity 1
 }
 
 // Close finishes the job: it tells the card that every member holds its
@@ -335,7 +341,10 @@ func (j *Job) Close(ctx context.Context) error {
 			}
 			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent}
 		}
-		j.giveUp(err)
+		if !j.endIf(func() bool { return j.finish.left != 0 }, err) {
+			return <-j.finish.done
+		}
+		<-j.finish.done
 		return err
 	}
 }
@@ -356,7 +365,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 	j.finish.left = j.ranks
 	j.finish.moved = time.Now()
 	j.finish.sent = time.Time{}
-	j.finish.timing = newTiming(j.card.access.trip)
+	j.finish.backOff = 0
 	return false, nil
 }
 

@@ -16,14 +16,26 @@ const (
 	firstWaitTrips    = 64
 )
 
+// mostBackOff is how often a wait is doubled at most once something was
+// measured: an ask is a header alone, and over a link that loses much, waiting
+// longer gains nothing.
+const mostBackOff = 3
+
 // timing tells when a result is overdue. It is RFC 6298: smoothed round-trip
 // time and variation, doubled at every time-out until a sample is taken again,
-// and no sample from what was asked for or sent twice (Karn), which the caller
-// sees to. So it adapts to a simulation that is a thousand times slower than a
+// and no sample from what was asked for or sent twice (Karn), which the callers
+// see to. So it adapts to a simulation that is a thousand times slower than a
 // board after a few asks, and without a single chunk sent in vain.
+//
+// Samples are the time from a chunk to its result where all members are in one
+// call, and from an ask to its answer. A member that waits for others takes none
+// from its results: each would learn from how long the others waited, and wait
+// longer itself.
+//
+// The calls of a job share a timing, and each has its own backOff.
 type timing struct {
 	srtt, rttvar time.Duration
-	wait         time.Duration
+	wait         time.Duration // before it is doubled
 }
 
 // newTiming returns a timing without samples, for a card whose register
@@ -34,6 +46,7 @@ func newTiming(trip time.Duration) timing {
 
 // sample takes in one round-trip time.
 func (t *timing) sample(d time.Duration) {
+	d = max(d, time.Nanosecond) // srtt 0 stands for no sample
 	if t.srtt == 0 {
 		t.srtt, t.rttvar = d, d/2
 	} else {
@@ -43,5 +56,13 @@ func (t *timing) sample(d time.Duration) {
 	t.wait = min(max(t.srtt+4*t.rttvar, shortestWait), longestWait)
 }
 
-// backOff doubles the wait after it was in vain.
-func (t *timing) backOff() { t.wait = min(2*t.wait, longestWait) }
+// backOff counts the waits that were in vain since the last sample.
+type backOff int
+
+// wait returns how long to wait by t after them.
+func (b backOff) wait(t *timing) time.Duration {
+	if t.srtt != 0 {
+		b = min(b, mostBackOff)
+	}
+	return min(t.wait<<min(b, 16), longestWait)
+}

@@ -1,0 +1,48 @@
+package frame
+
+import (
+	"testing"
+
+	"github.com/sigurn/crc16"
+
+	"tributary/driver/wire"
+)
+
+// BenchmarkFrames is one core's work for a chunk of 992 elements: the data
+// frame is built from the array, and the result frame is found, checked and
+// stored in the array. The bytes of both frames are counted. Beside it stands
+// the CRC alone of the same bytes by sigurn/crc16.
+func BenchmarkFrames(b *testing.B) {
+	const elements = 992
+	array := make([]float32, elements)
+	for i := range array {
+		array[i] = float32(i)
+	}
+	data := Header{Kind: wire.KindData, Format: wire.FP32, Length: elements}
+	outgoing := AppendFP32(nil, &data, array)
+	incoming := AppendFP32(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, Length: elements, Mask: 1, Receivers: 1}, array)
+	size := int64(len(outgoing) + len(incoming))
+
+	b.Run("driver", func(b *testing.B) {
+		b.SetBytes(size)
+		b.ReportAllocs()
+		s := NewScanner(FromCard, 0)
+		var f Frame
+		for range b.N {
+			outgoing = AppendFP32(outgoing[:0], &data, array)
+			s.Feed(incoming)
+			if !s.Next(&f) {
+				b.Fatal("the frame is not found")
+			}
+			GetFP32(array, f.Payload)
+		}
+	})
+	b.Run("sigurn", func(b *testing.B) {
+		b.SetBytes(size)
+		table := crc16.MakeTable(crc16.CRC16_CCITT_FALSE)
+		for range b.N {
+			crc16.Checksum(outgoing, table)
+			crc16.Checksum(incoming, table)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tributary/driver/wire"
+)
+
+// fields names the header's fields as wire.Fields does.
+func fields(h *Header) map[string]uint64 {
+	return map[string]uint64{
+		"version": uint64(h.Version), "kind": uint64(h.Kind), "flags": uint64(h.Flags), "job": uint64(h.Job),
+		"format": uint64(h.Format), "epoch": uint64(h.Epoch), "rank": uint64(h.Rank), "code": uint64(h.Code),
+		"vid": uint64(h.VID), "length": uint64(h.Length), "mask": h.Mask, "receivers": h.Receivers,
+	}
+}
+
+// TestHeaderFollowsTable builds headers with random fields and cuts every field
+// out again where wire.Fields says that it stands.
+func TestHeaderFollowsTable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, kind := range wire.Kinds {
+		for range 50 {
+			h := Header{
+				Version: 1, Kind: kind.Kind, Flags: uint8(rng.Uint32()), Job: uint8(rng.Uint32()),
+				Format: wire.Format(rng.Uint32()), Epoch: uint16(rng.Uint32()), Rank: uint8(rng.Uint32()),
+				Code: wire.Code(rng.Uint32()), VID: rng.Uint32(), Length: uint16(rng.Uint32()),
+			}
+			if kind.Mask {
+				h.Mask = rng.Uint64()
+			}
+			if kind.Receivers {
+				h.Receivers = rng.Uint64()
+			}
+			b := h.Append(nil)
+			if len(b) != kind.HeaderBytes(true) {
+				t.Fatalf("%s: %d bytes, the table says %d", kind.Name, len(b), kind.HeaderBytes(true))
+			}
+			number := littleEndian(b)
+			for _, f := range wire.Fields {
+				got := new(big.Int).Rsh(number, uint(f.Bit))
+				got.And(got, new(big.Int).SetUint64(math.MaxUint64>>(64-f.Bits)))
+				if want := fields(&h)[f.Name]; got.Uint64() != want {
+					t.Errorf("%s: field %s reads as %#x, %#x was written", kind.Name, f.Name, got, want)
+				}
+			}
+			var back Header
+			back.decode(b)
+			if back != h {
+				t.Errorf("%s: %+v was written, %+v read", kind.Name, h, back)
+			}
+		}
+	}
+}
+
+func littleEndian(b []byte) *big.Int {
+	r := bytes.Clone(b)
+	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+		r[i], r[j] = r[j], r[i]
+	}
+	return new(big.Int).SetBytes(r)
+}
+
+// written is a frame of driver/wire/testdata/frames.txt.
+type written struct {
+	kind   wire.Kind
+	bytes  []byte
+	fields map[string]any
+}
+
+// handWritten reads the frames that were written by hand.
+func handWritten(t testing.TB) []written {
+	t.Helper()
+	file, err := os.Open("../wire/testdata/frames.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var all []written
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		name, text, ok := strings.Cut(lines.Text(), ":")
+		if !ok || strings.HasPrefix(name, "#") || strings.HasPrefix(name, "{") {
+			continue
+		}
+		w := written{kind: kindOf(name)}
+		if w.bytes, err = hex.DecodeString(strings.NewReplacer(" ", "", "|", "").Replace(text)); err != nil {
+			t.Fatal(err)
+		}
+		lines.Scan()
+		if err := json.Unmarshal(lines.Bytes(), &w.fields); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, w)
+	}
+	if len(all) != len(wire.Kinds) {
+		t.Fatalf("%d frames, want one of each of %d kinds", len(all), len(wire.Kinds))
+	}
+	return all
+}
+
+func kindOf(name string) wire.Kind {
+	for _, k := range wire.Kinds {
+		if k.Name == name {
+			return k.Kind
+		}
+	}
+	return 0
+}
+
+// direction is the one that a kind travels in.
+func direction(k wire.Kind) Direction {
+	if k >= 8 {
+		return FromCard
+	}
+	return ToCard
+}
+
+func TestHandWrittenFrames(t *testing.T) {
+	for _, w := range handWritten(t) {
+		t.Run(w.kind.String(), func(t *testing.T) {
+			s := NewScanner(direction(w.kind), 0)
+			s.Feed(w.bytes)
+			var f Frame
+			if !s.Next(&f) {
+				t.Fatalf("not found: %+v", s.Stats())
+			}
+			if f.Kind.String() != w.fields["kind"] {
+				t.Errorf("kind is %s, want %v", f.Kind, w.fields["kind"])
+			}
+			for name, got := range fields(&f.Header) {
+				if name == "kind" {
+					continue
+				}
+				want, err := fieldValue(w.fields[name])
+				if err != nil || got != want {
+					t.Errorf("%s is %#x, want %v", name, got, w.fields[name])
+				}
+			}
+			payload := []any{}
+			for i := 0; i < len(f.Payload); i += 4 {
+				payload = append(payload, hex.EncodeToString([]byte{f.Payload[i+3], f.Payload[i+2], f.Payload[i+1], f.Payload[i]}))
+			}
+			if !reflect.DeepEqual(payload, w.fields["payload"]) {
+				t.Errorf("payload %v, want %v", payload, w.fields["payload"])
+			}
+			if built := Append(nil, &f.Header, f.Payload); !bytes.Equal(built, w.bytes) {
+				t.Errorf("built again:\n% x, want\n% x", built, w.bytes)
+			}
+		})
+	}
+}
+
+func fieldValue(v any) (uint64, error) {
+	switch v := v.(type) {
+	case float64:
+		return uint64(v), nil
+	case string:
+		return strconv.ParseUint(v, 16, 64)
+	}
+	return 0, strconv.ErrSyntax
+}
+
+// TestAppendFP32 compares it with Append of a payload that is put together
+// here, at every number of values and at places in the buffer that make it grow.
+func TestAppendFP32(t *testing.T) {
+	values := make([]float32, 19)
+	for i := range values {
+		values[i] = math.Float32frombits(0x7f800001 + uint32(i)*0x01234567) // a signalling NaN among them
+	}
+	for n := range len(values) + 1 {
+		for _, room := range []int{0, 20, 200} {
+			h := Header{Kind: wire.KindData, Format: wire.FP32, Length: uint16(len(values)), VID: uint32(n)}
+			payload := make([]byte, 4*len(values))
+			for i, v := range values[:n] {
+				bits := math.Float32bits(v)
+				payload[4*i], payload[4*i+1], payload[4*i+2], payload[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+			}
+			dirty := bytes.Repeat([]byte{0xee}, 3+room)[:3]
+			got := AppendFP32(dirty, &h, values[:n])
+			want := Append([]byte{0xee, 0xee, 0xee}, &h, payload)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%d values, room %d:\n% x, want\n% x", n, room, got, want)
+			}
+			back := make([]float32, len(values))
+			GetFP32(back, payload)
+			for i := range n {
+				if math.Float32bits(back[i]) != math.Float32bits(values[i]) {
+					t.Fatalf("value %d comes back as %08x, was %08x", i, math.Float32bits(back[i]), math.Float32bits(values[i]))
+				}
+			}
+		}
+	}
+}

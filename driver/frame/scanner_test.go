@@ -1,0 +1,222 @@
+package frame
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"tributary/driver/wire"
+)
+
+// result returns a result frame that can be told by its VID.
+func result(vid uint32, elements int, rng *rand.Rand) []byte {
+	payload := make([]byte, 4*elements)
+	for i := range payload {
+		payload[i] = byte(rng.Uint32())
+	}
+	return Append(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, VID: vid, Length: uint16(elements), Mask: 3, Receivers: 1}, payload)
+}
+
+func status(vid uint32) []byte {
+	return Append(nil, &Header{Kind: wire.KindStatus, VID: vid, Code: wire.CodeSend, Mask: 3}, nil)
+}
+
+// vids scans stream, fed in pieces of the given size, and returns the VIDs of
+// the frames found.
+func vids(stream []byte, piece int) ([]uint32, Stats) {
+	s := NewScanner(FromCard, 0)
+	var found []uint32
+	var f Frame
+	for len(stream) > 0 {
+		n := s.Feed(stream[:min(piece, len(stream))])
+		stream = stream[n:]
+		for s.Next(&f) {
+			found = append(found, f.VID)
+		}
+	}
+	s.End()
+	for s.Next(&f) {
+		found = append(found, f.VID)
+	}
+	return found, s.Stats()
+}
+
+func equal(a, b []uint32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// TestScannerInPieces: how the stream is cut must not matter.
+func TestScannerInPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var stream []byte
+	var want []uint32
+	for i := range uint32(40) {
+		if i%3 == 0 {
+			stream = append(stream, status(i)...)
+		} else {
+			stream = append(stream, result(i, 1+int(rng.Uint32()%60), rng)...)
+		}
+		want = append(want, i)
+	}
+	for _, piece := range []int{1, 2, 3, 7, 64, 1000, len(stream)} {
+		got, stats := vids(stream, piece)
+		if !equal(got, want) {
+			t.Errorf("pieces of %d: found %v", piece, got)
+		}
+		if stats != (Stats{Frames: 40}) {
+			t.Errorf("pieces of %d: %+v for a clean stream", piece, stats)
+		}
+	}
+}
+
+// TestScannerFindsTheNextFrame puts garbage of many sorts before a frame, none
+// of which holds a header whose CRC is right: the frame must be found.
+func TestScannerFindsTheNextFrame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	whole := result(1, 8, rng)
+	sync := wire.Sync[:]
+	badCRC := bytes.Clone(status(2))
+	badCRC[len(badCRC)-1] ^= 1
+	garbage := map[string][]byte{
+		"nothing":                  nil,
+		"zeros":                    make([]byte, 100),
+		"half a sync word":         sync[:2],
+		"sync words":               bytes.Repeat(sync, 9),
+		"first bytes of sync":      bytes.Repeat(sync[:1], 9),
+		"half a header":            status(2)[:10],
+		"header with a wrong CRC":  badCRC,
+		"half a header and a sync": append(bytes.Clone(status(2)[:9]), sync...),
+	}
+	for name, g := range garbage {
+		for _, piece := range []int{1, 1000} {
+			got, stats := vids(append(bytes.Clone(g), whole...), piece)
+			if !equal(got, []uint32{1}) {
+				t.Errorf("%s: found %v, %+v", name, got, stats)
+			}
+		}
+	}
+}
+
+// TestScannerPassesOver names what is counted when a frame is not taken, and
+// that the next one is.
+func TestScannerPassesOver(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	frame := func(h Header, payload int) []byte { return Append(nil, &h, make([]byte, payload)) }
+	flip := func(b []byte, at int) []byte {
+		b[at] ^= 0x10
+		return b
+	}
+	for _, c := range []struct {
+		name  string
+		bytes []byte
+		want  Stats
+	}{
+		{"flipped header", flip(status(9), 12), Stats{Frames: 1, HeaderCRC: 1, Hunted: 28}},
+		{"flipped header CRC", flip(status(9), 27), Stats{Frames: 1, HeaderCRC: 1, Hunted: 28}},
+		{"flipped payload", flip(result(9, 4, rng), 40), Stats{Frames: 1, PayloadCRC: 1}},
+		{"other version", frame(Header{Version: 2, Kind: wire.KindStatus}, 0), Stats{Frames: 1, BadVersion: 1}},
+		{"a kind that goes to the card", frame(Header{Kind: wire.KindAsk}, 0), Stats{Frames: 1, BadKind: 1}},
+		{"no kind", frame(Header{Kind: 15}, 0), Stats{Frames: 1, BadKind: 1}},
+		{"length 0", frame(Header{Kind: wire.KindResult, Format: wire.FP32}, 0), Stats{Frames: 1, BadLength: 1, Hunted: 2}},
+		{"length over the frame", frame(Header{Kind: wire.KindResult, Format: wire.FP32, Length: 1015}, 0), Stats{Frames: 1, BadLength: 1, Hunted: 2}},
+		{"no format", frame(Header{Kind: wire.KindResult, Length: 1}, 4), Stats{Frames: 1, BadLength: 1, Hunted: 6}},
+	} {
+		got, stats := vids(append(c.bytes, status(1)...), 1000)
+		if !equal(got, []uint32{1}) || stats != c.want {
+			t.Errorf("%s: found %v, %+v, want %+v", c.name, got, stats, c.want)
+		}
+	}
+}
+
+// TestScannerPayloadIsNotAFrame: a frame inside a payload is payload, and is
+// found only when the frame around it turns out not to be one.
+func TestScannerPayloadIsNotAFrame(t *testing.T) {
+	inner := status(7)
+	outer := Append(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, VID: 1, Length: uint16(len(inner) / 4)}, inner)
+	if got, _ := vids(outer, 1000); !equal(got, []uint32{1}) {
+		t.Errorf("found %v, want the outer frame alone", got)
+	}
+	outer[5] ^= 1
+	if got, _ := vids(outer, 1000); !equal(got, []uint32{7}) {
+		t.Errorf("header broken: found %v, want the inner frame", got)
+	}
+}
+
+// TestScannerFlippedBits flips every single bit of a frame between two others:
+// the frame is lost or, never, read as another; its neighbour is found.
+func TestScannerFlippedBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	middle, last := result(2, 3, rng), result(3, 3, rng)
+	for bit := range 8 * len(middle) {
+		broken := bytes.Clone(middle)
+		broken[bit/8] ^= 1 << (bit % 8)
+		got, _ := vids(append(broken, last...), 1000)
+		if !equal(got, []uint32{3}) {
+			t.Errorf("bit %d: found %v, want the next frame alone", bit, got)
+		}
+	}
+}
+
+// TestScannerFill: reading from a reader that gives a byte at a time.
+func TestScannerFill(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	r := iotest.OneByteReader(bytes.NewReader(append(status(4), result(5, 2, rng)...)))
+	s := NewScanner(FromCard, 0)
+	var got []uint32
+	for {
+		_, err := s.Fill(r)
+		for f := (Frame{}); s.Next(&f); {
+			got = append(got, f.VID)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if !equal(got, []uint32{4, 5}) {
+		t.Errorf("found %v", got)
+	}
+}
+
+// FuzzScanner: whatever comes, every byte is in a frame or counted, what is
+// returned builds the bytes that came, and the next frame is found.
+func FuzzScanner(f *testing.F) {
+	for _, w := range handWritten(f) {
+		f.Add(w.bytes, 3)
+		f.Add(append(bytes.Clone(w.bytes[:len(w.bytes)-3]), w.bytes...), 1)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
+		piece = 1 + max(0, piece)%5000
+		for _, d := range []Direction{ToCard, FromCard} {
+			s := NewScanner(d, 0)
+			var fr Frame
+			taken := 0
+			check := func() {
+				for s.Next(&fr) {
+					taken += len(fr.Raw)
+					if built := Append(nil, &fr.Header, fr.Payload); !bytes.Equal(built, fr.Raw) {
+						t.Fatalf("read %x, builds %x", fr.Raw, built)
+					}
+				}
+			}
+			for rest := stream; len(rest) > 0; {
+				rest = rest[s.Feed(rest[:min(piece, len(rest))]):]
+				check()
+			}
+			s.End()
+			check()
+			st := s.Stats()
+			if bad := st.BadKind + st.BadLength + st.BadVersion + st.PayloadCRC; bad == 0 && taken+int(st.Hunted) != len(stream) {
+				t.Fatalf("%d bytes came, %d in frames and %d passed over", len(stream), taken, st.Hunted)
+			}
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package driver_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/transport"
+	"tributary/driver/transport/pipe"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// small is a card whose chunks and window are so small that every border is
+// near.
+var small = model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellStream, Link: 32, Latency: 9}
+
+// patience ends a test that hangs, long before the test binary's own time-out.
+const patience = 60 * time.Second
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// serve makes a model card and returns the link to it.
+func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
+	t.Helper()
+	card, err := model.NewCard(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, card, capacity)
+}
+
+// connect returns a link to card, which serves it until the link is closed.
+func connect(t testing.TB, card *model.Card, capacity int) transport.Conn {
+	host, end := pipe.New(capacity)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = card.Serve(end)
+	}()
+	t.Cleanup(func() {
+		host.Close()
+		<-served
+	})
+	return host
+}
+
+// open opens a card behind conn and closes it at the end of the test.
+func open(t testing.TB, conn transport.Conn, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	card, err := driver.OpenConn(testContext(t), "test", conn, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { card.Close() })
+	return card
+}
+
+func openSmall(t testing.TB, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	return open(t, serve(t, small, 64<<10), opts...)
+}
+
+func configure(t testing.TB, card *driver.Card, cfg driver.JobConfig) *driver.Job {
+	t.Helper()
+	job, err := card.Configure(testContext(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// arrays returns one array a worker, of random bits that are no NaN: huge,
+// tiny and subnormal numbers of both signs, so that the order of additions
+// shows.
+func arrays(seed uint64, workers, n int) [][]float32 {
+	rng := rand.New(rand.NewPCG(seed, 99))
+	all := make([][]float32, workers)
+	for w := range all {
+		all[w] = make([]float32, n)
+		for i := range all[w] {
+			bits := rng.Uint32()
+			switch rng.IntN(4) {
+			case 0: // a small range: much cancellation
+				bits = bits&0x80ffffff | 0x3f000000
+			case 1: // subnormal
+				bits &= 0x807fffff
+			}
+			if bits&0x7f800000 == 0x7f800000 {
+				bits &^= 0x40000000
+			}
+			all[w][i] = math.Float32frombits(bits)
+		}
+	}
+	return all
+}
+
+// treeSum is SPEC.md, section 7, by the processor's float32 additions. inputs[r]
+// comes in at ports[r] of a card with size ports.
+func treeSum(inputs [][]float32, ports []int, size int) []float32 {
+	sum := make([]float32, len(inputs[0]))
+	for i := range sum {
+		level := make([]float32, size)
+		for p := range level {
+			level[p] = float32(math.Copysign(0, -1))
+		}
+		for r, p := range ports {
+			level[p] = inputs[r][i]
+		}
+		for len(level) > 1 {
+			var up []float32
+			for k := 0; k+1 < len(level); k += 2 {
+				up = append(up, level[k]+level[k+1])
+			}
+			if len(level)%2 == 1 {
+				up = append(up, level[len(level)-1])
+			}
+			level = up
+		}
+		if sum[i] = level[0]; sum[i] != sum[i] {
+			sum[i] = math.Float32frombits(0x7fc00000)
+		}
+	}
+	return sum
+}
+
+// firstPorts are the ports of a job that names none.
+func firstPorts(workers int) []int {
+	ports := make([]int, workers)
+	for i := range ports {
+		ports[i] = i
+	}
+	return ports
+}
+
+func clone(all [][]float32) [][]float32 {
+	c := make([][]float32, len(all))
+	for i := range all {
+		c[i] = append([]float32(nil), all[i]...)
+	}
+	return c
+}
+
+// sameBits fails the test unless got is want, bit for bit.
+func sameBits(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if g, w := math.Float32bits(got[i]), math.Float32bits(want[i]); g != w {
+			t.Fatalf("%s: element %d is %08x, want %08x", what, i, g, w)
+		}
+	}
+}
+
+// checkNoLeak fails the test when goroutines of the driver are left at its end.
+func checkNoLeak(t *testing.T) {
+	t.Cleanup(func() {
+		var left string
+		for range 100 {
+			if left = driverGoroutines(); left == "" {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("goroutines are left:\n%s", left)
+	})
+}
+
+func driverGoroutines() string {
+	buf := make([]byte, 1<<20)
+	var ours []string
+	for i, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if i > 0 && strings.Contains(g, "tributary/driver.(*") { // the first is this one
+			ours = append(ours, g)
+		}
+	}
+	return strings.Join(ours, "\n\n")
+}
