@@ -31,9 +31,9 @@ def test_top_link(card):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS), partial=[False, True])
-async def answers_like_the_model(dut, idle, stall, partial):
-    card = LinkCard(dut, PATTERNS[idle], PATTERNS[stall], partial)
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def answers_like_the_model(dut, idle, stall):
+    card = LinkCard(dut, PATTERNS[idle], PATTERNS[stall], partial=idle != stall)
     await card.reset()
     traffic = Traffic(card, random.Random(f"{idle} {stall}"))
     for _ in range(40):
@@ -103,9 +103,11 @@ async def reads_the_hand_written_frames(dut):
     await card.reset()
     for raw, _, _ in frames.load().values():
         await card.transmit(raw)
+    counts = {name: await card.read(name) for name in ("frames", "header_crc", "bad_job", "payload_crc")}
+    # Data, ask, finish and two register accesses, and three reads of counters after them. Headers of a card
+    # are longer than a card expects of what it does not take, so their CRC is wrong.
+    assert counts == {"frames": 6, "header_crc": 4, "bad_job": 3, "payload_crc": 0}
     await card.check_registers()
-    counters = card.model.counters
-    assert counters["bad_kind"] == 4  # result, replay, status, reply
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
