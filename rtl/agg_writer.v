@@ -53,7 +53,7 @@ module agg_writer #(
   reg wr_en_reg;
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
-  reg [COUNT_BITS-1:0] nonfinite_reg, nonfinite_next;
+  reg [COUNT_BITS-1:0] nonfinite_reg, ones;  // ones: of sum_nonfinite
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -65,11 +65,9 @@ module agg_writer #(
   integer lane;
 
   always @* begin
-    nonfinite_next = {COUNT_BITS{1'b0}};
-    if (wr_en_reg && |sum_nonfinite) begin
-      for (lane = 0; lane < LANES; lane = lane + 1) begin
-        nonfinite_next = nonfinite_next + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
-      end
+    ones = {COUNT_BITS{1'b0}};
+    for (lane = 0; lane < LANES; lane = lane + 1) begin
+      ones = ones + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
     end
   end
 
@@ -77,7 +75,7 @@ module agg_writer #(
     wr_en_reg     <= next_valid;
     wr_slot_reg   <= next_slot;
     wr_beat_reg   <= next_beat;
-    nonfinite_reg <= nonfinite_next;
+    nonfinite_reg <= wr_en_reg ? ones : {COUNT_BITS{1'b0}};
     if (next_valid) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;

@@ -30,9 +30,8 @@ import (
 // bytes and connections shows without gateware.
 func buildHarness(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("verilator"); err != nil {
-		t.Skip("verilator is not on PATH")
-	}
+	_, err := exec.LookPath("verilator")
+	require.NoError(t, err, `make setup installs it, eval "$(make env)" puts it on PATH`)
 	options, err := config.Parse([]string{"-lanes", "1", "-workers", "1"}, plan.Known())
 	require.NoError(t, err)
 	p, err := plan.Build(options.Config)

@@ -90,9 +90,7 @@ func leafSources(names []string, rtl fs.FS) ([]source, error) {
 			return nil, fmt.Errorf("leaf %s: %w", name, err)
 		}
 		found[name] = string(text)
-		for _, used := range moduleUse.FindAllString(comments.ReplaceAllString(string(text), ""), -1) {
-			todo = append(todo, used)
-		}
+		todo = append(todo, moduleUse.FindAllString(comments.ReplaceAllString(string(text), ""), -1)...)
 	}
 	var list []source
 	for name, text := range found {

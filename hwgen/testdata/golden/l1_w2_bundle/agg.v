@@ -282,10 +282,10 @@ module left_beat_unpack #(
       beat_reg <= beat_rest;
     end
     if (load) begin
-      beat_reg <= s_axis_tdata;
-      left_reg <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
-      last_reg <= s_axis_tlast;
-      open_reg <= !s_axis_tlast;
+      beat_reg   <= s_axis_tdata;
+      left_reg   <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
+      last_reg   <= s_axis_tlast;
+      open_reg   <= !s_axis_tlast;
       header_reg <= s_axis_tuser;
     end
     if (drop) left_reg <= NONE;
@@ -973,13 +973,14 @@ module left_counters #(
   localparam integer COUNTERS = 27;  // how many there are
   /* verilator lint_on UNUSEDPARAM */
 
-  reg [31:0] counts[0:COUNTERS-1];
+  reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
   reg [COUNTERS-1:0] shell_reg, shell_next;
   reg [COUNT_BITS-1:0] nonfinite_reg;
   reg link_down_reg;
 
-  wire [31:0] nonfinite_wide = {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+  wire [31:0] nonfinite_count =
+      counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
 
   always @* begin
     events_next                     = {COUNTERS{1'b0}};
@@ -1024,19 +1025,19 @@ module left_counters #(
     nonfinite_reg <= nonfinite_out;
     link_down_reg <= link_down;
     for (i = 0; i < COUNTERS; i = i + 1) begin
-      counts[i] <= counts[i] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
+      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
     end
-    counts[COUNT_NONFINITE_OUT] <= counts[COUNT_NONFINITE_OUT] + nonfinite_wide;
+    counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
     if (rst || clear) begin
       events_reg    <= {COUNTERS{1'b0}};
       shell_reg     <= {COUNTERS{1'b0}};
       nonfinite_reg <= {COUNT_BITS{1'b0}};
-      for (i = 0; i < COUNTERS; i = i + 1) counts[i] <= 32'd0;
+      counts_reg    <= {32 * COUNTERS{1'b0}};
     end
     if (rst) link_down_reg <= 1'b1;
   end
 
-  assign value = counts[index];
+  assign value = counts_reg[32*index+:32];
 
 endmodule
 
@@ -4847,7 +4848,7 @@ module left_writer #(
   reg wr_en_reg;
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
-  reg [COUNT_BITS-1:0] nonfinite_reg, nonfinite_next;
+  reg [COUNT_BITS-1:0] nonfinite_reg, ones;  // ones: of sum_nonfinite
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -4859,11 +4860,9 @@ module left_writer #(
   integer lane;
 
   always @* begin
-    nonfinite_next = {COUNT_BITS{1'b0}};
-    if (wr_en_reg && |sum_nonfinite) begin
-      for (lane = 0; lane < LANES; lane = lane + 1) begin
-        nonfinite_next = nonfinite_next + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
-      end
+    ones = {COUNT_BITS{1'b0}};
+    for (lane = 0; lane < LANES; lane = lane + 1) begin
+      ones = ones + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
     end
   end
 
@@ -4871,7 +4870,7 @@ module left_writer #(
     wr_en_reg     <= next_valid;
     wr_slot_reg   <= next_slot;
     wr_beat_reg   <= next_beat;
-    nonfinite_reg <= nonfinite_next;
+    nonfinite_reg <= wr_en_reg ? ones : {COUNT_BITS{1'b0}};
     if (next_valid) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;

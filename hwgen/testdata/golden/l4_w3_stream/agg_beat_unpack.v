@@ -73,10 +73,10 @@ module agg_beat_unpack #(
       beat_reg <= beat_rest;
     end
     if (load) begin
-      beat_reg <= s_axis_tdata;
-      left_reg <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
-      last_reg <= s_axis_tlast;
-      open_reg <= !s_axis_tlast;
+      beat_reg   <= s_axis_tdata;
+      left_reg   <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
+      last_reg   <= s_axis_tlast;
+      open_reg   <= !s_axis_tlast;
       header_reg <= s_axis_tuser;
     end
     if (drop) left_reg <= NONE;

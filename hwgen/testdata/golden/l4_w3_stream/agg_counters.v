@@ -46,13 +46,14 @@ module agg_counters #(
 
   `include "zwire.vh"
 
-  reg [31:0] counts[0:COUNTERS-1];
+  reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
   reg [COUNTERS-1:0] shell_reg, shell_next;
   reg [COUNT_BITS-1:0] nonfinite_reg;
   reg link_down_reg;
 
-  wire [31:0] nonfinite_wide = {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+  wire [31:0] nonfinite_count =
+      counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
 
   always @* begin
     events_next                     = {COUNTERS{1'b0}};
@@ -97,19 +98,19 @@ module agg_counters #(
     nonfinite_reg <= nonfinite_out;
     link_down_reg <= link_down;
     for (i = 0; i < COUNTERS; i = i + 1) begin
-      counts[i] <= counts[i] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
+      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
     end
-    counts[COUNT_NONFINITE_OUT] <= counts[COUNT_NONFINITE_OUT] + nonfinite_wide;
+    counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
     if (rst || clear) begin
       events_reg    <= {COUNTERS{1'b0}};
       shell_reg     <= {COUNTERS{1'b0}};
       nonfinite_reg <= {COUNT_BITS{1'b0}};
-      for (i = 0; i < COUNTERS; i = i + 1) counts[i] <= 32'd0;
+      counts_reg    <= {32 * COUNTERS{1'b0}};
     end
     if (rst) link_down_reg <= 1'b1;
   end
 
-  assign value = counts[index];
+  assign value = counts_reg[32*index+:32];
 
 endmodule
 
