@@ -4,6 +4,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 )
@@ -17,7 +18,7 @@ func openTCP(ctx context.Context, r Request) (Conn, error) {
 
 func openUnix(ctx context.Context, r Request) (Conn, error) {
 	if r.Address == "" {
-		return nil, fmt.Errorf("the path of the card's socket is missing behind unix:")
+		return nil, errors.New("unix: lacks the path of the card's socket")
 	}
 	return dial(ctx, "unix", r.Address)
 }
