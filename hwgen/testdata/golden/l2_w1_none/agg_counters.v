@@ -54,6 +54,9 @@ module agg_counters #(
   wire [31:0] nonfinite_count =
       counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
 
+  // What a link that goes down cuts off has been dropped, not refused.
+  wire refusal = refused && !link_down;
+
   always @* begin
     events_next                     = {COUNTERS{1'b0}};
     events_next[COUNT_STORED]       = stored;
@@ -67,18 +70,18 @@ module agg_counters #(
     events_next[COUNT_NONFINITE_IN] = stored_nonfinite;
     events_next[COUNT_CE]           = stored_ce;
     events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
-    events_next[COUNT_BAD_VERSION]  = refused && refused_code == CODE_BAD_VERSION;
-    events_next[COUNT_BAD_KIND]     = refused && refused_code == CODE_BAD_KIND;
-    events_next[COUNT_BAD_JOB]      = refused && refused_code == CODE_BAD_JOB;
-    events_next[COUNT_BAD_EPOCH]    = refused && refused_code == CODE_BAD_EPOCH;
-    events_next[COUNT_BAD_RANK]     = refused && refused_code == CODE_BAD_RANK;
-    events_next[COUNT_BAD_FORMAT]   = refused && refused_code == CODE_BAD_FORMAT;
-    events_next[COUNT_BAD_LENGTH]   = refused && refused_code == CODE_BAD_LENGTH;
-    events_next[COUNT_LATE]         = refused && refused_code == CODE_LATE;
-    events_next[COUNT_EARLY]        = refused && refused_code == CODE_EARLY;
-    events_next[COUNT_NOT_READY]    = refused && refused_code == CODE_NOT_READY;
-    events_next[COUNT_DUPLICATE]    = refused && refused_code == CODE_DUPLICATE;
-    events_next[COUNT_PAYLOAD_CRC]  = refused && refused_code == CODE_PAYLOAD_CRC;
+    events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
+    events_next[COUNT_BAD_KIND]     = refusal && refused_code == CODE_BAD_KIND;
+    events_next[COUNT_BAD_JOB]      = refusal && refused_code == CODE_BAD_JOB;
+    events_next[COUNT_BAD_EPOCH]    = refusal && refused_code == CODE_BAD_EPOCH;
+    events_next[COUNT_BAD_RANK]     = refusal && refused_code == CODE_BAD_RANK;
+    events_next[COUNT_BAD_FORMAT]   = refusal && refused_code == CODE_BAD_FORMAT;
+    events_next[COUNT_BAD_LENGTH]   = refusal && refused_code == CODE_BAD_LENGTH;
+    events_next[COUNT_LATE]         = refusal && refused_code == CODE_LATE;
+    events_next[COUNT_EARLY]        = refusal && refused_code == CODE_EARLY;
+    events_next[COUNT_NOT_READY]    = refusal && refused_code == CODE_NOT_READY;
+    events_next[COUNT_DUPLICATE]    = refusal && refused_code == CODE_DUPLICATE;
+    events_next[COUNT_PAYLOAD_CRC]  = refusal && refused_code == CODE_PAYLOAD_CRC;
 
     shell_next                      = {COUNTERS{1'b0}};
     shell_next[COUNT_FRAMES]        = shell_frames;
