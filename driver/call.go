@@ -433,7 +433,7 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	case !s.again && k.ranks == k.job.ranks:
 		k.sample(now.Sub(s.sent))
 	case f.Kind == wire.KindReplay:
-		k.sampleAnswer(s, now)
+		k.noteAnswer(s, now)
 	}
 	k.setResend(s, 0)
 	s.held = true
@@ -455,11 +455,18 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	}
 }
 
-// sampleAnswer takes a sample from the answer to an ask, when it was the only
-// one for its chunk: else nobody knows which of them is answered.
-func (k *call) sampleAnswer(s *chunkState, now time.Time) {
-	if s.waiting && s.asks == 1 {
+// noteAnswer takes in that an ask was answered. It gives a sample when it was the
+// only one for its chunk: else nobody knows which of them is answered, but waits
+// need not be doubled further.
+func (k *call) noteAnswer(s *chunkState, now time.Time) {
+	if !s.waiting {
+		return
+	}
+	s.waiting = false
+	if s.asks == 1 {
 		k.sample(now.Sub(s.since))
+	} else if k.job.timing.srtt != 0 {
+		k.backOff = 0
 	}
 }
 
@@ -513,8 +520,7 @@ func (k *call) takeMissing(h *frame.Header, now time.Time) {
 	if s.held || !s.waiting {
 		return
 	}
-	k.sampleAnswer(s, now)
-	s.waiting = false
+	k.noteAnswer(s, now)
 	if s.known && bits.OnesCount64(h.Mask) < bits.OnesCount64(s.missing) {
 		k.moved = now
 	}

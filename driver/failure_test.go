@@ -1,0 +1,577 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/transport/pipe"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// wantError fails the test unless err is of type E and says every word.
+func wantError[E error](t *testing.T, err error, words ...string) E {
+	t.Helper()
+	var e E
+	if !errors.As(err, &e) {
+		t.Fatalf("got %T %v, want a %T", err, err, e)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+	return e
+}
+
+func openFails(t *testing.T, conn transport.Conn) error {
+	t.Helper()
+	start := time.Now()
+	card, err := driver.OpenConn(testContext(t), "test", conn, driver.WithTimeout(300*time.Millisecond))
+	if err == nil {
+		card.Close()
+		t.Fatal("it opened")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %s to fail", took)
+	}
+	return err
+}
+
+func TestOpenWrongCard(t *testing.T) {
+	checkNoLeak(t)
+	t.Run("magic", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegMagic]++
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "test", "MAGIC", "5952545542495255")
+	})
+	t.Run("version register", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegVersion] = 9
+		e := wantError[*driver.VersionError](t, openFails(t, p.serve(t)), "version 9")
+		if e.Got != 9 || e.Want != wire.Version {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("packets of another version", func(t *testing.T) {
+		p := newPeer()
+		p.version = 3
+		if e := wantError[*driver.VersionError](t, openFails(t, p.serve(t))); e.Got != 3 {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("hash", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegConfigHash] ^= 1
+		e := wantError[*driver.HashError](t, openFails(t, p.serve(t)), "identification block")
+		if e.Got != e.Want^1 {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("format", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegFormat] = 0x202
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "fp32")
+	})
+	t.Run("nonsense", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegLanes] = 0
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense")
+	})
+	t.Run("owner", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegOwner] = 12345
+		wantError[*driver.BusyError](t, openFails(t, p.serve(t)), "another host owns it")
+	})
+}
+
+func TestOpenNoCard(t *testing.T) {
+	checkNoLeak(t)
+	t.Run("garbage", func(t *testing.T) {
+		host, end := pipe.New(1 << 10)
+		defer end.Close()
+		go io.Copy(io.Discard, end)
+		go func() {
+			for {
+				if _, err := end.Write(bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\n\xa5TRB"), 3)); err != nil {
+					return
+				}
+			}
+		}()
+		wantError[*driver.NoCardError](t, openFails(t, host), "no Tributary card", "no frame among them")
+	})
+	t.Run("silence", func(t *testing.T) {
+		host, end := pipe.New(1 << 10)
+		defer end.Close()
+		wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
+	})
+	t.Run("a link that takes nothing", func(t *testing.T) {
+		host, end := pipe.New(1)
+		defer end.Close()
+		wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
+	})
+	t.Run("closed after some bytes", func(t *testing.T) {
+		host, end := pipe.New(1 << 10)
+		end.Write([]byte("bye"))
+		end.Close()
+		wantError[*driver.NoCardError](t, openFails(t, host), "went away")
+	})
+	t.Run("closed without a byte", func(t *testing.T) {
+		host, end := pipe.New(1 << 10)
+		end.Close()
+		wantError[*driver.BusyError](t, openFails(t, host), "without a byte")
+	})
+	for name, words := range map[string][]string{
+		"model":          {"SCHEME", "model:"},
+		"nope:1":         {"nope:1", "model:, sim:, tcp:, unix:"},
+		"tcp:here":       {"HOST:PORT"},
+		"tcp:[::1]:1":    {"listens there"},
+		"unix:":          {"path"},
+		"unix:/nowhere":  {"/nowhere", "listens there"},
+		"sim:/nowhere":   {"/nowhere", "hwgen -o"},
+		"model:/nowhere": {"/nowhere", "hwgen -o"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := driver.Open(testContext(t), name)
+			if name == "model" {
+				words = []string{`"model"`, "model:"}
+			}
+			wantError[*driver.NoCardError](t, err, words...)
+		})
+	}
+	t.Run("canceled", func(t *testing.T) {
+		host, end := pipe.New(1 << 10)
+		defer end.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+		defer cancel()
+		if _, err := driver.OpenConn(ctx, "test", host); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestSecondHost: over real sockets, where a connection that is closed with
+// bytes unread is reset.
+func TestSecondHost(t *testing.T) {
+	checkNoLeak(t)
+	card, err := model.NewCard(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []string{"unix", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = filepath.Join(t.TempDir(), "card")
+			}
+			listener, err := net.Listen(network, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					go card.Serve(conn)
+				}
+			}()
+			name := network + ":" + listener.Addr().String()
+			first, err := driver.Open(testContext(t), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				_, err = driver.Open(testContext(t), name)
+				wantError[*driver.BusyError](t, err, name, "another host has")
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for attempt := 0; ; attempt++ { // the card learns of the close a little later
+				third, err := driver.Open(testContext(t), name)
+				if err == nil {
+					third.Close()
+					break
+				}
+				if wantError[*driver.BusyError](t, err); attempt == 100 {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// reuse checks that card sums as if nothing had happened.
+func reuse(t *testing.T, card *driver.Card) {
+	t.Helper()
+	job := configure(t, card, driver.JobConfig{})
+	in := arrays(3, 4, 200)
+	dst := make([]float32, 200)
+	if err := job.Reduce(testContext(t), dst, in); err != nil {
+		t.Fatalf("the card is not usable afterwards: %v", err)
+	}
+	sameBits(t, "sum afterwards", dst, treeSum(in, firstPorts(4), 4))
+	if err := job.Close(testContext(t)); err != nil {
+		t.Fatalf("the card is not usable afterwards: %v", err)
+	}
+}
+
+func TestMissingRank(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t, driver.WithTimeout(400*time.Millisecond))
+	job := configure(t, card, driver.JobConfig{})
+	errs := make([]error, 4)
+	var wg sync.WaitGroup
+	for r := range 4 {
+		if r == 2 {
+			continue
+		}
+		wg.Go(func() { errs[r] = job.Member(r).AllReduce(testContext(t), make([]float32, 500)) })
+	}
+	wg.Wait()
+	for r, err := range errs {
+		if r == 2 {
+			continue
+		}
+		e := wantError[*driver.MissingError](t, err, "rank 2", "chunk 0")
+		if !slices.Equal(e.Ranks, []int{2}) || e.VID != 0 || e.Waited < 300*time.Millisecond {
+			t.Errorf("rank %d: %+v", r, e)
+		}
+	}
+	wantError[*driver.EndedError](t, job.Member(2).AllReduce(testContext(t), make([]float32, 500)), "configure a new one")
+	reuse(t, card)
+}
+
+// TestShorterArray: a member whose array is shorter leaves the others waiting
+// for it, who are told.
+func TestShorterArray(t *testing.T) {
+	card := openSmall(t, driver.WithTimeout(300*time.Millisecond))
+	job := configure(t, card, driver.JobConfig{Workers: 2})
+	errs := allReduce(testContext(t), job, [][]float32{make([]float32, 100), make([]float32, 50)})
+	if errs[1] != nil {
+		t.Errorf("the shorter one: %v", errs[1])
+	}
+	if e := wantError[*driver.MissingError](t, errs[0], "same length"); !slices.Equal(e.Ranks, []int{1}) || e.VID != 4 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	checkNoLeak(t)
+	link := newFaultyLink(serve(t, small, 1000), faults{pause: time.Millisecond})
+	link.on.Store(true)
+	card := open(t, link)
+	for range 5 {
+		job := configure(t, card, driver.JobConfig{})
+		ctx, cancel := context.WithCancel(testContext(t))
+		in := arrays(1, 4, 100_000)
+		err := job.Reduce(ctx, in[0], in, driver.WithProgress(func(done, total int) {
+			if done > 0 {
+				cancel()
+			}
+		}))
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		clear(in[0]) // nobody uses the arrays any more: the race detector watches
+		err = job.Reduce(testContext(t), in[0], in)
+		if wantError[*driver.EndedError](t, err); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v does not tell why the job has ended", err)
+		}
+		if v, err := card.ReadRegister(testContext(t), wire.RegJobState); err != nil || v&1 != 0 {
+			t.Errorf("the card's job is still set up: %#x, %v", v, err)
+		}
+	}
+	link.on.Store(false)
+	reuse(t, card)
+}
+
+func TestDeadlineNamesMissing(t *testing.T) {
+	card := openSmall(t)
+	job := configure(t, card, driver.JobConfig{Workers: 3})
+	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+	defer cancel()
+	err := job.Member(0).AllReduce(ctx, make([]float32, 20))
+	if e := wantError[*driver.MissingError](t, err, "ranks 1, 2"); !slices.Equal(e.Ranks, []int{1, 2}) {
+		t.Errorf("%+v", e)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v hides the context's error", err)
+	}
+}
+
+// dying is a link that breaks when a number of bytes were read from it.
+type dying struct {
+	transport.Conn
+	left int
+	err  error
+}
+
+func (d *dying) Read(p []byte) (int, error) {
+	if d.left <= 0 {
+		return 0, d.err
+	}
+	n, err := d.Conn.Read(p[:min(len(p), d.left)])
+	d.left -= n
+	return n, err
+}
+
+func TestCardDies(t *testing.T) {
+	checkNoLeak(t)
+	card := open(t, &dying{serve(t, small, 4000), 3000, errors.New("the dog ate the cable")})
+	job := configure(t, card, driver.JobConfig{})
+	in := arrays(1, 4, 100_000)
+	err := job.Reduce(testContext(t), in[0], in)
+	wantError[*driver.DiedError](t, err, "card test is gone", "the dog ate the cable")
+	wantError[*driver.DiedError](t, job.Reduce(testContext(t), in[0], in))
+	_, err = card.Configure(testContext(t), driver.JobConfig{})
+	wantError[*driver.DiedError](t, err)
+	wantError[*driver.DiedError](t, card.Err())
+	select {
+	case <-card.Done():
+	default:
+		t.Error("Done is open")
+	}
+	start := time.Now()
+	if err := card.Close(); err != nil || time.Since(start) > time.Second {
+		t.Errorf("close: %v after %s", err, time.Since(start))
+	}
+}
+
+// stalling is a link whose other side stops reading and answering.
+type stalling struct {
+	transport.Conn
+	writes int // how many it takes
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (s *stalling) Write(p []byte) (int, error) {
+	if s.writes--; s.writes < 0 {
+		<-s.closed
+		return 0, io.ErrClosedPipe
+	}
+	return s.Conn.Write(p)
+}
+
+func (s *stalling) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Conn.Close()
+}
+
+// TestCardHangs: the link is there, but takes no more bytes.
+func TestCardHangs(t *testing.T) {
+	checkNoLeak(t)
+	card := open(t, &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, driver.WithTimeout(300*time.Millisecond))
+	job := configure(t, card, driver.JobConfig{})
+	in := arrays(1, 4, 1_000_000)
+	start := time.Now()
+	wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no answer", "chunk")
+	card.Close()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("giving up took %s", took)
+	}
+}
+
+func TestCloseAndAbort(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t)
+
+	t.Run("abort", func(t *testing.T) {
+		job := configure(t, card, driver.JobConfig{})
+		waits := make(chan error)
+		go func() { waits <- job.Member(0).AllReduce(testContext(t), make([]float32, 100)) }()
+		for job.Stats().Sent == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		wantError[*driver.InputError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 1)), "in a call already")
+		wantError[*driver.InputError](t, job.Reduce(testContext(t), make([]float32, 1), make([][]float32, 4)))
+		wantError[*driver.InputError](t, job.Close(testContext(t)), "rank 0 is in a call")
+		if err := job.Abort(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		wantError[*driver.EndedError](t, <-waits, "aborted")
+		wantError[*driver.EndedError](t, job.Close(testContext(t)), "aborted")
+		if err := job.Abort(testContext(t)); err != nil {
+			t.Errorf("the second time: %v", err)
+		}
+		reuse(t, card)
+	})
+	t.Run("reset", func(t *testing.T) {
+		job := configure(t, card, driver.JobConfig{})
+		if err := card.Reset(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		wantError[*driver.EndedError](t, job.Close(testContext(t)), "reset")
+		reuse(t, card)
+	})
+	t.Run("another job", func(t *testing.T) {
+		job := configure(t, card, driver.JobConfig{})
+		next := configure(t, card, driver.JobConfig{})
+		if next.Epoch() != job.Epoch()+1 {
+			t.Errorf("epoch %d follows %d", next.Epoch(), job.Epoch())
+		}
+		wantError[*driver.EndedError](t, job.Close(testContext(t)), "another job")
+		if err := job.Abort(testContext(t)); err != nil {
+			t.Error(err)
+		}
+		if err := next.Close(testContext(t)); err != nil {
+			t.Error(err)
+		}
+		if err := next.Close(testContext(t)); err != nil {
+			t.Errorf("the second time: %v", err)
+		}
+	})
+	t.Run("card", func(t *testing.T) {
+		job := configure(t, card, driver.JobConfig{})
+		waits := make(chan error)
+		go func() { waits <- job.Member(1).AllReduce(testContext(t), make([]float32, 100)) }()
+		for job.Stats().Sent == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := card.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-waits; !errors.Is(err, driver.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := card.ReadRegister(testContext(t), 0); !errors.Is(err, driver.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if err := card.Close(); err != nil {
+			t.Errorf("the second time: %v", err)
+		}
+	})
+}
+
+// TestRefusals: what the card refuses is told with code and place.
+func TestRefusals(t *testing.T) {
+	t.Run("commit", func(t *testing.T) {
+		p := newPeer()
+		p.refuse[wire.RegJobCommit] = wire.CodeBusy
+		card := open(t, p.serve(t))
+		_, err := card.Configure(testContext(t), driver.JobConfig{})
+		if e := wantError[*driver.RefusedError](t, err, "JOB_COMMIT", "owned by another host"); e.Code != wire.CodeBusy {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("register", func(t *testing.T) {
+		card := openSmall(t)
+		_, err := card.ReadRegister(testContext(t), 0xffff8)
+		if e := wantError[*driver.RefusedError](t, err, "0xffff8"); e.Code != wire.CodeBadAddress {
+			t.Errorf("%+v", e)
+		}
+		_, err = card.WriteRegister(testContext(t), wire.RegLanes, 5)
+		if e := wantError[*driver.RefusedError](t, err, "LANES"); e.Code != wire.CodeReadOnly {
+			t.Errorf("%+v", e)
+		}
+	})
+	for code, ends := range map[wire.Code]bool{
+		wire.CodeBadEpoch: true, wire.CodeBadJob: true, wire.CodeBadLength: true,
+		wire.CodeLate: false, wire.CodeEarly: false, wire.CodeNotReady: false, wire.CodeDuplicate: false,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			p := newPeer()
+			p.other = func(f *frame.Frame) []frame.Header {
+				if f.Kind != wire.KindData {
+					return nil
+				}
+				return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: code}}
+			}
+			card := open(t, p.serve(t), driver.WithTimeout(300*time.Millisecond))
+			job := configure(t, card, driver.JobConfig{})
+			err := job.Reduce(testContext(t), make([]float32, 9), [][]float32{make([]float32, 9), make([]float32, 9)})
+			if !ends {
+				wantError[*driver.TimeoutError](t, err)
+				if job.Stats().Refused == 0 {
+					t.Error("not counted")
+				}
+				return
+			}
+			if e := wantError[*driver.RefusedError](t, err, "chunk 0", code.String()); e.Code != code {
+				t.Errorf("%+v", e)
+			}
+			wantError[*driver.EndedError](t, job.Close(testContext(t)))
+		})
+	}
+}
+
+// TestForeignResults: results that cannot be this job's are not taken, the right
+// one is.
+func TestForeignResults(t *testing.T) {
+	p := newPeer()
+	answered := false
+	p.other = func(f *frame.Frame) []frame.Header {
+		if f.Kind != wire.KindData || f.Rank != 1 || answered {
+			return nil
+		}
+		answered = true
+		right := frame.Header{Kind: wire.KindResult, Format: wire.FP32, Epoch: f.Epoch, VID: f.VID, Length: f.Length, Mask: 3, Receivers: 3}
+		var all []frame.Header
+		for _, change := range []func(*frame.Header){
+			func(h *frame.Header) { h.Epoch-- },
+			func(h *frame.Header) { h.Job = 1 },
+			func(h *frame.Header) { h.VID++ },
+			func(h *frame.Header) { h.VID-- },
+			func(h *frame.Header) { h.Length = 4 },
+			func(h *frame.Header) { h.Mask = 1 },
+			func(h *frame.Header) { h.Receivers = 4 },
+			func(h *frame.Header) { h.Flags = wire.FlagPartial },
+			func(h *frame.Header) { h.Format = wire.Int32 },
+		} {
+			wrong := right
+			change(&wrong)
+			all = append(all, wrong)
+		}
+		return append(all, right, right)
+	}
+	p.payload = func(n int) byte { return byte(n) } // the n-th result is full of n
+	card := open(t, p.serve(t))
+	job := configure(t, card, driver.JobConfig{})
+	dst := make([]float32, 16)
+	if err := job.Reduce(testContext(t), dst, [][]float32{make([]float32, 16), make([]float32, 16)}); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range dst {
+		if got := math.Float32bits(x); got != 0x09090909 {
+			t.Fatalf("element %d is %08x: the wrong result was taken", i, got)
+		}
+	}
+}
+
+// TestRegisterUnanswered: an access that is never answered is given up, and the
+// next one is not disturbed.
+func TestRegisterUnanswered(t *testing.T) {
+	p := newPeer()
+	p.deaf[wire.RegCycles] = true
+	card := open(t, p.serve(t), driver.WithTimeout(300*time.Millisecond))
+	start := time.Now()
+	_, err := card.ReadRegister(testContext(t), wire.RegCycles)
+	wantError[*driver.TimeoutError](t, err, "read CYCLES")
+	if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
+		t.Errorf("gave up after %s", took)
+	}
+	if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

@@ -1,0 +1,96 @@
+package driver_test
+
+// A scripted card, for what a right card never does.
+
+import (
+	"bytes"
+	"testing"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/transport/pipe"
+	"tributary/driver/wire"
+)
+
+// peer answers register accesses from a map, and data, asks and finishes as a
+// function says.
+type peer struct {
+	registers map[uint32]uint64
+	version   uint8 // of its packets; 0 stands for the right one
+	refuse    map[uint32]wire.Code
+	deaf      map[uint32]bool // accesses that are not answered
+	other     func(f *frame.Frame) []frame.Header
+	payload   func(n int) byte // fills the payload of the n-th result
+	results   int
+}
+
+// newPeer returns a peer that identifies itself as a card of 2 ports and chunks
+// of up to 16.
+func newPeer() *peer {
+	p := &peer{registers: map[uint32]uint64{
+		wire.RegMagic: wire.Magic, wire.RegVersion: wire.Version,
+		wire.RegLanes: 4, wire.RegPorts: 2, wire.RegFormat: 0x101, wire.RegSum: 1, wire.RegShell: 1,
+		wire.RegChunk: 16, wire.RegWindow: 4, wire.RegJobs: 1, wire.RegLink: 32, wire.RegLatency: 9,
+	}, refuse: map[uint32]wire.Code{}, deaf: map[uint32]bool{}}
+	p.hash()
+	return p
+}
+
+// hash sets CONFIG_HASH to what the other registers give.
+func (p *peer) hash() {
+	p.registers[wire.RegConfigHash] = driver.ConfigHash(func(addr uint32) uint64 { return p.registers[addr] })
+}
+
+// serve returns the link to the peer.
+func (p *peer) serve(t *testing.T) transport.Conn {
+	host, end := pipe.New(64 << 10)
+	t.Cleanup(func() { host.Close(); end.Close() })
+	go func() {
+		defer end.Close()
+		scan := frame.NewScanner(frame.ToCard, 0)
+		for {
+			_, err := scan.Fill(end)
+			for f := (frame.Frame{}); scan.Next(&f); {
+				for _, h := range p.answer(&f) {
+					h.Version = p.version
+					if _, err := end.Write(p.build(&h)); err != nil {
+						return
+					}
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return host
+}
+
+func (p *peer) build(h *frame.Header) []byte {
+	if h.Kind != wire.KindResult {
+		return frame.Append(nil, h, nil)
+	}
+	p.results++
+	return frame.Append(nil, h, bytes.Repeat([]byte{p.payload(p.results - 1)}, 4*int(h.Length)))
+}
+
+func (p *peer) answer(f *frame.Frame) []frame.Header {
+	reply := frame.Header{Kind: wire.KindReply, VID: f.VID, Length: f.Length}
+	switch {
+	case f.Kind != wire.KindRegRead && f.Kind != wire.KindRegWrite:
+		if p.other != nil {
+			return p.other(f)
+		}
+		return nil
+	case p.deaf[f.VID]:
+		return nil
+	case p.refuse[f.VID] != 0:
+		reply.Code = p.refuse[f.VID]
+		return []frame.Header{reply}
+	case f.Kind == wire.KindRegWrite && (f.VID != wire.RegOwner || p.registers[f.VID] == 0):
+		p.registers[f.VID] = f.Mask
+	}
+	reply.Mask = p.registers[f.VID]
+	return []frame.Header{reply}
+}

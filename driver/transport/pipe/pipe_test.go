@@ -1,0 +1,92 @@
+package pipe_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver/transport/pipe"
+)
+
+// TestBothWays sends random bytes in random pieces both ways at once, through
+// pipes that are smaller than a piece, and larger.
+func TestBothWays(t *testing.T) {
+	for _, capacity := range []int{1, 3, 100, 5000} {
+		a, b := pipe.New(capacity)
+		var wg sync.WaitGroup
+		for i, ends := range [][2]*pipe.End{{a, b}, {b, a}} {
+			rng := rand.New(rand.NewPCG(uint64(capacity), uint64(i)))
+			sent := make([]byte, 20_000)
+			for k := range sent {
+				sent[k] = byte(rng.Uint32())
+			}
+			wg.Go(func() {
+				for rest := sent; len(rest) > 0; {
+					n := min(len(rest), 1+rng.IntN(300))
+					if _, err := ends[0].Write(rest[:n]); err != nil {
+						t.Error(err)
+					}
+					rest = rest[n:]
+				}
+			})
+			wg.Go(func() {
+				got := make([]byte, len(sent))
+				if _, err := io.ReadFull(ends[1], got); err != nil || !bytes.Equal(got, sent) {
+					t.Errorf("capacity %d: other bytes came, %v", capacity, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestClose: what was written can be read, then the end; reading and writing at
+// the closed end fail, also when they wait.
+func TestClose(t *testing.T) {
+	a, b := pipe.New(4)
+	a.Write([]byte("last"))
+	blocked := make(chan error, 2)
+	go func() {
+		_, err := a.Write([]byte("more"))
+		blocked <- err
+	}()
+	go func() {
+		_, err := a.Read(make([]byte, 1))
+		blocked <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	a.Close()
+	for range 2 {
+		if err := <-blocked; !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("a call that waited: %v", err)
+		}
+	}
+	got, err := io.ReadAll(b)
+	if string(got) != "last" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if _, err := b.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("write to the closed end: %v", err)
+	}
+}
+
+// TestWriterWaits: a full pipe makes its writer wait.
+func TestWriterWaits(t *testing.T) {
+	a, b := pipe.New(4)
+	done := make(chan struct{})
+	go func() {
+		a.Write([]byte("12345"))
+		close(done)
+	}()
+	select {
+	case <-done:
+		t.Fatal("5 bytes went into a pipe of 4")
+	case <-time.After(20 * time.Millisecond):
+	}
+	io.ReadFull(b, make([]byte, 1))
+	<-done
+}

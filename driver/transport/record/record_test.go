@@ -1,0 +1,248 @@
+package record_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/driver/transport/pipe"
+	"tributary/driver/transport/record"
+)
+
+// log is a small recording, written down by hand from the format's description:
+// the host writes "ask", the card answers "yes!", the host writes "bye".
+var log = unhex(`
+	54 52 49 42 4c 4f 47 01  00 80 c6 a4 7e 8d 03 00
+	e8 03 00 00 00 00 00 00  03 00 00 00  61 73 6b
+	d0 07 00 00 00 00 00 00  04 00 00 80  79 65 73 21
+	00 ca 9a 3b 00 00 00 00  03 00 00 00  62 79 65`)
+
+func unhex(s string) []byte {
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func readAll(r io.Reader) ([]record.Entry, time.Time, error) {
+	l, err := record.NewReader(r)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var all []record.Entry
+	for {
+		e, err := l.Next()
+		if err != nil {
+			return all, l.Begun(), err
+		}
+		all = append(all, e)
+	}
+}
+
+func TestReader(t *testing.T) {
+	all, begun, err := readAll(bytes.NewReader(log))
+	if err != io.EOF || len(all) != 3 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	if want := time.Unix(1_000_000, 0); !begun.Equal(want) {
+		t.Errorf("begun %s, want %s", begun, want)
+	}
+	for i, want := range []record.Entry{
+		{At: time.Microsecond, Bytes: []byte("ask")},
+		{At: 2 * time.Microsecond, FromCard: true, Bytes: []byte("yes!")},
+		{At: time.Second, Bytes: []byte("bye")},
+	} {
+		if got := all[i]; got.At != want.At || got.FromCard != want.FromCard || !bytes.Equal(got.Bytes, want.Bytes) {
+			t.Errorf("entry %d is %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// TestReaderDamaged cuts the log off at every byte.
+func TestReaderDamaged(t *testing.T) {
+	ends := map[int]int{16: 0, 31: 1, 47: 2} // where entries end
+	for n := range len(log) {
+		all, _, err := readAll(bytes.NewReader(log[:n]))
+		var damaged *record.DamagedError
+		switch entries, whole := ends[n]; {
+		case n < 16:
+			if !errors.Is(err, record.ErrNoLog) {
+				t.Errorf("cut off at %d: %v", n, err)
+			}
+		case whole:
+			if err != io.EOF || len(all) != entries {
+				t.Errorf("cut off at %d: %d entries, %v", n, len(all), err)
+			}
+		case !errors.As(err, &damaged):
+			t.Errorf("cut off at %d: %v", n, err)
+		}
+	}
+	other := bytes.Clone(log)
+	other[7] = 2
+	if _, err := record.NewReader(bytes.NewReader(other)); !errors.Is(err, record.ErrNoLog) {
+		t.Errorf("another version: %v", err)
+	}
+	huge := bytes.Clone(log)
+	huge[27] = 0x7f
+	if _, _, err := readAll(bytes.NewReader(huge)); err == io.EOF {
+		t.Error("an entry of gigabytes is not refused")
+	}
+}
+
+// TestRecord records a conversation and reads it back.
+func TestRecord(t *testing.T) {
+	host, card := pipe.New(100)
+	var file bytes.Buffer
+	before := time.Now()
+	conn := record.Record(host, &file)
+	io.WriteString(conn, "ask")
+	io.WriteString(card, "yes!")
+	buf := make([]byte, 10)
+	n, _ := conn.Read(buf)
+	io.WriteString(conn, "bye")
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, begun, err := readAll(&file)
+	if err != io.EOF || len(all) != 3 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	if begun.Before(before.Add(-time.Second)) || begun.After(time.Now()) {
+		t.Errorf("begun %s", begun)
+	}
+	for i, want := range []record.Entry{{Bytes: []byte("ask")}, {FromCard: true, Bytes: buf[:n]}, {Bytes: []byte("bye")}} {
+		if all[i].FromCard != want.FromCard || !bytes.Equal(all[i].Bytes, want.Bytes) || i > 0 && all[i].At < all[i-1].At {
+			t.Errorf("entry %d is %+v, want %+v", i, all[i], want)
+		}
+	}
+}
+
+// full is a disk that takes a number of writes.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if *f--; *f < 0 {
+		return 0, errors.New("disk full")
+	}
+	return len(p), nil
+}
+
+// TestRecordDiskFull: the link goes on, and Close tells.
+func TestRecordDiskFull(t *testing.T) {
+	host, card := pipe.New(100)
+	disk := full(2)
+	conn := record.Record(host, &disk)
+	for range 5 {
+		if _, err := io.WriteString(conn, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buf := make([]byte, 10)
+	if n, _ := io.ReadFull(card, buf[:5]); n != 5 {
+		t.Errorf("%d bytes passed", n)
+	}
+	if err := conn.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func play(t *testing.T) (conn io.ReadWriteCloser) {
+	t.Helper()
+	conn, err := record.Playback(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestPlayback(t *testing.T) {
+	conn := play(t)
+	got := make(chan string)
+	go func() {
+		buf := make([]byte, 3) // shorter than the answer
+		text := ""
+		for {
+			n, err := conn.Read(buf)
+			text += string(buf[:n])
+			if err != nil {
+				got <- text
+				return
+			}
+		}
+	}()
+	select {
+	case <-got:
+		t.Fatal("the answer came before the question")
+	case <-time.After(20 * time.Millisecond):
+	}
+	for _, piece := range []string{"a", "skb", "ye"} { // not as it was cut when recorded
+		if _, err := io.WriteString(conn, piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	if err := conn.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if text := <-got; text != "yes!" {
+		t.Errorf("came: %q", text)
+	}
+}
+
+func TestPlaybackDeviations(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes string
+		read   bool
+		offset int64
+		words  string
+	}{
+		"other byte":    {"ax", false, 1, "78 was written, 73 was recorded"},
+		"too much":      {"askbye!", true, 6, "1 bytes more were written"},
+		"too little":    {"askb", true, 4, "2 bytes that were recorded were not written"},
+		"nothing":       {"", false, 0, "6 bytes that were recorded"},
+		"answer unread": {"askbye", false, 6, "4 bytes that came from the card were not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := play(t)
+			_, writeErr := io.WriteString(conn, c.writes)
+			if c.read && writeErr == nil {
+				io.ReadFull(conn, make([]byte, 4))
+			}
+			err := conn.Close()
+			var deviation *record.DeviationError
+			if !errors.As(err, &deviation) || deviation.Offset != c.offset || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("close: %v; want %q at %d", err, c.words, c.offset)
+			}
+		})
+	}
+	if _, err := record.Playback(strings.NewReader("no log")); !errors.Is(err, record.ErrNoLog) {
+		t.Errorf("no log: %v", err)
+	}
+	if _, err := record.Playback(bytes.NewReader(log[:40])); err == nil {
+		t.Error("a log that is cut off is played")
+	}
+}
+
+// FuzzReader: whatever the file, reading ends, and what was read has the size of
+// the file.
+func FuzzReader(f *testing.F) {
+	f.Add(log)
+	f.Add(log[:40])
+	f.Add([]byte("TRIBLOG\x01"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, file []byte) {
+		all, _, err := readAll(bytes.NewReader(file))
+		size := 16
+		for _, e := range all {
+			size += 12 + len(e.Bytes)
+		}
+		if err == io.EOF && size != len(file) || size > len(file) && !errors.Is(err, record.ErrNoLog) {
+			t.Errorf("%d entries of %d bytes in a file of %d, %v", len(all), size, len(file), err)
+		}
+	})
+}
