@@ -270,7 +270,7 @@ func interrupted(t *testing.T, p *process) {
 		cmd.Process.Kill()
 		t.Fatalf("it still runs 20 s after Ctrl-C: %s", said.String())
 	}
-	if !strings.Contains(said.String(), "nothing was written") {
+	if !strings.Contains(said.String(), "no output file was written") {
 		t.Errorf("it says %q", said.String())
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

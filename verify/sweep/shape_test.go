@@ -89,10 +89,20 @@ func (s shape) flags() []string {
 	return args
 }
 
-// generate runs hwgen into a folder of its own and returns it.
+// generate runs hwgen into a folder of its own and returns it. The folder stands
+// below build/, as Yosys, which runs in a sandbox, has a /tmp of its own.
 func (s shape) generate(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "card")
+	scratch := filepath.Join(root, "build", "sweep")
+	if err := os.MkdirAll(scratch, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	scratch, err := os.MkdirTemp(scratch, s.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(scratch) })
+	dir := filepath.Join(scratch, "card")
 	run(t, 10*time.Second, hwgen, append(s.flags(), "-o", dir)...)
 	return dir
 }

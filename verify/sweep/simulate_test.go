@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"tributary/verify/model"
 )
 
-// run of one card: what the card is, and the jobs that it is given.
+// simulated lists cards, and the jobs that each of them is given.
 var simulated = []struct {
 	shape
 	jobs []driver.JobConfig
@@ -122,4 +123,18 @@ func randomInputs(rng *rand.Rand, ranks, elements int) [][]float32 {
 		}
 	}
 	return inputs
+}
+
+// TestEmittedSelfTest runs the self-checking testbench that every emitted folder
+// holds, of either shell.
+func TestEmittedSelfTest(t *testing.T) {
+	for _, s := range []shape{
+		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},
+		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
+	} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			run(t, 5*time.Minute, "make", "-C", filepath.Join(s.generate(t), "sim"), "test", "OPT=-O0")
+		})
+	}
 }
