@@ -1,0 +1,237 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tributary/driver/transport"
+)
+
+// behaviour names, in the environment, how this test binary behaves when it is
+// started as a virtual card.
+const behaviour = "TRIBUTARY_TEST_CARD"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(behaviour); how != "" {
+		virtualCard(how)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// virtualCard is a program that is called as a virtual card is. It sends back
+// what it gets.
+func virtualCard(how string) {
+	if how == "broken" {
+		fmt.Fprintln(os.Stderr, "card: cannot\nfind itself")
+		os.Exit(3)
+	}
+	if len(os.Args) != 4 || os.Args[1] != "--listen" || os.Args[3] != "--once" {
+		fmt.Fprintf(os.Stderr, "called with %q", os.Args[1:])
+		os.Exit(4)
+	}
+	if how == "silent" {
+		select {}
+	}
+	address, _ := strings.CutPrefix(os.Args[2], "unix:")
+	listener, err := net.Listen("unix", address)
+	if err != nil {
+		fmt.Fprint(os.Stderr, err)
+		os.Exit(5)
+	}
+	fmt.Println("listening " + os.Args[2])
+	conn, err := listener.Accept()
+	if err != nil {
+		os.Exit(6)
+	}
+	switch how {
+	case "echo":
+		io.Copy(conn, conn)
+		fmt.Println("cycles=1 beats=2 rx_bytes=3 tx_bytes=4")
+	case "dies":
+		io.ReadFull(conn, make([]byte, 2))
+		fmt.Fprintln(os.Stderr, "card: out of cheese")
+		os.Exit(7)
+	case "stubborn": // neither the link's end nor SIGTERM end it
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Fprintln(conn, os.Getpid())
+		select {}
+	}
+}
+
+const goodManifest = `{"generator": "tributary/hwgen", "config_hash": "00000000000000ff", "shell": "stream",
+	"registers": [{"name": "LANES", "value": "0x10"}, {"name": "OWNER"}]}`
+
+// folder writes a card's folder whose virtual card is this test binary.
+func folder(t *testing.T, manifest, how string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if manifest != "" {
+		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if how == "" {
+		return dir
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := filepath.Join(dir, "sim", "build")
+	script := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", behaviour, how, self)
+	if err := errors.Join(os.MkdirAll(build, 0o755), os.WriteFile(filepath.Join(build, "card"), []byte(script), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func openSim(t *testing.T, dir string) (transport.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return transport.Open(ctx, "sim:"+dir, 0)
+}
+
+// leftovers lists what virtual cards have left in the folder for temporary
+// files, which is the test's own.
+func leftovers(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestSim(t *testing.T) {
+	dir := folder(t, goodManifest, "echo")
+	t.Setenv("TMPDIR", t.TempDir())
+	conn, err := openSim(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "hello" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if hash, from := conn.(interface{ ExpectedHash() (uint64, string) }).ExpectedHash(); hash != 255 || from != filepath.Join(dir, "manifest.json") {
+		t.Errorf("expects hash %x from %s", hash, from)
+	}
+	for range 2 {
+		if err := conn.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestSimDies: its last words are told.
+func TestSimDies(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	conn, err := openSim(t, folder(t, goodManifest, "dies"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(conn, "xx")
+	_, err = conn.Read(make([]byte, 1))
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "out of cheese") {
+		t.Errorf("read: %v", err)
+	}
+	conn.Close()
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestSimStubborn: a card that does not end is made to.
+func TestSimStubborn(t *testing.T) {
+	conn, err := openSim(t, folder(t, goodManifest, "stubborn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscanln(conn, &pid); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d is still there: %v", pid, err)
+	}
+}
+
+func TestSimCannotStart(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for name, c := range map[string]struct {
+		manifest, how string
+		words         []string
+	}{
+		"no folder":     {"", "", []string{"no card's folder", "hwgen -o"}},
+		"not built":     {goodManifest, "", []string{"not built", "make -C"}},
+		"broken":        {goodManifest, "broken", []string{"exit status 3", "cannot find itself"}},
+		"no JSON":       {"{", "echo", []string{"cannot be read"}},
+		"someone's":     {`{"generator": "x"}`, "echo", []string{"none of hwgen's"}},
+		"no hash":       {`{"generator": "tributary/hwgen"}`, "echo", []string{"config_hash"}},
+		"no number":     {strings.Replace(goodManifest, "0x10", "ten", 1), "echo", []string{"LANES", `"ten"`}},
+		"without link":  {strings.Replace(goodManifest, "stream", "none", 1), "echo", []string{"-shell stream"}},
+		"never listens": {goodManifest, "silent", []string{"deadline"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_, err := transport.Open(ctx, "sim:"+folder(t, c.manifest, c.how), 0)
+			if err == nil {
+				t.Fatal("it opened")
+			}
+			for _, w := range c.words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %q", err, w)
+				}
+			}
+		})
+	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestRegister: a scheme of the program's own gets its address and the number
+// of workers.
+func TestRegister(t *testing.T) {
+	var got transport.Request
+	transport.Register("mine", func(_ context.Context, r transport.Request) (transport.Conn, error) {
+		got = r
+		return nil, nil
+	})
+	if _, err := transport.Open(context.Background(), "mine:a:b", 7); err != nil || got != (transport.Request{Address: "a:b", Workers: 7}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if !slices.Contains(transport.Schemes(), "mine") {
+		t.Errorf("schemes %q", transport.Schemes())
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("registered twice without a panic")
+		}
+	}()
+	transport.Register("mine", nil)
+}
