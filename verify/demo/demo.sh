@@ -31,7 +31,10 @@ PY
   "$card/sim/build/card_trace" --listen "unix:$socket" --trace build/demo/short.fst --once &
   local server=$!
   trap 'kill $server 2>/dev/null || true' EXIT
-  until [ -S "$socket" ]; do kill -0 $server && sleep 0.05; done
+  until [ -S "$socket" ]; do
+    kill -0 $server 2>/dev/null || { echo "the virtual card did not start" >&2; return 1; }
+    sleep 0.05
+  done
   bin/tributary reduce -card "unix:$socket" -verify -o build/demo/short.npy "$short"/w*.npy
   wait $server
   trap - EXIT
@@ -54,8 +57,8 @@ waveform
 
 say "To look at"
 cat <<END
-  $card/README.md   datasheet of the card
   $card/block.svg   picture of the design
-  build/demo/short.fst     waveform (gtkwave, surfer)
-  build/demo/sum.npy       the sum
+  $card/README.md   its datasheet
+  build/demo/short.fst        waveform of the short reduction (gtkwave, surfer)
+  build/demo/sum.npy          the sum of the gradients
 END
