@@ -29,13 +29,14 @@ func noneModules(p *Plan) []*netlist.Module {
 
 s_axis_p0..%d -> core -> a queue a port -> m_axis_p0..%d
 
-The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's first
-beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on every beat. tkeep
-is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
+The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's
+first beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on
+every beat. tkeep is all ones in a beat of a payload; a packet without payload is one beat with
+tkeep = 0.
 
 A port that takes no packets holds up no other. link_up low ends the job and clears OWNER.
-Latency from the last contribution's last beat to the result's first: %d cycles. rst is synchronous.
-beat_strobe marks the cycles in which a beat enters the adder trees.`,
+Latency from the last contribution's last beat to the result's first: %d cycles. rst is
+synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
 	p.nonePorts(m)
 	p.noneCore(m)

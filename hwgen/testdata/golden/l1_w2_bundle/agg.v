@@ -3832,7 +3832,8 @@ endmodule
 //
 // One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
 // register holds after it, in order. Writes that end or set up a job are passed on to left_jobs and
-// wait for it. A link that goes down clears OWNER and drops the access under way.
+// wait for it. A soft reset clears the counters when the job has ended, so that nothing of the job is
+// counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where left_jobs is asked. Not done here:
 // the values of counters (left_counters) and of the job (left_jobs).
@@ -4216,7 +4217,7 @@ module left_registers #(
   assign op_ports       = ports_reg;
   assign op_chunk       = chunk_reg;
   assign op_window      = window_reg;
-  assign clear_counters = resets;
+  assign clear_counters = op_valid && op_done && addr_reg == REG_RESET;
 
 endmodule
 
@@ -4935,14 +4936,14 @@ endmodule
 // Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
 // memories at once, summed lane by lane, and its result is kept in the cache and sent.
 //
-// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0] on a
-// packet's first beat, tuser[112] on its last says that the payload is bad. Packets without payload are one
-// beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of the header stand in tuser during the
-// whole packet; left_distribute knows whom they are for. A packet is begun only for ports that are ready, and
-// m_axis_tready must then let it pass.
+// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
+// on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
+// payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
+// the header stand in tuser during the whole packet; left_distribute knows whom they are for. A
+// packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the adder trees.
-// rst is synchronous. Not done here: framing and CRC, which are the shell's.
+// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the adder
+// trees. rst is synchronous. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
 

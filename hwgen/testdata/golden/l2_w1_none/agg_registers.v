@@ -4,7 +4,8 @@
 //
 // One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
 // register holds after it, in order. Writes that end or set up a job are passed on to agg_jobs and
-// wait for it. A link that goes down clears OWNER and drops the access under way.
+// wait for it. A soft reset clears the counters when the job has ended, so that nothing of the job is
+// counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where agg_jobs is asked. Not done here:
 // the values of counters (agg_counters) and of the job (agg_jobs).
@@ -232,7 +233,7 @@ module agg_registers #(
   assign op_ports       = ports_reg;
   assign op_chunk       = chunk_reg;
   assign op_window      = window_reg;
-  assign clear_counters = resets;
+  assign clear_counters = op_valid && op_done && addr_reg == REG_RESET;
 
 endmodule
 

@@ -6,14 +6,14 @@
 // Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
 // memories at once, summed lane by lane, and its result is kept in the cache and sent.
 //
-// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0] on a
-// packet's first beat, tuser[112] on its last says that the payload is bad. Packets without payload are one
-// beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of the header stand in tuser during the
-// whole packet; agg_distribute knows whom they are for. A packet is begun only for ports that are ready, and
-// m_axis_tready must then let it pass.
+// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
+// on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
+// payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
+// the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
+// packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 13 cycles, 8 of them in the adder trees.
-// rst is synchronous. Not done here: framing and CRC, which are the shell's.
+// Latency from a chunk's last beat to its result's first: 13 cycles, 8 of them in the adder
+// trees. rst is synchronous. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
 
