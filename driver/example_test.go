@@ -1,0 +1,107 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync"
+	"time"
+
+	"tributary/driver"
+)
+
+// The whole way: open, configure, reduce, close.
+func Example() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{Workers: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gradients := [][]float32{{1, 2}, {10, 20}, {100, 200}}
+	sum := make([]float32, 2)
+	if err := job.Reduce(ctx, sum, gradients); err != nil {
+		log.Fatal(err)
+	}
+	if err := job.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum)
+	// Output: [111 222]
+}
+
+// Every worker in a goroutine of its own, one reduction after another.
+func ExampleMember_AllReduce() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var workers sync.WaitGroup
+	for rank := range 2 {
+		workers.Go(func() {
+			weights := []float32{float32(rank + 1)}
+			for range 3 {
+				if err := job.Member(rank).AllReduce(ctx, weights); err != nil {
+					log.Fatal(err)
+				}
+			}
+			if rank == 0 {
+				fmt.Println(weights)
+			}
+		})
+	}
+	workers.Wait()
+	// Output: [12]
+}
+
+// A worker that does not show up is named.
+func ExampleMissingError() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3), driver.WithTimeout(400*time.Millisecond))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = job.Member(1).AllReduce(ctx, []float32{1})
+	var missing *driver.MissingError
+	if errors.As(err, &missing) {
+		fmt.Println("missing:", missing.Ranks)
+	}
+	// Output: missing: [0 2]
+}
+
+func ExampleWithProgress() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gradient := make([]float32, 100_000)
+	var last int
+	err = job.Reduce(ctx, gradient, [][]float32{gradient}, driver.WithProgress(func(done, total int) { last = 100 * done / total }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(last, "%")
+	// Output: 100 %
+}
