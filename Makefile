@@ -8,9 +8,11 @@ TOOLS := $(CURDIR)/.tools
 export VERILATOR_ROOT := $(TOOLS)/verilator
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
-# Packages whose tests are programs that run for long: they get no race detector and no cache.
-SLOW := ./verify/lint ./verify/sweep
-QUICK = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep)
+# Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
+# does not see those tools.
+PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep)
+# The generator has one thread.
+CONCURRENT := ./driver/... ./verify/model
 
 help: ## Say what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +35,9 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	go tool staticcheck ./...
 	go test -count=1 ./verify/lint
 
-unit: setup build ## Run the Go tests (goldens, fuzz seeds), with the race detector.
-	go test -race $(QUICK)
+unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the race detector.
+	go test $(PURE)
+	go test -race $(CONCURRENT)
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
