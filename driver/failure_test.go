@@ -169,12 +169,12 @@ func TestOpenNoCard(t *testing.T) {
 // bytes unread is reset.
 func TestSecondHost(t *testing.T) {
 	checkNoLeak(t)
-	card, err := model.NewCard(small)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
+			card, err := model.NewCard(small)
+			if err != nil {
+				t.Fatal(err)
+			}
 			address := "127.0.0.1:0"
 			if network == "unix" {
 				address = filepath.Join(t.TempDir(), "card")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/bits"
 	"slices"
-	"time"
 
 	"tributary/driver/wire"
 )
@@ -304,75 +303,4 @@ func (j *Job) endIf(under func() bool, err error) bool {
 	// link, ends this one.
 	_ = j.abortOnCard(ctx)
 	return true
-}
-
-// finish is the state of Job.Close; guarded by Card.mu.
-type finish struct {
-	left    uint64 // ranks whose finish the card has not confirmed
-	sent    time.Time
-	moved   time.Time // when left last shrank
-	backOff backOff
-	done    chan error // of capacity 1
-}
-
-// Close finishes the job: it tells the card that every member holds its
-// results, until the card has confirmed it. Members must not be in a call. A
-// job that was finished stays so; one that ended in another way answers
-// EndedError.
-func (j *Job) Close(ctx context.Context) error {
-	if ended, err := j.startFinish(); ended || err != nil {
-		return err
-	}
-	j.card.kick()
-	timer := time.NewTimer(j.card.opts.timeout)
-	defer timer.Stop()
-	for {
-		var err error
-		select {
-		case err := <-j.finish.done:
-			return err
-		case <-ctx.Done():
-			err = fmt.Errorf("card %s: finish of the job: %w", j.card.name, ctx.Err())
-		case <-timer.C:
-			silent, left := j.finishSilent()
-			if left := j.card.opts.timeout - silent; left > 0 {
-				timer.Reset(left)
-				continue
-			}
-			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent}
-		}
-		if !j.endIf(func() bool { return j.finish.left != 0 }, err) {
-			return <-j.finish.done
-		}
-		<-j.finish.done
-		return err
-	}
-}
-
-func (j *Job) startFinish() (ended bool, err error) {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	switch {
-	case j.ended && j.err == nil:
-		return true, nil
-	case j.ended:
-		return true, j.endedError()
-	case len(j.calls) > 0:
-		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.calls[0].members[0].rank)}
-	case j.finish.left != 0:
-		return false, &InputError{"close of the job", "it is being closed already"}
-	}
-	j.finish.left = j.ranks
-	j.finish.moved = time.Now()
-	j.finish.sent = time.Time{}
-	j.finish.backOff = 0
-	return false, nil
-}
-
-// finishSilent returns for how long no finish was confirmed, and the ranks
-// whose finish is not.
-func (j *Job) finishSilent() (time.Duration, uint64) {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	return time.Since(j.finish.moved), j.finish.left
 }

@@ -67,8 +67,8 @@ type reduceOptions struct {
 
 // WithProgress has f called with the number of elements summed so far and of
 // all elements: at the start, as results come (no more often than f returns),
-// and at the end. It runs in the goroutine of Reduce and delays the link only
-// when it takes longer than the result buffers last, which is never.
+// and at the end. It runs in the goroutine of Reduce: a slow f delays the return
+// of Reduce, not the link.
 func WithProgress(f func(done, total int)) ReduceOption {
 	return func(o *reduceOptions) { o.progress = f }
 }

@@ -1,0 +1,143 @@
+package driver
+
+// What the reader does with the packets of a job: results, replays and
+// statuses. All of it is called with Card.mu held.
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// takeResult takes a result or replay in, for every call that it is for.
+func (j *Job) takeResult(f *frame.Frame, now time.Time) {
+	if f.Format != wire.FP32 || int(f.Length) != j.cfg.Chunk || f.Mask != j.ranks || f.Flags&wire.FlagPartial != 0 {
+		return // not a sum of this job's members
+	}
+	idle := f.Receivers & j.ranks
+	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to the place of its own
+		k := j.calls[n]
+		if k.ranks&f.Receivers != 0 {
+			k.take(f, now)
+		}
+		idle &^= k.ranks
+	}
+	for ; idle != 0; idle &= idle - 1 {
+		j.members[bits.TrailingZeros64(idle)].stats.Duplicates++
+	}
+}
+
+// take stores a result, if it is missing in the window and was sent for.
+func (k *call) take(f *frame.Frame, now time.Time) {
+	i := int(f.VID - k.first)
+	if i < k.low || i >= k.next || k.state(i).held {
+		k.count(f.Receivers, func(s *MemberStats) { s.Duplicates++ })
+		return
+	}
+	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
+	frame.GetFP32(k.part(k.dst, i), f.Payload)
+	s := k.state(i)
+	switch {
+	case !s.again && k.ranks == k.job.ranks:
+		k.sample(now.Sub(s.sent))
+	case f.Kind == wire.KindReplay:
+		k.noteAnswer(s, now)
+	}
+	k.setResend(s, 0)
+	s.held = true
+	k.held++
+	for k.low < k.next && k.state(k.low).held {
+		k.low++
+	}
+	k.moved = now
+	if k.held == k.chunks {
+		k.complete(nil)
+		return
+	}
+	k.job.card.kick()
+	if k.report {
+		select {
+		case k.progress <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// noteAnswer takes in that an ask was answered. It gives a sample when it was the
+// only one for its chunk: else nobody knows which of them is answered, but waits
+// need not be doubled further.
+func (k *call) noteAnswer(s *chunkState, now time.Time) {
+	if !s.waiting {
+		return
+	}
+	s.waiting = false
+	if s.asks == 1 {
+		k.sample(now.Sub(s.since))
+	} else if k.job.timing.srtt != 0 {
+		k.backOff = 0
+	}
+}
+
+func (k *call) sample(d time.Duration) {
+	k.job.timing.sample(d)
+	k.backOff = 0
+}
+
+// count changes the counters of the call's members among ranks.
+func (k *call) count(ranks uint64, change func(*MemberStats)) {
+	for _, m := range k.members {
+		if ranks>>m.rank&1 != 0 {
+			change(&m.stats)
+		}
+	}
+}
+
+// takeStatus takes in what the card says to an ask or a finish, or its refusal.
+func (j *Job) takeStatus(h *frame.Header, now time.Time) {
+	if int(h.Rank) >= len(j.members) {
+		return
+	}
+	m := j.members[h.Rank]
+	switch h.Code {
+	case wire.CodeDone:
+		j.takeFinished(m, h, now)
+	case wire.CodeWait, wire.CodeSend:
+		for _, k := range j.calls {
+			if k.ranks>>m.rank&1 != 0 {
+				k.takeMissing(h, now)
+			}
+		}
+	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
+		// Of a packet that came late or twice. If data was lost with it,
+		// the next ask brings it to light.
+		m.stats.Refused++
+	default:
+		m.stats.Refused++
+		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code})
+	}
+}
+
+// takeMissing takes in the answer to an ask: the ranks whose contribution the
+// card lacks. Those of this call send theirs again, once for every ask.
+func (k *call) takeMissing(h *frame.Header, now time.Time) {
+	i := int(h.VID - k.first)
+	if i < k.low || i >= k.next {
+		return
+	}
+	s := k.state(i)
+	if s.held || !s.waiting {
+		return
+	}
+	k.noteAnswer(s, now)
+	if s.known && bits.OnesCount64(h.Mask) < bits.OnesCount64(s.missing) {
+		k.moved = now
+	}
+	s.known, s.missing = true, h.Mask&k.job.ranks
+	k.setResend(s, s.missing&k.ranks)
+	if s.resend != 0 {
+		k.job.card.kick()
+	}
+}

@@ -1,0 +1,168 @@
+package driver
+
+// What the writer sends for the calls of a job: data, data again, and asks. All
+// of it is called with Card.mu held.
+
+import (
+	"math/bits"
+	"time"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// appendData appends the next frame of data that the window allows, and nothing
+// when there is none. The mutex is given up while the frame is built, with the
+// call pinned.
+func (j *Job) appendData(buf []byte, now time.Time) []byte {
+	for n := range j.calls {
+		k := j.calls[(j.turn+n)%len(j.calls)]
+		if k.next < min(k.chunks, k.low+len(k.ring)) {
+			j.turn = (j.turn + n + 1) % len(j.calls)
+			return k.appendNext(buf, now)
+		}
+	}
+	return buf
+}
+
+func (k *call) appendNext(buf []byte, now time.Time) []byte {
+	c := k.job.card
+	m := k.members[k.turn]
+	i := k.next
+	h := k.dataHeader(m, i)
+	part := k.part(k.inputs[k.turn], i)
+
+	// Nobody writes to this part: its result is not accepted before all
+	// members have sent theirs, and the caller waits in forget.
+	c.pinned = k
+	c.mu.Unlock()
+	buf = frame.AppendFP32(buf, &h, part)
+	c.mu.Lock()
+	c.pinned = nil
+	c.unpinned.Broadcast()
+	if !k.active {
+		return buf // it ended meanwhile; the card refuses or drops the frame
+	}
+
+	m.stats.Sent++
+	s := k.state(i)
+	if k.turn == 0 {
+		*s = chunkState{}
+	}
+	if k.turn++; k.turn == len(k.members) {
+		k.turn = 0
+		k.next++
+		s.sent, s.since = now, now
+	}
+	return buf
+}
+
+func (k *call) dataHeader(m *Member, i int) frame.Header {
+	return frame.Header{
+		Kind:   wire.KindData,
+		Flags:  uint8(wire.ECT0),
+		Job:    k.job.number,
+		Format: wire.FP32,
+		Epoch:  k.job.epoch,
+		Rank:   uint8(m.rank),
+		VID:    k.first + uint32(i),
+		Length: uint16(k.job.cfg.Chunk),
+	}
+}
+
+// part returns chunk i of an array; the last one may be shorter than a chunk.
+func (k *call) part(array []float32, i int) []float32 {
+	n := k.job.cfg.Chunk
+	return array[i*n : min((i+1)*n, len(array))]
+}
+
+// appendResend appends one frame of data that the card has asked for again, and
+// nothing when there is none. The mutex is held: the result, which replaces the
+// input, may come at any moment.
+func (j *Job) appendResend(buf []byte) []byte {
+	for _, k := range j.calls {
+		if k.resend == 0 {
+			continue
+		}
+		for i := k.low; i < k.next; i++ {
+			if s := k.state(i); s.resend != 0 {
+				return k.appendAgain(buf, i, s)
+			}
+		}
+	}
+	return buf
+}
+
+func (k *call) appendAgain(buf []byte, i int, s *chunkState) []byte {
+	rank := bits.TrailingZeros64(s.resend)
+	k.setResend(s, s.resend&(s.resend-1))
+	s.since = time.Now()
+	place := bits.OnesCount64(k.ranks & (1<<rank - 1)) // members are in the order of ranks
+	m := k.members[place]
+	m.stats.Resent++
+	h := k.dataHeader(m, i)
+	return frame.AppendFP32(buf, &h, k.part(k.inputs[place], i))
+}
+
+func (k *call) setResend(s *chunkState, ranks uint64) {
+	if s.resend != 0 {
+		k.resend--
+	}
+	if s.resend = ranks; ranks != 0 {
+		k.resend++
+	}
+}
+
+// appendControl appends the finishes and asks that are due, and returns how
+// long it is until the next one may be.
+func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
+	buf, wait := j.appendFinishes(buf, now)
+	for _, k := range j.calls {
+		var w time.Duration
+		buf, w = k.appendAsk(buf, now)
+		wait = min(wait, w)
+	}
+	return buf, wait
+}
+
+// appendAsk asks for the oldest result when it is overdue: several later ones
+// are there, or the timer says so. Its members take turns.
+func (k *call) appendAsk(buf []byte, now time.Time) ([]byte, time.Duration) {
+	if k.low == k.next {
+		return buf, longestWait
+	}
+	s := k.state(k.low)
+	fast := s.asks == 0 && k.held-k.low >= fastAsk
+	if wait := k.untilAsk(s, now); wait > 0 && !fast {
+		return buf, wait
+	}
+	if !fast {
+		k.backOff++
+	}
+	m := k.members[s.asks%len(k.members)]
+	m.stats.Asked++
+	s.asks++
+	s.again, s.waiting, s.since = true, true, now
+	h := frame.Header{
+		Kind:  wire.KindAsk,
+		Job:   k.job.number,
+		Epoch: k.job.epoch,
+		Rank:  uint8(m.rank),
+		VID:   k.first + uint32(k.low),
+	}
+	return frame.Append(buf, &h, nil), k.untilAsk(s, now)
+}
+
+// asksInTimeout is how often a result is asked for, at least, before the
+// time-out, so that the ranks that are missing can be named.
+const asksInTimeout = 4
+
+// untilAsk returns how long it is until the chunk of s is overdue.
+func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
+	c := k.job.card
+	since := s.since
+	if c.sentData.After(since) {
+		since = c.sentData
+	}
+	return since.Add(min(k.backOff.wait(&k.job.timing), c.opts.timeout/asksInTimeout)).Sub(now)
+}

@@ -1,0 +1,50 @@
+package driver
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTimingFollowsRFC6298: expected values by hand from its sections 2.2 and
+// 2.3, alpha 1/8 and beta 1/4.
+func TestTimingFollowsRFC6298(t *testing.T) {
+	timing := newTiming(0)
+	for _, step := range []struct{ sample, wait time.Duration }{
+		{100 * time.Millisecond, 300 * time.Millisecond},    // 100 + 4*50
+		{100 * time.Millisecond, 250 * time.Millisecond},    // 100 + 4*37.5
+		{180 * time.Millisecond, 302500 * time.Microsecond}, // 110 + 4*(37.5 - 37.5/4 + 80/4)
+	} {
+		timing.sample(step.sample)
+		if timing.wait != step.wait {
+			t.Errorf("after a sample of %s: wait %s, want %s", step.sample, timing.wait, step.wait)
+		}
+	}
+	for range 100 {
+		timing.sample(time.Microsecond)
+	}
+	if timing.wait != shortestWait {
+		t.Errorf("wait %s where answers take a microsecond, want %s", timing.wait, shortestWait)
+	}
+}
+
+// TestBackOff: without a sample every wait in vain doubles the next, up to a
+// minute; with one, up to eight times what was measured.
+func TestBackOff(t *testing.T) {
+	timing := newTiming(time.Millisecond) // 64 ms are less than the least
+	for b, want := range map[backOff]time.Duration{
+		0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 10: time.Minute, 1000: time.Minute,
+	} {
+		if got := b.wait(&timing); got != want {
+			t.Errorf("without a sample, %d in vain: %s, want %s", b, got, want)
+		}
+	}
+	timing.sample(100 * time.Millisecond)
+	for b, want := range map[backOff]time.Duration{0: 300 * time.Millisecond, 2: 1200 * time.Millisecond, 3: 2400 * time.Millisecond, 50: 2400 * time.Millisecond} {
+		if got := b.wait(&timing); got != want {
+			t.Errorf("with a sample, %d in vain: %s, want %s", b, got, want)
+		}
+	}
+	if first := newTiming(20 * time.Millisecond).wait; first != 1280*time.Millisecond {
+		t.Errorf("first wait %s for a card whose registers take 20 ms", first)
+	}
+}
