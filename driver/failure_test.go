@@ -306,6 +306,25 @@ func TestCancel(t *testing.T) {
 	reuse(t, card)
 }
 
+// TestAbortLetsGoOfTheBuffer: a call whose job was aborted while the writer read
+// its buffer returns only when nobody does any more. The race detector tells.
+func TestAbortLetsGoOfTheBuffer(t *testing.T) {
+	card := open(t, serve(t, model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}, 1<<20))
+	buf := make([]float32, 64*1008)
+	for i := range 50 {
+		job := configure(t, card, driver.JobConfig{})
+		aborted := make(chan error)
+		time.AfterFunc(time.Duration(i)*20*time.Microsecond, func() { aborted <- job.Abort(testContext(t)) })
+		_ = job.Member(0).AllReduce(testContext(t), buf)
+		for k := range buf {
+			buf[k] = float32(i)
+		}
+		if err := <-aborted; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestDeadlineNamesMissing(t *testing.T) {
 	card := openSmall(t)
 	job := configure(t, card, driver.JobConfig{Workers: 3})
@@ -556,6 +575,31 @@ func TestForeignResults(t *testing.T) {
 		if got := math.Float32bits(x); got != 0x09090909 {
 			t.Fatalf("element %d is %08x: the wrong result was taken", i, got)
 		}
+	}
+}
+
+// TestSendIsActedUponOnce: a card, or a link, that says several times to send
+// the data again gets it once for every ask, and none that was not asked gets it.
+func TestSendIsActedUponOnce(t *testing.T) {
+	p := newPeer()
+	p.other = func(f *frame.Frame) []frame.Header {
+		send := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeSend, Mask: 1}
+		switch f.Kind {
+		case wire.KindData: // unasked
+			return []frame.Header{send}
+		case wire.KindAsk:
+			return []frame.Header{send, send, send}
+		}
+		return nil
+	}
+	card := open(t, p.serve(t), driver.WithTimeout(500*time.Millisecond))
+	job := configure(t, card, driver.JobConfig{})
+	err := job.Reduce(testContext(t), make([]float32, 9), [][]float32{make([]float32, 9), make([]float32, 9)})
+	if e := wantError[*driver.MissingError](t, err); !slices.Equal(e.Ranks, []int{0}) {
+		t.Errorf("%+v", e)
+	}
+	if s := job.Stats(); s.Asked == 0 || s.Resent != s.Asked || job.Member(1).Stats().Resent != 0 {
+		t.Errorf("%+v: want one chunk sent again for every ask, by rank 0", s)
 	}
 }
 
