@@ -57,7 +57,8 @@ var allowed = map[string][]string{
 	"rtl":           {},
 
 	// The checks: nothing depends on them, and they run the commands.
-	"verify/...": {"driver/...", "verify/..."},
+	"verify/bench": {"driver", "driver/wire"},
+	"verify/...":   {"driver/...", "verify/..."},
 }
 
 // testsNever says what the tests of a package must not import either.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMedianIsTheMiddleRatioWithItsOwnPeer(t *testing.T) {
+	require.Equal(t, pair{9, 3}, median([]pair{{10, 1}, {9, 3}, {100, 50}}))
+	require.Equal(t, pair{4, 2}, median([]pair{{4, 2}, {4, 2}, {1, 2}}))
+}
+
+func TestSignificant(t *testing.T) {
+	for value, want := range map[float64]string{
+		0: "0", 0.98765432: "0.9877", 1: "1", 31.3269: "31.33", 297.66: "297.7", 1168.7: "1169", 123456.7: "123457",
+	} {
+		require.Equal(t, want, significant(value))
+	}
+}
+
+func TestTable(t *testing.T) {
+	rows := []Row{
+		Row{Name: "speed", Value: 150, Unit: "kcycles/s"}.beside("peer", 200).must("at least 200", false),
+		{Name: "alone", Value: 5, Unit: "cycles", Holds: true},
+	}
+	var b strings.Builder
+	require.NoError(t, printTable(&b, rows))
+	require.Equal(t, ""+
+		"what   measured       beside      ratio  must\n"+
+		"speed  150 kcycles/s  200 (peer)  0.750  at least 200 (FALLS SHORT)\n"+
+		"alone  5 cycles                          \n", b.String())
+}
+
+// TestHolds: a folder is kept, with what was built in it, when it has the same
+// files, and not when one differs or is missing.
+func TestHolds(t *testing.T) {
+	write := func(dir, name, text string) {
+		t.Helper()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "sim"), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	expect := func(want bool, dir, fresh string) {
+		t.Helper()
+		same, err := holds(dir, fresh)
+		require.NoError(t, err)
+		require.Equal(t, want, same)
+	}
+	dir, fresh := t.TempDir(), t.TempDir()
+	write(fresh, "a.v", "module a")
+	write(fresh, "sim/Makefile", "all:")
+	expect(false, dir, fresh)
+	write(dir, "a.v", "module a")
+	write(dir, "sim/Makefile", "all:")
+	write(dir, "sim/built", "by make")
+	expect(true, dir, fresh)
+	write(dir, "sim/Makefile", "none:")
+	expect(false, dir, fresh)
+}

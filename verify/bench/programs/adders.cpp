@@ -1,0 +1,47 @@
+// The adders of a card with 16 lanes and 8 workers, alone: what the card's
+// speed is compared with. Operands change every cycle, every sum is checked.
+//
+//   adders CYCLES LATENCY
+//
+// LATENCY is that of agg_lane, from operands to sums, in cycles. It
+// prints cycles= and seconds= (of the processor).
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "Vcard.h"
+#include "operands.h"
+
+namespace {
+
+constexpr int LANES = 16, WORKERS = 8, BEATS = 16;
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: adders CYCLES LATENCY\n");
+        return 2;
+    }
+    const uint32_t cycles = uint32_t(atoi(argv[1])), latency = uint32_t(atoi(argv[2]));
+    Operands<WORKERS, LANES, BEATS> operands;
+    VerilatedContext context;
+    Vcard top{&context};
+    void *x[WORKERS] = {&top.x_p0, &top.x_p1, &top.x_p2, &top.x_p3, &top.x_p4, &top.x_p5, &top.x_p6, &top.x_p7};
+    const std::clock_t began = std::clock();
+    for (uint32_t i = 0; i < cycles; i++) {
+        for (int w = 0; w < WORKERS; w++) memcpy(x[w], operands.beat(w, i / BEATS, int(i % BEATS)), 4 * LANES);
+        top.clk = 0;
+        top.eval();
+        uint32_t of = i - latency;  // whose sum is there
+        if (i >= latency && memcmp(&top.y, operands.sum(of / BEATS, int(of % BEATS)), 4 * LANES)) {
+            printf("FAILED: the sum of cycle %u\n", of);
+            return 1;
+        }
+        top.clk = 1;
+        top.eval();
+    }
+    printf("cycles=%u seconds=%.6f\n", cycles, double(std::clock() - began) / CLOCKS_PER_SEC);
+    return 0;
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// Row is one line of the table: a number, and the one it is compared with.
+type Row struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+
+	// The peer, in the same unit; Peer is empty where there is none.
+	Peer      string  `json:"peer,omitempty"`
+	PeerValue float64 `json:"peer_value,omitempty"`
+	Ratio     float64 `json:"ratio,omitempty"` // Value / PeerValue
+
+	Must  string `json:"must,omitempty"` // what shall hold, in words
+	Holds bool   `json:"holds"`          // true where nothing must
+}
+
+// beside returns the row with its peer and their ratio.
+func (r Row) beside(peer string, value float64) Row {
+	r.Peer, r.PeerValue, r.Ratio = peer, value, r.Value/value
+	return r
+}
+
+// must returns the row with what shall hold of it, and whether it does.
+func (r Row) must(what string, holds bool) Row {
+	r.Must, r.Holds = what, holds
+	return r
+}
+
+// pair is a value and its peer's, measured one right after the other.
+type pair struct{ value, peer float64 }
+
+// median returns the pair whose ratio is the middle one.
+func median(pairs []pair) pair {
+	sorted := slices.SortedFunc(slices.Values(pairs), func(a, b pair) int {
+		return int(math.Copysign(1, a.value*b.peer-b.value*a.peer))
+	})
+	return sorted[len(sorted)/2]
+}
+
+// printTable prints the rows in columns.
+func printTable(to io.Writer, rows []Row) error {
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "what\tmeasured\tbeside\tratio\tmust")
+	for _, r := range rows {
+		beside, ratio, must := "", "", r.Must
+		if r.Peer != "" {
+			beside = significant(r.PeerValue) + " (" + r.Peer + ")"
+			ratio = strconv.FormatFloat(r.Ratio, 'f', 3, 64)
+		}
+		if !r.Holds {
+			must += " (FALLS SHORT)"
+		}
+		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", r.Name, significant(r.Value), r.Unit, beside, ratio, must)
+	}
+	return w.Flush()
+}
+
+// significant prints a number with four digits, more where it has them before
+// the point.
+func significant(v float64) string {
+	digits := 3
+	if v > 0 {
+		digits = max(0, 3-int(math.Floor(math.Log10(v))))
+	}
+	scale := math.Pow10(digits)
+	return strconv.FormatFloat(math.Round(v*scale)/scale, 'f', -1, 64)
+}
+
+// writeJSON writes the rows to a file.
+func writeJSON(path string, rows []Row) error {
+	text, err := json.MarshalIndent(map[string]any{"schema": 1, "rows": rows}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o666)
+}
