@@ -13,11 +13,12 @@ import random
 import subprocess
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles
+from cocotb.utils import get_sim_time
 
 import model
 import zwire
-from bench import BUILD, ROOT, run, start
+from bench import BUILD, CLOCK_PERIOD_NS, ROOT, run, start
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
@@ -59,7 +60,6 @@ class CardBench:
         ident = {"LINK": self.manifest["link"], "LATENCY": self.latency}
         self.model = model.Card(self.lanes, self.ports, self.chunk, self.window, ident, shared)
         self.sent = []  # what the card has sent and no test has looked at
-        self.cycle = 0
         self.moved = 0  # cycle in which something last went in or out
         self.refused = -(10**9)  # cycle in which the last refusal was seen
         self.statuses_left_out = 0
@@ -69,13 +69,12 @@ class CardBench:
         self.dut.link_up.value = 0
         await start(self.dut)
         self.dut.link_up.value = 1
-        cocotb.start_soon(self._count())
         await ClockCycles(self.dut.clk, 2)
 
-    async def _count(self):
-        while True:
-            await RisingEdge(self.dut.clk)
-            self.cycle += 1
+    @property
+    def cycle(self):
+        """Number of the clock cycle."""
+        return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
 
     async def quiet(self):
         """Waits until all that was sent is in and nothing has come out for a while."""

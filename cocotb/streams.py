@@ -12,6 +12,9 @@ import random
 
 import cocotb
 from cocotb.triggers import Event, RisingEdge
+from cocotb.utils import get_sim_time
+
+from bench import CLOCK_PERIOD_NS
 
 FIELDS = ("tdata", "tkeep", "tlast", "tuser", "tdest")
 
@@ -82,7 +85,11 @@ class _Stream:
         self.fields = {f: getattr(dut, f"{prefix}_{f}") for f in fields}
         self.valid = getattr(dut, f"{prefix}_{valid}")
         self.ready = getattr(dut, f"{prefix}_{ready}") if hasattr(dut, f"{prefix}_{ready}") else None
-        self.cycle = 0
+
+    @property
+    def cycle(self):
+        """Number of the clock cycle, the same for all streams."""
+        return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
 
     def bit(self, handle):
         """The control signal's value, which must be 0 or 1."""
@@ -113,6 +120,8 @@ class StreamSource(_Stream):
         self.queue = []
         self.accepted_at = []  # cycle in which each beat was accepted
         self._last = {f: 0 for f in self.fields}
+        self._presenting = False
+        self._filled = Event()
         self._moved = Event()
         self.valid.value = 0
         for handle in self.fields.values():
@@ -122,6 +131,7 @@ class StreamSource(_Stream):
     def put(self, beats):
         """Queues beats (a list, or one) and returns at once."""
         self.queue.extend([beats] if isinstance(beats, dict) else beats)
+        self._filled.set()
 
     async def send(self, beats):
         """Queues beats and returns after the clock edge that accepts the last of them."""
@@ -135,36 +145,43 @@ class StreamSource(_Stream):
             await self._moved.wait()
 
     async def _run(self):
-        presenting = False
         while True:
+            await self._filled.wait()
+            self._filled.clear()
             await RisingEdge(self.clk)
-            self.cycle += 1
-            if presenting and self.accepted():
-                self.queue.pop(0)
-                self.accepted_at.append(self.cycle)
-                presenting = False
-                self._moved.set()
-            if presenting:
-                continue
-            if self.queue and not next(self.idle):
-                self._drive(self.queue[0])
-                presenting = True
-            else:
+            await self._empty()
+
+    async def _empty(self):
+        """Drives what is queued until nothing is; begins and ends just after a clock edge."""
+        while self.queue:
+            if next(self.idle):
                 self._quiet()
+                await RisingEdge(self.clk)
+                continue
+            self._drive(self.queue[0])
+            await RisingEdge(self.clk)
+            while not self.accepted():
+                await RisingEdge(self.clk)
+            self.queue.pop(0)
+            self.accepted_at.append(self.cycle)
+            self._moved.set()
+        self._quiet()
 
     def _drive(self, beat):
         unknown = set(beat) - set(self.fields)
         assert not unknown, f"{self.name} has no {sorted(unknown)}"
         self.valid.value = 1
+        self._presenting = True
         for field, handle in self.fields.items():
             self._last[field] = beat.get(field, 0)
             handle.value = self._last[field]
 
     def _quiet(self):
-        if int(self.valid.value):
+        if self._presenting:
             for field, handle in self.fields.items():
                 handle.value = self._last[field] ^ ((1 << len(handle)) - 1)
         self.valid.value = 0
+        self._presenting = False
 
 
 class StreamSink(_Stream):
@@ -203,20 +220,26 @@ class StreamSink(_Stream):
         waiting = None  # the beat that was offered and not accepted in the last cycle
         while True:
             await RisingEdge(self.clk)
-            self.cycle += 1
-            offered = self._read() if not self.in_reset() and self.bit(self.valid) else None
+            offered = self._read() if self._offers() else None
             if waiting is not None:
                 assert offered == waiting, (
                     f"{self.name}: {waiting} was offered, not accepted, and became {offered}"
                 )
             waiting = offered
-            if offered is not None and self.accepted():
+            if offered is not None and (self.ready is None or self.bit(self.ready)):
                 self.beats.append(offered)
                 self.taken_at.append(self.cycle)
                 waiting = None
                 self._moved.set()
             if self.ready is not None:
                 self.ready.value = int(not next(self.stall))
+
+    def _offers(self):
+        """Whether valid is high; during reset it may be X, and means nothing."""
+        value = self.valid.value
+        if value.is_resolvable and not int(value):
+            return False
+        return not self.in_reset() and bool(self.bit(self.valid))
 
     def _read(self):
         beat = {}
