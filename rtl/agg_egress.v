@@ -163,6 +163,7 @@ module agg_egress #(
     if (rst) begin
       sending_reg      <= 1'b0;
       valid_reg        <= 1'b0;
+      dest_reg         <= 8'd0;
       after_status_reg <= 1'b0;
     end
   end

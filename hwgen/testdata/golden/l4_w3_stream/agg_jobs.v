@@ -206,19 +206,21 @@ module agg_jobs #(
 
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
-      state_reg     <= STATE_FLUSH;
-      set_up_reg    <= 1'b0;
-      reply_reg     <= 1'b0;
-      done_reg      <= 1'b0;
-      valid_reg     <= 1'b0;
-      complete_reg  <= 1'b0;
-      ever_reg      <= 1'b0;
-      epoch_reg     <= 16'd0;
-      chunk_reg     <= 16'd0;
-      last_reg      <= {INDEX_BITS{1'b0}};
-      window_reg    <= {{SLOT_BITS - 1{1'b0}}, 1'b1};
-      slot_mask_reg <= {SLOT_BITS{1'b1}};
-      first_reg     <= 32'd0;
+      state_reg         <= STATE_FLUSH;
+      set_up_reg        <= 1'b0;
+      reply_reg         <= 1'b0;
+      keep_statuses_reg <= 1'b0;
+      done_reg          <= 1'b0;
+      valid_reg         <= 1'b0;
+      complete_reg      <= 1'b0;
+      ever_reg          <= 1'b0;
+      epoch_reg         <= 16'd0;
+      chunk_reg         <= 16'd0;
+      last_reg          <= {INDEX_BITS{1'b0}};
+      window_reg        <= {{SLOT_BITS - 1{1'b0}}, 1'b1};
+      slot_mask_reg     <= {SLOT_BITS{1'b1}};
+      first_reg         <= 32'd0;
+      finished_reg      <= {PORTS{1'b0}};
     end
   end
 
