@@ -4,7 +4,7 @@ import random
 
 import cocotb
 import pytest
-from cocotb.triggers import FallingEdge, RisingEdge, Timer
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
 from bench import run, start
@@ -174,26 +174,57 @@ async def what_is_held_is_never_written(dut, idle, stall):
     assert bench.stored > 15 and bench.unwritten > 5
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def a_flush_takes_the_permission(dut):
-    """A packet that was on its way when the job ended is not to be stored, and blocks nothing."""
-    bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
-    await start(dut)
-    head = header_bits({"version": 1, "kind": zwire.KIND_DATA, "vid": 5})
-    full = (1 << BEAT_BITS // 8) - 1
-    await bench.source.send([{"tdata": 1, "tkeep": full, "tlast": 0, "tuser": head}] * 2)
+FULL = (1 << BEAT_BITS // 8) - 1
+
+
+def data_beats(vid, count, last=True):
+    """Beats of data for vid; the last of them ends the packet, or not."""
+    head = header_bits({"version": 1, "kind": zwire.KIND_DATA, "vid": vid})
+    return [{"tdata": i, "tkeep": FULL, "tlast": int(last and i == count - 1), "tuser": head} for i in range(count)]
+
+
+async def granted(dut):
+    """Grants the next request and returns it."""
+    await FallingEdge(dut.clk)
+    while not int(dut.req_valid.value):
+        await FallingEdge(dut.clk)
+    request = unpack_request(int(dut.req_data.value))
+    dut.req_grant.value = 1
+    await RisingEdge(dut.clk)
+    dut.req_grant.value = 0
+    return request
+
+
+async def flush(dut):
     dut.flush.value = 1
     await RisingEdge(dut.clk)
     dut.flush.value = 0
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(wait=[0, 3])
+async def a_flush_takes_the_permission(dut, wait):
+    """A packet that was on its way when the job ended is not to be stored, and blocks nothing."""
+    bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
+    await start(dut)
+    await bench.source.send(data_beats(5, 2, last=False))
+    await ClockCycles(dut.clk, wait)
+    await flush(dut)
     for writable in (0, 1):
-        bench.source.put([{"tdata": 2, "tkeep": full, "tlast": 1, "tuser": head}])
-        while not int(dut.req_valid.value):
-            await FallingEdge(dut.clk)
-        assert unpack_request(int(dut.req_data.value))["writable"] == writable
-        dut.req_grant.value = 1
-        await RisingEdge(dut.clk)
-        dut.req_grant.value = 0
-        await FallingEdge(dut.clk)
+        bench.source.put(data_beats(5, 1))
+        assert (await granted(dut))["writable"] == writable
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_flush_takes_the_permission_of_requests(dut):
+    """So it is with those that wait to be granted."""
+    bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
+    await start(dut)
+    bench.source.put(data_beats(1, BEATS) + data_beats(2, BEATS))
+    await ClockCycles(dut.clk, 3 * BEATS)
+    await flush(dut)
+    bench.source.put(data_beats(1, BEATS))
+    assert [(await granted(dut))["writable"] for _ in range(3)] == [0, 0, 1]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -202,20 +233,13 @@ async def a_nonfinite_beat_marks_its_packet_alone(dut):
     rng = random.Random(2)
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), rng)
     await start(dut)
-    full = (1 << BEAT_BITS // 8) - 1
     for vid in range(40):
         marks = [rng.random() < 0.2 for _ in range(BEATS)]
-        head = header_bits({"version": 1, "kind": zwire.KIND_DATA, "vid": vid})
-        for i, mark in enumerate(marks):
+        for beat, mark in zip(data_beats(vid, BEATS), marks):
             dut.s_nonfinite.value = int(mark)
-            await bench.source.send({"tdata": i, "tkeep": full, "tlast": int(i == BEATS - 1), "tuser": head})
-        while not int(dut.req_valid.value):
-            await FallingEdge(dut.clk)
-        assert unpack_request(int(dut.req_data.value))["nonfinite"] == int(any(marks))
-        dut.req_grant.value = dut.resolve.value = 1
-        dut.resolve_slot.value = vid % SLOTS
-        await RisingEdge(dut.clk)
-        dut.req_grant.value = 0
+            await bench.source.send(beat)
+        assert (await granted(dut))["nonfinite"] == int(any(marks))
+        dut.resolve.value, dut.resolve_slot.value = 1, vid % SLOTS
         await RisingEdge(dut.clk)
         dut.resolve.value = 0
 
@@ -225,7 +249,8 @@ def test_agg_ingress():
         "agg_ingress",
         parameters={"BEAT_BITS": BEAT_BITS, "SLOT_BITS": 3, "INDEX_BITS": 2},
         testcase=[f"what_is_held_is_never_written/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["a_flush_takes_the_permission", "a_nonfinite_beat_marks_its_packet_alone"],
+        + [f"a_flush_takes_the_permission/wait={wait}" for wait in (0, 3)]
+        + ["a_flush_takes_the_permission_of_requests", "a_nonfinite_beat_marks_its_packet_alone"],
     )
 
 
