@@ -34,8 +34,9 @@ type Card struct {
 	done     chan struct{} // closed when err is set
 	running  sync.WaitGroup
 
-	// accessing is held by the goroutine whose register access is under way.
-	accessing chan struct{}
+	// Turns, of capacity 1, held by the goroutine whose register access is under
+	// way, and by the one that sets up a job or resets the card.
+	accessing, configuring chan struct{}
 
 	mu       sync.Mutex
 	unpinned sync.Cond // pinned was cleared
@@ -70,12 +71,13 @@ func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
 // errors call the card. The Card closes conn, also when OpenConn fails.
 func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Option) (*Card, error) {
 	c := &Card{
-		name:      name,
-		conn:      conn,
-		opts:      newOptions(opts),
-		wake:      make(chan struct{}, 1),
-		done:      make(chan struct{}),
-		accessing: make(chan struct{}, 1),
+		name:        name,
+		conn:        conn,
+		opts:        newOptions(opts),
+		wake:        make(chan struct{}, 1),
+		done:        make(chan struct{}),
+		accessing:   make(chan struct{}, 1),
+		configuring: make(chan struct{}, 1),
 	}
 	c.expected, _ = conn.(expecter)
 	c.unpinned.L = &c.mu
@@ -159,8 +161,13 @@ func (c *Card) LinkStats() LinkStats {
 }
 
 // Reset ends the card's job, clears its counters and takes ownership again.
-// Jobs of this Card answer EndedError from then on.
+// Jobs of this Card answer EndedError from then on. It waits for a Configure or
+// another Reset that is under way.
 func (c *Card) Reset(ctx context.Context) error {
+	if err := c.takeTurn(ctx, c.configuring, "reset"); err != nil {
+		return err
+	}
+	defer func() { <-c.configuring }()
 	c.endJob(errReset)
 	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
 		return err
@@ -197,6 +204,24 @@ func (c *Card) Close() error {
 	err := c.conn.Close()
 	c.running.Wait()
 	return err
+}
+
+// takeTurn waits until nobody holds turn, and takes it for what. Receiving from
+// it gives it back.
+func (c *Card) takeTurn(ctx context.Context, turn chan<- struct{}, what string) error {
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return c.stopped(ctx, what)
+	case <-c.done:
+		return c.Err()
+	}
+}
+
+// stopped is the error of what was given up because its context ended.
+func (c *Card) stopped(ctx context.Context, what string) error {
+	return fmt.Errorf("card %s: %s: %w", c.name, what, ctx.Err())
 }
 
 // fail makes the card unusable because of err, if it is not so already, and

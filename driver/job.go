@@ -47,7 +47,8 @@ type Job struct {
 }
 
 // Configure sets up a job, after validating cfg against the card. A job that
-// this Card had set up before is ended.
+// this Card had set up before is ended. Of goroutines that call it side by side
+// one after another sets up its job, each of which ends the one before.
 //
 // Errors: InputError when cfg cannot be right; RefusedError, TimeoutError,
 // DiedError, ErrClosed, or one that wraps ctx's.
@@ -56,6 +57,10 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.takeTurn(ctx, c.configuring, "set-up of a job"); err != nil {
+		return nil, err
+	}
+	defer func() { <-c.configuring }()
 	c.endJob(errReplaced)
 	epoch, err := c.nextEpoch(ctx)
 	if err != nil {
@@ -161,7 +166,7 @@ func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
 	j.whole = newCall(j, j.members)
 	j.finish.done = make(chan error, 1)
 	j.calls = make([]*call, 0, cfg.Workers)
-	j.timing = newTiming(c.access.trip)
+	j.timing = newTiming(c.lastTrip())
 	return j
 }
 

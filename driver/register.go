@@ -43,14 +43,10 @@ func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (ui
 }
 
 func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, error) {
-	select {
-	case c.accessing <- struct{}{}:
-		defer func() { <-c.accessing }()
-	case <-ctx.Done():
-		return 0, c.stopped(ctx, h)
-	case <-c.done:
-		return 0, c.Err()
+	if err := c.takeTurn(ctx, c.accessing, accessName(h)); err != nil {
+		return 0, err
 	}
+	defer func() { <-c.accessing }()
 	reply, err := c.ask(ctx, h)
 	if err != nil {
 		return 0, err
@@ -78,7 +74,7 @@ func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
 			}
 			return reply, nil
 		case <-ctx.Done():
-			return frame.Header{}, c.stopped(ctx, h)
+			return frame.Header{}, c.stopped(ctx, accessName(h))
 		case <-c.done:
 			return frame.Header{}, c.Err()
 		case <-timer.C:
@@ -90,11 +86,6 @@ func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
 		wait *= 2
 		timer.Reset(min(wait, c.opts.timeout-silent))
 	}
-}
-
-// stopped is the error of an access whose context ended.
-func (c *Card) stopped(ctx context.Context, h frame.Header) error {
-	return fmt.Errorf("card %s: %s: %w", c.name, accessName(h), ctx.Err())
 }
 
 func (c *Card) startAccess(h frame.Header) {
@@ -126,6 +117,13 @@ func (c *Card) repeatAccess(start time.Time) time.Duration {
 		start = c.heard
 	}
 	return time.Since(start)
+}
+
+// lastTrip returns the time that the last access took, 0 when it is not known.
+func (c *Card) lastTrip() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.access.trip
 }
 
 func (c *Card) noteTrip(d time.Duration) {
