@@ -101,15 +101,32 @@ func (k *call) start(dst []float32, report bool, inputs ...[]float32) error {
 			return &InputError{"reduction", fmt.Sprintf("rank %d stands at chunk %d and rank %d at chunk %d; all members must have made the same calls", m.rank, m.next, k.members[0].rank, k.first)}
 		}
 	}
+	chunks := (len(dst) + j.cfg.Chunk - 1) / j.cfg.Chunk
+	if err := k.checkLength(len(dst), chunks); err != nil {
+		return err
+	}
 	for _, m := range k.members {
 		m.busy = true
 	}
 	copy(k.inputs, inputs)
 	k.dst = dst
-	k.chunks = (len(k.dst) + j.cfg.Chunk - 1) / j.cfg.Chunk
+	k.chunks = chunks
 	k.low, k.held, k.next, k.turn, k.resend = 0, 0, 0, 0, 0
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
+	return nil
+}
+
+// checkLength refuses an array that has as many chunks as that of a member who is
+// in the same round, but another length: the last sums would be wrong. Where the
+// chunks differ in number, the card misses some, and says of which rank.
+func (k *call) checkLength(length, chunks int) error {
+	for _, other := range k.job.calls {
+		if other.first == k.first && other.chunks == chunks && len(other.dst) != length {
+			return &InputError{fmt.Sprintf("buffer of rank %d", k.members[0].rank),
+				fmt.Sprintf("it has %d elements, that of rank %d %d; all members' buffers have the same length", length, other.members[0].rank, len(other.dst))}
+		}
+	}
 	return nil
 }
 

@@ -38,6 +38,9 @@ type Card struct {
 	// way, and by the one that sets up a job or resets the card.
 	accessing, configuring chan struct{}
 
+	closing sync.Once
+	closed  error // what Close answers
+
 	mu       sync.Mutex
 	unpinned sync.Cond // pinned was cleared
 	err      error     // why the card is gone
@@ -47,6 +50,7 @@ type Card struct {
 	pinned   *call     // the writer reads this call's inputs
 	sentData time.Time // when the link last took data that was not sent before
 	heard    time.Time // when the last whole frame came
+	gaveUp   time.Time // when a call that failed gave up waiting for the card to drop its job
 	link     LinkStats
 }
 
@@ -121,13 +125,13 @@ func (c *Card) openError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("open card %s: %w", c.name, ctx.Err())
 	case errors.As(err, &died) && link.BytesIn == 0 && hungUp(died.Err):
-		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does that another host has"}
+		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does that another host has; if none has it, what listens there is no card"}
 	case errors.As(err, &died):
 		return &NoCardError{Name: c.name, Reason: "it went away while it was opened", Err: died.Err}
 	case errors.As(err, &timeout) && link.Frames == 0 && link.BytesIn > 0:
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: %d bytes came and no frame among them", link.BytesIn)}
 	case errors.As(err, &timeout):
-		return &NoCardError{Name: c.name, Reason: "the link is open but no card answers; see whether it runs, or allow it more time", Err: err}
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the link is open but no card answers, for %s; see whether it runs, or allow it more time", round(timeout.Waited))}
 	}
 	return err
 }
@@ -190,10 +194,16 @@ func (c *Card) Err() error {
 
 // Close aborts a job that has not finished, gives the card up and closes its
 // link. The card is ready for the next host. Calls that are under way answer
-// ErrClosed. Close may be called twice. It returns what closing the link said.
+// ErrClosed. It returns what closing the link said, also when it is called
+// again.
 func (c *Card) Close() error {
+	c.closing.Do(func() { c.closed = c.close() })
+	return c.closed
+}
+
+func (c *Card) close() error {
 	c.endJob(ErrClosed)
-	if c.Err() == nil {
+	if c.answers() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		// RELEASE ends the job as well. When it is not answered, the end of
 		// the link does the same.
@@ -204,6 +214,14 @@ func (c *Card) Close() error {
 	err := c.conn.Close()
 	c.running.Wait()
 	return err
+}
+
+// answers says whether it makes sense to ask the card something: it is not gone,
+// and nothing that was asked last was left unanswered.
+func (c *Card) answers() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && c.heard.After(c.gaveUp)
 }
 
 // takeTurn waits until nobody holds turn, and takes it for what. Receiving from

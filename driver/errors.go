@@ -5,6 +5,8 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -164,7 +166,7 @@ type DiedError struct {
 }
 
 func (e *DiedError) Error() string {
-	return fmt.Sprintf("card %s is gone: %v; start it and open it again", e.Card, e.Err)
+	return fmt.Sprintf("card %s is gone: %s; start it and open it again", e.Card, linkWords(e.Err))
 }
 
 func (e *DiedError) Unwrap() error { return e.Err }
@@ -175,9 +177,22 @@ func sentence(reason string, err error) string {
 	case err == nil:
 		return reason
 	case reason == "":
-		return err.Error()
+		return linkWords(err)
 	}
-	return reason + ": " + err.Error()
+	return reason + ": " + linkWords(err)
+}
+
+// linkWords returns what a link said when it broke, without the addresses and
+// the system call ("read unix @->card.sock: read: ") that package net puts
+// before it: the card's name says where.
+func linkWords(err error) string {
+	if op, ok := err.(*net.OpError); ok {
+		err = op.Err
+	}
+	if call, ok := err.(*os.SyscallError); ok {
+		err = call.Err
+	}
+	return err.Error()
 }
 
 // codeDoc returns the table's sentence on a code.

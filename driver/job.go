@@ -304,8 +304,9 @@ func (j *Job) endIf(under func() bool, err error) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	// When the card does not confirm this, the next job, or the end of the
-	// link, ends this one.
-	_ = j.abortOnCard(ctx)
+	if j.abortOnCard(ctx) != nil {
+		// The next job, or the end of the link, ends this one.
+		j.card.noteGaveUp()
+	}
 	return true
 }

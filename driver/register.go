@@ -132,6 +132,13 @@ func (c *Card) noteTrip(d time.Duration) {
 	c.access.trip = d
 }
 
+// noteGaveUp notes that the card has not confirmed what it had to.
+func (c *Card) noteGaveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gaveUp = time.Now()
+}
+
 // takeReply is called by the reader, with mu held, for a reply.
 func (a *access) takeReply(h *frame.Header) {
 	if a.open && h.Length == a.tag && h.VID == a.header.VID {
