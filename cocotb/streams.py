@@ -51,6 +51,19 @@ def at_random(seed=1, chance=0.5):
         yield rng.random() < chance
 
 
+class Gate:
+    """A pattern that holds back for as long as it is closed."""
+
+    def __init__(self, closed=False):
+        self.closed = closed
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.closed
+
+
 # What a bench is parametrized with: every idle pattern of a source with every stall pattern of a sink.
 PATTERNS = {
     "never": never,

@@ -14,8 +14,8 @@ import frames
 import model
 import zwire
 from cards import LinkCard, run_card
-from streams import PATTERNS
-from traffic import TOKEN, Traffic, data_header, elements
+from streams import PATTERNS, Gate
+from traffic import TOKEN, Contributions, Traffic, data_header, elements
 
 CARDS = {
     "link8": ["-lanes", 1, "-workers", 3, "-chunk", 3, "-window", 2, "-link", 8],
@@ -123,3 +123,29 @@ async def frames_follow_one_another_without_a_pause(dut):
             data += model.frame(data_header(card, rank, vid, epoch=2), elements(rng, card.chunk))
     await card.transmit(data)
     await card.check_registers()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_result_that_is_being_sent_is_not_overwritten(dut):
+    """The host stops reading in the middle of a result; all ranks go on as if they had it and fill its slot anew."""
+    card = LinkCard(dut)
+    card.tx.stall = gate = Gate()
+    await card.reset()
+    await card.set_up(epoch=2, token=TOKEN)
+    chunks = 2 * card.window + 1
+    data = Contributions(card, random.Random(8), chunks)
+    for vid in range(chunks):
+        for rank in range(card.ports):
+            header = data_header(card, rank, vid, epoch=2) | {"flags": data.ecn[vid][rank]}
+            card.put(model.frame(header, data.payloads[vid][rank]))
+        if vid == 0:
+            while len(card.bytes) < 40:  # past the header
+                await ClockCycles(dut.clk, 1)
+            gate.closed = True
+    while card.busy():
+        await ClockCycles(dut.clk, 1)
+    await ClockCycles(dut.clk, 200)
+    gate.closed = False
+    await card.quiet()
+    sent = [(header["vid"], header["flags"], payload) for header, payload, _ in card.sent]
+    assert sent == [(vid, data.flags(vid), data.sum(vid)) for vid in range(chunks)]

@@ -8,6 +8,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 import zwire
 from cards import BareCard, run_card
+from streams import Gate
 from traffic import Contributions, data_header
 
 EPOCH = 0xBEEF
@@ -25,19 +26,6 @@ CARDS = {
 @pytest.mark.parametrize("card", CARDS)
 def test_top_rate(card):
     run_card(f"rate_{card}", [*CARDS[card], "-shell", "none"])
-
-
-class Gate:
-    """A pattern that holds a stream back while it is closed."""
-
-    def __init__(self):
-        self.closed = False
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return self.closed
 
 
 class Bench(BareCard):
@@ -126,8 +114,7 @@ async def a_port_that_takes_nothing_holds_up_no_other(dut):
     card = Bench(dut)
     if card.ports == 1:
         return  # there is no other
-    card.sinks[0].stall = gate = Gate()
-    gate.closed = True
+    card.sinks[0].stall = gate = Gate(closed=True)
     await card.reset()
     await ClockCycles(dut.clk, 2)
     for port in range(card.ports):
@@ -153,8 +140,7 @@ async def packets_are_taken_whatever_the_other_ports_do(dut):
     """No port sends but one, and nobody takes results: that one's packets go in without a pause."""
     card = Bench(dut)
     for sink in card.sinks:
-        sink.stall = gate = Gate()
-        gate.closed = True
+        sink.stall = Gate(closed=True)
     await card.reset()
     for port in range(card.ports):
         before = len(card.sources[port].accepted_at)
