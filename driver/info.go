@@ -4,9 +4,7 @@ package driver
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 
 	"tributary/driver/wire"
 )
@@ -47,21 +45,6 @@ type LinkStats struct {
 	BytesOut   uint64 // bytes written to the link
 }
 
-// ConfigHash computes the configuration hash from the identification block's
-// registers: FNV-1a over the 64-bit values, lowest byte first, in the order of
-// their addresses. read returns the value of the register at an address.
-func ConfigHash(read func(addr uint32) uint64) uint64 {
-	h := fnv.New64a()
-	var b [8]byte
-	for _, r := range wire.Registers {
-		if r.Ident {
-			binary.LittleEndian.PutUint64(b[:], read(r.Addr))
-			h.Write(b[:])
-		}
-	}
-	return h.Sum64()
-}
-
 // identify reads the identification block and checks that this driver can talk
 // to the card.
 func (c *Card) identify(ctx context.Context) error {
@@ -88,7 +71,7 @@ func (c *Card) identify(ctx context.Context) error {
 			return err
 		}
 	}
-	want := ConfigHash(func(addr uint32) uint64 { return values[addr] })
+	want := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
 	got := values[wire.RegConfigHash]
 	if got != want {
 		return &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}

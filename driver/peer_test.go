@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"testing"
 
-	"tributary/driver"
 	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
@@ -39,7 +38,7 @@ func newPeer() *peer {
 
 // hash sets CONFIG_HASH to what the other registers give.
 func (p *peer) hash() {
-	p.registers[wire.RegConfigHash] = driver.ConfigHash(func(addr uint32) uint64 { return p.registers[addr] })
+	p.registers[wire.RegConfigHash] = wire.ConfigHash(func(addr uint32) uint64 { return p.registers[addr] })
 }
 
 // serve returns the link to the peer.

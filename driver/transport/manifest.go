@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"tributary/driver/wire"
 )
 
 // Manifest is what a folder that hwgen wrote says about its card, as far as a
@@ -17,10 +19,14 @@ type Manifest struct {
 	Constants  map[string]uint64 // the registers whose value never changes, by name
 }
 
-// generator is what hwgen calls itself in a manifest.
-const generator = "tributary/hwgen"
+// What a manifest says of itself: hwgen's name, and the version of the file.
+const (
+	generator = "tributary/hwgen"
+	schema    = 1
+)
 
-// ReadManifest reads the manifest of the card in folder dir.
+// ReadManifest reads the manifest of the card in folder dir, and checks that this
+// program understands it and that it holds together.
 func ReadManifest(dir string) (*Manifest, error) {
 	m := &Manifest{Path: filepath.Join(dir, "manifest.json"), Constants: map[string]uint64{}}
 	text, err := os.ReadFile(m.Path)
@@ -28,7 +34,9 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%q is no card's folder: %w (`hwgen -o DIR` writes one)", dir, err)
 	}
 	var file struct {
+		Schema     int    `json:"schema"`
 		Generator  string `json:"generator"`
+		Protocol   int    `json:"protocol"`
 		ConfigHash string `json:"config_hash"`
 		Shell      string `json:"shell"`
 		Registers  []struct {
@@ -42,6 +50,12 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if file.Generator != generator {
 		return nil, fmt.Errorf("%s is none of hwgen's; give a folder that hwgen wrote", m.Path)
 	}
+	if file.Schema != schema {
+		return nil, fmt.Errorf("%s is a manifest of schema %d, this program reads schema %d; generate the card again with the hwgen of this program", m.Path, file.Schema, schema)
+	}
+	if file.Protocol != wire.Version {
+		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; generate the card again with the hwgen of this program", m.Path, file.Protocol, wire.Version)
+	}
 	m.Shell = file.Shell
 	if m.ConfigHash, err = strconv.ParseUint(file.ConfigHash, 16, 64); err != nil {
 		return nil, fmt.Errorf("%s: config_hash is %q and not 16 hex digits; generate the card again", m.Path, file.ConfigHash)
@@ -54,7 +68,31 @@ func ReadManifest(dir string) (*Manifest, error) {
 			return nil, fmt.Errorf("%s: register %s has the value %q, which is no number; generate the card again", m.Path, r.Name, r.Value)
 		}
 	}
-	return m, nil
+	return m, m.check()
+}
+
+// check refuses a manifest whose identification block is not whole, or not the
+// one that its configuration hash was made of.
+func (m *Manifest) check() error {
+	for _, r := range wire.Registers {
+		if _, ok := m.Constants[r.Name]; r.Ident && !ok {
+			return fmt.Errorf("%s lacks the value of register %s; generate the card again", m.Path, r.Name)
+		}
+	}
+	if hash := wire.ConfigHash(m.constant); hash != m.ConfigHash {
+		return fmt.Errorf("%s: config_hash is %016x, but the registers there give %016x: the file was changed; generate the card again", m.Path, m.ConfigHash, hash)
+	}
+	return nil
+}
+
+// constant returns the value of the register at an address, 0 when it has none.
+func (m *Manifest) constant(addr uint32) uint64 {
+	for _, r := range wire.Registers {
+		if r.Addr == addr {
+			return m.Constants[r.Name]
+		}
+	}
+	return 0
 }
 
 // ExpectedHash returns the configuration hash that the folder's card must

@@ -70,8 +70,23 @@ func virtualCard(how string) {
 	}
 }
 
-const goodManifest = `{"generator": "tributary/hwgen", "config_hash": "00000000000000ff", "shell": "stream",
-	"registers": [{"name": "LANES", "value": "0x10"}, {"name": "OWNER"}]}`
+// goodManifest is one that hwgen wrote, of a card with 4 lanes and 3 ports.
+var goodManifest = func() string {
+	text, err := os.ReadFile("../../hwgen/testdata/golden/l4_w3_stream/manifest.json")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}()
+
+// changed returns goodManifest with a piece of it replaced.
+func changed(t *testing.T, old, new string) string {
+	t.Helper()
+	if strings.Count(goodManifest, old) != 1 {
+		t.Fatalf("the manifest holds %q %d times", old, strings.Count(goodManifest, old))
+	}
+	return strings.Replace(goodManifest, old, new, 1)
+}
 
 // folder writes a card's folder whose virtual card is this test binary.
 func folder(t *testing.T, manifest, how string) string {
@@ -132,7 +147,8 @@ func TestSim(t *testing.T) {
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "hello" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if hash, from := conn.(interface{ ExpectedHash() (uint64, string) }).ExpectedHash(); hash != 255 || from != filepath.Join(dir, "manifest.json") {
+	hash, from := conn.(interface{ ExpectedHash() (uint64, string) }).ExpectedHash()
+	if !strings.Contains(goodManifest, fmt.Sprintf(`"config_hash": "%016x"`, hash)) || from != filepath.Join(dir, "manifest.json") {
 		t.Errorf("expects hash %x from %s", hash, from)
 	}
 	for range 2 {
@@ -190,9 +206,13 @@ func TestSimCannotStart(t *testing.T) {
 		"broken":        {goodManifest, "broken", []string{"exit status 3", "cannot find itself"}},
 		"no JSON":       {"{", "echo", []string{"cannot be read"}},
 		"someone's":     {`{"generator": "x"}`, "echo", []string{"none of hwgen's"}},
-		"no hash":       {`{"generator": "tributary/hwgen"}`, "echo", []string{"config_hash"}},
-		"no number":     {strings.Replace(goodManifest, "0x10", "ten", 1), "echo", []string{"LANES", `"ten"`}},
-		"without link":  {strings.Replace(goodManifest, "stream", "none", 1), "echo", []string{"-shell stream"}},
+		"schema":        {changed(t, `"schema": 1`, `"schema": 2`), "echo", []string{"schema 2", "reads schema 1", "generate the card again"}},
+		"protocol":      {changed(t, `"protocol": 1`, `"protocol": 9`), "echo", []string{"protocol version 9", "version 1", "generate the card again"}},
+		"no hash":       {changed(t, `"config_hash"`, `"hash"`), "echo", []string{"config_hash"}},
+		"no number":     {changed(t, `"value": "0x4"`, `"value": "four"`), "echo", []string{"LANES", `"four"`}},
+		"no lanes":      {changed(t, `"value": "0x4"`, `"v": "0x4"`), "echo", []string{"manifest.json lacks the value of register LANES", "generate the card again"}},
+		"other lanes":   {changed(t, `"value": "0x4"`, `"value": "0x8"`), "echo", []string{"config_hash", "was changed", "generate the card again"}},
+		"without link":  {changed(t, `"shell": "stream"`, `"shell": "none"`), "echo", []string{"-shell stream"}},
 		"never listens": {goodManifest, "silent", []string{"deadline"}},
 	} {
 		t.Run(name, func(t *testing.T) {

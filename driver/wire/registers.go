@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"encoding/binary"
+	"hash/fnv"
+)
+
 // Access says what a host may do with a register.
 type Access uint8
 
@@ -133,3 +138,18 @@ var Counters = []CounterInfo{
 
 // CounterAddr returns the byte address of counter i of Counters.
 func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }
+
+// ConfigHash computes the configuration hash from the identification block's
+// registers: FNV-1a over the 64-bit values, lowest byte first, in the order of
+// their addresses. read returns the value of the register at an address.
+func ConfigHash(read func(addr uint32) uint64) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, r := range Registers {
+		if r.Ident {
+			binary.LittleEndian.PutUint64(b[:], read(r.Addr))
+			h.Write(b[:])
+		}
+	}
+	return h.Sum64()
+}

@@ -1,11 +1,6 @@
 package plan
 
-import (
-	"encoding/binary"
-	"hash/fnv"
-
-	"tributary/driver/wire"
-)
+import "tributary/driver/wire"
 
 // identify works out the registers that are constants of the card.
 func (p *Plan) identify() {
@@ -23,15 +18,7 @@ func (p *Plan) identify() {
 		wire.RegLink:    uint64(p.Link),
 		wire.RegLatency: uint64(p.Latency),
 	}
-	hash := fnv.New64a()
-	for _, r := range wire.Registers {
-		if r.Ident {
-			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], p.values[r.Addr])
-			hash.Write(b[:])
-		}
-	}
-	p.values[wire.RegConfigHash] = hash.Sum64()
+	p.values[wire.RegConfigHash] = wire.ConfigHash(func(addr uint32) uint64 { return p.values[addr] })
 }
 
 // Constant returns what the register at addr always holds, and whether it is

@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	// only is a test of its own.
 	"driver/npy":              {},
 	"driver/frame":            {"driver/wire"},
-	"driver/transport":        {},
+	"driver/transport":        {"driver/wire"},
 	"driver/transport/pipe":   {},
 	"driver/transport/record": {"driver/transport"},
 	"driver":                  {"driver/wire", "driver/frame", "driver/transport", "driver/transport/...", "verify/model"},

@@ -185,9 +185,9 @@ while :; do sleep 0.05; done
 // TestSim: the card's words are passed on, list shows it while it is up, and
 // Ctrl-C is a good end.
 func TestSim(t *testing.T) {
+	manifest := cardManifest(t)
 	workFolder(t)
 	require.NoError(t, os.MkdirAll("made/sim/build", 0o777))
-	manifest := `{"generator": "tributary/hwgen", "config_hash": "0123456789abcdef", "shell": "stream", "registers": []}`
 	require.NoError(t, os.WriteFile("made/manifest.json", []byte(manifest), 0o666))
 	require.NoError(t, os.WriteFile("made/sim/build/card_trace", []byte(standIn), 0o777))
 

@@ -24,8 +24,8 @@ func TestHelp(t *testing.T) {
 // TestErrors holds the messages and exit statuses of command lines that fail,
 // and that none of them leaves a file.
 func TestErrors(t *testing.T) {
-	manifest := `{"generator": "tributary/hwgen", "config_hash": "0123456789abcdef", "shell": "SHELL", "registers": [
-		{"name": "LANES", "value": "0x10"}, {"name": "PORTS", "value": "0x4"}, {"name": "FORMAT", "value": "0x101"}, {"name": "SUM", "value": "0x1"}]}`
+	manifest := cardManifest(t)
+	damaged := strings.Replace(manifest, `"value": "0x4"`, `"v": ""`, 1) // of LANES
 	for name, lines := range map[string][]string{
 		"usage": {
 			"what",
@@ -75,11 +75,12 @@ func TestErrors(t *testing.T) {
 			"info -card unix:no.sock",
 			"info -card tcp:localhost",
 			"info -card sim:.",
-			"info -card sim:built",
+			"info -card sim:unbuilt",
 			"info -card sim:bare",
+			"info -card model:damaged",
 			"sim .",
-			"sim built",
-			"sim built -trace x.fst",
+			"sim unbuilt",
+			"sim unbuilt -trace x.fst",
 			"sim bare",
 			"reduce -o sum.npy -chunk 15 w0.npy w1.npy",
 			"reduce -o sum.npy -chunk 2000 w0.npy w1.npy",
@@ -91,9 +92,9 @@ func TestErrors(t *testing.T) {
 			require.NoError(t, err)
 			workFolder(t)
 			require.NoError(t, os.Mkdir("folder.npy", 0o777))
-			for dir, shell := range map[string]string{"built": "stream", "bare": "none"} {
+			bare := strings.Replace(manifest, `"shell": "stream"`, `"shell": "none"`, 1)
+			for dir, text := range map[string]string{"unbuilt": manifest, "bare": bare, "damaged": damaged} {
 				require.NoError(t, os.Mkdir(dir, 0o777))
-				text := strings.Replace(manifest, "SHELL", shell, 1)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(text), 0o666))
 			}
 			before := files(t)

@@ -106,6 +106,15 @@ func workFolder(t *testing.T) {
 	}
 }
 
+// cardManifest returns the manifest of a card with 4 lanes and 3 ports that hwgen
+// wrote. It is read from this package's folder.
+func cardManifest(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../hwgen/testdata/golden/l4_w3_stream/manifest.json")
+	require.NoError(t, err)
+	return string(text)
+}
+
 // readArray reads an output file.
 func readArray(t *testing.T, path string) npy.Array {
 	t.Helper()
