@@ -44,13 +44,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s\nhwgen: nothing was written; hwgen -h lists the flags\n", lines(err))
 		return exitUsage
 	case options.Help:
-		fmt.Fprint(stdout, config.Help(known))
-		return exitDone
+		return say(stdout, stderr, config.Help(known))
 	case options.Version:
-		fmt.Fprintf(stdout, "hwgen, protocol version %d, manifest schema %d\n", wire.Version, emit.Schema)
-		return exitDone
+		return say(stdout, stderr, fmt.Sprintf("hwgen, protocol version %d, manifest schema %d\n", wire.Version, emit.Schema))
 	}
 	if err := generate(ctx, options, stdout); err != nil {
+		fmt.Fprintf(stderr, "%s\n", lines(err))
+		return exitFailed
+	}
+	return exitDone
+}
+
+// say prints a text and returns the exit status.
+func say(stdout, stderr io.Writer, text string) int {
+	if _, err := io.WriteString(stdout, text); err != nil {
 		fmt.Fprintf(stderr, "%s\n", lines(err))
 		return exitFailed
 	}

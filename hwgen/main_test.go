@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -252,6 +254,36 @@ func TestCardsStandAlone(t *testing.T) {
 			}
 		}
 		assert.Greater(t, instances, 20, "the pattern finds instances")
+	}
+}
+
+// The command in a bundle is the one that was given, whatever its prefix.
+func TestBundleNamesTheCommand(t *testing.T) {
+	text := contents(t, makeCard(t, "-lanes 4 -workers 2 -prefix agg_two -bundle"))["agg.v"]
+	assert.True(t, strings.HasPrefix(text, "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -sum tree -chunk 256 -window 8 -jobs 1\n"+
+		"//      -shell stream -link 32 -prefix agg_two -bundle\n"), text[:300])
+	assert.Contains(t, text, "\nmodule agg_two_top ")
+}
+
+// The manifest lists everything that hwgen wrote, by which it knows its own.
+func TestManifestListsTheFolder(t *testing.T) {
+	for _, line := range goldens {
+		files := contents(t, makeCard(t, line))
+		var m struct{ Files []string }
+		require.NoError(t, json.Unmarshal([]byte(files["manifest.json"]), &m))
+		assert.Equal(t, slices.Sorted(maps.Keys(files)), m.Files, line)
+	}
+}
+
+// What cannot be printed is a failure.
+func TestFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	for _, line := range []string{"-h", "-version", "-dry-run", "-json -dry-run"} {
+		var stderr bytes.Buffer
+		assert.Equal(t, exitFailed, run(context.Background(), strings.Fields(line), full, &stderr), line)
+		assert.Contains(t, stderr.String(), "no space left on device", line)
 	}
 }
 

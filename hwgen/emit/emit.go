@@ -25,8 +25,8 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 			sources = append(sources, f.Name)
 		}
 	}
-	manifest := newManifest(p, sources)
-	sim, err := simFiles(p, manifest)
+	manifest := newManifest(p)
+	sim, err := simFiles(p, manifest, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +36,17 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	}
 	files = append(files, sim...)
 	files = append(files,
-		File{manifestName, manifest.json()},
 		File{"regs.h", tables.C(p.Prefix)},
 		File{"regs.json", tables.JSON()},
 		File{"README.md", datasheet},
 		File{"block.svg", picture(p)},
 	)
+	manifest.Files = []string{manifestName}
+	for _, f := range files {
+		manifest.Files = append(manifest.Files, f.Name)
+	}
+	slices.Sort(manifest.Files)
+	files = append(files, File{manifestName, manifest.json()})
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
 }

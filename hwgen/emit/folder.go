@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -37,9 +38,10 @@ var ErrForeign = errors.New("is there already and holds no manifest of hwgen")
 
 // Write makes dir hold the files and nothing else. The folder appears whole or
 // not at all: it is written beside dir and then takes its name. A folder that
-// exists is replaced only when it is empty or holds a manifest of ours, and is
-// left as it is when it holds these very files already (what was built in it
-// stays). Parents are made as needed.
+// exists is replaced only when it is empty, or holds a card of ours and nothing
+// that hwgen or the simulation's Makefile has not put there; it is left as it
+// is when it holds these very files already (what was built in it stays).
+// Parents are made as needed.
 func Write(ctx context.Context, dir string, files Folder) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -54,6 +56,11 @@ func Write(ctx context.Context, dir string, files Folder) (err error) {
 	}
 	if exists && holds(dir, files) {
 		return nil
+	}
+	if exists {
+		if err := checkOwn(dir); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err
@@ -88,14 +95,60 @@ func replaceable(dir string) (exists bool, err error) {
 	if err != nil || len(entries) == 0 {
 		return true, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
-	var m struct {
-		Generator string `json:"generator"`
-	}
-	if err != nil || json.Unmarshal(text, &m) != nil || m.Generator != generator {
+	if m, err := readManifest(dir); err != nil || m.Generator != generator {
 		return true, fmt.Errorf("%s %w; remove it, or name another with -o", dir, ErrForeign)
 	}
 	return true, nil
+}
+
+func readManifest(dir string) (m Manifest, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(text, &m)
+}
+
+// checkOwn refuses a folder that holds files besides those that its manifest
+// lists and those that the Makefile of the simulation built.
+func checkOwn(dir string) error {
+	m, err := readManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is empty
+	}
+	if err != nil {
+		return err
+	}
+	var foreign []string
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		switch name = filepath.ToSlash(name); {
+		case entry.IsDir() && name == buildFolder:
+			return filepath.SkipDir
+		case !entry.IsDir() && !slices.Contains(m.Files, name):
+			foreign = append(foreign, name)
+		}
+		return nil
+	})
+	if err != nil || len(foreign) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s holds files that are not the card's: %s; remove or move them, or name another folder with -o", dir, firstFew(foreign))
+}
+
+// firstFew lists names, of which there is one at least, up to three.
+func firstFew(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 // holds says whether dir holds exactly these contents under these names.

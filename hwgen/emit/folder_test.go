@@ -15,7 +15,8 @@ import (
 // card is a folder's content as Write takes it; word makes it differ.
 func card(word string) emit.Folder {
 	return emit.Folder{
-		{Name: "manifest.json", Data: []byte(`{"generator": "tributary/hwgen"}`)},
+		{Name: "manifest.json", Data: []byte(`{"generator": "tributary/hwgen", "files": [
+			"agg_old.v", "agg_top.v", "manifest.json", "sim/Makefile"]}`)},
 		{Name: "agg_top.v", Data: []byte(word)},
 		{Name: "sim/Makefile", Data: []byte("all:\n")},
 	}
@@ -69,14 +70,40 @@ func assertAlone(t *testing.T, dir string) {
 	assert.Equal(t, filepath.Base(dir), entries[0].Name())
 }
 
-// A card of ours is replaced whole: what the old one held besides is gone.
+// A card of ours is replaced whole: what the old one had besides, or was built
+// from it, is gone.
 func TestWriteReplacesACard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
-	put(t, filepath.Join(dir, "stale.v"), "old")
+	put(t, filepath.Join(dir, "agg_old.v"), "old")
+	put(t, filepath.Join(dir, "sim", "build", "model", "Vcard.h"), "old")
 	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
 	assert.Equal(t, text(card("two")), tree(t, dir))
 	assertAlone(t, dir)
+}
+
+// A card of ours that holds other files is left as it is, until they are gone.
+func TestWriteKeepsOthersFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	others := []string{"build/notes.txt", "constraints.xdc", "sim/agg_top.v", "sim/waves.fst", "thesis.tex"}
+	for _, name := range others {
+		put(t, filepath.Join(dir, filepath.FromSlash(name)), "years")
+	}
+	before := tree(t, dir)
+	require.NoError(t, emit.Write(context.Background(), dir, card("one")), "nothing is to be done")
+	assert.EqualError(t, emit.Write(context.Background(), dir, card("two")), dir+" holds files that are not the card's: "+
+		"build/notes.txt, constraints.xdc, sim/agg_top.v and 2 more; remove or move them, or name another folder with -o")
+	assert.Equal(t, before, tree(t, dir))
+	assertAlone(t, dir)
+
+	for _, name := range others[1:] {
+		require.NoError(t, os.Remove(filepath.Join(dir, filepath.FromSlash(name))))
+	}
+	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("two")), "the card's: build/notes.txt; remove")
+	require.NoError(t, os.Remove(filepath.Join(dir, "build", "notes.txt")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
+	assert.Equal(t, text(card("two")), tree(t, dir))
 }
 
 // The same card again leaves what was built in its folder.

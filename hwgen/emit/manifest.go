@@ -45,7 +45,7 @@ type Manifest struct {
 	Throughput  Throughput `json:"throughput"`
 	MemoryBits  int        `json:"memory_bits"`
 	Memories    []Memory   `json:"memories"`
-	Files       []string   `json:"files"`     // Verilog, relative to the folder
+	Files       []string   `json:"files"`     // all that hwgen wrote, relative to the folder
 	Registers   []Register `json:"registers"` // in the order of addresses
 }
 
@@ -72,8 +72,8 @@ type Register struct {
 	Value string `json:"value,omitempty"`
 }
 
-// newManifest describes the planned card, whose Verilog is in the given files.
-func newManifest(p *plan.Plan, files []string) Manifest {
+// newManifest describes the planned card, but for its files.
+func newManifest(p *plan.Plan) Manifest {
 	m := Manifest{
 		Schema: Schema, Generator: generator, Protocol: wire.Version, Command: p.Command(),
 		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
@@ -86,7 +86,6 @@ func newManifest(p *plan.Plan, files []string) Manifest {
 		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
-		Files:      files,
 	}
 	for _, r := range p.Memories {
 		m.Memories = append(m.Memories, Memory{r.Name, r.Count, r.Words, r.Width, r.Bits()})

@@ -13,8 +13,12 @@ import (
 //go:embed sim
 var simText embed.FS
 
-// simFiles returns the folder that builds and checks the virtual card.
-func simFiles(p *plan.Plan, m Manifest) ([]File, error) {
+// buildFolder is where the Makefile of the sim folder puts all that it makes.
+const buildFolder = "sim/build"
+
+// simFiles returns the folder that builds and checks the virtual card, whose
+// Verilog is in the given files.
+func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "selftest.cpp"}
 	if p.Shell.Link {
 		names = append(names, "link.h", "sim_main.cpp")
@@ -23,6 +27,7 @@ func simFiles(p *plan.Plan, m Manifest) ([]File, error) {
 	}
 	values := simValues{
 		Manifest:   m,
+		Sources:    sources,
 		RegsPrefix: strings.ToUpper(p.Prefix),
 		HasLink:    p.Shell.Link,
 	}
@@ -49,9 +54,10 @@ func simFiles(p *plan.Plan, m Manifest) ([]File, error) {
 // simValues is what the templates of the sim folder are filled in with.
 type simValues struct {
 	Manifest
-	RegsPrefix string // of the names in regs.h
-	HasLink    bool   // the card has link pins
-	Ports      []int  // 0, 1, ... workers-1
+	Sources    []string // the card's Verilog, relative to its folder
+	RegsPrefix string   // of the names in regs.h
+	HasLink    bool     // the card has link pins
+	Ports      []int    // 0, 1, ... workers-1
 }
 
 // execute fills in a flat template.

@@ -50,14 +50,14 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	}
 
 	if p.Bundle {
-		text := madeBy(p.Command()) + manyModules
+		text := manyModules
 		for _, s := range sources {
 			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
 				indent := line[:strings.Index(line, "`")]
 				return indentLines(indent, string(constants))
 			})
 		}
-		return []File{{bundle, []byte(rename(text, p.Prefix))}}, nil
+		return []File{{bundle, []byte(madeBy(p.Command()) + rename(text, p.Prefix))}}, nil
 	}
 
 	var files []File
