@@ -2,7 +2,9 @@ package transport
 
 // The scheme sim: a virtual card of its own for this program. The program that
 // `make -C DIR/sim` built is started, serves this one host on a Unix socket in
-// a folder of its own, and ends with the link.
+// a folder of its own, and ends with the link. The folder is gone once the link
+// is there. A pipe from this program leads to the card's standard input: should
+// this program die before the link is there, the card ends with the pipe.
 
 import (
 	"bufio"
@@ -47,6 +49,11 @@ func openSim(ctx context.Context, r Request) (Conn, error) {
 		process.stop()
 		return nil, fmt.Errorf("the virtual card does not take its host: %w", err)
 	}
+	if err := os.RemoveAll(process.folder); err != nil {
+		conn.Close()
+		process.stop()
+		return nil, err
+	}
 	return &simConn{Conn: conn, Manifest: manifest, process: process}, nil
 }
 
@@ -67,12 +74,15 @@ func startSim(ctx context.Context, program string) (*simProcess, error) {
 		return nil, err
 	}
 	p := &simProcess{folder: folder, socket: filepath.Join(folder, "card"), ended: make(chan struct{})}
-	p.cmd = exec.Command(program, "--listen", "unix:"+p.socket, "--once")
+	p.cmd = exec.Command(program, "--listen", "unix:"+p.socket, "--once", "--end-with-stdin")
 	p.cmd.Stderr = &p.stderr
 	// In a process group of its own: a Ctrl-C on the terminal is for the host,
 	// which then gives the card up in good order.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdout, err := p.cmd.StdoutPipe()
+	if err == nil {
+		_, err = p.cmd.StdinPipe() // it is open for as long as the card runs
+	}
 	if err == nil {
 		err = p.cmd.Start()
 	}
@@ -178,7 +188,6 @@ func (s *simConn) Close() error {
 		s.closed = s.Conn.Close()
 		select {
 		case <-s.process.ended: // it serves one host
-			os.RemoveAll(s.process.folder)
 		case <-time.After(simEndTime):
 			s.process.stop()
 		}

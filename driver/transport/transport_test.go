@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,18 @@ import (
 // started as a virtual card.
 const behaviour = "TRIBUTARY_TEST_CARD"
 
+// orphanNote names, in the environment, the file in which a card notes that it has
+// started, and that its standard input has ended.
+const orphanNote = "TRIBUTARY_TEST_ORPHAN"
+
 func TestMain(m *testing.M) {
-	if how := os.Getenv(behaviour); how != "" {
+	switch how := os.Getenv(behaviour); how {
+	case "":
+	case "host":
+		_, err := transport.Open(context.Background(), "sim:"+os.Args[1], 0)
+		fmt.Fprintln(os.Stderr, err) // it is killed before it gets here
+		return
+	default:
 		virtualCard(how)
 		return
 	}
@@ -37,12 +48,18 @@ func virtualCard(how string) {
 		fmt.Fprintln(os.Stderr, "card: cannot\nfind itself")
 		os.Exit(3)
 	}
-	if len(os.Args) != 4 || os.Args[1] != "--listen" || os.Args[3] != "--once" {
+	if len(os.Args) != 5 || os.Args[1] != "--listen" || os.Args[3] != "--once" || os.Args[4] != "--end-with-stdin" {
 		fmt.Fprintf(os.Stderr, "called with %q", os.Args[1:])
 		os.Exit(4)
 	}
-	if how == "silent" {
+	switch how {
+	case "silent":
 		select {}
+	case "orphan": // never listens; says what becomes of its standard input
+		note("started")
+		_, err := io.Copy(io.Discard, os.Stdin)
+		note(fmt.Sprint("input ended: ", err))
+		return
 	}
 	address, _ := strings.CutPrefix(os.Args[2], "unix:")
 	listener, err := net.Listen("unix", address)
@@ -67,6 +84,14 @@ func virtualCard(how string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(conn, os.Getpid())
 		select {}
+	}
+}
+
+// note writes what an orphan notes.
+func note(text string) {
+	fresh := os.Getenv(orphanNote) + ".new"
+	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, os.Getenv(orphanNote))); err != nil {
+		panic(err)
 	}
 }
 
@@ -140,6 +165,9 @@ func TestSim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("a host that is killed now leaves behind: %q", left)
+	}
 	if _, err := io.WriteString(conn, "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +221,37 @@ func TestSimStubborn(t *testing.T) {
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d is still there: %v", pid, err)
 	}
+}
+
+// TestSimHostIsKilled: a card whose host dies before it is connected sees its
+// standard input end.
+func TestSimHostIsKilled(t *testing.T) {
+	note := filepath.Join(t.TempDir(), "note")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := exec.Command(self, folder(t, goodManifest, "orphan"))
+	host.Env = append(os.Environ(), behaviour+"=host", orphanNote+"="+note, "TMPDIR="+t.TempDir())
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor := func(want string) {
+		t.Helper()
+		for range 1000 {
+			if text, err := os.ReadFile(note); err == nil && string(text) == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("the card has not %s", want)
+	}
+	waitFor("started")
+	if err := host.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = host.Wait()
+	waitFor("input ended: <nil>")
 }
 
 func TestSimCannotStart(t *testing.T) {

@@ -53,6 +53,7 @@ type process struct {
 	*exec.Cmd
 	network, address string
 	out              *bufio.Reader
+	in               io.Closer // its standard input
 }
 
 // start runs the card and waits until it listens.
@@ -60,6 +61,8 @@ func start(t *testing.T, program, listen string, args ...string) *process {
 	t.Helper()
 	c := &process{Cmd: exec.Command(program, append([]string{"--listen", listen}, args...)...)}
 	pipe, err := c.StdoutPipe()
+	require.NoError(t, err)
+	c.in, err = c.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill() })
@@ -188,6 +191,27 @@ func TestHarness(t *testing.T) {
 			assert.NoFileExists(t, socket)
 		})
 	}
+
+	for name, connect := range map[string]bool{"without a host": false, "with a host": true} {
+		t.Run("asked to, it ends with its standard input, "+name, func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "s")
+			c := start(t, program, "unix:"+socket, "--once", "--end-with-stdin")
+			want := "rx_bytes=0 "
+			if connect {
+				echo(t, c.connect(t), []byte("hello"))
+				want = "rx_bytes=5 "
+			}
+			require.NoError(t, c.in.Close())
+			assert.Contains(t, c.end(t), want)
+			assert.NoFileExists(t, socket)
+		})
+	}
+
+	t.Run("not asked to, it outlives its standard input", func(t *testing.T) {
+		c := start(t, program, "unix:"+filepath.Join(t.TempDir(), "s"))
+		require.NoError(t, c.in.Close())
+		echo(t, c.connect(t), []byte("hello"))
+	})
 
 	t.Run("a socket that a killed card left behind is taken over, a living one is not", func(t *testing.T) {
 		socket := "unix:" + filepath.Join(t.TempDir(), "s")

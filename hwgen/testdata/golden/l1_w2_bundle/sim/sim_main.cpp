@@ -1,13 +1,15 @@
 // The virtual card: moves bytes between one socket and the link pins of the
 // gateware, and does nothing else. There is no protocol and no arithmetic here.
 //
-//   card --listen unix:PATH|tcp:HOST:PORT [--once] [--trace FILE]
+//   card --listen unix:PATH|tcp:HOST:PORT [--once] [--end-with-stdin] [--trace FILE]
 //
 // A connected host is a link that is up. One host at a time; another that
 // connects meanwhile is closed at once, without a byte. When a host leaves, what
 // it had sent is still moved; the link goes down once nothing moves any more, or
 // when the next host is there. While nothing moves the card sleeps and its clock
-// stands still.
+// stands still. It ends on SIGINT and SIGTERM; with --once, with its first host;
+// with --end-with-stdin, when its standard input ends, as a pipe does whose
+// other end dies, whether a host was there or not.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -280,7 +282,8 @@ class Listener {
 // Ties the connected host to the gateware.
 class Server {
   public:
-    Server(Gateware &g, Listener &l, bool once) : gateware(g), listener(l), once(once) {}
+    // The server ends with `input`, a descriptor that is readable; -1 for none.
+    Server(Gateware &g, Listener &l, bool once, int input) : gateware(g), listener(l), once(once), input(input) {}
 
     void run() {
         while (!stopped && !finished) {
@@ -317,9 +320,10 @@ class Server {
         short events = 0;
         if (rx.size() == 0 && !host_left) events |= POLLIN;
         if (tx.size() > 0) events |= POLLOUT;
-        pollfd fds[2] = {{listener.fd, POLLIN, 0}, {host, events, 0}};
+        // A descriptor of -1 is passed over.
+        pollfd fds[3] = {{listener.fd, POLLIN, 0}, {host, events, 0}, {input, POLLIN, 0}};
         timespec now{};
-        int n = ppoll(fds, host >= 0 ? 2 : 1, timeout < 0 ? nullptr : &now, &awake);
+        int n = ppoll(fds, 3, timeout < 0 ? nullptr : &now, &awake);
         if (n < 0 && errno != EINTR) fail_errno("poll");
         if (n <= 0) return;
         bool stuck = timeout < 0 && rx.size() > 0;
@@ -331,6 +335,14 @@ class Server {
         // A card that takes nothing more from a host that is gone would wake it for ever.
         if (stuck && fds[1].revents & (POLLHUP | POLLERR)) host_left = true;
         if (fds[0].revents) welcome();
+        if (fds[2].revents) read_input();
+    }
+
+    // Reads past what the input holds, and notes its end.
+    void read_input() {
+        char unused[256];
+        ssize_t n = read(input, unused, sizeof unused);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) finished = true;
     }
 
     // Takes a new connection as the host, or closes it when there is a host that
@@ -390,6 +402,7 @@ class Server {
     Gateware &gateware;
     Listener &listener;
     const bool once;
+    const int input;
     sigset_t awake = [] {
         sigset_t set;
         sigprocmask(SIG_BLOCK, nullptr, &set);
@@ -422,13 +435,15 @@ void block_signals() {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const char *usage = "usage: card --listen unix:PATH|tcp:HOST:PORT [--once] [--trace FILE]\n";
+    const char *usage = "usage: card --listen unix:PATH|tcp:HOST:PORT [--once] [--end-with-stdin] [--trace FILE]\n";
     const char *listen = nullptr, *trace = nullptr;
-    bool once = false;
+    bool once = false, end_with_stdin = false;
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--once") {
             once = true;
+        } else if (a == "--end-with-stdin") {
+            end_with_stdin = true;
         } else if (a == "--listen" && i + 1 < argc) {
             listen = argv[++i];
         } else if (a == "--trace" && i + 1 < argc) {
@@ -446,7 +461,7 @@ int main(int argc, char **argv) {
     block_signals();
     Gateware gateware(trace);
     Listener listener(listen);
-    Server(gateware, listener, once).run();
+    Server(gateware, listener, once, end_with_stdin ? STDIN_FILENO : -1).run();
     printf("cycles=%llu beats=%llu rx_bytes=%llu tx_bytes=%llu\n", (unsigned long long)gateware.cycles,
            (unsigned long long)gateware.beats, (unsigned long long)gateware.rx_bytes,
            (unsigned long long)gateware.tx_bytes);
