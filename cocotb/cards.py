@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 
 import cocotb
@@ -31,6 +32,7 @@ REPLY_BYTES = 4 + 22 + 2
 def run_card(name, flags, testcase=None):
     """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
     folder = BUILD / "cards" / name
+    shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
     manifest = json.loads((folder / "manifest.json").read_text())
     run(
@@ -196,6 +198,8 @@ class BareCard(CardBench):
 
     async def reset(self):
         await super().reset()
+        while not int(self.dut.s_reg_ready.value):
+            await ClockCycles(self.dut.clk, 1)
         for port, sink in enumerate(self.sinks):
             cocotb.start_soon(self._collect(port, sink))
 

@@ -20,7 +20,7 @@ from traffic import TOKEN, Contributions, Traffic, data_header, elements
 CARDS = {
     "link8": ["-lanes", 1, "-workers", 3, "-chunk", 3, "-window", 2, "-link", 8],
     "link16": ["-lanes", 2, "-workers", 2, "-chunk", 6, "-window", 1, "-link", 16],
-    "link32": ["-lanes", 2, "-workers", 4, "-chunk", 4, "-window", 4, "-link", 32],
+    "link32": ["-lanes", 1, "-workers", 4, "-chunk", 12, "-window", 2, "-link", 32],
     "link64": ["-lanes", 4, "-workers", 3, "-chunk", 12, "-window", 2, "-link", 64],
 }
 
