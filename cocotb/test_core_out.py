@@ -170,7 +170,9 @@ async def a_flush_drops_what_is_owed(dut):
     await start(dut)
     dut.begun.value, dut.begun_slot.value = 1, 1
     await RisingEdge(dut.clk)
-    dut.begun.value, dut.flush.value = 0, 1
+    dut.begun.value, dut.flush.value, dut.ready.value = 0, 1, 1
+    await FallingEdge(dut.clk)
+    assert not int(dut.pick_valid.value), "a result of the job that ends is still begun"
     await RisingEdge(dut.clk)
     dut.flush.value = 0
     assert await take_all(dut, 1) == []

@@ -115,12 +115,13 @@ class JobsBench:
         self.dut, self.rng = dut, rng
         self.model = Jobs(len(dut.member))
         self.flushed = self.dropped = False  # seen since they were reset
-        dut.op_valid.value = dut.finish.value = dut.link_down.value = 0
+        dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.keep_ranks.value = 0
         dut.drained.value = 1
 
     async def cycle(self):
         """One cycle; drained is low in most of those in which a job drains."""
         self.dut.drained.value = int(self.rng.random() < 0.3)
+        self.dut.keep_ranks.value = int(self.rng.random() < 0.3)
         await FallingEdge(self.dut.clk)
         self.flushed |= bool(int(self.dut.flush.value))
         self.dropped |= bool(int(self.dut.drop_statuses.value))
@@ -131,18 +132,26 @@ class JobsBench:
         return code
 
     async def operate(self, kind, job, epoch, setup):
+        self.ask(kind, job, epoch, setup)
+        code = None
+        while code is None:
+            code = await self.cycle()
+        self.let_go()
+        return code
+
+    def ask(self, kind, job, epoch, setup):
+        """Drives an operation."""
         dut = self.dut
         dut.op_valid.value = 1
         dut.op_commit.value, dut.op_abort.value = int(kind == "commit"), int(kind == "abort")
         dut.op_job.value, dut.op_epoch.value = job, epoch
         dut.op_ports.value, dut.op_chunk.value, dut.op_window.value, dut.op_first.value = setup
-        code = None
-        while code is None:
-            code = await self.cycle()
-        dut.op_valid.value = 0
+
+    def let_go(self):
+        """Drives no operation, and anything in its fields."""
+        self.dut.op_valid.value = 0
         for field in ("op_ports", "op_chunk", "op_window", "op_first", "op_epoch"):
-            getattr(dut, field).value = self.rng.getrandbits(16)
-        return code
+            getattr(self.dut, field).value = self.rng.getrandbits(16)
 
     async def settle(self):
         await self.cycle()
@@ -236,6 +245,86 @@ async def a_job_lives_as_specified(dut, seed):
         await bench.step()
 
 
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_commit_ends_with_the_host_that_asked_for_it(dut):
+    """The link goes down in every cycle of a commit, for one cycle or more, with a job before it or without.
+
+    Once the commit had its owner's link to go down with, a job that nobody owned was set up, and with whatever
+    epoch then stood at op_epoch.
+    """
+    bench = JobsBench(dut, random.Random(5))
+    model = bench.model
+    everyone = (1 << model.ports) - 1
+    setup = (everyone, CHUNK, WINDOW, 7)
+    await start(dut)
+    await bench.settle()
+    outcomes = set()
+    for trial in range(400):
+        running, before, length = trial % 2 == 0, trial // 2 % 40, 1 + trial % 3
+        if running:
+            epoch = (model.epoch + 1) % 2**16
+            assert await bench.operate("commit", 0, epoch, setup) == model.commit(0, epoch, setup)
+            await bench.settle()
+        epochs = (model.epoch, (model.epoch + 1) % 2**16)
+        bench.ask("commit", 0, epochs[1], setup)
+        code = None
+        for _ in range(before):
+            code = await bench.cycle()
+            if code is not None:
+                bench.let_go()
+                break
+        dut.link_down.value = 1
+        done_at_last = await bench.cycle() is not None
+        bench.let_go()
+        for _ in range(length - 1):
+            assert await bench.cycle() is None, "an operation is done whose host is gone"
+        dut.link_down.value = 0
+        for _ in range(60):
+            assert await bench.cycle() is None, "an operation is done whose host is gone"
+            assert length > 1 or code is not None or done_at_last or not int(dut.job_valid.value)
+        assert not int(dut.job_valid.value) and not int(dut.hold.value), "a job without an owner"
+        assert int(dut.job_epoch.value) in epochs
+        outcomes.add((running, code is not None, epochs.index(int(dut.job_epoch.value))))
+        model.end()
+        model.epoch, model.ever = int(dut.job_epoch.value), bool(int(dut.job_ever.value))
+    # It was cut before the new epoch was set, after that, and after the answer.
+    assert outcomes >= {(r, *o) for r in (False, True) for o in ((False, 0), (False, 1), (True, 1))}
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def ranks_stay_while_a_result_leaves_by_them(dut):
+    """A commit waits for keep_ranks; what sets nothing up does not."""
+    bench = JobsBench(dut, random.Random(6))
+    ports = bench.model.ports
+    everyone, first = (1 << ports) - 1, 1
+    dut.drained.value = 1
+    await start(dut)
+    await bench.settle()
+    assert await bench.operate("commit", 0, 5, (everyone, CHUNK, WINDOW, 0)) == zwire.CODE_DONE
+    await bench.settle()
+    dut.drained.value = dut.keep_ranks.value = 1
+    bench.ask("commit", 0, 6, (first, LANES, 1, 0))
+    for _ in range(50):
+        await FallingEdge(dut.clk)
+        assert not int(dut.op_done.value)
+        assert ranks_of(dut, ports) == {p: p for p in range(ports)}
+        assert int(dut.job_ranks.value) == everyone and int(dut.job_epoch.value) == 5
+        await RisingEdge(dut.clk)
+    dut.keep_ranks.value = 0
+    while await bench.cycle() is None:
+        pass
+    bench.let_go()
+    assert ranks_of(dut, ports) == {0: 0} and int(dut.job_epoch.value) == 6
+    dut.drained.value = dut.keep_ranks.value = 1
+    bench.ask("abort", 0, 6, (first, LANES, 1, 0))
+    for _ in range(6):
+        await FallingEdge(dut.clk)
+        if int(dut.op_done.value):
+            return
+        await RisingEdge(dut.clk)
+    raise AssertionError("an abort waits for a result to leave")
+
+
 @pytest.mark.parametrize("ports, port_bits", [(1, 1), (3, 2), (5, 3)])
 def test_agg_jobs(ports, port_bits):
     run(
@@ -250,7 +339,8 @@ def test_agg_jobs(ports, port_bits):
             "INDEX_BITS": 3,
             "LANE_BITS": 2,
         },
-        testcase=[f"a_job_lives_as_specified/seed={seed}" for seed in (1, 2, 3)],
+        testcase=[f"a_job_lives_as_specified/seed={seed}" for seed in (1, 2, 3)]
+        + ["a_commit_ends_with_the_host_that_asked_for_it", "ranks_stay_while_a_result_leaves_by_them"],
     )
 
 

@@ -9,9 +9,10 @@ import cocotb
 import pytest
 from cocotb.triggers import ClockCycles
 
+import zwire
 from cards import BareCard, run_card
 from streams import PATTERNS
-from traffic import Traffic, data_header
+from traffic import Traffic, data_header, elements
 
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4],
@@ -56,3 +57,65 @@ async def answers_a_refusal_when_the_last_is_long_ago(dut):
         await ClockCycles(dut.clk, 1024)
     assert card.statuses_left_out == 0
     await card.check_registers()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_result_under_way_keeps_its_receivers(dut):
+    """JOB_COMMIT gives the ranks to other ports while a replay leaves, at every moment of it.
+
+    Once the ports of a result were told beat by beat from the ranks of the moment: its head went to one port,
+    its tail to another.
+    """
+    rng = random.Random(1)
+    card = BareCard(dut)
+    await card.reset()
+    everyone = (1 << card.ports) - 1
+    members = [everyone >> 1 or 1, everyone & ~1 or 1]  # all but the last port, all but the first
+    replays = []
+    for gap in range(24):
+        epoch = gap + 1
+        await card.set_up(epoch=2 * epoch, ports=members[0])
+        port = card.model.members[0]
+        for rank, member in enumerate(card.model.members):
+            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch), elements(rng, card.chunk))
+        await card.write("JOB_PORTS", members[1])
+        ask = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, "kind": zwire.KIND_ASK, "epoch": 2 * epoch}
+        replay = card.expand(card.model.packet(port, ask))
+        assert [header["kind"] for header, _, _ in replay] == [zwire.KIND_REPLAY]
+        card.send(port, ask)
+        await ClockCycles(dut.clk, gap)
+        await card.write("JOB_COMMIT", 2 * epoch + 1 << 32)
+        await card.quiet()
+        assert card.sent in ([], replay), f"commit {gap} cycles after the ask: {card.sent}"
+        replays.append(bool(card.sent))
+        card.sent.clear()
+        for rank, member in enumerate(card.model.members):
+            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch + 1), elements(rng, card.chunk))
+    # A replay that was not begun when the job ended is dropped with it.
+    assert set(replays) == {False, True}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_link_that_is_down_for_one_cycle_takes_its_host_with_it(dut):
+    """At every moment of a contribution that comes in: it is dropped then, neither counted nor answered.
+
+    Once the link was down no longer than link_up was low, and what was on its way was refused to the next host.
+    """
+    rng = random.Random(2)
+    card = BareCard(dut)
+    await card.reset()
+    for moment in range(card.manifest["beats"] + 8):
+        epoch = moment + 1
+        await card.set_up(epoch)
+        card.send(0, data_header(card, 0, 0, epoch), elements(rng, card.chunk))
+        await ClockCycles(dut.clk, epoch)
+        dut.link_up.value = 0
+        await ClockCycles(dut.clk, 1)
+        dut.link_up.value = 1
+        card.model.link_down()
+        for register in ("OWNER", "JOB_STATE"):
+            await card.read(register)
+        await card.quiet()
+        assert not [s for s in card.sent if s[0]["kind"] == zwire.KIND_STATUS]
+    for counter in ["link_down", *(name for name, code in zwire.COUNTER_NAMES if code)]:
+        await card.read(counter)

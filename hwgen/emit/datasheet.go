@@ -16,7 +16,7 @@ var datasheetText string
 
 // datasheet returns the card's README.md.
 func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
-	ports, err := portTable(p.Top())
+	ports, err := portTable(p.Top(), p.Shell)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 var portDocs = map[string]string{
 	"clk":         "Clock of everything.",
 	"rst":         "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends the job, clears counters, OWNER and the last epoch.",
-	"link_up":     "The host's link is up. While it is low, half packets are dropped, the job ends and OWNER is cleared; counters stay.",
+	"link_up":     "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls the job ends and OWNER is cleared; counters stay. Until it is high again and the job has drained, nothing of a new host is taken.",
 	"beat_strobe": "High in a cycle in which a beat enters the adder trees.",
 
 	"link_rx_tdata":  "From the host: bytes, the first in the lowest bits.",
@@ -77,7 +77,7 @@ var numbered = regexp.MustCompile(`_p[0-9]+_`)
 
 // portTable returns the ports of the top as a Markdown table. The ports of all
 // workers are described once.
-func portTable(top *netlist.Module) (string, error) {
+func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	var b strings.Builder
 	b.WriteString("| port | | bits | meaning |\n|---|---|---|---|\n")
 	seen := map[string]bool{}
@@ -94,6 +94,9 @@ func portTable(top *netlist.Module) (string, error) {
 		doc, ok := portDocs[name]
 		if !ok {
 			return "", fmt.Errorf("the datasheet does not know port %s", name)
+		}
+		if name == "link_up" {
+			doc += " " + shell.Down
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", name, directionWord(port.Direction), port.Width, doc)
 	}

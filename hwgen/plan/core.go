@@ -50,7 +50,8 @@ the header stand in tuser during the whole packet; agg_distribute knows whom the
 packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the adder
-trees. rst is synchronous. Not done here: framing and CRC, which are the shell's.`, p.Latency, p.TreeLatency)
+trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+to be judged. Not done here: framing and CRC, which are the shell's.`, p.Latency, p.TreeLatency)
 	b.ports()
 	b.jobs()
 	for port := range p.Workers {
@@ -71,7 +72,10 @@ func (b *coreBuilder) ports() {
 	m := b.m
 	m.Input("clk", 1)
 	m.Input("rst", 1)
+	m.PortComment("The host; whether what it left behind is still at work")
 	m.Input("link_down", 1)
+	m.Output("hold", 1)
+	m.Output("unjudged", 1)
 	for p := range b.Workers {
 		m.PortComment(fmt.Sprintf("Port %d, in", p))
 		m.Input(axis("s", p, "tdata"), b.BeatBits)
@@ -122,9 +126,9 @@ func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Job --")
 	m.Wire("flush", 1, "the job ends")
-	m.Wire("hold", 1, "no commits")
 	m.Wire("drop_statuses", 1, "")
 	m.Wire("drained", 1, "nothing is being reduced")
+	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
 	m.Wire("job_valid", 1, "a job is set up")
 	m.Wire("job_complete", 1, "the last one ended because all had finished")
 	m.Wire("job_ever", 1, "an epoch was ever set")
@@ -152,7 +156,13 @@ func (b *coreBuilder) jobs() {
 		same(i, w.name)
 	}
 	i.Connect("finish", "commit_finish").Connect("finish_bit", "commit_rank_bit")
-	same(i, "drained", "flush", "hold", "drop_statuses", "job_valid", "job_complete", "job_ever", "job_epoch",
+	keepRanks := "1'b0"
+	if b.Shell.byRanks {
+		keepRanks = "sending"
+	}
+	same(i, "drained")
+	i.Connect("keep_ranks", keepRanks)
+	same(i, "flush", "hold", "drop_statuses", "job_valid", "job_complete", "job_ever", "job_epoch",
 		"job_chunk", "job_last", "job_window", "slot_mask", "job_first", "job_finished", "job_ranks", "member",
 		"rank_of_port")
 }
@@ -261,6 +271,7 @@ func (b *coreBuilder) commits() {
 		Connect("out_ports", "commit_ports").
 		Connect("out_port", "commit_port").
 		Connect("out_data", "commit_request")
+	m.Assign("unjudged", "|req_valid")
 
 	m.Wire("commit_refuse", 1, "it fails a check")
 	m.Wire("commit_code", 8, "")
@@ -318,8 +329,7 @@ func (b *coreBuilder) commits() {
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
-	m.Wire("sending", 1, "a cache entry is being sent")
-	m.Wire("send_slot", b.slotBits, "this one")
+	m.Wire("send_slot", b.slotBits, "of the result that is being sent")
 	m.Wire("beat_slot", b.slotBits, "beside what the slot memories give")
 	m.Wire("beat_index", b.indexBits, "")
 	m.Wire("unused_beat_pass", 1, "")

@@ -12,6 +12,8 @@ var none = Shell{
 	Name:    wire.ShellNone.String(),
 	Code:    wire.ShellNone,
 	Doc:     "AXI4-Stream ports, one in and one out a worker, and a register port.",
+	Down:    "Packets that come in meanwhile are dropped; results and statuses that the queue of a port holds, or that were begun, leave whole.",
+	byRanks: true,
 	modules: noneModules,
 }
 
@@ -34,7 +36,9 @@ first beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on
 every beat. tkeep is all ones in a beat of a payload; a packet without payload is one beat with
 tkeep = 0.
 
-A port that takes no packets holds up no other. link_up low ends the job and clears OWNER.
+A port that takes no packets holds up no other. link_up is synchronous to clk; while it is low, and
+until the job that it ended has drained, the register port takes nothing, and packets that come in
+are dropped. Packets that wait in a queue leave whole.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
@@ -71,6 +75,9 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 }
 
 func (p *Plan) noneCore(m *netlist.Module) {
+	m.Wire("down", 1, "the link is down, or the core not yet done with the last job")
+	m.Wire("hold", 1, "the core ends a job or sets one up")
+	m.Wire("unused_unjudged", 1, "workers may send whenever they like")
 	m.Wire("out_tdata", p.BeatBits, "")
 	m.Wire("out_tkeep", p.KeepBits, "")
 	m.Wire("out_tvalid", 1, "")
@@ -83,7 +90,19 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("member", p.Workers, "")
 	m.Wire("rank_of_port", 8*p.Workers, "")
 
-	core := m.Instance("agg_core", "u_core", "").Connect("clk", "clk").Connect("rst", "rst").Connect("link_down", "!link_up")
+	m.Instance("agg_link_session", "u_session", "").
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("link_up", "link_up").
+		Connect("busy", "hold").
+		Connect("down", "down")
+
+	core := m.Instance("agg_core", "u_core", "").
+		Connect("clk", "clk").
+		Connect("rst", "rst").
+		Connect("link_down", "down").
+		Connect("hold", "hold").
+		Connect("unjudged", "unused_unjudged")
 	for port := range p.Workers {
 		for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
 			same(core, axis("s", port, signal))

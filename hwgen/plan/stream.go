@@ -12,6 +12,7 @@ var stream = Shell{
 	Name:    wire.ShellStream.String(),
 	Code:    wire.ShellStream,
 	Doc:     "One full-duplex byte stream for all workers of a host, framed and with CRCs.",
+	Down:    "Half frames are dropped in both directions, and so is what had not begun to leave.",
 	Link:    true,
 	modules: streamModules,
 }
@@ -79,6 +80,8 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Comment("Link")
 	m.Wire("down", 1, "the link is down, or the core not yet done with the last host")
 	m.Wire("link_rst", 1, "")
+	m.Wire("hold", 1, "the core ends a job or sets one up")
+	m.Wire("unjudged", 1, "packets wait in the core to be judged")
 	m.Wire("window", 8*w.window, "the next bytes from the link")
 	m.Wire("window_count", 4, "")
 	m.Wire("window_take", 4, "")
@@ -170,7 +173,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("clk", "clk").
 		Connect("rst", "rst").
 		Connect("link_up", "link_up").
-		Connect("busy", "ingress_busy || egress_busy").
+		Connect("busy", "ingress_busy || unjudged || hold || egress_busy").
 		Connect("down", "down")
 
 	m.Instance("agg_byte_fifo", "u_fifo", "").
@@ -277,7 +280,9 @@ func (p *Plan) streamCore(m *netlist.Module) {
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("clk", "clk").
 		Connect("rst", "rst").
-		Connect("link_down", "down")
+		Connect("link_down", "down").
+		Connect("hold", "hold").
+		Connect("unjudged", "unjudged")
 	for i := range p.Workers {
 		port := fmt.Sprintf("s_axis_p%d", i)
 		core.Connect(port+"_tdata", "ingress_tdata").

@@ -2755,7 +2755,9 @@ endmodule
 // A job ends by an operation, by its link going down, or when all ranks have finished. Then flush
 // is high, for one cycle at least and until what is being reduced has drained; hold is high from
 // then until a new job, if that is why, may take data. Statuses that wait are dropped, but when
-// all have finished: their answers are among them.
+// all have finished: their answers are among them. Ranks are given out anew only while nothing
+// leaves by them (keep_ranks low). A link that goes down in the middle of an operation takes it
+// with it: the old job ends, no new one is set up, and op_* need not hold any longer.
 //
 // Not done here: who owns the card (left_registers).
 
@@ -2791,6 +2793,8 @@ module left_jobs #(
     input wire             finish,
     input wire [PORTS-1:0] finish_bit,  // the rank that has finished
     input wire             drained,     // nothing is being reduced
+
+    input wire keep_ranks,  // a result leaves by the ranks as they are
 
     // The job
     output wire                  flush,
@@ -3035,7 +3039,10 @@ module left_jobs #(
 
   // -- States -------------------------------------------------------------------------------------
 
-  wire ranks_start = state_reg == STATE_FLUSH && drained && set_up_reg && !link_down;
+  wire asked = reply_reg && !link_down;  // who began the operation is still there
+  wire sets_up = set_up_reg && asked;
+  wire flushed = drained && !(sets_up && keep_ranks);
+  wire ranks_start = state_reg == STATE_FLUSH && flushed && sets_up;
   wire ranks_done;
 
   left_ranks #(
@@ -3079,9 +3086,9 @@ module left_jobs #(
 
       STATE_FLUSH: begin
         finished_reg <= {PORTS{1'b0}};
-        if (drained) begin
+        if (flushed) begin
           state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
-          done_reg  <= reply_reg && !ranks_start && !link_down;
+          done_reg  <= asked && !ranks_start;
         end
         if (ranks_start) begin
           complete_reg  <= 1'b0;
@@ -3099,8 +3106,8 @@ module left_jobs #(
       default: begin
         if (ranks_done) begin
           state_reg <= STATE_IDLE;
-          valid_reg <= !link_down;
-          done_reg  <= reply_reg && !link_down;
+          valid_reg <= asked;
+          done_reg  <= asked;
         end
       end
     endcase
@@ -3185,9 +3192,10 @@ endmodule
 //
 // A result that begins to be written is owed to all ranks. It is sent first in the order of
 // reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
-// scan of the slots, one a cycle, and goes before fresh results. A pass of the scan begins with
-// the oldest VID and knows only ranks that were ready when it began, so a rank that was held up
-// gets its results in the order of VIDs.
+// scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
+// scan begins with the oldest VID and knows only ranks that were ready when it began: of what it
+// finds for a rank that was held up, the oldest goes first. Until it has found that, the rank may
+// be sent fresh results as well.
 //
 // The pick is combinational and may change until it is taken; taking it clears the receivers' owed
 // bits and marks them sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
@@ -3285,7 +3293,7 @@ module left_owed #(
 
   // -- Pick ---------------------------------------------------------------------------------------
 
-  assign pick_valid     = found || (head_valid && |head_receivers);
+  assign pick_valid     = !flush && (found || (head_valid && |head_receivers));
   assign pick_slot      = found ? at_reg : head;
   assign pick_receivers = found ? at_receivers : head_receivers;
 
@@ -4946,14 +4954,19 @@ endmodule
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
 // Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the adder
-// trees. rst is synchronous. Not done here: framing and CRC, which are the shell's.
+// trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// to be judged. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
 
 module left_core (
     input wire clk,
     input wire rst,
-    input wire link_down,
+
+    // The host; whether what it left behind is still at work
+    input  wire link_down,
+    output wire hold,
+    output wire unjudged,
 
     // Port 0, in
     input  wire [ 31:0] s_axis_p0_tdata,
@@ -5011,9 +5024,9 @@ module left_core (
 );
   // -- Job --
   wire        flush;  // the job ends
-  wire        hold;  // no commits
   wire        drop_statuses;
   wire        drained;  // nothing is being reduced
+  wire        sending;  // a result leaves: its cache entry must not change
   wire        job_valid;  // a job is set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -5065,6 +5078,7 @@ module left_core (
       .finish       (commit_finish),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
+      .keep_ranks   (1'b0),
       .flush        (flush),
       .hold         (hold),
       .drop_statuses(drop_statuses),
@@ -5260,6 +5274,8 @@ module left_core (
       .out_data (commit_request)
   );
 
+  assign unjudged = |req_valid;
+
   wire        commit_refuse;  // it fails a check
   wire [ 7:0] commit_code;
   wire        commit_belongs;  // its rank is its port's
@@ -5365,8 +5381,7 @@ module left_core (
   );
 
   // -- Sum --
-  wire       sending;  // a cache entry is being sent
-  wire [2:0] send_slot;  // this one
+  wire [2:0] send_slot;  // of the result that is being sent
   wire [2:0] beat_slot;  // beside what the slot memories give
   wire [1:0] beat_index;
   wire       unused_beat_pass;
@@ -5723,6 +5738,8 @@ module left_top (
   // Link
   wire         down;  // the link is down, or the core not yet done with the last host
   wire         link_rst;
+  wire         hold;  // the core ends a job or sets one up
+  wire         unjudged;  // packets wait in the core to be judged
   wire [ 31:0] window;  // the next bytes from the link
   wire [  3:0] window_count;
   wire [  3:0] window_take;
@@ -5799,7 +5816,7 @@ module left_top (
       .clk    (clk),
       .rst    (rst),
       .link_up(link_up),
-      .busy   (ingress_busy || egress_busy),
+      .busy   (ingress_busy || unjudged || hold || egress_busy),
       .down   (down)
   );
 
@@ -5916,6 +5933,8 @@ module left_top (
       .clk              (clk),
       .rst              (rst),
       .link_down        (down),
+      .hold             (hold),
+      .unjudged         (unjudged),
       .s_axis_p0_tdata  (ingress_tdata),
       .s_axis_p0_tkeep  (ingress_tkeep),
       .s_axis_p0_tvalid (port_tvalid[0]),

@@ -9,6 +9,7 @@ agg_fp32_nonfinite.v
 agg_gate.v
 agg_ingress.v
 agg_jobs.v
+agg_link_session.v
 agg_owed.v
 agg_port_queue.v
 agg_ram.v

@@ -9,7 +9,9 @@
 // every beat. tkeep is all ones in a beat of a payload; a packet without payload is one beat with
 // tkeep = 0.
 //
-// A port that takes no packets holds up no other. link_up low ends the job and clears OWNER.
+// A port that takes no packets holds up no other. link_up is synchronous to clk; while it is low, and
+// until the job that it ended has drained, the register port takes nothing, and packets that come in
+// are dropped. Packets that wait in a queue leave whole.
 // Latency from the last contribution's last beat to the result's first: 6 cycles. rst is
 // synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.
 
@@ -48,6 +50,9 @@ module agg_top (
     // A beat enters the adder trees
     output wire beat_strobe
 );
+  wire         down;  // the link is down, or the core not yet done with the last job
+  wire         hold;  // the core ends a job or sets one up
+  wire         unused_unjudged;  // workers may send whenever they like
   wire [ 63:0] out_tdata;
   wire [  7:0] out_tkeep;
   wire         out_tvalid;
@@ -60,10 +65,20 @@ module agg_top (
   wire         member;
   wire [  7:0] rank_of_port;
 
+  agg_link_session u_session (
+      .clk    (clk),
+      .rst    (rst),
+      .link_up(link_up),
+      .busy   (hold),
+      .down   (down)
+  );
+
   agg_core u_core (
       .clk              (clk),
       .rst              (rst),
-      .link_down        (!link_up),
+      .link_down        (down),
+      .hold             (hold),
+      .unjudged         (unused_unjudged),
       .s_axis_p0_tdata  (s_axis_p0_tdata),
       .s_axis_p0_tkeep  (s_axis_p0_tkeep),
       .s_axis_p0_tvalid (s_axis_p0_tvalid),

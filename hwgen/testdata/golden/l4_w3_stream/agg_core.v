@@ -13,14 +13,19 @@
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
 // Latency from a chunk's last beat to its result's first: 13 cycles, 8 of them in the adder
-// trees. rst is synchronous. Not done here: framing and CRC, which are the shell's.
+// trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// to be judged. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
 
 module agg_core (
     input wire clk,
     input wire rst,
-    input wire link_down,
+
+    // The host; whether what it left behind is still at work
+    input  wire link_down,
+    output wire hold,
+    output wire unjudged,
 
     // Port 0, in
     input  wire [127:0] s_axis_p0_tdata,
@@ -86,9 +91,9 @@ module agg_core (
 );
   // -- Job --
   wire        flush;  // the job ends
-  wire        hold;  // no commits
   wire        drop_statuses;
   wire        drained;  // nothing is being reduced
+  wire        sending;  // a result leaves: its cache entry must not change
   wire        job_valid;  // a job is set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -140,6 +145,7 @@ module agg_core (
       .finish       (commit_finish),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
+      .keep_ranks   (1'b0),
       .flush        (flush),
       .hold         (hold),
       .drop_statuses(drop_statuses),
@@ -406,6 +412,8 @@ module agg_core (
       .out_data (commit_request)
   );
 
+  assign unjudged = |req_valid;
+
   wire        commit_refuse;  // it fails a check
   wire [ 7:0] commit_code;
   wire        commit_belongs;  // its rank is its port's
@@ -511,8 +519,7 @@ module agg_core (
   );
 
   // -- Sum --
-  wire       sending;  // a cache entry is being sent
-  wire [1:0] send_slot;  // this one
+  wire [1:0] send_slot;  // of the result that is being sent
   wire [1:0] beat_slot;  // beside what the slot memories give
   wire [2:0] beat_index;
   wire       unused_beat_pass;

@@ -10,7 +10,9 @@
 // A job ends by an operation, by its link going down, or when all ranks have finished. Then flush
 // is high, for one cycle at least and until what is being reduced has drained; hold is high from
 // then until a new job, if that is why, may take data. Statuses that wait are dropped, but when
-// all have finished: their answers are among them.
+// all have finished: their answers are among them. Ranks are given out anew only while nothing
+// leaves by them (keep_ranks low). A link that goes down in the middle of an operation takes it
+// with it: the old job ends, no new one is set up, and op_* need not hold any longer.
 //
 // Not done here: who owns the card (agg_registers).
 
@@ -46,6 +48,8 @@ module agg_jobs #(
     input wire             finish,
     input wire [PORTS-1:0] finish_bit,  // the rank that has finished
     input wire             drained,     // nothing is being reduced
+
+    input wire keep_ranks,  // a result leaves by the ranks as they are
 
     // The job
     output wire                  flush,
@@ -134,7 +138,10 @@ module agg_jobs #(
 
   // -- States -------------------------------------------------------------------------------------
 
-  wire ranks_start = state_reg == STATE_FLUSH && drained && set_up_reg && !link_down;
+  wire asked = reply_reg && !link_down;  // who began the operation is still there
+  wire sets_up = set_up_reg && asked;
+  wire flushed = drained && !(sets_up && keep_ranks);
+  wire ranks_start = state_reg == STATE_FLUSH && flushed && sets_up;
   wire ranks_done;
 
   agg_ranks #(
@@ -178,9 +185,9 @@ module agg_jobs #(
 
       STATE_FLUSH: begin
         finished_reg <= {PORTS{1'b0}};
-        if (drained) begin
+        if (flushed) begin
           state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
-          done_reg  <= reply_reg && !ranks_start && !link_down;
+          done_reg  <= asked && !ranks_start;
         end
         if (ranks_start) begin
           complete_reg  <= 1'b0;
@@ -198,8 +205,8 @@ module agg_jobs #(
       default: begin
         if (ranks_done) begin
           state_reg <= STATE_IDLE;
-          valid_reg <= !link_down;
-          done_reg  <= reply_reg && !link_down;
+          valid_reg <= asked;
+          done_reg  <= asked;
         end
       end
     endcase

@@ -5,9 +5,10 @@
 //
 // A result that begins to be written is owed to all ranks. It is sent first in the order of
 // reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
-// scan of the slots, one a cycle, and goes before fresh results. A pass of the scan begins with
-// the oldest VID and knows only ranks that were ready when it began, so a rank that was held up
-// gets its results in the order of VIDs.
+// scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
+// scan begins with the oldest VID and knows only ranks that were ready when it began: of what it
+// finds for a rank that was held up, the oldest goes first. Until it has found that, the rank may
+// be sent fresh results as well.
 //
 // The pick is combinational and may change until it is taken; taking it clears the receivers' owed
 // bits and marks them sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
@@ -105,7 +106,7 @@ module agg_owed #(
 
   // -- Pick ---------------------------------------------------------------------------------------
 
-  assign pick_valid     = found || (head_valid && |head_receivers);
+  assign pick_valid     = !flush && (found || (head_valid && |head_receivers));
   assign pick_slot      = found ? at_reg : head;
   assign pick_receivers = found ? at_receivers : head_receivers;
 

@@ -35,6 +35,8 @@ module agg_top (
   // Link
   wire         down;  // the link is down, or the core not yet done with the last host
   wire         link_rst;
+  wire         hold;  // the core ends a job or sets one up
+  wire         unjudged;  // packets wait in the core to be judged
   wire [ 31:0] window;  // the next bytes from the link
   wire [  3:0] window_count;
   wire [  3:0] window_take;
@@ -111,7 +113,7 @@ module agg_top (
       .clk    (clk),
       .rst    (rst),
       .link_up(link_up),
-      .busy   (ingress_busy || egress_busy),
+      .busy   (ingress_busy || unjudged || hold || egress_busy),
       .down   (down)
   );
 
@@ -228,6 +230,8 @@ module agg_top (
       .clk              (clk),
       .rst              (rst),
       .link_down        (down),
+      .hold             (hold),
+      .unjudged         (unjudged),
       .s_axis_p0_tdata  (ingress_tdata),
       .s_axis_p0_tkeep  (ingress_tkeep),
       .s_axis_p0_tvalid (port_tvalid[0]),
