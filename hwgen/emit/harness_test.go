@@ -221,7 +221,7 @@ func TestHarness(t *testing.T) {
 		c := start(t, program, socket)
 		output, err := exec.Command(program, "--listen", socket).CombinedOutput()
 		assert.Error(t, err)
-		assert.Contains(t, string(output), "Address already in use")
+		assert.Contains(t, string(output), "Address already in use; end what listens there, or listen elsewhere")
 		echo(t, c.connect(t), []byte("hello"))
 	})
 

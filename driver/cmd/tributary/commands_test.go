@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,18 +18,6 @@ import (
 	"tributary/driver/transport/record"
 	"tributary/driver/wire"
 )
-
-func TestBothStyles(t *testing.T) {
-	for in, want := range map[string]string{
-		"-card x --card x -o f --o f -h":   "--card x --card x -o f -o f -h",
-		"-o=f --o=f -op=sum --op=sum":      "-o=f -o=f --op=sum --op=sum",
-		"reduce -5 -1.5 - a-b ./-x":        "reduce -5 -1.5 - a-b ./-x",
-		"-stats -- -stats --stats":         "--stats -- -stats --stats",
-		"-listen unix:-x -listen=tcp:h:-1": "--listen unix:-x --listen=tcp:h:-1",
-	} {
-		require.Equal(t, want, strings.Join(bothStyles(strings.Fields(in)), " "))
-	}
-}
 
 // TestCommandsOnModel holds what the commands say of the Go model.
 func TestCommandsOnModel(t *testing.T) {
@@ -234,4 +223,26 @@ func TestListForgetsTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cards)
 	require.NoFileExists(t, stale)
+}
+
+// TestListSideBySide: two lists may clear the same notes away.
+func TestListSideBySide(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.MkdirAll(runningDir(), 0o700))
+	for round := range 20 {
+		for n := range 20 {
+			note := filepath.Join(runningDir(), fmt.Sprintf("%d-%d.json", round, n))
+			require.NoError(t, os.WriteFile(note, []byte(`{"card": "unix:/y"}`), 0o600))
+		}
+		errs := make(chan error)
+		for range 4 {
+			go func() {
+				_, err := runningCards()
+				errs <- err
+			}()
+		}
+		for range 4 {
+			require.NoError(t, <-errs)
+		}
+	}
 }

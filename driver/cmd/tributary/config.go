@@ -16,7 +16,7 @@ import (
 type configFlags struct {
 	cardFlags
 	jobFlags
-	workers int
+	workers count
 	json    bool
 }
 
@@ -38,27 +38,24 @@ it up, so none is left behind.)`,
 	}
 	f.cardFlags.add(cmd)
 	f.jobFlags.add(cmd)
-	cmd.Flags().IntVar(&f.workers, "workers", 0, "`N` workers (default as many as ports)")
+	cmd.Flags().Var(&f.workers, "workers", "`N` workers (default as many as ports)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print it as JSON")
 	return cmd
 }
 
 func (f *configFlags) check() error {
-	if f.workers < 0 {
-		return usagef("-workers %d: it must be more than zero", f.workers)
-	}
 	if err := f.cardFlags.check(); err != nil {
 		return err
 	}
-	return f.jobFlags.check(f.workers)
+	return f.jobFlags.check(int(f.workers))
 }
 
 func (f *configFlags) run(ctx context.Context, out io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return f.withCard(ctx, f.portsNeeded(f.workers), func(card *driver.Card) error {
-		job, err := card.Configure(ctx, f.config(f.workers))
+	return f.withCard(ctx, f.portsNeeded(int(f.workers)), func(card *driver.Card) error {
+		job, err := f.configure(ctx, card, int(f.workers))
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tributary/driver"
 )
@@ -37,6 +42,54 @@ func oneStyle(a string) string {
 	return "--" + flag
 }
 
+// flagError says in this program's words what is wrong with a flag: what the
+// package below says names flags with two dashes, and functions of Go.
+func flagError(err error) error {
+	var unknown *pflag.NotExistError
+	var lacking *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("-%s: no such flag", unknown.GetSpecifiedName())
+	case errors.As(err, &lacking):
+		return fmt.Errorf("-%s lacks its value", lacking.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		return fmt.Errorf("-%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), whyInvalid(invalid))
+	}
+	return err
+}
+
+func whyInvalid(err *pflag.InvalidValueError) string {
+	switch err.GetFlag().Value.Type() {
+	case "bool":
+		return "it takes no value"
+	case "duration":
+		return "it must be a time, as in 10s"
+	case "intSlice":
+		return "it must be whole numbers, as in 0,2,3"
+	}
+	return err.Unwrap().Error()
+}
+
+// count is the value of a flag that takes a number of things, at least one; 0
+// stands for a flag that is not given.
+type count int
+
+func (c *count) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	switch {
+	case err != nil:
+		return errors.New("it must be a whole number")
+	case n <= 0:
+		return errors.New("it must be more than zero")
+	}
+	*c = count(n)
+	return nil
+}
+
+func (c *count) String() string { return strconv.Itoa(int(*c)) }
+func (c *count) Type() string   { return "count" }
+
 // cardFlags are the flags of every command that opens a card.
 type cardFlags struct {
 	card    string
@@ -61,14 +114,14 @@ func (f *cardFlags) check() error {
 // jobFlags are the flags of every command that sets up a job.
 type jobFlags struct {
 	ports  []int
-	chunk  int
-	window int
+	chunk  count
+	window count
 }
 
 func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntSliceVar(&f.ports, "ports", nil, "the workers' `PORTS`, ascending, as in 0,2,3 (default the first ones)")
-	cmd.Flags().IntVar(&f.chunk, "chunk", 0, "`ELEMENTS` in a chunk (default the most that the card takes)")
-	cmd.Flags().IntVar(&f.window, "window", 0, "`CHUNKS` in flight, a power of two (default the most that the card takes)")
+	cmd.Flags().Var(&f.chunk, "chunk", "`ELEMENTS` in a chunk (default the most that the card takes)")
+	cmd.Flags().Var(&f.window, "window", "`CHUNKS` in flight, a power of two (default the most that the card takes)")
 }
 
 // maxPorts is how many ports a card has at most.
@@ -82,9 +135,7 @@ func (f *jobFlags) check(workers int) error {
 		return usagef("%d workers; a card has at most %d ports", workers, maxPorts)
 	case workers > 0 && len(f.ports) > 0 && len(f.ports) != workers:
 		return usagef("-ports names %d ports for %d workers", len(f.ports), workers)
-	case f.chunk < 0:
-		return usagef("-chunk %d: it must be more than zero", f.chunk)
-	case f.window < 0 || f.window&(f.window-1) != 0:
+	case f.window&(f.window-1) != 0:
 		return usagef("-window %d: it must be a power of two", f.window)
 	}
 	for i, p := range f.ports {
@@ -98,9 +149,15 @@ func (f *jobFlags) check(workers int) error {
 	return nil
 }
 
-// config returns the set-up of a job of that many workers.
-func (f *jobFlags) config(workers int) driver.JobConfig {
-	return driver.JobConfig{Workers: workers, Ports: f.ports, Chunk: f.chunk, Window: f.window}
+// configure sets up a job of that many workers. What the card cannot take is the
+// command line's mistake.
+func (f *jobFlags) configure(ctx context.Context, card *driver.Card, workers int) (*driver.Job, error) {
+	job, err := card.Configure(ctx, driver.JobConfig{Workers: workers, Ports: f.ports, Chunk: int(f.chunk), Window: int(f.window)})
+	var input *driver.InputError
+	if errors.As(err, &input) {
+		return nil, usageError{err}
+	}
+	return job, err
 }
 
 // portsNeeded returns how many ports a card needs for that many workers.

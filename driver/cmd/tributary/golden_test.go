@@ -29,6 +29,8 @@ func TestErrors(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"usage": {
 			"what",
+			"help frob",
+			"help reduce frob",
 			"reduce",
 			"reduce -o sum.npy",
 			"reduce -card model: -fast w0.npy",
@@ -46,11 +48,18 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy" + strings.Repeat(" w0.npy", 65),
 			"reduce -o sum.npy -chunk -16 w0.npy",
 			"reduce -o sum.npy -chunk x w0.npy",
+			"reduce -o sum.npy -chunk 0 w0.npy",
+			"reduce -o sum.npy -window 0 w0.npy",
+			"reduce -o sum.npy -ports 0,x w0.npy w1.npy",
+			"reduce -o sum.npy -timeout x w0.npy",
+			"reduce -x w0.npy",
+			"reduce -verify=maybe w0.npy",
 			"reduce -o sum.npy -window 3 w0.npy",
 			"reduce -o sum.npy -timeout 0s w0.npy",
 			"info -timeout -1s",
 			"info extra",
 			"config -workers -1",
+			"config -workers 0",
 			"config -workers 65",
 			"config -workers 3 -ports 0,1",
 			"sim",
@@ -85,6 +94,8 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy -chunk 15 w0.npy w1.npy",
 			"reduce -o sum.npy -chunk 2000 w0.npy w1.npy",
 			"reduce -o sum.npy -window 64 w0.npy w1.npy",
+			"reduce -o sum.npy -card model:unbuilt w0.npy w0.npy w0.npy w0.npy",
+			"config -card model:unbuilt -ports 1,3",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

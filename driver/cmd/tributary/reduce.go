@@ -123,7 +123,7 @@ func (f *reduceFlags) reduce(ctx context.Context, inputs [][]float32, errs io.Wr
 		Output: f.out, Op: f.op, Card: f.card, Workers: len(inputs), Elements: len(sum), Verified: f.verify,
 	}
 	err := f.withCard(ctx, f.portsNeeded(len(inputs)), func(card *driver.Card) error {
-		job, err := card.Configure(ctx, f.config(len(inputs)))
+		job, err := f.configure(ctx, card, len(inputs))
 		if err != nil {
 			return err
 		}

@@ -59,8 +59,9 @@ Exit status
 		Args:              knownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsages | singleDash"))
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagError(err)} })
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages", ".FlagUsages | singleDash", "--help", "-h").Replace(root.UsageTemplate()))
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newReduce(),
 		newInfo(),
@@ -80,6 +81,20 @@ func init() { cobra.AddTemplateFunc("singleDash", singleDash) }
 // text does; each line becomes five columns shorter.
 func singleDash(usages string) string {
 	return strings.NewReplacer("      --", "  -", "-o, --out FILE", "-o FILE  ", "-h, --help", "-h   ").Replace(usages)
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, _ := cmd.Root().Find(args)
+			if err := knownCommand(cmd.Root(), rest); err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
 }
 
 // knownCommand refuses what stands where a command belongs and is none.

@@ -79,7 +79,11 @@ func readNote(path string) (card runningCard, ok bool, err error) {
 	}
 	defer f.Close()
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		return card, false, os.Remove(path)
+		err := os.Remove(path)
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil // another list was faster
+		}
+		return card, false, err
 	}
 	err = json.NewDecoder(f).Decode(&card)
 	return card, err == nil, nil // one that is half written is read the next time

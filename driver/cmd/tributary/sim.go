@@ -51,7 +51,20 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 // did and go.
 const stopGrace = 5 * time.Second
 
+// check refuses an address that is none.
+func (f *simFlags) check() error {
+	scheme, address, _ := strings.Cut(f.listen, ":")
+	switch {
+	case f.listen == "", scheme == "unix" && address != "", scheme == "tcp" && strings.Contains(address, ":"):
+		return nil
+	}
+	return usagef("-listen %s: it must be unix:PATH or tcp:HOST:PORT", f.listen)
+}
+
 func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	program, err := f.program(dir)
 	if err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}

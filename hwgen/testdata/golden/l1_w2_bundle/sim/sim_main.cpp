@@ -57,6 +57,10 @@ constexpr int DOWN_CYCLES = 64;                 // that a link stays down betwee
 
 [[noreturn]] void fail_errno(const std::string &what) { fail(what + ": " + strerror(errno)); }
 
+[[noreturn]] void fail_bind(const std::string &where) {
+    fail(where + ": " + strerror(errno) + (errno == EADDRINUSE ? "; end what listens there, or listen elsewhere" : ""));
+}
+
 volatile sig_atomic_t stopped = 0;
 void stop(int) { stopped = 1; }
 
@@ -231,7 +235,7 @@ class Listener {
         name = "unix:" + to;
         remove_stale(a);
         open_socket(AF_UNIX);
-        if (bind(fd, reinterpret_cast<sockaddr *>(&a), sizeof a) < 0) fail_errno(name);
+        if (bind(fd, reinterpret_cast<sockaddr *>(&a), sizeof a) < 0) fail_bind(name);
         path = to;
     }
 
@@ -258,7 +262,7 @@ class Listener {
         open_socket(found->ai_family);
         int one = 1;
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        if (bind(fd, found->ai_addr, found->ai_addrlen) < 0) fail_errno(name);
+        if (bind(fd, found->ai_addr, found->ai_addrlen) < 0) fail_bind(name);
         freeaddrinfo(found);
         name = "tcp:" + to.substr(0, colon) + ":" + std::to_string(bound_port());
     }

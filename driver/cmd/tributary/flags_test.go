@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBothStyles(t *testing.T) {
+	for in, want := range map[string]string{
+		"-card x --card x -o f --o f -h":   "--card x --card x -o f -o f -h",
+		"-o=f --o=f -op=sum --op=sum":      "-o=f -o=f --op=sum --op=sum",
+		"reduce -5 -1.5 - a-b ./-x":        "reduce -5 -1.5 - a-b ./-x",
+		"-stats -- -stats --stats":         "--stats -- -stats --stats",
+		"-listen unix:-x -listen=tcp:h:-1": "--listen unix:-x --listen=tcp:h:-1",
+	} {
+		require.Equal(t, want, strings.Join(bothStyles(strings.Fields(in)), " "))
+	}
+}
+
+// TestSimListen: an address that no card can listen at is refused before the card
+// is started.
+func TestSimListen(t *testing.T) {
+	manifest := cardManifest(t)
+	workFolder(t)
+	require.NoError(t, os.MkdirAll("made/sim/build", 0o777))
+	require.NoError(t, os.WriteFile("made/manifest.json", []byte(manifest), 0o666))
+	require.NoError(t, os.WriteFile("made/sim/build/card", []byte("#!/bin/sh\ntouch started; exit 1\n"), 0o777))
+	for _, address := range []string{"foo", "unix:", "tcp:", "tcp:80", "pigeon:1"} {
+		s := tributary(context.Background(), "sim", "made", "-listen", address)
+		require.Equal(t, 2, s.status, address)
+		require.Equal(t, "tributary sim: -listen "+address+": it must be unix:PATH or tcp:HOST:PORT\nSee: tributary sim -h\n", s.errs)
+	}
+	require.NoFileExists(t, "started")
+}
