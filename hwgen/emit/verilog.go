@@ -27,6 +27,7 @@ var (
 	prefixed  = regexp.MustCompile(`\bagg_`)
 	moduleUse = regexp.MustCompile(`\bagg_[a-z0-9_]+`)
 	comments  = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	constant  = regexp.MustCompile(`^localparam .*?([A-Z0-9_]+) =`)
 	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"" + regexp.QuoteMeta(header) + "\"[ \t]*\n")
 )
 
@@ -54,7 +55,7 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 		for _, s := range sources {
 			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
 				indent := line[:strings.Index(line, "`")]
-				return indentLines(indent, string(constants))
+				return usedConstants(indent, string(constants), s.text)
 			})
 		}
 		return []File{{bundle, []byte(madeBy(p.Command()) + rename(text, p.Prefix))}}, nil
@@ -132,13 +133,16 @@ func madeBy(command string) string {
 	return b.String()
 }
 
-func indentLines(indent, text string) string {
+// usedConstants returns the lines of constants that declare what the module's
+// code names, indented.
+func usedConstants(indent, constants, module string) string {
+	code := comments.ReplaceAllString(module, "")
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) != "" {
-			b.WriteString(indent)
+	for line := range strings.Lines(constants) {
+		name := constant.FindStringSubmatch(line)
+		if name != nil && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(code) {
+			b.WriteString(indent + line)
 		}
-		b.WriteString(line)
 	}
 	return b.String()
 }
