@@ -197,10 +197,8 @@ func linkWords(err error) string {
 
 // codeDoc returns the table's sentence on a code.
 func codeDoc(c wire.Code) string {
-	for _, i := range wire.Codes {
-		if i.Code == c {
-			return i.Doc
-		}
+	if i, ok := c.Info(); ok {
+		return i.Doc
 	}
 	return "a code that this driver does not know"
 }

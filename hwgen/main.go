@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case options.Help:
 		return say(stdout, stderr, config.Help(known))
 	case options.Version:
-		return say(stdout, stderr, fmt.Sprintf("hwgen, protocol version %d, manifest schema %d\n", wire.Version, emit.Schema))
+		return say(stdout, stderr, fmt.Sprintf("hwgen, protocol version %d, manifest schema %d\n", wire.Version, wire.ManifestSchema))
 	}
 	if err := generate(ctx, options, stdout); err != nil {
 		fmt.Fprintf(stderr, "%s\n", lines(err))

@@ -19,12 +19,6 @@ type Manifest struct {
 	Constants  map[string]uint64 // the registers whose value never changes, by name
 }
 
-// What a manifest says of itself: hwgen's name, and the version of the file.
-const (
-	generator = "tributary/hwgen"
-	schema    = 1
-)
-
 // ReadManifest reads the manifest of the card in folder dir, and checks that this
 // program understands it and that it holds together.
 func ReadManifest(dir string) (*Manifest, error) {
@@ -47,11 +41,11 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w; generate the card again", m.Path, err)
 	}
-	if file.Generator != generator {
+	if file.Generator != wire.ManifestGenerator {
 		return nil, fmt.Errorf("%s is none of hwgen's; give a folder that hwgen wrote", m.Path)
 	}
-	if file.Schema != schema {
-		return nil, fmt.Errorf("%s is a manifest of schema %d, this program reads schema %d; generate the card again with the hwgen of this program", m.Path, file.Schema, schema)
+	if file.Schema != wire.ManifestSchema {
+		return nil, fmt.Errorf("%s is a manifest of schema %d, this program reads schema %d; generate the card again with the hwgen of this program", m.Path, file.Schema, wire.ManifestSchema)
 	}
 	if file.Protocol != wire.Version {
 		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; generate the card again with the hwgen of this program", m.Path, file.Protocol, wire.Version)

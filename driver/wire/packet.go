@@ -209,12 +209,20 @@ var Codes = []CodeInfo{
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, with other parameters."},
 }
 
-// String returns the code's name, or "code N" for a number that has none.
-func (c Code) String() string {
+// Info returns the table's row for c, and whether there is one.
+func (c Code) Info() (CodeInfo, bool) {
 	for _, i := range Codes {
 		if i.Code == c {
-			return i.Name
+			return i, true
 		}
+	}
+	return CodeInfo{}, false
+}
+
+// String returns the code's name, or "code N" for a number that has none.
+func (c Code) String() string {
+	if i, ok := c.Info(); ok {
+		return i.Name
 	}
 	return "code " + itoa(int(c))
 }
@@ -240,12 +248,20 @@ type FormatInfo struct {
 	Bits   int // of one element
 }
 
-// String returns the format's name, or "format N" for a number that has none.
-func (f Format) String() string {
+// Info returns the table's row for f, and whether there is one.
+func (f Format) Info() (FormatInfo, bool) {
 	for _, i := range Formats {
 		if i.Format == f {
-			return i.Name
+			return i, true
 		}
+	}
+	return FormatInfo{}, false
+}
+
+// String returns the format's name, or "format N" for a number that has none.
+func (f Format) String() string {
+	if i, ok := f.Info(); ok {
+		return i.Name
 	}
 	return "format " + itoa(int(f))
 }
@@ -270,16 +286,23 @@ const (
 	SumExact Sum = 3
 )
 
-// String returns the name that the sum has in hwgen's flags, or "sum N" for a
-// number that has none.
+// Sums lists every sum in the order of its number, with the name that it has in
+// hwgen's flags.
+var Sums = []struct {
+	Sum  Sum
+	Name string
+}{
+	{SumTree, "tree"},
+	{SumFused, "fused"},
+	{SumExact, "exact"},
+}
+
+// String returns the sum's name, or "sum N" for a number that has none.
 func (s Sum) String() string {
-	switch s {
-	case SumTree:
-		return "tree"
-	case SumFused:
-		return "fused"
-	case SumExact:
-		return "exact"
+	for _, i := range Sums {
+		if i.Sum == s {
+			return i.Name
+		}
 	}
 	return "sum " + itoa(int(s))
 }
@@ -293,14 +316,22 @@ const (
 	ShellStream Shell = 1
 )
 
-// String returns the name that the shell has in hwgen's flags, or "shell N"
-// for a number that has none.
+// Shells lists every shell in the order of its number, with the name that it
+// has in hwgen's flags.
+var Shells = []struct {
+	Shell Shell
+	Name  string
+}{
+	{ShellNone, "none"},
+	{ShellStream, "stream"},
+}
+
+// String returns the shell's name, or "shell N" for a number that has none.
 func (s Shell) String() string {
-	switch s {
-	case ShellNone:
-		return "none"
-	case ShellStream:
-		return "stream"
+	for _, i := range Shells {
+		if i.Shell == s {
+			return i.Name
+		}
 	}
 	return "shell " + itoa(int(s))
 }

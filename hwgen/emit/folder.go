@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tributary/driver/wire"
 )
 
 // File is a file of the card, its name relative to the card's folder with
@@ -95,7 +97,7 @@ func replaceable(dir string) (exists bool, err error) {
 	if err != nil || len(entries) == 0 {
 		return true, err
 	}
-	if m, err := readManifest(dir); err != nil || m.Generator != generator {
+	if m, err := readManifest(dir); err != nil || m.Generator != wire.ManifestGenerator {
 		return true, fmt.Errorf("%s %w; remove it, or name another with -o", dir, ErrForeign)
 	}
 	return true, nil

@@ -9,12 +9,7 @@ import (
 	"tributary/hwgen/tables"
 )
 
-const (
-	manifestName = "manifest.json"
-	generator    = "tributary/hwgen"
-	// Schema is the version of manifest.json.
-	Schema = 1
-)
+const manifestName = "manifest.json"
 
 // Manifest describes a card to programs; manifest.json holds it.
 type Manifest struct {
@@ -75,7 +70,7 @@ type Register struct {
 // newManifest describes the planned card, but for its files.
 func newManifest(p *plan.Plan) Manifest {
 	m := Manifest{
-		Schema: Schema, Generator: generator, Protocol: wire.Version, Command: p.Command(),
+		Schema: wire.ManifestSchema, Generator: wire.ManifestGenerator, Protocol: wire.Version, Command: p.Command(),
 		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
 		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Sum: p.Sum.Name,
 		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link,

@@ -15,10 +15,9 @@ var fp32 = Format{
 
 // info returns the row of the wire table that describes f.
 func info(f wire.Format) wire.FormatInfo {
-	for _, i := range wire.Formats {
-		if i.Format == f {
-			return i
-		}
+	i, ok := f.Info()
+	if !ok {
+		panic("a format that the wire table lacks")
 	}
-	panic("a format that the wire table lacks")
+	return i
 }

@@ -76,12 +76,12 @@ func sections() []section {
 	for _, f := range wire.Formats {
 		formats.constants = append(formats.constants, constant{"FORMAT_" + strings.ToUpper(f.Name), uint64(f.Format), 8, ""})
 	}
-	formats.constants = append(formats.constants,
-		constant{"SUM_TREE", uint64(wire.SumTree), 8, ""},
-		constant{"SUM_FUSED", uint64(wire.SumFused), 8, ""},
-		constant{"SUM_EXACT", uint64(wire.SumExact), 8, ""},
-		constant{"SHELL_NONE", uint64(wire.ShellNone), 8, ""},
-		constant{"SHELL_STREAM", uint64(wire.ShellStream), 8, ""})
+	for _, sum := range wire.Sums {
+		formats.constants = append(formats.constants, constant{"SUM_" + strings.ToUpper(sum.Name), uint64(sum.Sum), 8, ""})
+	}
+	for _, shell := range wire.Shells {
+		formats.constants = append(formats.constants, constant{"SHELL_" + strings.ToUpper(shell.Name), uint64(shell.Shell), 8, ""})
+	}
 
 	link := section{title: "Byte-stream link", constants: []constant{
 		{"SYNC", syncWord(), 32, "first byte on the link in the lowest byte"},

@@ -137,12 +137,8 @@ func (c Config) Hash() uint64 {
 // elementBytes returns the size of one element of format f in bytes, 0 for a
 // format that is not in the table.
 func elementBytes(f wire.Format) int {
-	for _, i := range wire.Formats {
-		if i.Format == f {
-			return i.Bits / 8
-		}
-	}
-	return 0
+	info, _ := f.Info()
+	return info.Bits / 8
 }
 
 func powerOfTwo(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
