@@ -243,9 +243,23 @@ const (
 
 // FormatInfo describes a format.
 type FormatInfo struct {
-	Format Format
-	Name   string
-	Bits   int // of one element
+	Format   Format
+	Name     string
+	Bits     int    // of one element
+	Exp      int    // bits of the exponent; 0: a two's complement integer
+	Frac     int    // bits of the fraction
+	Infinity bool   // has infinities, and NaNs as IEEE 754 has them; else all ones below the sign is the only NaN
+	NaN      uint32 // every NaN result; 0 for integers
+	Identity uint32 // what a port that is no member contributes
+}
+
+// FitsIn says whether every value of f is one of g: whether contributions of
+// format f may have results of format g.
+func (f FormatInfo) FitsIn(g FormatInfo) bool {
+	if f.Exp == 0 || g.Exp == 0 {
+		return f.Format == g.Format
+	}
+	return g.Exp >= f.Exp && g.Frac >= f.Frac && (g.Infinity || !f.Infinity)
 }
 
 // Info returns the table's row for f, and whether there is one.
@@ -268,12 +282,12 @@ func (f Format) String() string {
 
 // Formats lists every format in the order of its number.
 var Formats = []FormatInfo{
-	{FP32, "fp32", 32},
-	{BF16, "bf16", 16},
-	{FP16, "fp16", 16},
-	{FP8E4M3, "fp8e4m3", 8},
-	{FP8E5M2, "fp8e5m2", 8},
-	{Int32, "int32", 32},
+	{FP32, "fp32", 32, 8, 23, true, 0x7fc00000, 0x80000000},
+	{BF16, "bf16", 16, 8, 7, true, 0x7fc0, 0x8000},
+	{FP16, "fp16", 16, 5, 10, true, 0x7e00, 0x8000},
+	{FP8E4M3, "fp8e4m3", 8, 4, 3, false, 0x7f, 0x80},
+	{FP8E5M2, "fp8e5m2", 8, 5, 2, true, 0x7e, 0x80},
+	{Int32, "int32", 32, 0, 0, false, 0, 0},
 }
 
 // Sum is the arithmetic of a card, as its identification block names it.

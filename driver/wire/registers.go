@@ -65,6 +65,13 @@ const (
 	RegJobState    uint32 = 0x240
 	RegJobFinished uint32 = 0x248
 
+	RegJobNonfiniteIn   uint32 = 0x250
+	RegJobNonfiniteOut  uint32 = 0x258
+	RegJobOverflow      uint32 = 0x260
+	RegJobFirstIn       uint32 = 0x268
+	RegJobFirstOut      uint32 = 0x270
+	RegJobFirstOverflow uint32 = 0x278
+
 	CounterBase uint32 = 0x400
 )
 
@@ -76,7 +83,7 @@ var Registers = []Register{
 	{"LANES", RegLanes, ReadOnly, true, "Elements in a beat."},
 	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the most members a job can have."},
 	{"FORMAT", RegFormat, ReadOnly, true, "Bits 7:0 format of the contributions, bits 15:8 format of the results."},
-	{"SUM", RegSum, ReadOnly, true, "1 tree, 2 fused, 3 exact."},
+	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 1 tree, 2 fused, 3 exact; bit 8 int32 saturates."},
 	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream."},
 	{"CHUNK", RegChunk, ReadOnly, true, "Most elements in a chunk; a job's chunk is a multiple of LANES."},
 	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots."},
@@ -95,6 +102,12 @@ var Registers = []Register{
 	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends the job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
 	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 set up, bit 1 an epoch was ever set, bits 31:16 last epoch, 39:32 job."},
 	{"JOB_FINISHED", RegJobFinished, ReadOnly, false, "Ranks that have finished."},
+	{"JOB_NONFINITE_IN", RegJobNonfiniteIn, ReadOnly, false, "Stored contributions of the job that held a NaN or an infinity; stops at 2^32 - 1."},
+	{"JOB_NONFINITE_OUT", RegJobNonfiniteOut, ReadOnly, false, "Elements of the job's sums that are a NaN or an infinity; stops at 2^32 - 1."},
+	{"JOB_OVERFLOW", RegJobOverflow, ReadOnly, false, "Elements of the job's sums that overflowed; stops at 2^32 - 1."},
+	{"JOB_FIRST_IN", RegJobFirstIn, ReadOnly, false, "First contribution that JOB_NONFINITE_IN counts: bits 31:0 VID, 39:32 rank, bit 63 there is one."},
+	{"JOB_FIRST_OUT", RegJobFirstOut, ReadOnly, false, "First sum that JOB_NONFINITE_OUT counts: bits 31:0 VID, bit 63 there is one."},
+	{"JOB_FIRST_OVERFLOW", RegJobFirstOverflow, ReadOnly, false, "First sum that JOB_OVERFLOW counts: bits 31:0 VID, bit 63 there is one."},
 }
 
 // CounterInfo describes a counter: a register of 32 bits that wraps around and
@@ -118,6 +131,9 @@ var Counters = []CounterInfo{
 	{"statuses", 0, "Status packets begun."},
 	{"nonfinite_in", 0, "Stored contributions that held a NaN or an infinity."},
 	{"nonfinite_out", 0, "Elements of sums that are a NaN or an infinity."},
+	{"overflow", 0, "Elements of sums that overflowed: no contribution to them was a NaN or an infinity, and the sum is beyond the format."},
+	{"undecided", 0, "Beats whose sum was not decided in one pass through the lanes."},
+	{"stalled", 0, "Cycles in which a complete slot was not read because of undecided beats."},
 	{"ce", 0, "Stored contributions marked CE."},
 	{"hunted", 0, "Bytes passed over in search of a sync word."},
 	{"header_crc", 0, "Headers whose CRC was wrong."},
