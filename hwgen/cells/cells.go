@@ -1,0 +1,156 @@
+// Package cells answers what an FPGA spends on a lane, from the table of
+// synthesized circuits that this repository holds.
+//
+// `make synth` records the table (recorded.json, embedded here; verify/synth says
+// how); `make test` counts its cells again. Nothing is estimated from
+// formulas: what is neither recorded nor made of recorded nodes is unknown.
+package cells
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Table is all that was recorded.
+type Table struct {
+	Schema int      `json:"schema"`
+	Tools  []string `json:"tools"` // that it was recorded with, by name and version
+	Rows   []Row    `json:"rows"`
+}
+
+// Schema is the version of the table's form.
+const Schema = 1
+
+// Row is one circuit, synthesized alone.
+type Row struct {
+	Name  string `json:"name"`
+	Node  string `json:"node,omitempty"` // the format, of a node of tree
+	Of    *Lane  `json:"lane,omitempty"` // of a lane
+	Cells        // of a Lattice ECP5
+
+	MHz     float64   `json:"mhz,omitempty"`   // the median of Seeds; 0: not placed and routed
+	Seeds   []float64 `json:"seeds,omitempty"` // MHz of each run of place and route
+	Part    string    `json:"part,omitempty"`  // that it was placed on
+	Latency int       `json:"latency,omitempty"`
+	Xilinx  Xilinx    `json:"xilinx,omitzero"`
+
+	// Source is a hash of the Verilog and the recipe that the row was recorded
+	// from.
+	Source string `json:"source"`
+
+	// Basis says what Find found: empty for the lane itself, else what the cells
+	// are the sum of.
+	Basis string `json:"-"`
+}
+
+// Cells are those of a Lattice ECP5.
+type Cells struct {
+	COMB int `json:"comb"` // four-input tables, those of carry chains and of small memories among them
+	FF   int `json:"ff"`
+	BRAM int `json:"bram"` // block RAMs of 18 kbit
+	DSP  int `json:"dsp"`  // multipliers of 18 x 18 bits
+}
+
+// Xilinx is the area on a Xilinx 7 series.
+type Xilinx struct {
+	LUT  int `json:"lut"` // small memories and shift registers among them
+	FF   int `json:"ff"`
+	BRAM int `json:"bram"` // of 18 kbit
+	DSP  int `json:"dsp"`
+}
+
+// Lane names the circuit that adds one element of all workers. Names are those
+// of hwgen's flags.
+type Lane struct {
+	Sum      string `json:"sum"`
+	Format   string `json:"format"` // of the contributions
+	Result   string `json:"result"` // format of the sum
+	Workers  int    `json:"workers"`
+	DSP      bool   `json:"dsp,omitempty"`
+	Saturate bool   `json:"saturate,omitempty"`
+}
+
+//go:embed recorded.json
+var recorded []byte
+
+var table = mustParse(recorded)
+
+// Find returns the row of a lane. Where the lane itself is not recorded but its
+// node is, it returns the cells of the lane's nodes together and the node's
+// frequency, and Basis says so. It returns false when neither is.
+func Find(l Lane) (Row, bool) { return table.find(l) }
+
+func (t Table) find(l Lane) (Row, bool) {
+	l = l.circuit()
+	for _, r := range t.Rows {
+		if r.Of != nil && *r.Of == l {
+			return r, true
+		}
+	}
+	nodes := l.Workers - 1
+	i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Node == l.Result })
+	if i < 0 || l.Sum != "tree" || l.Saturate || nodes < 1 {
+		return Row{}, false
+	}
+	node := t.Rows[i]
+	return Row{
+		Name:  l.String(),
+		Cells: Cells{COMB: nodes * node.COMB, FF: nodes * node.FF, BRAM: nodes * node.BRAM, DSP: nodes * node.DSP},
+		MHz:   node.MHz,
+		Part:  node.Part,
+		Basis: fmt.Sprintf("%d x the recorded node; what joins them is not counted", nodes),
+	}, true
+}
+
+// circuit returns the lane under which the same circuit is recorded: all sums of
+// integers are one.
+func (l Lane) circuit() Lane {
+	if l.Format == "int32" {
+		l.Sum, l.DSP = "tree", false
+	}
+	return l
+}
+
+// String returns the lane's name in the table, like "fused bf16 to fp32, 8
+// inputs".
+func (l Lane) String() string {
+	text := l.Sum + " " + l.Format
+	if l.Format == "int32" {
+		text = l.Format // whatever the sum
+	}
+	if l.Result != l.Format {
+		text += " to " + l.Result
+	}
+	if l.Saturate {
+		text += " saturating"
+	}
+	if l.DSP {
+		text += " -dsp"
+	}
+	return fmt.Sprintf("%s, %d inputs", text, l.Workers)
+}
+
+// Parse reads a table.
+func Parse(text []byte) (Table, error) {
+	var t Table
+	if err := json.Unmarshal(text, &t); err != nil {
+		return t, err
+	}
+	if t.Schema != Schema {
+		return t, fmt.Errorf("a table of schema %d; this program reads %d", t.Schema, Schema)
+	}
+	return t, nil
+}
+
+// Recorded returns the embedded table.
+func Recorded() Table { return table }
+
+func mustParse(text []byte) Table {
+	t, err := Parse(text)
+	if err != nil {
+		panic("recorded.json, which is embedded: " + err.Error())
+	}
+	return t
+}
