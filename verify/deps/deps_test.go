@@ -55,8 +55,8 @@ var allowed = map[string][]string{
 	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/synth's
 	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/netlist", "hwgen/verilog", "hwgen/tables", "hwgen/cells",
 		"rtl", "driver/wire"},
-	"hwgen":         {"hwgen/...", "rtl", "driver/wire"},
-	"rtl":           {},
+	"hwgen": {"hwgen/...", "rtl", "driver/wire"},
+	"rtl":   {},
 
 	// The checks: nothing depends on them, and they run the commands.
 	"verify/bench": {"driver", "driver/wire"},
