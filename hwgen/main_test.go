@@ -212,8 +212,8 @@ func TestManifest(t *testing.T) {
 // Every Verilog file begins with the command that made it, whatever the folder
 // is called and however the flags were spelled.
 func TestFilesNameTheCommand(t *testing.T) {
-	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -sum tree -chunk 256 -window 8 -jobs 1\n" +
-		"//      -shell none\n"
+	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n" +
+		"//      -jobs 1 -shell none\n"
 	for name, text := range contents(t, makeCard(t, "--shell=none --workers=2 -lanes 4")) {
 		if strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") {
 			assert.True(t, strings.HasPrefix(text, command), name)
@@ -260,8 +260,8 @@ func TestCardsStandAlone(t *testing.T) {
 // The command in a bundle is the one that was given, whatever its prefix.
 func TestBundleNamesTheCommand(t *testing.T) {
 	text := contents(t, makeCard(t, "-lanes 4 -workers 2 -prefix agg_two -bundle"))["agg.v"]
-	assert.True(t, strings.HasPrefix(text, "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -sum tree -chunk 256 -window 8 -jobs 1\n"+
-		"//      -shell stream -link 32 -prefix agg_two -bundle\n"), text[:300])
+	assert.True(t, strings.HasPrefix(text, "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n"+
+		"//      -jobs 1 -shell stream -link 32 -prefix agg_two -bundle\n"), text[:300])
 	assert.Contains(t, text, "\nmodule agg_two_top ")
 }
 

@@ -10,23 +10,30 @@ import (
 // Config is what the user of the generator chooses. Parse returns only valid
 // ones; the zero value is not.
 type Config struct {
-	Lanes   int    // elements in a beat: a power of two, 1..64
-	Workers int    // ports of the card, 1..64
-	Format  string // of the elements, by name
-	Sum     string // arithmetic of the lanes, by name
-	Shell   string // what stands around the core, by name
-	Chunk   int    // most elements in a chunk, a multiple of Lanes
-	Window  int    // most chunks in a job's window, a power of two
-	Jobs    int    // jobs that can be set up at once
-	Link    int    // bits that the link moves in a cycle; 0 for a shell without a link
-	Prefix  string // of every module's name
-	Bundle  bool   // one Verilog file instead of one a module
+	Lanes    int    // elements in a beat: a power of two, 1..64
+	Workers  int    // ports of the card, 1..64
+	Format   string // of the contributions' elements, by name
+	Result   string // of the sums' elements, by name
+	Sum      string // arithmetic of the lanes, by name
+	Shell    string // what stands around the core, by name
+	Chunk    int    // most elements in a chunk, a multiple of Lanes
+	Window   int    // most chunks in a job's window, a power of two
+	Jobs     int    // jobs that can be set up at once
+	Link     int    // bits that the link moves in a cycle; 0 for a shell without a link
+	Prefix   string // of every module's name
+	Saturate bool   // int32 sums stop at the format's ends instead of wrapping
+	DSP      bool   // lanes may use multiplier blocks for what they save
+	Bundle   bool   // one Verilog file instead of one a module
 }
 
 // Dir returns the name of the folder that a card goes to unless told
 // otherwise.
 func (c Config) Dir() string {
-	return fmt.Sprintf("tributary_l%d_w%d_%s_%s", c.Lanes, c.Workers, c.Format, c.Sum)
+	formats := c.Format
+	if c.Result != c.Format {
+		formats += "_" + c.Result
+	}
+	return fmt.Sprintf("tributary_l%d_w%d_%s_%s", c.Lanes, c.Workers, formats, c.Sum)
 }
 
 // Command returns the command line that makes this card, the same bytes
@@ -35,10 +42,18 @@ func (c Config) Dir() string {
 func (c Config) Command() string {
 	words := []string{"hwgen"}
 	add := func(name string, value any) { words = append(words, "-"+name, fmt.Sprint(value)) }
+	set := func(name string, on bool) {
+		if on {
+			words = append(words, "-"+name)
+		}
+	}
 	add("lanes", c.Lanes)
 	add("workers", c.Workers)
 	add("format", c.Format)
+	add("result", c.Result)
 	add("sum", c.Sum)
+	set("saturate", c.Saturate)
+	set("dsp", c.DSP)
 	add("chunk", c.Chunk)
 	add("window", c.Window)
 	add("jobs", c.Jobs)
@@ -49,8 +64,6 @@ func (c Config) Command() string {
 	if c.Prefix != DefaultPrefix {
 		add("prefix", c.Prefix)
 	}
-	if c.Bundle {
-		words = append(words, "-bundle")
-	}
+	set("bundle", c.Bundle)
 	return strings.Join(words, " ")
 }

@@ -12,6 +12,7 @@ import (
 // plan.
 type Known struct {
 	Formats, Sums, Shells []string
+	DSP                   []string // the sums that may use multiplier blocks for floating-point formats
 	Linked                []string // the shells that have a link
 }
 
@@ -32,27 +33,39 @@ func orList(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
+// results returns the formats that sums of the given one may have: those that
+// hold every value of it.
+func (k Known) results(format string) []string {
+	var all []string
+	for _, name := range k.Formats {
+		if row(format).FitsIn(row(name)) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // maxChunk returns the largest chunk, in elements, that a packet of the shell
 // can carry: the length field's range, and on a link the longest frame of data
-// or result.
+// or result, each in its own format.
 func (k Known) maxChunk(c Config) int {
 	most := 1<<16 - 1
 	if !slices.Contains(k.Linked, c.Shell) {
 		return most
 	}
 	for _, kind := range wire.Kinds {
+		format := c.Format
+		if kind.FromCard {
+			format = c.Result
+		}
 		if kind.Payload {
-			most = min(most, (wire.MaxFrameBytes-kind.FrameBytes(0))/elementBytes(c.Format))
+			most = min(most, (wire.MaxFrameBytes-kind.FrameBytes(0))*8/row(format).Bits)
 		}
 	}
 	return most
 }
 
-func elementBytes(format string) int {
-	for _, f := range wire.Formats {
-		if f.Name == format {
-			return f.Bits / 8
-		}
-	}
-	return 1
+// row returns what the wire table says of a format that exists.
+func row(name string) wire.FormatInfo {
+	return wire.Formats[slices.IndexFunc(wire.Formats, func(f wire.FormatInfo) bool { return f.Name == name })]
 }

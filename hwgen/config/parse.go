@@ -64,8 +64,11 @@ func newParser(o *Options, known Known) *parser {
 	p.flags.SortFlags = false
 	p.number(&o.Lanes, "lanes", "N", defaultLanes, "elements in a beat: a power of two, 1 to 64")
 	p.number(&o.Workers, "workers", "N", defaultWorkers, "ports of the card, 1 to 64")
-	p.text(&o.Format, "format", "NAME", known.Formats[0], "elements: "+orList(known.Formats))
+	p.text(&o.Format, "format", "FORMAT", known.Formats[0], "the contributions' elements: "+orList(known.Formats))
+	p.text(&o.Result, "result", "FORMAT", "", "the sums' elements, a format that holds every value of -format\n(default that of -format)")
 	p.text(&o.Sum, "sum", "NAME", known.Sums[0], "arithmetic: "+orList(known.Sums))
+	p.flag(&o.Saturate, "saturate", "int32: sums beyond the format become its largest or smallest number;\nelse they wrap around")
+	p.flag(&o.DSP, "dsp", "use DSP blocks in the lanes, where "+orList(known.DSP)+" saves cells by it")
 	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
 		"most elements in a packet, a multiple of the lanes;\nmore by default where the workers need it for full rate")
 	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight: a power of two; the card holds twice as many")

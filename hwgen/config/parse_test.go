@@ -16,8 +16,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 var known = config.Known{
-	Formats: []string{"fp32"},
-	Sums:    []string{"tree"},
+	Formats: []string{"fp32", "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32"},
+	Sums:    []string{"tree", "fused"},
+	DSP:     []string{"fused"},
 	Shells:  []string{"stream", "none"},
 	Linked:  []string{"stream"},
 }
@@ -32,7 +33,7 @@ func parse(t *testing.T, line string) config.Options {
 func TestDefaults(t *testing.T) {
 	o := parse(t, "")
 	assert.Equal(t, config.Config{
-		Lanes: 16, Workers: 4, Format: "fp32", Sum: "tree", Shell: "stream",
+		Lanes: 16, Workers: 4, Format: "fp32", Result: "fp32", Sum: "tree", Shell: "stream",
 		Chunk: 256, Window: 8, Jobs: 1, Link: 32, Prefix: "agg",
 	}, o.Config)
 	assert.Equal(t, "tributary_l16_w4_fp32_tree", o.Dir)
@@ -97,15 +98,18 @@ func TestErrors(t *testing.T) {
 	cases := []string{
 		"-lanes 3", "-lanes 0", "-lanes 128", "-lanes -4", "-lanes x", "-lanes 1e3", "-lanes", "-lanes=",
 		"-workers 0", "-workers 65",
-		"-format bf16", "-format FP32", "-sum fused", "-sum exact", "-shell udp",
+		"-format half", "-format FP32", "-sum exact",
+		"-result fp64", "-format bf16 -result fp16", "-result bf16", "-format int32 -result fp32", "-format fp8e5m2 -result fp8e4m3", "-format half -result fp32", "-format half -result fp64", "-result=", "-result",
+		"-saturate", "-dsp", "-format int32 -sum fused -dsp", "-saturate -dsp -format bf16 -sum exact", "-saturate=yes",
+		"-format fp8e4m3 -result fp32 -chunk 1024", "-format fp8e4m3 -chunk 4096", "-shell udp",
 		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
 		"-window 3", "-window 0", "-window 2048",
 		"-jobs 2", "-jobs 0",
 		"-link 24", "-shell none -link 32",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
 		"-o=",
-		"-nonsense", "-nonsense 5", "--nonsense=5", "-dsp", "-bundle=yes", "card", "-lanes 16 32",
-		"-lanes 3 -workers 0 -format bf16 -sum exact -shell udp -window 5 -jobs 9 -prefix - -frobnicate 7 -chunk many extra",
+		"-nonsense", "-nonsense 5", "--nonsense=5", "-bundle=yes", "card", "-lanes 16 32",
+		"-lanes 3 -workers 0 -format half -result float -sum exact -saturate -dsp -shell udp -window 5 -jobs 9 -prefix - -frobnicate 7 -chunk many extra",
 		"-lanes q -chunk 7",
 	}
 	var b strings.Builder

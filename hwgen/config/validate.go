@@ -57,7 +57,25 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	workers := check("workers", c.Workers >= 1 && c.Workers <= maxWorkers,
 		"%d: must be 1 to %d", c.Workers, maxWorkers)
 	format := name("format", c.Format, known.Formats)
-	name("sum", c.Sum, known.Sums)
+	result := format
+	switch {
+	case !given["result"]:
+		c.Result = c.Format
+	case format:
+		fits := known.results(c.Format)
+		result = check("result", slices.Contains(fits, c.Result), "%s: must hold every value of %s: %s",
+			c.Result, c.Format, orList(fits))
+	case !bad["result"]:
+		result = name("result", c.Result, known.Formats)
+	}
+	sum := name("sum", c.Sum, known.Sums)
+	if format {
+		check("saturate", !c.Saturate || row(c.Format).Exp == 0, "is for int32 alone; leave it out with %s", c.Format)
+	}
+	if format && sum {
+		check("dsp", !c.DSP || slices.Contains(known.DSP, c.Sum) && row(c.Format).Exp > 0,
+			"saves nothing for sum %s of %s; leave it out", c.Sum, c.Format)
+	}
 	shell := name("shell", c.Shell, known.Shells)
 	check("window", powerOfTwo(c.Window) && c.Window <= maxWindow,
 		"%d: must be a power of two, 1 to %d", c.Window, maxWindow)
@@ -73,7 +91,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 			c.Link = 0
 		}
 	}
-	if lanes && format && shell {
+	if lanes && format && result && shell {
 		most := known.maxChunk(*c) / c.Lanes * c.Lanes
 		if !given["chunk"] && workers {
 			c.Chunk = chunkFor(c.Lanes, c.Workers, most)

@@ -77,7 +77,7 @@ func newManifest(p *plan.Plan) Manifest {
 		Prefix: p.Prefix, Bundle: p.Bundle,
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, Beats: p.Beats, Slots: p.Slots,
-		TreeLatency: p.TreeLatency, Latency: p.Latency,
+		TreeLatency: p.SumLatency, Latency: p.Latency,
 		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},

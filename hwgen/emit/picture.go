@@ -108,7 +108,7 @@ func (d *drawing) tree() {
 		level = above
 		d.x = x + nodeRadius
 	}
-	d.heading(start, d.x-start, fmt.Sprintf("lane 0 of %d", p.Lanes), "latency "+count(p.TreeLatency, "cycle"))
+	d.heading(start, d.x-start, fmt.Sprintf("lane 0 of %d", p.Lanes), "latency "+count(p.SumLatency, "cycle"))
 	d.arrow(d.x, level[0], d.x+40, d.middle())
 	d.x += 40
 }

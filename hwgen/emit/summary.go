@@ -19,7 +19,7 @@ func Summary(p *plan.Plan) string {
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
 	}
-	line("latency", "%s from the last beat in to the first beat out, %d of them in the adder tree", count(p.Latency, "cycle"), p.TreeLatency)
+	line("latency", "%s from the last beat in to the first beat out, %d of them in the adder tree", count(p.Latency, "cycle"), p.SumLatency)
 	if p.FullRate() {
 		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {

@@ -49,9 +49,9 @@ payload are one beat with tkeep = 0. Out of m_axis come results and statuses: th
 the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
 packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 
-Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the adder
-trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
-to be judged. Not done here: framing and CRC, which are the shell's.`, p.Latency, p.TreeLatency)
+Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
+lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+to be judged. Not done here: framing and CRC, which are the shell's.`, p.Latency, p.SumLatency)
 	b.ports()
 	b.jobs()
 	for port := range p.Workers {
@@ -86,8 +86,8 @@ func (b *coreBuilder) ports() {
 		m.Input(axis("s", p, "tuser"), coreHeaderBits)
 	}
 	m.PortComment("Out, for all ports")
-	m.Output("m_axis_tdata", b.BeatBits)
-	m.Output("m_axis_tkeep", b.KeepBits)
+	m.Output("m_axis_tdata", b.ResultBeatBits)
+	m.Output("m_axis_tkeep", b.ResultKeepBits)
 	m.Output("m_axis_tvalid", 1)
 	m.Input("m_axis_tready", 1)
 	m.Output("m_axis_tlast", 1)
@@ -217,10 +217,7 @@ func (b *coreBuilder) ingress(p int) {
 	m.Wire(stored, b.BeatBits, "as read")
 	m.Wire(gated, b.BeatBits, "as summed")
 
-	m.Instance(b.Format.nonfinite, "u_nonfinite_"+fmt.Sprintf("p%d", p), "").
-		Param("LANES", fmt.Sprint(b.Lanes)).
-		Connect("beat", axis("s", p, "tdata")).
-		Connect("nonfinite", nonfinite)
+	b.nonfinite(b.Format, fmt.Sprintf("u_nonfinite_p%d", p), axis("s", p, "tdata"), nonfinite)
 
 	i := m.Instance("agg_ingress", fmt.Sprintf("u_ingress_p%d", p), "")
 	b.params(i, "BEAT_BITS", "SLOT_BITS", "INDEX_BITS")
@@ -237,14 +234,14 @@ func (b *coreBuilder) ingress(p int) {
 		Connect("resolve_slot", "slot").Connect("resolve_stored", "commit_store").
 		Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot")
 
-	b.ram(fmt.Sprintf("u_slots_p%d", p), false).
+	b.ram(fmt.Sprintf("u_slots_p%d", p), b.BeatBits, false).
 		Connect("wr_en", wrEn).Connect("wr_addr", netlist.Concat(wrSlot, wrBeat)).Connect("wr_data", wrData).
 		Connect("rd_en", "rd_en").Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).Connect("rd_data", stored)
 
 	m.Instance("agg_gate", fmt.Sprintf("u_gate_p%d", p), "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).
-		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.identity)).
+		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.Identity)).
 		Connect("enable", bit("member", p, b.Workers)).
 		Connect("x", stored).
 		Connect("y", gated)
@@ -325,90 +322,6 @@ func (b *coreBuilder) commits() {
 		"answer", "answer_code", "answer_mask", "refused", "refused_code", "refused_answer")
 }
 
-// reader adds what reads complete slots.
-func (b *coreBuilder) reader() {
-	m := b.m
-	m.Comment("-- Sum --")
-	m.Wire("send_slot", b.slotBits, "of the result that is being sent")
-	m.Wire("beat_slot", b.slotBits, "beside what the slot memories give")
-	m.Wire("beat_index", b.indexBits, "")
-	m.Wire("unused_beat_pass", 1, "")
-	i := m.Instance("agg_reader", "u_reader", "No beat is read again: a tree decides each in one pass.")
-	b.params(i, "SLOT_BITS", "INDEX_BITS")
-	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
-	i.Connect("complete_slot", "slot").Connect("sending", "sending").Connect("sending_slot", "send_slot").
-		Connect("reduced", "reduced").
-		Connect("again_valid", "1'b0").
-		Connect("again_slot", fmt.Sprintf("%d'd0", b.slotBits)).
-		Connect("again_beat", fmt.Sprintf("%d'd0", b.indexBits))
-	same(i, "rd_en", "rd_slot", "rd_beat")
-	i.Connect("beat_valid", "beat_strobe").Connect("beat_slot", "beat_slot").Connect("beat_index", "beat_index").
-		Connect("beat_pass", "unused_beat_pass")
-}
-
-// sums adds a lane's sum for every lane, and the tags beside them.
-func (b *coreBuilder) sums() {
-	m := b.m
-	m.Wire("sum", b.BeatBits, "of all ports, lane by lane")
-	for l := range b.Lanes {
-		i := m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "").Connect("clk", "clk")
-		for p := range b.Workers {
-			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.ElemBits, b.ElemBits))
-		}
-		i.Connect("y", netlist.Slice("sum", l*b.ElemBits, b.ElemBits))
-	}
-	m.Wire("sum_next", 1, "a sum comes in the next cycle")
-	m.Wire("sum_beat", b.indexBits, "")
-	m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
-		Param("WIDTH", fmt.Sprint(b.slotBits+b.indexBits)).
-		Param("CYCLES", fmt.Sprint(b.TreeLatency-1)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("in_valid", "beat_strobe").
-		Connect("in_tag", netlist.Concat("beat_slot", "beat_index")).
-		Connect("out_valid", "sum_next").
-		Connect("out_tag", netlist.Concat("sum_slot", "sum_beat"))
-}
-
-// cache adds what keeps the results.
-func (b *coreBuilder) cache() {
-	m := b.m
-	m.Comment("-- Result cache --")
-	m.Wire("sum_nonfinite", b.Lanes, "elements that are a NaN or an infinity")
-	m.Wire("begun", 1, "a result begins to be written")
-	m.Wire("cache_wr_en", 1, "")
-	m.Wire("cache_wr_slot", b.slotBits, "")
-	m.Wire("cache_wr_beat", b.indexBits, "")
-	m.Wire("nonfinite_out", b.countBits, "")
-	m.Wire("send_en", 1, "a beat is read to be sent")
-	m.Wire("send_beat", b.indexBits, "")
-	m.Wire("send_written", 1, "it is there")
-
-	m.Instance(b.Format.nonfinite, "u_nonfinite_sum", "").
-		Param("LANES", fmt.Sprint(b.Lanes)).
-		Connect("beat", "sum").
-		Connect("nonfinite", "sum_nonfinite")
-
-	i := m.Instance("agg_writer", "u_writer", "")
-	i.Param("LANES", fmt.Sprint(b.Lanes))
-	b.params(i, "SLOT_BITS", "INDEX_BITS")
-	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	same(i, "clk", "rst", "job_last")
-	i.Connect("next_valid", "sum_next").Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
-		Connect("sum_nonfinite", "sum_nonfinite").
-		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
-		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite_out").
-		Connect("query_slot", "send_slot").Connect("query_beat", "send_beat").Connect("query_written", "send_written")
-
-	b.ram("u_cache", true).
-		Connect("wr_en", "cache_wr_en").
-		Connect("wr_addr", netlist.Concat("cache_wr_slot", "cache_wr_beat")).
-		Connect("wr_data", "sum").
-		Connect("rd_en", "send_en").
-		Connect("rd_addr", netlist.Concat("send_slot", "send_beat")).
-		Connect("rd_data", "m_axis_tdata")
-}
-
 // egress adds what chooses and sends packets.
 func (b *coreBuilder) egress() {
 	m := b.m
@@ -454,8 +367,8 @@ func (b *coreBuilder) egress() {
 
 	i = m.Instance("agg_egress", "u_egress", "")
 	b.params(i, "PORTS", "PORT_BITS", "SLOT_BITS", "INDEX_BITS")
-	i.Param("KEEP_BITS", fmt.Sprint(b.KeepBits))
-	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format))
+	i.Param("KEEP_BITS", fmt.Sprint(b.ResultKeepBits))
+	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Result.Format))
 	same(i, "clk", "rst", "job_last", "job_epoch", "job_chunk", "job_ranks", "complete")
 	i.Connect("complete_slot", "slot").Connect("complete_vid", "commit_vid")
 	same(i, "complete_ecn", "complete_nonfinite",
@@ -512,13 +425,13 @@ func (b *coreBuilder) registers() {
 func (b *coreBuilder) note() {
 	words := 1 << (b.slotBits + b.indexBits)
 	b.memory("slot memory, one a port", b.Workers, words, b.BeatBits)
-	b.memory("result cache", 1, words, b.BeatBits)
+	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 
 // ram adds a memory with a word for every beat of every slot.
-func (b *coreBuilder) ram(name string, forward bool) *netlist.Instance {
+func (b *coreBuilder) ram(name string, width int, forward bool) *netlist.Instance {
 	i := b.m.Instance("agg_ram", name, "").
-		Param("WIDTH", fmt.Sprint(b.BeatBits)).
+		Param("WIDTH", fmt.Sprint(width)).
 		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits))
 	if forward {
 		i.Param("FORWARD", "1")

@@ -4,13 +4,17 @@ import "tributary/driver/wire"
 
 // identify works out the registers that are constants of the card.
 func (p *Plan) identify() {
+	sum := uint64(p.Sum.Code)
+	if p.Saturate {
+		sum |= 1 << 8
+	}
 	p.values = map[uint32]uint64{
 		wire.RegMagic:   wire.Magic,
 		wire.RegVersion: wire.Version,
 		wire.RegLanes:   uint64(p.Lanes),
 		wire.RegPorts:   uint64(p.Workers),
-		wire.RegFormat:  uint64(p.Format.Format) | uint64(p.Format.Format)<<8,
-		wire.RegSum:     uint64(p.Sum.Code),
+		wire.RegFormat:  uint64(p.Format.Format) | uint64(p.Result.Format)<<8,
+		wire.RegSum:     sum,
 		wire.RegShell:   uint64(p.Shell.Code),
 		wire.RegChunk:   uint64(p.Chunk),
 		wire.RegWindow:  uint64(p.Window),

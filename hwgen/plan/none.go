@@ -62,8 +62,8 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("s", port, "tready"), 1)
 		m.Input(axis("s", port, "tlast"), 1)
 		m.Input(axis("s", port, "tuser"), coreHeaderBits)
-		m.Output(axis("m", port, "tdata"), p.BeatBits)
-		m.Output(axis("m", port, "tkeep"), p.KeepBits)
+		m.Output(axis("m", port, "tdata"), p.ResultBeatBits)
+		m.Output(axis("m", port, "tkeep"), p.ResultKeepBits)
 		m.Output(axis("m", port, "tvalid"), 1)
 		m.Input(axis("m", port, "tready"), 1)
 		m.Output(axis("m", port, "tlast"), 1)
@@ -78,8 +78,8 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("down", 1, "the link is down, or the core not yet done with the last job")
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unused_unjudged", 1, "workers may send whenever they like")
-	m.Wire("out_tdata", p.BeatBits, "")
-	m.Wire("out_tkeep", p.KeepBits, "")
+	m.Wire("out_tdata", p.ResultBeatBits, "")
+	m.Wire("out_tkeep", p.ResultKeepBits, "")
 	m.Wire("out_tvalid", 1, "")
 	m.Wire("out_tlast", 1, "")
 	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
@@ -124,7 +124,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 	m.Instance("agg_distribute", "u_distribute", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
-		Param("KEEP_BITS", fmt.Sprint(p.KeepBits)).
+		Param("KEEP_BITS", fmt.Sprint(p.ResultKeepBits)).
 		Connect("member", "member").
 		Connect("rank_of_port", "rank_of_port").
 		Connect("s_axis_tvalid", "out_tvalid").
@@ -138,7 +138,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 func (p *Plan) noneQueue(m *netlist.Module, port int) {
 	depth := indexWidth(p.Beats + queueSlack)
 	q := m.Instance("agg_port_queue", fmt.Sprintf("u_queue_p%d", port), "").
-		Param("BEAT_BITS", fmt.Sprint(p.BeatBits)).
+		Param("BEAT_BITS", fmt.Sprint(p.ResultBeatBits)).
 		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
@@ -154,6 +154,6 @@ func (p *Plan) noneQueue(m *netlist.Module, port int) {
 		q.Connect("m_axis_"+signal, axis("m", port, signal))
 	}
 	if port == 0 {
-		p.memory("output queue, one a port", p.Workers, 1<<depth, p.BeatBits+noneHeaderBits+2)
+		p.memory("output queue, one a port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
 	}
 }

@@ -19,18 +19,23 @@ import (
 // Plan is a card that is ready to be printed.
 type Plan struct {
 	config.Config
-	Format Format
+	Format Format // of contributions
+	Result Format // of sums
 	Sum    Sum
 	Shell  Shell
 
-	ElemBits int // of one element
-	BeatBits int // of one beat: Lanes elements
-	KeepBits int // bytes in a beat
-	Beats    int // beats in the largest chunk
-	Slots    int // chunks that the card holds: twice the window
+	ElemBits       int // of one element of a contribution
+	BeatBits       int // of one beat: Lanes elements
+	KeepBits       int // bytes in a beat
+	ResultBits     int // of one element of a sum
+	ResultBeatBits int // of one beat of sums
+	ResultKeepBits int // bytes in it
+	Beats          int // beats in the largest chunk
+	Slots          int // chunks that the card holds: twice the window
 
-	TreeLatency int // cycles from a beat at the lanes' inputs to its sum
-	Latency     int // cycles from a chunk's last beat in to its first beat out, at the core
+	Lane       Lane
+	SumLatency int // cycles from a beat at the lanes' inputs to its sum at the cache
+	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
 
 	Modules  []*netlist.Module // what is emitted, the top last
 	Leaves   []string          // hand-written modules that these use, in alphabetical order
@@ -55,27 +60,39 @@ func (m Memory) Bits() int { return m.Count * m.Words * m.Width }
 // is a mistake in this program.
 func Build(c config.Config) (*Plan, error) {
 	p := &Plan{Config: c}
-	var ok [3]bool
+	var ok [4]bool
 	p.Format, ok[0] = find(formats, c.Format)
-	p.Sum, ok[1] = find(sums, c.Sum)
-	p.Shell, ok[2] = find(shells, c.Shell)
-	if ok != [3]bool{true, true, true} {
-		return nil, fmt.Errorf("no plan for format %q, sum %q, shell %q", c.Format, c.Sum, c.Shell)
+	p.Result, ok[1] = find(formats, c.Result)
+	p.Sum, ok[2] = find(sums, c.Sum)
+	p.Shell, ok[3] = find(shells, c.Shell)
+	if ok != [4]bool{true, true, true, true} {
+		return nil, fmt.Errorf("no plan for format %q, result %q, sum %q, shell %q", c.Format, c.Result, c.Sum, c.Shell)
 	}
-	p.ElemBits = p.Format.Bits
-	p.BeatBits = p.Lanes * p.ElemBits
-	p.KeepBits = p.BeatBits / 8
-	p.Beats = p.Chunk / p.Lanes
-	p.Slots = 2 * p.Window
-
-	lane, latency := p.Sum.lane(p)
-	p.TreeLatency = latency
-	p.Latency = latency + coreLatency
+	p.size()
+	p.Lane = p.Sum.lane(p)
+	p.SumLatency = p.Lane.Latency
+	if p.Lane.Shared != nil {
+		p.SumLatency += p.Lane.Shared.Latency
+	}
+	p.Latency = p.SumLatency + coreLatency
 	p.identify()
-	p.Modules = append(p.Modules, lane)
+	p.Modules = append(p.Modules, p.Lane.Modules...)
 	p.Modules = append(p.Modules, p.core())
 	p.Modules = append(p.Modules, p.Shell.modules(p)...)
 	return p, p.link()
+}
+
+// size works out the widths and counts that follow from the configuration and
+// the formats alone; it is all that a lane needs.
+func (p *Plan) size() {
+	p.ElemBits = p.Format.Bits
+	p.BeatBits = p.Lanes * p.ElemBits
+	p.KeepBits = p.BeatBits / 8
+	p.ResultBits = p.Result.Bits
+	p.ResultBeatBits = p.Lanes * p.ResultBits
+	p.ResultKeepBits = p.ResultBeatBits / 8
+	p.Beats = p.Chunk / p.Lanes
+	p.Slots = 2 * p.Window
 }
 
 // Top returns the module that a design instantiates.
@@ -106,10 +123,9 @@ func (p *Plan) LinkCycles() int {
 	if p.Link == 0 {
 		return 0
 	}
-	payload := p.Chunk * p.ElemBits / 8
 	data, _ := wire.KindData.Info()
 	result, _ := wire.KindResult.Info()
-	bytes := max(p.Workers*data.FrameBytes(payload), result.FrameBytes(payload))
+	bytes := max(p.Workers*data.FrameBytes(p.Chunk*p.ElemBits/8), result.FrameBytes(p.Chunk*p.ResultBits/8))
 	return (bytes*8 + p.Link - 1) / p.Link
 }
 
@@ -141,26 +157,56 @@ func (p *Plan) link() error {
 // A named thing is an entry of one of the registries below.
 type named interface{ name() string }
 
-// Format is a type of elements and the leaves that compute with it.
-type Format struct {
-	wire.FormatInfo
-	add        string // leaf: y is a plus b, rounded
-	addLatency int    // cycles
-	canon      string // leaf: y is what a sum of a alone is
-	canLatency int    // cycles
-	nonfinite  string // leaf: which elements of a beat are a NaN or an infinity
-	identity   uint64 // adding it changes nothing: what an absent worker contributes
-}
-
 // Sum is a way to add the contributions of all ports.
 type Sum struct {
 	Name string
 	Code wire.Sum
 	Doc  string // one sentence for the datasheet
 
-	// lane builds agg_lane: clk, x_p0..x_p{P-1}, y, ElemBits wide, a new set of
-	// operands every cycle; and says how many cycles y comes after its operands.
-	lane func(*Plan) (*netlist.Module, int)
+	dsp bool // lanes of floating-point formats take heed of Config.DSP
+
+	// bound says in a sentence how far a floating-point result may be from the
+	// real sum of the members.
+	bound func(*Plan) string
+
+	// lane builds what sums the elements of one lane.
+	lane func(*Plan) Lane
+}
+
+// Lane is what sums the elements of one lane: module agg_lane, with the ports
+//
+//	clk
+//	x_p0, x_p1, ...  one element of each port, ElemBits wide; a port that is
+//	                 no member, or not there, contributes the identity
+//	y                their sum, ResultBits wide, Latency cycles later
+//	over             beside y: the element overflowed
+//	undecided        beside y, where Shared is not nil: y is not known yet
+//
+// It takes a new set of operands every cycle, and has no reset, no enable and
+// no valid bit. Its inputs come from block RAM without an output register and
+// a gate, so that its first stage should be shallow.
+type Lane struct {
+	Modules []*netlist.Module // those that it is made of, agg_lane last
+	Latency int
+
+	// Shared, if not nil, is what all lanes have in common to decide the beats
+	// that one pass through them leaves undecided.
+	Shared *Shared
+}
+
+// Shared is what stands between the lanes and the result cache of a sum whose
+// lanes cannot decide each beat in one pass.
+type Shared struct {
+	Latency int // cycles that it adds to the lanes'
+
+	// build adds it to the core. What the lanes give, and the tags beside it,
+	// are on the wires lane_sum, lane_over, lane_undecided, and, a cycle
+	// earlier, lane_next, lane_slot, lane_beat and lane_pass (the beat was read
+	// before); what the cache takes is to be driven on sum, sum_over and, a
+	// cycle earlier, sum_next, sum_slot, sum_beat. A beat is read once more when
+	// again_valid asks for again_slot, again_beat. undecided and stalled, a
+	// cycle a count, go to the counters.
+	build func(*coreBuilder)
 }
 
 // Shell is what stands between the core and the outside.
@@ -186,14 +232,18 @@ func (s Shell) name() string  { return s.Name }
 
 // The registries: each entry is written in a file of its own.
 var (
-	formats = []Format{fp32}
-	sums    = []Sum{tree}
-	shells  = []Shell{stream, none}
+	sums   = []Sum{tree}
+	shells = []Shell{stream, none}
 )
 
 // Known returns what a configuration may name.
 func Known() config.Known {
 	k := config.Known{Formats: names(formats), Sums: names(sums), Shells: names(shells)}
+	for _, s := range sums {
+		if s.dsp {
+			k.DSP = append(k.DSP, s.Name)
+		}
+	}
 	for _, s := range shells {
 		if s.Link {
 			k.Linked = append(k.Linked, s.Name)
@@ -217,4 +267,15 @@ func names[T named](list []T) []string {
 		all = append(all, t.name())
 	}
 	return all
+}
+
+// Bound says how far a result may be from the real sum of the members.
+func (p *Plan) Bound() string {
+	switch {
+	case p.Format.Float():
+		return p.Sum.bound(p)
+	case p.Saturate:
+		return "The integer sum of all members, or where that is beyond the format its nearest end."
+	}
+	return "The integer sum of all members, modulo 2^32."
 }

@@ -21,7 +21,7 @@ var stream = Shell{
 type linkWidths struct {
 	link   int // moved by the link in a cycle
 	window int // of frame that receiver and transmitter look at in a cycle
-	step   int // of payload that they move in a cycle
+	rx, tx int // of payload that receiver and transmitter move in a cycle
 }
 
 // minWindow is the least window in bytes: a sync word, and a whole fraction of
@@ -31,7 +31,8 @@ const minWindow = 4
 func (p *Plan) linkWidths() linkWidths {
 	w := linkWidths{link: p.Link / 8}
 	w.window = max(minWindow, w.link)
-	w.step = min(w.window, p.BeatBits/8)
+	w.rx = min(w.window, p.KeepBits)
+	w.tx = min(w.window, p.ResultKeepBits)
 	return w
 }
 
@@ -90,13 +91,13 @@ func (p *Plan) streamWires(m *netlist.Module) {
 
 	m.Comment("Received: a header and payload words, then whole beats")
 	m.Wire("rx_header", 8*wire.MaskHeaderBytes, "")
-	m.Wire("rx_tdata", 8*w.step, "")
-	m.Wire("rx_tkeep", w.step, "")
+	m.Wire("rx_tdata", 8*w.rx, "")
+	m.Wire("rx_tkeep", w.rx, "")
 	m.Wire("rx_tvalid", 1, "")
 	m.Wire("rx_tready", 1, "")
 	m.Wire("rx_tlast", 1, "")
 	m.Wire("rx_bad", 1, "the payload's CRC failed")
-	p.packetWires(m, "ingress", coreHeaderBits)
+	p.packetWires(m, "ingress", p.BeatBits, coreHeaderBits)
 	m.Wire("ingress_busy", 1, "")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_tready", p.Workers, "")
@@ -124,10 +125,10 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("reply_header", 8*wire.MaskHeaderBytes, "")
 
 	m.Comment("To be sent: whole beats, then payload words, then steps of a frame")
-	p.packetWires(m, "egress", 8*wire.MaxHeaderBytes)
+	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
 	m.Wire("unused_tdest", 8, "a status names its rank")
 	m.Wire("egress_busy", 1, "")
-	m.Wire("tx_tdata", 8*w.step, "")
+	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
 	m.Wire("tx_tready", 1, "")
 	m.Wire("tx_tlast", 1, "")
@@ -146,9 +147,9 @@ func (p *Plan) streamWires(m *netlist.Module) {
 const coreHeaderBits = 8*wire.BaseHeaderBytes + 1
 
 // packetWires declares a stream of beats.
-func (p *Plan) packetWires(m *netlist.Module, prefix string, user int) {
-	m.Wire(prefix+"_tdata", p.BeatBits, "")
-	m.Wire(prefix+"_tkeep", p.KeepBits, "")
+func (p *Plan) packetWires(m *netlist.Module, prefix string, beat, user int) {
+	m.Wire(prefix+"_tdata", beat, "")
+	m.Wire(prefix+"_tkeep", beat/8, "")
 	m.Wire(prefix+"_tvalid", 1, "")
 	m.Wire(prefix+"_tready", 1, "")
 	m.Wire(prefix+"_tlast", 1, "")
@@ -193,7 +194,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 
 	rx := m.Instance("agg_frame_rx", "u_rx", "").
 		Param("WINDOW", fmt.Sprint(w.window)).
-		Param("STEP", fmt.Sprint(w.step)).
+		Param("STEP", fmt.Sprint(w.rx)).
 		Param("CHUNK", fmt.Sprint(p.Chunk)).
 		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
 		Connect("clk", "clk").
@@ -218,7 +219,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	}
 
 	m.Instance("agg_beat_pack", "u_pack", "").
-		Param("STEP", fmt.Sprint(w.step)).
+		Param("STEP", fmt.Sprint(w.rx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
@@ -321,8 +322,8 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 	w := p.linkWidths()
 	m.Comment("-- From the core to the link --")
 	m.Instance("agg_beat_unpack", "u_unpack", "").
-		Param("STEP", fmt.Sprint(w.step)).
-		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Param("STEP", fmt.Sprint(w.tx)).
+		Param("BEAT_BYTES", fmt.Sprint(p.ResultKeepBits)).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
 		Connect("drop", "down").
@@ -341,7 +342,7 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 
 	m.Instance("agg_frame_tx", "u_tx", "").
 		Param("WINDOW", fmt.Sprint(w.window)).
-		Param("STEP", fmt.Sprint(w.step)).
+		Param("STEP", fmt.Sprint(w.tx)).
 		Connect("clk", "clk").
 		Connect("rst", "link_rst").
 		Connect("s_reply_valid", "reply_valid").

@@ -14,8 +14,14 @@ var tree = Sum{
 	Code: wire.SumTree,
 	Doc: "Neighbouring ports pair up level by level, an odd one out passes up unchanged; every node rounds to " +
 		"nearest, ties to even. The same bits whatever the order of arrival.",
+	bound: func(*Plan) string {
+		return "Every node is off by at most half a last place of its own sum."
+	},
 	lane: treeLane,
 }
+
+// nodeLatency is the latency of one addition, in cycles.
+const nodeLatency = 4
 
 // branch is a value on its way through the tree.
 type branch struct {
@@ -35,7 +41,7 @@ func (b branch) String() string {
 }
 
 // treeLane builds the adder tree of one lane.
-func treeLane(p *Plan) (*netlist.Module, int) {
+func treeLane(p *Plan) Lane {
 	m := netlist.New("agg_lane", "")
 	m.Input("clk", 1)
 	var level []branch
@@ -44,22 +50,24 @@ func treeLane(p *Plan) (*netlist.Module, int) {
 		m.Input(x, p.ElemBits)
 		level = append(level, branch{x, w, w})
 	}
-	m.Output("y", p.ElemBits)
+	m.Output("y", p.ResultBits)
+	m.Output("over", 1)
+	m.Assign("over", "1'b0")
 
 	latency := 0
 	if p.Workers == 1 {
-		latency = p.Format.canLatency
-		m.Instance(p.Format.canon, "u_l0_n0", level[0].String()).Connect("clk", "clk").Connect("a", "x_p0").Connect("y", "y")
+		latency = 1
+		m.Instance("agg_fp32_canon", "u_l0_n0", level[0].String()).Connect("clk", "clk").Connect("a", "x_p0").Connect("y", "y")
 	}
 	for n := 0; len(level) > 1; n++ {
-		latency += p.Format.addLatency
+		latency += nodeLatency
 		level = treeLevel(p, m, n, level, latency)
 	}
 	m.Doc = fmt.Sprintf(`The adder tree of one lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum
 every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
 It knows no valid, no slot and no absent worker: whoever drives it delays its tags
 by as many cycles, and gives it -0 for a worker that is absent.`, p.Workers-1, latency)
-	return m, latency
+	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 
 // treeLevel adds one level of nodes above the given branches and returns what
@@ -84,13 +92,13 @@ func treeLevel(p *Plan, m *netlist.Module, n int, below []branch, latency int) [
 		if 2*i+1 == len(below) {
 			m.Instance("agg_delay", name, node.String()+" passes").
 				Param("WIDTH", fmt.Sprint(p.ElemBits)).
-				Param("CYCLES", fmt.Sprint(p.Format.addLatency)).
+				Param("CYCLES", fmt.Sprint(nodeLatency)).
 				Connect("clk", "clk").
 				Connect("d", below[2*i].net).
 				Connect("q", node.net)
 			continue
 		}
-		m.Instance(p.Format.add, name, node.String()).
+		m.Instance("agg_fp32_add", name, node.String()).
 			Connect("clk", "clk").
 			Connect("a", below[2*i].net).
 			Connect("b", below[2*i+1].net).

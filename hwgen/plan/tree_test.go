@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
 )
 
@@ -37,6 +38,19 @@ func expression(t *testing.T, m *netlist.Module, net string) string {
 	}
 	t.Fatalf("nothing drives %s", net)
 	return ""
+}
+
+// tryTree builds the tree of a lane of fp32.
+func tryTree(t *testing.T, workers int) (*netlist.Module, int) {
+	t.Helper()
+	p := &Plan{Format: Format{wire.Formats[0]}, Result: Format{wire.Formats[0]}}
+	p.Lanes = 1
+	p.Workers = workers
+	p.size()
+	lane := treeLane(p)
+	m := lane.Modules[len(lane.Modules)-1]
+	require.NoError(t, m.Check())
+	return m, lane.Latency
 }
 
 // depth returns how many nodes a beat passes, on every path alike.
@@ -72,13 +86,10 @@ func TestTreeShape(t *testing.T) {
 		7: "(((p0+p1)+(p2+p3))+((p4+p5)+p6))",
 		8: "(((p0+p1)+(p2+p3))+((p4+p5)+(p6+p7)))",
 	} {
-		p := &Plan{Format: fp32, ElemBits: 32}
-		p.Workers = workers
-		m, latency := treeLane(p)
-		require.NoError(t, m.Check())
+		m, latency := tryTree(t, workers)
 		assert.Equal(t, want, expression(t, m, "y"), "%d workers", workers)
 		if workers > 1 {
-			assert.Equal(t, depth(t, m, "y")*fp32.addLatency, latency, "%d workers", workers)
+			assert.Equal(t, depth(t, m, "y")*nodeLatency, latency, "%d workers", workers)
 		}
 	}
 }
@@ -87,10 +98,7 @@ func TestTreeShape(t *testing.T) {
 func TestTreeIsBalanced(t *testing.T) {
 	for workers := 2; workers <= 64; workers++ {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
-			p := &Plan{Format: fp32, ElemBits: 32}
-			p.Workers = workers
-			m, _ := treeLane(p)
-			require.NoError(t, m.Check())
+			m, _ := tryTree(t, workers)
 			depth(t, m, "y")
 		})
 	}

@@ -1,4 +1,4 @@
-// Made by: hwgen -lanes 1 -workers 2 -format fp32 -sum tree -chunk 4 -window 4 -jobs 1
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 4 -jobs 1
 //      -shell stream -link 8 -prefix left -bundle
 
 /* verilator lint_off DECLFILENAME */  // a bundle holds many modules
@@ -694,23 +694,23 @@ module left_counters #(
   localparam integer COUNT_STATUSES = 8;
   localparam integer COUNT_NONFINITE_IN = 9;
   localparam integer COUNT_NONFINITE_OUT = 10;
-  localparam integer COUNT_CE = 11;
-  localparam integer COUNT_HUNTED = 12;
-  localparam integer COUNT_HEADER_CRC = 13;
-  localparam integer COUNT_LINK_DOWN = 14;
-  localparam integer COUNT_BAD_VERSION = 15;
-  localparam integer COUNT_BAD_KIND = 16;
-  localparam integer COUNT_BAD_JOB = 17;
-  localparam integer COUNT_BAD_EPOCH = 18;
-  localparam integer COUNT_BAD_RANK = 19;
-  localparam integer COUNT_BAD_FORMAT = 20;
-  localparam integer COUNT_BAD_LENGTH = 21;
-  localparam integer COUNT_LATE = 22;
-  localparam integer COUNT_EARLY = 23;
-  localparam integer COUNT_NOT_READY = 24;
-  localparam integer COUNT_DUPLICATE = 25;
-  localparam integer COUNT_PAYLOAD_CRC = 26;
-  localparam integer COUNTERS = 27;  // how many there are
+  localparam integer COUNT_CE = 14;
+  localparam integer COUNT_HUNTED = 15;
+  localparam integer COUNT_HEADER_CRC = 16;
+  localparam integer COUNT_LINK_DOWN = 17;
+  localparam integer COUNT_BAD_VERSION = 18;
+  localparam integer COUNT_BAD_KIND = 19;
+  localparam integer COUNT_BAD_JOB = 20;
+  localparam integer COUNT_BAD_EPOCH = 21;
+  localparam integer COUNT_BAD_RANK = 22;
+  localparam integer COUNT_BAD_FORMAT = 23;
+  localparam integer COUNT_BAD_LENGTH = 24;
+  localparam integer COUNT_LATE = 25;
+  localparam integer COUNT_EARLY = 26;
+  localparam integer COUNT_NOT_READY = 27;
+  localparam integer COUNT_DUPLICATE = 28;
+  localparam integer COUNT_PAYLOAD_CRC = 29;
+  localparam integer COUNTERS = 30;  // how many there are
 
   reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
@@ -2782,7 +2782,7 @@ module left_registers #(
   localparam integer REG_JOB_STATE = 32'h240;
   localparam integer REG_JOB_FINISHED = 32'h248;
   localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
-  localparam integer COUNTERS = 27;  // how many there are
+  localparam integer COUNTERS = 30;  // how many there are
 
   localparam [1:0] STATE_IDLE = 2'd0;
   localparam [1:0] STATE_ACCESS = 2'd1;
@@ -3505,8 +3505,11 @@ module left_lane (
     input  wire        clk,
     input  wire [31:0] x_p0,
     input  wire [31:0] x_p1,
-    output wire [31:0] y
+    output wire [31:0] y,
+    output wire        over
 );
+  assign over = 1'b0;
+
   // Level 0: 2 to 1, valid 4 cycles after the inputs.
   // workers 0, 1
   left_fp32_add u_l0_n0 (
@@ -3531,8 +3534,8 @@ endmodule
 // the header stand in tuser during the whole packet; left_distribute knows whom they are for. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the adder
-// trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
@@ -3964,7 +3967,7 @@ module left_core (
   wire [1:0] beat_index;
   wire       unused_beat_pass;
 
-  // No beat is read again: a tree decides each in one pass.
+  // No beat is read again: one pass decides each.
   left_reader #(
       .SLOT_BITS (3),
       .INDEX_BITS(2)
@@ -3992,16 +3995,17 @@ module left_core (
   );
 
   wire [31:0] sum;  // of all ports, lane by lane
+  wire        sum_over;  // elements that overflowed
+  wire        sum_next;  // a sum comes in the next cycle
+  wire [ 1:0] sum_beat;
 
   left_lane u_lane_0 (
       .clk (clk),
       .x_p0(p0_gated[31:0]),
       .x_p1(p1_gated[31:0]),
-      .y   (sum[31:0])
+      .y   (sum[31:0]),
+      .over(sum_over)
   );
-
-  wire       sum_next;  // a sum comes in the next cycle
-  wire [1:0] sum_beat;
 
   // The tag comes out a cycle before its sum.
   left_tag_delay #(

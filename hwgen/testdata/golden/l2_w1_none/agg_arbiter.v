@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // Takes turns among the ports' requests: one request a cycle is granted, round robin, and stands
 // at the output in the next cycle.

@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // The aggregator between AXI4-Stream ports.
 //
@@ -11,8 +12,8 @@
 // the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 6 cycles, 1 of them in the adder
-// trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// Latency from a chunk's last beat to its result's first: 6 cycles, 1 of them in the
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
@@ -365,7 +366,7 @@ module agg_core (
   wire [1:0] beat_index;
   wire       unused_beat_pass;
 
-  // No beat is read again: a tree decides each in one pass.
+  // No beat is read again: one pass decides each.
   agg_reader #(
       .SLOT_BITS (1),
       .INDEX_BITS(2)
@@ -393,21 +394,23 @@ module agg_core (
   );
 
   wire [63:0] sum;  // of all ports, lane by lane
+  wire [ 1:0] sum_over;  // elements that overflowed
+  wire        sum_next;  // a sum comes in the next cycle
+  wire [ 1:0] sum_beat;
 
   agg_lane u_lane_0 (
       .clk (clk),
       .x_p0(p0_gated[31:0]),
-      .y   (sum[31:0])
+      .y   (sum[31:0]),
+      .over(sum_over[0])
   );
 
   agg_lane u_lane_1 (
       .clk (clk),
       .x_p0(p0_gated[63:32]),
-      .y   (sum[63:32])
+      .y   (sum[63:32]),
+      .over(sum_over[1])
   );
-
-  wire       sum_next;  // a sum comes in the next cycle
-  wire [1:0] sum_beat;
 
   // The tag comes out a cycle before its sum.
   agg_tag_delay #(

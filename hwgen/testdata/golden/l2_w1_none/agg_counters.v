@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // The card's counters: 32 bits each, wrapping, in the order of the specification's table.
 //

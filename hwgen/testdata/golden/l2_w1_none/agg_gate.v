@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
 // else IDENTITY in every lane. Combinational.

@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // The adder tree of one lane: y is the sum of x_p0..x_p0, 1 cycles later; a new sum
 // every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
@@ -10,8 +11,11 @@
 module agg_lane (
     input  wire        clk,
     input  wire [31:0] x_p0,
-    output wire [31:0] y
+    output wire [31:0] y,
+    output wire        over
 );
+  assign over = 1'b0;
+
   // worker 0
   agg_fp32_canon u_l0_n0 (
       .clk(clk),

@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // Says when the card's side of a link is down: from the cycle after link_up falls until it has risen
 // again and all that the last host left behind is out of the way (busy low for SETTLE cycles in a

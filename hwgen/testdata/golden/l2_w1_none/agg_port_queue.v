@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
 
 // One output port's queue of packets: takes whole packets at the rate of the core, whatever the
 // port's receiver does, so that no port waits for another.

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // Takes a granted request apart and makes the checks that need no slot, in the order of the
 // specification: version, kind, job, epoch, rank, then for data format, length and CRC.

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // The aggregator between AXI4-Stream ports.
 //
@@ -12,8 +12,8 @@
 // the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 13 cycles, 8 of them in the adder
-// trees. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// Latency from a chunk's last beat to its result's first: 13 cycles, 8 of them in the
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
 `default_nettype none
@@ -524,7 +524,7 @@ module agg_core (
   wire [2:0] beat_index;
   wire       unused_beat_pass;
 
-  // No beat is read again: a tree decides each in one pass.
+  // No beat is read again: one pass decides each.
   agg_reader #(
       .SLOT_BITS (2),
       .INDEX_BITS(3)
@@ -552,13 +552,17 @@ module agg_core (
   );
 
   wire [127:0] sum;  // of all ports, lane by lane
+  wire [  3:0] sum_over;  // elements that overflowed
+  wire         sum_next;  // a sum comes in the next cycle
+  wire [  2:0] sum_beat;
 
   agg_lane u_lane_0 (
       .clk (clk),
       .x_p0(p0_gated[31:0]),
       .x_p1(p1_gated[31:0]),
       .x_p2(p2_gated[31:0]),
-      .y   (sum[31:0])
+      .y   (sum[31:0]),
+      .over(sum_over[0])
   );
 
   agg_lane u_lane_1 (
@@ -566,7 +570,8 @@ module agg_core (
       .x_p0(p0_gated[63:32]),
       .x_p1(p1_gated[63:32]),
       .x_p2(p2_gated[63:32]),
-      .y   (sum[63:32])
+      .y   (sum[63:32]),
+      .over(sum_over[1])
   );
 
   agg_lane u_lane_2 (
@@ -574,7 +579,8 @@ module agg_core (
       .x_p0(p0_gated[95:64]),
       .x_p1(p1_gated[95:64]),
       .x_p2(p2_gated[95:64]),
-      .y   (sum[95:64])
+      .y   (sum[95:64]),
+      .over(sum_over[2])
   );
 
   agg_lane u_lane_3 (
@@ -582,11 +588,9 @@ module agg_core (
       .x_p0(p0_gated[127:96]),
       .x_p1(p1_gated[127:96]),
       .x_p2(p2_gated[127:96]),
-      .y   (sum[127:96])
+      .y   (sum[127:96]),
+      .over(sum_over[3])
   );
-
-  wire       sum_next;  // a sum comes in the next cycle
-  wire [2:0] sum_beat;
 
   // The tag comes out a cycle before its sum.
   agg_tag_delay #(

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, high bit first, no
 // reflection, no final XOR). Byte 0 of data, its lowest, goes first.

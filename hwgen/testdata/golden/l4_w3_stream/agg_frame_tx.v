@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // Transmitter of the byte-stream link: makes frames of the core's packets and of register replies.
 //

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
 // else IDENTITY in every lane. Combinational.

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // The adder tree of one lane: y is the sum of x_p0..x_p2, 8 cycles later; a new sum
 // every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
@@ -13,8 +13,11 @@ module agg_lane (
     input  wire [31:0] x_p0,
     input  wire [31:0] x_p1,
     input  wire [31:0] x_p2,
-    output wire [31:0] y
+    output wire [31:0] y,
+    output wire        over
 );
+  assign over = 1'b0;
+
   // Level 0: 3 to 2, valid 4 cycles after the inputs.
   wire [31:0] l0_n0;  // workers 0, 1
   wire [31:0] l0_n1;  // worker 2

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
 // other without a bubble, in the order in which they became complete.

@@ -1,5 +1,5 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1
-//      -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
 
 // Protocol constants, to be included inside a module body.
 // Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update
@@ -126,6 +126,12 @@ localparam integer REG_JOB_COMMIT = 32'h228;
 localparam integer REG_JOB_ABORT = 32'h230;
 localparam integer REG_JOB_STATE = 32'h240;
 localparam integer REG_JOB_FINISHED = 32'h248;
+localparam integer REG_JOB_NONFINITE_IN = 32'h250;
+localparam integer REG_JOB_NONFINITE_OUT = 32'h258;
+localparam integer REG_JOB_OVERFLOW = 32'h260;
+localparam integer REG_JOB_FIRST_IN = 32'h268;
+localparam integer REG_JOB_FIRST_OUT = 32'h270;
+localparam integer REG_JOB_FIRST_OVERFLOW = 32'h278;
 localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
 
 // Counters: index from REG_COUNTERS, in registers
@@ -140,21 +146,24 @@ localparam integer COUNT_REPLAYS = 7;
 localparam integer COUNT_STATUSES = 8;
 localparam integer COUNT_NONFINITE_IN = 9;
 localparam integer COUNT_NONFINITE_OUT = 10;
-localparam integer COUNT_CE = 11;
-localparam integer COUNT_HUNTED = 12;
-localparam integer COUNT_HEADER_CRC = 13;
-localparam integer COUNT_LINK_DOWN = 14;
-localparam integer COUNT_BAD_VERSION = 15;
-localparam integer COUNT_BAD_KIND = 16;
-localparam integer COUNT_BAD_JOB = 17;
-localparam integer COUNT_BAD_EPOCH = 18;
-localparam integer COUNT_BAD_RANK = 19;
-localparam integer COUNT_BAD_FORMAT = 20;
-localparam integer COUNT_BAD_LENGTH = 21;
-localparam integer COUNT_LATE = 22;
-localparam integer COUNT_EARLY = 23;
-localparam integer COUNT_NOT_READY = 24;
-localparam integer COUNT_DUPLICATE = 25;
-localparam integer COUNT_PAYLOAD_CRC = 26;
-localparam integer COUNTERS = 27;  // how many there are
+localparam integer COUNT_OVERFLOW = 11;
+localparam integer COUNT_UNDECIDED = 12;
+localparam integer COUNT_STALLED = 13;
+localparam integer COUNT_CE = 14;
+localparam integer COUNT_HUNTED = 15;
+localparam integer COUNT_HEADER_CRC = 16;
+localparam integer COUNT_LINK_DOWN = 17;
+localparam integer COUNT_BAD_VERSION = 18;
+localparam integer COUNT_BAD_KIND = 19;
+localparam integer COUNT_BAD_JOB = 20;
+localparam integer COUNT_BAD_EPOCH = 21;
+localparam integer COUNT_BAD_RANK = 22;
+localparam integer COUNT_BAD_FORMAT = 23;
+localparam integer COUNT_BAD_LENGTH = 24;
+localparam integer COUNT_LATE = 25;
+localparam integer COUNT_EARLY = 26;
+localparam integer COUNT_NOT_READY = 27;
+localparam integer COUNT_DUPLICATE = 28;
+localparam integer COUNT_PAYLOAD_CRC = 29;
+localparam integer COUNTERS = 30;  // how many there are
 /* verilator lint_on UNUSEDPARAM */

@@ -1,4 +1,4 @@
-// Made by: hwgen -lanes 1 -workers 2 -format fp32 -sum tree -chunk 4 -window 4 -jobs 1 -shell stream -link 8 -prefix left -bundle
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 4 -jobs 1 -shell stream -link 8 -prefix left -bundle
 //
 // The card's sizes, and its pins as the C++ beside this file wants them.
 

@@ -1,4 +1,4 @@
-// Made by: hwgen -lanes 4 -workers 3 -format fp32 -sum tree -chunk 32 -window 2 -jobs 1 -shell stream -link 32
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2 -jobs 1 -shell stream -link 32
 //
 // The card's sizes, and its pins as the C++ beside this file wants them.
 

@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"fmt"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/netlist"
+)
+
+// Format is a type of elements: a row of the wire table, and what the leaves
+// that compute with it are told.
+type Format struct{ wire.FormatInfo }
+
+// formats are all there are; each sum sums each.
+var formats = func() []Format {
+	var all []Format
+	for _, row := range wire.Formats {
+		all = append(all, Format{row})
+	}
+	return all
+}()
+
+// Float says whether the format is a floating-point one: it has NaNs, its zeros
+// have signs, and sums of it are rounded.
+func (f Format) Float() bool { return f.Exp > 0 }
+
+// shape tells a leaf that computes with any floating-point format which one it
+// is.
+func (f Format) shape(i *netlist.Instance) *netlist.Instance {
+	infinity := "0"
+	if f.Infinity {
+		infinity = "1"
+	}
+	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", infinity)
+}
