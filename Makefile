@@ -11,7 +11,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
-PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep)
+PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -27,7 +27,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit sweep benches ## Run every check (about eight minutes on two cores).
+test: lint unit prove sweep benches ## Run every check (about eight minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -39,6 +39,9 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the race detector.
 	go test $(PURE)
 	go test -race $(CONCURRENT)
+
+prove: setup ## Have a solver prove the arithmetic against its plain definitions.
+	go test -count=1 ./verify/proofs
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
@@ -56,6 +59,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit sweep benches bench env clean
+.PHONY: help setup build demo test lint unit prove sweep benches bench env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

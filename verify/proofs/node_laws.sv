@@ -1,0 +1,108 @@
+// Proves laws of the node of `tree` that need no exact sum, and so are within reach of a solver in the
+// large formats too: section 7.3 of driver/wire/SPEC.md. Two nodes stand side by side.
+
+`default_nettype none
+
+module node_laws #(
+    parameter integer EXP      = 4,
+    parameter integer FRAC     = 3,
+    parameter integer INFINITY = 1,
+    parameter integer LATENCY  = 4
+) (
+    input wire              clk,
+    input wire [EXP+FRAC:0] a,
+    input wire [EXP+FRAC:0] b
+);
+
+  `include "plain_float.svh"
+
+  wire [SIGN:0] y, swapped, a0, b0;
+  wire due;
+
+  agg_fp32_add #(
+      .EXP (EXP),
+      .FRAC(FRAC)
+  ) node (
+      .clk(clk),
+      .a  (a),
+      .b  (b),
+      .y  (y)
+  );
+
+  agg_fp32_add #(
+      .EXP (EXP),
+      .FRAC(FRAC)
+  ) other (
+      .clk(clk),
+      .a  (b),
+      .b  (a),
+      .y  (swapped)
+  );
+
+  one_beat #(
+      .WIDTH  (2 * (SIGN + 1)),
+      .LATENCY(LATENCY)
+  ) beat (
+      .clk (clk),
+      .x   ({a, b}),
+      .held({a0, b0}),
+      .due (due)
+  );
+
+  wire opposite_signs = a0[SIGN] != b0[SIGN];
+  wire same_magnitude = a0[SIGN-1:0] == b0[SIGN-1:0];
+  wire nan = is_nan(a0) || is_nan(b0) || (is_infinite(a0) && is_infinite(b0) && opposite_signs);
+  wire beyond = is_nan(y) || is_infinite(y);
+
+  wire [EXP-1:0] a_field = a0[SIGN-1:FRAC];
+  wire [EXP-1:0] b_field = b0[SIGN-1:FRAC];
+  wire far = {1'b0, b_field} + FRAC + 2 < {1'b0, a_field};
+
+  always @* begin
+    if (due) begin
+      // Commutativity, to the bit.
+      assert (y == swapped);
+
+      // NaN in, or infinities of both signs, give the one NaN. Nothing else does, except overflow in a
+      // format without infinities.
+      if (nan) assert (y == NAN);
+      if (is_nan(y)) assert (y == NAN && (nan || (!INFINITY && !opposite_signs)));
+
+      if (!nan) begin
+        // An infinity and a number give the infinity. Else only overflow gives one.
+        if (is_infinite(a0)) assert (y == a0);
+        if (is_infinite(y)) assert (is_infinite(a0) || is_infinite(b0) || !opposite_signs);
+
+        // -0 changes nothing; +0 nothing but -0.
+        if (b0 == {1'b1, {SIGN{1'b0}}}) assert (y == a0);
+        if (b0 == 0) assert (y == (a0[SIGN-1:0] == 0 ? 0 : a0));
+
+        // x - x is +0, and a zero comes of nothing else but zeros.
+        if (opposite_signs && same_magnitude) assert (y == 0);
+        if (y[SIGN-1:0] == 0) assert (same_magnitude);
+
+        // The sign is the larger operand's.
+        if (a0[SIGN-1:0] > b0[SIGN-1:0] && !is_nan(y)) assert (y[SIGN] == a0[SIGN]);
+
+        // Twice a subnormal is its fraction shifted, twice a normal number one more in the exponent.
+        if (a0 == b0 && a_field == 0) assert (y[SIGN-1:0] == {a0[SIGN-2:0], 1'b0});
+        if (a0 == b0 && a_field != 0 && !beyond)
+          assert (y[SIGN-1:0] == {a_field + 1'b1, a0[FRAC-1:0]});
+
+        // What is less than a quarter of the last place of a number does not change it.
+        if (far) assert (y == a0);
+      end
+
+      cover (is_infinite(a0) && is_infinite(b0) && nan);
+      cover (is_infinite(a0) && b_field == 0 && !nan);
+      cover (beyond && !nan && !is_infinite(a0) && !is_infinite(b0));
+      cover (a0 == b0 && b0 == {1'b1, {SIGN{1'b0}}});
+      cover (opposite_signs && same_magnitude && a_field == 0 && b0[SIGN-1:0] != 0);
+      cover (a0 == b0 && a_field != 0 && !beyond);
+      cover (far && opposite_signs && a0[FRAC-1:0] == 0 && b_field != 0);
+    end
+  end
+
+endmodule
+
+`default_nettype wire

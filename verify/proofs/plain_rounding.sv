@@ -1,0 +1,53 @@
+// Whether y is the integer sum, in units of the smallest subnormal, rounded to a format: the paragraph
+// on rounding in section 7.1 of driver/wire/SPEC.md. It computes no rounded number. It asks whether y
+// is one: no neighbour of y is nearer, and where one is as near, the fraction of y is even.
+//
+// A sum of zero has the sign that the caller says.
+
+`default_nettype none
+
+module plain_rounding #(
+    parameter integer EXP      = 4,
+    parameter integer FRAC     = 3,
+    parameter integer INFINITY = 1,
+    parameter integer SUM      = (1 << EXP) + FRAC + 1
+) (
+    input  wire signed [   SUM-1:0] sum,
+    input  wire                     zero_sign,
+    input  wire        [EXP+FRAC:0] y,
+    output wire                     right,
+    output wire                     overflows,
+    output wire                     inexact,
+    output wire                     tie
+);
+
+  `include "plain_float.svh"
+
+  // The first pattern that is no finite number, as a magnitude what overflow gives.
+  localparam [SIGN-1:0] BEYOND = {{EXP{1'b1}}, {FRAC{!INFINITY}}};
+  localparam [SIGN-1:0] LARGEST = BEYOND - 1'b1;
+
+  wire [SIGN-1:0] pattern = y[SIGN-1:0];
+  wire [SIGN-1:0] next = pattern + 1'b1;
+  wire [SIGN-1:0] last = pattern - 1'b1;
+  wire [   SUM:0] here = magnitude(pattern);
+  wire [   SUM:0] twice = {sum < 0 ? -sum : sum, 1'b0};
+
+  // Half-way between two neighbours is where twice the sum is their sum.
+  wire [   SUM:0] half_up = here + magnitude(next);
+  wire [   SUM:0] half_down = pattern == 0 ? 0 : here + magnitude(last);
+  wire [   SUM:0] half_out = magnitude(LARGEST) + magnitude(BEYOND);
+
+  assign overflows = twice > half_out || (twice == half_out && LARGEST[0]);
+  assign inexact   = twice != 2 * here;
+  assign tie       = inexact && (twice == half_down || twice == half_up);
+
+  wire nearest = half_down <= twice && twice <= half_up && !(tie && y[0]);
+  wire sign = sum == 0 ? zero_sign : sum < 0;
+
+  assign right = overflows ? y == {INFINITY && sign, BEYOND} :
+      pattern < BEYOND && nearest && y[SIGN] == sign;
+
+endmodule
+
+`default_nettype wire
