@@ -17,7 +17,7 @@
 
 module agg_frame_rx #(
     parameter integer WINDOW = 4,  // bytes in the window of the FIFO: 4 or 8
-    parameter integer STEP = 4,  // bytes of payload in a word: 4 or 8, at most WINDOW
+    parameter integer STEP = 4,  // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
     parameter integer CHUNK = 256,  // most elements in a data packet
     parameter integer ELEM_BYTES = 4  // bytes of an element
 ) (
@@ -59,8 +59,8 @@ module agg_frame_rx #(
     if (WINDOW != 4 && WINDOW != 8) begin : g_window
       ERROR_a_window_has_4_or_8_bytes error ();
     end
-    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
-      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_the_window error ();
+    if ((STEP != 1 && STEP != 2 && STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_1_2_4_or_8_bytes_and_at_most_those_of_the_window error ();
     end
     if (CHUNK < 1 || CHUNK * ELEM_BYTES + HDR_BASE_BYTES + 8 > MAX_FRAME_BYTES) begin : g_chunk
       ERROR_a_frame_of_that_chunk_is_longer_than_the_link_allows error ();

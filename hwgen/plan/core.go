@@ -129,6 +129,7 @@ func (b *coreBuilder) jobs() {
 	m.Wire("drop_statuses", 1, "")
 	m.Wire("drained", 1, "nothing is being reduced")
 	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
+	m.Wire("sets_up", 1, "a job is being set up")
 	m.Wire("job_valid", 1, "a job is set up")
 	m.Wire("job_complete", 1, "the last one ended because all had finished")
 	m.Wire("job_ever", 1, "an epoch was ever set")
@@ -162,7 +163,7 @@ func (b *coreBuilder) jobs() {
 	}
 	same(i, "drained")
 	i.Connect("keep_ranks", keepRanks)
-	same(i, "flush", "hold", "drop_statuses", "job_valid", "job_complete", "job_ever", "job_epoch",
+	same(i, "flush", "hold", "drop_statuses", "sets_up", "job_valid", "job_complete", "job_ever", "job_epoch",
 		"job_chunk", "job_last", "job_window", "slot_mask", "job_first", "job_finished", "job_ranks", "member",
 		"rank_of_port")
 }
@@ -388,6 +389,9 @@ func (b *coreBuilder) registers() {
 	m.Wire("counter_index", 5, "")
 	m.Wire("counter_value", 32, "")
 	m.Wire("clear_counters", 1, "")
+	for _, c := range jobCounts {
+		m.Wire(c.name, c.width, "")
+	}
 	i := m.Instance("agg_registers", "u_registers", "")
 	for _, r := range wire.Registers {
 		if v, ok := b.Constant(r.Addr); ok && (r.Ident || r.Addr == wire.RegConfigHash) {
@@ -401,7 +405,22 @@ func (b *coreBuilder) registers() {
 	}
 	same(i, "job_valid", "job_ever", "job_epoch")
 	i.Connect("job_finished", widen("job_finished", b.Workers, 64))
+	for _, c := range jobCounts {
+		same(i, c.name)
+	}
 	same(i, "counter_index", "counter_value", "clear_counters")
+
+	i = m.Instance("agg_job_counts", "u_job_counts", "")
+	b.params(i, "SLOT_BITS")
+	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
+	same(i, "clk", "rst")
+	i.Connect("clear", "sets_up").Connect("stored_nonfinite", "store_nonfinite").Connect("complete", "complete").
+		Connect("slot", "slot").Connect("vid", "commit_vid").Connect("rank", "commit_rank").
+		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot")
+	same(i, "nonfinite", "overflow")
+	for _, c := range jobCounts {
+		same(i, c.name)
+	}
 
 	i = m.Instance("agg_counters", "u_counters", "")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
@@ -414,11 +433,31 @@ func (b *coreBuilder) registers() {
 		Connect("result", "result_take && !result_replay").
 		Connect("replay", "result_take && result_replay").
 		Connect("status", "status_take")
-	same(i, "nonfinite_out", "link_down", "refused", "refused_code")
+	undecided, stalled := "1'b0", "1'b0"
+	if b.Lane.Shared != nil {
+		undecided, stalled = "undecided", "stalled"
+	}
+	i.Connect("nonfinite_out", "nonfinite").Connect("overflow", "overflow").
+		Connect("undecided", undecided).Connect("stalled", stalled)
+	same(i, "link_down", "refused", "refused_code")
 	for _, e := range shellEvents {
 		same(i, e.core)
 	}
 	i.Connect("index", "counter_index").Connect("value", "counter_value")
+}
+
+// jobCounts are the wires on which agg_registers reads what agg_job_counts
+// holds.
+var jobCounts = []struct {
+	name  string
+	width int
+}{
+	{"nonfinite_in", 32},
+	{"nonfinite_out", 32},
+	{"overflows", 32},
+	{"first_in", 64},
+	{"first_out", 64},
+	{"first_overflow", 64},
 }
 
 // note tells the datasheet of the memories.

@@ -106,7 +106,8 @@ func (b *coreBuilder) cache() {
 	m.Wire("cache_wr_en", 1, "")
 	m.Wire("cache_wr_slot", b.slotBits, "")
 	m.Wire("cache_wr_beat", b.indexBits, "")
-	m.Wire("nonfinite_out", b.countBits, "")
+	m.Wire("nonfinite", b.countBits, "elements of the sum before that are a NaN or an infinity")
+	m.Wire("overflow", b.countBits, "those that overflowed")
 	m.Wire("send_en", 1, "a beat is read to be sent")
 	m.Wire("send_beat", b.indexBits, "")
 	m.Wire("send_written", 1, "it is there")
@@ -119,9 +120,9 @@ func (b *coreBuilder) cache() {
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
 	same(i, "clk", "rst", "job_last")
 	i.Connect("next_valid", "sum_next").Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
-		Connect("sum_nonfinite", "sum_nonfinite").
+		Connect("sum_nonfinite", "sum_nonfinite").Connect("sum_over", "sum_over").
 		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
-		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite_out").
+		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite").Connect("overflow", "overflow").
 		Connect("query_slot", "send_slot").Connect("query_beat", "send_beat").Connect("query_written", "send_written")
 
 	b.ram("u_cache", b.ResultBeatBits, true).

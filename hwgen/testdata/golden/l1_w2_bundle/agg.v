@@ -637,7 +637,7 @@ endmodule
 `default_nettype none
 
 module left_counters #(
-    parameter integer COUNT_BITS = 5  // of nonfinite_out
+    parameter integer COUNT_BITS = 5  // of nonfinite_out and overflow
 ) (
     input wire clk,
     input wire rst,
@@ -655,6 +655,9 @@ module left_counters #(
     input wire                  replay,
     input wire                  status,
     input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
+    input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire                  undecided,
+    input wire                  stalled,
     input wire                  link_down,         // a level; its beginning counts
     input wire                  refused,
     input wire [           7:0] refused_code,
@@ -694,6 +697,9 @@ module left_counters #(
   localparam integer COUNT_STATUSES = 8;
   localparam integer COUNT_NONFINITE_IN = 9;
   localparam integer COUNT_NONFINITE_OUT = 10;
+  localparam integer COUNT_OVERFLOW = 11;
+  localparam integer COUNT_UNDECIDED = 12;
+  localparam integer COUNT_STALLED = 13;
   localparam integer COUNT_CE = 14;
   localparam integer COUNT_HUNTED = 15;
   localparam integer COUNT_HEADER_CRC = 16;
@@ -715,11 +721,13 @@ module left_counters #(
   reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
   reg [COUNTERS-1:0] shell_reg, shell_next;
-  reg [COUNT_BITS-1:0] nonfinite_reg;
+  reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg link_down_reg;
 
   wire [31:0] nonfinite_count =
       counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+  wire [31:0] overflow_count =
+      counts_reg[32*COUNT_OVERFLOW+:32] + {{32 - COUNT_BITS{1'b0}}, overflow_reg};
 
   // What a link that goes down cuts off has been dropped, not refused.
   wire refusal = refused && !link_down;
@@ -735,6 +743,8 @@ module left_counters #(
     events_next[COUNT_REPLAYS]      = replay;
     events_next[COUNT_STATUSES]     = status;
     events_next[COUNT_NONFINITE_IN] = stored_nonfinite;
+    events_next[COUNT_UNDECIDED]    = undecided;
+    events_next[COUNT_STALLED]      = stalled;
     events_next[COUNT_CE]           = stored_ce;
     events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
     events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
@@ -765,15 +775,18 @@ module left_counters #(
     events_reg    <= events_next;
     shell_reg     <= shell_next;
     nonfinite_reg <= nonfinite_out;
+    overflow_reg  <= overflow;
     link_down_reg <= link_down;
     for (i = 0; i < COUNTERS; i = i + 1) begin
       counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
     end
     counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
+    counts_reg[32*COUNT_OVERFLOW+:32]      <= overflow_count;
     if (rst || clear) begin
       events_reg    <= {COUNTERS{1'b0}};
       shell_reg     <= {COUNTERS{1'b0}};
       nonfinite_reg <= {COUNT_BITS{1'b0}};
+      overflow_reg  <= {COUNT_BITS{1'b0}};
       counts_reg    <= {32 * COUNTERS{1'b0}};
     end
     if (rst) link_down_reg <= 1'b1;
@@ -1267,7 +1280,7 @@ endmodule
 
 module left_frame_rx #(
     parameter integer WINDOW = 4,  // bytes in the window of the FIFO: 4 or 8
-    parameter integer STEP = 4,  // bytes of payload in a word: 4 or 8, at most WINDOW
+    parameter integer STEP = 4,  // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
     parameter integer CHUNK = 256,  // most elements in a data packet
     parameter integer ELEM_BYTES = 4  // bytes of an element
 ) (
@@ -1325,8 +1338,8 @@ module left_frame_rx #(
     if (WINDOW != 4 && WINDOW != 8) begin : g_window
       ERROR_a_window_has_4_or_8_bytes error ();
     end
-    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
-      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_the_window error ();
+    if ((STEP != 1 && STEP != 2 && STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_1_2_4_or_8_bytes_and_at_most_those_of_the_window error ();
     end
     if (CHUNK < 1 || CHUNK * ELEM_BYTES + HDR_BASE_BYTES + 8 > MAX_FRAME_BYTES) begin : g_chunk
       ERROR_a_frame_of_that_chunk_is_longer_than_the_link_allows error ();
@@ -1504,7 +1517,7 @@ endmodule
 
 module left_frame_tx #(
     parameter integer WINDOW = 4,  // most bytes in a step: 4 or 8
-    parameter integer STEP   = 4   // bytes of payload in a word: 4 or 8, at most WINDOW
+    parameter integer STEP   = 4   // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
 ) (
     input wire clk,
     input wire rst,
@@ -1539,8 +1552,8 @@ module left_frame_tx #(
     if (WINDOW != 4 && WINDOW != 8) begin : g_window
       ERROR_a_step_has_4_or_8_bytes error ();
     end
-    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
-      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_a_step error ();
+    if ((STEP != 1 && STEP != 2 && STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_1_2_4_or_8_bytes_and_at_most_those_of_a_step error ();
     end
   endgenerate
 
@@ -1897,6 +1910,108 @@ endmodule
 
 `default_nettype wire
 
+// Counts what a job met that is no number: contributions that held a NaN or an infinity, elements of
+// sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
+// that knows the VID finds the element.
+//
+// Counts stop at their largest value. They are cleared when a job is set up, not when it ends. The
+// VID of a sum is that of the slot it is written to, noted when the slot is complete.
+//
+// Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
+// counts come in cycle 1, too. Not done here: counters of the card (left_counters).
+
+`default_nettype none
+
+module left_job_counts #(
+    parameter integer SLOT_BITS  = 4,
+    parameter integer COUNT_BITS = 5   // of the number of lanes
+) (
+    input wire clk,
+    input wire rst,
+    input wire clear, // a job is set up
+
+    // A packet is committed
+    input wire                 stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    input wire                 complete,          // and completes its slot
+    input wire [SLOT_BITS-1:0] slot,
+    input wire [         31:0] vid,
+    input wire [          7:0] rank,
+
+    // A sum is written, and in the next cycle it is known how many of its elements ...
+    input wire                  wr_en,
+    input wire [ SLOT_BITS-1:0] wr_slot,
+    input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
+    input wire [COUNT_BITS-1:0] overflow,   // overflowed
+
+    // As the registers show them
+    output wire [31:0] nonfinite_in,
+    output wire [31:0] nonfinite_out,
+    output wire [31:0] overflows,
+    output wire [63:0] first_in,
+    output wire [63:0] first_out,
+    output wire [63:0] first_overflow
+);
+
+  reg [31:0] vids[0:(1<<SLOT_BITS)-1];
+
+  reg clear_reg;
+  reg stored_reg;
+  reg [31:0] stored_vid_reg, sum_vid_reg;
+  reg [7:0] stored_rank_reg;
+
+  reg [31:0] in_reg, out_reg, overflow_reg;
+  reg in_any_reg, out_any_reg, overflow_any_reg;
+  reg [31:0] in_vid_reg, out_vid_reg, overflow_vid_reg;
+  reg  [ 7:0] in_rank_reg;
+
+  wire [32:0] in_next = {1'b0, in_reg} + 33'd1;
+  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, nonfinite};
+  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, overflow};
+
+  always @(posedge clk) begin
+    clear_reg       <= clear;
+    stored_reg      <= stored_nonfinite;
+    stored_vid_reg  <= vid;
+    stored_rank_reg <= rank;
+    if (complete) vids[slot] <= vid;
+    if (wr_en) sum_vid_reg <= vids[wr_slot];
+
+    if (stored_reg) in_reg <= in_next[31:0] | {32{in_next[32]}};
+    out_reg      <= out_next[31:0] | {32{out_next[32]}};
+    overflow_reg <= overflow_next[31:0] | {32{overflow_next[32]}};
+
+    if (stored_reg && !in_any_reg) begin
+      in_vid_reg  <= stored_vid_reg;
+      in_rank_reg <= stored_rank_reg;
+    end
+    if (!out_any_reg) out_vid_reg <= sum_vid_reg;
+    if (!overflow_any_reg) overflow_vid_reg <= sum_vid_reg;
+    if (stored_reg) in_any_reg <= 1'b1;
+    if (nonfinite != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
+    if (overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
+
+    if (rst || clear_reg) begin
+      stored_reg       <= 1'b0;
+      in_reg           <= 32'd0;
+      out_reg          <= 32'd0;
+      overflow_reg     <= 32'd0;
+      in_any_reg       <= 1'b0;
+      out_any_reg      <= 1'b0;
+      overflow_any_reg <= 1'b0;
+    end
+  end
+
+  assign nonfinite_in   = in_reg;
+  assign nonfinite_out  = out_reg;
+  assign overflows      = overflow_reg;
+  assign first_in       = in_any_reg ? {1'b1, 23'd0, in_rank_reg, in_vid_reg} : 64'd0;
+  assign first_out      = out_any_reg ? {1'b1, 31'd0, out_vid_reg} : 64'd0;
+  assign first_overflow = overflow_any_reg ? {1'b1, 31'd0, overflow_vid_reg} : 64'd0;
+
+endmodule
+
+`default_nettype wire
+
 // The job's life: sets it up, ends it, and holds what it was set up with.
 //
 // An operation (commit, abort, end) stands at op_* until op_done, with its code. Of a commit
@@ -1951,6 +2066,7 @@ module left_jobs #(
     output wire                  flush,
     output wire                  hold,
     output wire                  drop_statuses,
+    output wire                  sets_up,        // a job is set up, the last one forgotten
     output wire                  job_valid,
     output wire                  job_complete,   // the last one ended because all had finished
     output wire                  job_ever,       // an epoch was ever set
@@ -2042,9 +2158,9 @@ module left_jobs #(
   // -- States -------------------------------------------------------------------------------------
 
   wire asked = reply_reg && !link_down;  // who began the operation is still there
-  wire sets_up = set_up_reg && asked;
-  wire flushed = drained && !(sets_up && keep_ranks);
-  wire ranks_start = state_reg == STATE_FLUSH && flushed && sets_up;
+  wire follows = set_up_reg && asked;  // a new job follows
+  wire flushed = drained && !(follows && keep_ranks);
+  wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   left_ranks #(
@@ -2139,6 +2255,7 @@ module left_jobs #(
   assign flush         = state_reg == STATE_FLUSH;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = link_down || (flush && !keep_statuses_reg);
+  assign sets_up       = ranks_start;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -2694,7 +2811,7 @@ endmodule
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where left_jobs is asked. Not done here:
-// the values of counters (left_counters) and of the job (left_jobs).
+// the values of counters (left_counters) and of the job (left_jobs, left_job_counts).
 
 `default_nettype none
 
@@ -2745,6 +2862,12 @@ module left_registers #(
     input  wire        job_ever,
     input  wire [15:0] job_epoch,
     input  wire [63:0] job_finished,
+    input  wire [31:0] nonfinite_in,
+    input  wire [31:0] nonfinite_out,
+    input  wire [31:0] overflows,
+    input  wire [63:0] first_in,
+    input  wire [63:0] first_out,
+    input  wire [63:0] first_overflow,
     output wire [ 4:0] counter_index,
     input  wire [31:0] counter_value,
     output wire        clear_counters
@@ -2781,6 +2904,12 @@ module left_registers #(
   localparam integer REG_JOB_ABORT = 32'h230;
   localparam integer REG_JOB_STATE = 32'h240;
   localparam integer REG_JOB_FINISHED = 32'h248;
+  localparam integer REG_JOB_NONFINITE_IN = 32'h250;
+  localparam integer REG_JOB_NONFINITE_OUT = 32'h258;
+  localparam integer REG_JOB_OVERFLOW = 32'h260;
+  localparam integer REG_JOB_FIRST_IN = 32'h268;
+  localparam integer REG_JOB_FIRST_OUT = 32'h270;
+  localparam integer REG_JOB_FIRST_OVERFLOW = 32'h278;
   localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
   localparam integer COUNTERS = 30;  // how many there are
 
@@ -2847,6 +2976,12 @@ module left_registers #(
       REG_JOB_WINDOW: value = window_reg;
       REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
       REG_JOB_FINISHED: value = job_finished;
+      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in};
+      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out};
+      REG_JOB_OVERFLOW: value = {32'd0, overflows};
+      REG_JOB_FIRST_IN: value = first_in;
+      REG_JOB_FIRST_OUT: value = first_out;
+      REG_JOB_FIRST_OVERFLOW: value = first_overflow;
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
         known = is_counter;
@@ -3410,10 +3545,11 @@ module left_writer #(
 
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
-    input wire                  next_valid,    // a sum comes in the next cycle
+    input wire                  next_valid,     // a sum comes in the next cycle
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [     LANES-1:0] sum_nonfinite, // of this cycle's sum
+    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum: a NaN or an infinity
+    input wire [     LANES-1:0] sum_over,       // it overflowed
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
@@ -3421,7 +3557,8 @@ module left_writer #(
 
     output wire begun,
     output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // NaN and infinite elements, a cycle later
+    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum a cycle ago
+    output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
     input  wire [INDEX_BITS-1:0] query_beat,
@@ -3441,7 +3578,8 @@ module left_writer #(
   reg wr_en_reg;
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
-  reg [COUNT_BITS-1:0] nonfinite_reg, ones;  // ones: of sum_nonfinite
+  reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
+  reg [COUNT_BITS-1:0] nonfinites, overflows;  // of the lanes
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -3453,9 +3591,11 @@ module left_writer #(
   integer lane;
 
   always @* begin
-    ones = {COUNT_BITS{1'b0}};
+    nonfinites = {COUNT_BITS{1'b0}};
+    overflows  = {COUNT_BITS{1'b0}};
     for (lane = 0; lane < LANES; lane = lane + 1) begin
-      ones = ones + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, sum_over[lane]};
     end
   end
 
@@ -3463,7 +3603,8 @@ module left_writer #(
     wr_en_reg     <= next_valid;
     wr_slot_reg   <= next_slot;
     wr_beat_reg   <= next_beat;
-    nonfinite_reg <= wr_en_reg ? ones : {COUNT_BITS{1'b0}};
+    nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
+    overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
     if (next_valid) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;
@@ -3487,6 +3628,7 @@ module left_writer #(
   assign wr_slot = wr_slot_reg;
   assign wr_beat = wr_beat_reg;
   assign nonfinite = nonfinite_reg;
+  assign overflow = overflow_reg;
   assign query_written = whole_reg[query_slot] ||
       (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
 
@@ -3608,6 +3750,7 @@ module left_core (
   wire        drop_statuses;
   wire        drained;  // nothing is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
+  wire        sets_up;  // a job is being set up
   wire        job_valid;  // a job is set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -3663,6 +3806,7 @@ module left_core (
       .flush        (flush),
       .hold         (hold),
       .drop_statuses(drop_statuses),
+      .sets_up      (sets_up),
       .job_valid    (job_valid),
       .job_complete (job_complete),
       .job_ever     (job_ever),
@@ -4026,7 +4170,8 @@ module left_core (
   wire       cache_wr_en;
   wire [2:0] cache_wr_slot;
   wire [1:0] cache_wr_beat;
-  wire       nonfinite_out;
+  wire       nonfinite;  // elements of the sum before that are a NaN or an infinity
+  wire       overflow;  // those that overflowed
   wire       send_en;  // a beat is read to be sent
   wire [1:0] send_beat;
   wire       send_written;  // it is there
@@ -4051,12 +4196,14 @@ module left_core (
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
       .sum_nonfinite(sum_nonfinite),
+      .sum_over     (sum_over),
       .wr_en        (cache_wr_en),
       .wr_slot      (cache_wr_slot),
       .wr_beat      (cache_wr_beat),
       .begun        (begun),
       .reduced      (reduced),
-      .nonfinite    (nonfinite_out),
+      .nonfinite    (nonfinite),
+      .overflow     (overflow),
       .query_slot   (send_slot),
       .query_beat   (send_beat),
       .query_written(send_written)
@@ -4206,6 +4353,12 @@ module left_core (
   wire [ 4:0] counter_index;
   wire [31:0] counter_value;
   wire        clear_counters;
+  wire [31:0] nonfinite_in;
+  wire [31:0] nonfinite_out;
+  wire [31:0] overflows;
+  wire [63:0] first_in;
+  wire [63:0] first_out;
+  wire [63:0] first_overflow;
 
   left_registers #(
       .CONFIG_HASH(64'hc770373794bedfcc),
@@ -4247,9 +4400,39 @@ module left_core (
       .job_ever      (job_ever),
       .job_epoch     (job_epoch),
       .job_finished  ({62'd0, job_finished}),
+      .nonfinite_in  (nonfinite_in),
+      .nonfinite_out (nonfinite_out),
+      .overflows     (overflows),
+      .first_in      (first_in),
+      .first_out     (first_out),
+      .first_overflow(first_overflow),
       .counter_index (counter_index),
       .counter_value (counter_value),
       .clear_counters(clear_counters)
+  );
+
+  left_job_counts #(
+      .SLOT_BITS (3),
+      .COUNT_BITS(1)
+  ) u_job_counts (
+      .clk             (clk),
+      .rst             (rst),
+      .clear           (sets_up),
+      .stored_nonfinite(store_nonfinite),
+      .complete        (complete),
+      .slot            (slot),
+      .vid             (commit_vid),
+      .rank            (commit_rank),
+      .wr_en           (cache_wr_en),
+      .wr_slot         (cache_wr_slot),
+      .nonfinite       (nonfinite),
+      .overflow        (overflow),
+      .nonfinite_in    (nonfinite_in),
+      .nonfinite_out   (nonfinite_out),
+      .overflows       (overflows),
+      .first_in        (first_in),
+      .first_out       (first_out),
+      .first_overflow  (first_overflow)
   );
 
   left_counters #(
@@ -4268,7 +4451,10 @@ module left_core (
       .result           (result_take && !result_replay),
       .replay           (result_take && result_replay),
       .status           (status_take),
-      .nonfinite_out    (nonfinite_out),
+      .nonfinite_out    (nonfinite),
+      .overflow         (overflow),
+      .undecided        (1'b0),
+      .stalled          (1'b0),
       .link_down        (link_down),
       .refused          (refused),
       .refused_code     (refused_code),

@@ -8,6 +8,7 @@ agg_fp32_canon.v
 agg_fp32_nonfinite.v
 agg_gate.v
 agg_ingress.v
+agg_job_counts.v
 agg_jobs.v
 agg_link_session.v
 agg_owed.v

@@ -10,7 +10,7 @@
 `default_nettype none
 
 module agg_counters #(
-    parameter integer COUNT_BITS = 5  // of nonfinite_out
+    parameter integer COUNT_BITS = 5  // of nonfinite_out and overflow
 ) (
     input wire clk,
     input wire rst,
@@ -28,6 +28,9 @@ module agg_counters #(
     input wire                  replay,
     input wire                  status,
     input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
+    input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire                  undecided,
+    input wire                  stalled,
     input wire                  link_down,         // a level; its beginning counts
     input wire                  refused,
     input wire [           7:0] refused_code,
@@ -49,11 +52,13 @@ module agg_counters #(
   reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
   reg [COUNTERS-1:0] shell_reg, shell_next;
-  reg [COUNT_BITS-1:0] nonfinite_reg;
+  reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg link_down_reg;
 
   wire [31:0] nonfinite_count =
       counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
+  wire [31:0] overflow_count =
+      counts_reg[32*COUNT_OVERFLOW+:32] + {{32 - COUNT_BITS{1'b0}}, overflow_reg};
 
   // What a link that goes down cuts off has been dropped, not refused.
   wire refusal = refused && !link_down;
@@ -69,6 +74,8 @@ module agg_counters #(
     events_next[COUNT_REPLAYS]      = replay;
     events_next[COUNT_STATUSES]     = status;
     events_next[COUNT_NONFINITE_IN] = stored_nonfinite;
+    events_next[COUNT_UNDECIDED]    = undecided;
+    events_next[COUNT_STALLED]      = stalled;
     events_next[COUNT_CE]           = stored_ce;
     events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
     events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
@@ -99,15 +106,18 @@ module agg_counters #(
     events_reg    <= events_next;
     shell_reg     <= shell_next;
     nonfinite_reg <= nonfinite_out;
+    overflow_reg  <= overflow;
     link_down_reg <= link_down;
     for (i = 0; i < COUNTERS; i = i + 1) begin
       counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
     end
     counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
+    counts_reg[32*COUNT_OVERFLOW+:32]      <= overflow_count;
     if (rst || clear) begin
       events_reg    <= {COUNTERS{1'b0}};
       shell_reg     <= {COUNTERS{1'b0}};
       nonfinite_reg <= {COUNT_BITS{1'b0}};
+      overflow_reg  <= {COUNT_BITS{1'b0}};
       counts_reg    <= {32 * COUNTERS{1'b0}};
     end
     if (rst) link_down_reg <= 1'b1;

@@ -25,10 +25,11 @@ module agg_writer #(
 
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
-    input wire                  next_valid,    // a sum comes in the next cycle
+    input wire                  next_valid,     // a sum comes in the next cycle
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [     LANES-1:0] sum_nonfinite, // of this cycle's sum
+    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum: a NaN or an infinity
+    input wire [     LANES-1:0] sum_over,       // it overflowed
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
@@ -36,7 +37,8 @@ module agg_writer #(
 
     output wire begun,
     output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // NaN and infinite elements, a cycle later
+    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum a cycle ago
+    output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
     input  wire [INDEX_BITS-1:0] query_beat,
@@ -56,7 +58,8 @@ module agg_writer #(
   reg wr_en_reg;
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
-  reg [COUNT_BITS-1:0] nonfinite_reg, ones;  // ones: of sum_nonfinite
+  reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
+  reg [COUNT_BITS-1:0] nonfinites, overflows;  // of the lanes
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -68,9 +71,11 @@ module agg_writer #(
   integer lane;
 
   always @* begin
-    ones = {COUNT_BITS{1'b0}};
+    nonfinites = {COUNT_BITS{1'b0}};
+    overflows  = {COUNT_BITS{1'b0}};
     for (lane = 0; lane < LANES; lane = lane + 1) begin
-      ones = ones + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
+      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, sum_over[lane]};
     end
   end
 
@@ -78,7 +83,8 @@ module agg_writer #(
     wr_en_reg     <= next_valid;
     wr_slot_reg   <= next_slot;
     wr_beat_reg   <= next_beat;
-    nonfinite_reg <= wr_en_reg ? ones : {COUNT_BITS{1'b0}};
+    nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
+    overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
     if (next_valid) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;
@@ -102,6 +108,7 @@ module agg_writer #(
   assign wr_slot = wr_slot_reg;
   assign wr_beat = wr_beat_reg;
   assign nonfinite = nonfinite_reg;
+  assign overflow = overflow_reg;
   assign query_written = whole_reg[query_slot] ||
       (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
 

@@ -14,6 +14,7 @@ agg_frame_rx.v
 agg_frame_tx.v
 agg_gate.v
 agg_ingress.v
+agg_job_counts.v
 agg_jobs.v
 agg_link_session.v
 agg_owed.v

@@ -94,6 +94,7 @@ module agg_core (
   wire        drop_statuses;
   wire        drained;  // nothing is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
+  wire        sets_up;  // a job is being set up
   wire        job_valid;  // a job is set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -149,6 +150,7 @@ module agg_core (
       .flush        (flush),
       .hold         (hold),
       .drop_statuses(drop_statuses),
+      .sets_up      (sets_up),
       .job_valid    (job_valid),
       .job_complete (job_complete),
       .job_ever     (job_ever),
@@ -611,7 +613,8 @@ module agg_core (
   wire       cache_wr_en;
   wire [1:0] cache_wr_slot;
   wire [2:0] cache_wr_beat;
-  wire [2:0] nonfinite_out;
+  wire [2:0] nonfinite;  // elements of the sum before that are a NaN or an infinity
+  wire [2:0] overflow;  // those that overflowed
   wire       send_en;  // a beat is read to be sent
   wire [2:0] send_beat;
   wire       send_written;  // it is there
@@ -636,12 +639,14 @@ module agg_core (
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
       .sum_nonfinite(sum_nonfinite),
+      .sum_over     (sum_over),
       .wr_en        (cache_wr_en),
       .wr_slot      (cache_wr_slot),
       .wr_beat      (cache_wr_beat),
       .begun        (begun),
       .reduced      (reduced),
-      .nonfinite    (nonfinite_out),
+      .nonfinite    (nonfinite),
+      .overflow     (overflow),
       .query_slot   (send_slot),
       .query_beat   (send_beat),
       .query_written(send_written)
@@ -791,6 +796,12 @@ module agg_core (
   wire [ 4:0] counter_index;
   wire [31:0] counter_value;
   wire        clear_counters;
+  wire [31:0] nonfinite_in;
+  wire [31:0] nonfinite_out;
+  wire [31:0] overflows;
+  wire [63:0] first_in;
+  wire [63:0] first_out;
+  wire [63:0] first_overflow;
 
   agg_registers #(
       .CONFIG_HASH(64'hdfc5f756227b3ea6),
@@ -832,9 +843,39 @@ module agg_core (
       .job_ever      (job_ever),
       .job_epoch     (job_epoch),
       .job_finished  ({61'd0, job_finished}),
+      .nonfinite_in  (nonfinite_in),
+      .nonfinite_out (nonfinite_out),
+      .overflows     (overflows),
+      .first_in      (first_in),
+      .first_out     (first_out),
+      .first_overflow(first_overflow),
       .counter_index (counter_index),
       .counter_value (counter_value),
       .clear_counters(clear_counters)
+  );
+
+  agg_job_counts #(
+      .SLOT_BITS (2),
+      .COUNT_BITS(3)
+  ) u_job_counts (
+      .clk             (clk),
+      .rst             (rst),
+      .clear           (sets_up),
+      .stored_nonfinite(store_nonfinite),
+      .complete        (complete),
+      .slot            (slot),
+      .vid             (commit_vid),
+      .rank            (commit_rank),
+      .wr_en           (cache_wr_en),
+      .wr_slot         (cache_wr_slot),
+      .nonfinite       (nonfinite),
+      .overflow        (overflow),
+      .nonfinite_in    (nonfinite_in),
+      .nonfinite_out   (nonfinite_out),
+      .overflows       (overflows),
+      .first_in        (first_in),
+      .first_out       (first_out),
+      .first_overflow  (first_overflow)
   );
 
   agg_counters #(
@@ -853,7 +894,10 @@ module agg_core (
       .result           (result_take && !result_replay),
       .replay           (result_take && result_replay),
       .status           (status_take),
-      .nonfinite_out    (nonfinite_out),
+      .nonfinite_out    (nonfinite),
+      .overflow         (overflow),
+      .undecided        (1'b0),
+      .stalled          (1'b0),
       .link_down        (link_down),
       .refused          (refused),
       .refused_code     (refused_code),

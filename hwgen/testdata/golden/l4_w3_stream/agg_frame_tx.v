@@ -15,7 +15,7 @@
 
 module agg_frame_tx #(
     parameter integer WINDOW = 4,  // most bytes in a step: 4 or 8
-    parameter integer STEP   = 4   // bytes of payload in a word: 4 or 8, at most WINDOW
+    parameter integer STEP   = 4   // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
 ) (
     input wire clk,
     input wire rst,
@@ -43,8 +43,8 @@ module agg_frame_tx #(
     if (WINDOW != 4 && WINDOW != 8) begin : g_window
       ERROR_a_step_has_4_or_8_bytes error ();
     end
-    if ((STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
-      ERROR_a_word_has_4_or_8_bytes_and_at_most_those_of_a_step error ();
+    if ((STEP != 1 && STEP != 2 && STEP != 4 && STEP != 8) || STEP > WINDOW) begin : g_step
+      ERROR_a_word_has_1_2_4_or_8_bytes_and_at_most_those_of_a_step error ();
     end
   endgenerate
 

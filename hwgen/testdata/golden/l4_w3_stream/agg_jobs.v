@@ -55,6 +55,7 @@ module agg_jobs #(
     output wire                  flush,
     output wire                  hold,
     output wire                  drop_statuses,
+    output wire                  sets_up,        // a job is set up, the last one forgotten
     output wire                  job_valid,
     output wire                  job_complete,   // the last one ended because all had finished
     output wire                  job_ever,       // an epoch was ever set
@@ -139,9 +140,9 @@ module agg_jobs #(
   // -- States -------------------------------------------------------------------------------------
 
   wire asked = reply_reg && !link_down;  // who began the operation is still there
-  wire sets_up = set_up_reg && asked;
-  wire flushed = drained && !(sets_up && keep_ranks);
-  wire ranks_start = state_reg == STATE_FLUSH && flushed && sets_up;
+  wire follows = set_up_reg && asked;  // a new job follows
+  wire flushed = drained && !(follows && keep_ranks);
+  wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   agg_ranks #(
@@ -236,6 +237,7 @@ module agg_jobs #(
   assign flush         = state_reg == STATE_FLUSH;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = link_down || (flush && !keep_statuses_reg);
+  assign sets_up       = ranks_start;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;

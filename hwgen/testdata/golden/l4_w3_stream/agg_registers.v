@@ -9,7 +9,7 @@
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where agg_jobs is asked. Not done here:
-// the values of counters (agg_counters) and of the job (agg_jobs).
+// the values of counters (agg_counters) and of the job (agg_jobs, agg_job_counts).
 
 `default_nettype none
 
@@ -60,6 +60,12 @@ module agg_registers #(
     input  wire        job_ever,
     input  wire [15:0] job_epoch,
     input  wire [63:0] job_finished,
+    input  wire [31:0] nonfinite_in,
+    input  wire [31:0] nonfinite_out,
+    input  wire [31:0] overflows,
+    input  wire [63:0] first_in,
+    input  wire [63:0] first_out,
+    input  wire [63:0] first_overflow,
     output wire [ 4:0] counter_index,
     input  wire [31:0] counter_value,
     output wire        clear_counters
@@ -130,6 +136,12 @@ module agg_registers #(
       REG_JOB_WINDOW: value = window_reg;
       REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
       REG_JOB_FINISHED: value = job_finished;
+      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in};
+      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out};
+      REG_JOB_OVERFLOW: value = {32'd0, overflows};
+      REG_JOB_FIRST_IN: value = first_in;
+      REG_JOB_FIRST_OUT: value = first_out;
+      REG_JOB_FIRST_OVERFLOW: value = first_overflow;
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
         known = is_counter;

@@ -1,0 +1,104 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
+
+// Counts what a job met that is no number: contributions that held a NaN or an infinity, elements of
+// sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
+// that knows the VID finds the element.
+//
+// Counts stop at their largest value. They are cleared when a job is set up, not when it ends. The
+// VID of a sum is that of the slot it is written to, noted when the slot is complete.
+//
+// Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
+// counts come in cycle 1, too. Not done here: counters of the card (agg_counters).
+
+`default_nettype none
+
+module agg_job_counts #(
+    parameter integer SLOT_BITS  = 4,
+    parameter integer COUNT_BITS = 5   // of the number of lanes
+) (
+    input wire clk,
+    input wire rst,
+    input wire clear, // a job is set up
+
+    // A packet is committed
+    input wire                 stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    input wire                 complete,          // and completes its slot
+    input wire [SLOT_BITS-1:0] slot,
+    input wire [         31:0] vid,
+    input wire [          7:0] rank,
+
+    // A sum is written, and in the next cycle it is known how many of its elements ...
+    input wire                  wr_en,
+    input wire [ SLOT_BITS-1:0] wr_slot,
+    input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
+    input wire [COUNT_BITS-1:0] overflow,   // overflowed
+
+    // As the registers show them
+    output wire [31:0] nonfinite_in,
+    output wire [31:0] nonfinite_out,
+    output wire [31:0] overflows,
+    output wire [63:0] first_in,
+    output wire [63:0] first_out,
+    output wire [63:0] first_overflow
+);
+
+  reg [31:0] vids[0:(1<<SLOT_BITS)-1];
+
+  reg clear_reg;
+  reg stored_reg;
+  reg [31:0] stored_vid_reg, sum_vid_reg;
+  reg [7:0] stored_rank_reg;
+
+  reg [31:0] in_reg, out_reg, overflow_reg;
+  reg in_any_reg, out_any_reg, overflow_any_reg;
+  reg [31:0] in_vid_reg, out_vid_reg, overflow_vid_reg;
+  reg  [ 7:0] in_rank_reg;
+
+  wire [32:0] in_next = {1'b0, in_reg} + 33'd1;
+  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, nonfinite};
+  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, overflow};
+
+  always @(posedge clk) begin
+    clear_reg       <= clear;
+    stored_reg      <= stored_nonfinite;
+    stored_vid_reg  <= vid;
+    stored_rank_reg <= rank;
+    if (complete) vids[slot] <= vid;
+    if (wr_en) sum_vid_reg <= vids[wr_slot];
+
+    if (stored_reg) in_reg <= in_next[31:0] | {32{in_next[32]}};
+    out_reg      <= out_next[31:0] | {32{out_next[32]}};
+    overflow_reg <= overflow_next[31:0] | {32{overflow_next[32]}};
+
+    if (stored_reg && !in_any_reg) begin
+      in_vid_reg  <= stored_vid_reg;
+      in_rank_reg <= stored_rank_reg;
+    end
+    if (!out_any_reg) out_vid_reg <= sum_vid_reg;
+    if (!overflow_any_reg) overflow_vid_reg <= sum_vid_reg;
+    if (stored_reg) in_any_reg <= 1'b1;
+    if (nonfinite != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
+    if (overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
+
+    if (rst || clear_reg) begin
+      stored_reg       <= 1'b0;
+      in_reg           <= 32'd0;
+      out_reg          <= 32'd0;
+      overflow_reg     <= 32'd0;
+      in_any_reg       <= 1'b0;
+      out_any_reg      <= 1'b0;
+      overflow_any_reg <= 1'b0;
+    end
+  end
+
+  assign nonfinite_in   = in_reg;
+  assign nonfinite_out  = out_reg;
+  assign overflows      = overflow_reg;
+  assign first_in       = in_any_reg ? {1'b1, 23'd0, in_rank_reg, in_vid_reg} : 64'd0;
+  assign first_out      = out_any_reg ? {1'b1, 31'd0, out_vid_reg} : 64'd0;
+  assign first_overflow = overflow_any_reg ? {1'b1, 31'd0, overflow_vid_reg} : 64'd0;
+
+endmodule
+
+`default_nettype wire
