@@ -11,7 +11,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
-PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs)
+PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -27,7 +27,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove sweep benches ## Run every check (about eight minutes on two cores).
+test: lint unit prove recount sweep benches ## Run every check (about eight minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -43,6 +43,9 @@ unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the 
 prove: setup ## Have a solver prove the arithmetic against its plain definitions.
 	go test -count=1 ./verify/proofs
 
+recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.
+	go test -count=1 -timeout=20m ./verify/synth
+
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
 
@@ -52,6 +55,13 @@ benches: setup build ## Run the cocotb benches and the other Python tests.
 bench: setup build ## Measure speeds and rates beside their peers (two minutes the first time).
 	@go run ./verify/bench
 
+# ROWS=REGEXP records the rows of those names alone.
+synth: setup build ## Synthesize, place and route nodes and lanes that have changed, and record the table.
+	@go run ./verify/synth -rows '$(ROWS)'
+
+synth-full: setup build ## The same, and whole cores: ten minutes each.
+	@go run ./verify/synth -full -rows '$(ROWS)'
+
 env: ## Print what puts the tools into a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q PATH=%q:%q:"$$PATH"\n' \
 	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
@@ -59,6 +69,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove sweep benches bench env clean
+.PHONY: help setup build demo test lint unit prove recount sweep benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

