@@ -37,14 +37,16 @@ var allowed = map[string][]string{
 	// The driver. driver itself may use the model; that it does in one file
 	// only is a test of its own.
 	"driver/npy":              {},
+	"driver/quant":            {},
+	"driver/element":          {"driver/wire"},
 	"driver/frame":            {"driver/wire"},
 	"driver/transport":        {"driver/wire"},
 	"driver/transport/pipe":   {},
 	"driver/transport/record": {"driver/transport"},
-	"driver":                  {"driver/wire", "driver/frame", "driver/transport", "driver/transport/...", "verify/model"},
-	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/selftest",
-		"driver/transport", "driver/transport/record"},
+	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "verify/model"},
+	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
+	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
+		"driver/selftest", "driver/transport", "driver/transport/record"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},
@@ -57,6 +59,10 @@ var allowed = map[string][]string{
 		"rtl", "driver/wire"},
 	"hwgen": {"hwgen/...", "rtl", "driver/wire"},
 	"rtl":   {},
+
+	// What the model and the gateware are both held against, and with what.
+	"verify/oracle":   {"driver/wire"},
+	"verify/operands": {"driver/wire"},
 
 	// The checks: nothing depends on them, and they run the commands.
 	"verify/bench": {"driver", "driver/wire"},

@@ -16,7 +16,7 @@ const refusalGap = 1024
 // concurrently; none is to be called while Serve runs.
 type Card struct {
 	cfg      Config
-	sum      arithmetic
+	sum      *Arithmetic
 	operands [][]byte // scratch: the contributions to a sum, by port
 	cycles   uint64
 	counters counters
@@ -40,7 +40,7 @@ func NewCard(cfg Config) (*Card, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	sum, err := newArithmetic(cfg.Sum, cfg.Format, cfg.Result)
+	sum, err := cfg.arithmetic()
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
@@ -156,9 +156,10 @@ func (c *Card) store(s *slot, p *Packet) {
 	if wire.ECN(p.Flags&wire.FlagECN) == wire.CE {
 		c.counters.add(countCE, 1)
 	}
-	if c.sum.nonfiniteIn(p.Payload) > 0 {
+	if c.sum.holdsNonfinite(p.Payload) {
 		s.nonfinite = true
 		c.counters.add(countNonfiniteIn, 1)
+		c.job.nonfiniteIn.add(1, uint64(p.Rank)<<32|uint64(p.VID))
 	}
 	c.table.hold(s, p.Rank)
 }
@@ -241,10 +242,13 @@ func (c *Card) reduce(number int) {
 	for rank, port := range c.job.portOf {
 		c.operands[port] = s.contributions[rank]
 	}
-	c.sum.reduce(s.result, c.operands)
+	nonfinite, overflowed := c.sum.chunk(s.result, c.operands)
 	c.counters.add(countChunks, 1)
 	c.counters.add(countBeats, chunk/c.cfg.Lanes)
-	c.counters.add(countNonfiniteOut, c.sum.nonfiniteOut(s.result))
+	c.counters.add(countNonfiniteOut, nonfinite)
+	c.counters.add(countOverflow, overflowed)
+	c.job.nonfiniteOut.add(nonfinite, uint64(s.vid))
+	c.job.overflow.add(overflowed, uint64(s.vid))
 	c.table.reduced(number)
 }
 

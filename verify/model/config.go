@@ -21,9 +21,10 @@ type Config struct {
 	Chunk  int // most elements in a chunk, a multiple of Lanes
 	Window int // most chunks in a job's window, a power of two
 
-	Format wire.Format // of the contributions; 0 means fp32
-	Result wire.Format // of the results; 0 means Format
-	Sum    wire.Sum    // 0 means tree
+	Format   wire.Format // of the contributions; 0 means fp32
+	Result   wire.Format // of the results; 0 means Format
+	Sum      wire.Sum    // 0 means tree
+	Saturate bool        // sums beyond int32 become the nearest it has
 
 	Shell   wire.Shell // ShellNone or ShellStream
 	Link    int        // bits the link moves in a cycle; 0 with ShellNone
@@ -68,7 +69,7 @@ func (c Config) Validate() error {
 	refuse(c.Chunk < 1 || c.Chunk > maxElement, "chunk: %d is not from 1 to %d", c.Chunk, maxElement)
 	refuse(c.Lanes > 0 && c.Chunk%c.Lanes != 0, "chunk: %d is no multiple of %d lanes", c.Chunk, c.Lanes)
 	refuse(!powerOfTwo(c.Window), "window: %d is not a power of two", c.Window)
-	if _, err := newArithmetic(c.Sum, c.Format, c.Result); err != nil {
+	if _, err := c.arithmetic(); err != nil {
 		errs = append(errs, err)
 	}
 	switch c.Shell {
@@ -90,6 +91,11 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// arithmetic returns what the card does to its contributions.
+func (c Config) arithmetic() (*Arithmetic, error) {
+	return NewArithmetic(c.Sum, c.Format, c.Result, c.Saturate)
+}
+
 // identification returns what register addr of the identification block
 // holds; ok is false when addr is no register of it.
 func (c Config) identification(addr uint32) (value uint64, ok bool) {
@@ -101,7 +107,11 @@ func (c Config) identification(addr uint32) (value uint64, ok bool) {
 	case wire.RegFormat:
 		return uint64(c.Format) | uint64(c.Result)<<8, true
 	case wire.RegSum:
-		return uint64(c.Sum), true
+		value = uint64(c.Sum)
+		if c.Saturate {
+			value |= 1 << 8
+		}
+		return value, true
 	case wire.RegShell:
 		return uint64(c.Shell), true
 	case wire.RegChunk:

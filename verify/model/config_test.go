@@ -27,8 +27,10 @@ func TestValidate(t *testing.T) {
 		"link: 24 ":                    func(c *Config) { c.Link = 24 },
 		"link: 8 bits with shell none": func(c *Config) { c.Shell = wire.ShellNone },
 		"shell: 9 ":                    func(c *Config) { c.Shell = 9 },
-		"sum 2 of format 1":            func(c *Config) { c.Sum = wire.SumFused },
-		"results of format 2":          func(c *Config) { c.Result = wire.BF16 },
+		"sum: there is no sum 4":       func(c *Config) { c.Sum = 4 },
+		"format: there is no format 9": func(c *Config) { c.Format = 9 },
+		"bf16 does not hold every":     func(c *Config) { c.Result = wire.BF16 },
+		"saturate: fp32 does not":      func(c *Config) { c.Saturate = true },
 	} {
 		c := good
 		change(&c)
@@ -51,7 +53,7 @@ func TestHashCoversEveryRegisterOfTheBlock(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.Lanes = 4 }, func(c *Config) { c.Ports = 5 }, func(c *Config) { c.Chunk = 16 },
 		func(c *Config) { c.Window = 4 }, func(c *Config) { c.Format = wire.BF16 }, func(c *Config) { c.Result = wire.FP16 },
-		func(c *Config) { c.Sum = wire.SumExact }, func(c *Config) { c.Shell = wire.ShellStream },
+		func(c *Config) { c.Sum = wire.SumExact }, func(c *Config) { c.Saturate = true }, func(c *Config) { c.Shell = wire.ShellStream },
 		func(c *Config) { c.Link = 8 }, func(c *Config) { c.Latency = 1 },
 	} {
 		c := base

@@ -1,8 +1,13 @@
-// The card's counters: 32 bits, wrapping, in the order of wire.Counters.
+// The card's counters: 32 bits, wrapping, in the order of wire.Counters; and
+// what a job counts, which stops at the end of 32 bits.
 
 package model
 
-import "tributary/driver/wire"
+import (
+	"math"
+
+	"tributary/driver/wire"
+)
 
 // counters holds a value for each row of wire.Counters.
 type counters []uint32
@@ -22,6 +27,7 @@ var (
 	countStatuses     = counterIndex("statuses")
 	countNonfiniteIn  = counterIndex("nonfinite_in")
 	countNonfiniteOut = counterIndex("nonfinite_out")
+	countOverflow     = counterIndex("overflow")
 	countCE           = counterIndex("ce")
 	countHunted       = counterIndex("hunted")
 	countHeaderCRC    = counterIndex("header_crc")
@@ -59,4 +65,23 @@ func (c counters) read(addr uint32) (value uint64, ok bool) {
 		return 0, false
 	}
 	return uint64(c[offset/8]), true
+}
+
+// tally is one thing that a job counts (section 7.7 of the specification): the
+// register pair JOB_NAME and JOB_FIRST_NAME.
+type tally struct {
+	count uint32 // stops at the greatest
+	first uint64 // as the register holds it; 0 while count is
+}
+
+// tallyFirst says in a JOB_FIRST register that there is one.
+const tallyFirst = 1 << 63
+
+// add counts n at a place: the VID, and, of a contribution, the rank in the
+// bits above.
+func (t *tally) add(n int, where uint64) {
+	if n > 0 && t.count == 0 {
+		t.first = tallyFirst | where
+	}
+	t.count = uint32(min(uint64(t.count)+uint64(n), math.MaxUint32))
 }

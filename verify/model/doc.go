@@ -5,7 +5,7 @@
 //
 // It has three faces:
 //
-//   - Add, Tree and ReduceTree are the arithmetic alone.
+//   - Arithmetic is what is done to the elements alone.
 //   - Card is the core at packet level: Handle takes one packet at a port,
 //     Next gives the next packet that leaves, Register is the register bus.
 //     A Card does nothing by itself and reads no clock, so the same calls

@@ -16,6 +16,11 @@ type job struct {
 	n        int    // members of the last job; the card's ports before the first
 	portOf   []int  // port of each rank, n of them
 	all      uint64 // a bit for each of the n ranks
+
+	// What came of the last job set up.
+	nonfiniteIn  tally // contributions that held a NaN or an infinity
+	nonfiniteOut tally // elements of sums that are one
+	overflow     tally // elements of sums that overflowed
 }
 
 // setup is what a job is set up with, as the registers hold it.
@@ -53,6 +58,7 @@ func (j *job) owns(port int, rank uint8) bool {
 func (j *job) start(s setup, epoch uint16) {
 	j.running, j.everSet, j.complete = true, true, false
 	j.epoch, j.finished, j.setup = epoch, 0, s
+	j.nonfiniteIn, j.nonfiniteOut, j.overflow = tally{}, tally{}, tally{}
 	j.setMembers(s.ports)
 }
 

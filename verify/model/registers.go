@@ -78,6 +78,18 @@ func (c *Card) read(addr uint32) uint64 {
 		return c.job.state()
 	case wire.RegJobFinished:
 		return c.job.finished
+	case wire.RegJobNonfiniteIn:
+		return uint64(c.job.nonfiniteIn.count)
+	case wire.RegJobNonfiniteOut:
+		return uint64(c.job.nonfiniteOut.count)
+	case wire.RegJobOverflow:
+		return uint64(c.job.overflow.count)
+	case wire.RegJobFirstIn:
+		return c.job.nonfiniteIn.first
+	case wire.RegJobFirstOut:
+		return c.job.nonfiniteOut.first
+	case wire.RegJobFirstOverflow:
+		return c.job.overflow.first
 	}
 	panic("model: a register that can be read has no value")
 }

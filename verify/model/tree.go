@@ -1,147 +1,100 @@
-// The sum "tree" of fp32: the definition in integers, and the same in the
-// processor's binary32 additions for whole chunks.
+// The sum "tree" (section 7.3 of the specification): the definition in
+// integers; and for chunks of fp32 the processor's additions.
 
 package model
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "math"
 
-// Tree returns the sum of one element of every port, as encodings: neighbours
-// pair up level by level, an odd one out passes up unchanged. An absent port
-// is -0 (0x80000000). It returns 0x7fc00000 for every NaN, also with a single
-// port, and -0 for no ports.
-func Tree(ports []uint32) uint32 {
-	level := append([]uint32(nil), ports...)
-	if len(level) == 0 {
-		return negativeZero
-	}
-	for len(level) > 1 {
-		above := level[:0]
-		for i := 0; i+1 < len(level); i += 2 {
-			above = append(above, Add(level[i], level[i+1]))
-		}
-		if len(level)%2 == 1 {
-			above = append(above, level[len(level)-1])
-		}
-		level = above
-	}
-	if isNaN(level[0]) {
-		return canonicalNaN
-	}
-	return level[0]
-}
+// tree adds neighbours pairwise, level by level; an odd one out passes up
+// unchanged. Every addition rounds.
+type tree struct{ *float }
 
-// ReduceTree returns the sum of whole arrays, element by element, by Tree.
-// contributions[p] is port p's array, nil when the port is absent; the others
-// must be of one length, which is the result's. It returns nil when all are
-// absent.
-func ReduceTree(contributions [][]uint32) []uint32 {
-	var result []uint32
-	for _, c := range contributions {
-		if c != nil {
-			result = make([]uint32, len(c))
-			break
-		}
-	}
-	element := make([]uint32, len(contributions))
-	for i := range result {
-		for p, c := range contributions {
-			element[p] = negativeZero
-			if c != nil {
-				element[p] = c[i]
-			}
-		}
-		result[i] = Tree(element)
-	}
-	return result
-}
-
-// fp32Bytes is the size of an fp32 element.
-const fp32Bytes = 4
-
-// treeFP32 is the arithmetic of sum tree, fp32 in and out. It adds with the
-// processor, which rounds to nearest even and keeps subnormals; that it gives
-// the bits of ReduceTree is tested.
-type treeFP32 struct {
-	rows [][]float32 // scratch: one row a port that is present, cap >= chunk
-}
-
-func (t *treeFP32) reduce(result []byte, contributions [][]byte) {
-	for len(t.rows) < len(contributions) {
-		t.rows = append(t.rows, nil)
-	}
-	level := t.rows[:len(contributions)]
-	// A row of length 0 is an absent operand: -0 is the identity of Add.
-	for p, c := range contributions {
-		level[p] = unpackFP32(level[p], c)
-	}
-	for len(level) > 1 {
-		pairs := len(level) / 2
+func (t *tree) element(x []uint32) uint32 {
+	for len(x) > 1 {
+		pairs := len(x) / 2
 		for i := range pairs {
-			addRows(level, i, 2*i, 2*i+1)
+			x[i] = t.add(x[2*i], x[2*i+1])
 		}
-		if len(level)%2 == 1 {
-			level[pairs], level[len(level)-1] = level[len(level)-1], level[pairs]
-			pairs++
-		}
-		level = level[:pairs]
+		x = passOddOne(x, pairs)
 	}
-	packFP32(result, level[0])
+	return t.canonical(x[0])
 }
 
-// addRows leaves the sum of rows a and b in row node; the rows change places,
-// none is lost, so that their memory is used again.
-func addRows(rows [][]float32, node, a, b int) {
-	x, y := rows[a], rows[b]
-	switch {
-	case len(x) == 0:
-		rows[b], rows[a] = x, y
-	case len(y) != 0:
+func (t *tree) chunk(y []uint32, rows [][]uint32) {
+	t.sumRows(y, rows, func(x, y []uint32) {
+		for i := range x {
+			x[i] = t.add(x[i], y[i])
+		}
+	})
+}
+
+// sumRows adds rows by the tree; add leaves the sum in the first of the two. An
+// absent port is an operand that changes nothing.
+func (t *tree) sumRows(y []uint32, rows [][]uint32, add func(x, y []uint32)) {
+	for len(rows) > 1 {
+		pairs := len(rows) / 2
+		for i := range pairs {
+			left, right := rows[2*i], rows[2*i+1]
+			switch {
+			case len(left) == 0:
+				left = right
+			case len(right) != 0:
+				add(left, right[:len(left)])
+			}
+			rows[i] = left
+		}
+		rows = passOddOne(rows, pairs)
+	}
+	for i, x := range rows[0][:len(y)] {
+		y[i] = t.canonical(x)
+	}
+}
+
+// passOddOne returns the level above, in which the sums of pairs stand already.
+func passOddOne[T any](level []T, pairs int) []T {
+	if len(level)%2 == 1 {
+		level[pairs] = level[len(level)-1]
+		pairs++
+	}
+	return level[:pairs]
+}
+
+// treeFP32 adds chunks with the processor, which rounds to nearest even and
+// keeps subnormals. Its NaNs are replaced at the top.
+type treeFP32 struct{ tree }
+
+func (t *treeFP32) chunk(y []uint32, rows [][]uint32) {
+	t.sumRows(y, rows, func(x, y []uint32) {
 		y = y[:len(x)]
 		for i := range x {
-			x[i] += y[i]
+			x[i] = math.Float32bits(math.Float32frombits(x[i]) + math.Float32frombits(y[i]))
 		}
-	}
-	rows[node], rows[a] = rows[a], rows[node]
+	})
 }
 
-// unpackFP32 reads a payload into row, which it returns, grown if need be.
-func unpackFP32(row []float32, payload []byte) []float32 {
-	n := len(payload) / fp32Bytes
-	if cap(row) < n {
-		row = make([]float32, n)
-	}
-	row = row[:n]
-	for i := range row {
-		row[i] = math.Float32frombits(binary.LittleEndian.Uint32(payload[fp32Bytes*i:]))
-	}
-	return row
-}
+// exactDistance is how far apart two significands of at most 24 bits are added
+// as they are, in 63 bits. If one stands further off, it is less than 2^-14 of
+// the other's last place, and all that it does is to break ties.
+const exactDistance = 38
 
-// packFP32 writes row to a payload of its size, every NaN as the canonical
-// one.
-func packFP32(payload []byte, row []float32) {
-	for i, x := range row {
-		encoding := math.Float32bits(x)
-		if x != x {
-			encoding = canonicalNaN
-		}
-		binary.LittleEndian.PutUint32(payload[fp32Bytes*i:], encoding)
+// add returns the sum of two numbers.
+func (f *float) add(a, b uint32) uint32 {
+	if f.isNonfinite(a) || f.isNonfinite(b) || a == f.sign && b == f.sign {
+		sum, _ := f.special([]uint32{a, b})
+		return sum
 	}
-}
-
-func (t *treeFP32) nonfiniteIn(contribution []byte) int { return nonfiniteFP32(contribution) }
-func (t *treeFP32) nonfiniteOut(result []byte) int      { return nonfiniteFP32(result) }
-
-// nonfiniteFP32 counts the NaNs and infinities of a payload.
-func nonfiniteFP32(payload []byte) int {
-	n := 0
-	for ; len(payload) >= fp32Bytes; payload = payload[fp32Bytes:] {
-		if isNonfinite(binary.LittleEndian.Uint32(payload)) {
-			n++
-		}
+	if f.place(a) < f.place(b) {
+		a, b = b, a
 	}
-	return n
+	place, distance := f.place(b), f.place(a)-f.place(b)
+	high, low := f.significand(a), f.significand(b)
+	if distance > exactDistance {
+		place, distance = f.place(a)-exactDistance, exactDistance
+		low = min(max(low, -1), 1)
+	}
+	sum := high<<distance + low
+	if sum == 0 {
+		return 0
+	}
+	return f.roundSigned(sum, place)
 }

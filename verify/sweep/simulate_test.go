@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/wire"
 	"tributary/verify/model"
 )
 
@@ -88,6 +89,10 @@ func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg 
 // ports, and reports the first few that differ.
 func compare(t *testing.T, cardPorts int, members []int, inputs [][]float32, sum []float32) {
 	t.Helper()
+	tree, err := model.NewArithmetic(wire.SumTree, wire.FP32, wire.FP32, false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wrong := 0
 	operands := make([]uint32, cardPorts)
 	for i := range sum {
@@ -97,7 +102,8 @@ func compare(t *testing.T, cardPorts int, members []int, inputs [][]float32, sum
 		for rank, port := range members {
 			operands[port] = math.Float32bits(inputs[rank][i])
 		}
-		if got, want := math.Float32bits(sum[i]), model.Tree(operands); got != want {
+		want, _ := tree.Element(operands)
+		if got := math.Float32bits(sum[i]); got != want {
 			if wrong++; wrong <= 4 {
 				t.Errorf("element %d is %08x, want %08x, the sum of %08x", i, got, want, operands)
 			}

@@ -1,0 +1,206 @@
+// Package oracle says what a card's sum must be, by other means than the model
+// and the gateware: exact, fused and integer sums by math/big, straight from
+// their definitions in driver/wire/SPEC.md section 7; tree by the processor's
+// own additions. It imports the tables alone. It is slow, and made to be read.
+package oracle
+
+import (
+	"fmt"
+	"math/big"
+
+	"tributary/driver/wire"
+)
+
+// Oracle sums elements. It keeps scratch space: it must not be used
+// concurrently.
+type Oracle struct {
+	format, result *format
+	which          wire.Sum
+	saturate       bool
+
+	x        []uint32  // the members, widened
+	node     processor // additions of the tree
+	sum      big.Int
+	term     big.Int
+	rounding rounding
+}
+
+// New returns the oracle of a sum, formats of contributions and results, and
+// saturation.
+func New(which wire.Sum, contributions, result wire.Format, saturate bool) *Oracle {
+	o := &Oracle{format: newFormat(contributions), result: newFormat(result), which: which, saturate: saturate}
+	if !o.result.integer() {
+		o.node = newProcessor(o.result)
+		o.rounding.init(o.result)
+	}
+	return o
+}
+
+// Sum returns the sum of one element and whether it counts as an overflow;
+// ports[p] is the encoding that port p contributes.
+func (o *Oracle) Sum(ports []uint32) (y uint32, overflowed bool) {
+	if o.result.integer() {
+		return o.integers(ports)
+	}
+	o.x = o.x[:0]
+	finite := true
+	for _, e := range ports {
+		finite = finite && o.format.class(e) < infinity
+		o.x = append(o.x, o.widen(e))
+	}
+	switch {
+	case o.which == wire.SumTree:
+		y = o.tree(o.x)
+	case !finite:
+		y = o.nonfinite(o.x)
+	case o.which == wire.SumFused:
+		y = o.finite(o.x, o.unit(o.x))
+	case o.which == wire.SumExact:
+		y = o.finite(o.x, 0)
+	default:
+		panic(fmt.Sprintf("oracle: %v", o.which))
+	}
+	return y, finite && o.result.class(y) >= infinity
+}
+
+// Error returns by how much a finite result is off the real sum of the finite
+// members, and the bound for it that the specification states for the sum
+// fused, both in the result's units / 16. It is meaningless where the sum
+// overflowed.
+func (o *Oracle) Error(ports []uint32, y uint32) (off, bound *big.Int) {
+	o.x = o.x[:0]
+	for _, e := range ports {
+		o.x = append(o.x, o.widen(e))
+	}
+	off = new(big.Int).Neg(o.result.value(new(big.Int), y))
+	for _, e := range o.x {
+		off.Add(off, o.result.value(&o.term, e))
+	}
+	unit := new(big.Int).Lsh(big.NewInt(1), o.unit(o.x))
+	bound = unit.Mul(unit, big.NewInt(int64(len(ports)-1)))
+	_, field, _ := o.result.fields(y)
+	halfPlace := new(big.Int).Lsh(big.NewInt(1), uint(max(field, 1)-1)+scale-1)
+	return off.Abs(off), bound.Add(bound, halfPlace)
+}
+
+// widen returns the result format's equal of a contribution. Both formats'
+// numbers are handed over as numbers.
+func (o *Oracle) widen(x uint32) uint32 {
+	if o.format.Format == o.result.Format {
+		return x
+	}
+	negative, _, _ := o.format.fields(x)
+	sign := uint32(0)
+	if negative {
+		sign = o.result.sign
+	}
+	switch o.format.class(x) {
+	case nan:
+		return o.result.NaN
+	case infinity:
+		return sign | o.result.infinity()
+	case zero:
+		return sign
+	}
+	return o.result.encode(o.format.float64(x))
+}
+
+// integers is section 7.6.
+func (o *Oracle) integers(x []uint32) (y uint32, overflowed bool) {
+	o.sum.SetInt64(0)
+	for _, e := range x {
+		o.sum.Add(&o.sum, o.term.SetInt64(int64(int32(e))))
+	}
+	sum := &o.sum
+	overflowed = sum.Cmp(greatest) > 0 || sum.Cmp(least) < 0
+	if overflowed && o.saturate {
+		if sum.Sign() > 0 {
+			return 0x7fffffff, true
+		}
+		return 0x80000000, true
+	}
+	return uint32(o.term.And(sum, all).Uint64()), overflowed
+}
+
+var (
+	greatest = big.NewInt(1<<31 - 1)
+	least    = big.NewInt(-1 << 31)
+	all      = big.NewInt(1<<32 - 1)
+)
+
+// tree is section 7.3.
+func (o *Oracle) tree(x []uint32) uint32 {
+	if len(x) == 1 {
+		if o.result.class(x[0]) == nan {
+			return o.result.NaN
+		}
+		return x[0]
+	}
+	above := x[:0]
+	for len(x) >= 2 {
+		above = append(above, o.node.add(x[0], x[1]))
+		x = x[2:]
+	}
+	return o.tree(append(above, x...))
+}
+
+// nonfinite is the sum of members of which one is a NaN or an infinity, in the
+// sums fused and exact.
+func (o *Oracle) nonfinite(x []uint32) uint32 {
+	var positive, negative bool
+	for _, e := range x {
+		switch o.result.class(e) {
+		case nan:
+			return o.result.NaN
+		case infinity:
+			if below, _, _ := o.result.fields(e); below {
+				negative = true
+			} else {
+				positive = true
+			}
+		}
+	}
+	switch {
+	case positive && negative:
+		return o.result.NaN
+	case negative:
+		return o.result.sign | o.result.infinity()
+	}
+	return o.result.infinity()
+}
+
+// unit returns the u of section 7.4 as a power of two of unit / 16: E - 1.
+func (o *Oracle) unit(x []uint32) uint {
+	largest := 1
+	for _, e := range x {
+		_, field, _ := o.result.fields(e)
+		largest = max(largest, field)
+	}
+	return uint(largest - 1)
+}
+
+// finite is the sum of finite members, cut to multiples of 2^cut, rounded.
+func (o *Oracle) finite(x []uint32, cut uint) uint32 {
+	o.sum.SetInt64(0)
+	negativeZeros := true
+	for _, e := range x {
+		negativeZeros = negativeZeros && e == o.result.sign
+		value := o.result.value(&o.term, e)
+		if cut > 0 {
+			negative := value.Sign() < 0
+			value.Abs(value) // towards zero; Rsh goes down
+			value.Lsh(value.Rsh(value, cut), cut)
+			if negative {
+				value.Neg(value)
+			}
+		}
+		o.sum.Add(&o.sum, value)
+	}
+	if o.sum.Sign() == 0 {
+		if negativeZeros {
+			return o.result.sign
+		}
+		return 0
+	}
+	return o.rounding.round(&o.sum)
+}
