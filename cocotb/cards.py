@@ -19,11 +19,15 @@ from cocotb.utils import get_sim_time
 
 import model
 import zwire
+from arithmetic import Arithmetic
 from bench import BUILD, CLOCK_PERIOD_NS, ROOT, run, start
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
 REFUSAL_CYCLES = 1024
+
+# Registers whose value is a matter of time, or of how a sum is arrived at.
+TIMED = [zwire.REG_CYCLES, *(zwire.REG_COUNTERS + 8 * i for i in (zwire.COUNT_UNDECIDED, zwire.COUNT_STALLED))]
 
 # Sync word, header with a mask, and its CRC.
 REPLY_BYTES = 4 + 22 + 2
@@ -60,7 +64,10 @@ class CardBench:
         self.chunk, self.window = self.manifest["chunk"], self.manifest["window"]
         self.latency = self.manifest["latency"]
         ident = {"LINK": self.manifest["link"], "LATENCY": self.latency}
-        self.model = model.Card(self.lanes, self.ports, self.chunk, self.window, ident, shared)
+        how = {name: self.manifest[name] for name in ("format", "result", "sum", "saturate")}
+        self.arithmetic = Arithmetic(**how)
+        self.format, self.result = self.arithmetic.format, self.arithmetic.result
+        self.model = model.Card(self.lanes, self.ports, self.chunk, self.window, ident, shared, self.arithmetic)
         self.sent = []  # what the card has sent and no test has looked at
         self.moved = 0  # cycle in which something last went in or out
         self.refused = -(10**9)  # cycle in which the last refusal was seen
@@ -99,7 +106,7 @@ class CardBench:
         expected, _, _ = self.model.register(header)
         reply = await self.register(header)
         for field in ("code", "mask", "vid", "length"):
-            timed = field == "mask" and header["vid"] == zwire.REG_CYCLES
+            timed = field == "mask" and header["vid"] in TIMED
             if field in reply and not timed:
                 assert reply[field] == expected[field], (
                     f"register access {header}: {field} is {reply[field]:#x}, want {expected[field]:#x}"
@@ -208,7 +215,7 @@ class BareCard(CardBench):
             beats = await sink.packet()
             self.moved = self.cycle
             header = model.unpack(beats[0]["tuser"].to_bytes(self.SENT_HEADER_BYTES, "little"))
-            size = 4 * self.lanes
+            size = self.result.bytes * self.lanes
             payload = b"".join(b["tdata"].to_bytes(size, "little") for b in beats if b["tkeep"])
             assert all(b["tkeep"] in (0, (1 << size) - 1) for b in beats), "tkeep is neither empty nor full"
             self.sent.append((header, payload, port))
@@ -233,7 +240,7 @@ class BareCard(CardBench):
         """Queues a packet on a port."""
         raw = model.pack({"version": zwire.VERSION, **header}, 14)
         first = int.from_bytes(raw, "little")
-        size = 4 * self.lanes
+        size = self.format.bytes * self.lanes
         words = [payload[i : i + size] for i in range(0, len(payload), size)] or [b""]
         beats = []
         for i, word in enumerate(words):
@@ -274,6 +281,7 @@ class LinkCard(CardBench):
         self.rng = random.Random(seed)
         self.partial = partial
         self.word = self.manifest["link"] // 8
+        self.slowest = self.lanes * min(self.format.bytes, self.result.bytes)  # a beat a cycle
         self.rx = StreamSource(dut, "link_rx", idle=idle(), fields=("tdata", "tkeep"))
         self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"))
         self.bytes = b""  # sent by the card and not yet parsed
@@ -292,7 +300,7 @@ class LinkCard(CardBench):
             self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
 
     def calm(self):
-        return super().calm() + 2 * (4 * self.chunk + 60) // self.word
+        return super().calm() + 2 * (max(self.format.bytes, self.result.bytes) * self.chunk + 60) // min(self.word, self.slowest)
 
     def count_access(self):
         """A register access comes in a frame."""

@@ -1,50 +1,34 @@
 """What a card must answer, computed from driver/wire/SPEC.md alone, for comparison with the gateware.
 
 It shares nothing with the Go model but the tables (zwire.py), so that a misreading of the specification in
-one of the three (gateware, Go, Python) shows as a difference. Sums are NumPy's float32, the CRC is bitwise.
+one of the three (gateware, Go, Python) shows as a difference. Sums are arithmetic.py's, the CRC is bitwise.
 
 Card takes packets one at a time and settles after each: a reduction that a packet completes is done, and what
 is owed is sent, before the next packet. Benches that compare with it wait for the gateware to be quiet in
-between. What overlaps in time is checked by the benches themselves, against tree_sum() and the rules.
+between. What overlaps in time is checked by the benches themselves, against the same sums and the rules.
 """
 
-import numpy as np
-
 import zwire
+from arithmetic import Arithmetic
 
 SYNC = zwire.SYNC.to_bytes(4, "little")
-NAN = np.uint32(0x7FC00000)
-MINUS_ZERO = 0x80000000
+
+# Bytes of an element, by the number of its format.
+ELEMENT_BYTES = {row[0]: row[1] // 8 for row in zwire.FORMATS.values()}
 
 # The merge's order, from its identity to what no other mark overrides.
 ECN_ORDER = [zwire.ECN_ECT1, zwire.ECN_ECT0, zwire.ECN_NOT_ECT, zwire.ECN_CE]
 
+# What is counted of a job, and kept when it has ended.
+JOB_COUNTS = [
+    *("JOB_NONFINITE_IN", "JOB_NONFINITE_OUT", "JOB_OVERFLOW"),
+    *("JOB_FIRST_IN", "JOB_FIRST_OUT", "JOB_FIRST_OVERFLOW"),
+]
+
 EMPTY, COLLECTING, REDUCED = "empty", "collecting", "reduced"
 
 
-# Arithmetic (section 7)
-
-
-def tree_sum(ports):
-    """The sum of one element a port: a list of arrays of float32 bit patterns (uint32), one a port.
-
-    A port that is not a member is None. Neighbours pair up level by level; an odd one out passes up.
-    """
-    length = len(next(p for p in ports if p is not None))
-    absent = np.full(length, MINUS_ZERO, dtype=np.uint32)
-    level = [(absent if p is None else np.asarray(p, dtype=np.uint32)).view(np.float32) for p in ports]
-    with np.errstate(all="ignore"):
-        while len(level) > 1:
-            pairs = [a + b for a, b in zip(level[0::2], level[1::2])]
-            level = pairs + level[len(level) & ~1 :]
-    bits = level[0].view(np.uint32).copy()
-    bits[np.isnan(level[0])] = NAN
-    return bits
-
-
-def nonfinite(bits):
-    """How many of the float32 bit patterns are an infinity or a NaN."""
-    return int(np.count_nonzero((np.asarray(bits, dtype=np.uint32) & 0x7F800000) == 0x7F800000))
+# Marks (section 5)
 
 
 def merge_ecn(marks):
@@ -126,7 +110,7 @@ def parse_frames(data):
         assert data[:2] == crc.to_bytes(2, "big"), f"a card sent a wrong header CRC: {raw.hex()}"
         header, payload, data = unpack(raw), b"", data[2:]
         if zwire.KINDS[kind][3]:
-            size = 4 * header["length"]
+            size = ELEMENT_BYTES[header["format"]] * header["length"]
             payload, data = data[:size], data[size:]
             assert len(payload) == size and data[:2] == crc16(payload, crc).to_bytes(2, "big")
             data = data[2:]
@@ -135,24 +119,27 @@ def parse_frames(data):
 
 
 class Card:
-    """A card of one job with fp32 tree sums.
+    """A card of one job.
 
     packet() takes what a port's stream carries; both it and register() return what the card sends for it
     (packets: a list of (header, payload, mask of ports)), once quiet. receive() takes link bytes.
     Payloads are bytes. shared says whether all ranks share one link: results then have receivers.
     """
 
-    def __init__(self, lanes, ports, chunk, window, ident, shared):
-        """ident: the values of the registers that cannot be derived here (LINK, LATENCY, CONFIG_HASH, ...)."""
+    def __init__(self, lanes, ports, chunk, window, ident, shared, arithmetic=None):
+        """ident: the values of the registers that cannot be derived here (LINK, LATENCY, CONFIG_HASH, ...).
+
+        arithmetic: its formats and sum; tree of fp32 unless given.
+        """
         self.lanes, self.ports, self.chunk, self.window = lanes, ports, chunk, window
+        self.arithmetic = arithmetic or Arithmetic()
         self.shared = shared
         self.values = {
             "MAGIC": zwire.MAGIC,
             "VERSION": 1,
             "LANES": lanes,
             "PORTS": ports,
-            "FORMAT": zwire.FORMAT_FP32 * 0x101,
-            "SUM": zwire.SUM_TREE,
+            **self.arithmetic.idents,
             "SHELL": zwire.SHELL_STREAM if shared else zwire.SHELL_NONE,
             "CHUNK": chunk,
             "WINDOW": window,
@@ -165,6 +152,7 @@ class Card:
         self.owner = 0
         self.staged = {"JOB_TOKEN": 0, "JOB_PORTS": 0, "JOB_CHUNK": 0, "JOB_WINDOW": 0}
         self.job = None  # the Job that is set up
+        self.found = dict.fromkeys(JOB_COUNTS, 0)  # in the job that was set up last
         self.last_epoch = None
         self.ended_by_finish = False
         self.members = list(range(ports))  # port of each rank
@@ -212,7 +200,8 @@ class Card:
         self.judged = True
         header = unpack(raw)
         refusal = self._frame_refusal(header)
-        payload_size = 4 * header["length"] if kind == zwire.KIND_DATA and not refusal else 0
+        element = self.arithmetic.format.bytes
+        payload_size = element * header["length"] if kind == zwire.KIND_DATA and not refusal else 0
         end = 6 + size + (payload_size + 2 if payload_size else 0)
         if len(self.link) < end:
             return None
@@ -274,6 +263,8 @@ class Card:
             return 0
         if name in self.staged:
             return self.staged[name]
+        if name in self.found:
+            return self.found[name]
         if name == "OWNER":
             return self.owner
         if name == "JOB_STATE":
@@ -341,6 +332,7 @@ class Card:
         self.members = [p for p in range(self.ports) if ports >> p & 1]
         self.job = Job(epoch, ports, chunk, window, first, len(self.members))
         self.last_epoch = epoch
+        self.found = dict.fromkeys(JOB_COUNTS, 0)
         return zwire.CODE_DONE
 
     def _abort(self, epoch, number):
@@ -399,9 +391,9 @@ class Card:
             return "bad_rank"
         if header["kind"] != zwire.KIND_DATA:
             return None
-        if header["format"] != zwire.FORMAT_FP32:
+        if header["format"] != self.arithmetic.format.number:
             return "bad_format"
-        if header["length"] != job.chunk or len(payload) != 4 * job.chunk:
+        if header["length"] != job.chunk or len(payload) != self.arithmetic.format.bytes * job.chunk:
             return "bad_length"
         return "payload_crc" if bad else None
 
@@ -444,11 +436,11 @@ class Card:
             return None, []
         if rank in slot.held:
             return "duplicate", []
-        bits = np.frombuffer(payload, dtype="<u4")
+        bits = self.arithmetic.format.elements(payload)
         slot.held[rank] = (bits, header["flags"] & zwire.ECN_CE)
         self.counters["stored"] += 1
         self.counters["ce"] += int(header["flags"] & 3 == zwire.ECN_CE)
-        self.counters["nonfinite_in"] += int(nonfinite(bits) > 0)
+        self._count("nonfinite_in", "IN", int(self.arithmetic.format.nonfinite(bits).any()), slot.vid | rank << 32)
         if len(slot.held) == self.job.ranks:
             self._reduce(slot)
         return None, []
@@ -457,16 +449,25 @@ class Card:
         inputs = [None] * self.ports
         for rank, (bits, _) in slot.held.items():
             inputs[self.members[rank]] = bits
-        total = tree_sum(inputs)
+        total, over = self.arithmetic.sum(inputs)
         flags = merge_ecn([mark for _, mark in slot.held.values()])
-        if any(nonfinite(bits) for bits, _ in slot.held.values()):
+        if any(self.arithmetic.format.nonfinite(bits).any() for bits, _ in slot.held.values()):
             flags |= zwire.FLAG_NONFINITE
-        slot.result = (flags, total.astype("<u4").tobytes())
+        slot.result = (flags, self.arithmetic.result.payload(total))
         slot.state = REDUCED
         slot.owed = set(range(self.job.ranks))
         self.counters["chunks"] += 1
         self.counters["beats"] += self.job.chunk // self.lanes
-        self.counters["nonfinite_out"] += nonfinite(total)
+        self._count("nonfinite_out", "OUT", int(self.arithmetic.result.nonfinite(total).sum()), slot.vid)
+        self._count("overflow", "OVERFLOW", int(over.sum()), slot.vid)
+
+    def _count(self, counter, first, count, place):
+        """Counts elements or contributions in the card's counter and in the job's, which keeps the first place."""
+        self.counters[counter] += count
+        held = self.found["JOB_" + counter.upper()]
+        if count and not held:
+            self.found["JOB_FIRST_" + first] = 1 << 63 | place
+        self.found["JOB_" + counter.upper()] = min(held + count, 2**32 - 1)
 
     def _send_owed(self):
         """Sends what is owed; one packet for all receivers of a slot's result."""
@@ -480,7 +481,7 @@ class Card:
             header = {
                 "kind": kind,
                 "flags": flags,
-                "format": zwire.FORMAT_FP32,
+                "format": self.arithmetic.result.number,
                 "epoch": self.job.epoch,
                 "vid": slot.vid,
                 "length": self.job.chunk,

@@ -50,9 +50,9 @@ async def answers_a_refusal_when_the_last_is_long_ago(dut):
     card = BareCard(dut)
     await card.reset()
     await card.set_up(epoch=5)
-    wrong = {"bad_job": {"job": 3}, "bad_epoch": {"epoch": 4}, "early": {"vid": 4096}, "bad_format": {"format": 2}}
+    wrong = {"bad_job": {"job": 3}, "bad_epoch": {"epoch": 4}, "early": {"vid": 4096}, "bad_format": {"format": 99}}
     for refusal, change in wrong.items():
-        await card.exchange(0, data_header(card, 0, 0, epoch=5) | change, bytes(4 * card.chunk))
+        await card.exchange(0, data_header(card, 0, 0, epoch=5) | change, bytes(card.format.bytes * card.chunk))
         assert card.model.counters[refusal] == 1
         await ClockCycles(dut.clk, 1024)
     assert card.statuses_left_out == 0
@@ -77,7 +77,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
         await card.set_up(epoch=2 * epoch, ports=members[0])
         port = card.model.members[0]
         for rank, member in enumerate(card.model.members):
-            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch), elements(rng, card.chunk))
+            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch), elements(rng, card.chunk, card.format))
         await card.write("JOB_PORTS", members[1])
         ask = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, "kind": zwire.KIND_ASK, "epoch": 2 * epoch}
         replay = card.expand(card.model.packet(port, ask))
@@ -90,7 +90,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
         replays.append(bool(card.sent))
         card.sent.clear()
         for rank, member in enumerate(card.model.members):
-            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch + 1), elements(rng, card.chunk))
+            await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch + 1), elements(rng, card.chunk, card.format))
     # A replay that was not begun when the job ended is dropped with it.
     assert set(replays) == {False, True}
 
@@ -107,7 +107,7 @@ async def a_link_that_is_down_for_one_cycle_takes_its_host_with_it(dut):
     for moment in range(card.manifest["beats"] + 8):
         epoch = moment + 1
         await card.set_up(epoch)
-        card.send(0, data_header(card, 0, 0, epoch), elements(rng, card.chunk))
+        card.send(0, data_header(card, 0, 0, epoch), elements(rng, card.chunk, card.format))
         await ClockCycles(dut.clk, epoch)
         dut.link_up.value = 0
         await ClockCycles(dut.clk, 1)

@@ -31,7 +31,7 @@ async def what_waits_for_the_old_job_to_drain_is_not_the_next_hosts(dut):
         epoch = moment + 1
         await card.set_up(epoch, token=TOKEN + moment)
         contributions = b"".join(
-            model.frame(data_header(card, rank, 0, epoch), elements(rng, card.chunk)) for rank in range(card.ports)
+            model.frame(data_header(card, rank, 0, epoch), elements(rng, card.chunk, card.format)) for rank in range(card.ports)
         )
         card.put(contributions + model.frame({"kind": zwire.KIND_ASK, "epoch": epoch, "vid": 0}))
         while not int(dut.beat_strobe.value):

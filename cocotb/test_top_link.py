@@ -51,12 +51,12 @@ async def finds_frames_in_garbage(dut, seed):
     await card.set_up(epoch=9, token=TOKEN)
     for vid in range(12):
         for rank in range(card.ports):
-            payload = elements(rng, card.chunk)
+            payload = elements(rng, card.chunk, card.format)
             good = model.frame(data_header(card, rank, vid, epoch=9), payload)
             await card.transmit(spoiled(rng, good))
             await card.transmit(good)
         # However garbage ends, whole frames are found again behind what it may have promised.
-        await card.transmit(bytes(4 * card.chunk + 64))
+        await card.transmit(bytes(card.format.bytes * card.chunk + 64))
     await card.check_registers()
 
 
@@ -81,8 +81,8 @@ async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
     await card.reset()
     await card.set_up(epoch=3, token=TOKEN)
     for rank in range(card.ports):
-        await card.exchange(rank, data_header(card, rank, 0, epoch=3), elements(rng, card.chunk))
-    half = model.frame(data_header(card, 0, 1, epoch=3), elements(rng, card.chunk))
+        await card.exchange(rank, data_header(card, rank, 0, epoch=3), elements(rng, card.chunk, card.format))
+    half = model.frame(data_header(card, 0, 1, epoch=3), elements(rng, card.chunk, card.format))
     await card.transmit(half[: rng.randrange(1, len(half))])
     dut.link_up.value = 0
     await ClockCycles(dut.clk, rng.randint(2, 40))
@@ -92,7 +92,7 @@ async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
     await card.check_registers()
     await card.set_up(epoch=4, token=1)
     for rank in range(card.ports):
-        await card.exchange(rank, data_header(card, rank, 0, epoch=4), elements(rng, card.chunk))
+        await card.exchange(rank, data_header(card, rank, 0, epoch=4), elements(rng, card.chunk, card.format))
     await card.check_registers()
 
 
@@ -120,7 +120,7 @@ async def frames_follow_one_another_without_a_pause(dut):
     data = b""
     for vid in range(card.window):
         for rank in range(card.ports):
-            data += model.frame(data_header(card, rank, vid, epoch=2), elements(rng, card.chunk))
+            data += model.frame(data_header(card, rank, vid, epoch=2), elements(rng, card.chunk, card.format))
     await card.transmit(data)
     await card.check_registers()
 

@@ -11,7 +11,6 @@ import cocotb
 import pytest
 from cocotb.triggers import ClockCycles, Combine
 
-import model
 import zwire
 from cards import BareCard, run_card
 from streams import PATTERNS
@@ -135,8 +134,8 @@ async def check_counters(card, data, workers):
         "chunks": len(data),
         "beats": len(data) * card.manifest["beats"],
         "payload_crc": sum(worker.bad for worker in workers),
-        "nonfinite_in": sum(1 for payload in contributions if nonfinite(payload)),
-        "nonfinite_out": sum(nonfinite(payload) for payload in sums),
+        "nonfinite_in": sum(1 for payload in contributions if nonfinite(card.format, payload)),
+        "nonfinite_out": sum(nonfinite(card.result, payload) for payload in sums),
         "ce": sum(mark == zwire.ECN_CE for chunk in data.ecn for mark in chunk),
         "early": 0,
     }
@@ -152,5 +151,5 @@ def counter_index(name):
     return [n for n, _ in zwire.COUNTER_NAMES].index(name)
 
 
-def nonfinite(payload):
-    return model.nonfinite([int.from_bytes(payload[i : i + 4], "little") for i in range(0, len(payload), 4)])
+def nonfinite(format, payload):
+    return int(format.nonfinite(format.elements(payload)).sum())

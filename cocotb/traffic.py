@@ -1,24 +1,42 @@
 """Random packets and register accesses for a card: mostly what a worker may send next, often not."""
 
-import numpy as np
-
 import model
 import zwire
 
 TOKEN = 0x1234_5678_9ABC_DEF0
-SPECIAL = [0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFA00001, 0x00000001, 0x807FFFFF, 0x7F7FFFFF]
 
 
-def elements(rng, count, special=0.1):
-    """Payload of count random fp32 elements, little-endian; special: chance of a special value or any bits.
+def elements(rng, count, format, special=0.1):
+    """Payload of count random elements; special: chance of a special value or any bits.
 
     Exponents are close enough together that every addition rounds, in one order otherwise than in another.
     """
-    bits = [rng.getrandbits(1) << 31 | rng.randint(118, 136) << 23 | rng.getrandbits(23) for _ in range(count)]
+    usual = integer if not format.float else number
+    bits = [usual(rng, format) for _ in range(count)]
     for i in range(count):
         if rng.random() < special:
-            bits[i] = rng.choice([*SPECIAL, rng.getrandbits(32)])
-    return np.array(bits, dtype="<u4").tobytes()
+            bits[i] = rng.choice([*specials(format), rng.getrandbits(format.bits)])
+    return format.payload(bits)
+
+
+def number(rng, format):
+    """A floating-point number of middling size."""
+    spread = min(9, format.bias - 1)
+    field = rng.randint(format.bias - spread, format.bias + spread)
+    return rng.getrandbits(1) << format.bits - 1 | field << format.frac | rng.getrandbits(format.frac)
+
+
+def integer(rng, format):
+    """An integer whose sums reach beyond the format at times."""
+    return (rng.getrandbits(30) - (1 << 29)) % (1 << format.bits)
+
+
+def specials(format):
+    """Bit patterns of zeros, ends of the format, subnormals, infinities and NaNs."""
+    if not format.float:
+        return [0, 1, format.sign, format.sign - 1, 2 * format.sign - 1]
+    above = [format.largest + 1, format.nan, format.sign - 1]
+    return [x | sign for x in [0, 1, (1 << format.frac) - 1, format.largest, *above] for sign in (0, format.sign)]
 
 
 class Traffic:
@@ -85,7 +103,7 @@ class Traffic:
             "job": rng.randint(1, 255),
             "epoch": rng.getrandbits(16),
             "rank": rng.choice([rank ^ 1, len(self.model.members), 255]),
-            "format": rng.choice([0, 2, 255]),
+            "format": rng.choice([0, self.card.format.number % 6 + 1, 255]),
             "length": self.card.lanes * rng.randint(0, self.card.chunk // self.card.lanes + 1),
         }
         if rng.random() < 0.5:
@@ -101,10 +119,10 @@ class Traffic:
     async def data(self, rank, vid, change=None, bad=False):
         """Data as it should be, but for the fields in change."""
         header = self.fields(zwire.KIND_DATA, rank, vid)
-        header["format"] = zwire.FORMAT_FP32
+        header["format"] = self.card.format.number
         header["length"] = self.model.job.chunk if self.model.job else self.card.chunk
         header |= change or {}
-        payload = elements(self.rng, header["length"])
+        payload = elements(self.rng, header["length"], self.card.format)
         await self.card.exchange(self.port(rank), header, payload, bad)
 
     async def ask(self, rank, vid, change=None):
@@ -189,7 +207,7 @@ def data_header(card, rank, vid, epoch):
     """The header of a chunk of a job with the card's largest chunk."""
     return {
         "kind": zwire.KIND_DATA,
-        "format": zwire.FORMAT_FP32,
+        "format": card.format.number,
         "epoch": epoch,
         "rank": rank,
         "vid": vid % 2**32,
@@ -201,7 +219,8 @@ class Contributions:
     """What every port sends for every chunk of a reduction, and what the sums must be."""
 
     def __init__(self, card, rng, chunks, special=0.1):
-        self.payloads = [[elements(rng, card.chunk, special) for _ in range(card.ports)] for _ in range(chunks)]
+        self.arithmetic = card.arithmetic
+        self.payloads = [[elements(rng, card.chunk, card.format, special) for _ in range(card.ports)] for _ in range(chunks)]
         self.ecn = [[rng.choice(model.ECN_ORDER) for _ in range(card.ports)] for _ in range(chunks)]
 
     def __len__(self):
@@ -209,12 +228,13 @@ class Contributions:
 
     def sum(self, chunk):
         """Payload of the chunk's result."""
-        return model.tree_sum(self._bits(chunk)).astype("<u4").tobytes()
+        total, _ = self.arithmetic.sum(self._bits(chunk))
+        return self.arithmetic.result.payload(total)
 
     def flags(self, chunk):
         """Flags of the chunk's result."""
-        strange = any(model.nonfinite(bits) for bits in self._bits(chunk))
+        strange = any(self.arithmetic.format.nonfinite(bits).any() for bits in self._bits(chunk))
         return model.merge_ecn(self.ecn[chunk]) | (zwire.FLAG_NONFINITE if strange else 0)
 
     def _bits(self, chunk):
-        return [np.frombuffer(payload, dtype="<u4") for payload in self.payloads[chunk]]
+        return [self.arithmetic.format.elements(payload) for payload in self.payloads[chunk]]

@@ -179,7 +179,7 @@ func TestManifest(t *testing.T) {
 	var m struct {
 		Schema, Lanes, Workers, Chunk, Window, Link, Beats, Slots, Latency, Jobs int
 		BeatBits                                                                 int    `json:"beat_bits"`
-		TreeLatency                                                              int    `json:"tree_latency"`
+		SumLatency                                                               int    `json:"sum_latency"`
 		ConfigHash                                                               string `json:"config_hash"`
 		Shell, Format, Sum, Top                                                  string
 		Throughput                                                               struct {
@@ -193,7 +193,7 @@ func TestManifest(t *testing.T) {
 	assert.Equal(t, []int{1, 16, 5, 512, 4, 64, 1}, []int{m.Schema, m.Lanes, m.Workers, m.Chunk, m.Window, m.Link, m.Jobs})
 	assert.Equal(t, []int{32, 8, 512}, []int{m.Beats, m.Slots, m.BeatBits})
 	assert.Equal(t, []string{"stream", "fp32", "tree", "agg_top"}, []string{m.Shell, m.Format, m.Sum, m.Top})
-	assert.LessOrEqual(t, m.Latency, m.TreeLatency+8)
+	assert.LessOrEqual(t, m.Latency, m.SumLatency+8)
 	assert.Equal(t, 32, m.Throughput.ChunkCycles)
 	assert.True(t, m.Throughput.FullRate)
 	assert.Equal(t, (5*(4+14+2+4*512+2)+7)/8, m.Throughput.LinkCycles)

@@ -19,29 +19,34 @@ type Manifest struct {
 	Command    string `json:"command"`
 	ConfigHash string `json:"config_hash"` // 16 hex digits, as the register CONFIG_HASH
 
-	Lanes   int    `json:"lanes"`
-	Workers int    `json:"workers"`
-	Format  string `json:"format"`
-	Sum     string `json:"sum"`
-	Chunk   int    `json:"chunk"`  // elements
-	Window  int    `json:"window"` // chunks
-	Jobs    int    `json:"jobs"`
-	Shell   string `json:"shell"`
-	Link    int    `json:"link"` // bits; 0 without a link
-	Prefix  string `json:"prefix"`
-	Bundle  bool   `json:"bundle"`
+	Lanes    int    `json:"lanes"`
+	Workers  int    `json:"workers"`
+	Format   string `json:"format"` // of contributions
+	Result   string `json:"result"` // of sums
+	Sum      string `json:"sum"`
+	Saturate bool   `json:"saturate"` // int32 stops at its ends
+	DSP      bool   `json:"dsp"`
+	Chunk    int    `json:"chunk"`  // elements
+	Window   int    `json:"window"` // chunks
+	Jobs     int    `json:"jobs"`
+	Shell    string `json:"shell"`
+	Link     int    `json:"link"` // bits; 0 without a link
+	Prefix   string `json:"prefix"`
+	Bundle   bool   `json:"bundle"`
 
-	Top         string     `json:"top"` // the module to instantiate
-	BeatBits    int        `json:"beat_bits"`
-	Beats       int        `json:"beats"` // in the largest chunk
-	Slots       int        `json:"slots"`
-	TreeLatency int        `json:"tree_latency"` // cycles
-	Latency     int        `json:"latency"`      // cycles, last beat in to first beat out at the core
-	Throughput  Throughput `json:"throughput"`
-	MemoryBits  int        `json:"memory_bits"`
-	Memories    []Memory   `json:"memories"`
-	Files       []string   `json:"files"`     // all that hwgen wrote, relative to the folder
-	Registers   []Register `json:"registers"` // in the order of addresses
+	Top            string     `json:"top"`       // the module to instantiate
+	BeatBits       int        `json:"beat_bits"` // of contributions
+	ResultBeatBits int        `json:"result_beat_bits"`
+	Beats          int        `json:"beats"` // in the largest chunk
+	Slots          int        `json:"slots"`
+	LaneLatency    int        `json:"lane_latency"` // cycles, of the module that sums one lane
+	SumLatency     int        `json:"sum_latency"`  // cycles, from the lanes' operands to the result cache
+	Latency        int        `json:"latency"`      // cycles, last beat in to first beat out at the core
+	Throughput     Throughput `json:"throughput"`
+	MemoryBits     int        `json:"memory_bits"`
+	Memories       []Memory   `json:"memories"`
+	Files          []string   `json:"files"`     // all that hwgen wrote, relative to the folder
+	Registers      []Register `json:"registers"` // in the order of addresses
 }
 
 // Throughput says what the largest chunks of all workers cost.
@@ -72,12 +77,13 @@ func newManifest(p *plan.Plan) Manifest {
 	m := Manifest{
 		Schema: wire.ManifestSchema, Generator: wire.ManifestGenerator, Protocol: wire.Version, Command: p.Command(),
 		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
-		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Sum: p.Sum.Name,
+		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Result: p.Result.Name,
+		Sum: p.Sum.Name, Saturate: p.Saturate, DSP: p.DSP,
 		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link,
 		Prefix: p.Prefix, Bundle: p.Bundle,
 		Top:      rename(p.Top().Name, p.Prefix),
-		BeatBits: p.BeatBits, Beats: p.Beats, Slots: p.Slots,
-		TreeLatency: p.SumLatency, Latency: p.Latency,
+		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
+		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
 		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},

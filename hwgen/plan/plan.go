@@ -118,15 +118,20 @@ func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
 
 // LinkCycles returns how many cycles the link is busy with one of the largest
 // chunks, in the direction that takes longer: a data frame of every worker in,
-// or one result out. It is 0 without a link.
+// or one result out. Payload moves no faster than a beat a cycle. It is 0
+// without a link.
 func (p *Plan) LinkCycles() int {
 	if p.Link == 0 {
 		return 0
 	}
-	data, _ := wire.KindData.Info()
-	result, _ := wire.KindResult.Info()
-	bytes := max(p.Workers*data.FrameBytes(p.Chunk*p.ElemBits/8), result.FrameBytes(p.Chunk*p.ResultBits/8))
-	return (bytes*8 + p.Link - 1) / p.Link
+	w := p.linkWidths()
+	cycles := func(kind wire.Kind, frames, bits, step int) int {
+		row, _ := kind.Info()
+		payload := p.Chunk * bits / 8
+		slowed := payload * w.link / min(w.link, step)
+		return (frames*(row.FrameBytes(payload)-payload+slowed) + w.link - 1) / w.link
+	}
+	return max(cycles(wire.KindData, p.Workers, p.ElemBits, w.rx), cycles(wire.KindResult, 1, p.ResultBits, w.tx))
 }
 
 // memory notes RAM for the datasheet.
@@ -232,7 +237,7 @@ func (s Shell) name() string  { return s.Name }
 
 // The registries: each entry is written in a file of its own.
 var (
-	sums   = []Sum{tree}
+	sums   = []Sum{tree, fused}
 	shells = []Shell{stream, none}
 )
 

@@ -168,6 +168,10 @@ func Python() []byte {
 	for _, k := range wire.Kinds {
 		fmt.Fprintf(&b, "    %d: (%q, %s, %s, %s, %s),\n", k.Kind, k.Name, pyBool(k.Mask), pyBool(k.Receivers), pyBool(k.Payload), pyBool(k.FromCard))
 	}
+	fmt.Fprintf(&b, "}\n\n# Name: (number, bits, bits of the exponent, of the fraction, has infinities, NaN result, identity)\nFORMATS = {\n")
+	for _, f := range wire.Formats {
+		fmt.Fprintf(&b, "    %q: (%d, %d, %d, %d, %s, 0x%X, 0x%X),\n", f.Name, f.Format, f.Bits, f.Exp, f.Frac, pyBool(f.Infinity), f.NaN, f.Identity)
+	}
 	fmt.Fprintf(&b, "}\n\nCODES = {\n")
 	for _, c := range wire.Codes {
 		fmt.Fprintf(&b, "    %d: %q,\n", c.Code, c.Name)

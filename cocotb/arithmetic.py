@@ -1,0 +1,178 @@
+"""What a card's sums must be: section 7 of driver/wire/SPEC.md in Python's whole numbers.
+
+A floating-point number is here a whole multiple of its format's smallest subnormal, so that nothing is
+rounded but where the specification says so. Elements travel as bit patterns in NumPy arrays of uint32.
+"""
+
+import functools
+
+import numpy as np
+
+import zwire
+
+
+class Format:
+    """One format of the wire table."""
+
+    def __init__(self, name):
+        self.name = name
+        self.number, self.bits, self.exp, self.frac, self.infinity, self.nan, self.identity = zwire.FORMATS[name]
+        self.bytes = self.bits // 8
+        self.float = self.exp > 0
+        self.sign = 1 << self.bits - 1
+        self.top = (1 << self.exp) - 1  # largest exponent field
+        self.bias = (1 << self.exp - 1) - 1 if self.float else 0
+        if self.float:
+            # The largest finite number's encoding; what lies above it is an infinity or NaN.
+            self.largest = (self.top << self.frac) - 1 if self.infinity else (self.sign - 1) - 1
+
+    def __repr__(self):
+        return self.name
+
+    @property
+    def dtype(self):
+        """NumPy's type of an element's bits as they travel."""
+        return np.dtype(f"<u{self.bytes}")
+
+    def elements(self, payload):
+        """The bit patterns in a payload, as uint32."""
+        return np.frombuffer(payload, dtype=self.dtype).astype(np.uint32)
+
+    def payload(self, patterns):
+        """The payload that holds the bit patterns."""
+        return np.asarray(patterns).astype(self.dtype).tobytes()
+
+    def nonfinite(self, patterns):
+        """Which of the bit patterns are a NaN or an infinity."""
+        patterns = np.asarray(patterns, dtype=np.uint32)
+        if not self.float:
+            return np.zeros(len(patterns), dtype=bool)
+        return (patterns & np.uint32(self.sign - 1)) > self.largest
+
+    def is_nan(self, x):
+        """Whether the bit pattern is a NaN."""
+        return x & self.sign - 1 > self.largest + self.infinity
+
+    def field(self, x):
+        """The exponent field, that of a zero or subnormal counted as 1."""
+        return max(1, x >> self.frac & self.top)
+
+    def value(self, x):
+        """The finite number as a multiple of the smallest subnormal."""
+        significand = x & (1 << self.frac) - 1 | (x >> self.frac & self.top > 0) << self.frac
+        magnitude = significand << self.field(x) - 1
+        return -magnitude if x & self.sign else magnitude
+
+    def rounded(self, value):
+        """The bit pattern of a non-zero multiple of the smallest subnormal, rounded to nearest, ties to even."""
+        sign, value = (self.sign, -value) if value < 0 else (0, value)
+        shift = max(0, value.bit_length() - self.frac - 1)
+        kept, rest = value >> shift, value & (1 << shift) - 1
+        half = 1 << shift >> 1
+        kept += rest > half or (shift > 0 and rest == half and kept & 1)
+        # The hidden bit of kept carries into the field; so does a significand that rounds up to the next power.
+        pattern = (shift << self.frac) + kept
+        if pattern > self.largest:
+            return sign | self.largest + 1 if self.infinity else self.nan
+        return sign | pattern
+
+
+class Arithmetic:
+    """How a card sums: its formats, and its sum."""
+
+    def __init__(self, format="fp32", result=None, sum="tree", saturate=False):
+        self.format, self.result = Format(format), Format(result or format)
+        self.name, self.saturate = sum, saturate
+
+    @property
+    def idents(self):
+        """What the identification block says of it."""
+        number = {"tree": zwire.SUM_TREE, "fused": zwire.SUM_FUSED, "exact": zwire.SUM_EXACT}[self.name]
+        return {
+            "FORMAT": self.format.number | self.result.number << 8,
+            "SUM": number | self.saturate << 8,
+        }
+
+    def sum(self, ports):
+        """The sums of arrays of bit patterns, one a port, None where it is no member; and which overflowed."""
+        length = len(next(p for p in ports if p is not None))
+        absent = np.full(length, self.format.identity, dtype=np.uint32)
+        columns = [absent if p is None else np.asarray(p, dtype=np.uint32) for p in ports]
+        if not self.format.float:
+            return self._integers(columns)
+        if self.format.name == "fp32" and self.name == "tree":
+            total = fp32_tree(columns)
+        else:
+            one = {"tree": self._tree, "fused": self._fused, "exact": self._exact}[self.name]
+            rows = zip(*(map(self._widened, column.tolist()) for column in columns))
+            total = np.array([one(row) for row in rows], dtype=np.uint32)
+        strange = functools.reduce(np.logical_or, map(self.format.nonfinite, columns))
+        return total, self.result.nonfinite(total) & ~strange
+
+    def _integers(self, columns):
+        total = sum(column.astype(np.int32).astype(np.int64) for column in columns)
+        held = np.clip(total, -(2**31), 2**31 - 1)
+        return (held if self.saturate else total).astype(np.uint64).astype(np.uint32), held != total
+
+    def _widened(self, x):
+        """The element in the result's format; the same number, so nothing is rounded."""
+        narrow, wide = self.format, self.result
+        if narrow.is_nan(x):
+            return wide.nan
+        sign = wide.sign if x & narrow.sign else 0
+        if x & narrow.sign - 1 > narrow.largest:
+            return sign | wide.largest + 1
+        smallest = (wide.bias + wide.frac) - (narrow.bias + narrow.frac)  # binary places between the subnormals
+        magnitude = abs(narrow.value(x)) << smallest
+        return sign | (wide.rounded(magnitude) if magnitude else 0)
+
+    def _special(self, row):
+        """The sum where NaNs and infinities decide, else None."""
+        f = self.result
+        if any(map(f.is_nan, row)):
+            return f.nan
+        infinities = {x for x in row if x & f.sign - 1 > f.largest}
+        if infinities:
+            return f.nan if len(infinities) > 1 else infinities.pop()
+        return None
+
+    def _once(self, row, total):
+        """A sum of finite numbers that is rounded once."""
+        if total:
+            return self.result.rounded(total)
+        return self.result.sign if all(x == self.result.sign for x in row) else 0
+
+    def _exact(self, row):
+        special = self._special(row)
+        return self._once(row, sum(map(self.result.value, row))) if special is None else special
+
+    def _fused(self, row):
+        special = self._special(row)
+        if special is not None:
+            return special
+        f = self.result
+        cut = max(0, max(map(f.field, row)) - 1 - 4)  # places of the smallest subnormal below the unit
+        total = 0
+        for x in row:
+            magnitude = abs(f.value(x)) >> cut << cut
+            total += -magnitude if x & f.sign else magnitude
+        return self._once(row, total)
+
+    def _tree(self, row):
+        level = list(row)
+        while len(level) > 1:
+            level = [self._exact(level[i : i + 2]) for i in range(0, len(level), 2)]
+        return self._exact(level)
+
+
+def fp32_tree(columns):
+    """The tree of fp32 for whole arrays, by the processor."""
+    nan = zwire.FORMATS["fp32"][5]
+    level = [column.view(np.float32) for column in columns]
+    with np.errstate(all="ignore"):
+        while len(level) > 1:
+            pairs = [a + b for a, b in zip(level[0::2], level[1::2])]
+            level = pairs + level[len(level) & ~1 :]
+    bits = level[0].view(np.uint32).copy()
+    bits[np.isnan(level[0])] = nan
+    return bits
