@@ -1,6 +1,6 @@
 package main
 
-// How fast the card simulates, and how many cycles it takes, between bare ports.
+// How fast cards simulate, and how many cycles they take, between bare ports.
 
 import (
 	"context"
@@ -10,47 +10,127 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"tributary/driver/wire"
 )
 
 const (
 	rounds = 5 // of value and peer, one after the other
 
+	// One second of simulation, or about that.
 	saturatedChunks = 20_000
 	adderCycles     = 320_000
 )
 
-// cardRows measures a card of 16 lanes and 8 ports all of whose ports are
-// saturated, beside its 112 adders alone.
+// cardRows measures cards of 16 lanes and 8 ports all of whose ports are
+// saturated, one of each sum: tree beside its 112 adders alone, the others beside tree.
 func cardRows(ctx context.Context) ([]Row, error) {
-	dir, err := generate(ctx, "l16_w8_none", "-lanes", "16", "-workers", "8", "-shell", "none")
+	var cards []saturated
+	for _, sum := range []wire.Sum{wire.SumTree, wire.SumFused, wire.SumExact} {
+		card, err := buildSaturated(ctx, sum, 8, closeExponents(8))
+		if err != nil {
+			return nil, err
+		}
+		cards = append(cards, card)
+	}
+	adders, err := compileAdders(ctx, cards[0].dir)
 	if err != nil {
 		return nil, err
 	}
-	saturate, err := compileProgram(ctx, dir, "saturate")
-	if err != nil {
-		return nil, err
-	}
-	adders, err := compileAdders(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	latencies, err := readLatencies(dir)
-	if err != nil {
-		return nil, err
-	}
-	progress("simulating a card with saturated ports, and its adders alone")
-	var speeds []pair
-	var card, alone map[string]float64
+	progress("simulating cards with saturated ports, and adders alone")
+	speeds := make([][]pair, len(cards))
 	for range rounds {
-		if card, err = numbers(ctx, saturate, saturatedChunks); err != nil {
+		alone, err := numbers(ctx, adders, cards[0].operands, adderCycles, cards[0].latencies.Tree)
+		if err != nil {
 			return nil, err
 		}
-		if alone, err = numbers(ctx, adders, adderCycles, latencies.Tree); err != nil {
-			return nil, err
+		peer := kilocycles(alone)
+		for i := range cards {
+			if err := cards[i].run(ctx, saturatedChunks); err != nil {
+				return nil, err
+			}
+			speed := kilocycles(cards[i].ran)
+			speeds[i] = append(speeds[i], pair{speed, peer})
+			if i == 0 {
+				peer = speed
+			}
 		}
-		speeds = append(speeds, pair{kilocycles(card), kilocycles(alone)})
 	}
-	return []Row{speedRow(median(speeds)), rateRow(card), latencyRow(card, latencies), overheadRow(card, latencies)}, nil
+	var rows []Row
+	for i, card := range cards {
+		rows = append(rows, card.speedRow(median(speeds[i])), card.rateRow())
+	}
+	for _, card := range cards {
+		rows = append(rows, card.latencyRow(), card.overheadRow())
+	}
+	return rows, nil
+}
+
+// stallRows measures what undecided beats cost a card of 16 lanes and 4 ports
+// with the sum exact: on the gradients of a training step, and on hostile
+// operands.
+func stallRows(ctx context.Context) ([]Row, error) {
+	real, err := gradients()
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, data := range []struct {
+		name   string
+		arrays [][]uint32
+		chunks int
+		most   float64 // share of the cycles, 0: none must hold
+	}{
+		{"gradients", real, 10_000, 0.001},
+		{"hostile operands", hostile(4), 1_000, 0},
+	} {
+		card, err := buildSaturated(ctx, wire.SumExact, 4, data.arrays)
+		if err != nil {
+			return nil, err
+		}
+		progress("simulating a card that sums exactly: %s", data.name)
+		if err := card.run(ctx, data.chunks); err != nil {
+			return nil, err
+		}
+		rows = append(rows, card.stallRows(data.name, data.most)...)
+	}
+	return rows, nil
+}
+
+// saturated is a card of 16 lanes without a shell, all of whose ports are busy.
+type saturated struct {
+	sum       wire.Sum
+	ports     int
+	dir       string
+	program   string // that saturates it
+	operands  string // file of what it sums
+	latencies latencies
+	ran       map[string]float64 // what the program found at last
+}
+
+// buildSaturated builds a card and what saturates it.
+func buildSaturated(ctx context.Context, sum wire.Sum, ports int, arrays [][]uint32) (saturated, error) {
+	c := saturated{sum: sum, ports: ports}
+	name := fmt.Sprintf("l16_w%d_none_%s", ports, sum)
+	var err error
+	if c.dir, err = generate(ctx, name, "-lanes", "16", "-workers", strconv.Itoa(ports), "-shell", "none",
+		"-sum", sum.String(), "-chunk", strconv.Itoa(chunk)); err != nil {
+		return c, err
+	}
+	if c.program, err = compileProgram(ctx, c.dir, "saturate"); err != nil {
+		return c, err
+	}
+	if c.operands, err = writeOperands(name+".operands", sum, arrays); err != nil {
+		return c, err
+	}
+	c.latencies, err = readLatencies(c.dir)
+	return c, err
+}
+
+// run saturates the card for so many chunks.
+func (c *saturated) run(ctx context.Context, chunks int) (err error) {
+	c.ran, err = numbers(ctx, c.program, c.operands, chunks)
+	return err
 }
 
 // compileAdders builds the adders of the card in dir without the card around
@@ -61,17 +141,24 @@ func compileAdders(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(alone, "sim"), 0o777); err != nil {
 		return "", err
 	}
-	sources := []string{"verify/bench/programs/adders.v", filepath.Join(dir, "agg_lane.v"), filepath.Join(dir, "agg_fp32_add.v")}
+	sources, err := filepath.Glob(filepath.Join(dir, "*.v*"))
+	if err != nil {
+		return "", err
+	}
 	list := "SOURCES="
-	for _, from := range sources {
+	for _, from := range append(sources, "verify/bench/programs/adders.v") {
 		name := filepath.Base(from)
-		list += " ../" + name
+		if filepath.Ext(name) == ".v" {
+			list += " ../" + name
+		}
 		if err := copyChanged(filepath.Join(alone, name), from); err != nil {
 			return "", err
 		}
 	}
-	if err := copyChanged(filepath.Join(alone, "sim", "Makefile"), filepath.Join(dir, "sim", "Makefile")); err != nil {
-		return "", err
+	for _, name := range []string{"sim/Makefile", "sim/bench.h"} {
+		if err := copyChanged(filepath.Join(alone, name), filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
 	}
 	return compileProgram(ctx, alone, "adders", "TOP=adders", list)
 }
@@ -88,10 +175,10 @@ func copyChanged(to, from string) error {
 	return os.WriteFile(to, text, 0o666)
 }
 
-// numbers runs a program whose arguments are numbers, and returns the
+// numbers runs a program on a file of operands with arguments that are numbers, and returns the
 // NAME=NUMBER pairs that it prints.
-func numbers(ctx context.Context, program string, arguments ...int) (map[string]float64, error) {
-	var words []string
+func numbers(ctx context.Context, program, operands string, arguments ...int) (map[string]float64, error) {
+	words := []string{operands}
 	for _, a := range arguments {
 		words = append(words, strconv.Itoa(a))
 	}
@@ -112,17 +199,40 @@ func numbers(ctx context.Context, program string, arguments ...int) (map[string]
 // kilocycles returns how many thousand cycles were simulated in a second.
 func kilocycles(run map[string]float64) float64 { return run["cycles"] / run["seconds"] / 1000 }
 
-func speedRow(p pair) Row {
-	return Row{Name: "simulation, 16 lanes x 8 ports, saturated", Value: p.value, Unit: "kcycles/s"}.
-		beside("112 fp32 adders alone", p.peer).
-		must("at least 200 kcycles/s", p.value >= 200)
+func (c saturated) speedRow(p pair) Row {
+	row := Row{Name: fmt.Sprintf("simulation of %s, 16 lanes x %d ports, saturated", c.sum, c.ports), Value: p.value, Unit: "kcycles/s"}
+	switch c.sum {
+	case wire.SumTree:
+		return row.beside("112 fp32 adders alone", p.peer).must("at least 200 kcycles/s", p.value >= 200)
+	case wire.SumFused:
+		return row.beside("tree", p.peer).must("at least 450 kcycles/s", p.value >= 450)
+	}
+	row.Holds = true
+	return row.beside("tree", p.peer)
 }
 
-func rateRow(run map[string]float64) Row {
-	rate := min(run["in"], run["trees"], run["out"])
-	return Row{Name: "beats, saturated: slowest port in, trees, slowest port out", Value: rate, Unit: "a cycle"}.
+func (c saturated) rateRow() Row {
+	rate := min(c.ran["in"], c.ran["trees"], c.ran["out"])
+	return Row{Name: fmt.Sprintf("beats of %s: slowest port in, lanes, slowest port out", c.sum), Value: rate, Unit: "a cycle"}.
 		beside("what headers leave", 1).
 		must("at least 0.98", rate >= 0.98)
+}
+
+// stallRows says what undecided beats did to a card.
+func (c saturated) stallRows(data string, most float64) []Row {
+	what := func(text string) string {
+		return fmt.Sprintf("exact on %s, 16 lanes x %d ports: %s", data, c.ports, text)
+	}
+	stalled := c.ran["stalled"] / c.ran["cycles"]
+	stall := Row{Name: what("cycles stalled"), Value: 100 * stalled, Unit: "%", Holds: true}
+	if most > 0 {
+		stall = stall.must(fmt.Sprintf("less than %g %%", 100*most), stalled < most)
+	}
+	return []Row{
+		{Name: what("beats undecided"), Value: 100 * c.ran["undecided"] / c.ran["beats"], Unit: "%", Holds: true},
+		stall,
+		{Name: what("results"), Value: c.ran["out"], Unit: "beats a cycle", Holds: true},
+	}
 }
 
 // latencies is what a card's manifest says of its own latency.
@@ -140,13 +250,14 @@ func readLatencies(dir string) (latencies, error) {
 	return l, json.Unmarshal(text, &l)
 }
 
-func latencyRow(run map[string]float64, l latencies) Row {
-	return Row{Name: "latency, last beat in to first beat out", Value: run["latency_max"], Unit: "cycles"}.
-		beside("the manifest", float64(l.Card)).
-		must("equal, whoever is last", run["latency"] == float64(l.Card) && run["latency_max"] == float64(l.Card))
+func (c saturated) latencyRow() Row {
+	latency, latest, manifest := c.ran["latency"], c.ran["latency_max"], float64(c.latencies.Card)
+	return Row{Name: fmt.Sprintf("latency of %s, last beat in to first beat out", c.sum), Value: latest, Unit: "cycles"}.
+		beside("the manifest", manifest).
+		must("equal, whoever is last", latency == manifest && latest == manifest)
 }
 
-func overheadRow(run map[string]float64, l latencies) Row {
-	extra := run["latency_max"] - float64(l.Tree)
-	return Row{Name: "latency beyond the adder trees'", Value: extra, Unit: "cycles"}.must("at most 8 cycles", extra <= 8)
+func (c saturated) overheadRow() Row {
+	extra := c.ran["latency_max"] - float64(c.latencies.Tree)
+	return Row{Name: fmt.Sprintf("latency of %s beyond its lanes'", c.sum), Value: extra, Unit: "cycles"}.must("at most 8 cycles", extra <= 8)
 }

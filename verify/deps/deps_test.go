@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"verify/operands": {"driver/wire"},
 
 	// The checks: nothing depends on them, and they run the commands.
-	"verify/bench": {"driver", "driver/wire"},
+	"verify/bench": {"driver", "driver/wire", "driver/npy", "verify/operands", "verify/oracle"},
 	"verify/synth": {"hwgen/cells"},
 	"verify/...":   {"driver/...", "verify/..."},
 }

@@ -1,13 +1,14 @@
 // The adders of a card with 16 lanes and 8 workers, alone: what the card's
 // speed is compared with. Operands change every cycle, every sum is checked.
 //
-//   adders CYCLES LATENCY
+//   adders OPERANDS CYCLES LATENCY
 //
-// LATENCY is that of agg_lane, from operands to sums, in cycles. It
-// prints cycles= and seconds= (of the processor).
+// OPERANDS is a file as operands.h reads it, LATENCY that of agg_lane, from
+// operands to sums, in cycles. It prints cycles= and seconds= (of the processor).
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "Vcard.h"
@@ -20,12 +21,12 @@ constexpr int LANES = 16, WORKERS = 8, BEATS = 16;
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: adders CYCLES LATENCY\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: adders OPERANDS CYCLES LATENCY\n");
         return 2;
     }
-    const uint32_t cycles = uint32_t(atoi(argv[1])), latency = uint32_t(atoi(argv[2]));
-    Operands<WORKERS, LANES, BEATS> operands;
+    const Operands<WORKERS, LANES, BEATS> operands(argv[1]);
+    const uint32_t cycles = uint32_t(atoi(argv[2])), latency = uint32_t(atoi(argv[3]));
     VerilatedContext context;
     Vcard top{&context};
     void *x[WORKERS] = {&top.x_p0, &top.x_p1, &top.x_p2, &top.x_p3, &top.x_p4, &top.x_p5, &top.x_p6, &top.x_p7};

@@ -13,7 +13,8 @@ module adders (
     input  wire [511:0] x_p5,
     input  wire [511:0] x_p6,
     input  wire [511:0] x_p7,
-    output wire [511:0] y
+    output wire [511:0] y,
+    output wire [ 15:0] over
 );
 
   genvar i;
@@ -29,7 +30,8 @@ module adders (
           .x_p5(x_p5[32*i+:32]),
           .x_p6(x_p6[32*i+:32]),
           .x_p7(x_p7[32*i+:32]),
-          .y   (y[32*i+:32])
+          .y   (y[32*i+:32]),
+          .over(over[i])
       );
     end
   endgenerate
