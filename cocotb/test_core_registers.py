@@ -352,6 +352,17 @@ IDENT = {"LANES": 3, "PORTS": 5, "FORMAT": 0x0101, "SUM": 1, "SHELL": 1, "CHUNK"
 IDENT |= {"LINK": 32, "LATENCY": 13, "CONFIG_HASH": 0x0123_4567_89AB_CDEF}
 
 
+# What agg_job_counts holds, and the registers that show it.
+JOB_COUNTS = {
+    "nonfinite_in": "JOB_NONFINITE_IN",
+    "nonfinite_out": "JOB_NONFINITE_OUT",
+    "overflows": "JOB_OVERFLOW",
+    "first_in": "JOB_FIRST_IN",
+    "first_out": "JOB_FIRST_OUT",
+    "first_overflow": "JOB_FIRST_OVERFLOW",
+}
+
+
 class Bank:
     """What the registers hold, and what an access does; the job's operations are asked of the bench."""
 
@@ -403,6 +414,9 @@ class RegistersBench:
         dut.link_down.value = dut.op_done.value = dut.op_code.value = 0
         dut.job_valid.value, dut.job_ever.value, dut.job_epoch.value, dut.job_finished.value = 1, 1, 0xABCD, 5
         self.bank.constants |= {"JOB_STATE": 0xABCD_0003, "JOB_FINISHED": 5}
+        for signal, name in JOB_COUNTS.items():
+            self.bank.constants[name] = rng.getrandbits(len(getattr(dut, signal)))
+            getattr(dut, signal).value = self.bank.constants[name]
         cocotb.start_soon(self.jobs())
 
     async def jobs(self):
@@ -522,7 +536,10 @@ EVENTS = {
     "status": "statuses",
     "stored_nonfinite": "nonfinite_in",
     "stored_ce": "ce",
+    "undecided": "undecided",
+    "stalled": "stalled",
 }
+AMOUNTS = ["nonfinite_out", "overflow"]  # so many count
 SHELL_EVENTS = ["frames", "hunted", "header_crc", "bad_version", "bad_kind", "bad_length"]
 
 
@@ -532,7 +549,7 @@ async def every_event_counts_once(dut):
     names = [name for name, _ in zwire.COUNTER_NAMES]
     refusals = {code: name for name, code in zwire.COUNTER_NAMES if code}
     counts = dict.fromkeys(names, 0)
-    inputs = [*EVENTS, *(f"shell_{e}" for e in SHELL_EVENTS), "refused", "refused_code", "nonfinite_out"]
+    inputs = [*EVENTS, *(f"shell_{e}" for e in SHELL_EVENTS), "refused", "refused_code", *AMOUNTS]
     for name in [*inputs, "clear", "link_down", "index"]:
         getattr(dut, name).value = 0
     dut.link_down.value = 1  # as it is before the first host
@@ -540,19 +557,21 @@ async def every_event_counts_once(dut):
     down = True
     for _ in range(600):
         cleared = rng.random() < 0.003
-        events = {e: rng.randrange(2) for e in inputs if e not in ("refused_code", "nonfinite_out")}
-        code, strange = rng.choice([*refusals, zwire.CODE_DONE]), rng.randint(0, (1 << len(dut.nonfinite_out)) - 1)
+        events = {e: rng.randrange(2) for e in inputs if e not in ("refused_code", *AMOUNTS)}
+        code = rng.choice([*refusals, zwire.CODE_DONE])
+        amounts = {name: rng.getrandbits(len(getattr(dut, name))) for name in AMOUNTS}
         went_down, down = down, rng.random() < 0.2
         dut.clear.value, dut.link_down.value = int(cleared), int(down)
-        dut.refused_code.value, dut.nonfinite_out.value = code, strange
-        for name, value in events.items():
+        dut.refused_code.value = code
+        for name, value in (events | amounts).items():
             getattr(dut, name).value = value
         await RisingEdge(dut.clk)
         for event, name in EVENTS.items():
             counts[name] += events[event]
         for event in SHELL_EVENTS:
             counts[event] += events[f"shell_{event}"]
-        counts["nonfinite_out"] += strange
+        for name, amount in amounts.items():
+            counts[name] += amount
         counts["link_down"] += int(down and not went_down)
         # What a link that goes down cuts off is dropped, not refused.
         if events["refused"] and not down and code in refusals:
@@ -572,3 +591,98 @@ async def every_event_counts_once(dut):
 
 def test_agg_counters():
     run("agg_counters", parameters={"COUNT_BITS": 4}, testcase=["every_event_counts_once"])
+
+
+# agg_job_counts
+
+
+class Found:
+    """How many of something a job had, and the first."""
+
+    def __init__(self, count=0):
+        self.count, self.first = count, 0
+
+    def add(self, count, place):
+        if count and not self.first:
+            self.first = 1 << 63 | place
+        self.count = min(self.count + count, 2**32 - 1)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def keeps_the_first_of_each_job(dut):
+    """Chunks of VIDs that come to their slots, are written, and turn out well or not; jobs follow one another."""
+    rng = random.Random(1)
+    slots = 1 << len(dut.slot)
+    most = (1 << len(dut.nonfinite)) - 1
+    for name in ("clear", "stored_nonfinite", "complete", "wr_en", "nonfinite", "overflow"):
+        getattr(dut, name).value = 0
+    await start(dut)
+    vids, found, written = {}, [Found(), Found(), Found()], None
+    for job in range(40):
+        rare = rng.choice([0.5, 0.05, 0.0])
+        for _ in range(rng.randint(1, 60)):
+            strange, completes = rng.random() < rare, rng.random() < 0.3
+            slot, vid, rank = rng.randrange(slots), rng.getrandbits(32), rng.getrandbits(6)
+            dut.stored_nonfinite.value, dut.complete.value = int(strange), int(completes)
+            dut.slot.value, dut.vid.value, dut.rank.value = slot, vid, rank
+            writes = rng.choice([*vids, None, None])
+            dut.wr_en.value, dut.wr_slot.value = int(writes is not None), writes or 0
+            counts = [rng.randint(1, most) if written is not None and rng.random() < rare else 0 for _ in range(2)]
+            dut.nonfinite.value, dut.overflow.value = counts
+            await RisingEdge(dut.clk)
+            found[0].add(int(strange), vid | rank << 32)
+            for i, count in enumerate(counts):
+                found[i + 1].add(count, written)
+            # A slot that is completed anew in the cycle of a write is written for its old VID.
+            written = vids.get(writes)
+            if completes:
+                vids[slot] = vid
+        # The last sum's counts come in the cycle in which the next job may be set up.
+        for name in ("stored_nonfinite", "complete", "wr_en", "nonfinite", "overflow"):
+            getattr(dut, name).value = 0
+        written = None
+        await RisingEdge(dut.clk)
+        await FallingEdge(dut.clk)
+        check_found(dut, found)
+        await RisingEdge(dut.clk)
+        late = rng.randrange(2)  # counts of the old job that come at the last moment
+        dut.clear.value, dut.nonfinite.value = 1, 0
+        await RisingEdge(dut.clk)
+        dut.clear.value, dut.nonfinite.value = 0, late
+        await RisingEdge(dut.clk)
+        dut.nonfinite.value = 0
+        await FallingEdge(dut.clk)
+        found = [Found(), Found(), Found()]
+        check_found(dut, found)
+        await RisingEdge(dut.clk)
+
+
+def check_found(dut, found):
+    counts = [int(s.value) for s in (dut.nonfinite_in, dut.nonfinite_out, dut.overflows)]
+    firsts = [int(s.value) for s in (dut.first_in, dut.first_out, dut.first_overflow)]
+    assert counts == [f.count for f in found]
+    assert firsts == [f.first for f in found]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def counts_stop_at_their_largest_value(dut):
+    for name in ("clear", "stored_nonfinite", "complete", "wr_en"):
+        getattr(dut, name).value = 0
+    await start(dut)
+    # As after a very long time.
+    for name in ("in_reg", "out_reg", "overflow_reg"):
+        getattr(dut, name).value = 2**32 - 2
+    dut.stored_nonfinite.value, dut.nonfinite.value, dut.overflow.value = 1, 1, 3
+    for _ in range(5):
+        await RisingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    assert [int(s.value) for s in (dut.nonfinite_in, dut.nonfinite_out, dut.overflows)] == [2**32 - 1] * 3
+
+
+@pytest.mark.parametrize("slot_bits, count_bits", [(1, 1), (3, 5)])
+def test_agg_job_counts(slot_bits, count_bits):
+    run(
+        "agg_job_counts",
+        parameters={"SLOT_BITS": slot_bits, "COUNT_BITS": count_bits},
+        testcase=["keeps_the_first_of_each_job", *(["counts_stop_at_their_largest_value"] if count_bits > 1 else [])],
+    )

@@ -312,19 +312,19 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
     idle = PATTERNS[idle]()
     slots, lanes, beats = 1 << len(dut.next_slot), len(dut.sum_nonfinite), rng.randint(1, 1 << len(dut.next_beat))
     dut.job_last.value = beats - 1
-    dut.next_valid.value = dut.sum_nonfinite.value = dut.query_slot.value = dut.query_beat.value = 0
+    dut.next_valid.value = dut.sum_nonfinite.value = dut.sum_over.value = dut.query_slot.value = dut.query_beat.value = 0
     await start(dut)
-    todo, written, whole, writes, count = [], {}, set(), None, 0
+    todo, written, whole, writes, counts = [], {}, set(), None, (0, 0)
     for _ in range(500):
         if not todo or (order == "any" and len(todo) < 2 * beats):
             free = set(range(slots)) - {slot for slot, _ in todo}
             todo += [(slot, b) for slot in rng.sample(sorted(free), min(1, len(free))) for b in range(beats)]
         at = rng.randrange(len(todo)) if order == "any" else 0
         sum_now = todo.pop(at) if not next(idle) else None
-        strange = rng.getrandbits(lanes)
+        strange, over = rng.getrandbits(lanes), rng.getrandbits(lanes)
         dut.next_valid.value = int(sum_now is not None)
         dut.next_slot.value, dut.next_beat.value = sum_now or (0, 0)
-        dut.sum_nonfinite.value = strange
+        dut.sum_nonfinite.value, dut.sum_over.value = strange, over
         query = (rng.randrange(slots), rng.randrange(beats))
         dut.query_slot.value, dut.query_beat.value = query
         await FallingEdge(dut.clk)
@@ -332,8 +332,8 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
         assert int(dut.wr_en.value) == int(writes is not None)
         if writes:
             assert (int(dut.wr_slot.value), int(dut.wr_beat.value)) == writes
-        assert int(dut.nonfinite.value) == count, "elements that are not finite"
-        count = bin(strange).count("1") if writes else 0
+        assert (int(dut.nonfinite.value), int(dut.overflow.value)) == counts
+        counts = (strange.bit_count(), over.bit_count()) if writes else (0, 0)
         known = query[0] in whole or query[1] in written.get(query[0], set())
         assert known or not int(dut.query_written.value), "reads what is not written"
         if order == "straight":

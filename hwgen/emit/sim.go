@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/template"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 )
 
@@ -19,7 +20,7 @@ const buildFolder = "sim/build"
 // simFiles returns the folder that builds and checks the virtual card, whose
 // Verilog is in the given files.
 func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
-	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "selftest.cpp"}
+	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "arithmetic.h", "selftest.cpp"}
 	if p.Shell.Link {
 		names = append(names, "link.h", "sim_main.cpp")
 	} else {
@@ -30,6 +31,10 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 		Sources:    sources,
 		RegsPrefix: strings.ToUpper(p.Prefix),
 		HasLink:    p.Shell.Link,
+
+		FormatNumber: p.Format.Format,
+		ResultNumber: p.Result.Format,
+		SumNumber:    p.Sum.Code,
 	}
 	for i := range p.Workers {
 		values.Ports = append(values.Ports, i)
@@ -58,6 +63,9 @@ type simValues struct {
 	RegsPrefix string   // of the names in regs.h
 	HasLink    bool     // the card has link pins
 	Ports      []int    // 0, 1, ... workers-1
+
+	FormatNumber, ResultNumber wire.Format
+	SumNumber                  wire.Sum
 }
 
 // execute fills in a flat template.

@@ -1,15 +1,14 @@
 // Checks the card against sums that the host's own processor makes: random data
 // of all workers, in any order and with pauses, every bit of every sum; bits
 // flipped on the way, asks, replays, repeats, finishes, and the counters of all
-// that. What is right is written here from the specification; nothing is taken
+// that, of NaNs, infinities and overflow. What is right is written here from the specification; nothing is taken
 // from what generates, models or drives the card.
 
-#include <cfloat>
-#include <cstring>
 #include <deque>
 #include <random>
 #include <vector>
 
+#include "arithmetic.h"
 #include "bench.h"
 #include "card.h"
 #include "packet.h"
@@ -19,45 +18,13 @@
 #include "ports.h"
 #endif
 
-static_assert(FLT_EVAL_METHOD == 0, "host floats must be rounded at every step; on x86 use -msse2 -mfpmath=sse");
-
 namespace {
 
 using Elements = std::vector<uint32_t>;
 
-constexpr uint32_t NEGATIVE_ZERO = 0x80000000, QUIET_NAN = 0x7fc00000;
-constexpr uint32_t SPECIALS[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
-                                 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0xffffffff};
-constexpr uint8_t FORMAT_FP32 = 1, FLAG_NONFINITE = 8;
+constexpr Format F = format_of(FORMAT), R = format_of(RESULT_FORMAT);
+constexpr uint8_t FLAG_NONFINITE = 8;
 constexpr uint64_t TOKEN = 0x0123456789abcdefull;
-
-// IEEE 754 addition, round to nearest even, with one NaN.
-uint32_t add(uint32_t a, uint32_t b) {
-    float x, y;
-    memcpy(&x, &a, 4);
-    memcpy(&y, &b, 4);
-    float s = x + y;
-    if (s != s) return QUIET_NAN;
-    uint32_t r;
-    memcpy(&r, &s, 4);
-    return r;
-}
-
-bool nonfinite(uint32_t x) { return (x & 0x7f800000) == 0x7f800000; }
-bool nan(uint32_t x) { return nonfinite(x) && (x & 0x007fffff); }
-
-// The tree over the card's ports: neighbours pair up, an odd one out passes.
-uint32_t tree(std::vector<uint32_t> level) {
-    if (level.size() == 1 && nan(level[0])) return QUIET_NAN;
-    while (level.size() > 1) {
-        std::vector<uint32_t> above;
-        for (size_t i = 0; i < level.size(); i += 2) {
-            above.push_back(i + 1 < level.size() ? add(level[i], level[i + 1]) : level[i]);
-        }
-        level = above;
-    }
-    return level[0];
-}
 
 // The merge of two ECN marks: the later in ECT(1) < ECT(0) < not-ECT < CE.
 uint8_t merge(uint8_t a, uint8_t b) {
@@ -74,6 +41,8 @@ struct Job {
     std::vector<std::vector<Packet>> data;  // for each chunk and rank
     std::vector<Elements> sums;             // for each chunk
     std::vector<uint8_t> flags;             // of each result
+    // How much of each chunk is no number: contributions, elements of the sum, overflows.
+    std::vector<unsigned> nonfinite_in, nonfinite_out, overflows;
 
     size_t ranks() const { return ports.size(); }
     uint64_t all() const { return ranks() == 64 ? ~uint64_t(0) : (uint64_t(1) << ranks()) - 1; }
@@ -115,6 +84,8 @@ class Test {
         check(read(CARD(REG_WINDOW)) == WINDOW, "WINDOW");
         check(read(CARD(REG_LINK)) == LINK_BITS, "LINK");
         check(read(CARD(REG_LATENCY)) == LATENCY, "LATENCY");
+        check(read(CARD(REG_FORMAT)) == (FORMAT | RESULT_FORMAT << 8), "FORMAT");
+        check(read(CARD(REG_SUM)) == (SUM | unsigned(SATURATE) << 8), "SUM");
         check(hash == CONFIG_HASH, "the hash of the identification block is the one that the card was made with");
         check(read(CARD(REG_CONFIG_HASH)) == hash, "CONFIG_HASH");
     }
@@ -127,31 +98,41 @@ class Test {
 
     // Makes up a job of random data, with beats per chunk, and what must come of it.
     Job make_job(const std::vector<int> &ports, unsigned beats, unsigned window, unsigned count, uint32_t first) {
-        Job j{ports, beats * LANES, window, count, ++epoch, first, {}, {}, {}};
+        Job j{ports, beats * LANES, window, count, ++epoch, first, {}, {}, {}, {}, {}, {}};
         for (unsigned c = 0; c < count; c++) {
             std::vector<Packet> contributions;
             uint8_t ecn = 1, marks = 0;
+            unsigned in = 0, out = 0, over = 0;
             for (size_t r = 0; r < j.ranks(); r++) {
                 Packet p = packet(j, DATA, r, c);
-                p.format = FORMAT_FP32;
+                p.format = FORMAT;
                 p.length = uint16_t(j.chunk);
                 p.flags = random() % 4;
                 ecn = merge(ecn, p.flags);
+                bool strange = false;
                 for (unsigned i = 0; i < j.chunk; i++) {
                     p.payload.push_back(element());
-                    if (nonfinite(p.payload.back())) marks = FLAG_NONFINITE;
+                    strange = strange || F.nonfinite(p.payload.back());
                 }
+                if (strange) marks = FLAG_NONFINITE;
+                in += strange;
                 contributions.push_back(p);
             }
             Elements sum;
             for (unsigned i = 0; i < j.chunk; i++) {
-                std::vector<uint32_t> leaves(PORTS, NEGATIVE_ZERO);
+                std::vector<uint32_t> leaves(PORTS, F.identity);
                 for (size_t r = 0; r < j.ranks(); r++) leaves[size_t(ports[r])] = contributions[r].payload[i];
-                sum.push_back(tree(leaves));
+                Total t = total(Sum(SUM), F, R, SATURATE, leaves);
+                sum.push_back(t.bits);
+                out += R.nonfinite(t.bits);
+                over += t.over;
             }
             j.data.push_back(contributions);
             j.sums.push_back(sum);
             j.flags.push_back(ecn | marks);
+            j.nonfinite_in.push_back(in);
+            j.nonfinite_out.push_back(out);
+            j.overflows.push_back(over);
         }
         return j;
     }
@@ -159,9 +140,13 @@ class Test {
     // A random element: mostly of a size at which sums are rounded, now and then a
     // special one, so few that most sums stay finite.
     uint32_t element() {
-        if (random() % (3 * PORTS) == 0) return SPECIALS[random() % (sizeof SPECIALS / sizeof *SPECIALS)];
-        uint32_t bits = uint32_t(random());
-        return (bits & 0x807fffff) | (115 + random() % 24) << 23;
+        uint32_t bits = uint32_t(random()) & (F.sign() | (F.sign() - 1)), sign = bits & F.sign();
+        bool special = random() % (3 * PORTS) == 0;
+        if (!F.exp) return special ? F.sign() - random() % 3 : uint32_t(int32_t(bits) >> random() % 8);
+        uint32_t fraction = (1u << F.frac) - 1, middle = uint32_t(F.bias()), spread = std::min(12u, middle - 1);
+        const uint32_t specials[] = {0, 1, fraction, fraction + 1, F.largest(), F.largest() + 1, F.nan, F.sign() - 1};
+        if (special) return sign | specials[random() % 8];
+        return sign | (bits & fraction) | uint32_t(middle - spread + random() % (2 * spread)) << F.frac;
     }
 
     static Packet packet(const Job &j, Kind kind, size_t rank, unsigned chunk) {
@@ -280,6 +265,18 @@ class Test {
         check(done == j.all(), "every finish is answered");
         check(results.empty(), "no results after the end");
         check((read(CARD(REG_JOB_STATE)) & 1) == 0, "the job has ended");
+        found(j, j.nonfinite_in, CARD(REG_JOB_NONFINITE_IN), CARD(REG_JOB_FIRST_IN), "contributions with NaN or infinity");
+        found(j, j.nonfinite_out, CARD(REG_JOB_NONFINITE_OUT), CARD(REG_JOB_FIRST_OUT), "sums that are NaN or infinity");
+        found(j, j.overflows, CARD(REG_JOB_OVERFLOW), CARD(REG_JOB_FIRST_OVERFLOW), "sums that overflowed");
+    }
+
+    // What the job's registers say of the chunks that had some of these: how many, and one that is first.
+    void found(const Job &j, const std::vector<unsigned> &some, uint32_t count, uint32_t first, const char *what) {
+        uint64_t all = 0;
+        for (unsigned n : some) all += n;
+        check(read(count) == all, what);
+        uint64_t at = read(first);
+        check(all ? at >> 63 && some.at(uint32_t(at) - j.first) : at == 0, what);
     }
 
     // Checks a result or replay, and returns which chunk it is.
@@ -287,7 +284,7 @@ class Test {
         unsigned c = p.vid - j.first;
         check(p.kind == kind, kind == RESULT ? "a result, not a replay" : "a replay, not a result");
         check(c < j.count, "a result of a chunk that was sent");
-        check(p.epoch == j.epoch && p.job == 0 && p.format == FORMAT_FP32 && p.length == j.chunk, "the result's header");
+        check(p.epoch == j.epoch && p.job == 0 && p.format == RESULT_FORMAT && p.length == j.chunk, "the result's header");
         check(p.mask == j.all(), "all ranks are in the sum");
         check(p.flags == j.flags[c], "the result's ECN and nonfinite marks");
         for (unsigned i = 0; i < j.chunk; i++) {

@@ -13,6 +13,12 @@
 // A constant of the packet or the registers, from regs.h.
 #define CARD(name) LEFT_##name
 
+// Formats and sum, by their numbers in the registers FORMAT and SUM.
+constexpr int FORMAT = 1;  // fp32
+constexpr int RESULT_FORMAT = 1;  // fp32
+constexpr int SUM = 1;  // tree
+constexpr bool SATURATE = false;
+
 constexpr int LANES = 1;
 constexpr int PORTS = 2;
 constexpr int CHUNK = 4;    // elements, the largest

@@ -9,6 +9,7 @@
 #include <deque>
 #include <random>
 
+#include "arithmetic.h"
 #include "bench.h"
 #include "card.h"
 #include "packet.h"
@@ -22,6 +23,8 @@ inline uint16_t crc16(uint16_t crc, const uint8_t *data, size_t n) {
     return crc;
 }
 
+constexpr size_t ELEMENT_BYTES = size_t(format_of(FORMAT).bits) / 8;
+constexpr size_t SUM_BYTES = size_t(format_of(RESULT_FORMAT).bits) / 8;
 constexpr uint8_t SYNC[4] = {0xa5, 'T', 'R', 'B'};
 
 class Host {
@@ -49,7 +52,7 @@ class Host {
         if (damage == Damage::HEADER) f[4 + random() % h.size()] ^= uint8_t(1 << random() % 8);
         if (p.has_payload()) {
             std::vector<uint8_t> body;
-            for (uint32_t e : p.payload) put_bytes(body, e, 4);
+            for (uint32_t e : p.payload) put_bytes(body, e, ELEMENT_BYTES);
             crc = crc16(crc, body.data(), body.size());
             if (damage == Damage::PAYLOAD) body[random() % body.size()] ^= uint8_t(1 << random() % 8);
             f.insert(f.end(), body.begin(), body.end());
@@ -76,11 +79,13 @@ class Host {
         check(crc_at(4 + header) == crc, "the header's CRC");
         size_t frame = 4 + header + 2;
         if (p.has_payload()) {
-            size_t body = 4 * size_t(p.length);
+            size_t body = SUM_BYTES * p.length;
             if (in.size() < frame + body + 2) return false;
             crc = crc16(crc, in.data() + frame, body);
             check(crc_at(frame + body) == crc, "the payload's CRC");
-            for (size_t i = 0; i < p.length; i++) p.payload.push_back(uint32_t(get_bytes(in.data() + frame + 4 * i, 4)));
+            for (size_t i = 0; i < p.length; i++) {
+                p.payload.push_back(uint32_t(get_bytes(in.data() + frame + SUM_BYTES * i, SUM_BYTES)));
+            }
             frame += body + 2;
         }
         in.erase(in.begin(), in.begin() + long(frame));

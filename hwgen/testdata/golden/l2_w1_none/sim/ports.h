@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "arithmetic.h"
 #include "bench.h"
 #include "card.h"
 #include "packet.h"
@@ -32,8 +33,8 @@ void put_byte(VlWide<N> &pins, size_t at, uint8_t byte) {
     pins[at / 4] = (pins[at / 4] & ~(0xffu << shift)) | uint32_t(byte) << shift;
 }
 
-constexpr size_t BEAT_BYTES = 4 * LANES;
-constexpr size_t KEEP_BYTES = (BEAT_BYTES + 7) / 8;
+constexpr size_t ELEMENT_BYTES = size_t(format_of(FORMAT).bits) / 8, BEAT_BYTES = ELEMENT_BYTES * LANES;
+constexpr size_t SUM_BYTES = size_t(format_of(RESULT_FORMAT).bits) / 8, SUM_BEAT_BYTES = SUM_BYTES * LANES;
 
 class Host {
   public:
@@ -118,7 +119,7 @@ class Host {
 
     void add_beats(const Packet &p, std::deque<Beat> &queue, bool bad) {
         std::vector<uint8_t> header = encode_header(p, false), body;
-        for (uint32_t e : p.payload) put_bytes(body, e, 4);
+        for (uint32_t e : p.payload) put_bytes(body, e, ELEMENT_BYTES);
         if (body.empty()) queue.push_back({header, {}, true, false});
         for (size_t at = 0; at < body.size(); at += BEAT_BYTES) {
             bool last = at + BEAT_BYTES >= body.size();
@@ -134,7 +135,7 @@ class Host {
         if (!p.s_tvalid && !queue.empty() && random() % 8 != 0) {
             const Beat &b = queue.front();
             for (size_t k = 0; k < b.data.size(); k++) put_byte(p.s_tdata, k, b.data[k]);
-            for (size_t k = 0; k < KEEP_BYTES; k++) put_byte(p.s_tkeep, k, keep_byte(b, k));
+            for (size_t k = 0; 8 * k < BEAT_BYTES; k++) put_byte(p.s_tkeep, k, b.data.empty() ? 0 : keep_byte(BEAT_BYTES, k));
             for (size_t k = 0; k < 14; k++) put_byte(p.s_tuser, k, b.header[k]);
             put_byte(p.s_tuser, 14, b.bad);
             p.s_tlast = b.last;
@@ -142,9 +143,9 @@ class Host {
         }
     }
 
-    static uint8_t keep_byte(const Beat &b, size_t k) {
-        if (b.data.empty()) return 0;
-        size_t rest = BEAT_BYTES - 8 * k;
+    // Byte k of a tkeep that has all bytes of a beat.
+    static uint8_t keep_byte(size_t beat, size_t k) {
+        size_t rest = beat - 8 * k;
         return uint8_t(rest >= 8 ? 0xff : (1u << rest) - 1);
     }
 
@@ -168,13 +169,12 @@ class Host {
             check((header[0] & 15) == PROTOCOL, "the card speaks version 1");
         }
         bool data = packet.has_payload();
-        for (size_t k = 0; k < KEEP_BYTES; k++) {
-            size_t rest = BEAT_BYTES - 8 * k;
-            check(get_byte(p.m_tkeep, k) == (!data ? 0 : rest >= 8 ? 0xff : (1u << rest) - 1), "tkeep: all of a beat of payload, none of others");
+        for (size_t k = 0; 8 * k < SUM_BEAT_BYTES; k++) {
+            check(get_byte(p.m_tkeep, k) == (data ? keep_byte(SUM_BEAT_BYTES, k) : 0), "tkeep: all of a beat of payload, none of others");
         }
-        for (size_t at = 0; data && at < BEAT_BYTES; at += 4) {
+        for (size_t at = 0; data && at < SUM_BEAT_BYTES; at += SUM_BYTES) {
             uint32_t e = 0;
-            for (size_t k = 0; k < 4; k++) e |= uint32_t(get_byte(p.m_tdata, at + k)) << (8 * k);
+            for (size_t k = 0; k < SUM_BYTES; k++) e |= uint32_t(get_byte(p.m_tdata, at + k)) << (8 * k);
             packet.payload.push_back(e);
         }
         if (p.m_tlast) {

@@ -13,6 +13,12 @@
 // A constant of the packet or the registers, from regs.h.
 #define CARD(name) AGG_##name
 
+// Formats and sum, by their numbers in the registers FORMAT and SUM.
+constexpr int FORMAT = 1;  // fp32
+constexpr int RESULT_FORMAT = 1;  // fp32
+constexpr int SUM = 1;  // tree
+constexpr bool SATURATE = false;
+
 constexpr int LANES = 4;
 constexpr int PORTS = 3;
 constexpr int CHUNK = 32;    // elements, the largest

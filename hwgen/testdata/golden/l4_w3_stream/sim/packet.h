@@ -26,13 +26,13 @@ struct Packet {
 
 constexpr uint8_t PROTOCOL = 1;
 
-inline void put_bytes(std::vector<uint8_t> &to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) to.push_back(uint8_t(value >> (8 * i)));
+inline void put_bytes(std::vector<uint8_t> &to, uint64_t value, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) to.push_back(uint8_t(value >> (8 * i)));
 }
 
-inline uint64_t get_bytes(const uint8_t *from, int bytes) {
+inline uint64_t get_bytes(const uint8_t *from, size_t bytes) {
     uint64_t v = 0;
-    for (int i = 0; i < bytes; i++) v |= uint64_t(from[i]) << (8 * i);
+    for (size_t i = 0; i < bytes; i++) v |= uint64_t(from[i]) << (8 * i);
     return v;
 }
 

@@ -1,0 +1,193 @@
+// What the sums of a card must be, bit for bit, for the testbench beside this
+// file: written from the specification, not from what builds or models the card.
+//
+// A floating-point number is here a whole multiple of its format's smallest
+// subnormal, so that nothing is rounded but where the specification says so.
+// The tree of fp32 is the processor's own additions.
+
+#ifndef ARITHMETIC_H
+#define ARITHMETIC_H
+
+#include <algorithm>
+#include <cfloat>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+static_assert(FLT_EVAL_METHOD == 0, "host floats must be rounded at every step; on x86 use -msse2 -mfpmath=sse");
+
+struct Format {
+    uint8_t number;
+    int bits, exp, frac;  // exp 0: an integer
+    bool infinity;
+    uint32_t nan, identity;  // every NaN result; what a port that is no member contributes
+
+    constexpr uint32_t sign() const { return 1u << (bits - 1); }
+    constexpr int top() const { return (1 << exp) - 1; }
+    constexpr int bias() const { return (1 << (exp - 1)) - 1; }
+    // The largest finite magnitude; above it are the infinity, if there is one, and NaNs.
+    constexpr uint32_t largest() const { return infinity ? (uint32_t(top()) << frac) - 1 : sign() - 2; }
+
+    constexpr uint32_t magnitude(uint32_t x) const { return x & (sign() - 1); }
+    constexpr bool nonfinite(uint32_t x) const { return exp && magnitude(x) > largest(); }
+    constexpr bool is_nan(uint32_t x) const { return nonfinite(x) && !is_infinity(x); }
+    constexpr bool is_infinity(uint32_t x) const { return exp && infinity && magnitude(x) == largest() + 1; }
+    // The exponent field, that of zeros and subnormals counted as 1.
+    constexpr int field(uint32_t x) const { return std::max(1, int(magnitude(x) >> frac)); }
+    constexpr uint32_t significand(uint32_t x) const {
+        uint32_t fraction = x & ((1u << frac) - 1);
+        return magnitude(x) >> frac ? fraction | 1u << frac : fraction;
+    }
+};
+
+constexpr Format FORMATS[] = {
+    {1, 32, 8, 23, true, 0x7fc00000, 0x80000000}, {2, 16, 8, 7, true, 0x7fc0, 0x8000},
+    {3, 16, 5, 10, true, 0x7e00, 0x8000},         {4, 8, 4, 3, false, 0x7f, 0x80},
+    {5, 8, 5, 2, true, 0x7e, 0x80},               {6, 32, 0, 0, false, 0, 0},
+};
+
+constexpr Format format_of(int number) { return FORMATS[number - 1]; }
+
+enum class Sum { TREE = 1, FUSED = 2, EXACT = 3 };
+
+// A whole number of 352 bits, two's complement: any sum of 64 fp32 numbers as
+// a multiple of the smallest.
+class Whole {
+  public:
+    void add(uint64_t magnitude, int shift, bool negative) {
+        uint64_t low = magnitude << (shift % 32), high = shift % 32 ? magnitude >> (64 - shift % 32) : 0;
+        uint32_t parts[3] = {uint32_t(low), uint32_t(low >> 32), uint32_t(high)};
+        uint64_t carry = negative;
+        for (int i = shift / 32, k = 0; i < LIMBS; i++, k++) {
+            uint32_t part = k < 3 ? parts[k] : 0;
+            carry += uint64_t(limbs[i]) + (negative ? ~part : part);
+            limbs[i] = uint32_t(carry);
+            carry >>= 32;
+        }
+    }
+    bool negative() const { return limbs[LIMBS - 1] >> 31; }
+    void negate() {
+        uint64_t carry = 1;
+        for (uint32_t &l : limbs) {
+            carry += uint32_t(~l);
+            l = uint32_t(carry);
+            carry >>= 32;
+        }
+    }
+    bool bit(int i) const { return limbs[i / 32] >> (i % 32) & 1; }
+    int length() const {
+        int n = 32 * LIMBS;
+        while (n && !bit(n - 1)) n--;
+        return n;
+    }
+    // Bits from at on, as many as a significand has.
+    uint32_t from(int at) const {
+        uint32_t v = 0;
+        for (int i = 0; i < 32 && at + i < 32 * LIMBS; i++) v |= uint32_t(bit(at + i)) << i;
+        return v;
+    }
+    bool any_below(int at) const {
+        for (int i = 0; i < at; i++) {
+            if (bit(i)) return true;
+        }
+        return false;
+    }
+
+  private:
+    static constexpr int LIMBS = 11;
+    uint32_t limbs[LIMBS] = {};
+};
+
+// Rounds to nearest, ties to even; a zero is +0.
+inline uint32_t rounded(Format f, Whole v) {
+    uint32_t sign = v.negative() ? f.sign() : 0;
+    if (sign) v.negate();
+    int shift = std::max(0, v.length() - f.frac - 1);
+    uint32_t kept = v.from(shift);
+    if (shift && v.bit(shift - 1) && ((kept & 1) || v.any_below(shift - 1))) kept++;
+    // The hidden bit counts the field up by one, and so does rounding up to the next power of two.
+    uint64_t x = (uint64_t(shift) << f.frac) + kept;
+    if (x > f.largest()) return f.infinity ? sign | (f.largest() + 1) : f.nan;
+    return sign | uint32_t(x);
+}
+
+// The same number in a format that holds it.
+inline uint32_t widened(Format f, Format r, uint32_t x) {
+    if (f.is_nan(x)) return r.nan;
+    uint32_t sign = x & f.sign() ? r.sign() : 0;
+    if (f.is_infinity(x)) return sign | (r.largest() + 1);
+    Whole v;
+    v.add(f.significand(x), f.field(x) - 1 + (r.bias() + r.frac) - (f.bias() + f.frac), false);
+    return sign | rounded(r, v);
+}
+
+// The sum of all, rounded once; lost are the bits below place `cut` of each magnitude.
+inline uint32_t sum_once(Format f, const std::vector<uint32_t> &all, int cut) {
+    bool plus = false, minus = false, zeros = true;
+    Whole v;
+    for (uint32_t x : all) {
+        if (f.is_nan(x)) return f.nan;
+        bool negative = x & f.sign();
+        if (f.is_infinity(x)) (negative ? minus : plus) = true;
+        zeros = zeros && x == f.sign();
+        int at = f.field(x) - 1;
+        if (f.nonfinite(x)) continue;
+        int lost = std::max(0, cut - at);
+        v.add(lost < 32 ? f.significand(x) >> lost : 0, at + lost, negative);
+    }
+    if (plus && minus) return f.nan;
+    if (plus || minus) return (minus ? f.sign() : 0) | (f.largest() + 1);
+    return zeros ? f.sign() : rounded(f, v);
+}
+
+inline uint32_t host_add(uint32_t a, uint32_t b) {
+    float x, y;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    float s = x + y;
+    if (s != s) return format_of(1).nan;
+    uint32_t r;
+    memcpy(&r, &s, 4);
+    return r;
+}
+
+// The tree over the card's ports: neighbours pair up, an odd one out passes.
+inline uint32_t sum_tree(Format f, std::vector<uint32_t> level) {
+    if (level.size() == 1) return sum_once(f, level, 0);
+    while (level.size() > 1) {
+        std::vector<uint32_t> above;
+        for (size_t i = 0; i < level.size(); i += 2) {
+            if (i + 1 == level.size()) above.push_back(level[i]);
+            else if (f.number == 1) above.push_back(host_add(level[i], level[i + 1]));
+            else above.push_back(sum_once(f, {level[i], level[i + 1]}, 0));
+        }
+        level = above;
+    }
+    return level[0];
+}
+
+struct Total {
+    uint32_t bits;
+    bool over;  // it overflowed
+};
+
+// What the card must make of the contributions of all ports to one element.
+inline Total total(Sum sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
+    if (!f.exp) {
+        int64_t s = 0, held;
+        for (uint32_t x : all) s += int32_t(x);
+        held = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
+        return {uint32_t(saturate ? held : s), held != s};
+    }
+    bool strange = false;
+    int field = 1;
+    for (uint32_t &x : all) {
+        strange = strange || f.nonfinite(x);
+        x = widened(f, r, x);
+        field = std::max(field, r.field(x));
+    }
+    uint32_t bits = sum == Sum::TREE ? sum_tree(r, all) : sum_once(r, all, sum == Sum::FUSED ? field - 1 - 4 : 0);
+    return {bits, r.nonfinite(bits) && !strange};
+}
+
+#endif
