@@ -11,7 +11,8 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
-PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth)
+PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
+  -e /verify/vectors)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -27,7 +28,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount sweep benches ## Run every check (about eight minutes on two cores).
+test: lint unit prove recount vectors sweep benches ## Run every check (about eight minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -45,6 +46,11 @@ prove: setup ## Have a solver prove the arithmetic against its plain definitions
 
 recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.
 	go test -count=1 -timeout=20m ./verify/synth
+
+# VECTORS=N runs N for every sum and format, in the place of ten million.
+VECTORS ?= 10000000
+vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers (six minutes).
+	go test -count=1 -timeout=60m ./verify/vectors -vectors=$(VECTORS)
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
@@ -69,6 +75,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount sweep benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors sweep benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -178,7 +178,8 @@ func TestPermutationsAreAll(t *testing.T) {
 	assert.Len(t, seen, 24)
 }
 
-// TestOrderDoesNotMatter tries every order of eight workers.
+// TestOrderDoesNotMatter tries every order of eight workers, on operands that
+// hurt.
 func TestOrderDoesNotMatter(t *testing.T) {
 	for _, c := range arithmetics() {
 		if c.which == wire.SumTree && c.format != wire.Int32 {
@@ -189,8 +190,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			a := c.arithmetic(t)
 			source := operands.New(c.format, c.result, 8)
 			x := make([]uint32, 8)
-			for range 16 {
+			for range 15 {
 				kind := source.Next(x)
+				if !slices.Contains([]string{"broken ties", "cancelling pairs", "ladders", "edge of overflow", "NaNs and infinities", "sums about a limit"}, kind) {
+					continue
+				}
 				first, firstOver := a.Element(x)
 				permutations(x, func() {
 					if y, over := a.Element(x); y != first || over != firstOver {

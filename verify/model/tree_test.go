@@ -122,7 +122,7 @@ func TestAddAgreesWithTheProcessor(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 1_000_000 {
+	for range 400_000 {
 		check(twoNumbers(r))
 	}
 }

@@ -1,0 +1,116 @@
+// Package vectors sends operands through Verilated lanes and compares what comes
+// out, bit for bit, with the model and with the oracle. A vector is one set of
+// operands, an element of every port.
+package vectors
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tributary/driver/wire"
+)
+
+// Lane says what a lane sums, and how.
+type Lane struct {
+	Sum            wire.Sum
+	Format, Result wire.Format
+	Saturate, DSP  bool
+	Ports          int
+}
+
+// String names the lane as hwgen's flags do: "exact fp16 fp32 8", with
+// "saturate" and "dsp" at the end. ParseLane reads it.
+func (l Lane) String() string {
+	name := fmt.Sprintf("%v %v %v %d", l.Sum, l.Format, l.Result, l.Ports)
+	if l.Saturate {
+		name += " saturate"
+	}
+	if l.DSP {
+		name += " dsp"
+	}
+	return name
+}
+
+// ParseLane is the inverse of String.
+func ParseLane(name string) (Lane, error) {
+	var l Lane
+	words := strings.Fields(name)
+	for ; len(words) > 4; words = words[:len(words)-1] {
+		switch words[len(words)-1] {
+		case "saturate":
+			l.Saturate = true
+		case "dsp":
+			l.DSP = true
+		default:
+			return l, fmt.Errorf("lane %q: %q is not saturate or dsp", name, words[len(words)-1])
+		}
+	}
+	if len(words) < 4 {
+		return l, fmt.Errorf("lane %q: want a sum, a format, a result format and a number of ports", name)
+	}
+	for _, s := range wire.Sums {
+		if s.Name == words[0] {
+			l.Sum = s.Sum
+		}
+	}
+	for _, f := range wire.Formats {
+		if f.Name == words[1] {
+			l.Format = f.Format
+		}
+		if f.Name == words[2] {
+			l.Result = f.Format
+		}
+	}
+	l.Ports, _ = strconv.Atoi(words[3])
+	if l.Sum == 0 || l.Format == 0 || l.Result == 0 || l.Ports == 0 {
+		return l, fmt.Errorf("lane %q: unknown sum or format, or no ports", name)
+	}
+	return l, nil
+}
+
+// flags are hwgen's for a card whose lanes are like that.
+func (l Lane) flags() []string {
+	flags := []string{"-lanes", "1", "-shell", "none", "-workers", strconv.Itoa(l.Ports),
+		"-sum", l.Sum.String(), "-format", l.Format.String(), "-result", l.Result.String()}
+	if l.Saturate {
+		flags = append(flags, "-saturate")
+	}
+	if l.DSP {
+		flags = append(flags, "-dsp")
+	}
+	return flags
+}
+
+// latency reads the lane's latency from the manifest of a card.
+func latency(card string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(card, "manifest.json"))
+	if err != nil {
+		return 0, err
+	}
+	manifest := struct {
+		Latency *int `json:"lane_latency"`
+	}{}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return 0, err
+	}
+	if manifest.Latency == nil {
+		return 0, fmt.Errorf("%s: the manifest has no lane_latency", card)
+	}
+	return *manifest.Latency, nil
+}
+
+// portsHeader is lane_ports.h: what the program must know of the lane.
+func (l Lane) portsHeader(latency int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define PORTS %d\n#define LATENCY %d\n", l.Ports, latency)
+	fmt.Fprintf(&b, "static void set_operands(Vlane* lane, const uint32_t* x) {\n")
+	for p := range l.Ports {
+		fmt.Fprintf(&b, "  lane->x_p%d = x[%d];\n", p, p)
+	}
+	fmt.Fprintf(&b, "}\n")
+	return b.String()
+}
