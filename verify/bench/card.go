@@ -40,7 +40,7 @@ func cardRows(ctx context.Context) ([]Row, error) {
 	progress("simulating cards with saturated ports, and adders alone")
 	speeds := make([][]pair, len(cards))
 	for range rounds {
-		alone, err := numbers(ctx, adders, cards[0].operands, adderCycles, cards[0].latencies.Tree)
+		alone, err := numbers(ctx, adders, cards[0].operands, adderCycles, cards[0].latencies.Lane)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (c saturated) stallRows(data string, most float64) []Row {
 // latencies is what a card's manifest says of its own latency.
 type latencies struct {
 	Card int `json:"latency"`
-	Tree int `json:"tree_latency"`
+	Lane int `json:"lane_latency"`
 }
 
 func readLatencies(dir string) (latencies, error) {
@@ -258,6 +258,6 @@ func (c saturated) latencyRow() Row {
 }
 
 func (c saturated) overheadRow() Row {
-	extra := c.ran["latency_max"] - float64(c.latencies.Tree)
+	extra := c.ran["latency_max"] - float64(c.latencies.Lane)
 	return Row{Name: fmt.Sprintf("latency of %s beyond its lanes'", c.sum), Value: extra, Unit: "cycles"}.must("at most 8 cycles", extra <= 8)
 }

@@ -50,55 +50,93 @@ func circuits() []circuit {
 
 // nodes are those of tree: one addition, rounded.
 func nodes() []circuit {
-	float := func(format string, exp, frac, infinity int) circuit {
-		return circuit{top: "agg_fp_add", node: format, params: []param{{"EXP", exp}, {"FRAC", frac}, {"INFINITY", infinity}}}
+	return []circuit{
+		newNode("fp32", 8, 23, 1).within(500, 200),
+		newNode("bf16", 8, 7, 1),
+		newNode("fp16", 5, 10, 1),
+		newNode("fp8e5m2", 5, 2, 1),
+		newNode("fp8e4m3", 4, 3, 0),
 	}
-	all := []circuit{
-		float("fp32", 8, 23, 1),
-		float("bf16", 8, 7, 1),
-		float("fp16", 5, 10, 1),
-		float("fp8e5m2", 5, 2, 1),
-		float("fp8e4m3", 4, 3, 0),
+}
+
+// newNode returns the circuit of a node: the leaf of a card with two inputs.
+func newNode(format string, exp, frac, infinity int) circuit {
+	return circuit{
+		name:      "node " + format,
+		flags:     laneFlags(cells.Lane{Sum: "tree", Format: format, Result: format, Workers: 2}),
+		top:       "agg_fp_add",
+		params:    []param{{"EXP", exp}, {"FRAC", frac}, {"INFINITY", infinity}},
+		node:      format,
+		latency:   func(s source) int { return s.laneLatency },
+		additions: 1,
+		part:      part25F,
+		seeds:     threeSeeds,
+		recount:   true,
 	}
-	all[0].mostCOMB, all[0].leastMHz = 500, 200
-	for i := range all {
-		c := &all[i]
-		c.name = "node " + c.node
-		c.flags = []string{"-lanes", "1", "-workers", "2", "-shell", "none", "-sum", "tree", "-format", c.node}
-		c.latency = func(s source) int { return s.treeLatency }
-		c.additions = 1
-		c.part, c.seeds = part25F, threeSeeds
-		c.recount = true
-	}
-	return all
 }
 
 // lanes add one element of all workers.
 func lanes() []circuit {
-	var all []circuit
-	add := func(recount bool, l cells.Lane) *circuit {
-		if l.Result == "" {
-			l.Result = l.Format
-		}
-		if l.Workers == 0 {
-			l.Workers = 8
-		}
-		all = append(all, circuit{
-			name:      l.String(),
-			flags:     laneFlags(l),
-			top:       "agg_lane",
-			lane:      &l,
-			latency:   func(s source) int { return s.treeLatency },
-			additions: l.Workers - 1,
-			part:      part25F,
-			seeds:     threeSeeds,
-			recount:   recount,
-		})
-		return &all[len(all)-1]
+	all := []circuit{
+		newLane(cells.Lane{Sum: "tree", Format: "fp32"}),
+		newLane(cells.Lane{Sum: "tree", Format: "bf16"}),
+		newLane(cells.Lane{Sum: "tree", Format: "fp16"}),
+		newLane(cells.Lane{Sum: "tree", Format: "fp32", Workers: 4}),
+
+		newLane(cells.Lane{Sum: "fused", Format: "fp32"}).within(1860, 190).counted(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", DSP: true}).counted(),
+		newLane(cells.Lane{Sum: "fused", Format: "bf16"}).counted(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp16"}).counted(),
+		newLane(cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32"}),
+		newLane(cells.Lane{Sum: "fused", Format: "fp8e4m3", Result: "fp32"}),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 4}),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 16}),
+
+		newLane(cells.Lane{Sum: "exact", Format: "fp32"}).within(4300, 180),
+		newLane(cells.Lane{Sum: "exact", Format: "bf16"}),
+		newLane(cells.Lane{Sum: "exact", Format: "fp16"}),
+		newLane(cells.Lane{Sum: "exact", Format: "bf16", Result: "fp32"}),
+		newLane(cells.Lane{Sum: "exact", Format: "fp8e4m3"}),
+		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 4}),
+		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 16}),
+
+		newLane(cells.Lane{Sum: "tree", Format: "int32"}).counted(),
+		newLane(cells.Lane{Sum: "tree", Format: "int32", Saturate: true}).counted(),
 	}
-	add(false, cells.Lane{Sum: "tree", Format: "fp32"})
-	add(false, cells.Lane{Sum: "tree", Format: "fp32", Workers: 4})
 	return all
+}
+
+// newLane returns the circuit of a lane, with 8 inputs and its own result format
+// unless l says otherwise.
+func newLane(l cells.Lane) circuit {
+	if l.Result == "" {
+		l.Result = l.Format
+	}
+	if l.Workers == 0 {
+		l.Workers = 8
+	}
+	return circuit{
+		name:      l.String(),
+		flags:     laneFlags(l),
+		top:       "agg_lane",
+		lane:      &l,
+		latency:   func(s source) int { return s.laneLatency },
+		additions: l.Workers - 1,
+		part:      part25F,
+		seeds:     threeSeeds,
+	}
+}
+
+// within returns the circuit with limits that it must keep.
+func (c circuit) within(comb, mhz int) circuit {
+	c.mostCOMB, c.leastMHz = comb, mhz
+	return c
+}
+
+// counted returns the circuit as one whose cells make test counts.
+func (c circuit) counted() circuit {
+	c.recount = true
+	return c
 }
 
 // laneFlags returns the flags of the smallest card that has the lane.

@@ -23,7 +23,7 @@ type source struct {
 	files       []string // names in dir, the top's among them
 	hash        string   // of what determines the row
 	latency     int      // of the card, in cycles
-	treeLatency int      // of its lanes
+	laneLatency int      // of its lanes
 }
 
 // comment is what changes nothing in the circuit.
@@ -64,11 +64,16 @@ func (s *source) readLatencies(card string) error {
 	}
 	var manifest struct {
 		Latency     int `json:"latency"`
-		TreeLatency int `json:"tree_latency"`
+		LaneLatency int `json:"lane_latency"`
 	}
-	err = json.Unmarshal(text, &manifest)
-	s.latency, s.treeLatency = manifest.Latency, manifest.TreeLatency
-	return err
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return err
+	}
+	s.latency, s.laneLatency = manifest.Latency, manifest.LaneLatency
+	if s.latency == 0 || s.laneLatency == 0 {
+		return fmt.Errorf("%s: the manifest says nothing of latencies", card)
+	}
+	return nil
 }
 
 // collect copies the top and all that it names, directly or not, from the
