@@ -26,10 +26,11 @@ type call struct {
 	members []*Member
 	ranks   uint64 // of the members, as bits
 
-	inputs [][]float32 // of each member
-	dst    []float32
-	first  uint32 // VID of chunk 0; chunks are counted from the call's first
-	chunks int
+	inputs   [][]byte // of each member, in the format of the contributions
+	dst      []byte   // in that of the results
+	elements int      // of each of them
+	first    uint32   // VID of chunk 0; chunks are counted from the call's first
+	chunks   int
 
 	active bool
 	low    int          // the first chunk that is not held
@@ -64,7 +65,7 @@ func newCall(j *Job, members []*Member) *call {
 	k := &call{
 		job:      j,
 		members:  members,
-		inputs:   make([][]float32, len(members)),
+		inputs:   make([][]byte, len(members)),
 		ring:     make([]chunkState, j.cfg.Window),
 		progress: make(chan struct{}, 1),
 		done:     make(chan error, 1),
@@ -81,8 +82,8 @@ func newCall(j *Job, members []*Member) *call {
 func (k *call) state(i int) *chunkState { return &k.ring[i&(len(k.ring)-1)] }
 
 // start puts the call among those under way: to add up inputs, one of each
-// member, into dst, and to report progress or not.
-func (k *call) start(dst []float32, report bool, inputs ...[]float32) error {
+// member, of so many elements, into dst, and to report progress or not.
+func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) error {
 	j := k.job
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
@@ -101,15 +102,15 @@ func (k *call) start(dst []float32, report bool, inputs ...[]float32) error {
 			return &InputError{"reduction", fmt.Sprintf("rank %d stands at chunk %d and rank %d at chunk %d; all members must have made the same calls", m.rank, m.next, k.members[0].rank, k.first)}
 		}
 	}
-	chunks := (len(dst) + j.cfg.Chunk - 1) / j.cfg.Chunk
-	if err := k.checkLength(len(dst), chunks); err != nil {
+	chunks := (elements + j.cfg.Chunk - 1) / j.cfg.Chunk
+	if err := k.checkLength(elements, chunks); err != nil {
 		return err
 	}
 	for _, m := range k.members {
 		m.busy = true
 	}
 	copy(k.inputs, inputs)
-	k.dst = dst
+	k.dst, k.elements = dst, elements
 	k.chunks = chunks
 	k.low, k.held, k.next, k.turn, k.resend = 0, 0, 0, 0, 0
 	k.active, k.report, k.moved = true, report, time.Now()
@@ -120,11 +121,11 @@ func (k *call) start(dst []float32, report bool, inputs ...[]float32) error {
 // checkLength refuses an array that has as many chunks as that of a member who is
 // in the same round, but another length: the last sums would be wrong. Where the
 // chunks differ in number, the card misses some, and says of which rank.
-func (k *call) checkLength(length, chunks int) error {
+func (k *call) checkLength(elements, chunks int) error {
 	for _, other := range k.job.calls {
-		if other.first == k.first && other.chunks == chunks && len(other.dst) != length {
+		if other.first == k.first && other.chunks == chunks && other.elements != elements {
 			return &InputError{fmt.Sprintf("buffer of rank %d", k.members[0].rank),
-				fmt.Sprintf("it has %d elements, that of rank %d %d; all members' buffers have the same length", length, other.members[0].rank, len(other.dst))}
+				fmt.Sprintf("it has %d elements, that of rank %d %d; all members' buffers have the same length", elements, other.members[0].rank, other.elements)}
 		}
 	}
 	return nil
@@ -156,7 +157,7 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	c := k.job.card
 	defer k.forget()
 	if progress != nil {
-		progress(0, len(k.dst))
+		progress(0, k.elements)
 	}
 	c.kick()
 	k.timer.Reset(c.opts.timeout)
@@ -165,12 +166,12 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 		select {
 		case err := <-k.done:
 			if err == nil && progress != nil {
-				progress(len(k.dst), len(k.dst))
+				progress(k.elements, k.elements)
 			}
 			return err
 		case <-k.progress:
 			if progress != nil {
-				progress(k.summed(), len(k.dst))
+				progress(k.summed(), k.elements)
 			}
 		case <-ctx.Done():
 			return k.giveUp(k.stopped(ctx))
@@ -215,12 +216,12 @@ func (k *call) forget() {
 	}
 }
 
-// summed returns how many elements of dst are sums.
+// summed returns how many elements are sums.
 func (k *call) summed() int {
 	c := k.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return min(k.held*k.job.cfg.Chunk, len(k.dst))
+	return min(k.held*k.job.cfg.Chunk, k.elements)
 }
 
 // silent returns the time since the last sign of progress.
@@ -243,7 +244,7 @@ func (k *call) stopped(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return k.overdue(ctx.Err())
 	}
-	return fmt.Errorf("card %s: reduction stopped after %d of %d elements: %w", k.job.card.name, k.summed(), len(k.dst), ctx.Err())
+	return fmt.Errorf("card %s: reduction stopped after %d of %d elements: %w", k.job.card.name, k.summed(), k.elements, ctx.Err())
 }
 
 // overdue is the error of a call that waited too long: it names the ranks that

@@ -61,7 +61,7 @@ type Card struct {
 //
 // Errors: NoCardError, BusyError, VersionError, HashError, or ctx's.
 func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
-	conn, err := transport.Open(ctx, name, newOptions(opts).workers)
+	conn, err := transport.Open(ctx, name, newOptions(opts).needs)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("open card %s: %w", name, err)

@@ -7,6 +7,14 @@
 //	err = job.Close(ctx)
 //	err = card.Close()
 //
+// # Formats
+//
+// A card sums arrays of one format and answers in the same or in a wider one;
+// Card.Info says which. The methods Reduce and AllReduce are for fp32, the
+// functions of the same names for arrays of any format (see Element), and
+// ReduceBytes and AllReduceBytes for arrays as they travel. Package element divides
+// a sum into a mean, and package quant lets fp32 travel as int32.
+//
 // A Card has one goroutine that reads its link and one that writes it. The
 // reader never waits for the writer, so a card that stops reading while it
 // waits to be read cannot block the two of them. Everything else runs in the
@@ -15,8 +23,10 @@
 // # Names
 //
 // A card's name is a scheme and an address: "model:" (the Go model, needs no
-// hardware), "model:DIR" (the model of the card that the manifest in DIR
-// describes), "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT"
+// hardware), "model:OPTION=VALUE,..." (the same with the sizes, format and sum
+// given, as in "model:format=bf16,result=fp32,sum=exact"; the options are called
+// as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window),
+// "model:DIR" (the model of the card that the manifest in DIR describes), "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT"
 // and "unix:PATH" (a card that is running already). Package transport holds the
 // schemes; a program can register its own.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -83,11 +84,25 @@ func TestOpenWrongCard(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
-	t.Run("format", func(t *testing.T) {
+	for format, words := range map[uint64][]string{
+		0x7f7f:              {"format 127", "does not know"},
+		0x0001:              {"into format 0", "does not know"},
+		0x0103 | 2<<8:       {"makes no sense", "fp16"}, // results of bf16 hold no fp16
+		0x0600 | 1:          {"makes no sense", "fp32 into int32"},
+		uint64(3)<<8 | 0x01: {"makes no sense", "fp32 into fp16"},
+	} {
+		t.Run(fmt.Sprintf("format %#x", format), func(t *testing.T) {
+			p := newPeer()
+			p.registers[wire.RegFormat] = format
+			p.hash()
+			wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), words...)
+		})
+	}
+	t.Run("fp32 that saturates", func(t *testing.T) {
 		p := newPeer()
-		p.registers[wire.RegFormat] = 0x202
+		p.registers[wire.RegSum] = 0x101
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "fp32")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "saturates: true")
 	})
 	t.Run("nonsense", func(t *testing.T) {
 		p := newPeer()

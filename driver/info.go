@@ -11,14 +11,15 @@ import (
 
 // Info is a card's identification block.
 type Info struct {
-	Name       string // as given to Open
-	Version    int    // protocol version
-	ConfigHash uint64 // over the fields below, as REGISTERS.md says
-	Lanes      int    // elements in a beat
-	Ports      int    // the most members a job can have
-	Format     wire.Format
-	Result     wire.Format
+	Name       string      // as given to Open
+	Version    int         // protocol version
+	ConfigHash uint64      // over the fields below, as REGISTERS.md says
+	Lanes      int         // elements in a beat
+	Ports      int         // the most members a job can have
+	Format     wire.Format // of the contributions
+	Result     wire.Format // of the results
 	Sum        wire.Sum
+	Saturate   bool // int32 sums stop at the largest and smallest integer; else they wrap around
 	Shell      wire.Shell
 	Chunk      int // most elements in a chunk
 	Window     int // most chunks in a job's window
@@ -91,6 +92,12 @@ type expecter interface {
 	ExpectedHash() (hash uint64, from string)
 }
 
+// Where the parts of FORMAT and SUM stand.
+const (
+	formatResultShift = 8
+	sumSaturateShift  = 8
+)
+
 func newInfo(name string, values map[uint32]uint64) Info {
 	at := func(addr uint32) int { return int(values[addr]) }
 	return Info{
@@ -100,8 +107,9 @@ func newInfo(name string, values map[uint32]uint64) Info {
 		Lanes:      at(wire.RegLanes),
 		Ports:      at(wire.RegPorts),
 		Format:     wire.Format(values[wire.RegFormat]),
-		Result:     wire.Format(values[wire.RegFormat] >> 8),
+		Result:     wire.Format(values[wire.RegFormat] >> formatResultShift),
 		Sum:        wire.Sum(values[wire.RegSum]),
+		Saturate:   values[wire.RegSum]>>sumSaturateShift&1 != 0,
 		Shell:      wire.Shell(values[wire.RegShell]),
 		Chunk:      at(wire.RegChunk),
 		Window:     at(wire.RegWindow),
@@ -113,9 +121,13 @@ func newInfo(name string, values map[uint32]uint64) Info {
 
 // check refuses a card whose parameters this driver cannot use.
 func (i Info) check() error {
+	format, known := i.Format.Info()
+	result, resultKnown := i.Result.Info()
 	switch {
-	case i.Format != wire.FP32 || i.Result != wire.FP32:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums format %d into format %d, this driver takes fp32 alone", i.Format, i.Result)}
+	case !known || !resultKnown:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums %s into %s, which this driver does not know; take the driver that came with the card's hwgen", i.Format, i.Result)}
+	case !format.FitsIn(result) || i.Saturate && i.Format != wire.Int32:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%s into %s, saturates: %t); generate it again", i.Format, i.Result, i.Saturate)}
 	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0:
 		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window)}
 	}

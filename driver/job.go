@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"tributary/driver/element"
 	"tributary/driver/wire"
 )
 
@@ -36,6 +37,8 @@ type Job struct {
 	ranks   uint64 // bit r for every rank r
 	members []*Member
 	whole   *call // of Reduce
+
+	inBytes, outBytes int // of an element of the contributions, and of the results
 
 	// Guarded by card.mu.
 	timing timing
@@ -155,7 +158,7 @@ func (c *Card) nextEpoch(ctx context.Context) (uint16, error) {
 }
 
 func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
-	j := &Job{card: c, cfg: cfg, epoch: epoch}
+	j := &Job{card: c, cfg: cfg, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {

@@ -5,8 +5,14 @@ package driver
 // with real and virtual cards all the same.
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
+	"tributary/driver/element"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
@@ -16,62 +22,150 @@ import (
 // modelPipeBytes is what the pipe to a model card holds in either direction.
 const modelPipeBytes = 256 << 10
 
-// The card "model:" when no folder describes it: 16 fp32 lanes, as many ports
-// as there are workers, else 4, the largest chunk that a frame can carry, and
-// hwgen's other defaults. It takes no time, so its latency is 0.
+// The card "model:" when no folder describes it and its name does not say: 16
+// lanes, as many ports as there are workers, else 4, fp32 or the format of the
+// caller's arrays, the largest chunk that a frame can carry, and hwgen's other
+// defaults. It takes no time, so its latency is 0.
 const (
 	modelLanes  = 16
 	modelPorts  = 4
-	modelChunk  = 1008
 	modelWindow = 8
 	modelLink   = 32
 )
 
 func init() { transport.Register("model", openModel) }
 
+// openModel opens "model:", "model:DIR" and "model:OPTION=VALUE,...". A folder
+// whose name has an equals sign is told from options by a slash, as in ./a=b.
 func openModel(_ context.Context, r transport.Request) (transport.Conn, error) {
-	if r.Address != "" {
-		manifest, err := transport.ReadManifest(r.Address)
+	if r.Address == "" || strings.Contains(r.Address, "=") && !strings.Contains(r.Address, "/") {
+		cfg, err := madeToMeasure(r)
 		if err != nil {
 			return nil, err
 		}
-		if err := manifest.CheckLink(); err != nil {
-			return nil, err
-		}
-		conn, err := serveModel(modelConfig(manifest))
-		if err != nil {
-			return nil, err
-		}
-		return &folderModel{conn, manifest}, nil
+		return serveModel(cfg)
 	}
+	manifest, err := transport.ReadManifest(r.Address)
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.CheckLink(); err != nil {
+		return nil, err
+	}
+	conn, err := serveModel(modelConfig(manifest))
+	if err != nil {
+		return nil, err
+	}
+	return &folderModel{conn, manifest}, nil
+}
+
+// madeToMeasure returns the card that the options in its name and the needs of
+// the caller ask for.
+func madeToMeasure(r transport.Request) (model.Config, error) {
 	cfg := model.Config{
 		Lanes:  modelLanes,
-		Ports:  modelPorts,
-		Chunk:  modelChunk,
+		Ports:  cmp.Or(r.Workers, modelPorts),
 		Window: modelWindow,
+		Format: cmp.Or(r.Format, wire.FP32),
+		Sum:    wire.SumTree,
 		Shell:  wire.ShellStream,
 		Link:   modelLink,
 	}
-	if r.Workers > 0 {
-		cfg.Ports = r.Workers
+	if r.Address != "" {
+		for option := range strings.SplitSeq(r.Address, ",") {
+			if err := setModelOption(&cfg, option); err != nil {
+				return cfg, err
+			}
+		}
 	}
-	return serveModel(cfg)
+	cfg.Result = cmp.Or(cfg.Result, cfg.Format)
+	if cfg.Chunk == 0 && cfg.Lanes > 0 {
+		cfg.Chunk = largestChunk(cfg)
+	}
+	return cfg, nil
+}
+
+// setModelOption carries out one OPTION=VALUE of a name. The options are called
+// as the flags of hwgen.
+func setModelOption(cfg *model.Config, option string) error {
+	name, value, _ := strings.Cut(option, "=")
+	var err error
+	switch name {
+	case "lanes":
+		cfg.Lanes, err = strconv.Atoi(value)
+	case "workers":
+		cfg.Ports, err = strconv.Atoi(value)
+	case "chunk":
+		cfg.Chunk, err = strconv.Atoi(value)
+	case "window":
+		cfg.Window, err = strconv.Atoi(value)
+	case "saturate":
+		cfg.Saturate, err = strconv.ParseBool(value)
+	case "format":
+		cfg.Format, err = formatNamed(value)
+	case "result":
+		cfg.Result, err = formatNamed(value)
+	case "sum":
+		cfg.Sum, err = sumNamed(value)
+	default:
+		return fmt.Errorf("a model has no option %q; its options are lanes, workers, format, result, sum, saturate, chunk and window, as in model:format=bf16,sum=exact", name)
+	}
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		err = fmt.Errorf("%q is not a value for it", value)
+	}
+	if err != nil {
+		return fmt.Errorf("the model's option %s: %w", name, err)
+	}
+	return nil
+}
+
+func formatNamed(name string) (wire.Format, error) {
+	var known []string
+	for _, f := range wire.Formats {
+		if f.Name == name {
+			return f.Format, nil
+		}
+		known = append(known, f.Name)
+	}
+	return 0, fmt.Errorf("there is no format %q; the formats are %s", name, strings.Join(known, ", "))
+}
+
+func sumNamed(name string) (wire.Sum, error) {
+	var known []string
+	for _, s := range wire.Sums {
+		if s.Name == name {
+			return s.Sum, nil
+		}
+		known = append(known, s.Name)
+	}
+	return 0, fmt.Errorf("there is no sum %q; the sums are %s", name, strings.Join(known, ", "))
+}
+
+// largestChunk returns the most elements, a multiple of the lanes, of which both
+// a data frame and a result frame can carry a chunk.
+func largestChunk(cfg model.Config) int {
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	in, out := max(1, element.Size(cfg.Format)), max(1, element.Size(cfg.Result)) // an unknown format is refused later
+	most := min((wire.MaxFrameBytes-data.FrameBytes(0))/in, (wire.MaxFrameBytes-result.FrameBytes(0))/out)
+	return most / cfg.Lanes * cfg.Lanes
 }
 
 // modelConfig returns the card that a manifest describes.
 func modelConfig(m *transport.Manifest) model.Config {
 	at := m.Constants
 	return model.Config{
-		Lanes:   int(at["LANES"]),
-		Ports:   int(at["PORTS"]),
-		Chunk:   int(at["CHUNK"]),
-		Window:  int(at["WINDOW"]),
-		Format:  wire.Format(at["FORMAT"]),
-		Result:  wire.Format(at["FORMAT"] >> 8),
-		Sum:     wire.Sum(at["SUM"]),
-		Shell:   wire.Shell(at["SHELL"]),
-		Link:    int(at["LINK"]),
-		Latency: int(at["LATENCY"]),
+		Lanes:    int(at["LANES"]),
+		Ports:    int(at["PORTS"]),
+		Chunk:    int(at["CHUNK"]),
+		Window:   int(at["WINDOW"]),
+		Format:   wire.Format(at["FORMAT"]),
+		Result:   wire.Format(at["FORMAT"] >> formatResultShift),
+		Sum:      wire.Sum(at["SUM"]),
+		Saturate: at["SUM"]>>sumSaturateShift&1 != 0,
+		Shell:    wire.Shell(at["SHELL"]),
+		Link:     int(at["LINK"]),
+		Latency:  int(at["LATENCY"]),
 	}
 }
 

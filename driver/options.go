@@ -6,6 +6,9 @@ import (
 	"crypto/rand"
 	"io"
 	"time"
+
+	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // DefaultTimeout is how long a card may show no progress before a call gives
@@ -18,7 +21,7 @@ type Option func(*options)
 type options struct {
 	timeout time.Duration
 	record  io.Writer
-	workers int
+	needs   transport.Needs
 	random  io.Reader
 }
 
@@ -48,7 +51,14 @@ func WithRecord(w io.Writer) Option {
 // which no folder describes, is made with that many ports; other cards have the
 // ports they have, and Configure says when they are too few.
 func WithWorkers(n int) Option {
-	return func(o *options) { o.workers = n }
+	return func(o *options) { o.needs.Workers = n }
+}
+
+// WithFormat says of which format the caller's arrays will be. The card "model:",
+// when neither a folder nor its name says otherwise, is made for it; other cards
+// have the format they have, which Card.Info tells.
+func WithFormat(f wire.Format) Option {
+	return func(o *options) { o.needs.Format = f }
 }
 
 // WithRandom sets the source of the owner's token (8 bytes) and of the first

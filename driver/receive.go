@@ -14,7 +14,7 @@ import (
 
 // takeResult takes a result or replay in, for every call that it is for.
 func (j *Job) takeResult(f *frame.Frame, now time.Time) {
-	if f.Format != wire.FP32 || int(f.Length) != j.cfg.Chunk || f.Mask != j.ranks || f.Flags&wire.FlagPartial != 0 {
+	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || f.Mask != j.ranks || f.Flags&wire.FlagPartial != 0 {
 		return // not a sum of this job's members
 	}
 	idle := f.Receivers & j.ranks
@@ -38,7 +38,7 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 		return
 	}
 	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
-	frame.GetFP32(k.part(k.dst, i), f.Payload)
+	copy(k.part(k.dst, i, k.job.outBytes), f.Payload)
 	s := k.state(i)
 	switch {
 	case !s.again && k.ranks == k.job.ranks:

@@ -30,13 +30,13 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 	m := k.members[k.turn]
 	i := k.next
 	h := k.dataHeader(m, i)
-	part := k.part(k.inputs[k.turn], i)
+	part := k.part(k.inputs[k.turn], i, k.job.inBytes)
 
 	// Nobody writes to this part: its result is not accepted before all
 	// members have sent theirs, and the caller waits in forget.
 	c.pinned = k
 	c.mu.Unlock()
-	buf = frame.AppendFP32(buf, &h, part)
+	buf = frame.AppendPadded(buf, &h, part)
 	c.mu.Lock()
 	c.pinned = nil
 	c.unpinned.Broadcast()
@@ -62,7 +62,7 @@ func (k *call) dataHeader(m *Member, i int) frame.Header {
 		Kind:   wire.KindData,
 		Flags:  uint8(wire.ECT0),
 		Job:    k.job.number,
-		Format: wire.FP32,
+		Format: k.job.card.info.Format,
 		Epoch:  k.job.epoch,
 		Rank:   uint8(m.rank),
 		VID:    k.first + uint32(i),
@@ -70,9 +70,10 @@ func (k *call) dataHeader(m *Member, i int) frame.Header {
 	}
 }
 
-// part returns chunk i of an array; the last one may be shorter than a chunk.
-func (k *call) part(array []float32, i int) []float32 {
-	n := k.job.cfg.Chunk
+// part returns chunk i of an array whose elements have the given size in bytes;
+// the last one may be shorter than a chunk.
+func (k *call) part(array []byte, i, size int) []byte {
+	n := k.job.cfg.Chunk * size
 	return array[i*n : min((i+1)*n, len(array))]
 }
 
@@ -101,7 +102,7 @@ func (k *call) appendAgain(buf []byte, i int, s *chunkState) []byte {
 	m := k.members[place]
 	m.stats.Resent++
 	h := k.dataHeader(m, i)
-	return frame.AppendFP32(buf, &h, k.part(k.inputs[place], i))
+	return frame.AppendPadded(buf, &h, k.part(k.inputs[place], i, k.job.inBytes))
 }
 
 func (k *call) setResend(s *chunkState, ranks uint64) {

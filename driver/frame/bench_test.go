@@ -14,13 +14,13 @@ import (
 // the CRC alone of the same bytes by sigurn/crc16.
 func BenchmarkFrames(b *testing.B) {
 	const elements = 992
-	array := make([]float32, elements)
+	array := make([]byte, 4*elements)
 	for i := range array {
-		array[i] = float32(i)
+		array[i] = byte(i * i >> 3)
 	}
 	data := Header{Kind: wire.KindData, Format: wire.FP32, Length: elements}
-	outgoing := AppendFP32(nil, &data, array)
-	incoming := AppendFP32(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, Length: elements, Mask: 1, Receivers: 1}, array)
+	outgoing := AppendPadded(nil, &data, array)
+	incoming := AppendPadded(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, Length: elements, Mask: 1, Receivers: 1}, array)
 	size := int64(len(outgoing) + len(incoming))
 
 	b.Run("driver", func(b *testing.B) {
@@ -29,12 +29,12 @@ func BenchmarkFrames(b *testing.B) {
 		s := NewScanner(FromCard, 0)
 		var f Frame
 		for range b.N {
-			outgoing = AppendFP32(outgoing[:0], &data, array)
+			outgoing = AppendPadded(outgoing[:0], &data, array)
 			s.Feed(incoming)
 			if !s.Next(&f) {
 				b.Fatal("the frame is not found")
 			}
-			GetFP32(array, f.Payload)
+			copy(array, f.Payload)
 		}
 	})
 	b.Run("sigurn", func(b *testing.B) {

@@ -8,7 +8,6 @@ package frame
 
 import (
 	"encoding/binary"
-	"math"
 
 	"tributary/driver/wire"
 )
@@ -121,48 +120,16 @@ func Append(dst []byte, h *Header, payload []byte) []byte {
 	return binary.BigEndian.AppendUint16(dst, CRC(crc, payload))
 }
 
-// AppendFP32 appends a whole frame whose payload is values and, up to h.Length
-// elements, zeros. There may not be more values than that.
-func AppendFP32(dst []byte, h *Header, values []float32) []byte {
+// AppendPadded appends a whole frame whose payload is elements and, up to h's
+// length, zeros. elements are of h's format, and no more than h's length.
+func AppendPadded(dst []byte, h *Header, elements []byte) []byte {
 	dst, crc := appendStart(dst, h)
-	start, size := len(dst), 4*int(h.Length)
+	start, size := len(dst), elementBytes[h.Format]*int(h.Length)
 	dst = grow(dst, size+wire.CRCBytes)
 	payload := dst[start : start+size]
-	PutFP32(payload, values)
-	clear(payload[4*len(values):])
+	clear(payload[copy(payload, elements):])
 	binary.BigEndian.PutUint16(dst[start+size:], CRC(crc, payload))
 	return dst
-}
-
-// PutFP32 writes values to dst, 4 bytes each, little-endian, bit for bit.
-func PutFP32(dst []byte, values []float32) {
-	for len(values) >= 4 {
-		d := dst[:16]
-		binary.LittleEndian.PutUint32(d[0:], math.Float32bits(values[0]))
-		binary.LittleEndian.PutUint32(d[4:], math.Float32bits(values[1]))
-		binary.LittleEndian.PutUint32(d[8:], math.Float32bits(values[2]))
-		binary.LittleEndian.PutUint32(d[12:], math.Float32bits(values[3]))
-		dst, values = dst[16:], values[4:]
-	}
-	for i, v := range values {
-		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
-	}
-}
-
-// GetFP32 reads len(dst) values from src, 4 bytes each, little-endian, bit for
-// bit.
-func GetFP32(dst []float32, src []byte) {
-	for len(dst) >= 4 {
-		s := src[:16]
-		dst[0] = math.Float32frombits(binary.LittleEndian.Uint32(s[0:]))
-		dst[1] = math.Float32frombits(binary.LittleEndian.Uint32(s[4:]))
-		dst[2] = math.Float32frombits(binary.LittleEndian.Uint32(s[8:]))
-		dst[3] = math.Float32frombits(binary.LittleEndian.Uint32(s[12:]))
-		dst, src = dst[4:], src[16:]
-	}
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-	}
 }
 
 // grow makes dst n bytes longer; what they hold is not defined.

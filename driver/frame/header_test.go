@@ -171,32 +171,25 @@ func fieldValue(v any) (uint64, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// TestAppendFP32 compares it with Append of a payload that is put together
-// here, at every number of values and at places in the buffer that make it grow.
-func TestAppendFP32(t *testing.T) {
-	values := make([]float32, 19)
-	for i := range values {
-		values[i] = math.Float32frombits(0x7f800001 + uint32(i)*0x01234567) // a signalling NaN among them
-	}
-	for n := range len(values) + 1 {
-		for _, room := range []int{0, 20, 200} {
-			h := Header{Kind: wire.KindData, Format: wire.FP32, Length: uint16(len(values)), VID: uint32(n)}
-			payload := make([]byte, 4*len(values))
-			for i, v := range values[:n] {
-				bits := math.Float32bits(v)
-				payload[4*i], payload[4*i+1], payload[4*i+2], payload[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
-			}
-			dirty := bytes.Repeat([]byte{0xee}, 3+room)[:3]
-			got := AppendFP32(dirty, &h, values[:n])
-			want := Append([]byte{0xee, 0xee, 0xee}, &h, payload)
-			if !bytes.Equal(got, want) {
-				t.Fatalf("%d values, room %d:\n% x, want\n% x", n, room, got, want)
-			}
-			back := make([]float32, len(values))
-			GetFP32(back, payload)
-			for i := range n {
-				if math.Float32bits(back[i]) != math.Float32bits(values[i]) {
-					t.Fatalf("value %d comes back as %08x, was %08x", i, math.Float32bits(back[i]), math.Float32bits(values[i]))
+// TestAppendPadded compares it with Append of a payload that is padded here, for
+// every format and number of elements, at places in the buffer that make it grow.
+func TestAppendPadded(t *testing.T) {
+	const length = 19
+	for _, format := range wire.Formats {
+		size := format.Bits / 8
+		array := make([]byte, size*length)
+		for i := range array {
+			array[i] = byte(i + 1)
+		}
+		for n := range length + 1 {
+			for _, room := range []int{0, 20, 200} {
+				h := Header{Kind: wire.KindData, Format: format.Format, Length: length, VID: uint32(n)}
+				payload := append(bytes.Clone(array[:size*n]), make([]byte, size*(length-n))...)
+				dirty := bytes.Repeat([]byte{0xee}, 3+room)[:3]
+				got := AppendPadded(dirty, &h, array[:size*n])
+				want := Append([]byte{0xee, 0xee, 0xee}, &h, payload)
+				if !bytes.Equal(got, want) {
+					t.Fatalf("%d elements of %s, room %d:\n% x, want\n% x", n, format.Name, room, got, want)
 				}
 			}
 		}

@@ -17,22 +17,20 @@ const magic = "\x93NUMPY"
 // 10,000 bytes.
 const maxHeader = 1 << 16
 
-// elementType is the only type of element that is read and written.
-const elementType = "<f4"
-
 // errNotNumPy is the answer to a file that does not begin like one of NumPy's.
 var errNotNumPy = errors.New("it is not a NumPy array file")
 
-// fileHeader is what a file's header says of an array of '<f4'.
+// fileHeader is what a file's header says of its array.
 type fileHeader struct {
+	element Type
 	fortran bool
 	shape   []int
 }
 
 // header returns the start of a file up to the data, padded to a multiple of
 // 64 bytes as NumPy does.
-func header(shape []int) []byte {
-	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", elementType, FormatShape(shape))
+func header(a Array) []byte {
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", string(a.Type), FormatShape(a.Shape))
 	const fixed = len(magic) + 2 + 2 // with version and length
 	pad := 63 - (fixed+len(dict))%64
 	dict += strings.Repeat(" ", pad) + "\n"
@@ -51,18 +49,17 @@ func readHeader(r io.Reader) (fileHeader, error) {
 	if err != nil {
 		return fileHeader{}, fmt.Errorf("its header is damaged: %w", err)
 	}
+	h := fileHeader{}
 	switch descr := values["descr"].(type) {
 	case string:
-		if descr != elementType {
-			return fileHeader{}, fmt.Errorf("its type is '%s'; only float32 ('%s') can be summed: "+
-				"convert it with a.astype('%s')", descr, elementType, elementType)
+		if h.element = Type(descr); h.element.Size() == 0 {
+			return fileHeader{}, unknownType(descr)
 		}
 	case nil:
 		return fileHeader{}, errors.New("its header is damaged: no descr")
 	default:
-		return fileHeader{}, fmt.Errorf("it holds records; only float32 ('%s') can be summed", elementType)
+		return fileHeader{}, fmt.Errorf("it holds records; only plain arrays are read, of %s", typeList)
 	}
-	h := fileHeader{}
 	var ok bool
 	if h.fortran, ok = values["fortran_order"].(bool); !ok {
 		return fileHeader{}, errors.New("its header is damaged: no fortran_order")
@@ -79,6 +76,21 @@ func readHeader(r io.Reader) (fileHeader, error) {
 		h.shape = append(h.shape, n)
 	}
 	return h, nil
+}
+
+// typeList names the types that are read.
+const typeList = "float32, float16, int32, uint16 and uint8"
+
+// unknownType says what to do about a type that is not read. ml_dtypes' bfloat16
+// and fp8 are saved as bytes of no type.
+func unknownType(descr string) error {
+	switch descr {
+	case "|V2", "<V2":
+		return fmt.Errorf("its type is '%s', as NumPy saves types that it does not have; if it is bfloat16, save a.view('<u2')", descr)
+	case "|V1", "<V1":
+		return fmt.Errorf("its type is '%s', as NumPy saves types that it does not have; if it is an 8-bit float, save a.view('|u1')", descr)
+	}
+	return fmt.Errorf("its type is '%s'; what is read is %s, little-endian: convert it, as with a.astype('%s')", descr, typeList, string(Float32))
 }
 
 // readDict reads the magic, the version and the text of the header.

@@ -1,5 +1,5 @@
-// Package npy reads and writes NumPy's files of float32 arrays: one array
-// (.npy) or several under names (.npz).
+// Package npy reads and writes NumPy's files of arrays: one array (.npy) or
+// several under names (.npz).
 //
 // It is small and strict because a reduction must not start from half a file.
 // github.com/sbinet/npyio, the Go package for these files, was tried at v0.6.0:
@@ -7,26 +7,66 @@
 // header, and cannot write an array of two or more dimensions that is only
 // known at run time.
 //
-// Only the type '<f4' is read; another is an error that says how to convert
-// it. Files in Fortran order are read, and rearranged; files are written in C
-// order.
+// Only the types that a card's formats are kept in are read (see Type); another
+// is an error that says how to convert it. Files in Fortran order are read, and
+// rearranged; files are written in C order.
 package npy
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 )
 
-// An Array is an array of float32 of any shape.
+// A Type is the type of an array's elements, as NumPy writes it.
+type Type string
+
+// The types that are read and written.
+const (
+	Float32 Type = "<f4"
+	Float16 Type = "<f2"
+	Int32   Type = "<i4"
+	Uint16  Type = "<u2" // also the encodings of bf16
+	Uint8   Type = "|u1" // also the encodings of the two fp8
+)
+
+// Size returns the bytes of an element, 0 for another type than those above.
+func (t Type) Size() int {
+	switch t {
+	case Float32, Int32:
+		return 4
+	case Float16, Uint16:
+		return 2
+	case Uint8:
+		return 1
+	}
+	return 0
+}
+
+// String returns NumPy's name of the type: float32, uint16.
+func (t Type) String() string {
+	switch t {
+	case Float32:
+		return "float32"
+	case Float16:
+		return "float16"
+	case Int32:
+		return "int32"
+	case Uint16:
+		return "uint16"
+	case Uint8:
+		return "uint8"
+	}
+	return string(t)
+}
+
+// An Array is an array of any shape.
 type Array struct {
-	Shape []int     // length of each dimension; empty for a single number
-	Data  []float32 // all elements in C order: the last index changes fastest
+	Shape []int // length of each dimension; empty for a single number
+	Type  Type
+	Data  []byte // all elements, little-endian, in C order: the last index changes fastest
 }
 
 // maxElements bounds a shape, so that no product of dimensions overflows.
@@ -81,7 +121,7 @@ func Read(r io.Reader) (Array, error) {
 	if err != nil {
 		return Array{}, err
 	}
-	data, err := readElements(br, n)
+	data, err := readData(br, n*h.element.Size())
 	if err != nil {
 		return Array{}, err
 	}
@@ -92,49 +132,50 @@ func Read(r io.Reader) (Array, error) {
 		return Array{}, err
 	}
 	if h.fortran {
-		data = toCOrder(data, h.shape)
+		data = toCOrder(data, h.shape, h.element.Size())
 	}
-	return Array{Shape: h.shape, Data: data}, nil
+	return Array{Shape: h.shape, Type: h.element, Data: data}, nil
 }
 
-// blockBytes is how much is converted at a time.
+// blockBytes is how much is read at once before it is known that there is more.
 const blockBytes = 1 << 16
 
-// readElements reads n elements. Memory grows with what is there, not with n:
-// n comes from a header that may be wrong.
-func readElements(r io.Reader, n int) ([]float32, error) {
-	data := make([]float32, 0, min(n, 1<<20))
-	block := make([]byte, blockBytes)
+// readData reads n bytes. Memory grows with what is there, not with n: n comes
+// from a header that may be wrong.
+func readData(r io.Reader, n int) ([]byte, error) {
+	data := make([]byte, 0, min(n, blockBytes))
 	for len(data) < n {
-		part := block[:min(blockBytes, 4*(n-len(data)))]
-		k, err := io.ReadFull(r, part)
+		if len(data) == cap(data) {
+			grown := make([]byte, len(data), min(n, 4*len(data)))
+			copy(grown, data)
+			data = grown
+		}
+		k, err := io.ReadFull(r, data[len(data):cap(data)])
+		data = data[:len(data)+k]
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("it is cut off: %d bytes of data, its header announces %d", 4*len(data)+k, 4*n)
+			return nil, fmt.Errorf("it is cut off: %d bytes of data, its header announces %d", len(data), n)
 		}
 		if err != nil {
 			return nil, err
-		}
-		for ; len(part) > 0; part = part[4:] {
-			data = append(data, math.Float32frombits(binary.LittleEndian.Uint32(part)))
 		}
 	}
 	return data, nil
 }
 
-// toCOrder returns the elements of an array that is stored in Fortran order
-// (the first index changes fastest) in C order.
-func toCOrder(data []float32, shape []int) []float32 {
+// toCOrder returns the elements, of the given size in bytes, of an array that is
+// stored in Fortran order (the first index changes fastest) in C order.
+func toCOrder(data []byte, shape []int, size int) []byte {
 	strides := make([]int, len(shape)) // distance in data between neighbours along a dimension
-	step := 1
+	step := size
 	for i, d := range shape {
 		strides[i] = step
 		step *= d
 	}
-	out := make([]float32, len(data))
+	out := make([]byte, len(data))
 	index := make([]int, len(shape))
 	from := 0
-	for i := range out {
-		out[i] = data[from]
+	for i := 0; i < len(out); i += size {
+		copy(out[i:i+size], data[from:])
 		for d := len(shape) - 1; d >= 0; d-- {
 			index[d]++
 			from += strides[d]
@@ -151,25 +192,20 @@ func toCOrder(data []float32, shape []int) []float32 {
 // Write writes an array as NumPy's format 1.0, in C order. The shape must have
 // as many elements as there are data.
 func Write(w io.Writer, a Array) error {
+	size := a.Type.Size()
+	if size == 0 {
+		return fmt.Errorf("arrays of type %q are not written", string(a.Type))
+	}
 	n, err := Elements(a.Shape)
 	if err != nil {
 		return err
 	}
-	if n != len(a.Data) {
-		return fmt.Errorf("shape %s does not fit %d elements", FormatShape(a.Shape), len(a.Data))
+	if n*size != len(a.Data) {
+		return fmt.Errorf("shape %s of %s does not fit %d bytes", FormatShape(a.Shape), a.Type, len(a.Data))
 	}
-	if _, err := w.Write(header(a.Shape)); err != nil {
+	if _, err := w.Write(header(a)); err != nil {
 		return err
 	}
-	block := make([]byte, 0, blockBytes)
-	for part := range slices.Chunk(a.Data, blockBytes/4) {
-		block = block[:0]
-		for _, x := range part {
-			block = binary.LittleEndian.AppendUint32(block, math.Float32bits(x))
-		}
-		if _, err := w.Write(block); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = w.Write(a.Data)
+	return err
 }

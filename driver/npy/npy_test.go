@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"os"
@@ -27,8 +28,17 @@ var (
 	columnMajor = saved("True",
 		0, 0, 0x80, 0x3f, 0, 0, 0x80, 0x40, 0, 0, 0, 0x40,
 		0, 0, 0xa0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0, 0x80)
-	twoByThree = Array{[]int{2, 3}, []float32{1, 2, 3, 4, 5, float32(math.Copysign(0, -1))}}
+	twoByThree = float32s([]int{2, 3}, 1, 2, 3, 4, 5, float32(math.Copysign(0, -1)))
 )
+
+// float32s returns an array of numbers.
+func float32s(shape []int, numbers ...float32) Array {
+	a := Array{Shape: shape, Type: Float32}
+	for _, x := range numbers {
+		a.Data = binary.LittleEndian.AppendUint32(a.Data, math.Float32bits(x))
+	}
+	return a
+}
 
 // file returns a version 1.0 file with the given dictionary and data.
 func file(dict, data string) string {
@@ -37,12 +47,11 @@ func file(dict, data string) string {
 
 // same tells whether two arrays have the same shape and the same bits.
 func same(a, b Array) bool {
-	return slices.Equal(a.Shape, b.Shape) &&
-		slices.EqualFunc(a.Data, b.Data, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+	return slices.Equal(a.Shape, b.Shape) && a.Type == b.Type && bytes.Equal(a.Data, b.Data)
 }
 
 func TestRead(t *testing.T) {
-	one := Array{[]int{}, []float32{1}}
+	one := float32s([]int{}, 1)
 	const bits = "\x00\x00\x80\x3f"
 	for name, c := range map[string]struct {
 		in   string
@@ -52,8 +61,12 @@ func TestRead(t *testing.T) {
 		"Fortran order":  {columnMajor, twoByThree},
 		"single number":  {file("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", bits), one},
 		"other order":    {file(`{"shape":(),"fortran_order":True,"descr":"<f4",}`, bits), one},
-		"long of Python": {file("{'descr': '<f4', 'fortran_order': False, 'shape': (1L,), }\n", bits), Array{[]int{1}, one.Data}},
-		"empty":          {file("{'descr': '<f4', 'fortran_order': True, 'shape': (0, 7), }", ""), Array{[]int{0, 7}, nil}},
+		"long of Python": {file("{'descr': '<f4', 'fortran_order': False, 'shape': (1L,), }\n", bits), float32s([]int{1}, 1)},
+		"empty":          {file("{'descr': '<f4', 'fortran_order': True, 'shape': (0, 7), }", ""), Array{[]int{0, 7}, Float32, nil}},
+		"halves":         {file("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 2)}", "aAbBcCdD"), Array{[]int{2, 2}, Float16, []byte("aAcCbBdD")}},
+		"16 bits":        {file("{'descr': '<u2', 'fortran_order': False, 'shape': (2,)}", "aAbB"), Array{[]int{2}, Uint16, []byte("aAbB")}},
+		"integers":       {file("{'descr': '<i4', 'fortran_order': False, 'shape': (1,)}", "abcd"), Array{[]int{1}, Int32, []byte("abcd")}},
+		"bytes":          {file("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "abcdef"), Array{[]int{2, 3}, Uint8, []byte("acebdf")}},
 		"version 2":      {"\x93NUMPY\x02\x00\x35\x00\x00\x00{'descr': '<f4', 'fortran_order': False, 'shape': ()}" + bits, one},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +94,8 @@ func TestReadRefuses(t *testing.T) {
 		"there is more in it than the 6 elements":        rowMajor + "x",
 		"a.astype('<f4')":                                with("<f4", "<f8"),
 		"its type is '>f4'":                              with("<f4", ">f4"),
+		"if it is bfloat16, save a.view('<u2')":          with("<f4", "|V2"),
+		"if it is an 8-bit float, save a.view('|u1')":    with("<f4", "|V1"),
 		"it holds records":                               with("'<f4'", "[('x', '<f4')]"),
 		"no descr":                                       with("descr", "dascr"),
 		"no fortran_order":                               with("False", "1"),
@@ -119,14 +134,19 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteRefusesShape(t *testing.T) {
-	err := Write(&bytes.Buffer{}, Array{[]int{2, 2}, make([]float32, 3)})
-	if want := "shape (2, 2) does not fit 3 elements"; err == nil || err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
+	for want, a := range map[string]Array{
+		"shape (2, 2) of float32 does not fit 12 bytes": {[]int{2, 2}, Float32, make([]byte, 12)},
+		"shape (3,) of uint16 does not fit 12 bytes":    {[]int{3}, Uint16, make([]byte, 12)},
+		`arrays of type "<f8" are not written`:          {[]int{1}, "<f8", make([]byte, 8)},
+	} {
+		if err := Write(&bytes.Buffer{}, a); err == nil || err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
+		}
 	}
 }
 
 func TestArchive(t *testing.T) {
-	in := []Named{{"layer.0/w", twoByThree}, {"b", Array{[]int{1}, []float32{7}}}}
+	in := []Named{{"layer.0/w", twoByThree}, {"b", Array{[]int{1}, Uint8, []byte{7}}}}
 	var b bytes.Buffer
 	if err := WriteArchive(&b, in); err != nil {
 		t.Fatal(err)
@@ -135,7 +155,7 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out) != 2 || out[0].Name != "layer.0/w" || out[1].Name != "b" || !same(out[0].Array, in[0].Array) || !same(out[1].Array, in[1].Array) {
+	if len(out) != 2 || out[0].Name != "b" || out[1].Name != "layer.0/w" || !same(out[0].Array, in[1].Array) || !same(out[1].Array, in[0].Array) {
 		t.Errorf("read %v, want %v", out, in)
 	}
 }
@@ -186,14 +206,17 @@ with open("version3.npy", "wb") as f:
 // NumPy writes: the same shapes, the same bits.
 func TestNumPy(t *testing.T) {
 	dir := t.TempDir()
-	cube := Array{Shape: []int{2, 3, 2}}
+	cube := Array{Shape: []int{2, 3, 2}, Type: Float32}
 	wantHex := ""
 	for _, bits := range []uint32{0, 0x80000000, 1, 0x807fffff, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffa00001, 0x3f800000, 0x42, 0xdeadbeef} {
-		cube.Data = append(cube.Data, math.Float32frombits(bits))
+		cube.Data = binary.LittleEndian.AppendUint32(cube.Data, bits)
 		wantHex += fmt.Sprintf("%02x%02x%02x%02x", byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
 	}
-	scalar := Array{Shape: []int{}, Data: []float32{1}}
-	named := []Named{{"cube", cube}, {"scalar", scalar}}
+	scalar := float32s([]int{}, 1)
+	named := []Named{
+		{"bytes", Array{[]int{3}, Uint8, []byte{1, 2, 255}}}, {"cube", cube}, {"halves", Array{[]int{1, 2}, Float16, []byte{0, 0x3c, 1, 0x7c}}},
+		{"integers", Array{[]int{1}, Int32, []byte{0xff, 0xff, 0xff, 0x7f}}}, {"patterns", Array{[]int{2, 1}, Uint16, []byte{0x80, 0x3f, 0xc0, 0x7f}}}, {"scalar", scalar},
+	}
 
 	var b bytes.Buffer
 	write := func(name string, err error) {
@@ -214,7 +237,8 @@ func TestNumPy(t *testing.T) {
 	if err != nil {
 		t.Fatalf("python3 with NumPy is needed for this test: %v\n%s", err, out)
 	}
-	want := "<f4 (2, 3, 2) " + wantHex + "\ncube <f4 (2, 3, 2) " + wantHex + "\nscalar <f4 () 0000803f\n"
+	want := "<f4 (2, 3, 2) " + wantHex + "\nbytes |u1 (3,) 0102ff\ncube <f4 (2, 3, 2) " + wantHex +
+		"\nhalves <f2 (1, 2) 003c017c\nintegers <i4 (1,) ffffff7f\npatterns <u2 (2, 1) 803fc07f\nscalar <f4 () 0000803f\n"
 	if string(out) != want {
 		t.Errorf("NumPy reads\n%s\nwant\n%s", out, want)
 	}
@@ -236,8 +260,14 @@ func TestNumPy(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := ReadArchive(bytes.NewReader(all), int64(len(all)))
-		if err != nil || len(got) != 2 || !same(got[0].Array, cube) || !same(got[1].Array, scalar) {
+		if err != nil || len(got) != len(named) {
 			t.Errorf("%s: read %v, error %v", name, got, err)
+			continue
+		}
+		for i, a := range got {
+			if a.Name != named[i].Name || !same(a.Array, named[i].Array) {
+				t.Errorf("%s: read %v, want %v", name, a, named[i])
+			}
 		}
 	}
 }
@@ -249,6 +279,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(columnMajor))
 	f.Add([]byte(rowMajor[:len(rowMajor)-5]))
 	f.Add([]byte(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2, 2), }", strings.Repeat("abcd", 8))))
+	f.Add([]byte(file("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 2), }", "abcdefgh")))
+	f.Add([]byte(file("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc")))
+	f.Add([]byte(file("{'descr': '<i4', 'fortran_order': False, 'shape': (), }", "abcd")))
+	f.Add([]byte(file("{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }", "ab")))
 	f.Add([]byte(file("{'descr': [('a', '<f4')], 'fortran_order': True, 'shape': (1, ), }", "")))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		a, err := Read(bytes.NewReader(in))
@@ -266,15 +300,38 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzReadArchive: nothing makes ReadArchive panic.
+// FuzzReadArchive: whatever is read without an error is written and read again as
+// the same arrays, and nothing makes ReadArchive panic.
 func FuzzReadArchive(f *testing.F) {
-	var b bytes.Buffer
-	if err := WriteArchive(&b, []Named{{"w", twoByThree}}); err != nil {
-		f.Fatal(err)
+	for _, arrays := range [][]Named{
+		{{"w", twoByThree}},
+		{{"z", Array{[]int{2}, Uint8, []byte("ab")}}, {"a", Array{[]int{1, 1}, Uint16, []byte("ab")}}},
+		nil,
+	} {
+		var b bytes.Buffer
+		if err := WriteArchive(&b, arrays); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+		f.Add(b.Bytes()[:b.Len()/2])
 	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:b.Len()/2])
 	f.Fuzz(func(t *testing.T, in []byte) {
-		ReadArchive(bytes.NewReader(in), int64(len(in)))
+		arrays, err := ReadArchive(bytes.NewReader(in), int64(len(in)))
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := WriteArchive(&b, arrays); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, err := ReadArchive(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil || len(again) != len(arrays) {
+			t.Fatalf("read %v, wrote it, read %v, error %v", arrays, again, err)
+		}
+		for i, a := range arrays {
+			if a.Name != again[i].Name || !same(a.Array, again[i].Array) {
+				t.Fatalf("read %v, wrote it, read %v", a, again[i])
+			}
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ type Named struct {
 const memberSuffix = ".npy"
 
 // ReadArchive reads all arrays of an .npz file of the given size in bytes, in
-// the order in which they stand in it. Every bad array is in the error.
+// the order of their names. Every bad array is in the error.
 func ReadArchive(r io.ReaderAt, size int64) ([]Named, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -41,6 +42,7 @@ func ReadArchive(r io.ReaderAt, size int64) ([]Named, error) {
 		}
 		arrays = append(arrays, Named{name, a})
 	}
+	slices.SortFunc(arrays, func(a, b Named) int { return strings.Compare(a.Name, b.Name) })
 	return arrays, errors.Join(bad...)
 }
 

@@ -61,7 +61,7 @@ const (
 
 // runFlips sums over a link that flips bits.
 func runFlips(ctx context.Context, name string, o Options, report func(Outcome)) error {
-	conn, err := transport.Open(ctx, name, 0)
+	conn, err := transport.Open(ctx, name, o.Needs)
 	if err != nil {
 		return &driver.NoCardError{Name: name, Err: err}
 	}

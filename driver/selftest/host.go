@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ type host struct {
 }
 
 func openHost(ctx context.Context, name string, o Options) (*host, error) {
-	conn, err := transport.Open(ctx, name, 0)
+	conn, err := transport.Open(ctx, name, o.Needs)
 	if err != nil {
 		return nil, err
 	}
@@ -126,18 +127,18 @@ func (h *host) counters(ctx context.Context) (map[string]uint32, error) {
 
 // payload returns the bytes of numbers.
 func payload(numbers []float32) []byte {
-	b := make([]byte, 4*len(numbers))
-	frame.PutFP32(b, numbers)
+	var b []byte
+	for _, x := range numbers {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
 	return b
 }
 
 // numbers returns a payload's bits.
 func numbers(payload []byte) []uint32 {
-	x := make([]float32, len(payload)/4)
-	frame.GetFP32(x, payload)
-	bits := make([]uint32, len(x))
-	for i := range x {
-		bits[i] = math.Float32bits(x[i])
+	bits := make([]uint32, len(payload)/4)
+	for i := range bits {
+		bits[i] = binary.LittleEndian.Uint32(payload[4*i:])
 	}
 	return bits
 }

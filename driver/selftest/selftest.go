@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // Options say how to reach the card.
 type Options struct {
 	Timeout time.Duration   // for a card that does not answer
+	Needs   transport.Needs // of a card that is made to measure
 	Open    []driver.Option // for the connections that the driver makes
 }
 

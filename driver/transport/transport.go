@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"tributary/driver/wire"
 )
 
 // Conn is a full-duplex byte stream to one card. Read and Write may be called
@@ -26,7 +28,14 @@ type Conn interface {
 // Request is what an opener is given.
 type Request struct {
 	Address string // what stands behind the scheme and its colon
-	Workers int    // how many workers the caller will have; 0 when it did not say
+	Needs
+}
+
+// Needs are what the caller will do with the card, for cards that are made to
+// measure; other cards are what they are. 0 stands for what it did not say.
+type Needs struct {
+	Workers int         // how many workers it will have
+	Format  wire.Format // of its arrays
 }
 
 // Opener opens a card of one scheme. It gives up when ctx is done.
@@ -69,9 +78,8 @@ func (e *SchemeError) Error() string {
 	return fmt.Sprintf("%q is no card's name; a name begins with one of %s:", e.Name, strings.Join(e.Known, ":, "))
 }
 
-// Open opens the byte stream to the card called name, SCHEME:ADDRESS. workers
-// is for cards that are made to measure; 0 when it does not matter.
-func Open(ctx context.Context, name string, workers int) (Conn, error) {
+// Open opens the byte stream to the card called name, SCHEME:ADDRESS.
+func Open(ctx context.Context, name string, needs Needs) (Conn, error) {
 	scheme, address, ok := strings.Cut(name, ":")
 	mu.Lock()
 	open := schemes[scheme]
@@ -79,5 +87,5 @@ func Open(ctx context.Context, name string, workers int) (Conn, error) {
 	if !ok || open == nil {
 		return nil, &SchemeError{Name: name, Known: Schemes()}
 	}
-	return open(ctx, Request{Address: address, Workers: workers})
+	return open(ctx, Request{Address: address, Needs: needs})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // behaviour names, in the environment, how this test binary behaves when it is
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	switch how := os.Getenv(behaviour); how {
 	case "":
 	case "host":
-		_, err := transport.Open(context.Background(), "sim:"+os.Args[1], 0)
+		_, err := transport.Open(context.Background(), "sim:"+os.Args[1], transport.Needs{})
 		fmt.Fprintln(os.Stderr, err) // it is killed before it gets here
 		return
 	default:
@@ -140,7 +141,7 @@ func folder(t *testing.T, manifest, how string) string {
 func openSim(t *testing.T, dir string) (transport.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	t.Cleanup(cancel)
-	return transport.Open(ctx, "sim:"+dir, 0)
+	return transport.Open(ctx, "sim:"+dir, transport.Needs{})
 }
 
 // leftovers lists what virtual cards have left in the folder for temporary
@@ -277,7 +278,7 @@ func TestSimCannotStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_, err := transport.Open(ctx, "sim:"+folder(t, c.manifest, c.how), 0)
+			_, err := transport.Open(ctx, "sim:"+folder(t, c.manifest, c.how), transport.Needs{})
 			if err == nil {
 				t.Fatal("it opened")
 			}
@@ -302,7 +303,8 @@ func TestRegister(t *testing.T) {
 		got = r
 		return nil, nil
 	})
-	if _, err := transport.Open(context.Background(), mine+":a:b", 7); err != nil || got != (transport.Request{Address: "a:b", Workers: 7}) {
+	needs := transport.Needs{Workers: 7, Format: wire.BF16}
+	if _, err := transport.Open(context.Background(), mine+":a:b", needs); err != nil || got != (transport.Request{Address: "a:b", Needs: needs}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if !slices.Contains(transport.Schemes(), mine) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // configFlags is the command line of tributary config.
@@ -54,7 +55,7 @@ func (f *configFlags) run(ctx context.Context, out io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return f.withCard(ctx, f.portsNeeded(int(f.workers)), func(card *driver.Card) error {
+	return f.withCard(ctx, transport.Needs{Workers: f.portsNeeded(int(f.workers))}, func(card *driver.Card) error {
 		job, err := f.configure(ctx, card, int(f.workers))
 		if err != nil {
 			return err
@@ -75,6 +76,8 @@ type configReport struct {
 	Card    string `json:"card"`
 	Workers int    `json:"workers"`
 	Ports   []int  `json:"ports"`
+	Format  string `json:"format"`
+	Result  string `json:"result"`
 	Chunk   int    `json:"chunk"`  // elements
 	Beats   int    `json:"beats"`  // of a chunk
 	Window  int    `json:"window"` // chunks
@@ -87,8 +90,8 @@ type configReport struct {
 func newConfigReport(info driver.Info, job *driver.Job) configReport {
 	cfg := job.Config()
 	return configReport{
-		Card: info.Name, Workers: cfg.Workers, Ports: cfg.Ports, Chunk: cfg.Chunk, Beats: cfg.Chunk / info.Lanes,
-		Window: cfg.Window, Epoch: job.Epoch(), LinkCycles: linkBound(1, cfg.Workers, cfg.Chunk, info.Link),
+		Card: info.Name, Workers: cfg.Workers, Ports: cfg.Ports, Format: info.Format.String(), Result: info.Result.String(), Chunk: cfg.Chunk, Beats: cfg.Chunk / info.Lanes,
+		Window: cfg.Window, Epoch: job.Epoch(), LinkCycles: linkBound(1, cfg.Workers, cfg.Chunk, info),
 	}
 }
 
@@ -97,7 +100,7 @@ func (r configReport) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "card %s takes this job\n", r.Card)
 	fmt.Fprintf(w, "  workers\t%d, on ports %s\n", r.Workers, ports)
-	fmt.Fprintf(w, "  chunk\t%d elements, %d beats\n", r.Chunk, r.Beats)
+	fmt.Fprintf(w, "  chunk\t%d elements of %s, %d beats\n", r.Chunk, formats(r.Format, r.Result), r.Beats)
 	fmt.Fprintf(w, "  window\t%d chunks in flight\n", r.Window)
 	fmt.Fprintf(w, "  epoch\t%d\n", r.Epoch)
 	if r.LinkCycles > 0 {

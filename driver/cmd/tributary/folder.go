@@ -35,8 +35,13 @@ func (c cardFolder) built(name string) bool {
 
 // describe says what card the folder holds.
 func (c cardFolder) describe() string {
-	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s, shell %s", c.Constants["LANES"], c.Constants["PORTS"],
-		wire.Format(c.Constants["FORMAT"]).String(), wire.Sum(c.Constants["SUM"]).String(), c.Shell)
+	format := formats(wire.Format(c.Constants["FORMAT"]).String(), wire.Format(c.Constants["FORMAT"]>>8).String())
+	saturates := ""
+	if c.Constants["SUM"]>>8&1 != 0 {
+		saturates = " that saturates"
+	}
+	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s%s, shell %s", c.Constants["LANES"], c.Constants["PORTS"],
+		format, wire.Sum(c.Constants["SUM"]), saturates, c.Shell)
 }
 
 // folderDepth is how deep below a folder its cards are searched.

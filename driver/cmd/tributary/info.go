@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
 
@@ -18,9 +19,17 @@ func newInfo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info -card CARD",
 		Short: "Show what a card is, its job and its counters",
-		Long: `Shows a card's identification block, the state of its job, and its counters:
-what it summed, what it refused and why, and how many flipped bits its checks
-caught (header_crc and payload_crc).`,
+		Long: `Shows a card's identification block, the state of its job, and its counters.
+
+The job: what it met of NaNs, infinities and overflows, and in which chunk and
+whose it met the first. This stays until the next job is set up. An element
+overflowed when its sum is beyond the format though no input to it was a NaN or
+an infinity.
+
+The counters: what the card summed, what it refused and why, and how many
+flipped bits its checks caught (header_crc and payload_crc). With the sum
+exact, undecided counts the beats that took more than one pass, and stalled the
+cycles in which a complete slot waited because of them; neither changes a sum.`,
 		Example: `  tributary info -card sim:tributary_l16_w4_fp32_tree
   tributary info -card unix:card.sock -json`,
 		Args: exactly(),
@@ -28,7 +37,7 @@ caught (header_crc and payload_crc).`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return f.withCard(cmd.Context(), 0, func(card *driver.Card) error {
+			return f.withCard(cmd.Context(), transport.Needs{}, func(card *driver.Card) error {
 				report, err := readInfo(cmd.Context(), card)
 				if err != nil {
 					return err
@@ -55,6 +64,7 @@ type infoReport struct {
 	Format     string        `json:"format"`
 	Result     string        `json:"result"`
 	Sum        string        `json:"sum"`
+	Saturate   bool          `json:"saturate"`
 	Shell      string        `json:"shell"`
 	Chunk      int           `json:"chunk"`   // elements
 	Window     int           `json:"window"`  // chunks
@@ -66,13 +76,46 @@ type infoReport struct {
 	Counters   []counterJSON `json:"counters"`
 }
 
-// jobState is what JOB_STATE and JOB_FINISHED say.
+// jobState is what the registers say of the job that is set up, or of the last one
+// that was.
 type jobState struct {
 	SetUp     bool   `json:"set_up"`
 	EverSetUp bool   `json:"ever_set_up"`
 	LastEpoch uint16 `json:"last_epoch"`
 	Number    uint8  `json:"number"`
 	Finished  uint64 `json:"finished"` // ranks, a bit each
+
+	NonfiniteIn  jobException `json:"nonfinite_in"`  // contributions that held a NaN or an infinity
+	NonfiniteOut jobException `json:"nonfinite_out"` // elements of sums that are a NaN or an infinity
+	Overflow     jobException `json:"overflow"`      // elements of sums that overflowed
+}
+
+// jobException is what a job met of one kind. Where the first is is left out when
+// there is none.
+type jobException struct {
+	Count uint32  `json:"count"`
+	VID   *uint32 `json:"first_vid,omitempty"`
+	Rank  *int    `json:"first_rank,omitempty"` // of contributions
+}
+
+func newJobException(e driver.Exception) jobException {
+	x := jobException{Count: e.Count}
+	if e.Count > 0 {
+		x.VID = &e.VID
+	}
+	return x
+}
+
+// String says where the first is.
+func (x jobException) String() string {
+	s := ""
+	if x.VID != nil {
+		s = fmt.Sprintf("; the first in chunk %d", *x.VID)
+	}
+	if x.Rank != nil {
+		s += fmt.Sprintf(" of rank %d", *x.Rank)
+	}
+	return s
 }
 
 // counterJSON is a counter with its meaning.
@@ -87,7 +130,7 @@ func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
 	r := &infoReport{
 		Card: i.Name, Version: i.Version, ConfigHash: fmt.Sprintf("%016x", i.ConfigHash),
 		Lanes: i.Lanes, Ports: i.Ports, Format: i.Format.String(), Result: i.Result.String(),
-		Sum: i.Sum.String(), Shell: i.Shell.String(), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
+		Sum: i.Sum.String(), Saturate: i.Saturate, Shell: i.Shell.String(), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
 	}
 	var err error
 	read := func(addr uint32) (v uint64) {
@@ -108,6 +151,14 @@ func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	e, err := card.Exceptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Job.NonfiniteIn, r.Job.NonfiniteOut, r.Job.Overflow = newJobException(e.NonfiniteIn), newJobException(e.NonfiniteOut), newJobException(e.Overflow)
+	if e.NonfiniteIn.Count > 0 {
+		r.Job.NonfiniteIn.Rank = &e.NonfiniteIn.Rank
+	}
 	counters, err := card.Counters(ctx)
 	for _, c := range counters {
 		r.Counters = append(r.Counters, counterJSON(c))
@@ -120,7 +171,7 @@ func (r *infoReport) print(out io.Writer) error {
 	fmt.Fprintf(w, "card %s\n", r.Card)
 	fmt.Fprintf(w, "  protocol\tversion %d\n", r.Version)
 	fmt.Fprintf(w, "  configuration\t%s\n", r.ConfigHash)
-	fmt.Fprintf(w, "  lanes\t%d, %s into %s, sum %s\n", r.Lanes, r.Format, r.Result, r.Sum)
+	fmt.Fprintf(w, "  lanes\t%d, %s into %s, sum %s%s\n", r.Lanes, r.Format, r.Result, r.Sum, r.atTheEnds())
 	fmt.Fprintf(w, "  ports\t%d\n", r.Ports)
 	fmt.Fprintf(w, "  chunk\tup to %d elements\n", r.Chunk)
 	fmt.Fprintf(w, "  window\tup to %d chunks\n", r.Window)
@@ -128,11 +179,27 @@ func (r *infoReport) print(out io.Writer) error {
 	fmt.Fprintf(w, "  latency\t%d cycles from a chunk's last beat in to its first beat out\n", r.Latency)
 	fmt.Fprintf(w, "  clock\t%d cycles since the hard reset\n", r.Cycles)
 	fmt.Fprintf(w, "  job\t%s\n", r.Job)
+	if r.Job.EverSetUp {
+		fmt.Fprintf(w, "  its inputs\t%d chunks held a NaN or an infinity%s\n", r.Job.NonfiniteIn.Count, r.Job.NonfiniteIn)
+		fmt.Fprintf(w, "  its sums\t%d elements are a NaN or an infinity%s\n", r.Job.NonfiniteOut.Count, r.Job.NonfiniteOut)
+		fmt.Fprintf(w, "\t%d elements overflowed%s\n", r.Job.Overflow.Count, r.Job.Overflow)
+	}
 	fmt.Fprintln(w, "counters")
 	for _, c := range r.Counters {
 		fmt.Fprintf(w, "  %s\t%10d\t%s\n", c.Name, c.Value, c.Doc)
 	}
 	return w.Flush()
+}
+
+// atTheEnds says what becomes of int32 sums beyond the format.
+func (r *infoReport) atTheEnds() string {
+	switch {
+	case r.Format != wire.Int32.String():
+		return ""
+	case r.Saturate:
+		return ", which saturates"
+	}
+	return ", which wraps around"
 }
 
 // String says what a card is doing.

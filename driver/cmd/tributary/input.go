@@ -7,18 +7,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"tributary/driver/npy"
 )
 
 // gradients is what one worker contributes: the array of an .npy file, or all
-// arrays of an .npz file one after another.
+// arrays of an .npz file one after another, in the order of their names.
 type gradients struct {
 	path    string
 	archive bool
+	element npy.Type    // of all arrays
 	tensors []npy.Named // where the elements come from; Data is set aside
-	data    []float32   // all elements
+	data    []byte      // all elements
 }
 
 // readAll reads every worker's file and compares them. All that is wrong with
@@ -29,7 +31,7 @@ func readAll(paths []string) ([]gradients, error) {
 	for _, path := range paths {
 		g, err := readGradients(path)
 		if err == nil && len(all) > 0 {
-			err = g.arrangeLike(all[0])
+			err = g.compare(all[0])
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s: %v", path, err))
@@ -60,7 +62,9 @@ func readGradients(path string) (gradients, error) {
 	if g.tensors, err = readTensors(f, g.archive); err != nil {
 		return gradients{}, withoutPath(err)
 	}
-	g.flatten()
+	if err := g.flatten(); err != nil {
+		return gradients{}, err
+	}
 	if len(g.data) == 0 {
 		return gradients{}, fmt.Errorf("it is empty (%s); a reduction needs at least one element", g.describe())
 	}
@@ -102,8 +106,17 @@ func withoutPath(err error) error {
 	return err
 }
 
-// flatten moves the elements of all tensors into data.
-func (g *gradients) flatten() {
+// flatten moves the elements of all tensors into data. It is an error if they
+// are of several types.
+func (g *gradients) flatten() error {
+	for i, t := range g.tensors {
+		if i == 0 {
+			g.element = t.Type
+		} else if t.Type != g.element {
+			return fmt.Errorf("array %q is of %s, array %q of %s; the arrays of one reduction have one type",
+				g.tensors[0].Name, g.element, t.Name, t.Type)
+		}
+	}
 	if len(g.tensors) == 1 {
 		g.data = g.tensors[0].Data
 	} else {
@@ -114,6 +127,7 @@ func (g *gradients) flatten() {
 	for i := range g.tensors {
 		g.tensors[i].Data = nil
 	}
+	return nil
 }
 
 // describe says what shape the gradients have.
@@ -124,21 +138,19 @@ func (g *gradients) describe() string {
 	return fmt.Sprintf("%d arrays", len(g.tensors))
 }
 
-// arrangeLike brings the tensors of g into the order of first's, by name. It is
-// an error if they are not the same names and shapes.
-func (g *gradients) arrangeLike(first gradients) error {
+// compare refuses tensors that have not the names, shapes and type of first's.
+func (g *gradients) compare(first gradients) error {
 	if g.archive != first.archive {
 		return fmt.Errorf("it is %s, but %s is %s", g.kind(), first.path, first.kind())
 	}
-	at := map[string]int{} // place of a tensor's first element in g.data
 	shape := map[string][]int{}
-	n := 0
 	for _, t := range g.tensors {
-		at[t.Name], shape[t.Name] = n, t.Shape
-		n += size(t.Shape)
+		shape[t.Name] = t.Shape
 	}
 	var problems []string
-	var data []float32
+	if g.element != first.element {
+		problems = append(problems, fmt.Sprintf("its type is %s, but %s has %s", g.element, first.path, first.element))
+	}
 	for _, want := range first.tensors {
 		have, ok := shape[want.Name]
 		switch {
@@ -147,8 +159,6 @@ func (g *gradients) arrangeLike(first gradients) error {
 		case npy.FormatShape(have) != npy.FormatShape(want.Shape):
 			problems = append(problems, fmt.Sprintf("%sits shape is %s, but %s has %s",
 				arrayPrefix(want.Name), npy.FormatShape(have), first.path, npy.FormatShape(want.Shape)))
-		default:
-			data = append(data, g.data[at[want.Name]:][:size(have)]...)
 		}
 		delete(shape, want.Name)
 	}
@@ -160,8 +170,42 @@ func (g *gradients) arrangeLike(first gradients) error {
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "; "))
 	}
-	g.tensors, g.data = first.tensors, data
 	return nil
+}
+
+// place returns how a person finds element i of all: by its index as NumPy
+// writes it, and by its array's name in an archive.
+func (g *gradients) place(i int) string {
+	for _, t := range g.tensors {
+		n := size(t.Shape)
+		if i >= n {
+			i -= n
+			continue
+		}
+		at := "element " + index(t.Shape, i)
+		if len(t.Shape) == 0 {
+			at = "the number"
+		}
+		if t.Name != "" {
+			at += fmt.Sprintf(" of array %q", t.Name)
+		}
+		return at
+	}
+	panic("an element behind the last array")
+}
+
+// index writes the index of element i of an array: 7, or [1, 2] for two
+// dimensions and more.
+func index(shape []int, i int) string {
+	if len(shape) < 2 {
+		return strconv.Itoa(i)
+	}
+	at := make([]string, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d] = strconv.Itoa(i % shape[d])
+		i /= shape[d]
+	}
+	return "[" + strings.Join(at, ", ") + "]"
 }
 
 func (g *gradients) kind() string {

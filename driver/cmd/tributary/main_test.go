@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,16 +80,14 @@ func workFolder(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	write := func(name string, data []byte) { require.NoError(t, os.WriteFile(name, data, 0o666)) }
 	for name, a := range map[string]npy.Array{
-		"w0.npy":      {Shape: []int{2, 3}, Data: []float32{1, 2, 3, 4, 5, 6}},
-		"w1.npy":      {Shape: []int{2, 3}, Data: []float32{10, 20, 30, 40, 50, 60}},
-		"w2.npy":      {Shape: []int{2, 3}, Data: []float32{0.5, 0, -3, -4, 1e30, 1e-40}},
-		"flat.npy":    {Shape: []int{6}, Data: make([]float32, 6)},
-		"number.npy":  {Shape: []int{}, Data: []float32{7}},
-		"nothing.npy": {Shape: []int{0, 3}},
+		"w0.npy":      float32s([]int{2, 3}, 1, 2, 3, 4, 5, 6),
+		"w1.npy":      float32s([]int{2, 3}, 10, 20, 30, 40, 50, 60),
+		"w2.npy":      float32s([]int{2, 3}, 0.5, 0, -3, -4, 1e30, 1e-40),
+		"flat.npy":    float32s([]int{6}, 0, 0, 0, 0, 0, 0),
+		"number.npy":  float32s([]int{}, 7),
+		"nothing.npy": float32s([]int{0, 3}),
 	} {
-		var b bytes.Buffer
-		require.NoError(t, npy.Write(&b, a))
-		write(name, b.Bytes())
+		writeArray(t, name, a)
 	}
 	whole, err := os.ReadFile("w0.npy")
 	require.NoError(t, err)
@@ -96,14 +96,36 @@ func workFolder(t *testing.T) {
 	write("text.npy", []byte("1 2 3\n"))
 	write("none.npy", nil)
 	for name, a := range map[string][]npy.Named{
-		"a0.npz": {{Name: "w", Array: npy.Array{Shape: []int{1, 2}, Data: []float32{1, 2}}}, {Name: "b", Array: npy.Array{Shape: []int{}, Data: []float32{3}}}},
-		"a1.npz": {{Name: "b", Array: npy.Array{Shape: []int{}, Data: []float32{30}}}, {Name: "w", Array: npy.Array{Shape: []int{1, 2}, Data: []float32{10, 20}}}},
-		"a2.npz": {{Name: "w", Array: npy.Array{Shape: []int{2}, Data: []float32{1, 2}}}, {Name: "c", Array: npy.Array{Shape: []int{1}, Data: []float32{3}}}},
+		"a0.npz": {{Name: "w", Array: float32s([]int{1, 2}, 1, 2)}, {Name: "b", Array: float32s([]int{}, 3)}},
+		"a1.npz": {{Name: "b", Array: float32s([]int{}, 30)}, {Name: "w", Array: float32s([]int{1, 2}, 10, 20)}},
+		"a2.npz": {{Name: "w", Array: float32s([]int{2}, 1, 2)}, {Name: "c", Array: float32s([]int{1}, 3)}},
 	} {
 		var b bytes.Buffer
 		require.NoError(t, npy.WriteArchive(&b, a))
 		write(name, b.Bytes())
 	}
+}
+
+// float32s returns an array of numbers.
+func float32s(shape []int, x ...float32) npy.Array {
+	return npy.Array{Shape: shape, Type: npy.Float32, Data: bytesOf(x, math.Float32bits)}
+}
+
+// elements returns an array of the encodings of a type's elements.
+func elements(t npy.Type, shape []int, encodings ...uint32) npy.Array {
+	a := npy.Array{Shape: shape, Type: t}
+	for _, x := range encodings {
+		a.Data = append(a.Data, binary.LittleEndian.AppendUint32(nil, x)[:t.Size()]...)
+	}
+	return a
+}
+
+// writeArray makes an input file.
+func writeArray(t *testing.T, path string, a npy.Array) {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, npy.Write(&b, a))
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // cardManifest returns the manifest of a card with 4 lanes and 3 ports that hwgen

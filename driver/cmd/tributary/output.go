@@ -75,20 +75,21 @@ func checkSuffix(path string, archive bool) error {
 	return nil
 }
 
-// writeSum writes the sum in the form of the inputs that like stands for. The
-// file appears whole or not at all: it is written beside its place and moved
-// there when it is complete.
-func writeSum(path string, sum []float32, like gradients) error {
+// writeSum writes the sum, of elements of the given type, in the form of the inputs
+// that like stands for. The file appears whole or not at all: it is written
+// beside its place and moved there when it is complete.
+func writeSum(path string, element npy.Type, sum []byte, like gradients) error {
 	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(fs.FileMode(0o666)))
 	if err != nil {
 		return err
 	}
 	defer file.Cleanup()
 	w := bufio.NewWriter(file)
+	arrays := cut(element, sum, like.tensors)
 	if like.archive {
-		err = npy.WriteArchive(w, cut(sum, like.tensors))
+		err = npy.WriteArchive(w, arrays)
 	} else {
-		err = npy.Write(w, npy.Array{Shape: like.tensors[0].Shape, Data: sum})
+		err = npy.Write(w, arrays[0].Array)
 	}
 	if err == nil {
 		err = w.Flush()
@@ -100,11 +101,11 @@ func writeSum(path string, sum []float32, like gradients) error {
 }
 
 // cut deals the elements out to tensors of the same names and shapes.
-func cut(sum []float32, tensors []npy.Named) []npy.Named {
+func cut(element npy.Type, sum []byte, tensors []npy.Named) []npy.Named {
 	out := make([]npy.Named, len(tensors))
 	for i, t := range tensors {
-		n := size(t.Shape)
-		out[i] = npy.Named{Name: t.Name, Array: npy.Array{Shape: t.Shape, Data: sum[:n]}}
+		n := size(t.Shape) * element.Size()
+		out[i] = npy.Named{Name: t.Name, Array: npy.Array{Shape: t.Shape, Type: element, Data: sum[:n]}}
 		sum = sum[n:]
 	}
 	return out

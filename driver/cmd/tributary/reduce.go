@@ -2,23 +2,32 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/element"
+	"tributary/driver/npy"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // reduceFlags is the command line of tributary reduce.
 type reduceFlags struct {
 	cardFlags
 	jobFlags
-	op     string
-	out    string
-	verify bool
-	stats  bool
-	json   bool
+	op            string
+	out           string
+	format        formatFlag
+	quantize      bool
+	block         count
+	verify        bool
+	failNonfinite bool
+	stats         bool
+	json          bool
 }
 
 func newReduce() *cobra.Command {
@@ -26,20 +35,46 @@ func newReduce() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reduce -o SUM.npy W0.npy W1.npy ...",
 		Short: "Sum one array from each worker through a card",
-		Long: `Sums arrays of float32 element by element through a card, one file from each
-worker, and writes the sum as a file that NumPy opens. All arrays must have the
-same shape; the sum has it too. With .npz archives, which hold many arrays
-under names, all of them are summed in one reduction.
+		Long: `Sums arrays element by element through a card, one file from each worker, and
+writes the sum as a file that NumPy opens. All arrays must have the same shape
+and type; the sum has the shape too. With .npz archives, which hold many arrays
+under names, all of them are summed in one reduction, in the order of their
+names.
 
-The sum is the card's, bit for bit: IEEE 754 additions, rounded to nearest even,
-in the order of the card's adder tree, ((w0+w1)+(w2+w3)). With -op mean every
-element of the sum is then divided by the number of workers, in float32,
-rounded to nearest even.
+Formats. float32, float16 and int32 files go to cards of fp32, fp16 and int32.
+bf16 is kept as uint16 and fp8 as uint8, the encodings, and -format says so.
+The sum is of the card's result format, which may be wider; tributary info
+shows both. The card model: takes the files' format.
+
+The sum is the card's, bit for bit: tributary info names it.
+  tree   IEEE 754 additions, each rounded to nearest even, neighbours first:
+         ((w0+w1)+(w2+w3))
+  fused  all workers at once in a fixed window, rounded once; the same bits in
+         any order of the workers
+  exact  the real sum, rounded once; the same bits in any order of the workers
+int32 wraps around, or on a card that saturates stops at the ends of its range.
+
+With -op mean every element of the sum, as the card gave it, is divided by the
+number of workers and rounded once more to the same format, to nearest, ties to
+even; int32 to the nearest whole number, of two the even one.
+
+With -quantize float32 files travel as int32 through a card that sums integers:
+in every block (-block) all workers' elements are scaled by one power of two,
+so that no sum overflows, and rounded to whole numbers. With n workers and a
+largest magnitude M in a block, the sum of each of its elements is off by less
+than n^2 * M * 2^-30, and half a place for its rounding to float32. -op mean
+divides that and rounds once.
+
+NaNs, infinities and overflows are no failure: a warning says how many there
+were and where the first is. With -fail-nonfinite they are, and nothing is
+written.
 
 The output file appears whole or not at all.`,
 		Example: `  tributary reduce -o sum.npy w0.npy w1.npy w2.npy w3.npy
   tributary reduce -card sim:tributary_l16_w4_fp32_tree -op mean -o mean.npz w0.npz w1.npz
-  tributary reduce -card unix:card.sock -verify -stats -o sum.npy w*.npy`,
+  tributary reduce -card unix:card.sock -verify -stats -o sum.npy w*.npy
+  tributary reduce -card model:sum=exact,result=fp32 -format bf16 -o sum.npy b0.npy b1.npy
+  tributary reduce -card sim:tributary_l16_w4_int32_tree -quantize -o sum.npy w*.npy`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -48,7 +83,11 @@ The output file appears whole or not at all.`,
 	f.jobFlags.add(cmd)
 	cmd.Flags().StringVar(&f.op, "op", "sum", "the `OPERATION`: sum or mean")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write the result to `FILE`")
+	cmd.Flags().Var(&f.format, "format", "the `FORMAT` of the files, where their type does not say: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8)")
+	cmd.Flags().BoolVar(&f.quantize, "quantize", false, "send float32 files as int32, through a card that sums int32")
+	cmd.Flags().Var(&f.block, "block", "`ELEMENTS` that share an exponent, with -quantize (default the job's chunk)")
 	cmd.Flags().BoolVar(&f.verify, "verify", false, "compare every bit with the Go model before anything is written")
+	cmd.Flags().BoolVar(&f.failNonfinite, "fail-nonfinite", false, "fail, and write nothing, on a NaN, an infinity or an overflow")
 	cmd.Flags().BoolVar(&f.stats, "stats", false, "print what the card and the link did")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the outcome as JSON")
 	return cmd
@@ -64,6 +103,9 @@ func (f *reduceFlags) check(inputs []string) error {
 	}
 	if len(inputs) == 0 {
 		return usagef("no input files: one array from each worker")
+	}
+	if f.block != 0 && !f.quantize {
+		return usagef("-block: it is for -quantize")
 	}
 	if err := f.cardFlags.check(); err != nil {
 		return err
@@ -81,93 +123,175 @@ func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writ
 	if err := f.check(paths); err != nil {
 		return err
 	}
-	workers, err := readAll(paths)
+	files, err := readAll(paths)
 	if err != nil {
 		return err
 	}
-	if err := checkSuffix(f.out, workers[0].archive); err != nil {
+	if err := checkSuffix(f.out, files[0].archive); err != nil {
 		return err
 	}
-	inputs := make([][]float32, len(workers))
-	for i, w := range workers {
-		inputs[i] = w.data
-	}
-	report, sum, err := f.reduce(ctx, inputs, errs)
+	format, err := formatOf(files[0], wire.Format(f.format))
 	if err != nil {
 		return err
 	}
-	if f.verify {
-		if err := f.compareWithModel(ctx, inputs, sum); err != nil {
-			return err
-		}
+	if f.quantize && format != wire.FP32 {
+		return usagef("-quantize: it is for float32, but the files hold %s (%s is one)", format, files[0].path)
 	}
-	if f.op == "mean" {
-		divide(sum, len(workers))
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err := writeSum(f.out, sum, workers[0]); err != nil {
+	r := &reduction{reduceFlags: f, files: files, format: format}
+	if err := r.carryOut(ctx, errs); err != nil {
 		return err
 	}
 	if f.json {
-		return printJSON(out, report)
+		return printJSON(out, r.report)
 	}
-	return report.print(out, f.stats)
+	return r.report.print(out, f.stats)
 }
 
-// reduce sums the inputs through the card.
-func (f *reduceFlags) reduce(ctx context.Context, inputs [][]float32, errs io.Writer) (*reduceReport, []float32, error) {
-	sum := make([]float32, len(inputs[0]))
-	report := &reduceReport{
-		Output: f.out, Op: f.op, Card: f.card, Workers: len(inputs), Elements: len(sum), Verified: f.verify,
+// reduction is a reduction of files.
+type reduction struct {
+	*reduceFlags
+	files  []gradients
+	format wire.Format // of the files
+
+	card    driver.Info
+	inputs  [][]byte // of each worker, as the card is sent them
+	sums    []byte   // as the card gave them
+	scaled  *scaled  // with -quantize
+	report  *reduceReport
+	lengths int // elements of each array
+}
+
+// carryOut sums the files and writes the result.
+func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
+	needs := transport.Needs{Workers: r.portsNeeded(len(r.files)), Format: r.format}
+	if r.quantize {
+		needs.Format = wire.Int32
 	}
-	err := f.withCard(ctx, f.portsNeeded(len(inputs)), func(card *driver.Card) error {
-		job, err := f.configure(ctx, card, len(inputs))
+	err := r.withCard(ctx, needs, func(card *driver.Card) error { return r.reduce(ctx, card, errs) })
+	if err != nil {
+		return err
+	}
+	if err := r.judge(errs); err != nil {
+		return err
+	}
+	if r.verify {
+		if err := r.compareWithModel(ctx); err != nil {
+			return err
+		}
+	}
+	kept, result := r.result()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return writeSum(r.out, kept, result, r.files[0])
+}
+
+// reduce sums the arrays through the card.
+func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Writer) error {
+	r.card = card.Info()
+	if err := checkCard(r.card, r.files[0], r.format, r.quantize); err != nil {
+		return err
+	}
+	job, err := r.configure(ctx, card, len(r.files))
+	if err != nil {
+		return err
+	}
+	if err := r.prepare(job.Config()); err != nil {
+		return err
+	}
+	work := func() error {
+		progress := newProgress(errs, r.lengths)
+		defer progress.close()
+		return job.ReduceBytes(ctx, r.sums, r.inputs, driver.WithProgress(progress.set))
+	}
+	if r.stats {
+		m, err := measure(ctx, card, work)
 		if err != nil {
 			return err
 		}
-		work := func() error {
-			progress := newProgress(errs, len(sum))
-			defer progress.close()
-			return job.Reduce(ctx, sum, inputs, driver.WithProgress(progress.set))
-		}
-		if f.stats {
-			m, err := measure(ctx, card, work)
-			if err != nil {
-				return err
-			}
-			report.Stats = newReduceStats(card, job, m)
-		} else if err := work(); err != nil {
-			return err
-		}
-		return job.Close(ctx)
-	})
-	return report, sum, err
+		r.report.Stats = newReduceStats(card, job, m)
+	} else if err := work(); err != nil {
+		return err
+	}
+	if r.report.Exceptions, err = r.readExceptions(ctx, card, job); err != nil {
+		return err
+	}
+	return job.Close(ctx)
 }
 
-// divide divides every element by n, a float32 division rounded to nearest
-// even.
-func divide(sum []float32, n int) {
-	by := float32(n)
-	for i := range sum {
-		sum[i] /= by
+// prepare makes what is sent, and room for what comes back.
+func (r *reduction) prepare(job driver.JobConfig) error {
+	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
+	r.report = &reduceReport{
+		Output: r.out, Op: r.op, Card: r.cardFlags.card, Workers: len(r.files), Elements: r.lengths,
+		Format: r.format.String(), Result: r.card.Result.String(), Sum: r.card.Sum.String(), Verified: r.verify,
 	}
+	r.sums = make([]byte, r.lengths*element.Size(r.card.Result))
+	if r.quantize {
+		var err error
+		if r.scaled, err = scale(r.files, int(r.block), job.Chunk); err != nil {
+			return err
+		}
+		r.inputs = r.scaled.integers
+		r.report.Quantized = r.scaled.report()
+		r.report.Result = wire.FP32.String()
+		return nil
+	}
+	for _, w := range r.files {
+		r.inputs = append(r.inputs, w.data)
+	}
+	return nil
+}
+
+// result returns the elements to write and the type in which they are kept.
+func (r *reduction) result() (npy.Type, []byte) {
+	divisor := 1
+	if r.op == "mean" {
+		divisor = len(r.files)
+	}
+	if r.quantize {
+		return npy.Float32, r.scaled.restore(r.sums, divisor)
+	}
+	element.Mean(r.card.Result, r.sums, divisor)
+	return keptAs[r.card.Result], r.sums
+}
+
+// judge warns of exceptions, or with -fail-nonfinite makes an error of them.
+func (r *reduction) judge(errs io.Writer) error {
+	lines := r.report.Exceptions.lines(r.files)
+	if len(lines) > 0 && r.failNonfinite {
+		return errors.New("nothing was written, because of -fail-nonfinite:\n  " + joinLines(lines))
+	}
+	for _, l := range lines {
+		fmt.Fprintf(errs, "tributary reduce: warning: %s\n", l)
+	}
+	return nil
 }
 
 // reduceReport is what tributary reduce has to say of a reduction that worked.
 type reduceReport struct {
-	Output   string       `json:"output"`
-	Op       string       `json:"op"`
-	Card     string       `json:"card"`
-	Workers  int          `json:"workers"`
-	Elements int          `json:"elements"`
-	Verified bool         `json:"verified"` // compared with the model, every bit
-	Stats    *reduceStats `json:"stats,omitempty"`
+	Output     string           `json:"output"`
+	Op         string           `json:"op"`
+	Card       string           `json:"card"`
+	Workers    int              `json:"workers"`
+	Elements   int              `json:"elements"`
+	Format     string           `json:"format"` // of the files
+	Result     string           `json:"result"` // of the output
+	Sum        string           `json:"sum"`
+	Quantized  *quantizedReport `json:"quantized,omitempty"`
+	Verified   bool             `json:"verified"` // compared with the model, every bit
+	Exceptions exceptionsReport `json:"exceptions"`
+	Stats      *reduceStats     `json:"stats,omitempty"`
 }
 
 func (r *reduceReport) print(out io.Writer, stats bool) error {
 	line := fmt.Sprintf("%s: the %s of %d workers' %d elements", r.Output, r.Op, r.Workers, r.Elements)
+	switch {
+	case r.Quantized != nil:
+		line += ", as int32 with " + r.Quantized.String()
+	case r.Format != wire.FP32.String():
+		line += ", " + formats(r.Format, r.Result)
+	}
 	if r.Verified {
 		line += ", every bit of the sum as in the Go model"
 	}

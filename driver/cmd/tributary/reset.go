@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 func newReset() *cobra.Command {
@@ -21,7 +22,7 @@ stays, so that packets of that job which are still on their way are refused.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return f.withCard(cmd.Context(), 0, func(card *driver.Card) error {
+			return f.withCard(cmd.Context(), transport.Needs{}, func(card *driver.Card) error {
 				if err := card.Reset(cmd.Context()); err != nil {
 					return err
 				}

@@ -38,7 +38,10 @@ the Go model of one, a virtual card made of its gateware, or one that runs
 elsewhere.
 
 A CARD is named
-  model:            the Go model, with as many ports as there are arrays
+  model:            the Go model, of the arrays' format, with as many ports
+  model:sum=exact,result=fp32
+                    the same, with options called as hwgen's flags: lanes,
+                    workers, format, result, sum, saturate, chunk, window
   model:DIR         the model of the card that hwgen wrote to DIR
   sim:DIR           starts the virtual card built in DIR, for this command
   unix:PATH         a card that listens on a socket

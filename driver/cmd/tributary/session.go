@@ -8,13 +8,13 @@ import (
 	"os"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // withCard opens the card that the flags name, hands it to use, and gives it
-// back whatever happened. workers is how many the caller will have, 0 when it
-// does not matter.
-func (f *cardFlags) withCard(ctx context.Context, workers int, use func(*driver.Card) error) error {
-	opts := []driver.Option{driver.WithTimeout(f.timeout), driver.WithWorkers(workers)}
+// back whatever happened.
+func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use func(*driver.Card) error) error {
+	opts := []driver.Option{driver.WithTimeout(f.timeout), driver.WithWorkers(needs.Workers), driver.WithFormat(needs.Format)}
 	if f.record == "" {
 		return useCard(ctx, f.card, opts, use)
 	}

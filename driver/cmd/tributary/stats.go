@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/element"
 	"tributary/driver/wire"
 )
 
@@ -64,44 +65,49 @@ type reduceStats struct {
 	Replays    uint32 `json:"replays"`    // results sent again
 	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
 	PayloadCRC uint64 `json:"payload_crc"`
-	Nonfinite  uint32 `json:"nonfinite_out"` // elements of the sum that are NaN or infinite
+	Undecided  uint32 `json:"undecided"` // beats that were not decided in one pass
+	Stalled    uint32 `json:"stalled"`   // cycles in which a complete slot waited for such beats
 
 	Seconds float64 `json:"seconds"`
+
+	contribution int // bits of an element
 }
 
 func newReduceStats(card *driver.Card, job *driver.Job, m measurement) *reduceStats {
 	info, cfg, member, link := card.Info(), job.Config(), job.Stats(), card.LinkStats()
 	return &reduceStats{
-		Lanes:      info.Lanes,
-		Chunk:      cfg.Chunk,
-		Window:     cfg.Window,
-		Link:       info.Link,
-		Chunks:     m.rise["chunks"],
-		Beats:      m.rise["beats"],
-		Cycles:     m.cycles,
-		LinkBound:  linkBound(uint64(m.rise["chunks"]), cfg.Workers, cfg.Chunk, info.Link),
-		Resent:     member.Resent,
-		Asked:      member.Asked,
-		Replays:    m.rise["replays"],
-		HeaderCRC:  uint64(m.rise["header_crc"]) + link.HeaderCRC,
-		PayloadCRC: uint64(m.rise["payload_crc"]) + link.PayloadCRC,
-		Nonfinite:  m.rise["nonfinite_out"],
-		Seconds:    m.elapsed.Seconds(),
+		Lanes:        info.Lanes,
+		Chunk:        cfg.Chunk,
+		Window:       cfg.Window,
+		Link:         info.Link,
+		Chunks:       m.rise["chunks"],
+		Beats:        m.rise["beats"],
+		Cycles:       m.cycles,
+		LinkBound:    linkBound(uint64(m.rise["chunks"]), cfg.Workers, cfg.Chunk, info),
+		contribution: 8 * element.Size(info.Format),
+		Resent:       member.Resent,
+		Asked:        member.Asked,
+		Replays:      m.rise["replays"],
+		HeaderCRC:    uint64(m.rise["header_crc"]) + link.HeaderCRC,
+		PayloadCRC:   uint64(m.rise["payload_crc"]) + link.PayloadCRC,
+		Undecided:    m.rise["undecided"],
+		Stalled:      m.rise["stalled"],
+		Seconds:      m.elapsed.Seconds(),
 	}
 }
 
-// linkBound returns the cycles that the frames of a reduction take on a shared
-// link of that many bits: one data frame from each worker in, one result frame
-// out, both ways at once. It is 0 for a card without a link.
-func linkBound(chunks uint64, workers, chunk, bits int) uint64 {
-	if bits == 0 {
+// linkBound returns the cycles that the frames of a reduction take on a card's
+// shared link: one data frame from each worker in, one result frame out, both
+// ways at once. It is 0 for a card without a link.
+func linkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
+	if card.Link == 0 {
 		return 0
 	}
 	data, _ := wire.KindData.Info()
 	result, _ := wire.KindResult.Info()
-	in := uint64(workers * data.FrameBytes(4*chunk))
-	out := uint64(result.FrameBytes(4 * chunk))
-	return (chunks*max(in, out)*8 + uint64(bits) - 1) / uint64(bits)
+	in := uint64(workers * data.FrameBytes(chunk*element.Size(card.Format)))
+	out := uint64(result.FrameBytes(chunk * element.Size(card.Result)))
+	return (chunks*max(in, out)*8 + uint64(card.Link) - 1) / uint64(card.Link)
 }
 
 func (s *reduceStats) print(out io.Writer, card string, workers, elements int) error {
@@ -116,8 +122,8 @@ func (s *reduceStats) print(out io.Writer, card string, workers, elements int) e
 	row("time", "%.3f s", s.Seconds)
 	row("sent again", "%d chunks, %d results; %d results asked for", s.Resent, s.Replays, s.Asked)
 	row("flipped bits", "caught in %d headers and %d payloads", s.HeaderCRC, s.PayloadCRC)
-	if s.Nonfinite > 0 {
-		row("not finite", "%d elements of the sum are NaN or infinite", s.Nonfinite)
+	if s.Undecided > 0 {
+		row("undecided", "%d beats took more than one pass; complete slots waited %d cycles for them", s.Undecided, s.Stalled)
 	}
 	return w.Flush()
 }
@@ -128,7 +134,7 @@ func (s *reduceStats) printRate(row func(name, format string, args ...any), card
 	if strings.HasPrefix(card, "model:") || s.Cycles == 0 || s.LinkBound == 0 {
 		return
 	}
-	bits := float64(workers) * float64(elements) * 32
+	bits := float64(workers) * float64(elements) * float64(s.contribution)
 	rate, limit := bits/float64(s.Cycles), bits/float64(s.LinkBound)
 	row("cycles", "%d; the frames alone take %d on the %d-bit link", s.Cycles, s.LinkBound, s.Link)
 	row("bits a cycle", "%.2f of gradients; the limit is %.2f (%.1f %%)", rate, limit, 100*rate/limit)

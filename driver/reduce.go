@@ -1,0 +1,162 @@
+package driver
+
+// The ways to reduce: of one member or of all, of bytes or of typed arrays. Typed
+// arrays are reduced as the bytes that they are in memory.
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+)
+
+// Reduce adds up inputs[r] over all ranks r into dst: the card's sum of the
+// arrays, element by element. All arrays have dst's length, at least 1; dst may
+// be one of the inputs. When Reduce fails dst holds sums in some places and
+// nothing of use in others.
+//
+// It is for cards that sum fp32 into fp32. For others there is the function of
+// the same name, and ReduceBytes.
+//
+// Errors: InputError, EndedError, MissingError, TimeoutError, RefusedError,
+// DiedError, ErrClosed, or one that wraps ctx's.
+func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opts ...ReduceOption) error {
+	return Reduce(ctx, j, dst, inputs, opts...)
+}
+
+// Reduce is Job.Reduce for a card of any format: E is the type of arrays of the
+// card's format, R that of its result format (see Element). Where the two
+// formats differ in size, dst must not overlap an input.
+func Reduce[R, E Element](ctx context.Context, j *Job, dst []R, inputs [][]E, opts ...ReduceOption) error {
+	if err := checkType[E]("inputs", j.card.info.Format); err != nil {
+		return err
+	}
+	if err := checkType[R]("result", j.card.info.Result); err != nil {
+		return err
+	}
+	raw := make([][]byte, len(inputs))
+	for r, in := range inputs {
+		raw[r] = travelling(in)
+	}
+	err := j.ReduceBytes(ctx, memory(dst), raw, opts...)
+	arrived(dst)
+	return err
+}
+
+// ReduceBytes is Job.Reduce for a card of any format, on arrays as they travel:
+// the elements' encodings, little-endian, one after another; those of inputs in
+// the card's format, those of dst in its result format. dst may be one of the
+// inputs where the two formats have the same size, and must not overlap one
+// otherwise.
+func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts ...ReduceOption) error {
+	n, err := j.checkArrays(dst, inputs)
+	if err != nil {
+		return err
+	}
+	var o reduceOptions
+	for _, f := range opts {
+		f(&o)
+	}
+	if err := j.whole.start(dst, n, o.progress != nil, inputs...); err != nil {
+		return err
+	}
+	return j.whole.run(ctx, o.progress)
+}
+
+// AllReduce replaces buf by its sum with the buffers of all other members,
+// which must call it too, with the same length. It returns when buf holds the
+// sum. One call at a time per member; those of different members go side by
+// side in goroutines of their own. Errors are those of Job.Reduce; after one,
+// part of buf is summed and part is not.
+//
+// It is for cards that sum fp32 into fp32. For others there is the function of
+// the same name, and AllReduceBytes.
+func (m *Member) AllReduce(ctx context.Context, buf []float32) error {
+	return AllReduce(ctx, m, buf, buf)
+}
+
+// AllReduce is Member.AllReduce for a card of any format: src is the member's
+// contribution and dst takes the sum. E is the type of arrays of the card's
+// format, R that of its result format (see Element). dst may be src where the
+// two formats have the same size, and must not overlap it otherwise.
+func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) error {
+	what := fmt.Sprintf("buffer of rank %d", m.rank)
+	if err := checkType[E](what, m.job.card.info.Format); err != nil {
+		return err
+	}
+	if err := checkType[R](what, m.job.card.info.Result); err != nil {
+		return err
+	}
+	err := m.AllReduceBytes(ctx, memory(dst), travelling(src))
+	arrived(dst)
+	return err
+}
+
+// AllReduceBytes is AllReduce on arrays as they travel, as ReduceBytes takes
+// them.
+func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
+	what := fmt.Sprintf("buffer of rank %d", m.rank)
+	n, err := m.job.elements(what, dst)
+	if err == nil {
+		err = m.job.checkInput(what, src, dst, n)
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.call.start(dst, n, false, src); err != nil {
+		return err
+	}
+	return m.call.run(ctx, nil)
+}
+
+// checkArrays refuses arrays that cannot be reduced, and returns how many
+// elements they have.
+func (j *Job) checkArrays(dst []byte, inputs [][]byte) (int, error) {
+	if len(inputs) != len(j.members) {
+		return 0, &InputError{"inputs", fmt.Sprintf("%d arrays for a job of %d workers; every worker has one", len(inputs), len(j.members))}
+	}
+	n, err := j.elements("result", dst)
+	if err != nil {
+		return 0, err
+	}
+	for r, in := range inputs {
+		if err := j.checkInput(fmt.Sprintf("array of worker %d", r), in, dst, n); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// elements returns how many elements the array for a result has.
+func (j *Job) elements(what string, dst []byte) (int, error) {
+	switch {
+	case len(dst) == 0:
+		return 0, &InputError{what, "it is empty; a reduction has at least one element"}
+	case len(dst)%j.outBytes != 0:
+		return 0, &InputError{what, fmt.Sprintf("it has %d bytes; an element of %s has %d", len(dst), j.card.info.Result, j.outBytes)}
+	}
+	return len(dst) / j.outBytes, nil
+}
+
+// checkInput refuses a contribution that cannot be summed into dst, which has n
+// elements.
+func (j *Job) checkInput(what string, in, dst []byte, n int) error {
+	switch {
+	case len(in)%j.inBytes != 0:
+		return &InputError{what, fmt.Sprintf("it has %d bytes; an element of %s has %d", len(in), j.card.info.Format, j.inBytes)}
+	case len(in) != n*j.inBytes:
+		return &InputError{what, fmt.Sprintf("it has %d elements, the result %d; all arrays have the same length", len(in)/j.inBytes, n)}
+	case &in[0] == &dst[0] && j.inBytes == j.outBytes:
+		return nil
+	case overlap(in, dst) && j.inBytes == j.outBytes:
+		return &InputError{what, "it overlaps the result without being the same array; results would overwrite what is still to be sent"}
+	case overlap(in, dst):
+		return &InputError{what, fmt.Sprintf("it overlaps the result, whose elements have %d bytes each and its own %d; results would overwrite what is still to be sent", j.outBytes, j.inBytes)}
+	}
+	return nil
+}
+
+// overlap says whether two arrays share bytes.
+func overlap(a, b []byte) bool {
+	pa, pb := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return pa < pb+uintptr(len(b)) && pb < pa+uintptr(len(a))
+}
