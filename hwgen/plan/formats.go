@@ -27,9 +27,14 @@ func (f Format) Float() bool { return f.Exp > 0 }
 // shape tells a leaf that computes with any floating-point format which one it
 // is.
 func (f Format) shape(i *netlist.Instance) *netlist.Instance {
-	infinity := "0"
+	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", f.infinity())
+}
+
+// infinity is what a leaf is told of the format's infinities: whether it has
+// some.
+func (f Format) infinity() string {
 	if f.Infinity {
-		infinity = "1"
+		return "1"
 	}
-	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", infinity)
+	return "0"
 }

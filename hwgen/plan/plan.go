@@ -274,6 +274,14 @@ func names[T named](list []T) []string {
 	return all
 }
 
+// SumDoc says what the card computes, in a sentence or a few.
+func (p *Plan) SumDoc() string {
+	if p.Format.Float() {
+		return p.Sum.Doc
+	}
+	return "All sums of int32 are this one, and the same bits for every permutation of the workers."
+}
+
 // Bound says how far a result may be from the real sum of the members.
 func (p *Plan) Bound() string {
 	switch {

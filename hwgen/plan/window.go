@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"tributary/hwgen/netlist"
+)
+
+// window builds the part of a lane that fused and exact have in common: all
+// operands are aligned to the largest exponent among them, in a window of a
+// fixed width, summed there as integers, and the sum is normalized.
+//
+// Cycles are counted from the operands. The exponents' maximum takes a cycle a
+// level; an aligner is given its operand one cycle before that.
+type window struct {
+	*Plan
+	m        *netlist.Module
+	width    int  // of the window, in bits
+	lost     bool // the aligners say what they cut off
+	operands []branch
+
+	levels int // of a binary tree above the operands
+	depth  int // cycles from the operands to what is on the wires declared last
+}
+
+// Cycles from x to what agg_window_align, agg_window_special and
+// agg_window_round give.
+const (
+	alignLatency     = 4
+	normalizeLatency = 4
+	roundLatency     = 3
+)
+
+func newWindow(p *Plan, m *netlist.Module, width int, operands []branch) *window {
+	return &window{Plan: p, m: m, width: width, operands: operands, levels: bits.Len(uint(len(operands) - 1))}
+}
+
+// cycle of the largest exponent, of the aligned operands, of their sum, and of
+// the normalized sum.
+func (w *window) maxCycle() int    { return w.levels }
+func (w *window) alignCycle() int  { return w.maxCycle() - 1 + alignLatency }
+func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
+func (w *window) normalCycle() int { return w.sumCycle() + normalizeLatency }
+
+// sumBits is the width of the sum, two's complement.
+func (w *window) sumBits() int { return w.width + w.levels + 1 }
+
+// normalBits is the width of the normalized sum.
+func (w *window) normalBits() int {
+	if w.sumBits() > 33 {
+		return 64
+	}
+	return 32
+}
+
+// delay declares wire to and makes it what from was some cycles ago.
+func (w *window) delay(to, from string, width, cycles int, comment string) {
+	w.m.Wire(to, width, comment)
+	w.m.Instance("agg_delay", "u_"+to, "").
+		Param("WIDTH", fmt.Sprint(width)).
+		Param("CYCLES", fmt.Sprint(cycles)).
+		Connect("clk", "clk").
+		Connect("d", from).
+		Connect("q", to)
+}
+
+// largest adds the tree that finds the largest exponent: wire max.
+func (w *window) largest() {
+	f := w.Result
+	level := make([]branch, len(w.operands))
+	for i, o := range w.operands {
+		level[i] = branch{netlist.Slice(o.net, f.Frac, f.Exp), o.first, o.last}
+	}
+	w.m.Comment(fmt.Sprintf("-- The largest exponent, %d cycles after the operands --", w.maxCycle()))
+	for n := 0; len(level) > 1; n++ {
+		root := len(level) == 2
+		level = pairs(level, func(below []branch, i int) branch {
+			node := over(below...)
+			node.net = fmt.Sprintf("max_l%d_n%d", n, i)
+			if root {
+				node.net = "max"
+			}
+			if len(below) == 1 {
+				w.delay(node.net, below[0].net, f.Exp, 1, node.String()+" pass")
+				return node
+			}
+			w.m.Wire(node.net, f.Exp, node.String())
+			inst := w.m.Instance("agg_window_max", "u_"+node.net, "").Param("EXP", fmt.Sprint(f.Exp))
+			if root {
+				inst.Param("FLOOR", "1")
+			}
+			inst.Connect("clk", "clk").Connect("a", below[0].net).Connect("b", below[1].net).Connect("y", node.net)
+			return node
+		})
+	}
+}
+
+// pairs joins neighbours, and an odd one out alone.
+func pairs[T any](below []T, join func(pair []T, i int) T) []T {
+	var above []T
+	for i := 0; i < len(below); i += 2 {
+		above = append(above, join(below[i:min(i+2, len(below))], i/2))
+	}
+	return above
+}
+
+// over returns the branch above the given ones, with a net to be named.
+func over(below ...branch) branch {
+	return branch{first: below[0].first, last: below[len(below)-1].last}
+}
+
+// align adds the aligners, and what infinities and NaNs among the operands say:
+// wires negative, nonfinite, nan, minus and all_negative, and for every operand
+// one of its magnitude.
+func (w *window) align() {
+	f := w.Result
+	m, n := w.m, len(w.operands)
+	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the operands --",
+		w.width, w.alignCycle()))
+	m.Wire("top", n, "operands that are an infinity or a NaN")
+	m.Wire("negative", n, "signs, a cycle before the magnitudes")
+	m.Wire("special", 1, "max belongs to infinities and NaNs")
+	if w.lost {
+		m.Wire("lost", n, "operands that lost bits below the window")
+	}
+	for i, o := range w.operands {
+		held := fmt.Sprintf("held_p%d", i)
+		w.delay(held, o.net, f.Bits, w.maxCycle()-1, "until a cycle before max")
+		magnitude := fmt.Sprintf("magnitude_p%d", i)
+		m.Wire(magnitude, w.width, "")
+		lost := "unused_lost_" + o.net
+		if w.lost {
+			lost = bit("lost", i, n)
+		} else {
+			m.Wire(lost, 1, "")
+		}
+		inst := f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
+			Param("WINDOW", fmt.Sprint(w.width))
+		if w.lost {
+			inst.Param("LOST", "1")
+		}
+		inst.Connect("clk", "clk").Connect("x", held).Connect("max", "max").Connect("special", "special").
+			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).
+			Connect("magnitude", magnitude).Connect("lost", lost)
+	}
+	m.Wire("nonfinite", 1, "some operand is an infinity or a NaN")
+	m.Wire("nan", 1, "so is the sum, a NaN")
+	m.Wire("minus", 1, "some operand is -infinity")
+	m.Wire("all_negative", 1, "a sum of zeros is -0")
+	m.Instance("agg_window_special", "u_special", "").
+		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITY", f.infinity()).Param("OPERANDS", fmt.Sprint(n)).
+		Connect("clk", "clk").Connect("max", "max").Connect("special", "special").Connect("top", "top").
+		Connect("negative", "negative").Connect("nonfinite", "nonfinite").Connect("nan", "nan").
+		Connect("minus", "minus").Connect("all_negative", "all_negative")
+}
+
+// sum adds the tree that sums the aligned operands: wires sum and, a cycle
+// before it, sum_negative.
+func (w *window) sum() {
+	m, n := w.m, len(w.operands)
+	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the operands; signs go a cycle ahead --", w.sumCycle()))
+	level := make([]addend, n)
+	for i, o := range w.operands {
+		magnitude := fmt.Sprintf("magnitude_p%d", i)
+		o.net = netlist.Concat("1'b0", magnitude)
+		level[i] = addend{branch: o, top: "1'b0", negative: bit("negative", i, n)}
+	}
+	plain := "special"
+	for l := 0; len(level) > 1; l++ {
+		next := fmt.Sprintf("plain_l%d", l)
+		w.delay(next, plain, 1, 1, "add, whatever the signs are")
+		plain = next
+		name := fmt.Sprintf("sum_l%d", l)
+		root := len(level) == 2
+		level = pairs(level, func(below []addend, i int) addend {
+			if root {
+				return w.add("sum", plain, w.width+1+l, below)
+			}
+			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.width+1+l, below)
+		})
+	}
+}
+
+// addend is a value in the tree that sums, two's complement, and whether it is
+// turned over.
+type addend struct {
+	branch
+	top      string // its highest bit
+	negative string
+}
+
+// add adds the node that is called net: it sums two addends of width bits, or
+// lets one pass.
+func (w *window) add(net, plain string, width int, below []addend) addend {
+	m, a := w.m, below[0]
+	y := addend{over(a.branch, below[len(below)-1].branch), netlist.Slice(net, width, 1), net + "_negative"}
+	y.net = net
+	if len(below) == 1 {
+		w.delay(y.net, netlist.Concat(a.top, a.net), width+1, 1, y.String()+" pass")
+		w.delay(y.negative, a.negative, 1, 1, "")
+		return y
+	}
+	m.Wire(y.net, width+1, y.String())
+	m.Wire(y.negative, 1, "")
+	m.Instance("agg_window_add", "u_"+net, "").Param("WIDTH", fmt.Sprint(width)).
+		Connect("clk", "clk").Connect("plain", plain).
+		Connect("a_negative", a.negative).Connect("a", a.net).
+		Connect("b_negative", below[1].negative).Connect("b", below[1].net).
+		Connect("y_negative", y.negative).Connect("y", y.net)
+	return y
+}
+
+// normalize adds what normalizes the sum: wires inverted, zero, room and
+// normal.
+func (w *window) normalize() {
+	f, m := w.Result, w.m
+	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the operands --", w.normalCycle()))
+	w.delay("exponent", "max", f.Exp, w.sumCycle()-w.maxCycle(), "of the window's top")
+	m.Wire("inverted", 1, "the sum is negative, and normal is inverted")
+	m.Wire("zero", 1, "the sum is 0")
+	m.Wire("room", f.Exp+1, "the exponent field less one")
+	m.Wire("normal", w.normalBits(), "")
+	m.Instance("agg_window_normalize", "u_normalize", "").
+		Param("EXP", fmt.Sprint(f.Exp)).Param("WIDTH", fmt.Sprint(w.sumBits())).
+		Param("GROWTH", fmt.Sprint(w.levels)).Param("BITS", fmt.Sprint(w.normalBits())).
+		Connect("clk", "clk").Connect("sum", "sum").Connect("exponent", "exponent").
+		Connect("inverted", "inverted").Connect("zero", "zero").Connect("room", "room").Connect("normal", "normal")
+}
+
+// round adds what rounds the normalized sum to y, with over beside it. sticky
+// is an expression: non-zero places are missing below normal.
+func (w *window) round(sticky string) {
+	f, m := w.Result, w.m
+	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the operands --", w.normalCycle()+roundLatency))
+	signs := []string{"nonfinite", "nan", "minus", "all_negative"}
+	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.alignCycle(), strings.Join(signs, ", "))
+	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is the other")
+	f.shape(m.Instance("agg_window_round", "u_round", "")).Param("BITS", fmt.Sprint(w.normalBits())).
+		Connect("clk", "clk").
+		Connect("inverted", "inverted").Connect("zero", "zero").Connect("room", "room").Connect("normal", "normal").
+		Connect("sticky", sticky).Connect("negative", "turned").
+		Connect("nonfinite", "signs[3]").Connect("nan", "signs[2]").Connect("minus", "signs[1]").
+		Connect("all_negative", "signs[0]").Connect("y", "y").Connect("over", "over")
+}

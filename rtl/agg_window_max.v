@@ -1,0 +1,44 @@
+// One node of the tree that finds the largest exponent field: y is the larger of a and b, and with
+// FLOOR = 1 at least 1, which is the exponent that a zero or a subnormal has.
+//
+// LATENCY = 1 cycle from a, b to y; y comes through one multiplexer, not straight from registers.
+//
+// Not done here: nothing is known of signs, fractions, infinities or NaNs.
+
+`default_nettype none
+
+module agg_window_max #(
+    parameter integer EXP   = 8,  // bits of the exponent
+    parameter integer FLOOR = 0   // 1: the root of the tree
+) (
+    input  wire           clk,
+    input  wire [EXP-1:0] a,
+    input  wire [EXP-1:0] b,
+    output wire [EXP-1:0] y
+);
+
+  generate
+    if (EXP < 2) begin : g_exp
+      ERROR_exponent_must_have_at_least_2_bits error ();
+    end
+    if (FLOOR != 0 && FLOOR != 1) begin : g_floor
+      ERROR_floor_must_be_0_or_1 error ();
+    end
+  endgenerate
+
+  reg [EXP-1:0] a_reg;
+  reg [EXP-1:0] b_reg;
+  reg           b_greater_reg;
+
+  always @(posedge clk) begin
+    // Where b is greater it is not 0, so that a alone needs the floor.
+    a_reg <= {a[EXP-1:1], a[0] || FLOOR != 0 && a[EXP-1:1] == 0};
+    b_reg <= b;
+    b_greater_reg <= a < b;
+  end
+
+  assign y = b_greater_reg ? b_reg : a_reg;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,129 @@
+// Rounds a normalized sum to nearest, ties to even, and puts infinities, NaNs and zeros in its place.
+//
+// inverted, zero, room and normal are those of agg_window_normalize, and belong to one sum, as all
+// inputs do:
+//   sticky        the sum has non-zero places below normal, which bring it to no tie and past none
+//   negative      the sign that the sum came with: it is turned over
+//   nonfinite     an operand is an infinity or a NaN; then nan, minus of agg_window_special say which,
+//                 and, with INFINITY = 1, a sum that is not zero: a NaN
+//   all_negative  every operand has a sign of 1
+//
+//   y     the result; every NaN is the format's one
+//   over  the result is an infinity or a NaN though nonfinite is not set
+//
+// LATENCY = 3 cycles:
+//   1  whether to round up
+//   2  round
+//   3  overflow and special values
+//
+// Not done here: whether what is known of the sum suffices to round it.
+
+`default_nettype none
+
+module agg_window_round #(
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1,   // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
+    parameter integer BITS     = 32   // of normal
+) (
+    input  wire                clk,
+    input  wire                inverted,
+    input  wire                zero,
+    input  wire [       EXP:0] room,
+    input  wire [    BITS-1:0] normal,
+    input  wire                sticky,
+    input  wire                negative,
+    input  wire                nonfinite,
+    input  wire                nan,
+    input  wire                minus,
+    input  wire                all_negative,
+    output wire [EXP+FRAC : 0] y,
+    output wire                over
+);
+
+  generate
+    if (BITS < FRAC + 3) begin : g_bits
+      ERROR_normal_must_have_two_bits_more_than_a_significand error ();
+    end
+  endgenerate
+
+  // -- 1: whether to round up ---------------------------------------------------------------------
+
+  // Of an inverted sum the places below are ones, and one more in the last of them. All ones there
+  // make one in the place of half, so what would be a tie is none, and a tie is what was less.
+  wire          last = normal[BITS-1-FRAC];
+  wire          half = normal[BITS-2-FRAC];
+  wire          even = normal[BITS-3-FRAC:0] == {BITS - 2 - FRAC{inverted}} && !sticky;
+  wire          up = inverted ? half || (even && last) : half && (!even || last);
+
+  reg           up1_reg;
+  reg           sign1_reg;
+  reg           nonfinite1_reg;
+  reg           nan1_reg;
+  reg           minus1_reg;
+  reg  [ EXP:0] room1_reg;
+  reg  [FRAC:0] significand1_reg;
+
+  always @(posedge clk) begin
+    up1_reg          <= up;
+    sign1_reg        <= zero ? all_negative : negative ^ inverted;
+    nonfinite1_reg   <= nonfinite;
+    nan1_reg         <= nan || (INFINITY != 0 && nonfinite && !zero);
+    minus1_reg       <= minus;
+    room1_reg        <= room;
+    significand1_reg <= normal[BITS-1-:FRAC+1];
+    if (zero) room1_reg <= {EXP + 1{1'b0}};
+  end
+
+  // -- 2: round -----------------------------------------------------------------------------------
+
+  // The leading bit makes room the exponent field; a fraction that overflows adds one more.
+  wire [EXP+FRAC:0] below = {room1_reg, {FRAC{1'b0}}};
+  wire [EXP+FRAC:0] above = {{EXP{1'b0}}, significand1_reg};
+
+  reg               sign2_reg;
+  reg               nonfinite2_reg;
+  reg               nan2_reg;
+  reg  [EXP+FRAC:0] rounded2_reg;
+
+  always @(posedge clk) begin
+    sign2_reg      <= nonfinite1_reg ? minus1_reg : sign1_reg;
+    nonfinite2_reg <= nonfinite1_reg;
+    nan2_reg       <= nan1_reg;
+    rounded2_reg   <= below + above + {{EXP + FRAC{1'b0}}, up1_reg};
+  end
+
+  // -- 3: overflow and special values -------------------------------------------------------------
+
+  wire              beyond;
+  wire              no_number;
+
+  reg               over_reg;
+  reg  [EXP+FRAC:0] y_reg;
+
+  generate
+    if (INFINITY != 0) begin : g_infinity
+      assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:FRAC];
+      assign no_number = nan2_reg;
+    end else begin : g_nan
+      assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:0];
+      assign no_number = nonfinite2_reg || beyond;
+    end
+  endgenerate
+
+  // Of a NaN the sign is 0 and the fraction is 100..., or, without infinities, 111....
+  localparam [FRAC-1:0] QUIET = INFINITY != 0 ? {1'b1, {FRAC - 1{1'b0}}} : {FRAC{1'b1}};
+
+  always @(posedge clk) begin
+    over_reg <= beyond && !nonfinite2_reg;
+    y_reg    <= {sign2_reg, rounded2_reg[EXP+FRAC-1:0]};
+    if (beyond || nonfinite2_reg) y_reg[EXP+FRAC-1:0] <= {{EXP{1'b1}}, {FRAC{1'b0}}};
+    if (no_number) y_reg <= {1'b0, {EXP{1'b1}}, QUIET};
+  end
+
+  assign y = y_reg;
+  assign over = over_reg;
+
+endmodule
+
+`default_nettype wire

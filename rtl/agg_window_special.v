@@ -1,0 +1,66 @@
+// What infinities, NaNs and signs among all operands say of their sum, beside the aligners.
+//
+// Cycles, counted from max (which is cycle 1 of agg_window_align):
+//   0  max                         the largest exponent field
+//   1  special                     max belongs to infinities and NaNs (INFINITY = 0: 0)
+//   2  top, negative               of every operand, from its agg_window_align
+//   3  nonfinite                   some operand is an infinity or a NaN
+//      nan                         infinities of both signs; INFINITY = 0: some operand is a NaN
+//      minus                       an operand that is an infinity (or a NaN) has a sign of 1
+//      all_negative                every operand has a sign of 1
+//
+// Not done here: with INFINITY = 1 a NaN operand does not raise nan, but makes the sum of the
+// aligned magnitudes other than 0 (agg_window_align, agg_window_round).
+
+`default_nettype none
+
+module agg_window_special #(
+    parameter integer EXP      = 8,  // bits of the exponent
+    parameter integer INFINITY = 1,  // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
+    parameter integer OPERANDS = 8
+) (
+    input  wire                clk,
+    input  wire [     EXP-1:0] max,
+    output wire                special,
+    input  wire [OPERANDS-1:0] top,
+    input  wire [OPERANDS-1:0] negative,
+    output wire                nonfinite,
+    output wire                nan,
+    output wire                minus,
+    output wire                all_negative
+);
+
+  generate
+    if (OPERANDS < 1) begin : g_operands
+      ERROR_there_must_be_at_least_1_operand error ();
+    end
+  endgenerate
+
+  reg  special1_reg;
+  reg  special2_reg;
+  reg  nonfinite_reg;
+  reg  nan_reg;
+  reg  minus_reg;
+  reg  all_negative_reg;
+
+  wire some_plus = |(top & ~negative);
+  wire some_minus = |(top & negative);
+
+  always @(posedge clk) begin
+    special1_reg     <= INFINITY != 0 && &max;
+    special2_reg     <= special1_reg;
+    nonfinite_reg    <= INFINITY != 0 ? special2_reg : |top;
+    nan_reg          <= INFINITY != 0 ? some_plus && some_minus : |top;
+    minus_reg        <= some_minus;
+    all_negative_reg <= &negative;
+  end
+
+  assign special = special1_reg;
+  assign nonfinite = nonfinite_reg;
+  assign nan = nan_reg;
+  assign minus = minus_reg;
+  assign all_negative = all_negative_reg;
+
+endmodule
+
+`default_nettype wire
