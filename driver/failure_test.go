@@ -87,7 +87,7 @@ func TestOpenWrongCard(t *testing.T) {
 	for format, words := range map[uint64][]string{
 		0x7f7f:              {"format 127", "does not know"},
 		0x0001:              {"into format 0", "does not know"},
-		0x0103 | 2<<8:       {"makes no sense", "fp16"}, // results of bf16 hold no fp16
+		0x0203:              {"makes no sense", "fp16"}, // results of bf16 hold no fp16
 		0x0600 | 1:          {"makes no sense", "fp32 into int32"},
 		uint64(3)<<8 | 0x01: {"makes no sense", "fp32 into fp16"},
 	} {
