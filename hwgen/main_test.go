@@ -108,13 +108,13 @@ func BenchmarkLargeCard(b *testing.B) {
 // is written.
 func TestUsageErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -sum exact -frobnicate")
+	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -sum median -frobnicate")
 	assert.Equal(t, exitUsage, status)
 	assert.Empty(t, stdout)
 	assert.Equal(t, `hwgen: -frobnicate: no such flag
 hwgen: -lanes 3: must be a power of two, 1 to 64
 hwgen: -workers 99: must be 1 to 64
-hwgen: -sum exact: must be tree
+hwgen: -sum median: must be tree or fused
 hwgen: nothing was written; hwgen -h lists the flags
 `, stderr)
 	assert.Empty(t, contents(t, "."))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tributary/hwgen/cells"
 	"tributary/hwgen/netlist"
 	"tributary/hwgen/plan"
 	"tributary/hwgen/tables"
@@ -23,14 +24,44 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 	return execute("datasheet.md.tmpl", datasheetText, struct {
 		Manifest
 		SumDoc, ShellDoc string
+		Bound            string // how far a result may be off
+		Cells            string // of a lane, as recorded
+		ResultElemBits   int
 		HasLink          bool
 		LastPort         int
 		ElemBits         int
 		PortTable        string
 		Instance         string
 		RegisterTable    string
-	}{m, p.Sum.Doc, p.Shell.Doc, p.Shell.Link, p.Workers - 1, p.ElemBits,
+	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.Workers - 1, p.ElemBits,
 		ports, instance(p.Top(), p.Prefix), tables.RegisterTable()})
+}
+
+// laneCells says what one lane takes of an FPGA, or nothing where that is not
+// recorded.
+func laneCells(p *plan.Plan) string {
+	row, ok := cells.Find(cells.Lane{
+		Sum: p.Sum.Name, Format: p.Format.Name, Result: p.Result.Name,
+		Workers: p.Workers, DSP: p.DSP, Saturate: p.Saturate,
+	})
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf("%d COMB, %d FF", row.COMB, row.FF)
+	if row.BRAM > 0 {
+		text += fmt.Sprintf(", %d block RAMs", row.BRAM)
+	}
+	if row.DSP > 0 {
+		text += fmt.Sprintf(", %d DSP blocks", row.DSP)
+	}
+	text += " of a Lattice ECP5"
+	if row.MHz > 0 {
+		text += fmt.Sprintf("; %.0f MHz on an %s", row.MHz, row.Part)
+	}
+	if row.Basis != "" {
+		text += " (" + row.Basis + ")"
+	}
+	return text
 }
 
 // portDocs says what the ports of a card are for; _p{n} stands for _p0, _p1, ...

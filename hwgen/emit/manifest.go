@@ -34,6 +34,7 @@ type Manifest struct {
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
 
+	Lane           string     `json:"lane"`      // the module that sums one lane; usable alone
 	Top            string     `json:"top"`       // the module to instantiate
 	BeatBits       int        `json:"beat_bits"` // of contributions
 	ResultBeatBits int        `json:"result_beat_bits"`
@@ -81,6 +82,7 @@ func newManifest(p *plan.Plan) Manifest {
 		Sum: p.Sum.Name, Saturate: p.Saturate, DSP: p.DSP,
 		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link,
 		Prefix: p.Prefix, Bundle: p.Bundle,
+		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
 		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,

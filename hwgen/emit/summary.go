@@ -13,13 +13,18 @@ func Summary(p *plan.Plan) string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), p.Format.Name, p.Sum.Name, p.Shell.Name)
-	line("chunk", "%d elements, %s of %d bits; window %d, so %d slots", p.Chunk, count(p.Beats, "beat"), p.BeatBits, p.Window, p.Slots)
+	formats, width := p.Format.Name, fmt.Sprintf("%d bits", p.BeatBits)
+	if p.Result.Format != p.Format.Format {
+		formats += " to " + p.Result.Name
+		width += fmt.Sprintf(", of sums %d", p.ResultBeatBits)
+	}
+	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), formats, p.Sum.Name, p.Shell.Name)
+	line("chunk", "%d elements, %s of %s; window %d, so %d slots", p.Chunk, count(p.Beats, "beat"), width, p.Window, p.Slots)
 	line("memory", "%d bits", p.MemoryBits())
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
 	}
-	line("latency", "%s from the last beat in to the first beat out, %d of them in the adder tree", count(p.Latency, "cycle"), p.SumLatency)
+	line("latency", "%s from the last beat in to the first beat out, %d of them in the lanes", count(p.Latency, "cycle"), p.SumLatency)
 	if p.FullRate() {
 		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {

@@ -141,6 +141,7 @@ func (b *coreBuilder) nonfinite(f Format, name, beat, marks string) {
 		b.m.Assign(marks, fmt.Sprintf("%d'd0", b.Lanes))
 		return
 	}
-	i := b.m.Instance("agg_fp32_nonfinite", name, "").Param("LANES", fmt.Sprint(b.Lanes))
-	i.Connect("beat", beat).Connect("nonfinite", marks)
+	f.shape(b.m.Instance("agg_fp_nonfinite", name, "").Param("LANES", fmt.Sprint(b.Lanes))).
+		Connect("beat", beat).
+		Connect("nonfinite", marks)
 }

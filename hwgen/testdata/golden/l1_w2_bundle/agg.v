@@ -1234,26 +1234,31 @@ endmodule
 
 `default_nettype wire
 
-// Says which elements of a beat are an infinity or a NaN, one bit a lane. Combinational, for
-// binary32.
+// Says which elements of a beat are an infinity or a NaN, one bit a lane. Combinational.
 
 `default_nettype none
 
-module left_fp32_nonfinite #(
-    parameter integer LANES = 16
+module left_fp_nonfinite #(
+    parameter integer LANES    = 16,
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
 ) (
-    input  wire [LANES*32-1:0] beat,
-    output reg  [   LANES-1:0] nonfinite
+    input  wire [LANES*(1+EXP+FRAC)-1:0] beat,
+    output reg  [             LANES-1:0] nonfinite
 );
 
-  // The sign and the fraction do not matter: all ones in the exponent say it.
+  localparam integer WIDTH = 1 + EXP + FRAC;
+  // The sign does not matter. With infinities neither does the fraction: all ones in the exponent say it.
+  localparam integer LOWEST = INFINITY != 0 ? FRAC : 0;
+
   wire    unused = &{1'b0, beat};
 
   integer lane;
 
   always @* begin
     for (lane = 0; lane < LANES; lane = lane + 1) begin
-      nonfinite[lane] = &beat[32*lane+23+:8];
+      nonfinite[lane] = &beat[WIDTH*lane+LOWEST+:WIDTH-1-LOWEST];
     end
   end
 
@@ -3844,8 +3849,11 @@ module left_core (
   wire [ 31:0] p0_stored;  // as read
   wire [ 31:0] p0_gated;  // as summed
 
-  left_fp32_nonfinite #(
-      .LANES(1)
+  left_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -3915,8 +3923,11 @@ module left_core (
   wire [ 31:0] p1_stored;  // as read
   wire [ 31:0] p1_gated;  // as summed
 
-  left_fp32_nonfinite #(
-      .LANES(1)
+  left_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -4176,8 +4187,11 @@ module left_core (
   wire [1:0] send_beat;
   wire       send_written;  // it is there
 
-  left_fp32_nonfinite #(
-      .LANES(1)
+  left_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

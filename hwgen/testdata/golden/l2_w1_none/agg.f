@@ -5,7 +5,7 @@ agg_delay.v
 agg_distribute.v
 agg_egress.v
 agg_fp32_canon.v
-agg_fp32_nonfinite.v
+agg_fp_nonfinite.v
 agg_gate.v
 agg_ingress.v
 agg_job_counts.v

@@ -172,8 +172,11 @@ module agg_core (
   wire [ 63:0] p0_stored;  // as read
   wire [ 63:0] p0_gated;  // as summed
 
-  agg_fp32_nonfinite #(
-      .LANES(2)
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -439,8 +442,11 @@ module agg_core (
   wire [1:0] send_beat;
   wire       send_written;  // it is there
 
-  agg_fp32_nonfinite #(
-      .LANES(2)
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

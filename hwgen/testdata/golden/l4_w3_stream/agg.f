@@ -9,7 +9,7 @@ agg_crc16.v
 agg_delay.v
 agg_egress.v
 agg_fp32_add.v
-agg_fp32_nonfinite.v
+agg_fp_nonfinite.v
 agg_frame_rx.v
 agg_frame_tx.v
 agg_gate.v

@@ -188,8 +188,11 @@ module agg_core (
   wire [127:0] p0_stored;  // as read
   wire [127:0] p0_gated;  // as summed
 
-  agg_fp32_nonfinite #(
-      .LANES(4)
+  agg_fp_nonfinite #(
+      .LANES   (4),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -259,8 +262,11 @@ module agg_core (
   wire [127:0] p1_stored;  // as read
   wire [127:0] p1_gated;  // as summed
 
-  agg_fp32_nonfinite #(
-      .LANES(4)
+  agg_fp_nonfinite #(
+      .LANES   (4),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -330,8 +336,11 @@ module agg_core (
   wire [127:0] p2_stored;  // as read
   wire [127:0] p2_gated;  // as summed
 
-  agg_fp32_nonfinite #(
-      .LANES(4)
+  agg_fp_nonfinite #(
+      .LANES   (4),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_p2 (
       .beat     (s_axis_p2_tdata),
       .nonfinite(p2_nonfinite)
@@ -619,8 +628,11 @@ module agg_core (
   wire [2:0] send_beat;
   wire       send_written;  // it is there
 
-  agg_fp32_nonfinite #(
-      .LANES(4)
+  agg_fp_nonfinite #(
+      .LANES   (4),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)
