@@ -91,7 +91,7 @@ func (t Table) find(l Lane) (Row, bool) {
 	}
 	nodes := l.Workers - 1
 	i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Node == l.Result })
-	if i < 0 || l.Sum != "tree" || l.Saturate || nodes < 1 {
+	if i < 0 || l.Sum != "tree" || nodes < 1 {
 		return Row{}, false
 	}
 	node := t.Rows[i]

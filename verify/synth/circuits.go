@@ -50,22 +50,28 @@ func circuits() []circuit {
 
 // nodes are those of tree: one addition, rounded.
 func nodes() []circuit {
+	float := func(format string, exp, frac, infinity int) circuit {
+		return newNode(format, "agg_fp_add", param{"EXP", exp}, param{"FRAC", frac}, param{"INFINITY", infinity})
+	}
+	integer := newNode("int32", "agg_int_add", param{"WIDTH", 32})
+	integer.latency = func(source) int { return 1 } // a lane has a clamp behind it
 	return []circuit{
-		newNode("fp32", 8, 23, 1).within(500, 200),
-		newNode("bf16", 8, 7, 1),
-		newNode("fp16", 5, 10, 1),
-		newNode("fp8e5m2", 5, 2, 1),
-		newNode("fp8e4m3", 4, 3, 0),
+		float("fp32", 8, 23, 1).within(500, 200),
+		float("bf16", 8, 7, 1),
+		float("fp16", 5, 10, 1),
+		float("fp8e5m2", 5, 2, 1),
+		float("fp8e4m3", 4, 3, 0),
+		integer,
 	}
 }
 
-// newNode returns the circuit of a node: the leaf of a card with two inputs.
-func newNode(format string, exp, frac, infinity int) circuit {
+// newNode returns the circuit of a node: a leaf of a card with two inputs, whose lane is that node.
+func newNode(format, leaf string, params ...param) circuit {
 	return circuit{
 		name:      "node " + format,
 		flags:     laneFlags(cells.Lane{Sum: "tree", Format: format, Result: format, Workers: 2}),
-		top:       "agg_fp_add",
-		params:    []param{{"EXP", exp}, {"FRAC", frac}, {"INFINITY", infinity}},
+		top:       leaf,
+		params:    params,
 		node:      format,
 		latency:   func(s source) int { return s.laneLatency },
 		additions: 1,
