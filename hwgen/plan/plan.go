@@ -69,7 +69,10 @@ func Build(c config.Config) (*Plan, error) {
 		return nil, fmt.Errorf("no plan for format %q, result %q, sum %q, shell %q", c.Format, c.Result, c.Sum, c.Shell)
 	}
 	p.size()
-	p.Lane = p.Sum.lane(p)
+	p.Lane = intLane(p)
+	if p.Format.Float() {
+		p.Lane = p.Sum.lane(p)
+	}
 	p.SumLatency = p.Lane.Latency
 	if p.Lane.Shared != nil {
 		p.SumLatency += p.Lane.Shared.Latency
@@ -174,7 +177,8 @@ type Sum struct {
 	// real sum of the members.
 	bound func(*Plan) string
 
-	// lane builds what sums the elements of one lane.
+	// lane builds what sums the elements of one lane, of a floating-point
+	// format: integers are summed alike by all.
 	lane func(*Plan) Lane
 }
 

@@ -30,7 +30,7 @@ func expression(t *testing.T, m *netlist.Module, net string) string {
 		switch {
 		case i.Module == "agg_delay" && pins["q"] == net:
 			return expression(t, m, pins["d"])
-		case pins["y"] == net && i.Module == "agg_fp32_canon":
+		case pins["y"] == net && i.Module == "agg_fp_canon":
 			return "canon(" + expression(t, m, pins["a"]) + ")"
 		case pins["y"] == net:
 			return "(" + expression(t, m, pins["a"]) + "+" + expression(t, m, pins["b"]) + ")"

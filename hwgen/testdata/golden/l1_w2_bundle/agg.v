@@ -1073,26 +1073,33 @@ endmodule
 
 // IEEE 754 addition, round to nearest, ties to even: y = a + b.
 //
-// Subnormals are kept, overflow gives infinity, every NaN result is the quiet NaN with sign 0 and
-// payload 0 (32'h7fc00000), and an exact zero sum is +0 unless both operands are -0.
+// Subnormals are kept, and every NaN result is the one with sign 0 that has the fraction's top bit
+// alone. Overflow gives infinity; an exact zero sum is +0 unless both operands are -0. Without
+// infinities (fp8e4m3) only all ones is a NaN, and it is what overflow gives.
 //
-// One addition a cycle, LATENCY = 4 cycles from a, b to y:
-//   1  compare   the operand of larger magnitude becomes "big", the other "little"
-//   2  add       little is aligned to big, with a sticky bit, and added or subtracted
-//   3  normalize leading zeros are shifted out, as far as the exponent allows
-//   4  round
+// One addition a cycle, LATENCY = 14 cycles from a, b to y:
+//    1  compare the magnitudes
+//    2  swap: the larger is "big", the smaller "little"
+//    3  subtract the exponents
+//    4  shift little right by 0, 8, 16, 24   5  by 0, 2, 4, 6   6  by 0, 1, and invert it to subtract
+//    7  add
+//    8  see how far the sum can be shifted left
+//    9  shift it by 0, 8, 16, 24   10  by 0, 4   11  by 0, 2   12  by 0, 1, and decide the rounding
+//   13  add exponent, shifts and rounding in one carry chain
+//   14  overflow, infinity and NaN
 //
-// The defaults are binary32. Other widths (EXP <= 8, FRAC <= 24) are formats of the same kind; the
-// benches try tiny ones exhaustively.
+// What a stage must clear or set it clears and sets at its registers, from a flag of the stage
+// before: such resets cost no logic, and a carry chain's operands are registers.
 //
 // Not done here: no reset, no enable and no valid bit; what belongs to an addition travels beside it
 // in left_delay. No exception flags.
 
 `default_nettype none
 
-module left_fp32_add #(
-    parameter integer EXP  = 8,  // bits of the exponent
-    parameter integer FRAC = 23  // bits of the fraction
+module left_fp_add #(
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1    // 0: no infinities, and one NaN of each sign (fp8e4m3)
 ) (
     input  wire                clk,
     input  wire [EXP+FRAC : 0] a,
@@ -1111,124 +1118,385 @@ module left_fp32_add #(
 
   localparam integer WIDTH = 1 + EXP + FRAC;
   localparam integer SIG = FRAC + 1;  // significand with its leading bit
-  localparam integer SUM = SIG + 4;  // with carry above, and guard, round and sticky below
+  localparam integer ALIGNED = SIG + 2;  // with guard and round bit below
+  localparam integer SUM = ALIGNED + 1;  // with the carry above
 
-  // Exponents are computed in 9 bits and sums normalized in 32 whatever the format; what a format
-  // does not need is constant and vanishes.
-  localparam integer EXP_PAD = 9 - EXP;
-  localparam integer SUM_PAD = 32 - SUM;
+  // How many bits a shift by 16 and by 8 pushes out.
+  localparam integer LOW16 = ALIGNED < 16 ? ALIGNED : 16;
+  localparam integer LOW8 = ALIGNED < 8 ? ALIGNED : 8;
 
   // -- 1: compare ---------------------------------------------------------------------------------
 
-  wire             swap = a[WIDTH-2:0] < b[WIDTH-2:0];
-  wire [WIDTH-1:0] big = swap ? b : a;
-  wire [WIDTH-1:0] little = swap ? a : b;
+  wire             a_normal = |a[WIDTH-2:FRAC];
+  wire             b_normal = |b[WIDTH-2:FRAC];
 
-  wire [  EXP-1:0] big_field = big[WIDTH-2:FRAC];
-  wire [  EXP-1:0] little_field = little[WIDTH-2:FRAC];
-  wire             big_normal = |big_field;
-  wire             little_normal = |little_field;
-
-  // A subnormal has the exponent of the smallest normal number, and no leading bit.
-  wire [      8:0] big_exp = {{EXP_PAD{1'b0}}, big_field} | {8'd0, !big_normal};
-  wire [      8:0] little_exp = {{EXP_PAD{1'b0}}, little_field} | {8'd0, !little_normal};
-  wire [      8:0] distance = big_exp - little_exp;
-  wire             subtract = big[WIDTH-1] ^ little[WIDTH-1];
-
-  reg              sign1_reg;
-  reg              subtract1_reg;
-  reg              special1_reg;  // the result is an infinity or NaN
-  reg              nan1_reg;
-  reg  [      8:0] exp1_reg;
-  reg  [  SIG-1:0] big1_reg;
-  reg  [  SIG-1:0] little1_reg;
-  reg  [      4:0] shift1_reg;  // 31 leaves nothing of little but its sticky bit
+  reg              swap1_reg;
+  reg              both_normal1_reg;
+  reg              any_normal1_reg;
+  reg  [WIDTH-1:0] a1_reg;
+  reg  [WIDTH-1:0] b1_reg;
 
   always @(posedge clk) begin
-    sign1_reg     <= big[WIDTH-1] & !(subtract && a[WIDTH-2:0] == b[WIDTH-2:0]);
-    subtract1_reg <= subtract;
-    special1_reg  <= &big_field;
-    nan1_reg      <= |big[FRAC-1:0] || (subtract && &little_field);
-    exp1_reg      <= big_exp;
-    big1_reg      <= {big_normal, big[FRAC-1:0]};
-    little1_reg   <= {little_normal, little[FRAC-1:0]};
-    shift1_reg    <= |distance[8:5] ? 5'd31 : distance[4:0];
+    swap1_reg        <= a[WIDTH-2:0] < b[WIDTH-2:0];
+    both_normal1_reg <= a_normal && b_normal;
+    any_normal1_reg  <= a_normal || b_normal;
+    a1_reg           <= a;
+    b1_reg           <= b;
   end
 
-  // -- 2: add -------------------------------------------------------------------------------------
+  // -- 2: swap ------------------------------------------------------------------------------------
 
-  wire [   63:0] aligned = {little1_reg, {64 - SIG{1'b0}}} >> shift1_reg;
-  wire [SUM-1:0] addend = {1'b0, aligned[63-:SUM-2], |aligned[65-SUM:0]};
-  wire [SUM-1:0] augend = {1'b0, big1_reg, 3'b000};
+  // A subnormal has the exponent of the smallest normal number, and no leading bit. Little is
+  // normal when both are, big when any is.
+  wire [WIDTH-1:0] big = swap1_reg ? b1_reg : a1_reg;
+  wire [WIDTH-1:0] little = swap1_reg ? a1_reg : b1_reg;
 
-  reg            sign2_reg;
-  reg            special2_reg;
-  reg            nan2_reg;
-  reg  [    8:0] exp2_reg;
-  reg  [SUM-1:0] sum2_reg;
+  reg              sign2_reg;
+  reg              subtract2_reg;
+  reg  [  EXP-1:0] exp2_reg;
+  reg  [  SIG-1:0] big2_reg;
+  reg  [  EXP-1:0] little_exp2_reg;
+  reg  [  SIG-1:0] little2_reg;
 
   always @(posedge clk) begin
-    sign2_reg    <= sign1_reg;
-    special2_reg <= special1_reg;
-    nan2_reg     <= nan1_reg;
-    exp2_reg     <= exp1_reg;
-    sum2_reg     <= subtract1_reg ? augend - addend : augend + addend;
+    sign2_reg       <= big[WIDTH-1];
+    subtract2_reg   <= a1_reg[WIDTH-1] ^ b1_reg[WIDTH-1];
+    exp2_reg        <= {big[WIDTH-2:FRAC+1], big[FRAC] | !any_normal1_reg};
+    big2_reg        <= {any_normal1_reg, big[FRAC-1:0]};
+    little_exp2_reg <= {little[WIDTH-2:FRAC+1], little[FRAC] | !both_normal1_reg};
+    little2_reg     <= {both_normal1_reg, little[FRAC-1:0]};
   end
 
-  // -- 3: normalize -------------------------------------------------------------------------------
+  // -- 3: distance --------------------------------------------------------------------------------
 
-  // Bit 31 is the carry's place: a leading bit there has an exponent one above exp2_reg. Each step is
-  // taken when it shifts out zeros alone and the exponent allows it, down to that of a subnormal.
-  wire [   31:0] norm0 = {sum2_reg, {SUM_PAD{1'b0}}};
-  wire           step16 = norm0[31:16] == 16'd0 && |exp2_reg[8:4];
-  wire [   31:0] norm16 = step16 ? {norm0[15:0], 16'd0} : norm0;
-  wire [    8:0] exp16 = step16 ? exp2_reg - 9'd16 : exp2_reg;
-  wire           step8 = norm16[31:24] == 8'd0 && |exp16[8:3];
-  wire [   31:0] norm8 = step8 ? {norm16[23:0], 8'd0} : norm16;
-  wire [    8:0] exp8 = step8 ? exp16 - 9'd8 : exp16;
-  wire           step4 = norm8[31:28] == 4'd0 && |exp8[8:2];
-  wire [   31:0] norm4 = step4 ? {norm8[27:0], 4'd0} : norm8;
-  wire [    8:0] exp4 = step4 ? exp8 - 9'd4 : exp8;
-  wire           step2 = norm4[31:30] == 2'd0 && |exp4[8:1];
-  wire [   31:0] norm2 = step2 ? {norm4[29:0], 2'd0} : norm4;
-  wire [    8:0] exp2 = step2 ? exp4 - 9'd2 : exp4;
-  wire           step1 = !norm2[31] && |exp2;
-  wire [   31:0] norm1 = step1 ? {norm2[30:0], 1'b0} : norm2;
+  // A shift by 28 leaves nothing of little but its sticky bit.
+  wire [EXP-1:0] difference = exp2_reg - little_exp2_reg;
+  wire [    7:0] distance = {{8 - EXP{1'b0}}, difference};
+  wire           far = |distance[7:5];
 
   reg            sign3_reg;
-  reg            special3_reg;
-  reg            nan3_reg;
-  reg  [EXP-1:0] field3_reg;  // exponent field; 0 without a leading bit: a subnormal or zero
-  reg  [   30:0] norm3_reg;  // below the leading bit
+  reg            subtract3_reg;
+  reg            special3_reg;  // the result is an infinity or NaN
+  reg            invalid3_reg;  // infinities of both signs, when special
+  reg  [EXP-1:0] exp3_reg;
+  reg  [SIG-1:0] big3_reg;
+  reg  [SIG-1:0] little3_reg;
+  reg  [    4:0] shift3_reg;
 
   always @(posedge clk) begin
-    sign3_reg    <= sign2_reg;
-    special3_reg <= special2_reg;
-    nan3_reg     <= nan2_reg;
-    field3_reg   <= norm1[31] ? exp2[EXP-1:0] + {{EXP - 1{1'b0}}, !step1} : {EXP{1'b0}};
-    norm3_reg    <= norm1[30:0];
+    sign3_reg     <= sign2_reg;
+    subtract3_reg <= subtract2_reg;
+    special3_reg  <= &exp2_reg && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
+    invalid3_reg  <= &little_exp2_reg && subtract2_reg;
+    exp3_reg      <= exp2_reg;
+    big3_reg      <= big2_reg;
+    little3_reg   <= little2_reg;
+    shift3_reg    <= {distance[4:2] | {3{far}}, distance[1:0]};
   end
 
-  // -- 4: round -----------------------------------------------------------------------------------
+  // -- 4, 5, 6: align -----------------------------------------------------------------------------
 
-  // A fraction of all ones that rounds up carries into the exponent field, as it should.
-  wire half = norm3_reg[30-FRAC];
-  wire rest = |norm3_reg[29-FRAC:0];
-  wire up = half && (rest || norm3_reg[31-FRAC]);
-  wire [WIDTH-2:0] rounded = {field3_reg, norm3_reg[30-:FRAC]} + {{WIDTH - 2{1'b0}}, up};
+  // Bits that fall out below stick.
+  wire [ALIGNED-1:0] right0 = {little3_reg, 2'b00};
+  wire [ALIGNED-1:0] right16 = shift3_reg[4] ? right0 >> 16 : right0;
+  wire [ALIGNED-1:0] right8 = shift3_reg[3] ? right16 >> 8 : right16;
+  wire sticky8 = (shift3_reg[4] && |right0[LOW16-1:0]) || (shift3_reg[3] && |right16[LOW8-1:0]);
 
-  localparam [WIDTH-2:0] INFINITY = {{EXP{1'b1}}, {FRAC{1'b0}}};
-  localparam [WIDTH-1:0] QUIET_NAN = {1'b0, {EXP{1'b1}}, 1'b1, {FRAC - 1{1'b0}}};
-
-  reg [WIDTH-1:0] y_reg;
+  reg sign4_reg;
+  reg subtract4_reg;
+  reg special4_reg;
+  reg invalid4_reg;
+  reg [EXP-1:0] exp4_reg;
+  reg [SIG-1:0] big4_reg;
+  reg [ALIGNED-1:0] little4_reg;
+  reg sticky4_reg;
+  reg [2:0] shift4_reg;
 
   always @(posedge clk) begin
-    if (special3_reg && nan3_reg) y_reg <= QUIET_NAN;
-    else if (special3_reg || &rounded[WIDTH-2:FRAC]) y_reg <= {sign3_reg, INFINITY};
-    else y_reg <= {sign3_reg, rounded};
+    sign4_reg     <= sign3_reg;
+    subtract4_reg <= subtract3_reg;
+    special4_reg  <= special3_reg;
+    invalid4_reg  <= invalid3_reg;
+    exp4_reg      <= exp3_reg;
+    big4_reg      <= big3_reg;
+    little4_reg   <= right8;
+    sticky4_reg   <= sticky8;
+    shift4_reg    <= shift3_reg[2:0];
   end
 
-  assign y = y_reg;
+  wire [ALIGNED-1:0] right4 = shift4_reg[2] ? little4_reg >> 4 : little4_reg;
+  wire [ALIGNED-1:0] right2 = shift4_reg[1] ? right4 >> 2 : right4;
+  wire               sticky2 = sticky4_reg || (shift4_reg[2] && |little4_reg[3:0]) ||
+      (shift4_reg[1] && |right4[1:0]);
+
+  reg sign5_reg;
+  reg subtract5_reg;
+  reg special5_reg;
+  reg invalid5_reg;
+  reg [EXP-1:0] exp5_reg;
+  reg [SIG-1:0] big5_reg;
+  reg [ALIGNED-1:0] little5_reg;
+  reg sticky5_reg;
+  reg shift5_reg;
+
+  always @(posedge clk) begin
+    sign5_reg     <= sign4_reg;
+    subtract5_reg <= subtract4_reg;
+    special5_reg  <= special4_reg;
+    invalid5_reg  <= invalid4_reg;
+    exp5_reg      <= exp4_reg;
+    big5_reg      <= big4_reg;
+    little5_reg   <= right2;
+    sticky5_reg   <= sticky2;
+    shift5_reg    <= shift4_reg[0];
+  end
+
+  wire [ALIGNED-1:0] right1 = shift5_reg ? little5_reg >> 1 : little5_reg;
+  wire               sticky1 = sticky5_reg || (shift5_reg && little5_reg[0]);
+
+  reg                sign6_reg;
+  reg                subtract6_reg;
+  reg                special6_reg;
+  reg  [    EXP-1:0] exp6_reg;
+  reg  [    SIG-1:0] big6_reg;
+  reg  [    SUM-1:0] little6_reg;
+  reg                sticky6_reg;
+  reg                carry6_reg;
+
+  // To an infinity or NaN all ones below its leading bit are added: the carry then says that its
+  // fraction is not 0, a NaN's. The carry in does so for infinities of both signs.
+  always @(posedge clk) begin
+    sign6_reg     <= sign5_reg;
+    subtract6_reg <= subtract5_reg;
+    special6_reg  <= special5_reg;
+    exp6_reg      <= exp5_reg;
+    big6_reg      <= big5_reg;
+    sticky6_reg   <= sticky1;
+    if (special5_reg) begin
+      little6_reg <= {2'b00, {SUM - 2{1'b1}}};
+      carry6_reg  <= invalid5_reg;
+    end else begin
+      little6_reg <= {1'b0, right1} ^ {SUM{subtract5_reg}};
+      carry6_reg  <= subtract5_reg && !sticky1;
+    end
+  end
+
+  // -- 7: add -------------------------------------------------------------------------------------
+
+  // The carry comes in through a bit of its own at the bottom.
+  wire [  SUM:0] total = {1'b0, big6_reg, 3'b001} + {little6_reg, carry6_reg};
+
+  reg            sign7_reg;
+  reg            subtract7_reg;
+  reg            special7_reg;
+  reg  [EXP-1:0] exp7_reg;
+  reg  [SUM-1:0] sum7_reg;
+  reg            sticky7_reg;
+
+  always @(posedge clk) begin
+    sign7_reg     <= sign6_reg;
+    subtract7_reg <= subtract6_reg;
+    special7_reg  <= special6_reg;
+    exp7_reg      <= exp6_reg;
+    sum7_reg      <= total[SUM:1];
+    sticky7_reg   <= sticky6_reg;
+  end
+
+  // -- 8: see how far the sum can be shifted left ---------------------------------------------------
+
+  // The carry's place becomes the leading bit's. Each step is taken when it shifts out zeros alone and
+  // the exponent allows it: their sum must not be more than the exponent, which is then a subnormal's.
+  // There is room when the exponent is larger than all steps that may still come.
+  wire [31:0] left0 = {sum7_reg, {32 - SUM{1'b0}}};
+  wire [ 7:0] room0 = {{8 - EXP{1'b0}}, exp7_reg};
+  wire [ 7:0] zero;  // nibbles, the uppermost first
+
+  genvar i;
+  generate
+    for (i = 0; i < 8; i = i + 1) begin : g_zero
+      assign zero[i] = left0[31-4*i-:4] == 4'd0;
+    end
+  endgenerate
+
+  wire step16 = &zero[3:0] && |room0[7:4];
+  wire step8 = step16 ? &zero[5:4] && (|room0[7:5] || room0[3]) : &zero[1:0] && |room0[7:3];
+
+  reg sign8_reg;
+  reg special8_reg;
+  reg nan8_reg;
+  reg [EXP-1:0] exp8_reg;
+  reg [SUM-1:0] sum8_reg;
+  reg sticky8_reg;
+  reg step16_8_reg;
+  reg step8_8_reg;
+  reg [3:0] zero8_reg;
+
+  always @(posedge clk) begin
+    sign8_reg <= sign7_reg && !(subtract7_reg && &zero);
+    special8_reg <= special7_reg;
+    nan8_reg <= special7_reg && sum7_reg[SUM-1];
+    exp8_reg <= exp7_reg;
+    sum8_reg <= sum7_reg;
+    sticky8_reg <= sticky7_reg;
+    step16_8_reg <= step16;
+    step8_8_reg <= step8;
+    zero8_reg <= {zero[6], zero[4], zero[2], zero[0]};
+  end
+
+  // -- 9 -------------------------------------------------------------------------------------------
+
+  wire [SUM-1:0] left16 = step16_8_reg ? sum8_reg << 16 : sum8_reg;
+  wire [SUM-1:0] left8 = step8_8_reg ? left16 << 8 : left16;
+  wire [7:0] room8 = {{8 - EXP{1'b0}}, exp8_reg};
+  wire more8 = |room8[7:5] || (room8[4] && !step16_8_reg) || (room8[3] && !step8_8_reg);
+  wire step4 = zero8_reg[{step16_8_reg, step8_8_reg}] && (more8 || room8[2]);
+
+  reg sign9_reg;
+  reg special9_reg;
+  reg nan9_reg;
+  reg [EXP-1:0] exp9_reg;
+  reg [SUM-1:0] sum9_reg;
+  reg sticky9_reg;
+  reg [2:0] steps9_reg;
+  reg more9_reg;
+
+  always @(posedge clk) begin
+    sign9_reg <= sign8_reg;
+    special9_reg <= special8_reg;
+    nan9_reg <= nan8_reg;
+    exp9_reg <= exp8_reg;
+    sum9_reg <= left8;
+    sticky9_reg <= sticky8_reg;
+    steps9_reg <= {step16_8_reg, step8_8_reg, step4};
+    more9_reg <= more8 || (room8[2] && !step4);
+  end
+
+  // -- 10 ------------------------------------------------------------------------------------------
+
+  wire step4_9 = steps9_reg[0];
+  wire [SUM-1:0] left4 = step4_9 ? sum9_reg << 4 : sum9_reg;
+  wire step2 = left4[SUM-1:SUM-2] == 2'd0 && (more9_reg || exp9_reg[1]);
+
+  reg sign10_reg;
+  reg special10_reg;
+  reg nan10_reg;
+  reg [EXP-1:0] exp10_reg;
+  reg [SUM-1:0] sum10_reg;
+  reg sticky10_reg;
+  reg [3:0] steps10_reg;
+  reg more10_reg;
+
+  always @(posedge clk) begin
+    sign10_reg <= sign9_reg;
+    special10_reg <= special9_reg;
+    nan10_reg <= nan9_reg;
+    exp10_reg <= exp9_reg;
+    sum10_reg <= left4;
+    sticky10_reg <= sticky9_reg;
+    steps10_reg <= {steps9_reg, step2};
+    more10_reg <= more9_reg || (exp9_reg[1] && !step2);
+  end
+
+  // -- 11 ------------------------------------------------------------------------------------------
+
+  wire step2_10 = steps10_reg[0];
+  wire [SUM-1:0] left2 = step2_10 ? sum10_reg << 2 : sum10_reg;
+  wire step1 = !left2[SUM-1] && (more10_reg || exp10_reg[0]);
+
+  reg sign11_reg;
+  reg special11_reg;
+  reg nan11_reg;
+  reg [EXP-1:0] exp11_reg;
+  reg [SUM-1:0] sum11_reg;
+  reg sticky11_reg;
+  reg [3:0] steps11_reg;
+  reg step1_11_reg;
+
+  always @(posedge clk) begin
+    sign11_reg <= sign10_reg;
+    special11_reg <= special10_reg;
+    nan11_reg <= nan10_reg;
+    exp11_reg <= exp10_reg;
+    sum11_reg <= left2;
+    sticky11_reg <= sticky10_reg;
+    steps11_reg <= steps10_reg;
+    step1_11_reg <= step1;
+  end
+
+  // -- 12 ------------------------------------------------------------------------------------------
+
+  // The last step is an addition of two numbers of which one is 0, in the carry chain that adds
+  // everything up: a multiplexer without logic.
+  wire [3:0] guard = step1_11_reg ? {sum11_reg[2:0], 1'b0} : sum11_reg[3:0];
+  wire [7:0] minus = {{4{|steps11_reg}}, (~steps11_reg + 4'd1)};
+
+  reg sign12_reg;
+  reg special12_reg;
+  reg nan12_reg;
+  reg subnormal12_reg;
+  reg [EXP-1:0] exp12_reg;
+  reg [EXP-1:0] minus12_reg;
+  reg [FRAC-1:0] frac12_reg;
+  reg [FRAC-1:0] shifted12_reg;
+  reg up12_reg;
+
+  always @(posedge clk) begin
+    sign12_reg <= sign11_reg;
+    special12_reg <= special11_reg;
+    nan12_reg <= nan11_reg;
+    subnormal12_reg <= !(step1_11_reg ? sum11_reg[SUM-2] : sum11_reg[SUM-1]);
+    exp12_reg <= exp11_reg;
+    minus12_reg <= {minus[EXP-2:0], !step1_11_reg};
+    frac12_reg <= step1_11_reg ? {FRAC{1'b0}} : sum11_reg[SUM-2-:FRAC];
+    shifted12_reg <= step1_11_reg ? sum11_reg[SUM-3-:FRAC] : {FRAC{1'b0}};
+    up12_reg <= guard[2] && (guard[3] || |guard[1:0] || sticky11_reg);
+  end
+
+  // -- 13: round -----------------------------------------------------------------------------------
+
+  // A fraction of all ones that rounds up carries into the exponent, as it should.
+  wire [WIDTH:0] rounded = {1'b0, exp12_reg, frac12_reg, 1'b1} +
+      {minus12_reg[EXP-1], minus12_reg, shifted12_reg, up12_reg};
+
+  reg sign13_reg;
+  reg special13_reg;
+  reg nan13_reg;
+  reg [EXP:0] exp13_reg;
+  reg [FRAC-1:0] frac13_reg;
+
+  always @(posedge clk) begin
+    sign13_reg <= sign12_reg;
+    special13_reg <= special12_reg;
+    nan13_reg <= nan12_reg;
+    exp13_reg <= subnormal12_reg ? {EXP + 1{1'b0}} : rounded[WIDTH-:EXP+1];
+    frac13_reg <= rounded[FRAC:1];
+  end
+
+  // -- 14: overflow, infinity and NaN --------------------------------------------------------------
+
+  wire all_ones = INFINITY != 0 ? &exp13_reg[EXP-1:0] :
+      exp13_reg[EXP] || &{exp13_reg[EXP-1:0], frac13_reg};
+  wire overflow = special13_reg || all_ones;
+
+  reg sign14_reg;
+  reg [EXP-1:0] exp14_reg;
+  reg [FRAC-1:0] frac14_reg;
+
+  always @(posedge clk) begin
+    sign14_reg <= sign13_reg;
+    exp14_reg  <= exp13_reg[EXP-1:0];
+    frac14_reg <= frac13_reg;
+    if (overflow) begin
+      exp14_reg  <= {EXP{1'b1}};
+      frac14_reg <= INFINITY == 0 ? {FRAC{1'b1}} : {nan13_reg, {FRAC - 1{1'b0}}};
+    end
+    if (INFINITY == 0 ? overflow : nan13_reg) sign14_reg <= 1'b0;
+  end
+
+  assign y = {sign14_reg, exp14_reg, frac14_reg};
+
+  // The bits through which carries come in; and what exponents narrower than 8 bits have not.
+  wire unused = &{1'b0, total[0], rounded[0], room0[2:0], room8[1:0], minus[7:EXP-1]};
 
 endmodule
 
@@ -1261,6 +1529,77 @@ module left_fp_nonfinite #(
       nonfinite[lane] = &beat[WIDTH*lane+LOWEST+:WIDTH-1-LOWEST];
     end
   end
+
+endmodule
+
+`default_nettype wire
+
+// Says that a sum overflowed: y is an infinity or a NaN though no operand is one. The operands are
+// those of y's own beat, which it holds for LATENCY cycles; over is beside y.
+//
+// Not done here: no reset, no enable, no valid bit.
+
+`default_nettype none
+
+module left_fp_over #(
+    parameter integer OPERANDS = 8,
+    parameter integer LATENCY  = 42,  // cycles from the operands to y
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
+) (
+    input  wire                               clk,
+    input  wire [OPERANDS*(1+EXP+FRAC)-1 : 0] x,
+    input  wire [               EXP+FRAC : 0] y,
+    output wire                               over
+);
+
+  generate
+    if (LATENCY < 2) begin : g_latency
+      ERROR_a_sum_must_take_at_least_2_cycles error ();
+    end
+  endgenerate
+
+  wire [OPERANDS-1:0] x_nonfinite;
+  wire                y_nonfinite;
+  wire                excused;
+
+  left_fp_nonfinite #(
+      .LANES   (OPERANDS),
+      .EXP     (EXP),
+      .FRAC    (FRAC),
+      .INFINITY(INFINITY)
+  ) u_x (
+      .beat     (x),
+      .nonfinite(x_nonfinite)
+  );
+
+  left_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (EXP),
+      .FRAC    (FRAC),
+      .INFINITY(INFINITY)
+  ) u_y (
+      .beat     (y),
+      .nonfinite(y_nonfinite)
+  );
+
+  reg [OPERANDS-1:0] x_nonfinite_reg;
+
+  always @(posedge clk) begin
+    x_nonfinite_reg <= x_nonfinite;
+  end
+
+  left_delay #(
+      .WIDTH (1),
+      .CYCLES(LATENCY - 1)
+  ) u_excused (
+      .clk(clk),
+      .d  (|x_nonfinite_reg),
+      .q  (excused)
+  );
+
+  assign over = y_nonfinite && !excused;
 
 endmodule
 
@@ -3641,8 +3980,9 @@ endmodule
 
 `default_nettype wire
 
-// The adder tree of one lane: y is the sum of x_p0..x_p1, 4 cycles later; a new sum
+// The adder tree of one lane: y is the sum of x_p0..x_p1, 14 cycles later; a new sum
 // every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
+// over says that y is an infinity or a NaN though no operand was.
 // It knows no valid, no slot and no absent worker: whoever drives it delays its tags
 // by as many cycles, and gives it -0 for a worker that is absent.
 
@@ -3655,15 +3995,30 @@ module left_lane (
     output wire [31:0] y,
     output wire        over
 );
-  assign over = 1'b0;
-
-  // Level 0: 2 to 1, valid 4 cycles after the inputs.
+  // Level 0: 2 to 1, valid 14 cycles after the inputs.
   // workers 0, 1
-  left_fp32_add u_l0_n0 (
+  left_fp_add #(
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),
       .b  (x_p1),
       .y  (y)
+  );
+
+  left_fp_over #(
+      .OPERANDS(2),
+      .LATENCY (14),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_over (
+      .clk (clk),
+      .x   ({x_p1, x_p0}),
+      .y   (y),
+      .over(over)
   );
 
 endmodule
@@ -3681,7 +4036,7 @@ endmodule
 // the header stand in tuser during the whole packet; left_distribute knows whom they are for. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 9 cycles, 4 of them in the
+// Latency from a chunk's last beat to its result's first: 19 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
@@ -4165,7 +4520,7 @@ module left_core (
   // The tag comes out a cycle before its sum.
   left_tag_delay #(
       .WIDTH (5),
-      .CYCLES(3)
+      .CYCLES(13)
   ) u_sum_tag (
       .clk      (clk),
       .rst      (rst),
@@ -4375,7 +4730,7 @@ module left_core (
   wire [63:0] first_overflow;
 
   left_registers #(
-      .CONFIG_HASH(64'hc770373794bedfcc),
+      .CONFIG_HASH(64'hfd3bfd920217c516),
       .LANES      (64'd1),
       .PORTS      (64'd2),
       .FORMAT     (64'h101),
@@ -4385,7 +4740,7 @@ module left_core (
       .WINDOW     (64'd4),
       .JOBS       (64'd1),
       .LINK       (64'd8),
-      .LATENCY    (64'd9)
+      .LATENCY    (64'd19)
   ) u_registers (
       .clk           (clk),
       .rst           (rst),

@@ -4,7 +4,7 @@ agg_counters.v
 agg_delay.v
 agg_distribute.v
 agg_egress.v
-agg_fp32_canon.v
+agg_fp_canon.v
 agg_fp_nonfinite.v
 agg_gate.v
 agg_ingress.v

@@ -8,8 +8,9 @@ agg_counters.v
 agg_crc16.v
 agg_delay.v
 agg_egress.v
-agg_fp32_add.v
+agg_fp_add.v
 agg_fp_nonfinite.v
+agg_fp_over.v
 agg_frame_rx.v
 agg_frame_tx.v
 agg_gate.v

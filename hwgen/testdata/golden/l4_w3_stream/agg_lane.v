@@ -1,8 +1,9 @@
 // Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
 //      -jobs 1 -shell stream -link 32
 
-// The adder tree of one lane: y is the sum of x_p0..x_p2, 8 cycles later; a new sum
+// The adder tree of one lane: y is the sum of x_p0..x_p2, 28 cycles later; a new sum
 // every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
+// over says that y is an infinity or a NaN though no operand was.
 // It knows no valid, no slot and no absent worker: whoever drives it delays its tags
 // by as many cycles, and gives it -0 for a worker that is absent.
 
@@ -16,14 +17,16 @@ module agg_lane (
     output wire [31:0] y,
     output wire        over
 );
-  assign over = 1'b0;
-
-  // Level 0: 3 to 2, valid 4 cycles after the inputs.
+  // Level 0: 3 to 2, valid 14 cycles after the inputs.
   wire [31:0] l0_n0;  // workers 0, 1
   wire [31:0] l0_n1;  // worker 2
 
   // workers 0, 1
-  agg_fp32_add u_l0_n0 (
+  agg_fp_add #(
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),
       .b  (x_p1),
@@ -33,20 +36,37 @@ module agg_lane (
   // worker 2 passes
   agg_delay #(
       .WIDTH (32),
-      .CYCLES(4)
+      .CYCLES(14)
   ) u_l0_n1 (
       .clk(clk),
       .d  (x_p2),
       .q  (l0_n1)
   );
 
-  // Level 1: 2 to 1, valid 8 cycles after the inputs.
+  // Level 1: 2 to 1, valid 28 cycles after the inputs.
   // workers 0..2
-  agg_fp32_add u_l1_n0 (
+  agg_fp_add #(
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_l1_n0 (
       .clk(clk),
       .a  (l0_n0),
       .b  (l0_n1),
       .y  (y)
+  );
+
+  agg_fp_over #(
+      .OPERANDS(3),
+      .LATENCY (28),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_over (
+      .clk (clk),
+      .x   ({x_p2, x_p1, x_p0}),
+      .y   (y),
+      .over(over)
   );
 
 endmodule

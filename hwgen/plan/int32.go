@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"fmt"
+
+	"tributary/hwgen/netlist"
+)
+
+// intLane builds the lane of every sum of integers: they are added exactly, with
+// one more bit a level, and brought back to their format at the end, so that
+// neither the order nor an intermediate overflow matters.
+func intLane(p *Plan) Lane {
+	m, level := newLane(p)
+	width := p.ElemBits
+	latency := 0
+	for n := 0; len(level) > 1; n++ {
+		latency++
+		m.Comment(fmt.Sprintf("Level %d: %d to %d, valid %d cycles after the inputs.", n, len(level), (len(level)+1)/2, latency))
+		level = intLevel(m, n, level, width)
+		width++
+	}
+	latency++
+	saturate, how := "0", fmt.Sprintf("modulo 2^%d", p.ResultBits)
+	if p.Saturate {
+		saturate, how = "1", "the nearest end of the format where it is beyond"
+	}
+	m.Comment(fmt.Sprintf("Back to %d bits.", p.ResultBits))
+	m.Instance("agg_int_clamp", "u_clamp", "").
+		Param("IN", fmt.Sprint(width)).
+		Param("OUT", fmt.Sprint(p.ResultBits)).
+		Param("SATURATE", saturate).
+		Connect("clk", "clk").
+		Connect("a", level[0].net).
+		Connect("y", "y").
+		Connect("over", "over")
+	m.Doc = fmt.Sprintf(`One lane: y is the integer sum of x_p0..x_p%d, %s, %d cycles later; a new
+sum every cycle. over says that the sum is beyond the format. It knows no valid, no slot and no
+absent worker: whoever drives it delays its tags by as many cycles, and gives it 0 for a worker that
+is absent.`, p.Workers-1, how, latency)
+	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
+}
+
+// intLevel adds one level of adders above branches of the given width and
+// returns what leaves it, a bit wider.
+func intLevel(m *netlist.Module, n int, below []branch, width int) []branch {
+	above := pairs(below, func(pair []branch, i int) branch {
+		node := over(pair...)
+		node.net = fmt.Sprintf("l%d_n%d", n, i)
+		return node
+	})
+	for _, node := range above {
+		m.Wire(node.net, width+1, node.String())
+	}
+	for i, node := range above {
+		a := below[2*i].net
+		name := "u_" + node.net
+		if 2*i+1 == len(below) {
+			m.Instance("agg_delay", name, node.String()+" passes").
+				Param("WIDTH", fmt.Sprint(width+1)).
+				Param("CYCLES", "1").
+				Connect("clk", "clk").
+				Connect("d", netlist.Concat(netlist.Slice(a, width-1, 1), a)).
+				Connect("q", node.net)
+			continue
+		}
+		m.Instance("agg_int_add", name, node.String()).
+			Param("WIDTH", fmt.Sprint(width)).
+			Connect("clk", "clk").
+			Connect("a", a).
+			Connect("b", below[2*i+1].net).
+			Connect("y", node.net)
+	}
+	return above
+}

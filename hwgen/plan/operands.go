@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"tributary/hwgen/netlist"
+)
+
+// Cycles from a to y of the leaves that convert an operand.
+const (
+	canonLatency = 1
+	widenLatency = 2
+)
+
+// branch is a value on its way through a lane.
+type branch struct {
+	net         string
+	first, last int // the workers in it
+}
+
+// String names the workers in a branch, as comments print them.
+func (b branch) String() string {
+	switch b.last - b.first {
+	case 0:
+		return fmt.Sprintf("worker %d", b.first)
+	case 1:
+		return fmt.Sprintf("workers %d, %d", b.first, b.last)
+	}
+	return fmt.Sprintf("workers %d..%d", b.first, b.last)
+}
+
+// newLane returns the module agg_lane with its ports.
+func newLane(p *Plan) (*netlist.Module, []branch) {
+	m := netlist.New("agg_lane", "")
+	m.Input("clk", 1)
+	var operands []branch
+	for w := range p.Workers {
+		x := fmt.Sprintf("x_p%d", w)
+		m.Input(x, p.ElemBits)
+		operands = append(operands, branch{x, w, w})
+	}
+	m.Output("y", p.ResultBits)
+	m.Output("over", 1)
+	return m, operands
+}
+
+// widened converts operands to the result's format and says how many cycles
+// that takes: none when it is theirs.
+func widened(p *Plan, m *netlist.Module, operands []branch) ([]branch, int) {
+	if p.Result.Format == p.Format.Format {
+		return operands, 0
+	}
+	m.Comment(fmt.Sprintf("From %s to %s, which is exact: valid %d cycles after the inputs.",
+		p.Format.Name, p.Result.Name, widenLatency))
+	var wide []branch
+	for _, o := range operands {
+		o.net = fmt.Sprintf("wide_p%d", o.first)
+		m.Wire(o.net, p.ResultBits, "")
+		wide = append(wide, o)
+	}
+	for i, o := range wide {
+		p.Format.shape(m.Instance("agg_fp_widen", fmt.Sprintf("u_widen_p%d", o.first), "")).
+			Param("TO_EXP", fmt.Sprint(p.Result.Exp)).
+			Param("TO_FRAC", fmt.Sprint(p.Result.Frac)).
+			Connect("clk", "clk").
+			Connect("a", operands[i].net).
+			Connect("y", o.net)
+	}
+	return wide, widenLatency
+}
+
+// nets lists what the branches are on, the first in the lowest bits.
+func nets(branches []branch) string {
+	var names []string
+	for _, b := range branches {
+		names = append([]string{b.net}, names...)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}

@@ -1,0 +1,35 @@
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
+//      -shell none
+
+// Replaces every NaN by the one that results have and passes everything else on.
+//
+// It stands where a card of one worker has no adder, so that NaN results look the same on every card.
+// One register stage: LATENCY = 1 cycle. Not done here: no reset, no enable, no valid bit.
+
+`default_nettype none
+
+module agg_fp_canon #(
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN (fp8e4m3)
+) (
+    input  wire                clk,
+    input  wire [EXP+FRAC : 0] a,
+    output wire [EXP+FRAC : 0] y
+);
+
+  localparam [EXP+FRAC:0] NAN = {1'b0, {EXP{1'b1}}, 1'b1, {FRAC - 1{INFINITY == 0}}};
+
+  wire              nan = &a[EXP+FRAC-1:FRAC] && (INFINITY == 0 ? &a[FRAC-1:0] : |a[FRAC-1:0]);
+
+  reg  [EXP+FRAC:0] y_reg;
+
+  always @(posedge clk) begin
+    y_reg <= nan ? NAN : a;
+  end
+
+  assign y = y_reg;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,73 @@
+// Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
+//      -jobs 1 -shell stream -link 32
+
+// Says that a sum overflowed: y is an infinity or a NaN though no operand is one. The operands are
+// those of y's own beat, which it holds for LATENCY cycles; over is beside y.
+//
+// Not done here: no reset, no enable, no valid bit.
+
+`default_nettype none
+
+module agg_fp_over #(
+    parameter integer OPERANDS = 8,
+    parameter integer LATENCY  = 42,  // cycles from the operands to y
+    parameter integer EXP      = 8,   // bits of the exponent
+    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
+) (
+    input  wire                               clk,
+    input  wire [OPERANDS*(1+EXP+FRAC)-1 : 0] x,
+    input  wire [               EXP+FRAC : 0] y,
+    output wire                               over
+);
+
+  generate
+    if (LATENCY < 2) begin : g_latency
+      ERROR_a_sum_must_take_at_least_2_cycles error ();
+    end
+  endgenerate
+
+  wire [OPERANDS-1:0] x_nonfinite;
+  wire                y_nonfinite;
+  wire                excused;
+
+  agg_fp_nonfinite #(
+      .LANES   (OPERANDS),
+      .EXP     (EXP),
+      .FRAC    (FRAC),
+      .INFINITY(INFINITY)
+  ) u_x (
+      .beat     (x),
+      .nonfinite(x_nonfinite)
+  );
+
+  agg_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (EXP),
+      .FRAC    (FRAC),
+      .INFINITY(INFINITY)
+  ) u_y (
+      .beat     (y),
+      .nonfinite(y_nonfinite)
+  );
+
+  reg [OPERANDS-1:0] x_nonfinite_reg;
+
+  always @(posedge clk) begin
+    x_nonfinite_reg <= x_nonfinite;
+  end
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(LATENCY - 1)
+  ) u_excused (
+      .clk(clk),
+      .d  (|x_nonfinite_reg),
+      .q  (excused)
+  );
+
+  assign over = y_nonfinite && !excused;
+
+endmodule
+
+`default_nettype wire
