@@ -27,30 +27,23 @@ func fusedBound(p *Plan) string {
 		"member, plus half a last place of the result.", p.Workers-1, 1<<fusedGuard)
 }
 
-// fusedLane builds the lane of a fused sum.
+// fusedLane builds the lane of a fused sum. One operand is its own sum.
 func fusedLane(p *Plan) Lane {
-	m := netlist.New("agg_lane", "")
-	m.Input("clk", 1)
-	var operands []branch
-	for w := range p.Workers {
-		x := fmt.Sprintf("x_p%d", w)
-		m.Input(x, p.ElemBits)
-		operands = append(operands, branch{x, w, w})
+	if p.Workers == 1 {
+		return treeLane(p)
 	}
-	m.Output("y", p.ResultBits)
-	m.Output("over", 1)
-
-	w := newWindow(p, m, p.Result.Frac+1+fusedGuard, operands)
+	m, operands := newLane(p)
+	operands, widening := widened(p, m, operands)
+	w := newWindow(p, m, p.Result.Frac+1+fusedGuard, operands, widening)
 	w.largest()
 	w.align()
 	w.sum()
 	w.normalize()
-	w.round("1'b0")
-	latency := w.normalCycle() + roundLatency
+	latency := w.round("1'b0")
 	m.Doc = fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum every cycle. All are aligned to
 the largest exponent, cut to %d places below its last, summed as integers and rounded once. over
-says that the sum is an infinity or a NaN though no operand was. It knows no valid, no slot and no
-absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
-that is absent.`, p.Workers-1, latency, fusedGuard)
+says that y is an infinity or a NaN though no operand was.
+It knows no valid, no slot and no absent worker: whoever drives it delays its tags
+by as many cycles, and gives it -0 for a worker that is absent.`, p.Workers-1, latency, fusedGuard)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }

@@ -30,6 +30,20 @@ func (b branch) String() string {
 	return fmt.Sprintf("workers %d..%d", b.first, b.last)
 }
 
+// pairs joins neighbours, and an odd one out alone.
+func pairs[T any](below []T, join func(pair []T, i int) T) []T {
+	var above []T
+	for i := 0; i < len(below); i += 2 {
+		above = append(above, join(below[i:min(i+2, len(below))], i/2))
+	}
+	return above
+}
+
+// over returns the branch above the given ones, with a net to be named.
+func over(below ...branch) branch {
+	return branch{first: below[0].first, last: below[len(below)-1].last}
+}
+
 // newLane returns the module agg_lane with its ports.
 func newLane(p *Plan) (*netlist.Module, []branch) {
 	m := netlist.New("agg_lane", "")

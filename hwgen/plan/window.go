@@ -12,40 +12,47 @@ import (
 // operands are aligned to the largest exponent among them, in a window of a
 // fixed width, summed there as integers, and the sum is normalized.
 //
-// Cycles are counted from the operands. The exponents' maximum takes a cycle a
-// level; an aligner is given its operand one cycle before that.
+// The exponents' maximum takes a cycle a level; an aligner is given its operand
+// one cycle before that.
 type window struct {
 	*Plan
 	m        *netlist.Module
 	width    int  // of the window, in bits
 	lost     bool // the aligners say what they cut off
 	operands []branch
-
-	levels int // of a binary tree above the operands
-	depth  int // cycles from the operands to what is on the wires declared last
+	begin    int // cycles from the lane's inputs to the operands
+	levels   int // of a binary tree above the operands
 }
 
-// Cycles from x to what agg_window_align, agg_window_special and
-// agg_window_round give.
+// Cycles from an operand at agg_window_align to its magnitude, and of
+// agg_window_round.
 const (
-	alignLatency     = 4
-	normalizeLatency = 4
-	roundLatency     = 3
+	alignLatency = 4
+	roundLatency = 3
 )
 
-func newWindow(p *Plan, m *netlist.Module, width int, operands []branch) *window {
-	return &window{Plan: p, m: m, width: width, operands: operands, levels: bits.Len(uint(len(operands) - 1))}
+func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin int) *window {
+	return &window{Plan: p, m: m, width: width, operands: operands, begin: begin, levels: bits.Len(uint(len(operands) - 1))}
 }
 
-// cycle of the largest exponent, of the aligned operands, of their sum, and of
-// the normalized sum.
-func (w *window) maxCycle() int    { return w.levels }
-func (w *window) alignCycle() int  { return w.maxCycle() - 1 + alignLatency }
-func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
-func (w *window) normalCycle() int { return w.sumCycle() + normalizeLatency }
+// Cycles from the lane's inputs to the largest exponent, the aligned operands,
+// their sum, and the normalized sum.
+func (w *window) maxCycle() int   { return w.begin + w.levels }
+func (w *window) alignCycle() int { return w.maxCycle() - 1 + alignLatency }
+func (w *window) sumCycle() int   { return w.alignCycle() + w.levels }
+func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
+
+// addendBits is the width of an aligned operand: below the window's last place
+// it has one more for what it lost.
+func (w *window) addendBits() int {
+	if w.lost {
+		return w.width + 1
+	}
+	return w.width
+}
 
 // sumBits is the width of the sum, two's complement.
-func (w *window) sumBits() int { return w.width + w.levels + 1 }
+func (w *window) sumBits() int { return w.addendBits() + w.levels + 1 }
 
 // normalBits is the width of the normalized sum.
 func (w *window) normalBits() int {
@@ -53,6 +60,14 @@ func (w *window) normalBits() int {
 		return 64
 	}
 	return 32
+}
+
+// normalizeLatency is the cycles through agg_window_normalize.
+func (w *window) normalizeLatency() int {
+	if w.normalBits() == 64 {
+		return 5
+	}
+	return 4
 }
 
 // delay declares wire to and makes it what from was some cycles ago.
@@ -73,7 +88,7 @@ func (w *window) largest() {
 	for i, o := range w.operands {
 		level[i] = branch{netlist.Slice(o.net, f.Frac, f.Exp), o.first, o.last}
 	}
-	w.m.Comment(fmt.Sprintf("-- The largest exponent, %d cycles after the operands --", w.maxCycle()))
+	w.m.Comment(fmt.Sprintf("-- The largest exponent, %d cycles after the inputs --", w.maxCycle()))
 	for n := 0; len(level) > 1; n++ {
 		root := len(level) == 2
 		level = pairs(level, func(below []branch, i int) branch {
@@ -97,27 +112,13 @@ func (w *window) largest() {
 	}
 }
 
-// pairs joins neighbours, and an odd one out alone.
-func pairs[T any](below []T, join func(pair []T, i int) T) []T {
-	var above []T
-	for i := 0; i < len(below); i += 2 {
-		above = append(above, join(below[i:min(i+2, len(below))], i/2))
-	}
-	return above
-}
-
-// over returns the branch above the given ones, with a net to be named.
-func over(below ...branch) branch {
-	return branch{first: below[0].first, last: below[len(below)-1].last}
-}
-
 // align adds the aligners, and what infinities and NaNs among the operands say:
 // wires negative, nonfinite, nan, minus and all_negative, and for every operand
 // one of its magnitude.
 func (w *window) align() {
 	f := w.Result
 	m, n := w.m, len(w.operands)
-	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the operands --",
+	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
 		w.width, w.alignCycle()))
 	m.Wire("top", n, "operands that are an infinity or a NaN")
 	m.Wire("negative", n, "signs, a cycle before the magnitudes")
@@ -127,10 +128,10 @@ func (w *window) align() {
 	}
 	for i, o := range w.operands {
 		held := fmt.Sprintf("held_p%d", i)
-		w.delay(held, o.net, f.Bits, w.maxCycle()-1, "until a cycle before max")
+		w.delay(held, o.net, f.Bits, w.levels-1, "until a cycle before max")
 		magnitude := fmt.Sprintf("magnitude_p%d", i)
 		m.Wire(magnitude, w.width, "")
-		lost := "unused_lost_" + o.net
+		lost := fmt.Sprintf("unused_lost_p%d", i)
 		if w.lost {
 			lost = bit("lost", i, n)
 		} else {
@@ -160,11 +161,14 @@ func (w *window) align() {
 // before it, sum_negative.
 func (w *window) sum() {
 	m, n := w.m, len(w.operands)
-	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the operands; signs go a cycle ahead --", w.sumCycle()))
+	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the inputs; signs go a cycle ahead --", w.sumCycle()))
 	level := make([]addend, n)
 	for i, o := range w.operands {
 		magnitude := fmt.Sprintf("magnitude_p%d", i)
 		o.net = netlist.Concat("1'b0", magnitude)
+		if w.lost {
+			o.net = netlist.Concat("1'b0", magnitude, bit("lost", i, n))
+		}
 		level[i] = addend{branch: o, top: "1'b0", negative: bit("negative", i, n)}
 	}
 	plain := "special"
@@ -176,9 +180,9 @@ func (w *window) sum() {
 		root := len(level) == 2
 		level = pairs(level, func(below []addend, i int) addend {
 			if root {
-				return w.add("sum", plain, w.width+1+l, below)
+				return w.add("sum", plain, w.addendBits()+1+l, below)
 			}
-			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.width+1+l, below)
+			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.addendBits()+1+l, below)
 		})
 	}
 }
@@ -216,7 +220,7 @@ func (w *window) add(net, plain string, width int, below []addend) addend {
 // normal.
 func (w *window) normalize() {
 	f, m := w.Result, w.m
-	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the operands --", w.normalCycle()))
+	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the inputs --", w.normalCycle()))
 	w.delay("exponent", "max", f.Exp, w.sumCycle()-w.maxCycle(), "of the window's top")
 	m.Wire("inverted", 1, "the sum is negative, and normal is inverted")
 	m.Wire("zero", 1, "the sum is 0")
@@ -230,10 +234,12 @@ func (w *window) normalize() {
 }
 
 // round adds what rounds the normalized sum to y, with over beside it. sticky
-// is an expression: non-zero places are missing below normal.
-func (w *window) round(sticky string) {
+// is an expression: non-zero places are missing below normal. It returns the
+// cycles from the lane's inputs to y.
+func (w *window) round(sticky string) int {
 	f, m := w.Result, w.m
-	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the operands --", w.normalCycle()+roundLatency))
+	latency := w.normalCycle() + roundLatency
+	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the inputs --", latency))
 	signs := []string{"nonfinite", "nan", "minus", "all_negative"}
 	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.alignCycle(), strings.Join(signs, ", "))
 	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is the other")
@@ -243,4 +249,5 @@ func (w *window) round(sticky string) {
 		Connect("sticky", sticky).Connect("negative", "turned").
 		Connect("nonfinite", "signs[3]").Connect("nan", "signs[2]").Connect("minus", "signs[1]").
 		Connect("all_negative", "signs[0]").Connect("y", "y").Connect("over", "over")
+	return latency
 }
