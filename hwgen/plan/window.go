@@ -37,9 +37,9 @@ func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin i
 
 // Cycles from the lane's inputs to the largest exponent, the aligned operands,
 // their sum, and the normalized sum.
-func (w *window) maxCycle() int   { return w.begin + w.levels }
-func (w *window) alignCycle() int { return w.maxCycle() - 1 + alignLatency }
-func (w *window) sumCycle() int   { return w.alignCycle() + w.levels }
+func (w *window) maxCycle() int    { return w.begin + w.levels }
+func (w *window) alignCycle() int  { return w.maxCycle() - 1 + alignLatency }
+func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
 func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
 
 // addendBits is the width of an aligned operand: below the window's last place
