@@ -1,5 +1,5 @@
-// Runs agg_fp32_add over a file of vectors: a, b and the wanted sum, 32 bits each, in the host's byte order.
-// Prints the sums that are wrong (ten at most) and "N wrong of M". Used by test_fp32_add.py.
+// Runs agg_fp_add over a file of vectors: a, b and the wanted sum, 32 bits each whatever the format, in
+// the host's byte order. Prints the sums that are wrong (ten at most) and "N wrong of M". Used by test_fp_add.py.
 //
 //   adder_vectors FILE LATENCY
 
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "Vagg_fp32_add.h"
+#include "Vagg_fp_add.h"
 #include "verilated.h"
 
 struct Vector {
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     FILE* file = argc == 3 ? std::fopen(argv[1], "rb") : nullptr;
     if (!file) return 2;
     const size_t latency = std::strtoul(argv[2], nullptr, 10);
-    Vagg_fp32_add adder;
+    Vagg_fp_add adder;
     Vector pipe[16] = {};
     size_t wrong = 0, count = 0;
     for (size_t cycle = 0, end = SIZE_MAX; cycle < end; cycle++) {

@@ -72,7 +72,7 @@ def test_agg_tag_delay(cycles):
     )
 
 
-# agg_ram, agg_gate, agg_fp32_nonfinite
+# agg_ram, agg_gate
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -121,26 +121,6 @@ async def an_absent_beat_is_minus_zero(dut):
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_agg_gate(lanes):
     run("agg_gate", parameters={"LANES": lanes}, testcase=["an_absent_beat_is_minus_zero"])
-
-
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def finds_infinities_and_nans(dut):
-    rng = random.Random(5)
-    lanes = len(dut.nonfinite)
-    finite = [0.0, -0.0, 1.5, -3.4e38, 1e-45]
-    for _ in range(300):
-        strange = [rng.random() < 0.3 for _ in range(lanes)]
-        floats = [
-            rng.choice([float("inf"), -float("inf"), float("nan")]) if s else rng.choice(finite) for s in strange
-        ]
-        dut.beat.value = int.from_bytes(struct.pack(f"<{lanes}f", *floats), "little")
-        await Timer(1, "ns")
-        assert int(dut.nonfinite.value) == sum(1 << i for i, s in enumerate(strange) if s)
-
-
-@pytest.mark.parametrize("lanes", [1, 8])
-def test_agg_fp32_nonfinite(lanes):
-    run("agg_fp32_nonfinite", parameters={"LANES": lanes}, testcase=["finds_infinities_and_nans"])
 
 
 # agg_slot_fifo
