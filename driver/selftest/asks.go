@@ -78,13 +78,13 @@ func askRefusals(ctx context.Context, r *rehearsal) error {
 		{"bad_job", func(h *frame.Header) { h.Job = 1 }},
 		{"bad_epoch", func(h *frame.Header) { h.Epoch-- }},
 		{"bad_rank", func(h *frame.Header) { h.Rank = uint8(r.ports) }},
-		{"bad_format", func(h *frame.Header) { h.Format = wire.Int32 }},
+		{"bad_format", func(h *frame.Header) { h.Format = r.otherFormat() }},
 		{"late", func(h *frame.Header) { h.VID = firstVID - 1 }},
 		{"early", func(h *frame.Header) { h.VID = firstVID + 2 }},
 	} {
 		bad := good
 		t.spoil(&bad)
-		err := r.rises(ctx, map[string]uint32{t.counter: 1}, func() error { return r.send(bad, r.whole(0)) })
+		err := r.rises(ctx, map[string]uint32{t.counter: 1}, func() error { return r.send(bad, r.wholePayload(0)) })
 		if err != nil {
 			return wrong("data that is %s: %w", t.counter, err)
 		}
@@ -95,6 +95,16 @@ func askRefusals(ctx context.Context, r *rehearsal) error {
 		}
 	}
 	return nil
+}
+
+// otherFormat returns a format whose elements have the size of the inputs'.
+func (r *rehearsal) otherFormat() wire.Format {
+	for _, f := range wire.Formats {
+		if f.Bits == r.format.Bits && f.Format != r.format.Format {
+			return f.Format
+		}
+	}
+	return 0
 }
 
 // askForeignHeaders sends headers of another version and of a kind that there
@@ -118,7 +128,7 @@ func askLengths(ctx context.Context, r *rehearsal) error {
 	h := r.header(wire.KindData, 0, firstVID)
 	if r.chunk > r.lanes {
 		h.Length = uint16(r.lanes)
-		if err := r.rises(ctx, want, func() error { return r.send(h, r.whole(0)[:4*r.lanes]) }); err != nil {
+		if err := r.rises(ctx, want, func() error { return r.send(h, r.wholePayload(0)[:r.inBytes()*r.lanes]) }); err != nil {
 			return wrong("data of half a chunk: %w", err)
 		}
 	}
@@ -161,7 +171,7 @@ func askRepeats(ctx context.Context, r *rehearsal) error {
 // then a chunk that must be summed as if nothing had been.
 func askDamage(ctx context.Context, r *rehearsal) error {
 	h := r.header(wire.KindData, 0, firstVID)
-	whole := frame.Append(nil, &h, r.whole(0))
+	whole := frame.Append(nil, &h, r.wholePayload(0))
 	flipped := func(at int) []byte {
 		b := append([]byte(nil), whole...)
 		b[at] ^= 0x10

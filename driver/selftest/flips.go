@@ -61,7 +61,7 @@ const (
 
 // runFlips sums over a link that flips bits.
 func runFlips(ctx context.Context, name string, o Options, report func(Outcome)) error {
-	conn, err := transport.Open(ctx, name, o.Needs)
+	conn, err := transport.Open(ctx, name, transport.Needs{})
 	if err != nil {
 		return &driver.NoCardError{Name: name, Err: err}
 	}
@@ -80,8 +80,9 @@ func runFlips(ctx context.Context, name string, o Options, report func(Outcome))
 }
 
 func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
-	chunk, ports := smallChunk(card), allPorts(card)
-	inputs := wholeInputs(len(ports), flipChunks*chunk)
+	s := newSubject(card)
+	chunk, ports := s.smallChunk(), s.allPorts()
+	inputs := s.wholeInputs(len(ports), flipChunks*chunk)
 	before, err := caught(ctx, card)
 	if err != nil {
 		return err
@@ -92,11 +93,11 @@ func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	}
 	data, _ := wire.KindData.Info()
 	result, _ := wire.KindResult.Info()
-	link.out.every = data.FrameBytes(4*chunk) * len(ports) * flipChunks / flipsEach
-	link.in.every = result.FrameBytes(4*chunk) * flipChunks / flipsEach
+	link.out.every = data.FrameBytes(s.inBytes()*chunk) * len(ports) * flipChunks / flipsEach
+	link.in.every = result.FrameBytes(s.outBytes()*chunk) * flipChunks / flipsEach
 	link.armed.Store(true)
-	sum := make([]float32, len(inputs[0]))
-	err = job.Reduce(ctx, sum, inputs)
+	sum := make([]byte, flipChunks*chunk*s.outBytes())
+	err = job.ReduceBytes(ctx, sum, inputs)
 	link.armed.Store(false)
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	if err := job.Close(ctx); err != nil {
 		return err
 	}
-	if err := compare(card, ports, sum, func(i int) uint32 { return wholeSum(len(ports), i) }); err != nil {
+	if err := s.compare(ports, sum, func(i int) uint32 { return s.wholeSum(len(ports), i) }); err != nil {
 		return err
 	}
 	after, err := caught(ctx, card)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/element"
 	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
@@ -14,6 +15,7 @@ import (
 // one chunk, so two slots; the first chunk is number firstVID.
 type rehearsal struct {
 	*host
+	arithmetic
 	lanes, ports, maxChunk, maxWindow int
 	chunk                             int // elements
 	token                             uint64
@@ -70,8 +72,9 @@ func runFrames(ctx context.Context, name string, o Options, report func(Outcome)
 // prepare reads the card's sizes and takes ownership.
 func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	r := &rehearsal{host: h, token: 0x5e1f7e57}
+	var formats int
 	for addr, to := range map[uint32]*int{
-		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow,
+		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow, wire.RegFormat: &formats,
 	} {
 		v, code, err := h.read(ctx, addr)
 		if err := check(err, code == wire.CodeDone, "the identification block cannot be read: %s", code); err != nil {
@@ -80,6 +83,7 @@ func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 		*to = int(v)
 	}
 	r.chunk = min(2*r.lanes, r.maxChunk)
+	r.arithmetic = newArithmetic(driver.Info{Format: wire.Format(formats), Result: wire.Format(formats >> 8)})
 	owner, _, err := h.write(ctx, wire.RegOwner, r.token)
 	if err == nil && owner != r.token {
 		err = &driver.BusyError{Name: h.name, Reason: "another host owns it"}
@@ -128,18 +132,18 @@ func (r *rehearsal) setUp(ctx context.Context) error {
 func (r *rehearsal) header(kind wire.Kind, rank int, vid uint32) frame.Header {
 	h := frame.Header{Kind: kind, Epoch: r.epoch, Rank: uint8(rank), VID: vid}
 	if kind == wire.KindData {
-		h.Format, h.Length = wire.FP32, uint16(r.chunk)
+		h.Format, h.Length = r.format.Format, uint16(r.chunk)
 	}
 	return h
 }
 
-// whole returns the payload of a rank: whole numbers, as in the test of the
-// ports.
-func (r *rehearsal) whole(rank int) []byte { return payload(wholeInputs(r.ports, r.chunk)[rank]) }
+// wholePayload returns the payload of a rank: whole numbers, as in the test of
+// the ports.
+func (r *rehearsal) wholePayload(rank int) []byte { return r.wholeInput(r.ports, rank, r.chunk) }
 
 // sendWhole sends that payload as chunk vid.
 func (r *rehearsal) sendWhole(rank int, vid uint32) error {
-	return r.send(r.header(wire.KindData, rank, vid), r.whole(rank))
+	return r.send(r.header(wire.KindData, rank, vid), r.wholePayload(rank))
 }
 
 // sendAll sends chunk vid of every rank.
@@ -165,9 +169,13 @@ func (r *rehearsal) sum(ctx context.Context, kind wire.Kind, vid uint32) (uint64
 		return 0, wrong("chunk %d comes as a %s of %d elements from ranks %#x, must be a %s of %d from %#x",
 			vid, f.Kind, f.Length, f.Mask, kind, r.chunk, r.members())
 	}
-	for i, have := range numbers(f.Payload) {
-		if want := wholeSum(r.ports, i); have != want {
-			return 0, wrong("%s of chunk %d, element %d: 0x%08x, must be 0x%08x", kind, vid, i, have, want)
+	if f.Format != r.result.Format {
+		return 0, wrong("chunk %d comes in the format %s, must be %s", vid, f.Format, r.result.Format)
+	}
+	for i := range r.chunk {
+		have, want := element.At(f.Format, f.Payload, i), r.wholeSum(r.ports, i)
+		if have != want {
+			return 0, wrong("%s of chunk %d, element %d: 0x%0*x, must be 0x%0*x", kind, vid, i, 2*r.outBytes(), have, 2*r.outBytes(), want)
 		}
 	}
 	return f.Receivers, nil

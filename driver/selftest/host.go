@@ -2,9 +2,7 @@ package selftest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -25,7 +23,7 @@ type host struct {
 }
 
 func openHost(ctx context.Context, name string, o Options) (*host, error) {
-	conn, err := transport.Open(ctx, name, o.Needs)
+	conn, err := transport.Open(ctx, name, transport.Needs{})
 	if err != nil {
 		return nil, err
 	}
@@ -123,22 +121,4 @@ func (h *host) counters(ctx context.Context) (map[string]uint32, error) {
 		values[c.Name] = uint32(v)
 	}
 	return values, nil
-}
-
-// payload returns the bytes of numbers.
-func payload(numbers []float32) []byte {
-	var b []byte
-	for _, x := range numbers {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
-
-// numbers returns a payload's bits.
-func numbers(payload []byte) []uint32 {
-	bits := make([]uint32, len(payload)/4)
-	for i := range bits {
-		bits[i] = binary.LittleEndian.Uint32(payload[4*i:])
-	}
-	return bits
 }

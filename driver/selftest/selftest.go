@@ -1,11 +1,12 @@
 // Package selftest asks a card questions whose answers are known beforehand.
 //
-// The answers are written down here, or follow from whole numbers that are
-// added without rounding; none is computed by the model or by the card. The
-// questions come in three groups, each with a connection of its own: sums
-// through the driver (every lane, every port, the edges of the arithmetic, the
-// order of the tree), frames sent by hand (what a card must refuse, count and
-// repeat), and sums over a link that flips bits.
+// The answers are written down here, for every format and sum, or follow from
+// whole numbers that are added without rounding; none is computed by the model or
+// by the card. The questions come in three groups, each with a connection of its
+// own: sums through the driver (every lane, every port, the edges of the
+// arithmetic, three inputs at once as each sum must add them, what is counted of
+// overflow), frames sent by hand (what a card must refuse, count and repeat), and
+// sums over a link that flips bits.
 //
 // The card must not be in use. Its counters are left as they are found, apart
 // from what the questions add to them.
@@ -17,13 +18,11 @@ import (
 	"time"
 
 	"tributary/driver"
-	"tributary/driver/transport"
 )
 
 // Options say how to reach the card.
 type Options struct {
 	Timeout time.Duration   // for a card that does not answer
-	Needs   transport.Needs // of a card that is made to measure
 	Open    []driver.Option // for the connections that the driver makes
 }
 
@@ -51,15 +50,16 @@ func Run(ctx context.Context, name string, o Options, report func(Outcome)) erro
 type sumTest struct {
 	name, what string
 	minPorts   int // a card with fewer ports is not asked
-	ask        func(ctx context.Context, card *driver.Card) error
+	ask        func(ctx context.Context, s *subject) error
 }
 
 var sumTests = []sumTest{
 	{"lanes", "what one port sends comes back from every lane and beat, port by port", 1, askLanes},
 	{"ports", "whole numbers from all ports add up", 1, askPorts},
-	{"single", "the edges of the number range pass one port alone; NaNs come back as 0x7fc00000", 1, askSingle},
+	{"single", "the edges of the number range pass one port alone; every NaN comes back as the one NaN", 1, askSingle},
 	{"edges", "known sums at the edges of the arithmetic, in every lane of every pair of neighbouring ports", 2, askEdges},
-	{"order", "the tree adds the ports in its order, seen at every three neighbouring ports", 3, askOrder},
+	{"order", "ties, cancellation and overflow between every three neighbouring ports, added in the order that the card's sum has, or in none", 3, askOrder},
+	{"counted", "overflows and NaNs are counted for each job, with the chunk and the rank of the first", 2, askCounted},
 	{"sizes", "lengths around the borders of lane, beat, chunk and window", 1, askSizes},
 }
 
@@ -73,7 +73,7 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 		if card.Info().Ports < t.minPorts {
 			continue
 		}
-		err := t.ask(ctx, card)
+		err := t.ask(ctx, newSubject(card))
 		if ctx.Err() != nil {
 			return err
 		}

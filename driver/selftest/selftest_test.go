@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver"
+	"tributary/driver/element"
 	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
@@ -88,7 +89,7 @@ func ask(t *testing.T, name string, timeout time.Duration) map[string]error {
 }
 
 func TestGoodCards(t *testing.T) {
-	for ports, questions := range map[int]int{1: 10, 2: 12, 3: 13, 5: 13, 64: 13} {
+	for ports, questions := range map[int]int{1: 10, 2: 13, 3: 14, 5: 14, 64: 14} {
 		for _, cfg := range []model.Config{
 			{Lanes: 1, Ports: ports, Chunk: 1, Window: 1},
 			{Lanes: 4, Ports: ports, Chunk: 32, Window: 4},
@@ -101,6 +102,54 @@ func TestGoodCards(t *testing.T) {
 					require.NoError(t, err, name)
 				}
 			})
+		}
+	}
+}
+
+// TestGoodCardsOfEveryKind: the answers that are written down are those of the
+// model, which was written apart from them.
+func TestGoodCardsOfEveryKind(t *testing.T) {
+	for _, sum := range wire.Sums {
+		for _, format := range wire.Formats {
+			for _, result := range wire.Formats {
+				if !format.FitsIn(result) {
+					continue
+				}
+				for _, saturate := range []bool{false, true} {
+					if saturate && format.Format != wire.Int32 {
+						continue
+					}
+					for _, ports := range []int{2, 4, 7, 64} {
+						cfg := model.Config{Lanes: 2, Ports: ports, Chunk: 8, Window: 2, Format: format.Format, Result: result.Format, Sum: sum.Sum, Saturate: saturate}
+						t.Run(fmt.Sprintf("%s of %s into %s, saturates %t, %d ports", sum.Name, format.Name, result.Name, saturate, ports), func(t *testing.T) {
+							t.Parallel()
+							for name, err := range ask(t, serve(t, cfg, nil), 5*time.Second) {
+								require.NoError(t, err, name)
+							}
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAnswersForEveryKind: no kind of card is asked nothing.
+func TestAnswersForEveryKind(t *testing.T) {
+	for _, format := range wire.Formats {
+		require.NotEmpty(t, singles[format.Format], format.Name)
+		for _, result := range wire.Formats {
+			if !format.FitsIn(result) {
+				continue
+			}
+			a := newArithmetic(driver.Info{Format: format.Format, Result: result.Format, Sum: wire.SumTree})
+			require.NotEmpty(t, a.edgesOf(), "%s into %s", format.Name, result.Name)
+			require.NotEmpty(t, a.triplesOf())
+			for i := range 10_000 {
+				x := a.pattern(i, i%7)
+				require.True(t, element.Finite(format.Format, x))
+				require.True(t, format.Exp == 0 || x >= 1<<format.Frac && x <= largest(format), "%s: pattern %#x", format.Name, x)
+			}
 		}
 	}
 }
@@ -126,7 +175,7 @@ func TestBadCards(t *testing.T) {
 		}
 		panic(name)
 	}
-	all := []string{"lanes", "ports", "single", "edges", "order", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
+	all := []string{"lanes", "ports", "single", "edges", "order", "counted", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
 	for name, c := range map[string]struct {
 		spoil func(*frame.Frame)
 		wrong []string // answered wrongly
@@ -150,7 +199,7 @@ func TestBadCards(t *testing.T) {
 				return 0xffc00000
 			}
 			return x
-		}), []string{"single", "edges"}, false},
+		}), []string{"single", "edges", "order"}, false},
 		"added from left to right": {elements(func(x uint32) uint32 {
 			if x == 0x4b800001 {
 				return 0x4b800000
@@ -192,6 +241,16 @@ func TestBadCards(t *testing.T) {
 				f.Code = wire.CodeDone
 			}
 		}, []string{"registers"}, false},
+		"overflows not counted": {func(f *frame.Frame) {
+			if isReply(f, wire.RegJobOverflow) {
+				f.Mask = 0
+			}
+		}, []string{"counted"}, false},
+		"the first NaN's rank forgotten": {func(f *frame.Frame) {
+			if isReply(f, wire.RegJobFirstIn) {
+				f.Mask &^= 0xff << 32
+			}
+		}, []string{"counted"}, false},
 		"no end of a job": {func(f *frame.Frame) {
 			if isReply(f, wire.RegJobState) {
 				f.Mask |= 1
