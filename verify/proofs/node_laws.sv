@@ -7,7 +7,7 @@ module node_laws #(
     parameter integer EXP      = 4,
     parameter integer FRAC     = 3,
     parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 4
+    parameter integer LATENCY  = 14
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -19,9 +19,10 @@ module node_laws #(
   wire [SIGN:0] y, swapped, a0, b0;
   wire due;
 
-  agg_fp32_add #(
-      .EXP (EXP),
-      .FRAC(FRAC)
+  agg_fp_add #(
+      .EXP(EXP),
+      .FRAC(FRAC),
+      .INFINITY(INFINITY)
   ) node (
       .clk(clk),
       .a  (a),
@@ -29,9 +30,10 @@ module node_laws #(
       .y  (y)
   );
 
-  agg_fp32_add #(
-      .EXP (EXP),
-      .FRAC(FRAC)
+  agg_fp_add #(
+      .EXP(EXP),
+      .FRAC(FRAC),
+      .INFINITY(INFINITY)
   ) other (
       .clk(clk),
       .a  (b),

@@ -7,7 +7,7 @@ module node_value #(
     parameter integer EXP      = 4,
     parameter integer FRAC     = 3,
     parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 4
+    parameter integer LATENCY  = 14
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -19,9 +19,10 @@ module node_value #(
   wire [SIGN:0] y, a0, b0;
   wire due;
 
-  agg_fp32_add #(
-      .EXP (EXP),
-      .FRAC(FRAC)
+  agg_fp_add #(
+      .EXP(EXP),
+      .FRAC(FRAC),
+      .INFINITY(INFINITY)
   ) node (
       .clk(clk),
       .a  (a),

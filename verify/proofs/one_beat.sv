@@ -1,5 +1,6 @@
-// Follows one beat through a pipeline: held is what x was in the first cycle, and due is high in the
-// cycle in which a pipeline of LATENCY cycles shows what became of it.
+// Follows one beat through a pipeline: held is what x was in the first cycle, or, where a leaf wants
+// some inputs later than others, START cycles later; and due is high LATENCY cycles after the first,
+// when the pipeline shows what became of the beat.
 //
 // Why a proof over LATENCY + 1 cycles is a proof for ever: the solver chooses the state of all
 // registers of the leaf in the first cycle, and the inputs of every cycle. Whatever happened before
@@ -10,7 +11,8 @@
 
 module one_beat #(
     parameter integer WIDTH   = 1,
-    parameter integer LATENCY = 1
+    parameter integer LATENCY = 1,
+    parameter integer START   = 0
 ) (
     input  wire             clk,
     input  wire [WIDTH-1:0] x,
@@ -22,7 +24,7 @@ module one_beat #(
 
   always @(posedge clk) begin
     cycle_reg <= cycle_reg + 1'b1;
-    if (cycle_reg == 0) held <= x;
+    if (cycle_reg == START) held <= x;
   end
 
   assign due = cycle_reg == LATENCY;

@@ -1,8 +1,9 @@
-// Whether y is the integer sum, in units of the smallest subnormal, rounded to a format: the paragraph
-// on rounding in section 7.1 of driver/wire/SPEC.md. It computes no rounded number. It asks whether y
-// is one: no neighbour of y is nearer, and where one is as near, the fraction of y is even.
+// Whether y is a sum rounded to a format: the paragraph on rounding in section 7.1 of
+// driver/wire/SPEC.md. The sum is an integer, in units of the smallest subnormal or, with FINER, of
+// its 2^-FINER-th part.
 //
-// A sum of zero has the sign that the caller says.
+// It computes no rounded number. It asks whether y is one: no neighbour of y is nearer, and where one
+// is as near, the fraction of y is even. A sum of zero has the sign that the caller says.
 
 `default_nettype none
 
@@ -10,7 +11,8 @@ module plain_rounding #(
     parameter integer EXP      = 4,
     parameter integer FRAC     = 3,
     parameter integer INFINITY = 1,
-    parameter integer SUM      = (1 << EXP) + FRAC + 1
+    parameter integer SUM      = (1 << EXP) + FRAC + 1,  // bits of the sum
+    parameter integer FINER    = 0
 ) (
     input  wire signed [   SUM-1:0] sum,
     input  wire                     zero_sign,
@@ -30,13 +32,13 @@ module plain_rounding #(
   wire [SIGN-1:0] pattern = y[SIGN-1:0];
   wire [SIGN-1:0] next = pattern + 1'b1;
   wire [SIGN-1:0] last = pattern - 1'b1;
-  wire [   SUM:0] here = magnitude(pattern);
+  wire [   SUM:0] here = magnitude(pattern) << FINER;
   wire [   SUM:0] twice = {sum < 0 ? -sum : sum, 1'b0};
 
   // Half-way between two neighbours is where twice the sum is their sum.
-  wire [   SUM:0] half_up = here + magnitude(next);
-  wire [   SUM:0] half_down = pattern == 0 ? 0 : here + magnitude(last);
-  wire [   SUM:0] half_out = magnitude(LARGEST) + magnitude(BEYOND);
+  wire [   SUM:0] half_up = here + (magnitude(next) << FINER);
+  wire [   SUM:0] half_down = pattern == 0 ? 0 : here + (magnitude(last) << FINER);
+  wire [   SUM:0] half_out = (magnitude(LARGEST) + magnitude(BEYOND)) << FINER;
 
   assign overflows = twice > half_out || (twice == half_out && LARGEST[0]);
   assign inexact   = twice != 2 * here;

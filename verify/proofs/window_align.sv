@@ -1,0 +1,108 @@
+// Proves that an aligner gives its operand as a multiple of the window's last place, cut towards zero,
+// and says whether that cut anything off: section 7.4 of driver/wire/SPEC.md.
+
+`default_nettype none
+
+module window_align #(
+    parameter integer EXP      = 4,
+    parameter integer FRAC     = 3,
+    parameter integer INFINITY = 1,
+    parameter integer WINDOW   = 8
+) (
+    input wire              clk,
+    input wire [EXP+FRAC:0] x,
+    input wire [   EXP-1:0] max,
+    input wire              special
+);
+
+  `include "plain_float.svh"
+
+  wire negative, top, lost;
+  wire [WINDOW-1:0] cut;
+  agg_window_align #(
+      .EXP(EXP),
+      .FRAC(FRAC),
+      .INFINITY(INFINITY),
+      .WINDOW(WINDOW),
+      .LOST(1)
+  ) aligner (
+      .clk(clk),
+      .x(x),
+      .max(max),
+      .special(special),
+      .negative(negative),
+      .top(top),
+      .magnitude(cut),
+      .lost(lost)
+  );
+
+  wire [ SIGN:0] x0;
+  wire [EXP-1:0] max0;
+  wire special0, signs_due, due;
+
+  one_beat #(
+      .WIDTH  (SIGN + 1),
+      .LATENCY(3)
+  ) beat (
+      .clk (clk),
+      .x   (x),
+      .held(x0),
+      .due (signs_due)
+  );
+
+  one_beat #(
+      .WIDTH(EXP),
+      .START(1)
+  ) beat_max (
+      .clk (clk),
+      .x   (max),
+      .held(max0),
+      .due ()
+  );
+
+  one_beat #(
+      .WIDTH  (1),
+      .LATENCY(4),
+      .START  (2)
+  ) beat_special (
+      .clk (clk),
+      .x   (special),
+      .held(special0),
+      .due (due)
+  );
+
+  // A zero or a subnormal has the exponent 1, and no leading bit.
+  wire [EXP-1:0] field = x0[SIGN-1:FRAC];
+  wire [EXP-1:0] exponent = field == 0 ? 1 : field;
+  wire [EXP-1:0] distance = max0 - exponent;
+  wire [WINDOW-1:0] exact = {field != 0, x0[FRAC-1:0], {WINDOW - FRAC - 1{1'b0}}};
+
+  // What the header of the leaf asks for, and what its neighbours promise.
+  wire asked = max0 >= exponent && special0 == (INFINITY && &max0);
+
+  always @* begin
+    if (signs_due && asked) begin
+      assert (negative == x0[SIGN]);
+      assert (top == (INFINITY ? &field : is_nan(x0)));
+    end
+
+    if (due && asked) begin
+      if (!special0) begin
+        assert (cut == exact >> distance);
+        assert (lost == (cut << distance != exact));
+      end
+      // Beside infinities and NaNs there is 0 where no NaN is.
+      if (special0) assert ((cut != 0) == is_nan(x0));
+
+      cover (lost && cut != 0);
+      cover (lost && cut == 0 && field != 0);
+      cover (!lost && max0 != field && x0[FRAC-1:0] != 0 && !special0);
+      cover (special0 && is_infinite(x0));
+      cover (special0 && !is_infinite(x0) && !is_nan(x0) && field != 0);
+      cover (field == 0 && max0 == 1 && x0[FRAC-1:0] != 0);
+    end
+  end
+
+endmodule
+
+`default_nettype wire
