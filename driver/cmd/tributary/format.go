@@ -67,18 +67,19 @@ func formatOf(files gradients, asked wire.Format) (wire.Format, error) {
 	return 0, usagef("-format %s: files keep that as %s, but the type of %s is %s", asked, keptAs[asked], files.path, files.element)
 }
 
-// checkCard refuses a card that does not sum what it is to be sent.
-func checkCard(card driver.Info, files gradients, format wire.Format, quantize bool) error {
+// checkCard refuses a card that does not sum what it is to be sent; format is the
+// files'.
+func checkCard(card driver.Info, format wire.Format, quantize bool) error {
 	switch {
 	case quantize && card.Format != wire.Int32:
 		return usagef("-quantize: it sends int32, but card %s sums %s; leave -quantize out, or take a card generated with -format int32", card.Name, card.Format)
 	case quantize || card.Format == format:
 		return nil
 	case card.Format == wire.Int32 && format == wire.FP32:
-		return usagef("card %s sums int32, but the files hold fp32 (%s is one); add -quantize, which sends them as integers with an exponent for each block, or take a card generated with -format fp32", card.Name, files.path)
+		return usagef("card %s sums int32, but the files hold fp32; add -quantize, which sends them as integers with an exponent for each block, or take a card generated with -format fp32", card.Name)
 	}
-	return usagef("card %s sums %s, but the files hold %s (%s is one); convert them to arrays of %s, or take a card generated with -format %s",
-		card.Name, card.Format, format, files.path, kept(card.Format), format)
+	return usagef("card %s sums %s, but the files hold %s; convert them to arrays of %s, or take a card generated with -format %s",
+		card.Name, card.Format, format, kept(card.Format), format)
 }
 
 // kept names a format with the type that files keep it in, where that is not

@@ -59,10 +59,11 @@ func scale(files []gradients, block, chunk int) (*scaled, error) {
 
 // refusedBy says of which worker's file an element was refused.
 func refusedBy(f gradients, err error) error {
-	if e := (*quant.NonfiniteError)(nil); errors.As(err, &e) {
-		return fmt.Errorf("-quantize: %s, %s: %w", f.path, f.place(e.Element), err)
+	e := (*quant.NonfiniteError)(nil)
+	if !errors.As(err, &e) {
+		return fmt.Errorf("-quantize: %s: %w", f.path, err)
 	}
-	return fmt.Errorf("-quantize: %s: %w", f.path, err)
+	return fmt.Errorf("-quantize: %s: %s is %g, which no integer can stand for; leave -quantize out, with a card that sums fp32", f.path, f.place(e.Element), e.Value)
 }
 
 // restore returns the float32 that sums, divided by n, stand for.

@@ -135,7 +135,7 @@ func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writ
 		return err
 	}
 	if f.quantize && format != wire.FP32 {
-		return usagef("-quantize: it is for float32, but the files hold %s (%s is one)", format, files[0].path)
+		return usagef("-quantize: it is for float32, but the files hold %s", format)
 	}
 	r := &reduction{reduceFlags: f, files: files, format: format}
 	if err := r.carryOut(ctx, errs); err != nil {
@@ -189,7 +189,7 @@ func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
 // reduce sums the arrays through the card.
 func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Writer) error {
 	r.card = card.Info()
-	if err := checkCard(r.card, r.files[0], r.format, r.quantize); err != nil {
+	if err := checkCard(r.card, r.format, r.quantize); err != nil {
 		return err
 	}
 	job, err := r.configure(ctx, card, len(r.files))
