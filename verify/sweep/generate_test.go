@@ -39,6 +39,27 @@ func TestEveryShapeIsGenerated(t *testing.T) {
 	}
 }
 
+// TestEveryArithmeticLints: cards of one lane and of a few, with every format, result format and
+// sum, in front of every tool.
+func TestEveryArithmeticLints(t *testing.T) {
+	var cards []lint.Card
+	for i, a := range arithmetics() {
+		s := shape{lanes: 1 + i%2, workers: []int{3, 1, 2, 8}[i%4], window: 1, chunk: 2, arithmetic: a, bundle: true,
+			shell: []string{"none", "stream"}[i/2%2]}
+		if s.shell == "stream" {
+			s.link = 64
+		}
+		card, err := lint.Open(s.generate(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cards = append(cards, card)
+	}
+	if err := lint.Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTheSameFlagsGiveTheSameBytes, wherever they are written.
 func TestTheSameFlagsGiveTheSameBytes(t *testing.T) {
 	s := shape{lanes: 8, workers: 5}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"tributary/driver/wire"
 )
 
 const root = "../.." // of the repository
@@ -47,6 +49,38 @@ type shape struct {
 	link           int
 	prefix         string
 	bundle         bool
+	arithmetic
+}
+
+// arithmetic is how a card sums. A zero field is left to the default.
+type arithmetic struct {
+	format, result, sum string
+	saturate, dsp       bool
+}
+
+// arithmetics lists every format with every result format and every sum.
+func arithmetics() []arithmetic {
+	var all []arithmetic
+	for _, format := range wire.Formats {
+		for _, result := range wire.Formats {
+			for _, sum := range wire.Sums {
+				a := arithmetic{format: format.Name, result: result.Name, sum: sum.Name}
+				if !format.FitsIn(result) {
+					continue
+				}
+				all = append(all, a)
+				switch {
+				case format.Exp == 0:
+					a.saturate = true
+					all = append(all, a)
+				case sum.Sum == wire.SumFused:
+					a.dsp = true
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // String returns the flags as one word, for the names of tests.
@@ -64,6 +98,17 @@ func (s shape) String() string {
 	if s.link != 0 {
 		name += fmt.Sprintf("_link%d", s.link)
 	}
+	for _, word := range []string{s.format, s.result, s.sum} {
+		if word != "" {
+			name += "_" + word
+		}
+	}
+	if s.saturate {
+		name += "_saturate"
+	}
+	if s.dsp {
+		name += "_dsp"
+	}
 	return name
 }
 
@@ -77,14 +122,20 @@ func (s shape) flags() []string {
 	number("-chunk", s.chunk)
 	number("-window", s.window)
 	number("-link", s.link)
-	if s.shell != "" {
-		args = append(args, "-shell", s.shell)
+	name := func(flag, value string) {
+		if value != "" {
+			args = append(args, flag, value)
+		}
 	}
-	if s.prefix != "" {
-		args = append(args, "-prefix", s.prefix)
-	}
-	if s.bundle {
-		args = append(args, "-bundle")
+	name("-shell", s.shell)
+	name("-prefix", s.prefix)
+	name("-format", s.format)
+	name("-result", s.result)
+	name("-sum", s.sum)
+	for flag, on := range map[string]bool{"-bundle": s.bundle, "-saturate": s.saturate, "-dsp": s.dsp} {
+		if on {
+			args = append(args, flag)
+		}
 	}
 	return args
 }

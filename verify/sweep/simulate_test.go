@@ -2,15 +2,16 @@ package sweep
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"tributary/driver"
-	"tributary/driver/wire"
+	"tributary/driver/element"
 	"tributary/verify/model"
+	"tributary/verify/operands"
 )
 
 // simulated lists cards, and the jobs that each of them is given.
@@ -37,10 +38,27 @@ var simulated = []struct {
 	{shape{lanes: 16, workers: 16, chunk: 64, window: 1, link: 64}, []driver.JobConfig{{}, {Workers: 9}}},
 	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
+
+	// Formats and sums; beats of one byte, results four times as wide as what they sum, and whatever
+	// a link's width does to either.
+	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
+	{shape{lanes: 2, workers: 4, chunk: 32, window: 4, link: 64, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "fused"}}, twoJobs},
+	{shape{lanes: 8, workers: 3, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp16", sum: "fused"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 40, window: 2, link: 32, arithmetic: arithmetic{format: "fp16", result: "fp32", sum: "tree"}}, twoJobs},
+	{shape{lanes: 1, workers: 4, chunk: 96, window: 2, link: 8, arithmetic: arithmetic{format: "fp8e4m3", sum: "tree"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 50, window: 2, link: 64, arithmetic: arithmetic{format: "fp8e5m2", sum: "fused"}}, twoJobs},
+	{shape{lanes: 2, workers: 8, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "fp8e5m2", result: "fp32", sum: "tree"}}, twoJobs},
+	{shape{lanes: 4, workers: 6, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "fp8e4m3", result: "bf16", sum: "fused"}}, twoJobs},
+	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "int32", sum: "tree"}}, twoJobs},
+	{shape{lanes: 1, workers: 6, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "int32", sum: "fused", saturate: true}}, twoJobs},
+	{shape{lanes: 4, workers: 8, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "fused"}}, twoJobs},
 }
 
-// TestCardsSumLikeTheModel streams random data, in which a carry between lanes
-// and a swapped port show, through virtual cards of a dozen shapes.
+// twoJobs are a job of all ports, and one of some.
+var twoJobs = []driver.JobConfig{{}, {Ports: []int{0, 2}, Window: 1}}
+
+// TestCardsSumLikeTheModel streams operands that are made to go wrong, in which a carry between
+// lanes and a swapped port show too, through virtual cards of many shapes.
 func TestCardsSumLikeTheModel(t *testing.T) {
 	for _, c := range simulated {
 		t.Run(c.String(), func(t *testing.T) {
@@ -62,8 +80,8 @@ func TestCardsSumLikeTheModel(t *testing.T) {
 	}
 }
 
-// reduceAndCompare sets a job up, sums random arrays on it twice (the second
-// time over slots that are used), and ends it.
+// reduceAndCompare sets a job up, sums arrays on it three times (the later ones
+// over slots that are used), and ends it.
 func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg driver.JobConfig) {
 	t.Helper()
 	job, err := card.Configure(ctx, cfg)
@@ -71,61 +89,65 @@ func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg 
 		t.Fatalf("%+v: %v", cfg, err)
 	}
 	cfg = job.Config()
-	rng := rand.New(rand.NewPCG(uint64(card.Info().ConfigHash), uint64(len(cfg.Ports))))
+	info := card.Info()
+	seed := info.ConfigHash + uint64(len(cfg.Ports))
 	for _, elements := range []int{5*cfg.Window*cfg.Chunk + 1, 2*cfg.Chunk - 1, 1} {
-		inputs := randomInputs(rng, len(cfg.Ports), elements)
-		sum := make([]float32, elements)
-		if err := job.Reduce(ctx, sum, inputs); err != nil {
+		inputs := someInputs(info, seed, len(cfg.Ports), elements)
+		sum := make([]byte, elements*element.Size(info.Result))
+		if err := job.ReduceBytes(ctx, sum, inputs); err != nil {
 			t.Fatalf("%+v, %d elements: %v", cfg, elements, err)
 		}
-		compare(t, card.Info().Ports, cfg.Ports, inputs, sum)
+		compare(t, info, cfg.Ports, inputs, sum)
+		seed++
 	}
 	if err := job.Close(ctx); err != nil {
 		t.Fatalf("%+v: %v", cfg, err)
 	}
 }
 
-// compare checks every bit of sum against the model's tree over the card's
-// ports, and reports the first few that differ.
-func compare(t *testing.T, cardPorts int, members []int, inputs [][]float32, sum []float32) {
+// compare checks every bit of sum against the model, and reports the first few
+// that differ.
+func compare(t *testing.T, info driver.Info, members []int, inputs [][]byte, sum []byte) {
 	t.Helper()
-	tree, err := model.NewArithmetic(wire.SumTree, wire.FP32, wire.FP32, false)
+	arithmetic, err := model.NewArithmetic(info.Sum, info.Format, info.Result, info.Saturate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := 0
-	operands := make([]uint32, cardPorts)
-	for i := range sum {
+	row, _ := info.Format.Info()
+	wrong, elements := 0, len(sum)/element.Size(info.Result)
+	operands := make([]uint32, info.Ports)
+	for i := range elements {
 		for p := range operands {
-			operands[p] = 0x80000000 // a port that is not a member
+			operands[p] = row.Identity // a port that is not a member
 		}
 		for rank, port := range members {
-			operands[port] = math.Float32bits(inputs[rank][i])
+			operands[port] = element.At(info.Format, inputs[rank], i)
 		}
-		want, _ := tree.Element(operands)
-		if got := math.Float32bits(sum[i]); got != want {
+		want, _ := arithmetic.Element(operands)
+		if got := element.At(info.Result, sum, i); got != want {
 			if wrong++; wrong <= 4 {
 				t.Errorf("element %d is %08x, want %08x, the sum of %08x", i, got, want, operands)
 			}
 		}
 	}
 	if wrong > 0 {
-		t.Fatalf("%d of %d elements are wrong", wrong, len(sum))
+		t.Fatalf("%d of %d elements are wrong", wrong, elements)
 	}
 }
 
-// randomInputs returns one array a rank. Magnitudes differ by rank and element,
-// so that every order of additions rounds differently; one element in 32 is any
-// bit pattern at all: NaNs, infinities, subnormals.
-func randomInputs(rng *rand.Rand, ranks, elements int) [][]float32 {
-	inputs := make([][]float32, ranks)
+// someInputs returns one array a rank, of operands that are made to go wrong.
+func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
+	size := element.Size(info.Format)
+	inputs := make([][]byte, ranks)
 	for r := range inputs {
-		inputs[r] = make([]float32, elements)
-		for i := range inputs[r] {
-			inputs[r][i] = float32(math.Ldexp(rng.NormFloat64(), rng.IntN(17)-8))
-			if rng.IntN(32) == 0 {
-				inputs[r][i] = math.Float32frombits(rng.Uint32())
-			}
+		inputs[r] = make([]byte, 0, elements*size+3)
+	}
+	source := operands.New(info.Format, info.Result, seed)
+	x := make([]uint32, ranks)
+	for range elements {
+		source.Next(x)
+		for r := range inputs {
+			inputs[r] = append(inputs[r], binary.LittleEndian.AppendUint32(nil, x[r])[:size]...)
 		}
 	}
 	return inputs
@@ -137,6 +159,9 @@ func TestEmittedSelfTest(t *testing.T) {
 	for _, s := range []shape{
 		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},
 		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
+		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
+		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
+		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
