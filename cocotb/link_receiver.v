@@ -7,7 +7,8 @@ module link_receiver #(
     parameter integer WINDOW = 4,
     parameter integer STEP = 4,
     parameter integer BEAT_BYTES = 8,
-    parameter integer CHUNK = 16
+    parameter integer CHUNK = 16,
+    parameter integer ELEM_BYTES = 4
 ) (
     input wire clk,
     input wire rst,
@@ -72,9 +73,10 @@ module link_receiver #(
   );
 
   agg_frame_rx #(
-      .WINDOW(WINDOW),
-      .STEP  (STEP),
-      .CHUNK (CHUNK)
+      .WINDOW    (WINDOW),
+      .STEP      (STEP),
+      .CHUNK     (CHUNK),
+      .ELEM_BYTES(ELEM_BYTES)
   ) u_rx (
       .clk              (clk),
       .rst              (rst || down),

@@ -14,6 +14,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 import frames
 import model
 import zwire
+from arithmetic import Arithmetic
 from bench import ROOT, RTL, run, start
 from streams import PATTERNS, StreamSink, StreamSource
 
@@ -31,8 +32,10 @@ EVENTS = {
 class Expected(model.Card):
     """The model's link receiver, which notes what it would hand to the core."""
 
-    def __init__(self, chunk):
-        super().__init__(lanes=1, ports=1, chunk=chunk, window=1, ident={"LINK": 0, "LATENCY": 0}, shared=True)
+    def __init__(self, receiver):
+        how = Arithmetic({4: "fp32", 2: "bf16", 1: "fp8e4m3"}[receiver.element])
+        ident = {"LINK": 0, "LATENCY": 0}
+        super().__init__(1, 1, receiver.chunk, window=1, ident=ident, shared=True, arithmetic=how)
         self.packets, self.accesses = [], []
 
     def packet(self, port, header, payload=b"", bad=False):
@@ -51,6 +54,7 @@ class Receiver:
         self.dut = dut
         self.width = len(dut.s_axis_tkeep)
         self.beat = len(dut.m_axis_tkeep)
+        self.chunk, self.element = int(dut.CHUNK.value), int(dut.ELEM_BYTES.value)
         dut.down.value = 0
         self.source = StreamSource(dut, "s_axis", PATTERNS[idle]())
         self.sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
@@ -131,7 +135,7 @@ def data_header(rng, length):
     }
 
 
-def good_frame(rng, chunk):
+def good_frame(rng, chunk, element):
     """A frame that the card takes, of any kind that it takes."""
     kind = rng.choice(
         [zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH, zwire.KIND_REGREAD, zwire.KIND_REGWRITE]
@@ -140,7 +144,7 @@ def good_frame(rng, chunk):
     header = {**data_header(rng, length), "kind": kind}
     if kind == zwire.KIND_REGWRITE:
         header["mask"] = rng.getrandbits(64)
-    return model.frame(header, rng.randbytes(4 * length) if kind == zwire.KIND_DATA else b"")
+    return model.frame(header, rng.randbytes(element * length) if kind == zwire.KIND_DATA else b"")
 
 
 def flip(rng, data, first, end):
@@ -177,11 +181,11 @@ def refused_frame(rng, chunk):
     return SYNC + raw + model.crc16(raw).to_bytes(2, "big") + payload
 
 
-def traffic(rng, chunk, count):
+def traffic(rng, chunk, element, count):
     """Bytes of a link on which everything happens, ended by a frame of each length of header."""
     out = b""
     for _ in range(count):
-        good = good_frame(rng, chunk)
+        good = good_frame(rng, chunk, element)
         out += rng.choice(
             [
                 good,
@@ -206,9 +210,9 @@ async def finds_frames(dut, idle, stall):
     rng = random.Random(f"{idle} {stall} {len(dut.s_axis_tkeep)}")
     receiver = Receiver(dut, idle, stall)
     await receiver.begin()
-    chunk = int(dut.CHUNK.value)
-    stream = traffic(rng, chunk, 12)
-    want = Expected(chunk)
+    chunk = receiver.chunk
+    stream = traffic(rng, chunk, receiver.element, 12)
+    want = Expected(receiver)
     want.receive(stream)
     receiver.put(stream, rng)
     await receiver.settle()
@@ -221,7 +225,7 @@ async def finds_frame_after_every_prefix_of_one(dut):
     rng = random.Random(3)
     receiver = Receiver(dut)
     await receiver.begin()
-    want = Expected(int(dut.CHUNK.value))
+    want = Expected(receiver)
     stream, whole = b"", 0
     for kind in (zwire.KIND_ASK, zwire.KIND_REGWRITE):
         good = model.frame({"kind": kind, "vid": 7, "mask": 9 if kind == zwire.KIND_REGWRITE else 0})
@@ -270,16 +274,16 @@ async def keeps_up_with_the_link(dut):
     rng = random.Random(4)
     receiver = Receiver(dut)
     await receiver.begin()
-    chunk = int(dut.CHUNK.value)
+    chunk, size = receiver.chunk, receiver.element * receiver.chunk
     count = 6
-    stream = b"".join(model.frame(data_header(rng, chunk), rng.randbytes(4 * chunk)) for _ in range(count))
+    stream = b"".join(model.frame(data_header(rng, chunk), rng.randbytes(size)) for _ in range(count))
     receiver.put(stream)
     await receiver.settle()
-    assert [(bad, len(payload)) for _, payload, _, bad in receiver.packets()] == [(False, 4 * chunk)] * count
+    assert [(bad, len(payload)) for _, payload, _, bad in receiver.packets()] == [(False, size)] * count
     # Between the ends of the first packet and the last, so that buffers do not flatter the rate.
     ends = [t for t, b in zip(receiver.sink.taken_at, receiver.sink.beats) if b["tlast"]]
     # A beat narrower than the link limits the payload's rate to a beat a cycle.
-    byte_cycles = 4 * chunk / min(receiver.width, receiver.beat) + 22 / receiver.width
+    byte_cycles = size / min(receiver.width, receiver.beat) + 22 / receiver.width
     cycles = (ends[-1] - ends[0]) / (count - 1)
     dut._log.info("%.4f of the link's bytes", byte_cycles / cycles)
     assert cycles <= byte_cycles + 2.25
@@ -293,8 +297,8 @@ async def drops_what_is_half_received_when_the_link_goes_down(dut):
     rng = random.Random(5)
     receiver = Receiver(dut, stall="at_random")
     await receiver.begin()
-    chunk = int(dut.CHUNK.value)
-    data = model.frame(data_header(rng, chunk), rng.randbytes(4 * chunk))
+    chunk, size = receiver.chunk, receiver.element * receiver.chunk
+    data = model.frame(data_header(rng, chunk), rng.randbytes(size))
     after = model.frame({"kind": zwire.KIND_FINISH, "vid": 5})
     closed = 0
     for size in range(1, len(data)):
@@ -318,7 +322,7 @@ async def drops_what_is_half_received_when_the_link_goes_down(dut):
             assert header == data[4:18] and bad and not whole
             assert data[20:].startswith(payload)
         receiver.sink.beats.clear()
-    assert closed > 0 or chunk * 4 <= receiver.beat
+    assert closed > 0 or size <= receiver.beat
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -328,8 +332,8 @@ async def may_go_down_in_any_cycle(dut):
     rng = random.Random(6)
     receiver = Receiver(dut, stall="at_random")
     await receiver.begin()
-    chunk = int(dut.CHUNK.value)
-    data = model.frame(data_header(rng, chunk), bytes(4 * chunk))
+    chunk, size = receiver.chunk, receiver.element * receiver.chunk
+    data = model.frame(data_header(rng, chunk), bytes(size))
     after = model.frame({"kind": zwire.KIND_FINISH, "vid": 5})
     for cycles in range(1, 60 + 2 * len(data) // receiver.width):
         receiver.put(data)
@@ -347,7 +351,7 @@ async def may_go_down_in_any_cycle(dut):
         assert len(cut) <= 1
         for header, payload, whole, bad in cut:
             assert header == data[4:18]
-            assert bad or (whole == (len(payload) == 4 * chunk and 4 * chunk % receiver.beat == 0))
+            assert bad or (whole == (len(payload) == size and size % receiver.beat == 0))
         receiver.sink.beats.clear()
 
 
@@ -357,11 +361,24 @@ SOURCES = [
 ]
 
 
+NARROW = [
+    *(f"finds_frames/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS),
+    "keeps_up_with_the_link",
+    "drops_what_is_half_received_when_the_link_goes_down",
+    "may_go_down_in_any_cycle",
+]
+
+
 @pytest.mark.parametrize(
-    "link, lanes, chunk", [(8, 16, 32), (16, 1, 9), (32, 2, 16), (32, 16, 32), (64, 1, 9), (64, 16, 32)]
+    "link, lanes, chunk, element",
+    [
+        *((8, 16, 32, 4), (16, 1, 9, 4), (32, 2, 16, 4), (32, 16, 32, 4), (64, 1, 9, 4), (64, 16, 32, 4)),
+        *((8, 1, 9, 1), (32, 1, 9, 1), (64, 1, 9, 2), (64, 2, 16, 1), (64, 4, 16, 1), (32, 4, 16, 2)),
+    ],
 )
-def test_link_receiver(link, lanes, chunk):
-    _run(link, lanes, chunk, None)
+def test_link_receiver(link, lanes, chunk, element):
+    # The frames written by hand have elements of four bytes.
+    _run(link, lanes, chunk, None if element == 4 else NARROW, element)
 
 
 def test_link_receiver_full_chunk():
@@ -370,7 +387,7 @@ def test_link_receiver_full_chunk():
         _run(link, 16, 256, ["keeps_up_with_the_link"])
 
 
-def _run(link, lanes, chunk, testcase):
+def _run(link, lanes, chunk, testcase, element=4):
     window = max(4, link // 8)
     run(
         "link_receiver",
@@ -378,9 +395,10 @@ def _run(link, lanes, chunk, testcase):
         {
             "LINK_BYTES": link // 8,
             "WINDOW": window,
-            "STEP": min(window, 4 * lanes),
-            "BEAT_BYTES": 4 * lanes,
+            "STEP": min(window, element * lanes),
+            "BEAT_BYTES": element * lanes,
             "CHUNK": chunk,
+            "ELEM_BYTES": element,
         },
         testcase=testcase,
     )
