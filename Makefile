@@ -17,7 +17,7 @@ PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /veri
 CONCURRENT := ./driver/... ./verify/model
 
 help: ## Say what can be made.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install the pinned tools into .tools (at once when they are there).
 	@verify/tools/setup.sh $(TOOLS)
@@ -52,6 +52,9 @@ VECTORS ?= 10000000
 vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers (six minutes).
 	go test -count=1 -timeout=60m ./verify/vectors -vectors=$(VECTORS)
 
+verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; no part of test).
+	go run ./verify/exhaustive
+
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
 
@@ -75,6 +78,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors sweep benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

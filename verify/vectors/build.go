@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -20,10 +19,10 @@ import (
 //go:embed programs/lane.cpp
 var laneProgram string
 
-// Builder makes programs of lanes. What was made stays in its folder, and is
+// Builder makes programs of Verilog. What was made stays in its folder, and is
 // used again while the Verilog, the program and the tools are the same.
 type Builder struct {
-	HWGen  string // the command
+	HWGen  string // the command, which lanes need
 	Folder string // where the programs are kept
 
 	once    sync.Once
@@ -33,18 +32,33 @@ type Builder struct {
 	err     error
 }
 
-// Build returns the program of a lane. optimize is the compiler's option, as
-// "-O2": a lane that lives for a second is made faster without.
-func (b *Builder) Build(ctx context.Context, l Lane, optimize string) (program string, err error) {
-	if b.once.Do(func() { b.err = b.prepare(ctx) }); b.err != nil {
-		return "", b.err
-	}
-	scratch, err := os.MkdirTemp(b.Folder, "lane")
+// Program is a C++ program that uses Verilated modules.
+type Program struct {
+	Name     string
+	Text     string
+	Header   string   // text of module.h, which it includes
+	Defines  []string // NAME=VALUE
+	Optimize string   // the compiler's option, as "-O2"
+	Modules  []Module
+}
+
+// Module is a module to Verilate as class VName.
+type Module struct {
+	Name       string
+	Top        string   // its name in Verilog
+	Text       string   // its text, when it is in no file
+	Folder     string   // of the files of the modules that it needs, and of its own
+	Parameters []string // NAME=VALUE
+}
+
+// Lane returns the program of a lane, a filter of operands. optimize is the
+// compiler's option: a lane that lives for a second is made faster with less.
+func (b *Builder) Lane(ctx context.Context, l Lane, optimize string) (program string, err error) {
+	card, err := b.scratch("card")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(scratch)
-	card := filepath.Join(scratch, "card")
+	defer os.RemoveAll(card)
 	if err := run(ctx, b.HWGen, append(l.flags(), "-o", card)...); err != nil {
 		return "", err
 	}
@@ -52,36 +66,61 @@ func (b *Builder) Build(ctx context.Context, l Lane, optimize string) (program s
 	if err != nil {
 		return "", err
 	}
-	sources := []source{{"lane", "agg_lane", nil}}
-	if unit, err := exactUnit(card); err != nil {
-		return "", err
-	} else if unit != nil {
-		sources = append(sources, *unit)
+	p := Program{
+		Name:     "lane",
+		Text:     laneProgram,
+		Header:   l.header(cycles),
+		Optimize: optimize,
+		Modules:  []Module{{Name: "lane", Top: "agg_lane", Folder: card}},
 	}
-	header := l.portsHeader(cycles)
-	text, err := verilog(card, sources)
+	unit, err := exactUnit(card)
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256([]byte(strings.Join([]string{b.tools, optimize, laneProgram, header, text}, "\x00")))
-	program = filepath.Join(b.Folder, fmt.Sprintf("lane_%x", key[:12]))
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
+	if unit != nil {
+		p.Modules = append(p.Modules, *unit)
+		p.Defines = append(p.Defines, "EXACT_UNIT=1")
 	}
-	if err := os.WriteFile(filepath.Join(scratch, "lane_ports.h"), []byte(header), 0o666); err != nil {
-		return "", err
-	}
-	made := filepath.Join(scratch, "program")
-	if err := b.compile(ctx, scratch, card, sources, optimize, laneProgram, made); err != nil {
-		return "", err
-	}
-	return program, os.Rename(made, program)
+	return b.Program(ctx, p)
 }
 
-// source is a module to Verilate as class Vname.
-type source struct {
-	name, module string
-	parameters   []string // NAME=VALUE
+// Program makes a program and returns its path.
+func (b *Builder) Program(ctx context.Context, p Program) (path string, err error) {
+	if b.once.Do(func() { b.err = b.prepare(ctx) }); b.err != nil {
+		return "", b.err
+	}
+	verilog, err := p.verilog()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(b.Folder, p.Name+"_"+key(b.tools, p.Optimize, p.Text, p.Header, fmt.Sprint(p.Defines), verilog))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	scratch, err := b.scratch("program")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	made, err := b.compile(ctx, p, scratch)
+	if err != nil {
+		return "", err
+	}
+	return path, os.Rename(made, path)
+}
+
+// scratch makes a folder beside the programs.
+func (b *Builder) scratch(name string) (string, error) {
+	if err := os.MkdirAll(b.Folder, 0o777); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(b.Folder, name)
+}
+
+// key returns a name for what depends on all these texts.
+func key(texts ...string) string {
+	hash := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return fmt.Sprintf("%x", hash[:12])
 }
 
 // unitInstance finds the exact unit in a card, and its parameters.
@@ -92,7 +131,7 @@ var (
 
 // exactUnit returns what sums the undecided vectors of a card, nil where its
 // lanes decide all.
-func exactUnit(card string) (*source, error) {
+func exactUnit(card string) (*Module, error) {
 	files, err := filepath.Glob(filepath.Join(card, "*.v"))
 	if err != nil {
 		return nil, err
@@ -103,9 +142,9 @@ func exactUnit(card string) (*source, error) {
 			return nil, err
 		}
 		if found := unitInstance.FindSubmatch(text); found != nil {
-			unit := &source{name: "unit", module: "agg_exact_unit"}
+			unit := &Module{Name: "unit", Top: "agg_exact_unit", Folder: card}
 			for _, p := range parameter.FindAllSubmatch(found[1], -1) {
-				unit.parameters = append(unit.parameters, string(p[1])+"="+string(p[2]))
+				unit.Parameters = append(unit.Parameters, string(p[1])+"="+string(p[2]))
 			}
 			return unit, nil
 		}
@@ -113,35 +152,20 @@ func exactUnit(card string) (*source, error) {
 	return nil, nil
 }
 
-// verilog returns all that the modules' text depends on: every file that
-// one of them names, and the modules themselves.
-func verilog(card string, sources []source) (string, error) {
+// verilog returns all that the program's modules depend on.
+func (p Program) verilog() (string, error) {
 	var all strings.Builder
-	seen := map[string]bool{}
-	var need func(module string) error
-	need = func(module string) error {
-		if seen[module] {
-			return nil
-		}
-		seen[module] = true
-		text, err := os.ReadFile(filepath.Join(card, module+".v"))
-		if errors.Is(err, os.ErrNotExist) { // a name that is no module
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		all.Write(text)
-		for _, name := range moduleName.FindAllString(string(text), -1) {
-			if err := need(name); err != nil {
-				return err
+	for _, m := range p.Modules {
+		fmt.Fprintln(&all, m.Name, m.Top, m.Parameters)
+		text := m.Text
+		if text == "" {
+			own, err := os.ReadFile(filepath.Join(m.Folder, m.Top+".v"))
+			if err != nil {
+				return "", err
 			}
+			text = string(own)
 		}
-		return nil
-	}
-	for _, s := range sources {
-		fmt.Fprintln(&all, s)
-		if err := need(s.module); err != nil {
+		if err := collect(&all, m.Folder, text, map[string]bool{m.Top: true}); err != nil {
 			return "", err
 		}
 	}
@@ -150,11 +174,30 @@ func verilog(card string, sources []source) (string, error) {
 
 var moduleName = regexp.MustCompile(`\bagg_\w+`)
 
+// collect appends a text and those of all modules in a folder that it names.
+func collect(all *strings.Builder, folder, text string, seen map[string]bool) error {
+	all.WriteString(text)
+	for _, name := range moduleName.FindAllString(text, -1) {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		needed, err := os.ReadFile(filepath.Join(folder, name+".v"))
+		if errors.Is(err, os.ErrNotExist) { // a name that is no module's
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := collect(all, folder, string(needed), seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // prepare finds the tools and compiles what all programs share.
 func (b *Builder) prepare(ctx context.Context) error {
-	if err := os.MkdirAll(b.Folder, 0o777); err != nil {
-		return err
-	}
 	for _, ask := range [][]string{{"verilator", "--version"}, {"c++", "--version"}} {
 		said, err := output(ctx, ask[0], ask[1:]...)
 		if err != nil {
@@ -167,67 +210,74 @@ func (b *Builder) prepare(ctx context.Context) error {
 		return err
 	}
 	b.root = strings.TrimSpace(root)
-	key := sha256.Sum256([]byte(b.tools + b.root))
-	b.runtime = filepath.Join(b.Folder, fmt.Sprintf("runtime_%x.o", key[:12]))
+	b.runtime = filepath.Join(b.Folder, "runtime_"+key(b.tools, b.root)+".o")
 	if _, err := os.Stat(b.runtime); err == nil {
 		return nil
 	}
-	scratch, err := os.MkdirTemp(b.Folder, "runtime")
+	scratch, err := b.scratch("runtime")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	all := filepath.Join(scratch, "runtime.cpp")
+	all, made := filepath.Join(scratch, "runtime.cpp"), filepath.Join(scratch, "runtime.o")
 	text := "#include \"verilated.cpp\"\n#include \"verilated_threads.cpp\"\n"
 	if err := os.WriteFile(all, []byte(text), 0o666); err != nil {
 		return err
 	}
-	made := filepath.Join(scratch, "runtime.o")
-	if err := run(ctx, "c++", append(b.compilerFlags("-O2"), "-c", all, "-o", made)...); err != nil {
+	if err := run(ctx, "c++", append(b.flags("-O2"), "-c", all, "-o", made)...); err != nil {
 		return err
 	}
 	return os.Rename(made, b.runtime)
 }
 
-func (b *Builder) compilerFlags(optimize string) []string {
+// flags are the C++ compiler's for anything that Verilator wrote.
+func (b *Builder) flags(optimize string) []string {
 	return []string{"-std=c++17", optimize, "-I", filepath.Join(b.root, "include"), "-I", filepath.Join(b.root, "include", "vltstd"),
 		"-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1", "-pthread", "-w"}
 }
 
-// compile Verilates modules and compiles them and the program as one, in a
-// scratch folder.
-func (b *Builder) compile(ctx context.Context, scratch, card string, sources []source, optimize, program, made string) error {
+// compile makes the program in a scratch folder: all that Verilator wrote and
+// the program are compiled as one text.
+func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made string, err error) {
+	flags := append(b.flags(p.Optimize), "-I", scratch)
+	for _, d := range p.Defines {
+		flags = append(flags, "-D"+d)
+	}
 	var all strings.Builder
-	for _, s := range sources {
-		to := filepath.Join(scratch, s.name)
-		args := []string{"--cc", "--prefix", "V" + s.name, "--top-module", s.module, "--Mdir", to, "-y", card, "-I" + card, "--x-assign", "fast"}
-		for _, p := range s.parameters {
-			args = append(args, "-G"+p)
+	for _, m := range p.Modules {
+		to := filepath.Join(scratch, m.Name)
+		top := filepath.Join(m.Folder, m.Top+".v")
+		if m.Text != "" {
+			top = filepath.Join(scratch, m.Top+".v")
+			if err := os.WriteFile(top, []byte(m.Text), 0o666); err != nil {
+				return "", err
+			}
 		}
-		if err := run(ctx, "verilator", append(args, filepath.Join(card, s.module+".v"))...); err != nil {
-			return err
+		args := []string{"--cc", "--prefix", "V" + m.Name, "--top-module", m.Top, "--Mdir", to, "-y", m.Folder, "-I" + m.Folder}
+		for _, parameter := range m.Parameters {
+			args = append(args, "-G"+parameter)
+		}
+		if err := run(ctx, "verilator", append(args, top)...); err != nil {
+			return "", err
 		}
 		files, err := filepath.Glob(filepath.Join(to, "*.cpp"))
 		if err != nil {
-			return err
+			return "", err
 		}
-		slices.Sort(files)
 		for _, file := range files {
-			fmt.Fprintf(&all, "#include \"%s/%s\"\n", s.name, filepath.Base(file))
+			fmt.Fprintf(&all, "#include \"%s/%s\"\n", m.Name, filepath.Base(file))
 		}
-		if s.name == "unit" {
-			fmt.Fprintf(&all, "#define EXACT_UNIT\n")
-		}
+		flags = append(flags, "-I", to)
 	}
-	main := filepath.Join(scratch, "main.cpp")
-	if err := os.WriteFile(main, []byte(all.String()+program), 0o666); err != nil {
-		return err
+	if err := os.WriteFile(filepath.Join(scratch, "module.h"), []byte(p.Header), 0o666); err != nil {
+		return "", err
 	}
-	args := append(b.compilerFlags(optimize), "-I", scratch)
-	for _, s := range sources {
-		args = append(args, "-I", filepath.Join(scratch, s.name))
+	text := filepath.Join(scratch, p.Name+".cpp")
+	if err := os.WriteFile(text, []byte(all.String()+p.Text), 0o666); err != nil {
+		return "", err
 	}
-	return run(ctx, "c++", append(args, main, b.runtime, "-o", made)...)
+	made = filepath.Join(scratch, "program")
+	return made, run(ctx, "c++", append(flags, text, b.runtime, "-o", made)...)
 }
 
 // run runs a command that says nothing when all is well.

@@ -103,8 +103,8 @@ func latency(card string) (int, error) {
 	return *manifest.Latency, nil
 }
 
-// portsHeader is lane_ports.h: what the program must know of the lane.
-func (l Lane) portsHeader(latency int) string {
+// header is what the program must know of the lane.
+func (l Lane) header(latency int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#define PORTS %d\n#define LATENCY %d\n", l.Ports, latency)
 	fmt.Fprintf(&b, "static void set_operands(Vlane* lane, const uint32_t* x) {\n")

@@ -97,7 +97,7 @@ func (a answer) String() string {
 // the line that -replay takes.
 func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) string) *judge {
 	t.Helper()
-	program, err := builder.Build(t.Context(), l, optimize)
+	program, err := builder.Lane(t.Context(), l, optimize)
 	if err != nil {
 		t.Fatal(err)
 	}

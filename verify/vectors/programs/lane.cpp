@@ -6,10 +6,11 @@
 //
 // What the lane cannot decide is summed by the exact unit, where there is one (EXACT_UNIT).
 //
-// lane_ports.h, made with the lane, gives PORTS, LATENCY, and the functions that know the ports' names.
+// module.h, made with the lane, gives PORTS, LATENCY, and the function that knows the ports' names.
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -17,7 +18,7 @@
 #ifdef EXACT_UNIT
 #include "Vunit.h"
 #endif
-#include "lane_ports.h"
+#include "module.h"
 
 double sc_time_stamp() { return 0; }
 
