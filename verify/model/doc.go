@@ -19,5 +19,6 @@
 // limit on answered refusals read, advances by one for every beat that enters
 // or leaves at the core's ports (a packet without payload is one beat) and for
 // every register access; Advance lets more time pass. A slot whose last
-// contribution came is "reducing" until Reduce is called; Next calls it.
+// contribution came is "reducing" until Reduce is called; Next calls it. It needs
+// one pass for every sum: the counters undecided and stalled stay 0.
 package model
