@@ -35,6 +35,53 @@ func Example() {
 	// Output: [111 222]
 }
 
+// A card of another format than fp32: bf16 travels as its encodings, and comes
+// back in the card's wider result format.
+func ExampleReduce() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:format=bf16,result=fp32,sum=exact", driver.WithWorkers(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gradients := [][]uint16{{0x3f80, 0x4000}, {0x3b80, 0x4040}} // 1, 2 and 2^-8, 3
+	sum := make([]float32, 2)
+	if err := driver.Reduce(ctx, job, sum, gradients); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum)
+	// Output: [1.0039062 5]
+}
+
+// Where the sums of a job left the range of fp32.
+func ExampleCard_Exceptions() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gradients := [][]float32{{1, 3e38}, {2, 3e38}}
+	sum := make([]float32, 2)
+	if err := job.Reduce(ctx, sum, gradients); err != nil {
+		log.Fatal(err)
+	}
+	exceptions, err := card.Exceptions(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum, exceptions.Overflow.Count, "overflow, the first in chunk", exceptions.Overflow.VID)
+	// Output: [3 +Inf] 1 overflow, the first in chunk 0
+}
+
 // Every worker in a goroutine of its own, one reduction after another.
 func ExampleMember_AllReduce() {
 	ctx := context.Background()

@@ -99,9 +99,9 @@ func (q *quantized) k(b int) int {
 
 func cases(t *testing.T, check func(t *testing.T, q quantized)) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for round := range 600 {
+	for round := range 120 {
 		workers := 1 + rng.IntN(64)
-		block, n := 1+rng.IntN(40), 1+rng.IntN(100)
+		block, n := 1+rng.IntN(20), 1+rng.IntN(40)
 		inputs := make([][]float32, workers)
 		for w := range inputs {
 			inputs[w] = random(rng, n)
@@ -213,7 +213,7 @@ func TestMeanIsRoundedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			sums := []int32{0, 1, -1, n32(n), math.MaxInt32 - 127, -math.MaxInt32}
-			for len(sums) < 64 {
+			for len(sums) < 40 {
 				x := int32(rng.Uint32()) >> rng.IntN(31)
 				if rng.IntN(2) == 0 { // a quotient halfway between two float32, or beside
 					x = n32(n)*(x/n32(64)&^0xf|8) + rng.Int32N(3) - 1

@@ -119,7 +119,10 @@ func TestGoodCardsOfEveryKind(t *testing.T) {
 					if saturate && format.Format != wire.Int32 {
 						continue
 					}
-					for _, ports := range []int{2, 4, 7, 64} {
+					for _, ports := range []int{3, 64} {
+						if ports == 64 && format.Format != result.Format {
+							continue // many ports take long, and add nothing to what is wider
+						}
 						cfg := model.Config{Lanes: 2, Ports: ports, Chunk: 8, Window: 2, Format: format.Format, Result: result.Format, Sum: sum.Sum, Saturate: saturate}
 						t.Run(fmt.Sprintf("%s of %s into %s, saturates %t, %d ports", sum.Name, format.Name, result.Name, saturate, ports), func(t *testing.T) {
 							t.Parallel()

@@ -41,7 +41,7 @@ type listedCard struct {
 }
 
 func listCards() ([]listedCard, error) {
-	cards := []listedCard{{"model:", true, "the Go model, with as many ports as there are arrays"}}
+	cards := []listedCard{{"model:", true, "the Go model, of the arrays' format, with as many ports"}}
 	running, err := runningCards()
 	if err != nil {
 		return nil, err

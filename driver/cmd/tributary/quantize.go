@@ -98,10 +98,13 @@ func bytesOf[E any](elements []E, bits func(E) uint32) []byte {
 // quantizedReport is what -quantize did.
 type quantizedReport struct {
 	Block int     `json:"block"` // elements that share an exponent
-	Bound float64 `json:"bound"` // how far an element of the sum may be off before its rounding to float32, in the block where that is most
+	Bound float64 `json:"bound"` // how far an element may be off before its rounding to float32, in the block where that is most
 }
 
-func (s *scaled) report() *quantizedReport { return &quantizedReport{Block: s.block, Bound: s.bound} }
+// report says so of sums divided by n.
+func (s *scaled) report(n int) *quantizedReport {
+	return &quantizedReport{Block: s.block, Bound: s.bound / float64(n)}
+}
 
 func (q *quantizedReport) String() string {
 	return fmt.Sprintf("an exponent for each %d elements, off by at most %.2g", q.Block, q.Bound)

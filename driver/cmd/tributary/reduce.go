@@ -233,7 +233,7 @@ func (r *reduction) prepare(job driver.JobConfig) error {
 			return err
 		}
 		r.inputs = r.scaled.integers
-		r.report.Quantized = r.scaled.report()
+		r.report.Quantized = r.scaled.report(r.divisor())
 		r.report.Result = wire.FP32.String()
 		return nil
 	}
@@ -245,15 +245,19 @@ func (r *reduction) prepare(job driver.JobConfig) error {
 
 // result returns the elements to write and the type in which they are kept.
 func (r *reduction) result() (npy.Type, []byte) {
-	divisor := 1
-	if r.op == "mean" {
-		divisor = len(r.files)
-	}
 	if r.quantize {
-		return npy.Float32, r.scaled.restore(r.sums, divisor)
+		return npy.Float32, r.scaled.restore(r.sums, r.divisor())
 	}
-	element.Mean(r.card.Result, r.sums, divisor)
+	element.Mean(r.card.Result, r.sums, r.divisor())
 	return keptAs[r.card.Result], r.sums
+}
+
+// divisor is what the sums are divided by.
+func (r *reduction) divisor() int {
+	if r.op == "mean" {
+		return len(r.files)
+	}
+	return 1
 }
 
 // judge warns of exceptions, or with -fail-nonfinite makes an error of them.
