@@ -130,16 +130,19 @@ module agg_window_align #(
     // -- what is cut off --------------------------------------------------------------------------
 
     if (LOST != 0) begin : g_lost
-      // Seven places below the window hold what the fine shift pushes out of it.
-      wire [WINDOW+6:0] kept = {significand2_reg, {WINDOW + 6 - FRAC{1'b0}}} >> near[2:0];
-      wire [WINDOW+55:0] rest = {fine3_reg, 56'd0} >> {coarse3_reg, 3'd0};
-      reg some3_reg;  // the significand is not 0
+      // Places below the window hold what a shift pushes out of it.
+      wire [WINDOW+6:0] fine_wide = {significand2_reg, {WINDOW + 6 - FRAC{1'b0}}} >> near[2:0];
+      wire [WINDOW+55:0] coarse_wide = {fine3_reg, 56'd0} >> {coarse3_reg, 3'd0};
+      wire [6:0] fine_rest = fine_wide[6:0];
+      wire [55:0] coarse_rest = coarse_wide[55:0];
+      wire unused_kept = &{fine_wide, coarse_wide};  // the places in the window
+      reg some3_reg;  // the significand is not 0, and a number's
       reg fine_lost3_reg;
       reg lost4_reg;
       always @(posedge clk) begin
-        some3_reg      <= significand2_reg != 0;
-        fine_lost3_reg <= |kept[6:0];
-        lost4_reg      <= none3_reg ? some3_reg : fine_lost3_reg || |rest[55:0];
+        some3_reg      <= significand2_reg != 0 && !special;
+        fine_lost3_reg <= |fine_rest;
+        lost4_reg      <= none3_reg ? some3_reg : fine_lost3_reg || |coarse_rest;
       end
       assign lost = lost4_reg;
     end else begin : g_not_lost

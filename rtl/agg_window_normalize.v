@@ -7,188 +7,243 @@
 //             magnitude is that and one more in a place infinitely far below. So no adder is needed
 //             to negate; agg_window_round knows what to make of it.
 //   zero      sum is 0
-//   normal    the magnitude; a leading bit at its top has the exponent field room + 1. Without one
-//             there room is 0: a subnormal; or sum is 0; or, inverted, normal is all ones below.
-//   room      how far it could still have been shifted
+//   shift     how far it was shifted
+//   normal    the top KEEP bits. A leading bit there has the exponent field exponent + GROWTH - shift.
+//             Without one shift is exponent + GROWTH - 1, a subnormal; or sum is 0; or, inverted,
+//             normal is all ones but for the top.
+//   rest      the magnitude has places other than 0 below normal
 //
 // LATENCY = 4 cycles from sum, exponent; 5 with BITS = 64:
-//   1      which bytes hold no leading bit
+//   1      which bytes hold no leading bit, and how far a subnormal may be shifted
 //   (2)    shift by 32, with BITS = 64
 //   2      shift by 16 and 8
 //   3      shift by 4 and 2
-//   4      shift by 1
+//   4      shift by 1, and invert
 //
 // Not done here: no rounding; the exponent may be too large for the format.
 
 `default_nettype none
 
 module agg_window_normalize #(
-    parameter integer EXP    = 8,   // bits of the exponent
-    parameter integer WIDTH  = 32,  // bits of the sum
-    parameter integer GROWTH = 3,   // bits that the sum may be longer than an operand
-    parameter integer BITS   = 32   // of normal: 32, or 64 for sums of more than 33 bits
+    parameter integer EXP = 8,  // bits of the exponent
+    parameter integer WIDTH = 32,  // bits of the sum
+    parameter integer GROWTH = 3,  // bits that the sum may be longer than an operand
+    parameter integer BITS = 32,  // what sums are padded to: 32, or 64 for those of over 33 bits
+    parameter integer KEEP = 25  // bits of normal: two more than a fraction, or more
 ) (
     input  wire             clk,
     input  wire [WIDTH-1:0] sum,
     input  wire [  EXP-1:0] exponent,
     output wire             inverted,
     output wire             zero,
-    output wire [    EXP:0] room,
-    output wire [ BITS-1:0] normal
+    output wire [      5:0] shift,
+    output wire [ KEEP-1:0] normal,
+    output wire             rest
 );
 
   generate
-    if (EXP < 3 || EXP > 8) begin : g_exp
-      ERROR_exponent_must_have_3_to_8_bits error ();
+    if (EXP < 2 || EXP > 8) begin : g_exp
+      ERROR_exponent_must_have_2_to_8_bits error ();
     end
     if (BITS != 32 && BITS != 64) begin : g_bits
-      ERROR_normal_must_have_32_or_64_bits error ();
+      ERROR_sums_are_padded_to_32_or_64_bits error ();
     end
     if (WIDTH < 3 || WIDTH > BITS + 1) begin : g_width
-      ERROR_sum_must_have_3_bits_and_at_most_one_more_than_normal error ();
+      ERROR_sum_must_have_3_bits_and_at_most_one_more_than_it_is_padded_to error ();
     end
     if (GROWTH < 1 || GROWTH > 6) begin : g_growth
       ERROR_growth_must_be_1_to_6_bits error ();
+    end
+    if (KEEP < 2 || KEEP > BITS - 7) begin : g_keep
+      ERROR_kept_bits_must_be_7_less_than_the_padded_ones error ();
     end
   endgenerate
 
   localparam integer MAGNITUDE = WIDTH - 1;
   localparam integer BYTES = BITS / 8;
-  localparam [8:0] ROOM = GROWTH[8:0] - 9'd1;  // beyond the exponent
+  localparam [8:0] MORE = GROWTH[8:0] - 9'd1;
 
   // Shifts that a narrow sum never needs are never taken, and vanish.
   localparam [0:0] LONG16 = MAGNITUDE > 16;
   localparam [0:0] LONG8 = MAGNITUDE > 8;
   localparam [0:0] LONG4 = MAGNITUDE > 4;
 
+  // The bits below these places are surely below normal: before, between and after the last steps.
+  localparam integer LOW4 = BITS - KEEP - 3;
+  localparam integer LOW2 = BITS - KEEP - 1;
+
   // -- 1: which bytes hold no leading bit ---------------------------------------------------------
 
-  wire             negative = sum[WIDTH-1];
-  wire [ BITS-1:0] padded;
-  wire [ BITS-1:0] upright = padded ^ {BITS{negative}};
+  // A sum stays two's complement until the end: zeros are shifted in below, and what its leading
+  // bits all equal is its sign.
+  wire             sign = sum[WIDTH-1];
+  wire [ BITS-1:0] word;
 
-  reg              inverted1_reg;
+  // How far the sum may be shifted. Steps of 16 and 8 are counted off limit[4:3], those of 4 and 2 off
+  // limit[2:1]; ample says that there is more than those bits tell.
+  wire [      8:0] limit = {{9 - EXP{1'b0}}, exponent} + MORE;
+
+  reg              sign1_reg;
+  reg              ample1_reg;
+  reg  [      5:0] limit1_reg;
   reg  [BYTES-1:0] empty1_reg;
-  reg  [      8:0] room1_reg;
-  reg  [ BITS-1:0] padded1_reg;
+  reg  [BYTES-1:0] half_empty1_reg;  // the upper halves of bytes
+  reg  [ BITS-1:0] word1_reg;
 
   generate
     if (MAGNITUDE == BITS) begin : g_full
-      assign padded = sum[MAGNITUDE-1:0];
+      assign word = sum[MAGNITUDE-1:0];
     end else begin : g_padded
-      assign padded = {sum[MAGNITUDE-1:0], {BITS - MAGNITUDE{1'b0}}};
+      assign word = {sum[MAGNITUDE-1:0], {BITS - MAGNITUDE{1'b0}}};
     end
   endgenerate
 
   integer i;
   always @(posedge clk) begin
-    for (i = 0; i < BYTES; i = i + 1) empty1_reg[i] <= upright[8*i+:8] == 8'd0;
-    inverted1_reg <= negative;
-    room1_reg     <= {{9 - EXP{1'b0}}, exponent} + ROOM;
-    padded1_reg   <= padded;
+    for (i = 0; i < BYTES; i = i + 1) begin
+      empty1_reg[i]      <= word[8*i+:8] == {8{sign}};
+      half_empty1_reg[i] <= word[8*i+4+:4] == {4{sign}};
+    end
+    sign1_reg  <= sign;
+    ample1_reg <= |limit[8:6];
+    limit1_reg <= limit[5:0];
+    word1_reg  <= word;
   end
 
   // -- (2): shift by 32 ---------------------------------------------------------------------------
 
-  wire            inverted2;
+  wire            sign2;
   wire            zero2;
-  wire [     2:0] empty2;  // the upper three bytes
-  wire [     8:0] room2;
+  wire            step32_2;
+  wire            ample2;
+  wire [     4:0] limit2;
+  wire [     2:0] empty2;
+  wire [     3:0] half_empty2;
   wire [BITS-1:0] word2;
 
   generate
     if (BITS == 64) begin : g_step32
-      wire            step32 = &empty1_reg[BYTES-1-:4] && |room1_reg[8:5];
-      wire [BITS-1:0] word1 = padded1_reg ^ {BITS{inverted1_reg}};
-      reg             inverted_reg;
+      wire            step32 = &empty1_reg[BYTES-1-:4] && (ample1_reg || limit1_reg[5]);
+      reg             sign_reg;
       reg             zero_reg;
+      reg             step32_reg;
+      reg             ample_reg;
+      reg  [     4:0] limit_reg;
       reg  [     2:0] empty_reg;
-      reg  [     8:0] room_reg;
+      reg  [     3:0] half_empty_reg;
       reg  [BITS-1:0] word_reg;
 
       always @(posedge clk) begin
-        inverted_reg <= inverted1_reg;
-        zero_reg     <= &empty1_reg && !inverted1_reg;
-        empty_reg    <= step32 ? empty1_reg[3:1] : empty1_reg[BYTES-1-:3];
-        room_reg     <= {room1_reg[8:5] - {3'd0, step32}, room1_reg[4:0]};
-        word_reg     <= step32 ? {word1[BITS-33:0], {32{inverted1_reg}}} : word1;
+        sign_reg       <= sign1_reg;
+        zero_reg       <= &empty1_reg && !sign1_reg;
+        step32_reg     <= step32;
+        ample_reg      <= ample1_reg || (limit1_reg[5] && !step32);
+        limit_reg      <= limit1_reg[4:0];
+        empty_reg      <= step32 ? empty1_reg[3:1] : empty1_reg[BYTES-1-:3];
+        half_empty_reg <= step32 ? half_empty1_reg[3:0] : half_empty1_reg[BYTES-1-:4];
+        word_reg       <= step32 ? {word1_reg[BITS-33:0], 32'd0} : word1_reg;
       end
 
-      assign inverted2 = inverted_reg;
+      assign sign2 = sign_reg;
       assign zero2 = zero_reg;
+      assign step32_2 = step32_reg;
+      assign ample2 = ample_reg;
+      assign limit2 = limit_reg;
       assign empty2 = empty_reg;
-      assign room2 = room_reg;
+      assign half_empty2 = half_empty_reg;
       assign word2 = word_reg;
     end else begin : g_no_step32
-      assign inverted2 = inverted1_reg;
-      assign zero2 = &empty1_reg && !inverted1_reg;
+      assign sign2 = sign1_reg;
+      assign zero2 = &empty1_reg && !sign1_reg;
+      assign step32_2 = 1'b0;
+      assign ample2 = ample1_reg || limit1_reg[5];
+      assign limit2 = limit1_reg[4:0];
       assign empty2 = empty1_reg[3:1];
-      assign room2 = room1_reg;
-      assign word2 = padded1_reg ^ {BITS{inverted1_reg}};
+      assign half_empty2 = half_empty1_reg;
+      assign word2 = word1_reg;
     end
   endgenerate
 
   // -- 2: shift by 16 and 8 -----------------------------------------------------------------------
 
-  // Whether there is room for 8 more is known for both cases before step16 is.
-  wire            room24 = |room2[8:5] || &room2[4:3];
-  wire            step16 = LONG16 && empty2[2] && empty2[1] && |room2[8:4];
-  wire            step8 = LONG8 && (step16 ? empty2[0] && room24 : empty2[2] && |room2[8:3]);
-  wire [BITS-1:0] word16 = step16 ? {word2[BITS-17:0], {16{inverted2}}} : word2;
+  wire step16 = LONG16 && empty2[2] && empty2[1] && (ample2 || limit2[4]);
+  wire step8_far = empty2[0] && (ample2 || limit2[3]);
+  wire step8_near = empty2[2] && (ample2 || |limit2[4:3]);
+  wire step8 = LONG8 && (step16 ? step8_far : step8_near);
+  wire ample8 = ample2 || limit2[4:3] != {step16, step8};
+  wire empty4_far = step8 ? half_empty2[0] : half_empty2[1];
+  wire empty4_near = step8 ? half_empty2[2] : half_empty2[3];
+  wire step4 = LONG4 && (step16 ? empty4_far : empty4_near) && (ample8 || limit2[2]);
+  wire [BITS-1:0] word16 = step16 ? {word2[BITS-17:0], 16'd0} : word2;
 
-  reg             inverted3_reg;
-  reg             zero3_reg;
-  reg  [     8:0] room3_reg;
-  reg  [BITS-1:0] word3_reg;
+  reg sign3_reg;
+  reg zero3_reg;
+  reg ample3_reg;
+  reg [2:0] limit3_reg;
+  reg [5:2] shift3_reg;
+  reg [BITS-1:0] word3_reg;
 
   always @(posedge clk) begin
-    inverted3_reg <= inverted2;
-    zero3_reg     <= zero2;
-    room3_reg     <= {room2[8:3] - {4'd0, step16, step8}, room2[2:0]};
-    word3_reg     <= step8 ? {word16[BITS-9:0], {8{inverted2}}} : word16;
+    sign3_reg  <= sign2;
+    zero3_reg  <= zero2;
+    ample3_reg <= ample8;
+    limit3_reg <= limit2[2:0];
+    shift3_reg <= {step32_2, step16, step8, step4};
+    word3_reg  <= step8 ? {word16[BITS-9:0], 8'd0} : word16;
   end
 
   // -- 3: shift by 4 and 2 ------------------------------------------------------------------------
 
-  wire            room6 = |room3_reg[8:3] || &room3_reg[2:1];
-  wire            step4 = LONG4 && word3_reg[BITS-1-:4] == 4'd0 && |room3_reg[8:2];
-  wire            step2_far = word3_reg[BITS-5-:2] == 2'd0 && room6;
-  wire            step2_near = word3_reg[BITS-1-:2] == 2'd0 && |room3_reg[8:1];
-  wire            step2 = step4 ? step2_far : step2_near;
-  wire [BITS-1:0] word4 = step4 ? {word3_reg[BITS-5:0], {4{inverted3_reg}}} : word3_reg;
+  wire step4_3 = shift3_reg[2];
+  wire step2_far = word3_reg[BITS-5-:2] == {2{sign3_reg}} && (ample3_reg || limit3_reg[1]);
+  wire step2_near = word3_reg[BITS-1-:2] == {2{sign3_reg}} && (ample3_reg || |limit3_reg[2:1]);
+  wire step2 = step4_3 ? step2_far : step2_near;
+  wire [LOW4+3:0] low3 = {word3_reg[LOW4-1:0], 4'd0};  // place i of the word is bit i + 4
+  wire [BITS-1:LOW4] word4 = step4_3 ? word3_reg[BITS-5:LOW4-4] : word3_reg[BITS-1:LOW4];
+  wire rest4 = |low3[LOW4-1:0] || (!step4_3 && |low3[LOW4+3:LOW4]);
 
-  reg             inverted4_reg;
-  reg             zero4_reg;
-  reg  [     8:0] room4_reg;
-  reg  [BITS-1:0] word4_reg;
-
-  always @(posedge clk) begin
-    inverted4_reg <= inverted3_reg;
-    zero4_reg     <= zero3_reg;
-    room4_reg     <= {room3_reg[8:1] - {6'd0, step4, step2}, room3_reg[0]};
-    word4_reg     <= step2 ? {word4[BITS-3:0], {2{inverted3_reg}}} : word4;
-  end
-
-  // -- 4: shift by 1 ------------------------------------------------------------------------------
-
-  wire            step1 = !word4_reg[BITS-1] && room4_reg != 9'd0;
-
-  reg             inverted5_reg;
-  reg             zero5_reg;
-  reg  [   EXP:0] room5_reg;
-  reg  [BITS-1:0] word5_reg;
+  reg sign4_reg;
+  reg zero4_reg;
+  reg ample4_reg;
+  reg limit4_reg;
+  reg [5:1] shift4_reg;
+  reg rest4_reg;
+  reg [KEEP:0] word4_reg;
 
   always @(posedge clk) begin
-    inverted5_reg <= inverted4_reg;
-    zero5_reg     <= zero4_reg;
-    room5_reg     <= room4_reg[EXP:0] - {{EXP{1'b0}}, step1};
-    word5_reg     <= step1 ? {word4_reg[BITS-2:0], inverted4_reg} : word4_reg;
+    sign4_reg  <= sign3_reg;
+    zero4_reg  <= zero3_reg;
+    ample4_reg <= ample3_reg || limit3_reg[2:1] != {step4_3, step2};
+    limit4_reg <= limit3_reg[0];
+    shift4_reg <= {shift3_reg, step2};
+    rest4_reg  <= rest4 || (!step2 && |word4[LOW2-1-:2]);
+    word4_reg  <= step2 ? word4[BITS-3:LOW2-2] : word4[BITS-1:LOW2];
   end
 
-  assign inverted = inverted5_reg;
+  // -- 4: shift by 1, and invert ------------------------------------------------------------------
+
+  wire step1 = word4_reg[KEEP] == sign4_reg && (ample4_reg || limit4_reg);
+  wire [KEEP-1:0] kept = step1 ? word4_reg[KEEP-1:0] : word4_reg[KEEP:1];
+
+  reg sign5_reg;
+  reg zero5_reg;
+  reg [5:0] shift5_reg;
+  reg rest5_reg;
+  reg [KEEP-1:0] normal5_reg;
+
+  always @(posedge clk) begin
+    sign5_reg   <= sign4_reg;
+    zero5_reg   <= zero4_reg;
+    shift5_reg  <= {shift4_reg, step1};
+    rest5_reg   <= rest4_reg || (!step1 && word4_reg[0]);
+    normal5_reg <= kept ^ {KEEP{sign4_reg}};
+  end
+
+  assign inverted = sign5_reg;
   assign zero = zero5_reg;
-  assign room = room5_reg;
-  assign normal = word5_reg;
+  assign shift = shift5_reg;
+  assign normal = normal5_reg;
+  assign rest = rest5_reg;
 
 endmodule
 

@@ -39,7 +39,7 @@ func fusedLane(p *Plan) Lane {
 	w.align()
 	w.sum()
 	w.normalize()
-	latency := w.round("1'b0")
+	latency := w.round()
 	m.Doc = fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum every cycle. All are aligned to
 the largest exponent, cut to %d places below its last, summed as integers and rounded once. over
 says that y is an infinity or a NaN though no operand was.

@@ -22,6 +22,7 @@ type window struct {
 	operands []branch
 	begin    int // cycles from the lane's inputs to the operands
 	levels   int // of a binary tree above the operands
+	keep     int // bits of the normalized sum that are kept
 }
 
 // Cycles from an operand at agg_window_align to its magnitude, and of
@@ -32,7 +33,11 @@ const (
 )
 
 func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin int) *window {
-	return &window{Plan: p, m: m, width: width, operands: operands, begin: begin, levels: bits.Len(uint(len(operands) - 1))}
+	return &window{
+		Plan: p, m: m, width: width, operands: operands, begin: begin,
+		levels: bits.Len(uint(len(operands) - 1)),
+		keep:   p.Result.Frac + 2, // the leading bit, the fraction, and half of its last place
+	}
 }
 
 // Cycles from the lane's inputs to the largest exponent, the aligned operands,
@@ -216,37 +221,40 @@ func (w *window) add(net, plain string, width int, below []addend) addend {
 	return y
 }
 
-// normalize adds what normalizes the sum: wires inverted, zero, room and
-// normal.
+// normalize adds what normalizes the sum: wires inverted, zero, shift, normal and
+// rest.
 func (w *window) normalize() {
 	f, m := w.Result, w.m
 	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the inputs --", w.normalCycle()))
 	w.delay("exponent", "max", f.Exp, w.sumCycle()-w.maxCycle(), "of the window's top")
 	m.Wire("inverted", 1, "the sum is negative, and normal is inverted")
 	m.Wire("zero", 1, "the sum is 0")
-	m.Wire("room", f.Exp+1, "the exponent field less one")
-	m.Wire("normal", w.normalBits(), "")
+	m.Wire("shift", 6, "")
+	m.Wire("normal", w.keep, "")
+	m.Wire("rest", 1, "there is more below normal")
 	m.Instance("agg_window_normalize", "u_normalize", "").
-		Param("EXP", fmt.Sprint(f.Exp)).Param("WIDTH", fmt.Sprint(w.sumBits())).
-		Param("GROWTH", fmt.Sprint(w.levels)).Param("BITS", fmt.Sprint(w.normalBits())).
+		Param("EXP", fmt.Sprint(f.Exp)).Param("WIDTH", fmt.Sprint(w.sumBits())).Param("GROWTH", fmt.Sprint(w.levels)).
+		Param("BITS", fmt.Sprint(w.normalBits())).Param("KEEP", fmt.Sprint(w.keep)).
 		Connect("clk", "clk").Connect("sum", "sum").Connect("exponent", "exponent").
-		Connect("inverted", "inverted").Connect("zero", "zero").Connect("room", "room").Connect("normal", "normal")
+		Connect("inverted", "inverted").Connect("zero", "zero").Connect("shift", "shift").Connect("normal", "normal").
+		Connect("rest", "rest")
 }
 
-// round adds what rounds the normalized sum to y, with over beside it. sticky
-// is an expression: non-zero places are missing below normal. It returns the
-// cycles from the lane's inputs to y.
-func (w *window) round(sticky string) int {
+// round adds what rounds the normalized sum to y, with over beside it. It returns
+// the cycles from the lane's inputs to y.
+func (w *window) round() int {
 	f, m := w.Result, w.m
 	latency := w.normalCycle() + roundLatency
 	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the inputs --", latency))
 	signs := []string{"nonfinite", "nan", "minus", "all_negative"}
 	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.alignCycle(), strings.Join(signs, ", "))
 	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is the other")
-	f.shape(m.Instance("agg_window_round", "u_round", "")).Param("BITS", fmt.Sprint(w.normalBits())).
+	w.delay("normal_exponent", "exponent", f.Exp, w.normalCycle()-w.sumCycle(), "")
+	f.shape(m.Instance("agg_window_round", "u_round", "")).
+		Param("GROWTH", fmt.Sprint(w.levels)).Param("KEEP", fmt.Sprint(w.keep)).
 		Connect("clk", "clk").
-		Connect("inverted", "inverted").Connect("zero", "zero").Connect("room", "room").Connect("normal", "normal").
-		Connect("sticky", sticky).Connect("negative", "turned").
+		Connect("inverted", "inverted").Connect("zero", "zero").Connect("exponent", "normal_exponent").
+		Connect("shift", "shift").Connect("normal", "normal").Connect("rest", "rest").Connect("negative", "turned").
 		Connect("nonfinite", "signs[3]").Connect("nan", "signs[2]").Connect("minus", "signs[1]").
 		Connect("all_negative", "signs[0]").Connect("y", "y").Connect("over", "over")
 	return latency
