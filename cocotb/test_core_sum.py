@@ -168,16 +168,19 @@ class Reader:
         self.last = None  # what was read in the last cycle
         self.reads = 0
 
-    async def cycle(self, complete=None, again=None, reduced=None, flush=False):
-        """One cycle; what is read must be the beat asked for again, or else the next one."""
+    async def cycle(self, complete=None, again=None, reduced=None, flush=False, stop=False):
+        """One cycle; what is read must be the beat asked for again, or else the next one, if none is held back."""
         dut = self.dut
+        dut.stop.value = int(stop)
         dut.complete.value, dut.complete_slot.value = int(complete is not None), complete or 0
         slot, beat = again or (0, 0)
         dut.again_valid.value, dut.again_slot.value, dut.again_beat.value = int(again is not None), slot, beat
         dut.reduced.value, dut.flush.value = int(reduced is not None), int(flush)
         dut.sending.value, dut.sending_slot.value = int(self.sending is not None), self.sending or 0
         await FallingEdge(dut.clk)
-        expected = again or self.next_beat(flush)
+        waits = self.next_beat(flush)
+        expected = again or (None if stop else waits)
+        assert int(dut.stalled.value) == int(bool(waits and (again or stop)))
         assert int(dut.rd_en.value) == int(expected is not None)
         if expected:
             assert (int(dut.rd_slot.value), int(dut.rd_beat.value)) == expected
@@ -223,7 +226,7 @@ class Reader:
 def quiet_reader(dut, last):
     for name in ("flush", "complete", "complete_slot", "sending", "sending_slot", "reduced"):
         getattr(dut, name).value = 0
-    for name in ("again_valid", "again_slot", "again_beat"):
+    for name in ("stop", "again_valid", "again_slot", "again_beat"):
         getattr(dut, name).value = 0
     dut.job_last.value = last
 
@@ -249,7 +252,7 @@ async def beats_follow_one_another(dut, idle, stall):
             again = (rng.choice(list(bench.on_way)), rng.randint(0, last))
         if rng.random() < 0.1:
             bench.sending = rng.choice([None, rng.randrange(slots)])
-        await bench.cycle(complete, again, reduced)
+        await bench.cycle(complete, again, reduced, stop=rng.random() < 0.1)
     assert bench.reads > 20
 
 
@@ -287,7 +290,8 @@ def test_agg_reader(slot_bits, index_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), order=["straight", "any"])
 async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
-    """Sums of several slots, in order or not; what a reader of the cache may read at every moment."""
+    """Sums of several slots, in order or not, some of them in parts; what a reader of the cache may read at every
+    moment."""
     rng = random.Random(f"{idle} {order}")
     idle = PATTERNS[idle]()
     slots, lanes, beats = 1 << len(dut.next_slot), len(dut.sum_nonfinite), rng.randint(1, 1 << len(dut.next_beat))
@@ -300,9 +304,13 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
             free = set(range(slots)) - {slot for slot, _ in todo}
             todo += [(slot, b) for slot in rng.sample(sorted(free), min(1, len(free))) for b in range(beats)]
         at = rng.randrange(len(todo)) if order == "any" else 0
-        sum_now = todo.pop(at) if not next(idle) else None
+        sum_now = todo[at] if not next(idle) else None
+        complete = rng.random() < 0.7  # else a part comes, and not the last one
+        if sum_now and complete:
+            todo.pop(at)
         strange, over = rng.getrandbits(lanes), rng.getrandbits(lanes)
         dut.next_valid.value = int(sum_now is not None)
+        dut.next_whole.value = int(complete)
         dut.next_slot.value, dut.next_beat.value = sum_now or (0, 0)
         dut.sum_nonfinite.value, dut.sum_over.value = strange, over
         query = (rng.randrange(slots), rng.randrange(beats))
@@ -321,7 +329,7 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
         elif query[0] in whole:
             assert int(dut.query_written.value) == 1
         begun = reduced = False
-        if sum_now:
+        if sum_now and complete:
             slot, beat = sum_now
             begun = slot not in written
             if begun:

@@ -114,7 +114,7 @@ func TestUsageErrors(t *testing.T) {
 	assert.Equal(t, `hwgen: -frobnicate: no such flag
 hwgen: -lanes 3: must be a power of two, 1 to 64
 hwgen: -workers 99: must be 1 to 64
-hwgen: -sum median: must be tree or fused
+hwgen: -sum median: must be tree, fused or exact
 hwgen: nothing was written; hwgen -h lists the flags
 `, stderr)
 	assert.Empty(t, contents(t, "."))

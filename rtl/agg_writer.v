@@ -3,7 +3,8 @@
 // A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
 // (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
 // last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
-// in any order; they are counted. What `query` asks is answered for a read in the same cycle: a
+// in any order; they are counted, each when it is whole: of a sum that comes in parts, the last part
+// counts. What `query` asks is answered for a read in the same cycle: a
 // beat counts as written in the cycle of its write, so the cache must forward.
 //
 // Not done here: it does not hold back a write; the reader sees to it that no entry is written
@@ -23,9 +24,10 @@ module agg_writer #(
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
     input wire                  next_valid,     // a sum comes in the next cycle
+    input wire                  next_whole,     // it is the last part of that beat's sum, or all of it
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum: a NaN or an infinity
+    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
     input wire [     LANES-1:0] sum_over,       // it overflowed
 
     output wire                  wr_en,
@@ -60,8 +62,10 @@ module agg_writer #(
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
-  assign begun   = next_valid && !begun_reg[next_slot];
-  assign reduced = next_valid && already == job_last;
+  wire counts_next = next_valid && next_whole;
+
+  assign begun   = counts_next && !begun_reg[next_slot];
+  assign reduced = counts_next && already == job_last;
 
   wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
@@ -82,7 +86,7 @@ module agg_writer #(
     wr_beat_reg   <= next_beat;
     nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
     overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
-    if (next_valid) begin
+    if (counts_next) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;
       whole_reg[next_slot] <= reduced;
@@ -90,7 +94,7 @@ module agg_writer #(
     if (begun) begin
       front_slot_reg  <= next_slot;
       front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
-    end else if (next_valid && in_order) begin
+    end else if (counts_next && in_order) begin
       front_count_reg <= front_count_reg + 1'b1;
     end
     if (rst) begin

@@ -216,7 +216,7 @@ func (b *coreBuilder) ingress(p int) {
 	m.Wire(wrBeat, b.indexBits, "")
 	m.Wire(wrData, b.BeatBits, "")
 	m.Wire(stored, b.BeatBits, "as read")
-	m.Wire(gated, b.BeatBits, "as summed")
+	m.Wire(gated, b.Lanes*b.operandBits(), "as summed")
 
 	b.nonfinite(b.Format, fmt.Sprintf("u_nonfinite_p%d", p), axis("s", p, "tdata"), nonfinite)
 
@@ -239,6 +239,10 @@ func (b *coreBuilder) ingress(p int) {
 		Connect("wr_en", wrEn).Connect("wr_addr", netlist.Concat(wrSlot, wrBeat)).Connect("wr_data", wrData).
 		Connect("rd_en", "rd_en").Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).Connect("rd_data", stored)
 
+	if b.Lane.Shared != nil {
+		b.sharedGate(p, stored, gated)
+		return
+	}
 	m.Instance("agg_gate", fmt.Sprintf("u_gate_p%d", p), "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).

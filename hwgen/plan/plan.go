@@ -74,9 +74,6 @@ func Build(c config.Config) (*Plan, error) {
 		p.Lane = p.Sum.lane(p)
 	}
 	p.SumLatency = p.Lane.Latency
-	if p.Lane.Shared != nil {
-		p.SumLatency += p.Lane.Shared.Latency
-	}
 	p.Latency = p.SumLatency + coreLatency
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)
@@ -189,7 +186,7 @@ type Sum struct {
 //	                 no member, or not there, contributes the identity
 //	y                their sum, ResultBits wide, Latency cycles later
 //	over             beside y: the element overflowed
-//	undecided        beside y, where Shared is not nil: y is not known yet
+//	undecided        two cycles before y, where Shared is not nil: y is not known yet
 //
 // It takes a new set of operands every cycle, and has no reset, no enable and
 // no valid bit. Its inputs come from block RAM without an output register and
@@ -201,21 +198,6 @@ type Lane struct {
 	// Shared, if not nil, is what all lanes have in common to decide the beats
 	// that one pass through them leaves undecided.
 	Shared *Shared
-}
-
-// Shared is what stands between the lanes and the result cache of a sum whose
-// lanes cannot decide each beat in one pass.
-type Shared struct {
-	Latency int // cycles that it adds to the lanes'
-
-	// build adds it to the core. What the lanes give, and the tags beside it,
-	// are on the wires lane_sum, lane_over, lane_undecided, and, a cycle
-	// earlier, lane_next, lane_slot, lane_beat and lane_pass (the beat was read
-	// before); what the cache takes is to be driven on sum, sum_over and, a
-	// cycle earlier, sum_next, sum_slot, sum_beat. A beat is read once more when
-	// again_valid asks for again_slot, again_beat. undecided and stalled, a
-	// cycle a count, go to the counters.
-	build func(*coreBuilder)
 }
 
 // Shell is what stands between the core and the outside.
@@ -241,7 +223,7 @@ func (s Shell) name() string  { return s.Name }
 
 // The registries: each entry is written in a file of its own.
 var (
-	sums   = []Sum{tree, fused}
+	sums   = []Sum{tree, fused, exact}
 	shells = []Shell{stream, none}
 )
 

@@ -13,26 +13,35 @@ func (b *coreBuilder) reader() {
 	m.Wire("send_slot", b.slotBits, "of the result that is being sent")
 	m.Wire("beat_slot", b.slotBits, "beside what the slot memories give")
 	m.Wire("beat_index", b.indexBits, "")
-	valid, slot, beat, pass := "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits), "unused_beat_pass"
+	stop, valid, slot, beat := "1'b0", "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits)
+	strobe, pass, stalled := "beat_strobe", "unused_beat_pass", "unused_stalled"
 	comment := "No beat is read again: one pass decides each."
 	if b.Lane.Shared != nil {
-		valid, slot, beat, pass, comment = "again_valid", "again_slot", "again_beat", "beat_pass", ""
-		m.Wire(valid, 1, "a beat is read once more, instead of the next")
+		stop, valid, slot, beat = "stop", "again_valid", "again_slot", "again_beat"
+		strobe, pass, stalled, comment = "beat_valid", "beat_pass", "stalled", ""
+		m.Wire(stop, 1, "no new beat is read")
+		m.Wire(valid, 1, "a beat is read once more, instead of a new one")
 		m.Wire(slot, b.slotBits, "")
 		m.Wire(beat, b.indexBits, "")
+		m.Wire(strobe, 1, "")
 	}
 	m.Wire(pass, 1, "")
+	m.Wire(stalled, 1, "a complete slot is not read because of beats that one pass does not decide")
+	if b.Lane.Shared != nil {
+		m.Assign("beat_strobe", "beat_valid && !beat_pass")
+	}
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
 	i.Connect("complete_slot", "slot").Connect("sending", "sending").Connect("sending_slot", "send_slot").
 		Connect("reduced", "reduced").
+		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
 		Connect("again_beat", beat)
 	same(i, "rd_en", "rd_slot", "rd_beat")
-	i.Connect("beat_valid", "beat_strobe").Connect("beat_slot", "beat_slot").Connect("beat_index", "beat_index").
-		Connect("beat_pass", pass)
+	i.Connect("beat_valid", strobe).Connect("beat_slot", "beat_slot").Connect("beat_index", "beat_index").
+		Connect("beat_pass", pass).Connect("stalled", stalled)
 }
 
 // sums adds what is between the slot memories and the cache: a lane for every
@@ -43,24 +52,13 @@ func (b *coreBuilder) sums() {
 	m.Wire("sum_over", b.Lanes, "elements that overflowed")
 	m.Wire("sum_next", 1, "a sum comes in the next cycle")
 	m.Wire("sum_beat", b.indexBits, "")
-	if b.Lane.Shared == nil {
-		b.lanes("sum", "sum_over", "")
-		b.tags(netlist.Concat("beat_slot", "beat_index"), "sum_next", netlist.Concat("sum_slot", "sum_beat"))
+	if b.Lane.Shared != nil {
+		b.undecided()
 		return
 	}
-	m.Wire("lane_sum", b.ResultBeatBits, "what one pass through the lanes gives")
-	m.Wire("lane_over", b.Lanes, "")
-	m.Wire("lane_undecided", b.Lanes, "elements of it that are not known yet")
-	m.Wire("lane_next", 1, "it comes in the next cycle")
-	m.Wire("lane_slot", b.slotBits, "")
-	m.Wire("lane_beat", b.indexBits, "")
-	m.Wire("lane_pass", 1, "the beat was read before")
-	m.Wire("undecided", 1, "a beat is not known after its first pass")
-	m.Wire("stalled", 1, "a complete slot is not read because of such beats")
-	b.lanes("lane_sum", "lane_over", "lane_undecided")
-	b.tags(netlist.Concat("beat_slot", "beat_index", "beat_pass"), "lane_next",
-		netlist.Concat("lane_slot", "lane_beat", "lane_pass"))
-	b.Lane.Shared.build(b)
+	b.lanes("sum", "sum_over", "")
+	b.tags("beat_strobe", netlist.Concat("beat_slot", "beat_index"), "sum_next", netlist.Concat("sum_slot", "sum_beat"),
+		b.slotBits+b.indexBits)
 }
 
 // lanes adds a lane for every element of a beat, with its outputs on the given
@@ -69,7 +67,7 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 	for l := range b.Lanes {
 		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "").Connect("clk", "clk")
 		for p := range b.Workers {
-			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.ElemBits, b.ElemBits))
+			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.operandBits(), b.operandBits()))
 		}
 		i.Connect("y", netlist.Slice(sum, l*b.ResultBits, b.ResultBits)).
 			Connect("over", bit(over, l, b.Lanes))
@@ -81,17 +79,13 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 
 // tags adds what delays the tag of a beat as the lanes delay the beat, less a
 // cycle.
-func (b *coreBuilder) tags(in, valid, out string) {
-	width := b.slotBits + b.indexBits
-	if b.Lane.Shared != nil {
-		width++
-	}
+func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(b.Lane.Latency-1)).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
-		Connect("in_valid", "beat_strobe").
+		Connect("in_valid", inValid).
 		Connect("in_tag", in).
 		Connect("out_valid", valid).
 		Connect("out_tag", out)
@@ -112,26 +106,49 @@ func (b *coreBuilder) cache() {
 	m.Wire("send_beat", b.indexBits, "")
 	m.Wire("send_written", 1, "it is there")
 
-	b.nonfinite(b.Result, "u_nonfinite_sum", "sum", "sum_nonfinite")
+	whole, marks := "1'b1", "sum_nonfinite"
+	if b.Lane.Shared != nil {
+		whole, marks = "sum_whole", "lane_nonfinite"
+		m.Wire(marks, b.Lanes, "")
+		m.Assign("sum_nonfinite", "lane_nonfinite & sum_lanes")
+	}
+	b.nonfinite(b.Result, "u_nonfinite_sum", "sum", marks)
 
 	i := m.Instance("agg_writer", "u_writer", "")
 	i.Param("LANES", fmt.Sprint(b.Lanes))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
 	same(i, "clk", "rst", "job_last")
-	i.Connect("next_valid", "sum_next").Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
+	i.Connect("next_valid", "sum_next").Connect("next_whole", whole).Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
 		Connect("sum_nonfinite", "sum_nonfinite").Connect("sum_over", "sum_over").
 		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
 		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite").Connect("overflow", "overflow").
 		Connect("query_slot", "send_slot").Connect("query_beat", "send_beat").Connect("query_written", "send_written")
 
-	b.ram("u_cache", b.ResultBeatBits, true).
-		Connect("wr_en", "cache_wr_en").
+	if b.Lane.Shared == nil {
+		b.cacheRAM("u_cache", "cache_wr_en", 0, b.Lanes)
+		return
+	}
+	for l := range b.Lanes {
+		b.cacheRAM(fmt.Sprintf("u_cache_%d", l), "cache_wr_en && "+bit("sum_lanes", l, b.Lanes), l, 1)
+	}
+}
+
+// cacheRAM adds the memory of some neighbouring lanes' results.
+func (b *coreBuilder) cacheRAM(name, enable string, first, lanes int) {
+	of := func(beat string) string {
+		if lanes == b.Lanes {
+			return beat
+		}
+		return netlist.Slice(beat, first*b.ResultBits, lanes*b.ResultBits)
+	}
+	b.ram(name, lanes*b.ResultBits, true).
+		Connect("wr_en", enable).
 		Connect("wr_addr", netlist.Concat("cache_wr_slot", "cache_wr_beat")).
-		Connect("wr_data", "sum").
+		Connect("wr_data", of("sum")).
 		Connect("rd_en", "send_en").
 		Connect("rd_addr", netlist.Concat("send_slot", "send_beat")).
-		Connect("rd_data", "m_axis_tdata")
+		Connect("rd_data", of("m_axis_tdata"))
 }
 
 // nonfinite adds what marks the elements of a beat that are a NaN or an

@@ -2959,8 +2959,9 @@ endmodule
 //
 // A slot waits at its first beat while its cache entry is being sent. A sum that cannot decide a
 // beat in one pass asks for it *again*; such a read takes the place of a new beat and is marked as
-// a further pass. When the job ends (flush) the slot that is being read is read to its end, those
-// behind it are dropped; drained says that nothing is on its way any more.
+// a further pass. When it has many of those to do it holds new beats back (stop). stalled: a new beat
+// was not read because of either. When the job ends (flush) the slot that is being read is read to
+// its end, those behind it are dropped; drained says that nothing is on its way any more.
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
@@ -2985,7 +2986,8 @@ module left_reader #(
     input wire [SLOT_BITS-1:0] sending_slot,
     input wire                 reduced,        // a slot's last beat has been summed
 
-    // The sum asks for a beat again; taken in the same cycle
+    // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
+    input wire                  stop,
     input wire                  again_valid,
     input wire [ SLOT_BITS-1:0] again_slot,
     input wire [INDEX_BITS-1:0] again_beat,
@@ -2999,7 +3001,9 @@ module left_reader #(
     output wire                  beat_valid,
     output wire [ SLOT_BITS-1:0] beat_slot,
     output wire [INDEX_BITS-1:0] beat_index,
-    output wire                  beat_pass    // it was read before
+    output wire                  beat_pass,   // it was read before
+
+    output wire stalled
 );
 
   wire                  head_valid;
@@ -3010,7 +3014,8 @@ module left_reader #(
   wire                  begins = next_reg == {INDEX_BITS{1'b0}};
   wire                  last = next_reg == job_last;
   wire                  overwrites = sending && sending_slot == head_slot;
-  wire                  reads = head_valid && !again_valid && !(begins && (flush || overwrites));
+  wire                  ready = head_valid && !(begins && (flush || overwrites));
+  wire                  reads = ready && !again_valid && !stop;
 
   left_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
@@ -3051,6 +3056,7 @@ module left_reader #(
   assign beat_slot  = beat_slot_reg;
   assign beat_index = beat_index_reg;
   assign beat_pass  = beat_pass_reg;
+  assign stalled    = ready && !reads;
 
 endmodule
 
@@ -3870,7 +3876,8 @@ endmodule
 // A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
 // (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
 // last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
-// in any order; they are counted. What `query` asks is answered for a read in the same cycle: a
+// in any order; they are counted, each when it is whole: of a sum that comes in parts, the last part
+// counts. What `query` asks is answered for a read in the same cycle: a
 // beat counts as written in the cycle of its write, so the cache must forward.
 //
 // Not done here: it does not hold back a write; the reader sees to it that no entry is written
@@ -3890,9 +3897,10 @@ module left_writer #(
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
     input wire                  next_valid,     // a sum comes in the next cycle
+    input wire                  next_whole,     // it is the last part of that beat's sum, or all of it
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum: a NaN or an infinity
+    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
     input wire [     LANES-1:0] sum_over,       // it overflowed
 
     output wire                  wr_en,
@@ -3927,8 +3935,10 @@ module left_writer #(
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
-  assign begun   = next_valid && !begun_reg[next_slot];
-  assign reduced = next_valid && already == job_last;
+  wire counts_next = next_valid && next_whole;
+
+  assign begun   = counts_next && !begun_reg[next_slot];
+  assign reduced = counts_next && already == job_last;
 
   wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
@@ -3949,7 +3959,7 @@ module left_writer #(
     wr_beat_reg   <= next_beat;
     nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
     overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
-    if (next_valid) begin
+    if (counts_next) begin
       counts[next_slot]    <= already + 1'b1;
       begun_reg[next_slot] <= !reduced;
       whole_reg[next_slot] <= reduced;
@@ -3957,7 +3967,7 @@ module left_writer #(
     if (begun) begin
       front_slot_reg  <= next_slot;
       front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
-    end else if (next_valid && in_order) begin
+    end else if (counts_next && in_order) begin
       front_count_reg <= front_count_reg + 1'b1;
     end
     if (rst) begin
@@ -4476,6 +4486,7 @@ module left_core (
   wire [2:0] beat_slot;  // beside what the slot memories give
   wire [1:0] beat_index;
   wire       unused_beat_pass;
+  wire       unused_stalled;  // a complete slot is not read because of beats that one pass does not decide
 
   // No beat is read again: one pass decides each.
   left_reader #(
@@ -4492,6 +4503,7 @@ module left_core (
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
+      .stop         (1'b0),
       .again_valid  (1'b0),
       .again_slot   (3'd0),
       .again_beat   (2'd0),
@@ -4501,7 +4513,8 @@ module left_core (
       .beat_valid   (beat_strobe),
       .beat_slot    (beat_slot),
       .beat_index   (beat_index),
-      .beat_pass    (unused_beat_pass)
+      .beat_pass    (unused_beat_pass),
+      .stalled      (unused_stalled)
   );
 
   wire [31:0] sum;  // of all ports, lane by lane
@@ -4562,6 +4575,7 @@ module left_core (
       .rst          (rst),
       .job_last     (job_last),
       .next_valid   (sum_next),
+      .next_whole   (1'b1),
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
       .sum_nonfinite(sum_nonfinite),

@@ -370,6 +370,7 @@ module agg_core (
   wire       beat_slot;  // beside what the slot memories give
   wire [1:0] beat_index;
   wire       unused_beat_pass;
+  wire       unused_stalled;  // a complete slot is not read because of beats that one pass does not decide
 
   // No beat is read again: one pass decides each.
   agg_reader #(
@@ -386,6 +387,7 @@ module agg_core (
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
+      .stop         (1'b0),
       .again_valid  (1'b0),
       .again_slot   (1'd0),
       .again_beat   (2'd0),
@@ -395,7 +397,8 @@ module agg_core (
       .beat_valid   (beat_strobe),
       .beat_slot    (beat_slot),
       .beat_index   (beat_index),
-      .beat_pass    (unused_beat_pass)
+      .beat_pass    (unused_beat_pass),
+      .stalled      (unused_stalled)
   );
 
   wire [63:0] sum;  // of all ports, lane by lane
@@ -462,6 +465,7 @@ module agg_core (
       .rst          (rst),
       .job_last     (job_last),
       .next_valid   (sum_next),
+      .next_whole   (1'b1),
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
       .sum_nonfinite(sum_nonfinite),

@@ -6,8 +6,9 @@
 //
 // A slot waits at its first beat while its cache entry is being sent. A sum that cannot decide a
 // beat in one pass asks for it *again*; such a read takes the place of a new beat and is marked as
-// a further pass. When the job ends (flush) the slot that is being read is read to its end, those
-// behind it are dropped; drained says that nothing is on its way any more.
+// a further pass. When it has many of those to do it holds new beats back (stop). stalled: a new beat
+// was not read because of either. When the job ends (flush) the slot that is being read is read to
+// its end, those behind it are dropped; drained says that nothing is on its way any more.
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
@@ -32,7 +33,8 @@ module agg_reader #(
     input wire [SLOT_BITS-1:0] sending_slot,
     input wire                 reduced,        // a slot's last beat has been summed
 
-    // The sum asks for a beat again; taken in the same cycle
+    // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
+    input wire                  stop,
     input wire                  again_valid,
     input wire [ SLOT_BITS-1:0] again_slot,
     input wire [INDEX_BITS-1:0] again_beat,
@@ -46,7 +48,9 @@ module agg_reader #(
     output wire                  beat_valid,
     output wire [ SLOT_BITS-1:0] beat_slot,
     output wire [INDEX_BITS-1:0] beat_index,
-    output wire                  beat_pass    // it was read before
+    output wire                  beat_pass,   // it was read before
+
+    output wire stalled
 );
 
   wire                  head_valid;
@@ -57,7 +61,8 @@ module agg_reader #(
   wire                  begins = next_reg == {INDEX_BITS{1'b0}};
   wire                  last = next_reg == job_last;
   wire                  overwrites = sending && sending_slot == head_slot;
-  wire                  reads = head_valid && !again_valid && !(begins && (flush || overwrites));
+  wire                  ready = head_valid && !(begins && (flush || overwrites));
+  wire                  reads = ready && !again_valid && !stop;
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
@@ -98,6 +103,7 @@ module agg_reader #(
   assign beat_slot  = beat_slot_reg;
   assign beat_index = beat_index_reg;
   assign beat_pass  = beat_pass_reg;
+  assign stalled    = ready && !reads;
 
 endmodule
 

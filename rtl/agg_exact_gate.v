@@ -1,0 +1,26 @@
+// agg_gate for the port by which the unit's results go through the lanes: y is x when enable is high,
+// else the result when write is high, else IDENTITY, in every lane. Combinational.
+//
+// Not done here: it does not know when; agg_exact_queue does.
+
+`default_nettype none
+
+module agg_exact_gate #(
+    parameter integer LANES = 16,
+    parameter integer ELEM_BITS = 32,
+    parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
+) (
+    input  wire                       enable,
+    input  wire [LANES*ELEM_BITS-1:0] x,
+    input  wire                       write,
+    input  wire [      ELEM_BITS-1:0] result,
+    output wire [LANES*ELEM_BITS-1:0] y
+);
+
+  wire [ELEM_BITS-1:0] absent = write ? result : IDENTITY[ELEM_BITS-1:0];
+
+  assign y = enable ? x : {LANES{absent}};
+
+endmodule
+
+`default_nettype wire
