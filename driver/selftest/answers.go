@@ -278,3 +278,51 @@ func (a *arithmetic) integerTriples() []triple {
 	}
 	return rows
 }
+
+// quadruple is a sum of four inputs, the first at an even port: so the tree adds
+// the first two, and the last two, first.
+type quadruple struct {
+	inputs             [4]uint32
+	tree, fused, exact uint32
+}
+
+// answer returns what the card must give.
+func (q *quadruple) answer(sum wire.Sum) uint32 {
+	switch sum {
+	case wire.SumFused:
+		return q.fused
+	case wire.SumExact:
+		return q.exact
+	}
+	return q.tree
+}
+
+// quadruplesOf returns the quadruples of a card: ties that what is far below
+// breaks, whose sign is known only when all of it is added up. These are what a
+// window does not decide.
+func (a *arithmetic) quadruplesOf() []quadruple {
+	if a.integers() {
+		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range, whatever comes on the way
+		return []quadruple{{[4]uint32{most, most, least, least}, sum, sum, sum}}
+	}
+	minus, zero := uint32(1)<<(a.format.Bits-1), uint32(1)<<(a.result.Bits-1)
+	rows := []quadruple{{[4]uint32{minus, minus, minus, minus}, zero, zero, zero}}
+	bias := 1<<(a.format.Exp-1) - 1
+	e := min(a.result.Frac+1, bias)
+	half := e - a.result.Frac - 1
+	far := max(half-60, 1-bias-a.format.Frac+1) // 2^far has a half
+	big, ok := a.power(e, false)
+	one, fine := a.power(half, false)
+	if !ok || !fine || far > half-4 {
+		return rows // the format has no numbers so far apart
+	}
+	more, _ := a.power(far, false)
+	less, _ := a.power(far-1, false)
+	down, up, rest := a.widen(big), a.widen(big)+1, a.widen(less)
+	return append(rows,
+		quadruple{[4]uint32{big, one, more, less | minus}, down, down, up},
+		quadruple{[4]uint32{big, one, more | minus, less}, down, down, down},
+		quadruple{[4]uint32{big, big | minus, more, less | minus}, rest, 0, rest},
+		quadruple{[4]uint32{big | minus, one | minus, more | minus, less}, down | zero, down | zero, up | zero},
+	)
+}

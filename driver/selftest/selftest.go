@@ -59,6 +59,7 @@ var sumTests = []sumTest{
 	{"single", "the edges of the number range pass one port alone; every NaN comes back as the one NaN", 1, askSingle},
 	{"edges", "known sums at the edges of the arithmetic, in every lane of every pair of neighbouring ports", 2, askEdges},
 	{"order", "ties, cancellation and overflow between every three neighbouring ports, added in the order that the card's sum has, or in none", 3, askOrder},
+	{"far", "between four ports, ties that are broken, or not, by what is far below them", 4, askFar},
 	{"counted", "overflows and NaNs are counted for each job, with the chunk and the rank of the first", 2, askCounted},
 	{"sizes", "lengths around the borders of lane, beat, chunk and window", 1, askSizes},
 }

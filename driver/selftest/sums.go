@@ -145,33 +145,66 @@ func askEdges(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// orders are the ways to give three inputs to three ports.
-var orders = [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+// orders are the ways to give three inputs to three ports, fourOrders some of
+// those to give four to four.
+var (
+	orders     = [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	fourOrders = [][]int{{0, 1, 2, 3}, {1, 2, 3, 0}, {2, 0, 3, 1}, {3, 2, 1, 0}}
+)
+
+// independent tells whether the order of the inputs never matters.
+func (s *subject) independent() bool { return s.Sum != wire.SumTree || s.integers() }
 
 // askOrder sums the triples at every three neighbouring ports: in the order in
 // which the answer of the tree is known, and in all orders where the sum must not
 // depend on it.
 func askOrder(ctx context.Context, s *subject) error {
 	rows := s.triplesOf()
-	n := len(rows) * s.Lanes
-	ways := orders
-	if s.Sum == wire.SumTree && !s.integers() {
-		ways = orders[:1]
-	}
 	for port := 0; port+2 < s.Ports; port++ {
-		ports := []int{port, port + 1, port + 2}
-		for _, way := range ways {
-			inputs := make([][]byte, 3)
-			for k := range inputs {
-				inputs[k] = s.pack(n, func(i int) uint32 { return rows[i/s.Lanes].inputs[way[k]] })
-			}
-			sum, err := s.reduce(ctx, ports, 0, 0, inputs)
-			if err != nil {
-				return err
-			}
-			if err := s.compare(ports, sum, func(i int) uint32 { return rows[i/s.Lanes].answer(s.Sum, port) }); err != nil {
-				return wrong("the inputs in the order %v: %w", way, err)
-			}
+		err := s.askNeighbours(ctx, port, orders, len(rows),
+			func(row, k int) uint32 { return rows[row].inputs[k] },
+			func(row int) uint32 { return rows[row].answer(s.Sum, port) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askFar sums the quadruples at every four neighbouring ports of which the first
+// is even.
+func askFar(ctx context.Context, s *subject) error {
+	rows := s.quadruplesOf()
+	for port := 0; port+3 < s.Ports; port += 2 {
+		err := s.askNeighbours(ctx, port, fourOrders, len(rows),
+			func(row, k int) uint32 { return rows[row].inputs[k] },
+			func(row int) uint32 { return rows[row].answer(s.Sum) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askNeighbours sums a number of rows, each in every lane, at neighbouring ports
+// from one on, with the inputs in one order after another; in the first alone
+// where the order matters. input gives the inputs of a row.
+func (s *subject) askNeighbours(ctx context.Context, port int, orders [][]int, rows int, input func(row, k int) uint32, want func(row int) uint32) error {
+	if !s.independent() {
+		orders = orders[:1]
+	}
+	for _, order := range orders {
+		inputs, ports := make([][]byte, len(order)), make([]int, len(order))
+		for k := range order {
+			inputs[k] = s.pack(rows*s.Lanes, func(i int) uint32 { return input(i/s.Lanes, order[k]) })
+			ports[k] = port + k
+		}
+		sum, err := s.reduce(ctx, ports, 0, 0, inputs)
+		if err != nil {
+			return err
+		}
+		if err := s.compare(ports, sum, func(i int) uint32 { return want(i / s.Lanes) }); err != nil {
+			return wrong("the inputs in the order %v: %w", order, err)
 		}
 	}
 	return nil

@@ -55,13 +55,13 @@ func TestSelftestFails(t *testing.T) {
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.out, "WRONG registers")
 	require.Contains(t, s.out, "writing MAGIC is answered done")
-	require.Contains(t, s.errs, "wrong answers to 1 of 14 questions")
+	require.Contains(t, s.errs, "wrong answers to 1 of 15 questions")
 
 	s = tributary(context.Background(), "selftest", "-json", "-card", card)
 	require.Equal(t, 1, s.status)
 	var outcomes []outcome
 	require.NoError(t, json.Unmarshal([]byte(s.out), &outcomes))
-	require.Len(t, outcomes, 14)
+	require.Len(t, outcomes, 15)
 	for _, o := range outcomes {
 		require.Equal(t, o.Name != "registers", o.OK, o.Name)
 	}
