@@ -307,7 +307,7 @@ func TestExceptions(t *testing.T) {
 	}
 	e, err = card.Exceptions(testContext(t))
 	want := driver.Exceptions{
-		NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // chunks of contributions; the third reduction chunk, VID 2^32+2
+		NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // two chunks of contributions
 		NonfiniteOut: driver.Exception{Count: 5, VID: 1},
 		Overflow:     driver.Exception{Count: 2, VID: 1},
 	}
