@@ -29,6 +29,16 @@ var goldens = map[string]string{
 	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
 }
 
+// goldenParts are files of more cards: of those that show a lane of every sum
+// and how it stands in the core. What else they hold is in the folders above.
+var goldenParts = map[string]string{
+	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
+	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",
+	"l1_w3_int32":           "-lanes 1 -workers 3 -format int32 -saturate -shell none -chunk 4 -window 1",
+}
+
+var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
+
 // hwgen runs the command and returns its exit status and what it printed.
 func hwgen(line string) (status int, stdout, stderr string) {
 	var out, err bytes.Buffer
@@ -86,6 +96,26 @@ func TestGoldenFolders(t *testing.T) {
 			}
 			for file := range want {
 				assert.Contains(t, got, file)
+			}
+		})
+	}
+}
+
+func TestGoldenParts(t *testing.T) {
+	for name, line := range goldenParts {
+		t.Run(name, func(t *testing.T) {
+			card := makeCard(t, line)
+			for _, file := range partFiles {
+				golden := filepath.Join("testdata", "parts", name, file)
+				got, err := os.ReadFile(filepath.Join(card, file))
+				require.NoError(t, err)
+				if *update {
+					require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o777))
+					require.NoError(t, os.WriteFile(golden, got, 0o666))
+				}
+				want, err := os.ReadFile(golden)
+				require.NoError(t, err)
+				assert.Equal(t, string(want), string(got), "%s; if it is meant: go test ./hwgen -update", file)
 			}
 		})
 	}

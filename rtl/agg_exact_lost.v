@@ -53,7 +53,7 @@ module agg_exact_lost #(
     several3_reg <= two_of_four(some2_reg) || |several2_reg;
   end
 
-  function two_of_four(input [3:0] x);
+  function automatic two_of_four(input reg [3:0] x);
     two_of_four = (x[0] && x[1]) || (x[2] && x[3]) || (|x[1:0] && |x[3:2]);
   endfunction
 

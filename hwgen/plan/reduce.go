@@ -26,7 +26,7 @@ func (b *coreBuilder) reader() {
 		m.Wire(strobe, 1, "")
 	}
 	m.Wire(pass, 1, "")
-	m.Wire(stalled, 1, "a complete slot is not read because of beats that one pass does not decide")
+	m.Wire(stalled, 1, "a complete slot is not read because of beats that are not decided")
 	if b.Lane.Shared != nil {
 		m.Assign("beat_strobe", "beat_valid && !beat_pass")
 	}

@@ -3897,7 +3897,7 @@ module left_writer #(
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // it is the last part of that beat's sum, or all of it
+    input wire                  next_whole,     // it is all of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
     input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
@@ -4486,7 +4486,7 @@ module left_core (
   wire [2:0] beat_slot;  // beside what the slot memories give
   wire [1:0] beat_index;
   wire       unused_beat_pass;
-  wire       unused_stalled;  // a complete slot is not read because of beats that one pass does not decide
+  wire       unused_stalled;  // a complete slot is not read because of beats that are not decided
 
   // No beat is read again: one pass decides each.
   left_reader #(

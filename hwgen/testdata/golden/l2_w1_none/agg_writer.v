@@ -27,7 +27,7 @@ module agg_writer #(
     input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
 
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // it is the last part of that beat's sum, or all of it
+    input wire                  next_whole,     // it is all of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
     input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity

@@ -534,7 +534,7 @@ module agg_core (
   wire [1:0] beat_slot;  // beside what the slot memories give
   wire [2:0] beat_index;
   wire       unused_beat_pass;
-  wire       unused_stalled;  // a complete slot is not read because of beats that one pass does not decide
+  wire       unused_stalled;  // a complete slot is not read because of beats that are not decided
 
   // No beat is read again: one pass decides each.
   agg_reader #(

@@ -1,0 +1,1029 @@
+// Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
+//      -jobs 1 -shell none
+
+// The aggregator between AXI4-Stream ports.
+//
+// Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
+// memories at once, summed lane by lane, and its result is kept in the cache and sent.
+//
+// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
+// on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
+// payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
+// the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
+// packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
+//
+// Latency from a chunk's last beat to its result's first: 20 cycles, 15 of them in the
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// to be judged. Not done here: framing and CRC, which are the shell's.
+
+`default_nettype none
+
+module agg_core (
+    input wire clk,
+    input wire rst,
+
+    // The host; whether what it left behind is still at work
+    input  wire link_down,
+    output wire hold,
+    output wire unjudged,
+
+    // Port 0, in
+    input  wire [ 63:0] s_axis_p0_tdata,
+    input  wire [  7:0] s_axis_p0_tkeep,
+    input  wire         s_axis_p0_tvalid,
+    output wire         s_axis_p0_tready,
+    input  wire         s_axis_p0_tlast,
+    input  wire [112:0] s_axis_p0_tuser,
+
+    // Port 1, in
+    input  wire [ 63:0] s_axis_p1_tdata,
+    input  wire [  7:0] s_axis_p1_tkeep,
+    input  wire         s_axis_p1_tvalid,
+    output wire         s_axis_p1_tready,
+    input  wire         s_axis_p1_tlast,
+    input  wire [112:0] s_axis_p1_tuser,
+
+    // Port 2, in
+    input  wire [ 63:0] s_axis_p2_tdata,
+    input  wire [  7:0] s_axis_p2_tkeep,
+    input  wire         s_axis_p2_tvalid,
+    output wire         s_axis_p2_tready,
+    input  wire         s_axis_p2_tlast,
+    input  wire [112:0] s_axis_p2_tuser,
+
+    // Out, for all ports
+    output wire [ 63:0] m_axis_tdata,
+    output wire [  7:0] m_axis_tkeep,
+    output wire         m_axis_tvalid,
+    input  wire         m_axis_tready,
+    output wire         m_axis_tlast,
+    output wire [239:0] m_axis_tuser,
+    output wire [  7:0] m_axis_tdest,
+
+    // Ports that can take a whole packet
+    input wire [2:0] port_ready,
+
+    // Who has which rank
+    output wire [ 2:0] member,
+    output wire [23:0] rank_of_port,
+
+    // Register accesses, answered in order, one at a time
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // Events of the shell, one count a cycle
+    input wire shell_frames,
+    input wire shell_hunted,
+    input wire shell_header_crc,
+    input wire shell_bad_version,
+    input wire shell_bad_kind,
+    input wire shell_bad_length,
+
+    // A beat enters the adder trees
+    output wire beat_strobe
+);
+  // -- Job --
+  wire        flush;  // the job ends
+  wire        drop_statuses;
+  wire        drained;  // nothing is being reduced
+  wire        sending;  // a result leaves: its cache entry must not change
+  wire        sets_up;  // a job is being set up
+  wire        job_valid;  // a job is set up
+  wire        job_complete;  // the last one ended because all had finished
+  wire        job_ever;  // an epoch was ever set
+  wire [15:0] job_epoch;
+  wire [15:0] job_chunk;  // elements
+  wire        job_last;  // number of a chunk's last beat
+  wire        job_window;  // chunks
+  wire        slot_mask;  // twice the window, less 1
+  wire [31:0] job_first;  // first VID
+  wire [ 2:0] job_finished;  // ranks that have finished
+  wire [ 2:0] job_ranks;  // a bit for every rank there is
+  wire        op_valid;
+  wire        op_commit;
+  wire        op_abort;
+  wire [ 7:0] op_job;
+  wire [15:0] op_epoch;
+  wire [31:0] op_first;
+  wire [63:0] op_ports;
+  wire [63:0] op_chunk;
+  wire [63:0] op_window;
+  wire        op_done;
+  wire [ 7:0] op_code;
+  wire        commit_finish;
+  wire [ 2:0] commit_rank_bit;
+
+  agg_jobs #(
+      .PORTS     (3),
+      .PORT_BITS (2),
+      .CHUNK     (4),
+      .WINDOW    (1),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1),
+      .LANE_BITS (1)
+  ) u_jobs (
+      .clk          (clk),
+      .rst          (rst),
+      .link_down    (link_down),
+      .op_valid     (op_valid),
+      .op_commit    (op_commit),
+      .op_abort     (op_abort),
+      .op_job       (op_job),
+      .op_epoch     (op_epoch),
+      .op_first     (op_first),
+      .op_ports     (op_ports),
+      .op_chunk     (op_chunk),
+      .op_window    (op_window),
+      .op_done      (op_done),
+      .op_code      (op_code),
+      .finish       (commit_finish),
+      .finish_bit   (commit_rank_bit),
+      .drained      (drained),
+      .keep_ranks   (sending),
+      .flush        (flush),
+      .hold         (hold),
+      .drop_statuses(drop_statuses),
+      .sets_up      (sets_up),
+      .job_valid    (job_valid),
+      .job_complete (job_complete),
+      .job_ever     (job_ever),
+      .job_epoch    (job_epoch),
+      .job_chunk    (job_chunk),
+      .job_last     (job_last),
+      .job_window   (job_window),
+      .slot_mask    (slot_mask),
+      .job_first    (job_first),
+      .job_finished (job_finished),
+      .job_ranks    (job_ranks),
+      .member       (member),
+      .rank_of_port (rank_of_port)
+  );
+
+  // What all ports are told
+  wire         slot;  // of the packet that is committed
+  wire         commit_store;  // it is stored
+  wire [  2:0] resolve;  // the fate of the port's written data is known
+  wire         reduced;  // a slot has been summed
+  wire         sum_slot;  // this one
+  wire [  2:0] req_valid;  // ports that ask for a commit
+  wire [  2:0] req_grant;
+  wire         rd_en;  // all slot memories are read
+  wire         rd_slot;
+  wire         rd_beat;
+
+  // -- Port 0 --
+  wire [  1:0] p0_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p0_request;  // commit
+  wire         p0_wr_en;
+  wire         p0_wr_slot;
+  wire         p0_wr_beat;
+  wire [ 63:0] p0_wr_data;
+  wire [ 63:0] p0_stored;  // as read
+  wire [ 63:0] p0_gated;  // as summed
+
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (64),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_ingress_p0 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p0_tdata),
+      .s_axis_tkeep  (s_axis_p0_tkeep),
+      .s_axis_tvalid (s_axis_p0_tvalid),
+      .s_axis_tready (s_axis_p0_tready),
+      .s_axis_tlast  (s_axis_p0_tlast),
+      .s_axis_tuser  (s_axis_p0_tuser),
+      .s_nonfinite   (|p0_nonfinite),
+      .wr_en         (p0_wr_en),
+      .wr_slot       (p0_wr_slot),
+      .wr_beat       (p0_wr_beat),
+      .wr_data       (p0_wr_data),
+      .req_valid     (req_valid[0]),
+      .req_grant     (req_grant[0]),
+      .req_data      (p0_request),
+      .resolve       (resolve[0]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(2)
+  ) u_slots_p0 (
+      .clk    (clk),
+      .wr_en  (p0_wr_en),
+      .wr_addr({p0_wr_slot, p0_wr_beat}),
+      .wr_data(p0_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p0_stored)
+  );
+
+  // What all gates are told
+  wire [ 2:0] beat_ports;  // members, or the one port that is read again
+  wire        beat_write;  // instead of them the unit's result
+  wire [31:0] exact_result;
+
+  agg_exact_gate #(
+      .LANES    (2),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p0 (
+      .enable(beat_ports[0]),
+      .x     (p0_stored),
+      .write (beat_write),
+      .result(exact_result),
+      .y     (p0_gated)
+  );
+
+  // -- Port 1 --
+  wire [  1:0] p1_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p1_request;  // commit
+  wire         p1_wr_en;
+  wire         p1_wr_slot;
+  wire         p1_wr_beat;
+  wire [ 63:0] p1_wr_data;
+  wire [ 63:0] p1_stored;  // as read
+  wire [ 63:0] p1_gated;  // as summed
+
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_p1 (
+      .beat     (s_axis_p1_tdata),
+      .nonfinite(p1_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (64),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_ingress_p1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p1_tdata),
+      .s_axis_tkeep  (s_axis_p1_tkeep),
+      .s_axis_tvalid (s_axis_p1_tvalid),
+      .s_axis_tready (s_axis_p1_tready),
+      .s_axis_tlast  (s_axis_p1_tlast),
+      .s_axis_tuser  (s_axis_p1_tuser),
+      .s_nonfinite   (|p1_nonfinite),
+      .wr_en         (p1_wr_en),
+      .wr_slot       (p1_wr_slot),
+      .wr_beat       (p1_wr_beat),
+      .wr_data       (p1_wr_data),
+      .req_valid     (req_valid[1]),
+      .req_grant     (req_grant[1]),
+      .req_data      (p1_request),
+      .resolve       (resolve[1]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(2)
+  ) u_slots_p1 (
+      .clk    (clk),
+      .wr_en  (p1_wr_en),
+      .wr_addr({p1_wr_slot, p1_wr_beat}),
+      .wr_data(p1_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p1_stored)
+  );
+
+  agg_gate #(
+      .LANES    (2),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p1 (
+      .enable(beat_ports[1]),
+      .x     (p1_stored),
+      .y     (p1_gated)
+  );
+
+  // -- Port 2 --
+  wire [  1:0] p2_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p2_request;  // commit
+  wire         p2_wr_en;
+  wire         p2_wr_slot;
+  wire         p2_wr_beat;
+  wire [ 63:0] p2_wr_data;
+  wire [ 63:0] p2_stored;  // as read
+  wire [ 63:0] p2_gated;  // as summed
+
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_p2 (
+      .beat     (s_axis_p2_tdata),
+      .nonfinite(p2_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (64),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_ingress_p2 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p2_tdata),
+      .s_axis_tkeep  (s_axis_p2_tkeep),
+      .s_axis_tvalid (s_axis_p2_tvalid),
+      .s_axis_tready (s_axis_p2_tready),
+      .s_axis_tlast  (s_axis_p2_tlast),
+      .s_axis_tuser  (s_axis_p2_tuser),
+      .s_nonfinite   (|p2_nonfinite),
+      .wr_en         (p2_wr_en),
+      .wr_slot       (p2_wr_slot),
+      .wr_beat       (p2_wr_beat),
+      .wr_data       (p2_wr_data),
+      .req_valid     (req_valid[2]),
+      .req_grant     (req_grant[2]),
+      .req_data      (p2_request),
+      .resolve       (resolve[2]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(2)
+  ) u_slots_p2 (
+      .clk    (clk),
+      .wr_en  (p2_wr_en),
+      .wr_addr({p2_wr_slot, p2_wr_beat}),
+      .wr_data(p2_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p2_stored)
+  );
+
+  agg_gate #(
+      .LANES    (2),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p2 (
+      .enable(beat_ports[2]),
+      .x     (p2_stored),
+      .y     (p2_gated)
+  );
+
+  // -- Commit --
+  wire         commit_valid;  // a packet is judged
+  wire [  2:0] commit_ports;  // the port it came by, one hot
+  wire [  1:0] commit_port;
+  wire [101:0] commit_request;
+
+  agg_arbiter #(
+      .PORTS    (3),
+      .PORT_BITS(2),
+      .WIDTH    (102)
+  ) u_arbiter (
+      .clk      (clk),
+      .rst      (rst),
+      .hold     (hold),
+      .req_valid(req_valid),
+      .req_grant(req_grant),
+      .req_data ({p2_request, p1_request, p0_request}),
+      .out_valid(commit_valid),
+      .out_ports(commit_ports),
+      .out_port (commit_port),
+      .out_data (commit_request)
+  );
+
+  assign unjudged = |req_valid;
+
+  wire        commit_refuse;  // it fails a check
+  wire [ 7:0] commit_code;
+  wire        commit_belongs;  // its rank is its port's
+  wire        commit_data;
+  wire        commit_ask;
+  wire        commit_writable;  // its payload was written
+  wire        commit_nonfinite;
+  wire [ 1:0] commit_ecn;
+  wire [ 7:0] commit_job;
+  wire [15:0] commit_epoch;
+  wire [ 7:0] commit_rank;
+  wire [31:0] commit_vid;
+
+  agg_commit #(
+      .PORTS    (3),
+      .PORT_BITS(2),
+      .FORMAT   (8'd1)
+  ) u_commit (
+      .valid       (commit_valid),
+      .port        (commit_port),
+      .request     (commit_request),
+      .job_valid   (job_valid),
+      .job_complete(job_complete),
+      .job_epoch   (job_epoch),
+      .job_chunk   (job_chunk),
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .refused     (commit_refuse),
+      .code        (commit_code),
+      .belongs     (commit_belongs),
+      .data        (commit_data),
+      .ask         (commit_ask),
+      .finish      (commit_finish),
+      .writable    (commit_writable),
+      .nonfinite   (commit_nonfinite),
+      .ecn         (commit_ecn),
+      .job         (commit_job),
+      .epoch       (commit_epoch),
+      .rank        (commit_rank),
+      .vid         (commit_vid)
+  );
+
+  wire       turn_over;  // the slot takes a new VID
+  wire       store_ce;
+  wire       store_nonfinite;
+  wire       owe;  // the sender is owed the result
+  wire       complete;  // the slot holds all ranks
+  wire [1:0] complete_ecn;
+  wire       complete_nonfinite;
+  wire       asked;  // an ask is not refused
+  wire       answer;  // an ask or a finish is answered with a status
+  wire [7:0] answer_code;
+  wire [2:0] answer_mask;
+  wire       refused;
+  wire [7:0] refused_code;
+  wire       refused_answer;  // it may be answered with a status
+
+  agg_slots #(
+      .PORTS    (3),
+      .WINDOW   (1),
+      .SLOT_BITS(1),
+      .ROW_BITS (1),
+      .RANK_BITS(2)
+  ) u_slots (
+      .clk               (clk),
+      .flush             (flush),
+      .job_first         (job_first),
+      .job_window        (job_window),
+      .slot_mask         (slot_mask),
+      .job_ranks         (job_ranks),
+      .refuse            (commit_refuse),
+      .data              (commit_data),
+      .ask               (commit_ask),
+      .finish            (commit_finish),
+      .code              (commit_code),
+      .belongs           (commit_belongs),
+      .ports             (commit_ports),
+      .rank              (commit_rank[1:0]),
+      .vid               (commit_vid),
+      .ecn               (commit_ecn),
+      .writable          (commit_writable),
+      .nonfinite         (commit_nonfinite),
+      .reduced           (reduced),
+      .reduced_slot      (sum_slot),
+      .slot              (slot),
+      .rank_bit          (commit_rank_bit),
+      .turn_over         (turn_over),
+      .store             (commit_store),
+      .store_ce          (store_ce),
+      .store_nonfinite   (store_nonfinite),
+      .resolve           (resolve),
+      .owe               (owe),
+      .complete          (complete),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .asked             (asked),
+      .answer            (answer),
+      .answer_code       (answer_code),
+      .answer_mask       (answer_mask),
+      .refused           (refused),
+      .refused_code      (refused_code),
+      .refused_answer    (refused_answer)
+  );
+
+  // -- Sum --
+  wire send_slot;  // of the result that is being sent
+  wire beat_slot;  // beside what the slot memories give
+  wire beat_index;
+  wire stop;  // no new beat is read
+  wire again_valid;  // a beat is read once more, instead of a new one
+  wire again_slot;
+  wire again_beat;
+  wire beat_valid;
+  wire beat_pass;
+  wire stalled;  // a complete slot is not read because of beats that are not decided
+
+  assign beat_strobe = beat_valid && !beat_pass;
+
+  agg_reader #(
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_reader (
+      .clk          (clk),
+      .rst          (rst),
+      .flush        (flush),
+      .job_last     (job_last),
+      .drained      (drained),
+      .complete     (complete),
+      .complete_slot(slot),
+      .sending      (sending),
+      .sending_slot (send_slot),
+      .reduced      (reduced),
+      .stop         (stop),
+      .again_valid  (again_valid),
+      .again_slot   (again_slot),
+      .again_beat   (again_beat),
+      .rd_en        (rd_en),
+      .rd_slot      (rd_slot),
+      .rd_beat      (rd_beat),
+      .beat_valid   (beat_valid),
+      .beat_slot    (beat_slot),
+      .beat_index   (beat_index),
+      .beat_pass    (beat_pass),
+      .stalled      (stalled)
+  );
+
+  wire [63:0] sum;  // of all ports, lane by lane
+  wire [ 1:0] sum_over;  // elements that overflowed
+  wire        sum_next;  // a sum comes in the next cycle
+  wire        sum_beat;
+  wire [ 1:0] lane_over;
+  wire [ 1:0] lane_undecided;  // elements that are not known yet, two cycles before the sum
+
+  agg_lane u_lane_0 (
+      .clk      (clk),
+      .x_p0     (p0_gated[31:0]),
+      .x_p1     (p1_gated[31:0]),
+      .x_p2     (p2_gated[31:0]),
+      .y        (sum[31:0]),
+      .over     (lane_over[0]),
+      .undecided(lane_undecided[0])
+  );
+
+  agg_lane u_lane_1 (
+      .clk      (clk),
+      .x_p0     (p0_gated[63:32]),
+      .x_p1     (p1_gated[63:32]),
+      .x_p2     (p2_gated[63:32]),
+      .y        (sum[63:32]),
+      .over     (lane_over[1]),
+      .undecided(lane_undecided[1])
+  );
+
+  wire beat_last;  // of an element's operands, or of a beat's results
+  wire lane_next;  // a sum comes in the next cycle
+  wire lane_again;
+  wire lane_write;
+  wire lane_last;
+
+  // The tag comes out a cycle before its sum.
+  agg_tag_delay #(
+      .WIDTH (5),
+      .CYCLES(14)
+  ) u_sum_tag (
+      .clk      (clk),
+      .rst      (rst),
+      .in_valid (beat_valid),
+      .in_tag   ({beat_slot, beat_index, beat_pass, beat_write, beat_last}),
+      .out_valid(lane_next),
+      .out_tag  ({sum_slot, sum_beat, lane_again, lane_write, lane_last})
+  );
+
+  // What the lanes do not decide
+  wire        sum_whole;  // and so all of the beat is there
+  wire [ 1:0] sum_lanes;  // lanes that are written
+  wire        sum_result;  // with the unit's result
+  wire        undecided;  // a beat is not known after its first pass
+  wire [ 1:0] exact_lane;  // whose operands the unit takes
+  wire        exact_valid;
+  wire        exact_last;
+  wire [31:0] exact_operand;
+  wire        exact_done;
+  wire        exact_over;
+
+  agg_exact_queue #(
+      .LANES       (2),
+      .PORTS       (3),
+      .SLOT_BITS   (1),
+      .INDEX_BITS  (1),
+      .DEPTH_BITS  (5),
+      .LIMIT       (15),
+      .PAUSE       (12),
+      .LANE_LATENCY(15)
+  ) u_exact_queue (
+      .clk          (clk),
+      .rst          (rst),
+      .undecided    (lane_undecided),
+      .lane_next    (lane_next),
+      .lane_slot    (sum_slot),
+      .lane_beat    (sum_beat),
+      .lane_again   (lane_again),
+      .lane_write   (lane_write),
+      .lane_last    (lane_last),
+      .sum_next     (sum_next),
+      .sum_whole    (sum_whole),
+      .sum_lanes    (sum_lanes),
+      .sum_result   (sum_result),
+      .stop         (stop),
+      .again_valid  (again_valid),
+      .again_slot   (again_slot),
+      .again_beat   (again_beat),
+      .member       (member),
+      .beat_ports   (beat_ports),
+      .beat_write   (beat_write),
+      .beat_last    (beat_last),
+      .select       (exact_lane),
+      .operand_valid(exact_valid),
+      .operand_last (exact_last),
+      .done         (exact_done),
+      .found        (undecided)
+  );
+
+  agg_exact_select #(
+      .LANES    (2),
+      .ELEM_BITS(32)
+  ) u_exact_select (
+      .clk   (clk),
+      .select(exact_lane),
+      .beat  (sum),
+      .y     (exact_operand)
+  );
+
+  agg_exact_unit #(
+      .FRAC(23)
+  ) u_exact_unit (
+      .clk     (clk),
+      .rst     (rst),
+      .in_valid(exact_valid),
+      .in_last (exact_last),
+      .in_x    (exact_operand),
+      .done    (exact_done),
+      .y       (exact_result),
+      .over    (exact_over)
+  );
+
+  assign sum_over = (lane_over | {2{sum_result && exact_over}}) & sum_lanes;
+
+  // -- Result cache --
+  wire [1:0] sum_nonfinite;  // elements that are a NaN or an infinity
+  wire       begun;  // a result begins to be written
+  wire       cache_wr_en;
+  wire       cache_wr_slot;
+  wire       cache_wr_beat;
+  wire [1:0] nonfinite;  // elements of the sum before that are a NaN or an infinity
+  wire [1:0] overflow;  // those that overflowed
+  wire       send_en;  // a beat is read to be sent
+  wire       send_beat;
+  wire       send_written;  // it is there
+  wire [1:0] lane_nonfinite;
+
+  assign sum_nonfinite = lane_nonfinite & sum_lanes;
+
+  agg_fp_nonfinite #(
+      .LANES   (2),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_sum (
+      .beat     (sum),
+      .nonfinite(lane_nonfinite)
+  );
+
+  agg_writer #(
+      .LANES     (2),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1),
+      .COUNT_BITS(2)
+  ) u_writer (
+      .clk          (clk),
+      .rst          (rst),
+      .job_last     (job_last),
+      .next_valid   (sum_next),
+      .next_whole   (sum_whole),
+      .next_slot    (sum_slot),
+      .next_beat    (sum_beat),
+      .sum_nonfinite(sum_nonfinite),
+      .sum_over     (sum_over),
+      .wr_en        (cache_wr_en),
+      .wr_slot      (cache_wr_slot),
+      .wr_beat      (cache_wr_beat),
+      .begun        (begun),
+      .reduced      (reduced),
+      .nonfinite    (nonfinite),
+      .overflow     (overflow),
+      .query_slot   (send_slot),
+      .query_beat   (send_beat),
+      .query_written(send_written)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(2),
+      .FORWARD  (1)
+  ) u_cache_0 (
+      .clk    (clk),
+      .wr_en  (cache_wr_en && sum_lanes[0]),
+      .wr_addr({cache_wr_slot, cache_wr_beat}),
+      .wr_data(sum[31:0]),
+      .rd_en  (send_en),
+      .rd_addr({send_slot, send_beat}),
+      .rd_data(m_axis_tdata[31:0])
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(2),
+      .FORWARD  (1)
+  ) u_cache_1 (
+      .clk    (clk),
+      .wr_en  (cache_wr_en && sum_lanes[1]),
+      .wr_addr({cache_wr_slot, cache_wr_beat}),
+      .wr_data(sum[63:32]),
+      .rd_en  (send_en),
+      .rd_addr({send_slot, send_beat}),
+      .rd_data(m_axis_tdata[63:32])
+  );
+
+  // -- Out --
+  wire [2:0] rank_ready;  // ranks whose port is ready
+
+  agg_rank_ready #(
+      .PORTS(3)
+  ) u_rank_ready (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .port_ready  (port_ready),
+      .rank_ready  (rank_ready)
+  );
+
+  wire       result_valid;  // a result can be sent
+  wire       result_slot;
+  wire [2:0] result_receivers;
+  wire       result_replay;
+  wire       result_take;
+
+  agg_owed #(
+      .PORTS    (3),
+      .SLOT_BITS(1)
+  ) u_owed (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .slot_mask     (slot_mask),
+      .job_ranks     (job_ranks),
+      .begun         (begun),
+      .begun_slot    (sum_slot),
+      .slot          (slot),
+      .turn_over     (turn_over),
+      .owe           (owe),
+      .rank_bit      (commit_rank_bit),
+      .ready         (rank_ready),
+      .pick_valid    (result_valid),
+      .pick_slot     (result_slot),
+      .pick_receivers(result_receivers),
+      .pick_replay   (result_replay),
+      .pick_take     (result_take)
+  );
+
+  wire        status_valid;
+  wire [ 1:0] status_port;
+  wire [ 7:0] status_job;
+  wire [15:0] status_epoch;
+  wire [ 7:0] status_rank;
+  wire [ 7:0] status_code;
+  wire [31:0] status_vid;
+  wire [ 2:0] status_mask;
+  wire        status_take;
+
+  agg_status #(
+      .PORTS    (3),
+      .PORT_BITS(2)
+  ) u_status (
+      .clk        (clk),
+      .rst        (rst),
+      .drop       (drop_statuses),
+      .answer     (answer),
+      .answer_code(answer_code),
+      .answer_mask(answer_mask),
+      .refuse     (refused_answer),
+      .refuse_code(refused_code),
+      .port       (commit_port),
+      .job        (commit_job),
+      .epoch      (commit_epoch),
+      .rank       (commit_rank),
+      .vid        (commit_vid),
+      .ready      (port_ready),
+      .pick_valid (status_valid),
+      .pick_port  (status_port),
+      .pick_job   (status_job),
+      .pick_epoch (status_epoch),
+      .pick_rank  (status_rank),
+      .pick_code  (status_code),
+      .pick_vid   (status_vid),
+      .pick_mask  (status_mask),
+      .pick_take  (status_take)
+  );
+
+  agg_egress #(
+      .PORTS     (3),
+      .PORT_BITS (2),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1),
+      .KEEP_BITS (8),
+      .FORMAT    (8'd1)
+  ) u_egress (
+      .clk               (clk),
+      .rst               (rst),
+      .job_last          (job_last),
+      .job_epoch         (job_epoch),
+      .job_chunk         (job_chunk),
+      .job_ranks         (job_ranks),
+      .complete          (complete),
+      .complete_slot     (slot),
+      .complete_vid      (commit_vid),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .result_valid      (result_valid),
+      .result_slot       (result_slot),
+      .result_receivers  (result_receivers),
+      .result_replay     (result_replay),
+      .result_take       (result_take),
+      .status_valid      (status_valid),
+      .status_port       (status_port),
+      .status_job        (status_job),
+      .status_epoch      (status_epoch),
+      .status_rank       (status_rank),
+      .status_code       (status_code),
+      .status_vid        (status_vid),
+      .status_mask       (status_mask),
+      .status_take       (status_take),
+      .rd_en             (send_en),
+      .rd_slot           (send_slot),
+      .rd_beat           (send_beat),
+      .rd_written        (send_written),
+      .sending           (sending),
+      .m_axis_tkeep      (m_axis_tkeep),
+      .m_axis_tvalid     (m_axis_tvalid),
+      .m_axis_tready     (m_axis_tready),
+      .m_axis_tlast      (m_axis_tlast),
+      .m_axis_tuser      (m_axis_tuser),
+      .m_axis_tdest      (m_axis_tdest)
+  );
+
+  // -- Registers --
+  wire [ 4:0] counter_index;
+  wire [31:0] counter_value;
+  wire        clear_counters;
+  wire [31:0] nonfinite_in;
+  wire [31:0] nonfinite_out;
+  wire [31:0] overflows;
+  wire [63:0] first_in;
+  wire [63:0] first_out;
+  wire [63:0] first_overflow;
+
+  agg_registers #(
+      .CONFIG_HASH(64'h1e1012d77acdde19),
+      .LANES      (64'd2),
+      .PORTS      (64'd3),
+      .FORMAT     (64'h101),
+      .SUM        (64'd3),
+      .SHELL      (64'd0),
+      .CHUNK      (64'd4),
+      .WINDOW     (64'd1),
+      .JOBS       (64'd1),
+      .LINK       (64'd0),
+      .LATENCY    (64'd20)
+  ) u_registers (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (link_down),
+      .s_reg_valid   (s_reg_valid),
+      .s_reg_ready   (s_reg_ready),
+      .s_reg_write   (s_reg_write),
+      .s_reg_addr    (s_reg_addr),
+      .s_reg_wdata   (s_reg_wdata),
+      .m_reg_valid   (m_reg_valid),
+      .m_reg_ready   (m_reg_ready),
+      .m_reg_code    (m_reg_code),
+      .m_reg_value   (m_reg_value),
+      .op_valid      (op_valid),
+      .op_commit     (op_commit),
+      .op_abort      (op_abort),
+      .op_job        (op_job),
+      .op_epoch      (op_epoch),
+      .op_first      (op_first),
+      .op_ports      (op_ports),
+      .op_chunk      (op_chunk),
+      .op_window     (op_window),
+      .op_done       (op_done),
+      .op_code       (op_code),
+      .job_valid     (job_valid),
+      .job_ever      (job_ever),
+      .job_epoch     (job_epoch),
+      .job_finished  ({61'd0, job_finished}),
+      .nonfinite_in  (nonfinite_in),
+      .nonfinite_out (nonfinite_out),
+      .overflows     (overflows),
+      .first_in      (first_in),
+      .first_out     (first_out),
+      .first_overflow(first_overflow),
+      .counter_index (counter_index),
+      .counter_value (counter_value),
+      .clear_counters(clear_counters)
+  );
+
+  agg_job_counts #(
+      .SLOT_BITS (1),
+      .COUNT_BITS(2)
+  ) u_job_counts (
+      .clk             (clk),
+      .rst             (rst),
+      .clear           (sets_up),
+      .stored_nonfinite(store_nonfinite),
+      .complete        (complete),
+      .slot            (slot),
+      .vid             (commit_vid),
+      .rank            (commit_rank),
+      .wr_en           (cache_wr_en),
+      .wr_slot         (cache_wr_slot),
+      .nonfinite       (nonfinite),
+      .overflow        (overflow),
+      .nonfinite_in    (nonfinite_in),
+      .nonfinite_out   (nonfinite_out),
+      .overflows       (overflows),
+      .first_in        (first_in),
+      .first_out       (first_out),
+      .first_overflow  (first_overflow)
+  );
+
+  agg_counters #(
+      .COUNT_BITS(2)
+  ) u_counters (
+      .clk              (clk),
+      .rst              (rst),
+      .clear            (clear_counters),
+      .stored           (commit_store),
+      .stored_ce        (store_ce),
+      .stored_nonfinite (store_nonfinite),
+      .asked            (asked),
+      .finished         (commit_finish),
+      .chunk            (reduced),
+      .beat             (beat_strobe),
+      .result           (result_take && !result_replay),
+      .replay           (result_take && result_replay),
+      .status           (status_take),
+      .nonfinite_out    (nonfinite),
+      .overflow         (overflow),
+      .undecided        (undecided),
+      .stalled          (stalled),
+      .link_down        (link_down),
+      .refused          (refused),
+      .refused_code     (refused_code),
+      .shell_frames     (shell_frames),
+      .shell_hunted     (shell_hunted),
+      .shell_header_crc (shell_header_crc),
+      .shell_bad_version(shell_bad_version),
+      .shell_bad_kind   (shell_bad_kind),
+      .shell_bad_length (shell_bad_length),
+      .index            (counter_index),
+      .value            (counter_value)
+  );
+
+endmodule
+
+`default_nettype wire
