@@ -62,14 +62,14 @@ func (b *Builder) Lane(ctx context.Context, l Lane, optimize string) (program st
 	if err := run(ctx, b.HWGen, append(l.flags(), "-o", card)...); err != nil {
 		return "", err
 	}
-	cycles, err := latency(card)
+	header, err := l.header(card)
 	if err != nil {
 		return "", err
 	}
 	p := Program{
 		Name:     "lane",
 		Text:     laneProgram,
-		Header:   l.header(cycles),
+		Header:   header,
 		Optimize: optimize,
 		Modules:  []Module{{Name: "lane", Top: "agg_lane", Folder: card}},
 	}
@@ -236,22 +236,25 @@ func (b *Builder) flags(optimize string) []string {
 		"-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1", "-pthread", "-w"}
 }
 
-// compile makes the program in a scratch folder: all that Verilator wrote and
-// the program are compiled as one text.
+// compile makes the program in a scratch folder. All that Verilator wrote for a
+// module is compiled as one text.
 func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made string, err error) {
 	flags := append(b.flags(p.Optimize), "-I", scratch)
 	for _, d := range p.Defines {
 		flags = append(flags, "-D"+d)
 	}
-	var all strings.Builder
+	write := func(name, text string) (path string) {
+		path = filepath.Join(scratch, name)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o666))
+		return path
+	}
+	write("module.h", p.Header)
+	texts := []string{write(p.Name+".cpp", p.Text)}
 	for _, m := range p.Modules {
 		to := filepath.Join(scratch, m.Name)
 		top := filepath.Join(m.Folder, m.Top+".v")
 		if m.Text != "" {
-			top = filepath.Join(scratch, m.Top+".v")
-			if err := os.WriteFile(top, []byte(m.Text), 0o666); err != nil {
-				return "", err
-			}
+			top = write(m.Top+".v", m.Text)
 		}
 		args := []string{"--cc", "--prefix", "V" + m.Name, "--top-module", m.Top, "--Mdir", to, "-y", m.Folder, "-I" + m.Folder}
 		for _, parameter := range m.Parameters {
@@ -264,20 +267,18 @@ func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made 
 		if err != nil {
 			return "", err
 		}
+		var all strings.Builder
 		for _, file := range files {
 			fmt.Fprintf(&all, "#include \"%s/%s\"\n", m.Name, filepath.Base(file))
 		}
+		texts = append(texts, write("V"+m.Name+".cpp", all.String()))
 		flags = append(flags, "-I", to)
 	}
-	if err := os.WriteFile(filepath.Join(scratch, "module.h"), []byte(p.Header), 0o666); err != nil {
-		return "", err
-	}
-	text := filepath.Join(scratch, p.Name+".cpp")
-	if err := os.WriteFile(text, []byte(all.String()+p.Text), 0o666); err != nil {
+	if err != nil {
 		return "", err
 	}
 	made = filepath.Join(scratch, "program")
-	return made, run(ctx, "c++", append(flags, text, b.runtime, "-o", made)...)
+	return made, run(ctx, "c++", append(append(flags, texts...), b.runtime, "-o", made)...)
 }
 
 // run runs a command that says nothing when all is well.

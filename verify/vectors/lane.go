@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -104,13 +105,47 @@ func latency(card string) (int, error) {
 }
 
 // header is what the program must know of the lane.
-func (l Lane) header(latency int) string {
+func (l Lane) header(card string) (string, error) {
+	cycles, err := latency(card)
+	if err != nil {
+		return "", err
+	}
+	shift, err := l.shift(card)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#define PORTS %d\n#define LATENCY %d\n", l.Ports, latency)
+	fmt.Fprintf(&b, "#define PORTS %d\n#define LATENCY %d\n", l.Ports, cycles)
+	fmt.Fprintf(&b, "static uint32_t operand(uint32_t x) { return x << %d; }\n", shift)
 	fmt.Fprintf(&b, "static void set_operands(Vlane* lane, const uint32_t* x) {\n")
 	for p := range l.Ports {
-		fmt.Fprintf(&b, "  lane->x_p%d = x[%d];\n", p, p)
+		fmt.Fprintf(&b, "  lane->x_p%d = operand(x[%d]);\n", p, p)
 	}
 	fmt.Fprintf(&b, "}\n")
-	return b.String()
+	return b.String(), nil
+}
+
+var portRange = regexp.MustCompile(`input\s+wire\s+\[\s*(\d+)\s*:\s*0\s*\]\s+x_p0\b`)
+
+// shift returns by how many places an element is to be shifted left before it
+// goes into the lane. Lanes that an exact unit helps take numbers that were
+// widened already; bf16 becomes fp32 by 16 zeros below.
+func (l Lane) shift(card string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(card, "agg_lane.v"))
+	if err != nil {
+		return 0, err
+	}
+	found := portRange.FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s: agg_lane has no port x_p0", card)
+	}
+	high, _ := strconv.Atoi(string(found[1]))
+	format, _ := l.Format.Info()
+	switch {
+	case high+1 == format.Bits:
+		return 0, nil
+	case high+1 == 32 && l.Format == wire.BF16:
+		return 16, nil
+	}
+	return 0, fmt.Errorf("%s: port x_p0 of agg_lane has %d bits", card, high+1)
 }

@@ -6,7 +6,8 @@
 //
 // What the lane cannot decide is summed by the exact unit, where there is one (EXACT_UNIT).
 //
-// module.h, made with the lane, gives PORTS, LATENCY, and the function that knows the ports' names.
+// module.h, made with the lane, gives PORTS, LATENCY, and the functions that know the ports' names and
+// what is to be done to an element before it goes in.
 
 #include <cstdint>
 #include <cstdio>
@@ -37,24 +38,25 @@ constexpr uint32_t kOverflowed = 1;
 constexpr uint32_t kUndecided = 2;
 
 #ifdef EXACT_UNIT
-// The unit takes a number every other cycle, and the first of the next set some cycles after the
-// last sum is done.
+constexpr size_t kUndecidedLead = 2;  // cycles from output undecided to the sum it is about
+
+// The unit takes a number every third cycle, and the first of the next set when the last sum is done.
 class Unit {
  public:
   Unit() {
     top_.rst = 1;
     idle(4);
     top_.rst = 0;
-    idle(4);
+    idle(40);
   }
 
   Sum sum(const Set& set) {
     for (int p = 0; p < PORTS; p++) {
       top_.in_valid = 1;
       top_.in_last = p == PORTS - 1;
-      top_.in_x = set.x[p];
+      top_.in_x = operand(set.x[p]);
       tick();
-      idle(1);
+      idle(2);
     }
     for (int waited = 0; !top_.done; waited++) {
       if (waited == 1000) {
@@ -64,7 +66,7 @@ class Unit {
       tick();
     }
     Sum sum{static_cast<uint32_t>(top_.y), top_.over ? kOverflowed : 0u};
-    idle(4);
+    idle(1);
     return sum;
   }
 
@@ -92,6 +94,9 @@ class Lane {
     set_operands(&top_, set.x);
     top_.clk = 0;
     top_.eval();
+#ifdef EXACT_UNIT
+    undecided_[(now_ + kUndecidedLead) % kWindow] = top_.undecided;
+#endif
     if (now_ >= LATENCY) out->push_back(sum(window_[(now_ - LATENCY) % kWindow]));
     top_.clk = 1;
     top_.eval();
@@ -102,7 +107,7 @@ class Lane {
   Sum sum(const Set& set) {
     Sum s{static_cast<uint32_t>(top_.y), top_.over ? kOverflowed : 0u};
 #ifdef EXACT_UNIT
-    if (top_.undecided) {
+    if (undecided_[now_ % kWindow]) {
       s = unit_.sum(set);
       s.flags |= kUndecided;
     }
@@ -115,6 +120,7 @@ class Lane {
   static constexpr size_t kWindow = LATENCY + 1;
   Vlane top_;
 #ifdef EXACT_UNIT
+  bool undecided_[kWindow] = {};  // of the sums of this cycle and the next ones
   Unit unit_;
 #endif
   Set window_[kWindow] = {};
