@@ -22,6 +22,8 @@ CHUNKS = 30
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 2],
     "five_ports": ["-lanes", 1, "-workers", 5, "-chunk", 2, "-window", 4],
+    "exact": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 2, "-sum", "exact"],
+    "undecided": ["-lanes", 2, "-workers", 4, "-chunk", 8, "-window", 2, "-sum", "exact"],
 }
 
 

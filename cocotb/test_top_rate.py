@@ -19,6 +19,7 @@ CHUNKS = 40
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 16, "-window", 8],
     "one_port": ["-lanes", 1, "-workers", 1, "-chunk", 4, "-window", 16],
+    "fused": ["-lanes", 4, "-workers", 4, "-chunk", 32, "-window", 8, "-format", "bf16", "-sum", "fused"],
     "six_ports": ["-lanes", 1, "-workers", 6, "-chunk", 8, "-window", 16],
 }
 
