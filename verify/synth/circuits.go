@@ -11,13 +11,20 @@ import (
 
 // circuit is something to synthesize: a module of a generated card.
 type circuit struct {
-	name   string   // of the row
-	flags  []string // of hwgen, for a card that has it
-	top    string   // module
-	params []param
+	name  string   // of the row
+	flags []string // of hwgen, for a card that has it
+	top   string   // module
+
+	// parent is the module that has the instance whose parameters count; none for a module
+	// without parameters.
+	parent string
 
 	node string      // its format, where it is a node of tree
 	lane *cells.Lane // where it is a lane
+
+	// What lanes have in common: the names of those rows, and how many lanes.
+	shared   []string
+	sharedBy int
 
 	latency   func(source) int
 	additions int // of two numbers, a cycle; 0: not what it does
@@ -32,11 +39,6 @@ type circuit struct {
 	whole   bool // a whole core, recorded only when asked for
 }
 
-type param struct {
-	name  string
-	value int
-}
-
 var threeSeeds = []int{1, 2, 3}
 
 // circuits lists all rows, in the order of the table.
@@ -44,34 +46,32 @@ func circuits() []circuit {
 	var all []circuit
 	all = append(all, nodes()...)
 	all = append(all, lanes()...)
+	all = append(all, exactParts()...)
 	all = append(all, cores()...)
 	return all
 }
 
 // nodes are those of tree: one addition, rounded.
 func nodes() []circuit {
-	float := func(format string, exp, frac, infinity int) circuit {
-		return newNode(format, "agg_fp_add", param{"EXP", exp}, param{"FRAC", frac}, param{"INFINITY", infinity})
-	}
-	integer := newNode("int32", "agg_int_add", param{"WIDTH", 32})
+	integer := newNode("int32", "agg_int_add")
 	integer.latency = func(source) int { return 1 } // a lane has a clamp behind it
 	return []circuit{
-		float("fp32", 8, 23, 1).within(500, 200),
-		float("bf16", 8, 7, 1),
-		float("fp16", 5, 10, 1),
-		float("fp8e5m2", 5, 2, 1),
-		float("fp8e4m3", 4, 3, 0),
+		newNode("fp32", "agg_fp_add").within(500, 200),
+		newNode("bf16", "agg_fp_add"),
+		newNode("fp16", "agg_fp_add"),
+		newNode("fp8e5m2", "agg_fp_add"),
+		newNode("fp8e4m3", "agg_fp_add"),
 		integer,
 	}
 }
 
 // newNode returns the circuit of a node: a leaf of a card with two inputs, whose lane is that node.
-func newNode(format, leaf string, params ...param) circuit {
+func newNode(format, leaf string) circuit {
 	return circuit{
 		name:      "node " + format,
 		flags:     laneFlags(cells.Lane{Sum: "tree", Format: format, Result: format, Workers: 2}),
 		top:       leaf,
-		params:    params,
+		parent:    "agg_lane",
 		node:      format,
 		latency:   func(s source) int { return s.laneLatency },
 		additions: 1,
@@ -98,7 +98,7 @@ func lanes() []circuit {
 		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 4}),
 		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 16}),
 
-		newLane(cells.Lane{Sum: "exact", Format: "fp32"}).within(4300, 180),
+		newLane(cells.Lane{Sum: "exact", Format: "fp32"}).within(4300, 180).sharing(exactParts()),
 		newLane(cells.Lane{Sum: "exact", Format: "bf16"}),
 		newLane(cells.Lane{Sum: "exact", Format: "fp16"}),
 		newLane(cells.Lane{Sum: "exact", Format: "bf16", Result: "fp32"}),
@@ -143,6 +143,41 @@ func (c circuit) within(comb, mhz int) circuit {
 func (c circuit) counted() circuit {
 	c.recount = true
 	return c
+}
+
+// sharing returns the circuit as one that has others in common with the rest of
+// a card's lanes.
+func (c circuit) sharing(others []circuit) circuit {
+	c.shared, c.sharedBy = nil, cardLanes
+	for _, o := range others {
+		c.shared = append(c.shared, o.name)
+	}
+	return c
+}
+
+// cardLanes is how many lanes the card has from which shared parts are taken.
+const cardLanes = 16
+
+// exactParts are what decides the beats that the lanes of exact cannot: one of
+// each a card, whatever its lanes; here of one with 8 ports.
+func exactParts() []circuit {
+	var all []circuit
+	for _, part := range []struct{ name, leaf string }{
+		{"exact unit", "agg_exact_unit"},
+		{"exact queue", "agg_exact_queue"},
+		{"exact selection", "agg_exact_select"},
+	} {
+		all = append(all, circuit{
+			name:    fmt.Sprintf("%s fp32, %d lanes x 8 ports", part.name, cardLanes),
+			flags:   []string{"-lanes", strconv.Itoa(cardLanes), "-workers", "8", "-shell", "none", "-sum", "exact"},
+			top:     part.leaf,
+			parent:  "agg_core",
+			part:    part25F,
+			seeds:   threeSeeds,
+			recount: true,
+		})
+	}
+	return all
 }
 
 // laneFlags returns the flags of the smallest card that has the lane.

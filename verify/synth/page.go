@@ -26,11 +26,33 @@ func page(t cells.Table) string {
 			fmt.Fprintf(&b, "| %s | not recorded | | | | | | | %s | | | |\n", c.name, limits(c))
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s | %d | %d | %d |\n",
-			c.name, row.COMB, row.FF, row.BRAM, row.DSP, speed(c, row), cycles(row), rate(c, row), verdict(c, row),
+		comb := fmt.Sprint(row.COMB)
+		share, err := share(c, t)
+		if share > 0 {
+			comb += fmt.Sprintf(" (%d with its share)", row.COMB+share)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %s | %s | %s | %d | %d | %d |\n",
+			c.name, comb, row.FF, row.BRAM, row.DSP, speed(c, row), cycles(row), rate(c, row), verdict(c, row, share, err),
 			row.Xilinx.LUT, row.Xilinx.FF, row.Xilinx.DSP)
 	}
 	return b.String()
+}
+
+// share returns the COMB of what a lane shares with others, divided among them. It is an
+// error when that is not recorded.
+func share(c circuit, t cells.Table) (int, error) {
+	sum := 0
+	for _, name := range c.shared {
+		row, ok := find(t, name)
+		if !ok {
+			return 0, fmt.Errorf("%s is not recorded", name)
+		}
+		sum += row.COMB
+	}
+	if sum == 0 {
+		return 0, nil
+	}
+	return (sum + c.sharedBy - 1) / c.sharedBy, nil
 }
 
 // speed returns the median and the seeds' frequencies, and the part where it is not the usual one.
@@ -70,14 +92,14 @@ func limits(c circuit) string {
 }
 
 // verdict returns the limits, and whether they are kept.
-func verdict(c circuit, row cells.Row) string {
+func verdict(c circuit, row cells.Row, share int, err error) string {
 	text := limits(c)
-	if text != "" && !keeps(c, row) {
+	switch {
+	case text == "":
+	case err != nil:
+		text += ": " + err.Error()
+	case row.COMB+share > c.mostCOMB || row.MHz < float64(c.leastMHz):
 		text += ": **falls short**"
 	}
 	return text
-}
-
-func keeps(c circuit, row cells.Row) bool {
-	return c.mostCOMB == 0 || row.COMB <= c.mostCOMB && row.MHz >= float64(c.leastMHz)
 }

@@ -35,7 +35,7 @@ func placeArgs(part string, seed int) []string {
 
 // place places and routes a circuit that is prepared with each of its seeds, and returns the frequencies in MHz.
 func place(ctx context.Context, c circuit, s source) ([]float64, error) {
-	if err := yosys(ctx, s, elaborate(c)+"; tee -o ports.txt portlist "+c.top); err != nil {
+	if err := yosys(ctx, s, elaborate(c, s)+"; tee -o ports.txt portlist "+c.top); err != nil {
 		return nil, err
 	}
 	list, err := os.ReadFile(filepath.Join(s.dir, "ports.txt"))
@@ -46,7 +46,7 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "wrapper.v"), []byte(wrapper(c, ports)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "wrapper.v"), []byte(wrapper(c.top, s.params, ports)), 0o666); err != nil {
 		return nil, err
 	}
 	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + synthECP5 + " -top wrapper -json wrapper.json"
@@ -104,10 +104,10 @@ func parsePorts(list string) ([]port, error) {
 // wrapper returns a module that puts a register on each side of every port: the
 // inputs stand in one long shift register, the outputs are folded into another, so that
 // two pins are enough and no path to a pin counts.
-func wrapper(c circuit, ports []port) string {
-	var params, connections []string
-	for _, p := range c.params {
-		params = append(params, fmt.Sprintf(".%s(%d)", p.name, p.value))
+func wrapper(top string, params []param, ports []port) string {
+	var values, connections []string
+	for _, p := range params {
+		values = append(values, fmt.Sprintf(".%s(%s)", p.name, p.value))
 	}
 	ins, outs := 0, 0
 	for _, p := range ports {
@@ -122,9 +122,8 @@ func wrapper(c circuit, ports []port) string {
 		}
 		connections = append(connections, fmt.Sprintf("    .%s(%s)", p.name, net))
 	}
-	module := c.top
-	if len(params) > 0 {
-		module += " #(" + strings.Join(params, ", ") + ")"
+	if len(values) > 0 {
+		top += " #(" + strings.Join(values, ", ") + ")"
 	}
 	return fmt.Sprintf(`module wrapper (
   input wire clk,
@@ -145,7 +144,7 @@ func wrapper(c circuit, ports []port) string {
 %[5]s
   );
 endmodule
-`, ins-1, outs-1, outs, module, strings.Join(connections, ",\n"))
+`, ins-1, outs-1, outs, top, strings.Join(connections, ",\n"))
 }
 
 // parseFrequency reads nextpnr's report of a design with one clock.

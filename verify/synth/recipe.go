@@ -28,10 +28,10 @@ func recipe(c circuit) string {
 }
 
 // elaborate returns the commands that read a circuit alone.
-func elaborate(c circuit) string {
+func elaborate(c circuit, s source) string {
 	text := fmt.Sprintf("read_verilog %s.v; hierarchy -libdir .", c.top)
-	for _, p := range c.params {
-		text += fmt.Sprintf(" -chparam %s %d", p.name, p.value)
+	for _, p := range s.params {
+		text += fmt.Sprintf(" -chparam %s %s", p.name, p.value)
 	}
 	return text + " -top " + c.top
 }
@@ -58,7 +58,7 @@ func countArea(ctx context.Context, c circuit, s source) (cells.Xilinx, error) {
 // each type.
 func synthesize(ctx context.Context, c circuit, s source, command string) (map[string]int, error) {
 	const file = "stat.json"
-	script := fmt.Sprintf("%s; %s -top %s; tee -o %s stat -json", elaborate(c), command, c.top, file)
+	script := fmt.Sprintf("%s; %s -top %s; tee -o %s stat -json", elaborate(c, s), command, c.top, file)
 	if err := yosys(ctx, s, script); err != nil {
 		return nil, err
 	}

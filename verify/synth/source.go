@@ -21,13 +21,17 @@ import (
 type source struct {
 	dir         string   // where the files are, and the tools run
 	files       []string // names in dir, the top's among them
+	params      []param  // of the top
 	hash        string   // of what determines the row
 	latency     int      // of the card, in cycles
 	laneLatency int      // of its lanes
 }
 
+// param is a parameter with its value, as Verilog writes it.
+type param struct{ name, value string }
+
 // comment is what changes nothing in the circuit.
-var comment = regexp.MustCompile(`(?m)[ \t]*(//.*)?$`)
+var comment = regexp.MustCompile(`(?m)[ \t]*(/\*[^*]*\*/[ \t]*)?(//.*)?$`)
 
 // prepare generates the circuit's card and puts the files that the circuit is
 // made of into its folder. tools are those that will read them.
@@ -47,6 +51,9 @@ func prepare(ctx context.Context, c circuit, tools []string) (source, error) {
 		return s, err
 	}
 	if err := s.collect(card, c.top); err != nil {
+		return s, err
+	}
+	if err := s.readParams(card, c); err != nil {
 		return s, err
 	}
 	return s, s.sum(c, tools)
@@ -113,11 +120,31 @@ func (s *source) collect(card, top string) error {
 	return nil
 }
 
+// readParams reads the parameters of the first instance of the top in its
+// parent.
+func (s *source) readParams(card string, c circuit) error {
+	if c.parent == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(card, c.parent+".v"))
+	if err != nil {
+		return err
+	}
+	instance := regexp.MustCompile(`\s` + c.top + `\s*#\(\s*((?:\.\w+\s*\([^()]*\),?\s*)+)\)`).FindSubmatch(text)
+	if instance == nil {
+		return fmt.Errorf("%s has no %s with parameters in %s", card, c.top, c.parent)
+	}
+	for _, p := range regexp.MustCompile(`\.(\w+)\s*\(([^()]*)\)`).FindAllSubmatch(instance[1], -1) {
+		s.params = append(s.params, param{string(p[1]), strings.TrimSpace(string(p[2]))})
+	}
+	return nil
+}
+
 // sum hashes all that determines what is measured of the circuit, comments and
 // blanks at the ends of lines apart.
 func (s *source) sum(c circuit, tools []string) error {
 	h := sha256.New()
-	fmt.Fprintln(h, tools, c.top, c.params, recipe(c))
+	fmt.Fprintln(h, tools, c.top, s.params, recipe(c))
 	for _, name := range slices.Sorted(slices.Values(s.files)) {
 		text, err := os.ReadFile(filepath.Join(s.dir, name))
 		if err != nil {
