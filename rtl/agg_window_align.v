@@ -101,10 +101,25 @@ module agg_window_align #(
 
   reg [WINDOW-1:0] magnitude4_reg;
 
-  always @(posedge clk) begin
-    magnitude4_reg <= fine3_reg >> {coarse3_reg, 3'd0};
-    if (none3_reg) magnitude4_reg <= {WINDOW{1'b0}};
-  end
+  generate
+    if (WINDOW > 16) begin : g_wide
+      // Where nothing comes from above, places are cleared at their registers, which takes no logic.
+      wire [7:0] first = fine3_reg[WINDOW-1-:8];
+      wire [7:0] second = fine3_reg[WINDOW-9-:8];
+      always @(posedge clk) begin
+        magnitude4_reg <= fine3_reg >> {coarse3_reg, 3'd0};
+        magnitude4_reg[WINDOW-1-:16] <= {first, coarse3_reg[0] ? first : second};
+        if (none3_reg || coarse3_reg != 0) magnitude4_reg[WINDOW-1-:8] <= 8'd0;
+        if (none3_reg || coarse3_reg[2:1] != 0) magnitude4_reg[WINDOW-9-:8] <= 8'd0;
+        if (none3_reg) magnitude4_reg[WINDOW-17:0] <= {WINDOW - 16{1'b0}};
+      end
+    end else begin : g_narrow
+      always @(posedge clk) begin
+        magnitude4_reg <= fine3_reg >> {coarse3_reg, 3'd0};
+        if (none3_reg) magnitude4_reg <= {WINDOW{1'b0}};
+      end
+    end
+  endgenerate
 
   assign magnitude = magnitude4_reg;
 

@@ -28,16 +28,16 @@ module agg_window_max #(
 
   reg [EXP-1:0] a_reg;
   reg [EXP-1:0] b_reg;
-  reg           b_greater_reg;
+  reg           a_wins_reg;
 
   always @(posedge clk) begin
     // Where b is greater it is not 0, so that a alone needs the floor.
     a_reg <= {a[EXP-1:1], a[0] || FLOOR != 0 && a[EXP-1:1] == 0};
     b_reg <= b;
-    b_greater_reg <= a < b;
+    a_wins_reg <= a >= b;
   end
 
-  assign y = b_greater_reg ? b_reg : a_reg;
+  assign y = a_wins_reg ? a_reg : b_reg;
 
 endmodule
 

@@ -2,7 +2,7 @@
 // far as the exponent of a subnormal allows.
 //
 // sum is two's complement; its bit WIDTH-2 is the leading bit of a number with the exponent field
-// exponent + GROWTH.
+// exponent + GROWTH. exponent comes a cycle before its sum.
 //   inverted  sum is negative. Then normal is its one's complement, with ones shifted in: the
 //             magnitude is that and one more in a place infinitely far below. So no adder is needed
 //             to negate; agg_window_round knows what to make of it.
@@ -13,12 +13,13 @@
 //             normal is all ones but for the top.
 //   rest      the magnitude has places other than 0 below normal
 //
-// LATENCY = 4 cycles from sum, exponent; 5 with BITS = 64:
-//   1      which bytes hold no leading bit, and how far a subnormal may be shifted
+// LATENCY = 5 cycles from sum; 6 with BITS = 64:
+//   1      which bytes hold no leading bit
 //   (2)    shift by 32, with BITS = 64
-//   2      shift by 16 and 8
-//   3      shift by 4 and 2
-//   4      shift by 1, and invert
+//   2      whether to shift by 16 and 8
+//   3      shift by 16 and 8, whether to shift by 4
+//   4      shift by 4 and 2
+//   5      shift by 1, and invert
 //
 // Not done here: no rounding; the exponent may be too large for the format.
 
@@ -76,19 +77,15 @@ module agg_window_normalize #(
 
   // A sum stays two's complement until the end: zeros are shifted in below, and what its leading
   // bits all equal is its sign.
-  wire             sign = sum[WIDTH-1];
-  wire [ BITS-1:0] word;
+  wire sign = sum[WIDTH-1];
+  wire [BITS-1:0] word;
 
-  // How far the sum may be shifted. Steps of 16 and 8 are counted off limit[4:3], those of 4 and 2 off
-  // limit[2:1]; ample says that there is more than those bits tell.
-  wire [      8:0] limit = {{9 - EXP{1'b0}}, exponent} + MORE;
-
-  reg              sign1_reg;
-  reg              ample1_reg;
-  reg  [      5:0] limit1_reg;
-  reg  [BYTES-1:0] empty1_reg;
-  reg  [BYTES-1:0] half_empty1_reg;  // the upper halves of bytes
-  reg  [ BITS-1:0] word1_reg;
+  reg sign1_reg;
+  reg [8:0] limit0_reg;  // how far the sum may be shifted
+  reg [8:0] limit1_reg;
+  reg [BYTES-1:0] empty1_reg;
+  reg [BYTES-1:0] half_empty1_reg;  // the upper halves of bytes
+  reg [BITS-1:0] word1_reg;
 
   generate
     if (MAGNITUDE == BITS) begin : g_full
@@ -105,39 +102,40 @@ module agg_window_normalize #(
       half_empty1_reg[i] <= word[8*i+4+:4] == {4{sign}};
     end
     sign1_reg  <= sign;
-    ample1_reg <= |limit[8:6];
-    limit1_reg <= limit[5:0];
+    limit0_reg <= {{9 - EXP{1'b0}}, exponent} + MORE;
+    limit1_reg <= limit0_reg;
     word1_reg  <= word;
   end
 
   // -- (2): shift by 32 ---------------------------------------------------------------------------
 
-  wire            sign2;
-  wire            zero2;
-  wire            step32_2;
-  wire            ample2;
-  wire [     4:0] limit2;
-  wire [     2:0] empty2;
-  wire [     3:0] half_empty2;
+  wire sign2;
+  wire zero2;
+  wire step32_2;
+  wire ample2;  // what is left of the limit is 32 or more
+  wire [4:0] limit2;
+  wire [2:0] empty2;
+  wire [3:0] half_empty2;
   wire [BITS-1:0] word2;
 
   generate
     if (BITS == 64) begin : g_step32
-      wire            step32 = &empty1_reg[BYTES-1-:4] && (ample1_reg || limit1_reg[5]);
-      reg             sign_reg;
-      reg             zero_reg;
-      reg             step32_reg;
-      reg             ample_reg;
-      reg  [     4:0] limit_reg;
-      reg  [     2:0] empty_reg;
-      reg  [     3:0] half_empty_reg;
-      reg  [BITS-1:0] word_reg;
+      wire step32 = &empty1_reg[BYTES-1-:4] && |limit1_reg[8:5];
+
+      reg sign_reg;
+      reg zero_reg;
+      reg step32_reg;
+      reg ample_reg;
+      reg [4:0] limit_reg;
+      reg [2:0] empty_reg;
+      reg [3:0] half_empty_reg;
+      reg [BITS-1:0] word_reg;
 
       always @(posedge clk) begin
         sign_reg       <= sign1_reg;
         zero_reg       <= &empty1_reg && !sign1_reg;
         step32_reg     <= step32;
-        ample_reg      <= ample1_reg || (limit1_reg[5] && !step32);
+        ample_reg      <= |limit1_reg[8:6] || (limit1_reg[5] && !step32);
         limit_reg      <= limit1_reg[4:0];
         empty_reg      <= step32 ? empty1_reg[3:1] : empty1_reg[BYTES-1-:3];
         half_empty_reg <= step32 ? half_empty1_reg[3:0] : half_empty1_reg[BYTES-1-:4];
@@ -156,7 +154,7 @@ module agg_window_normalize #(
       assign sign2 = sign1_reg;
       assign zero2 = &empty1_reg && !sign1_reg;
       assign step32_2 = 1'b0;
-      assign ample2 = ample1_reg || limit1_reg[5];
+      assign ample2 = |limit1_reg[8:5];
       assign limit2 = limit1_reg[4:0];
       assign empty2 = empty1_reg[3:1];
       assign half_empty2 = half_empty1_reg;
@@ -164,86 +162,107 @@ module agg_window_normalize #(
     end
   endgenerate
 
-  // -- 2: shift by 16 and 8 -----------------------------------------------------------------------
+  // -- 2: whether to shift by 16 and 8 ------------------------------------------------------------
 
   wire step16 = LONG16 && empty2[2] && empty2[1] && (ample2 || limit2[4]);
   wire step8_far = empty2[0] && (ample2 || limit2[3]);
   wire step8_near = empty2[2] && (ample2 || |limit2[4:3]);
   wire step8 = LONG8 && (step16 ? step8_far : step8_near);
-  wire ample8 = ample2 || limit2[4:3] != {step16, step8};
-  wire empty4_far = step8 ? half_empty2[0] : half_empty2[1];
-  wire empty4_near = step8 ? half_empty2[2] : half_empty2[3];
-  wire step4 = LONG4 && (step16 ? empty4_far : empty4_near) && (ample8 || limit2[2]);
-  wire [BITS-1:0] word16 = step16 ? {word2[BITS-17:0], 16'd0} : word2;
 
   reg sign3_reg;
   reg zero3_reg;
   reg ample3_reg;
-  reg [2:0] limit3_reg;
-  reg [5:2] shift3_reg;
+  reg [5:3] shift3_reg;
+  reg [4:0] limit3_reg;
+  reg [3:0] half_empty3_reg;
   reg [BITS-1:0] word3_reg;
 
   always @(posedge clk) begin
-    sign3_reg  <= sign2;
-    zero3_reg  <= zero2;
-    ample3_reg <= ample8;
-    limit3_reg <= limit2[2:0];
-    shift3_reg <= {step32_2, step16, step8, step4};
-    word3_reg  <= step8 ? {word16[BITS-9:0], 8'd0} : word16;
+    sign3_reg       <= sign2;
+    zero3_reg       <= zero2;
+    ample3_reg      <= ample2;
+    shift3_reg      <= {step32_2, step16, step8};
+    limit3_reg      <= limit2;
+    half_empty3_reg <= half_empty2;
+    word3_reg       <= word2;
   end
 
-  // -- 3: shift by 4 and 2 ------------------------------------------------------------------------
+  // -- 3: shift by 16 and 8, whether to shift by 4 ------------------------------------------------
 
-  wire step4_3 = shift3_reg[2];
-  wire step2_far = word3_reg[BITS-5-:2] == {2{sign3_reg}} && (ample3_reg || limit3_reg[1]);
-  wire step2_near = word3_reg[BITS-1-:2] == {2{sign3_reg}} && (ample3_reg || |limit3_reg[2:1]);
-  wire step2 = step4_3 ? step2_far : step2_near;
-  wire [LOW4+3:0] low3 = {word3_reg[LOW4-1:0], 4'd0};  // place i of the word is bit i + 4
-  wire [BITS-1:LOW4] word4 = step4_3 ? word3_reg[BITS-5:LOW4-4] : word3_reg[BITS-1:LOW4];
-  wire rest4 = |low3[LOW4-1:0] || (!step4_3 && |low3[LOW4+3:LOW4]);
+  wire [BITS-1:0] word16 = shift3_reg[4] ? {word3_reg[BITS-17:0], 16'd0} : word3_reg;
+  wire ample8 = ample3_reg || limit3_reg[4:3] != shift3_reg[4:3];
+  wire empty4 = half_empty3_reg[~shift3_reg[4:3]];
 
   reg sign4_reg;
   reg zero4_reg;
-  reg ample4_reg;
-  reg limit4_reg;
-  reg [5:1] shift4_reg;
-  reg rest4_reg;
-  reg [KEEP:0] word4_reg;
+  reg room2_far4_reg;  // two bits may be shifted out after four
+  reg room2_near4_reg;  // or without those
+  reg room1_4_reg;  // so may one, whatever else
+  reg [5:2] shift4_reg;
+  reg [2:1] limit4_reg;
+  reg [BITS-1:0] word4_reg;
 
   always @(posedge clk) begin
-    sign4_reg  <= sign3_reg;
-    zero4_reg  <= zero3_reg;
-    ample4_reg <= ample3_reg || limit3_reg[2:1] != {step4_3, step2};
-    limit4_reg <= limit3_reg[0];
-    shift4_reg <= {shift3_reg, step2};
-    rest4_reg  <= rest4 || (!step2 && |word4[LOW2-1-:2]);
-    word4_reg  <= step2 ? word4[BITS-3:LOW2-2] : word4[BITS-1:LOW2];
+    sign4_reg       <= sign3_reg;
+    zero4_reg       <= zero3_reg;
+    room2_far4_reg  <= ample8 || limit3_reg[1];
+    room2_near4_reg <= ample8 || |limit3_reg[2:1];
+    room1_4_reg     <= ample8 || limit3_reg[0];
+    shift4_reg      <= {shift3_reg, LONG4 && empty4 && (ample8 || limit3_reg[2])};
+    limit4_reg      <= limit3_reg[2:1];
+    word4_reg       <= shift3_reg[3] ? {word16[BITS-9:0], 8'd0} : word16;
   end
 
-  // -- 4: shift by 1, and invert ------------------------------------------------------------------
+  // -- 4: shift by 4 and 2 ------------------------------------------------------------------------
 
-  wire step1 = word4_reg[KEEP] == sign4_reg && (ample4_reg || limit4_reg);
-  wire [KEEP-1:0] kept = step1 ? word4_reg[KEEP-1:0] : word4_reg[KEEP:1];
+  wire step4 = shift4_reg[2];
+  wire step2_far = word4_reg[BITS-5-:2] == {2{sign4_reg}} && room2_far4_reg;
+  wire step2_near = word4_reg[BITS-1-:2] == {2{sign4_reg}} && room2_near4_reg;
+  wire step2 = step4 ? step2_far : step2_near;
+  wire [BITS-1:LOW4] word_far = step4 ? word4_reg[BITS-5:LOW4-4] : word4_reg[BITS-1:LOW4];
+  wire [LOW4+3:0] low = {word4_reg[LOW4-1:0], 4'd0};  // place i of the word is bit i + 4
+  wire rest4 = |low[LOW4-1:0] || (!step4 && |low[LOW4+3:LOW4]);
 
   reg sign5_reg;
   reg zero5_reg;
-  reg [5:0] shift5_reg;
+  reg room5_reg;
   reg rest5_reg;
-  reg [KEEP-1:0] normal5_reg;
+  reg [5:1] shift5_reg;
+  reg [KEEP:0] word5_reg;
 
   always @(posedge clk) begin
-    sign5_reg   <= sign4_reg;
-    zero5_reg   <= zero4_reg;
-    shift5_reg  <= {shift4_reg, step1};
-    rest5_reg   <= rest4_reg || (!step1 && word4_reg[0]);
-    normal5_reg <= kept ^ {KEEP{sign4_reg}};
+    sign5_reg  <= sign4_reg;
+    zero5_reg  <= zero4_reg;
+    room5_reg  <= room1_4_reg || limit4_reg != {step4, step2};
+    rest5_reg  <= rest4 || (!step2 && |word_far[LOW2-1-:2]);
+    shift5_reg <= {shift4_reg, step2};
+    word5_reg  <= step2 ? word_far[BITS-3:LOW2-2] : word_far[BITS-1:LOW2];
   end
 
-  assign inverted = sign5_reg;
-  assign zero = zero5_reg;
-  assign shift = shift5_reg;
-  assign normal = normal5_reg;
-  assign rest = rest5_reg;
+  // -- 5: shift by 1, and invert ------------------------------------------------------------------
+
+  wire step1 = word5_reg[KEEP] == sign5_reg && room5_reg;
+  wire [KEEP-1:0] kept = step1 ? word5_reg[KEEP-1:0] : word5_reg[KEEP:1];
+
+  reg sign6_reg;
+  reg zero6_reg;
+  reg rest6_reg;
+  reg [5:0] shift6_reg;
+  reg [KEEP-1:0] normal6_reg;
+
+  always @(posedge clk) begin
+    sign6_reg   <= sign5_reg;
+    zero6_reg   <= zero5_reg;
+    rest6_reg   <= rest5_reg || (!step1 && word5_reg[0]);
+    shift6_reg  <= {shift5_reg, step1};
+    normal6_reg <= kept ^ {KEEP{sign5_reg}};
+  end
+
+  assign inverted = sign6_reg;
+  assign zero = zero6_reg;
+  assign shift = shift6_reg;
+  assign normal = normal6_reg;
+  assign rest = rest6_reg;
 
 endmodule
 

@@ -11,10 +11,11 @@
 //   y     the result; every NaN is the format's one
 //   over  the result is an infinity or a NaN though nonfinite is not set
 //
-// LATENCY = 3 cycles:
-//   1  whether to round up
+// LATENCY = 4 cycles:
+//   1  whether to round up, and the exponent
 //   2  round
-//   3  overflow and special values
+//   3  overflow
+//   4  special values
 //
 // Not done here: whether what is known of the sum suffices to round it.
 
@@ -119,32 +120,45 @@ module agg_window_round #(
     rounded2_reg   <= below + above + {{EXP + FRAC{1'b0}}, up1_reg};
   end
 
-  // -- 3: overflow and special values -------------------------------------------------------------
+  // -- 3: overflow --------------------------------------------------------------------------------
 
-  wire              beyond;
-  wire              no_number;
-
-  reg               over_reg;
-  reg  [EXP+FRAC:0] y_reg;
+  wire beyond;
 
   generate
     if (INFINITY != 0) begin : g_infinity
       assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:FRAC];
-      assign no_number = nan2_reg;
     end else begin : g_nan
       assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:0];
-      assign no_number = nan2_reg || beyond;
     end
   endgenerate
+
+  reg sign3_reg;
+  reg beyond3_reg;
+  reg over3_reg;
+  reg nan3_reg;
+  reg [EXP+FRAC-1:0] rounded3_reg;
+
+  always @(posedge clk) begin
+    sign3_reg    <= sign2_reg;
+    beyond3_reg  <= beyond || nonfinite2_reg;
+    over3_reg    <= beyond && !nonfinite2_reg;
+    nan3_reg     <= INFINITY != 0 ? nan2_reg : beyond || nan2_reg;
+    rounded3_reg <= rounded2_reg[EXP+FRAC-1:0];
+  end
+
+  // -- 4: special values --------------------------------------------------------------------------
 
   // Of a NaN the sign is 0 and the fraction is 100..., or, without infinities, 111....
   localparam [FRAC-1:0] QUIET = INFINITY != 0 ? {1'b1, {FRAC - 1{1'b0}}} : {FRAC{1'b1}};
 
+  reg over_reg;
+  reg [EXP+FRAC:0] y_reg;
+
   always @(posedge clk) begin
-    over_reg <= beyond && !nonfinite2_reg;
-    y_reg    <= {sign2_reg, rounded2_reg[EXP+FRAC-1:0]};
-    if (beyond || nonfinite2_reg) y_reg[EXP+FRAC-1:0] <= {{EXP{1'b1}}, {FRAC{1'b0}}};
-    if (no_number) y_reg <= {1'b0, {EXP{1'b1}}, QUIET};
+    over_reg <= over3_reg;
+    y_reg    <= {sign3_reg, rounded3_reg};
+    if (beyond3_reg) y_reg[EXP+FRAC-1:0] <= {{EXP{1'b1}}, {FRAC{1'b0}}};
+    if (nan3_reg) y_reg <= {1'b0, {EXP{1'b1}}, QUIET};
   end
 
   assign y = y_reg;

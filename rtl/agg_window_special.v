@@ -4,7 +4,7 @@
 //   0  max                         the largest exponent field
 //   1  special                     max belongs to infinities and NaNs (INFINITY = 0: 0)
 //   2  top, negative               of every operand, from its agg_window_align
-//   3  nonfinite                   some operand is an infinity or a NaN
+//   4  nonfinite                   some operand is an infinity or a NaN
 //      nan                         infinities of both signs; INFINITY = 0: some operand is a NaN
 //      minus                       an operand that is an infinity (or a NaN) has a sign of 1
 //      all_negative                every operand has a sign of 1
@@ -36,30 +36,35 @@ module agg_window_special #(
     end
   endgenerate
 
-  reg  special1_reg;
-  reg  special2_reg;
-  reg  nonfinite_reg;
-  reg  nan_reg;
-  reg  minus_reg;
-  reg  all_negative_reg;
-
-  wire some_plus = |(top & ~negative);
-  wire some_minus = |(top & negative);
+  reg special1_reg;
+  reg special2_reg;
+  reg special3_reg;
+  reg plus3_reg;
+  reg minus3_reg;
+  reg all_negative3_reg;
+  reg nonfinite4_reg;
+  reg nan4_reg;
+  reg minus4_reg;
+  reg all_negative4_reg;
 
   always @(posedge clk) begin
-    special1_reg     <= INFINITY != 0 && &max;
-    special2_reg     <= special1_reg;
-    nonfinite_reg    <= INFINITY != 0 ? special2_reg : |top;
-    nan_reg          <= INFINITY != 0 ? some_plus && some_minus : |top;
-    minus_reg        <= some_minus;
-    all_negative_reg <= &negative;
+    special1_reg      <= INFINITY != 0 && &max;
+    special2_reg      <= special1_reg;
+    special3_reg      <= INFINITY != 0 ? special2_reg : |top;
+    plus3_reg         <= |(top & ~negative);
+    minus3_reg        <= |(top & negative);
+    all_negative3_reg <= &negative;
+    nonfinite4_reg    <= special3_reg;
+    nan4_reg          <= INFINITY != 0 ? plus3_reg && minus3_reg : special3_reg;
+    minus4_reg        <= minus3_reg;
+    all_negative4_reg <= all_negative3_reg;
   end
 
   assign special = special1_reg;
-  assign nonfinite = nonfinite_reg;
-  assign nan = nan_reg;
-  assign minus = minus_reg;
-  assign all_negative = all_negative_reg;
+  assign nonfinite = nonfinite4_reg;
+  assign nan = nan4_reg;
+  assign minus = minus4_reg;
+  assign all_negative = all_negative4_reg;
 
 endmodule
 

@@ -23,13 +23,15 @@ type window struct {
 	begin    int // cycles from the lane's inputs to the operands
 	levels   int // of a binary tree above the operands
 	keep     int // bits of the normalized sum that are kept
+	aligning int // cycles through an aligner
 }
 
-// Cycles from an operand at agg_window_align to its magnitude, and of
-// agg_window_round.
+// Cycles from an operand at agg_window_align to its magnitude, from the largest
+// exponent to what agg_window_special says, and of agg_window_round.
 const (
-	alignLatency = 4
-	roundLatency = 3
+	alignLatency   = 4
+	specialLatency = 4
+	roundLatency   = 4
 )
 
 func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin int) *window {
@@ -37,13 +39,15 @@ func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin i
 		Plan: p, m: m, width: width, operands: operands, begin: begin,
 		levels: bits.Len(uint(len(operands) - 1)),
 		keep:   p.Result.Frac + 2, // the leading bit, the fraction, and half of its last place
+
+		aligning: alignLatency,
 	}
 }
 
 // Cycles from the lane's inputs to the largest exponent, the aligned operands,
 // their sum, and the normalized sum.
 func (w *window) maxCycle() int    { return w.begin + w.levels }
-func (w *window) alignCycle() int  { return w.maxCycle() - 1 + alignLatency }
+func (w *window) alignCycle() int  { return w.maxCycle() - 1 + w.aligning }
 func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
 func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
 
@@ -70,9 +74,9 @@ func (w *window) normalBits() int {
 // normalizeLatency is the cycles through agg_window_normalize.
 func (w *window) normalizeLatency() int {
 	if w.normalBits() == 64 {
-		return 5
+		return 6
 	}
-	return 4
+	return 5
 }
 
 // delay declares wire to and makes it what from was some cycles ago.
@@ -151,6 +155,13 @@ func (w *window) align() {
 			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).
 			Connect("magnitude", magnitude).Connect("lost", lost)
 	}
+	w.special()
+}
+
+// special adds what infinities and NaNs among the operands say, from the wires
+// top and negative of the aligners: wire special goes back to them.
+func (w *window) special() {
+	f, m, n := w.Result, w.m, len(w.operands)
 	m.Wire("nonfinite", 1, "some operand is an infinity or a NaN")
 	m.Wire("nan", 1, "so is the sum, a NaN")
 	m.Wire("minus", 1, "some operand is -infinity")
@@ -226,7 +237,7 @@ func (w *window) add(net, plain string, width int, below []addend) addend {
 func (w *window) normalize() {
 	f, m := w.Result, w.m
 	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the inputs --", w.normalCycle()))
-	w.delay("exponent", "max", f.Exp, w.sumCycle()-w.maxCycle(), "of the window's top")
+	w.delay("exponent", "max", f.Exp, w.sumCycle()-1-w.maxCycle(), "of the window's top, a cycle before the sum")
 	m.Wire("inverted", 1, "the sum is negative, and normal is inverted")
 	m.Wire("zero", 1, "the sum is 0")
 	m.Wire("shift", 6, "")
@@ -247,9 +258,9 @@ func (w *window) round() int {
 	latency := w.normalCycle() + roundLatency
 	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the inputs --", latency))
 	signs := []string{"nonfinite", "nan", "minus", "all_negative"}
-	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.alignCycle(), strings.Join(signs, ", "))
+	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.maxCycle()-specialLatency, strings.Join(signs, ", "))
 	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is the other")
-	w.delay("normal_exponent", "exponent", f.Exp, w.normalCycle()-w.sumCycle(), "")
+	w.delay("normal_exponent", "exponent", f.Exp, w.normalCycle()-w.sumCycle()+1, "")
 	f.shape(m.Instance("agg_window_round", "u_round", "")).
 		Param("GROWTH", fmt.Sprint(w.levels)).Param("KEEP", fmt.Sprint(w.keep)).
 		Connect("clk", "clk").
