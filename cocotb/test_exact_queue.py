@@ -1,0 +1,303 @@
+"""The way of beats that lanes cannot decide: the queue, with models of reader, lanes and unit around it; and the
+leaves that take an element out of a beat, and put results and zeros in."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
+from bench import run, start
+
+LANES, PORTS, SLOT_BITS, INDEX_BITS = 5, 3, 2, 3
+LANE_LATENCY, PAUSE = 9, 18
+DEPTH_BITS = 4
+LIMIT = (1 << DEPTH_BITS) - LANE_LATENCY - 2
+UNIT_LATENCY, UNIT_GAP, UNIT_SPACING = 33, 33, 3  # as agg_exact_unit says of itself
+ELEMENT_CYCLES = 3 * PORTS + LANE_LATENCY + PAUSE + 3
+ALL_LANES, ALL_PORTS = (1 << LANES) - 1, (1 << PORTS) - 1
+
+
+class Around:
+    """Reader, slot memories, lanes and unit. Beats are numbers, of which slot and index are the lower bits."""
+
+    def __init__(self, dut, rng):
+        self.dut, self.rng = dut, rng
+        self.member = rng.choice([ALL_PORTS, 0b001, 0b101])
+        dut.member.value = self.member
+        self.reset()
+
+    def reset(self):
+        self.cycle = self.new = 0
+        self.entered = {}  # by cycle: what goes into the lanes
+        self.read = None  # (beat, again) that the memories give in this cycle
+        self.undecided = {}  # by beat: lanes that one pass leaves undecided
+        self.written = {}  # by beat: lanes that are in the cache
+        self.whole = set()
+        self.writes = None  # (beat, lanes, result) of the next cycle
+        self.operands = {}  # by cycle in which it goes into the unit: (beat, lane, port)
+        self.sum = []  # operands in the unit
+        self.done = None  # (cycle, beat, lane)
+        self.result = None  # (beat, lane) whose sum the unit gives
+        self.last_at = -UNIT_GAP  # cycle in which a sum's last operand came
+        self.firsts = []  # cycles in which a sum's first operand came
+        self.held_up = 0
+
+    async def step(self, chance=0.0, undecided=0):
+        """One cycle; with some chance a new beat is read, of which so many lanes are undecided, or -1 for any."""
+        dut, t = self.dut, self.cycle
+        early = self.entered.get(t + 2 - LANE_LATENCY)
+        dut.undecided.value = early["undecided"] if early else self.rng.getrandbits(LANES)
+        passed = self.entered.get(t + 1 - LANE_LATENCY)
+        dut.lane_next.value = int(passed is not None)
+        if passed:
+            dut.lane_slot.value, dut.lane_beat.value = self.place(passed["beat"])
+            for name in ("again", "write", "last"):
+                getattr(dut, f"lane_{name}").value = passed[name]
+        dut.done.value = int(self.done is not None and self.done[0] == t)
+        await FallingEdge(dut.clk)
+        self.check_write()
+        self.check_pass(passed)
+        self.check_gates()
+        self.check_unit()
+        self.read_memories(chance, undecided)
+        await RisingEdge(dut.clk)
+        self.cycle += 1
+
+    def place(self, beat):
+        return beat >> INDEX_BITS & (1 << SLOT_BITS) - 1, beat & (1 << INDEX_BITS) - 1
+
+    def check_write(self):
+        if self.writes:
+            beat, lanes, result = self.writes
+            assert int(self.dut.sum_lanes.value) == lanes
+            assert int(self.dut.sum_result.value) == result
+            assert not self.written[beat] & lanes, "a lane is written twice"
+            self.written[beat] |= lanes
+
+    def check_pass(self, passed):
+        """Of a first pass the decided lanes are written, of further ones the unit's results; the last makes it whole."""
+        dut = self.dut
+        writes, whole, found = (int(s.value) for s in (dut.sum_next, dut.sum_whole, dut.found))
+        self.writes = None
+        if passed and not passed["again"]:
+            self.writes = (passed["beat"], ALL_LANES & ~passed["undecided"], 0)
+        elif passed and passed["write"]:
+            beat, lane = passed["result"]
+            assert beat == passed["beat"], "a result goes to another beat"
+            self.writes = (beat, 1 << lane, 1)
+        assert writes == int(self.writes is not None)
+        assert found == int(bool(self.writes and not passed["again"] and passed["undecided"]))
+        if self.writes:
+            beat, lanes, _ = self.writes
+            assert whole == int(self.written[beat] | lanes == ALL_LANES)
+            if whole:
+                self.whole.add(beat)
+
+    def check_gates(self):
+        """What was read goes into the lanes: of a new beat all members, of one read again a single port or a result."""
+        dut = self.dut
+        if not self.read:
+            return
+        beat, again = self.read
+        ports, write = int(dut.beat_ports.value), int(dut.beat_write.value)
+        if not again:
+            assert ports == self.member and not write
+        elif write:
+            assert ports == 0
+        else:
+            assert ports.bit_count() <= 1 and not ports & ~self.member
+        self.entered[self.cycle] = {
+            "beat": beat,
+            "again": int(again),
+            "write": write if again else self.rng.getrandbits(1),
+            "last": int(dut.beat_last.value) if again else self.rng.getrandbits(1),
+            "undecided": 0 if again else self.undecided[beat],
+            "ports": ports,
+            "result": self.result,
+        }
+
+    def check_unit(self):
+        """Two cycles after its sum an operand goes into the unit, from the lane that is selected with the sum."""
+        dut, t = self.dut, self.cycle
+        if self.done and self.done[0] == t:
+            self.result, self.done = self.done[1:], None
+        passed = self.entered.get(t - LANE_LATENCY)
+        if passed and passed["again"] and not passed["write"]:
+            select = int(dut.select.value)
+            assert select.bit_count() == 1
+            self.operands[t + 2] = (passed["beat"], select.bit_length() - 1, passed["ports"])
+        operand = self.operands.pop(t, None)
+        assert int(dut.operand_valid.value) == int(operand is not None)
+        if operand is None:
+            return
+        if not self.sum:
+            assert t - self.last_at >= UNIT_GAP, "the unit is not ready"
+            self.firsts.append(t)
+        else:
+            assert t - self.sum[-1][0] >= UNIT_SPACING
+        self.sum.append((t, *operand))
+        assert int(dut.operand_last.value) == int(len(self.sum) == PORTS)
+        if len(self.sum) == PORTS:
+            _, beat, lane, _ = self.sum[0]
+            assert [s[1:] for s in self.sum] == [(beat, lane, 1 << p & self.member) for p in range(PORTS)]
+            assert self.undecided[beat] >> lane & 1, "the lane was decided"
+            self.sum, self.last_at = [], t
+            assert self.done is None
+            self.done = (t + UNIT_LATENCY, beat, lane)
+
+    def read_memories(self, chance, undecided):
+        """A beat is read again when that is asked for, else perhaps a new one, if none is held back."""
+        dut = self.dut
+        self.read = None
+        if int(dut.again_valid.value):
+            place = int(dut.again_slot.value), int(dut.again_beat.value)
+            (beat,) = [b for b in self.undecided if self.place(b) == place and b not in self.whole]
+            self.read = (beat, True)
+        elif int(dut.stop.value):
+            self.held_up += 1
+        elif self.rng.random() < chance and self.new - (1 << SLOT_BITS + INDEX_BITS) not in self.unfinished():
+            lanes = self.rng.getrandbits(LANES) if undecided < 0 else undecided
+            self.undecided[self.new], self.written[self.new] = lanes, 0
+            self.read = (self.new, False)
+            self.new += 1
+
+    def unfinished(self):
+        return self.undecided.keys() - self.whole
+
+
+def quiet(dut):
+    for name in ("undecided", "lane_next", "lane_slot", "lane_beat", "lane_again", "lane_write", "lane_last", "done"):
+        getattr(dut, name).value = 0
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(seldom=[0, 0.5, 0.97])
+async def every_beat_becomes_whole_once(dut, seldom):
+    """New beats as fast as they may be read, or slower; each lane of each is written once, and counted with the last."""
+    rng = random.Random(seldom)
+    quiet(dut)
+    around = Around(dut, rng)
+    await start(dut)
+    for _ in range(12000):
+        await around.step(rng.choice([0.1, 1]), 0 if rng.random() < seldom else -1)
+    for _ in range((1 << DEPTH_BITS) * LANES * ELEMENT_CYCLES + 200):
+        await around.step()
+    assert around.new > 100 and not around.unfinished()
+    assert around.held_up > 100 or seldom > 0.9
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def elements_follow_one_another_as_said(dut):
+    """Beats of undecided elements alone: one after ELEMENT_CYCLES, a cycle more between beats."""
+    quiet(dut)
+    around = Around(dut, random.Random(1))
+    await start(dut)
+    while len(around.firsts) < 4 * LANES:
+        await around.step(1, ALL_LANES)
+    gaps = [b - a for a, b in zip(around.firsts, around.firsts[1:])]
+    assert gaps == [ELEMENT_CYCLES + (i % LANES == LANES - 1) for i in range(len(gaps))]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_leaves_nothing_behind(dut):
+    rng = random.Random(3)
+    quiet(dut)
+    around = Around(dut, rng)
+    await start(dut)
+    for moment in range(1, 300, 9):
+        for _ in range(moment):
+            await around.step(1, ALL_LANES)
+        quiet(dut)
+        dut.rst.value = 1
+        await RisingEdge(dut.clk)
+        dut.rst.value = 0
+        around.reset()
+        for _ in range(20):
+            await around.step()
+        for _ in range(60):
+            await around.step(0.3, -1)
+        while around.unfinished():
+            await around.step()
+
+
+def test_exact_queue():
+    parameters = {
+        "LANES": LANES,
+        "PORTS": PORTS,
+        "SLOT_BITS": SLOT_BITS,
+        "INDEX_BITS": INDEX_BITS,
+        "DEPTH_BITS": DEPTH_BITS,
+        "LIMIT": LIMIT,
+        "PAUSE": PAUSE,
+        "LANE_LATENCY": LANE_LATENCY,
+    }
+    run(
+        "agg_exact_queue",
+        parameters=parameters,
+        testcase=[f"every_beat_becomes_whole_once/seldom={s}" for s in (0, 0.5, 0.97)]
+        + ["elements_follow_one_another_as_said", "a_reset_leaves_nothing_behind"],
+    )
+
+
+# agg_exact_select
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def takes_one_lane(dut):
+    rng = random.Random(4)
+    lanes, width = len(dut.select), len(dut.y)
+    await start(dut)
+    for _ in range(200):
+        beat, lane = rng.getrandbits(lanes * width), rng.randrange(lanes)
+        dut.beat.value, dut.select.value = beat, 1 << lane
+        await RisingEdge(dut.clk)
+        dut.beat.value, dut.select.value = rng.getrandbits(lanes * width), rng.getrandbits(lanes)
+        await RisingEdge(dut.clk)
+        await FallingEdge(dut.clk)
+        assert int(dut.y.value) == beat >> lane * width & (1 << width) - 1
+        await RisingEdge(dut.clk)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_exact_select(lanes):
+    run("agg_exact_select", parameters={"LANES": lanes, "ELEM_BITS": 9}, testcase=["takes_one_lane"])
+
+
+# agg_exact_gate, agg_exact_extend
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def lets_a_result_in(dut):
+    rng = random.Random(5)
+    width = len(dut.result)
+    lanes = len(dut.x) // width
+    for _ in range(100):
+        x, result = rng.getrandbits(len(dut.x)), rng.getrandbits(width)
+        for enable, write, every in ((1, 0, None), (0, 0, 0x80), (0, 1, result)):
+            dut.x.value, dut.enable.value, dut.write.value, dut.result.value = x, enable, write, result
+            await Timer(1, "ns")
+            want = x if every is None else sum(every << width * lane for lane in range(lanes))
+            assert int(dut.y.value) == want
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_exact_gate(lanes):
+    parameters = {"LANES": lanes, "ELEM_BITS": 8, "IDENTITY": 0x80}
+    run("agg_exact_gate", parameters=parameters, testcase=["lets_a_result_in"])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def puts_zeros_below(dut):
+    rng = random.Random(6)
+    lanes, narrow, wide = int(dut.LANES.value), int(dut.FROM.value), int(dut.TO.value)
+    for _ in range(100):
+        elements = [rng.getrandbits(narrow) for _ in range(lanes)]
+        dut.x.value = sum(e << narrow * i for i, e in enumerate(elements))
+        await Timer(1, "ns")
+        assert int(dut.y.value) == sum(e << wide * i + wide - narrow for i, e in enumerate(elements))
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_exact_extend(lanes):
+    run("agg_exact_extend", parameters={"LANES": lanes, "FROM": 5, "TO": 12}, testcase=["puts_zeros_below"])
