@@ -35,8 +35,8 @@ func closeExponents(workers int) [][]uint32 {
 	return arrays
 }
 
-// hostile returns elements on which adders go wrong. Nearly every beat has some
-// that no window decides.
+// hostile returns elements on which adders go wrong, those among them that no
+// window decides.
 func hostile(workers int) [][]uint32 {
 	arrays := make([][]uint32, workers)
 	for w := range arrays {
