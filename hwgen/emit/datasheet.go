@@ -69,7 +69,7 @@ var portDocs = map[string]string{
 	"clk":         "Clock of everything.",
 	"rst":         "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends the job, clears counters, OWNER and the last epoch.",
 	"link_up":     "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls the job ends and OWNER is cleared; counters stay. Until it is high again and the job has drained, nothing of a new host is taken.",
-	"beat_strobe": "High in a cycle in which a beat enters the adder trees.",
+	"beat_strobe": "High in a cycle in which a beat enters the lanes.",
 
 	"link_rx_tdata":  "From the host: bytes, the first in the lowest bits.",
 	"link_rx_tkeep":  "Which bytes count: contiguous from bit 0, at least one; any number in any word.",

@@ -4,17 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 )
 
 // picture draws the card as block.svg: the ports and slots of every worker, the
-// beat that crosses all lanes, the adder tree of one lane node by node, the
-// cache and the way back.
+// beat that crosses all lanes, what sums one lane, the cache and the way back.
 func picture(p *plan.Plan) []byte {
 	d := newDrawing(p)
 	d.inputs()
 	d.memories()
-	d.tree()
+	if p.Format.Float() && p.Sum.Code != wire.SumTree {
+		d.window()
+	} else {
+		d.tree()
+	}
 	d.output()
 	return d.svg()
 }
@@ -75,6 +79,29 @@ func (d *drawing) memories() {
 	}
 	d.heading(x, 150, "slot memory", "one commit a cycle")
 	d.x = x + 150
+}
+
+// window draws a lane that aligns all operands to the largest and rounds once.
+func (d *drawing) window() {
+	p := d.plan
+	x := d.x + 36
+	for w := range p.Workers {
+		d.arrow(d.x, d.row(w), x, d.row(w))
+		d.box(x, d.row(w), 90, "align")
+		d.arrow(x+90, d.row(w), x+118, d.row(w))
+	}
+	d.heading(x, 90, fmt.Sprintf("lane 0 of %d", p.Lanes), "latency "+count(p.SumLatency, "cycle"))
+	d.x = x + 118
+	again := []string{"as integers"}
+	if p.Lane.Shared != nil {
+		again = append(again, "undecided:", "once more")
+	}
+	d.tall("sum", 92, again...)
+	d.arrow(d.x, d.middle(), d.x+28, d.middle())
+	d.x += 28
+	d.tall("round", 72, "once")
+	d.arrow(d.x, d.middle(), d.x+40, d.middle())
+	d.x += 40
 }
 
 // tree draws the adder tree of one lane; an odd one out runs through.
@@ -193,7 +220,7 @@ text { fill: #16324f; font-size: 12px; text-anchor: middle; }
 <rect x="0" y="0" width="%d" height="%d" style="fill:#fff;stroke:none"/>
 <text x="%d" y="26" class="head">%s × %s, %s, sum %s, shell %s</text>
 %s</svg>
-`, width, height, width, height, width, height, leftMargin, count(p.Lanes, "lane"), count(p.Workers, "worker"), p.Format.Name, p.Sum.Name, p.Shell.Name, d.body.String())
+`, width, height, width, height, width, height, leftMargin, count(p.Lanes, "lane"), count(p.Workers, "worker"), formatNames(p), p.Sum.Name, p.Shell.Name, d.body.String())
 }
 
 // count returns "1 lane", "2 lanes".

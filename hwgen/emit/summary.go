@@ -13,12 +13,11 @@ func Summary(p *plan.Plan) string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	formats, width := p.Format.Name, fmt.Sprintf("%d bits", p.BeatBits)
+	width := fmt.Sprintf("%d bits", p.BeatBits)
 	if p.Result.Format != p.Format.Format {
-		formats += " to " + p.Result.Name
 		width += fmt.Sprintf(", of sums %d", p.ResultBeatBits)
 	}
-	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), formats, p.Sum.Name, p.Shell.Name)
+	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), formatNames(p), p.Sum.Name, p.Shell.Name)
 	line("chunk", "%d elements, %s of %s; window %d, so %d slots", p.Chunk, count(p.Beats, "beat"), width, p.Window, p.Slots)
 	line("memory", "%d bits", p.MemoryBits())
 	for _, m := range p.Memories {
@@ -37,4 +36,12 @@ func Summary(p *plan.Plan) string {
 	}
 	line("hash", "%016x", p.ConfigHash())
 	return b.String()
+}
+
+// formatNames names the card's format, or its two.
+func formatNames(p *plan.Plan) string {
+	if p.Result.Format == p.Format.Format {
+		return p.Format.Name
+	}
+	return p.Format.Name + " to " + p.Result.Name
 }

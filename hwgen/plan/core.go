@@ -8,7 +8,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// coreLatency is what the core adds to the adder trees' latency: the port's
+// coreLatency is what the core adds to the lanes' latency: the port's
 // register, the commit, the slot's read, the memories' output, and the
 // egress's register.
 const coreLatency = 5
@@ -103,7 +103,7 @@ func (b *coreBuilder) ports() {
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)
 	}
-	m.PortComment("A beat enters the adder trees")
+	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }
 

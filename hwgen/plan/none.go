@@ -40,7 +40,7 @@ A port that takes no packets holds up no other. link_up is synchronous to clk; w
 until the job that it ended has drained, the register port takes nothing, and packets that come in
 are dropped. Packets that wait in a queue leave whole.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
-synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.`,
+synchronous. beat_strobe marks the cycles in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
 	p.nonePorts(m)
 	p.noneCore(m)
@@ -70,7 +70,7 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("m", port, "tuser"), noneHeaderBits)
 	}
 	registerPorts(m)
-	m.PortComment("A beat enters the adder trees")
+	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }
 

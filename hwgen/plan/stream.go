@@ -46,7 +46,7 @@ link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words ->
 Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
 anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
 out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-rst is synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.`,
+rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes.`,
 		p.Link, p.Workers, p.Lanes))
 	p.streamPorts(m)
 	p.streamWires(m)

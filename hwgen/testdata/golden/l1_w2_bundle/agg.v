@@ -2968,7 +2968,7 @@ endmodule
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
-// for what follows; the adder trees and the cache take a beat every cycle.
+// for what follows; the lanes and the cache take a beat every cycle.
 
 `default_nettype none
 
@@ -4115,7 +4115,7 @@ module left_core (
     input wire shell_bad_kind,
     input wire shell_bad_length,
 
-    // A beat enters the adder trees
+    // A beat enters the lanes
     output wire beat_strobe
 );
   // -- Job --
@@ -4865,7 +4865,7 @@ endmodule
 // Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
 // anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
 // out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-// rst is synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.
+// rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes.
 
 `default_nettype none
 

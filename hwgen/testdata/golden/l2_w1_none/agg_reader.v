@@ -12,7 +12,7 @@
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
-// for what follows; the adder trees and the cache take a beat every cycle.
+// for what follows; the lanes and the cache take a beat every cycle.
 
 `default_nettype none
 

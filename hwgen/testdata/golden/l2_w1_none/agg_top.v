@@ -14,7 +14,7 @@
 // until the job that it ended has drained, the register port takes nothing, and packets that come in
 // are dropped. Packets that wait in a queue leave whole.
 // Latency from the last contribution's last beat to the result's first: 6 cycles. rst is
-// synchronous. beat_strobe marks the cycles in which a beat enters the adder trees.
+// synchronous. beat_strobe marks the cycles in which a beat enters the lanes.
 
 `default_nettype none
 
@@ -48,7 +48,7 @@ module agg_top (
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // A beat enters the adder trees
+    // A beat enters the lanes
     output wire beat_strobe
 );
   wire         down;  // the link is down, or the core not yet done with the last job

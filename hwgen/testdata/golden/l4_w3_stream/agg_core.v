@@ -86,7 +86,7 @@ module agg_core (
     input wire shell_bad_kind,
     input wire shell_bad_length,
 
-    // A beat enters the adder trees
+    // A beat enters the lanes
     output wire beat_strobe
 );
   // -- Job --

@@ -1,7 +1,7 @@
 // Made by: hwgen -lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -chunk 4 -window 1
 //      -jobs 1 -shell none
 
-// One lane: y is the sum of x_p0..x_p2, 16 cycles later; a new sum every cycle. All are aligned to
+// One lane: y is the sum of x_p0..x_p2, 18 cycles later; a new sum every cycle. All are aligned to
 // the largest exponent, cut to 4 places below its last, summed as integers and rounded once. over
 // says that y is an infinity or a NaN though no operand was.
 // It knows no valid, no slot and no absent worker: whoever drives it delays its tags
@@ -285,12 +285,12 @@ module agg_lane (
       .y         (sum)
   );
 
-  // -- Normalized, 13 cycles after the inputs --
-  wire [7:0] exponent;  // of the window's top
+  // -- Normalized, 14 cycles after the inputs --
+  wire [7:0] exponent;  // of the window's top, a cycle before the sum
 
   agg_delay #(
       .WIDTH (8),
-      .CYCLES(5)
+      .CYCLES(4)
   ) u_exponent (
       .clk(clk),
       .d  (max),
@@ -320,7 +320,7 @@ module agg_lane (
       .rest    (rest)
   );
 
-  // -- Rounded, 16 cycles after the inputs --
+  // -- Rounded, 18 cycles after the inputs --
   wire [3:0] signs;  // nonfinite, nan, minus, all_negative
 
   agg_delay #(
@@ -336,7 +336,7 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (1),
-      .CYCLES(5)
+      .CYCLES(6)
   ) u_turned (
       .clk(clk),
       .d  (sum_negative),
@@ -347,7 +347,7 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (8),
-      .CYCLES(4)
+      .CYCLES(6)
   ) u_normal_exponent (
       .clk(clk),
       .d  (exponent),

@@ -1,7 +1,7 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
 //      -jobs 1 -shell none
 
-// One lane: y is the sum of x_p0..x_p2, rounded once, 15 cycles later; a new sum every cycle.
+// One lane: y is the sum of x_p0..x_p2, rounded once, 17 cycles later; a new sum every cycle.
 // All are aligned to the largest exponent and summed in a window of 40 bits. What does not fit leaves a mark in one
 // place more. undecided, two cycles before y, says that y may be wrong because of that.
 // over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
@@ -247,12 +247,12 @@ module agg_lane (
       .y         (sum)
   );
 
-  // -- Normalized, 12 cycles after the inputs --
-  wire [7:0] exponent;  // of the window's top
+  // -- Normalized, 13 cycles after the inputs --
+  wire [7:0] exponent;  // of the window's top, a cycle before the sum
 
   agg_delay #(
       .WIDTH (8),
-      .CYCLES(5)
+      .CYCLES(4)
   ) u_exponent (
       .clk(clk),
       .d  (max),
@@ -282,7 +282,7 @@ module agg_lane (
       .rest    (rest)
   );
 
-  // -- Whether that suffices, 13 cycles after the inputs --
+  // -- Whether that suffices, 14 cycles after the inputs --
   wire some_lost;  // an operand lost bits below the window
   wire several_lost;  // more than one did
 
@@ -299,7 +299,7 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (2),
-      .CYCLES(4)
+      .CYCLES(5)
   ) u_losers (
       .clk(clk),
       .d  ({some_lost, several_lost}),
@@ -320,7 +320,7 @@ module agg_lane (
       .undecided(undecided)
   );
 
-  // -- Rounded, 15 cycles after the inputs --
+  // -- Rounded, 17 cycles after the inputs --
   wire [3:0] signs;  // nonfinite, nan, minus, all_negative
 
   agg_delay #(
@@ -336,7 +336,7 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (1),
-      .CYCLES(6)
+      .CYCLES(7)
   ) u_turned (
       .clk(clk),
       .d  (sum_negative),
@@ -347,7 +347,7 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (8),
-      .CYCLES(5)
+      .CYCLES(7)
   ) u_normal_exponent (
       .clk(clk),
       .d  (exponent),
