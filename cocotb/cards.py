@@ -96,7 +96,8 @@ class CardBench:
 
     def calm(self):
         """Cycles after which nothing more comes of what went in."""
-        return 40 + self.latency + 4 * self.manifest["beats"]
+        undecided = self.manifest["slots"] * self.manifest["beats"] * self.manifest["undecided"]["beat_cycles"]
+        return 40 + self.latency + 4 * self.manifest["beats"] + undecided
 
     # Registers
 

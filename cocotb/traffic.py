@@ -31,6 +31,23 @@ def integer(rng, format):
     return (rng.getrandbits(30) - (1 << 29)) % (1 << format.bits)
 
 
+def doubtful(rng, format, result, count):
+    """Three numbers or more whose sum no narrow window decides: of two that cancel, what is far below them is left; or
+    they tie, and several far below them break the tie."""
+    top, sign = format.top, rng.getrandbits(1) << format.bits - 1
+    field, far = rng.randint(top * 3 // 4, top - 2), rng.randint(1, top // 4)
+    large = sign | field << format.frac | rng.getrandbits(format.frac)
+    half = field - result.frac - 1
+    if count == 3 or rng.random() < 0.5:
+        second = large ^ format.sign
+    else:
+        second = sign | half << format.frac
+    small = [x & ~(top << format.frac) | far << format.frac for x in (number(rng, format) for _ in range(count - 2))]
+    numbers = [large, second, *small]
+    rng.shuffle(numbers)
+    return numbers
+
+
 def specials(format):
     """Bit patterns of zeros, ends of the format, subnormals, infinities and NaNs."""
     if not format.float:
@@ -221,7 +238,19 @@ class Contributions:
     def __init__(self, card, rng, chunks, special=0.1):
         self.arithmetic = card.arithmetic
         self.payloads = [[elements(rng, card.chunk, card.format, special) for _ in range(card.ports)] for _ in range(chunks)]
+        if card.manifest["undecided"]["element_cycles"]:
+            for chunk in self.payloads:
+                self._doubt(card, rng, chunk, rng.choice([0, 0.1, 1]))
         self.ecn = [[rng.choice(model.ECN_ORDER) for _ in range(card.ports)] for _ in range(chunks)]
+
+    def _doubt(self, card, rng, chunk, chance):
+        """Makes some elements of a chunk such that one pass through the lanes does not decide them."""
+        columns = [card.format.elements(payload) for payload in chunk]
+        for i in range(card.chunk):
+            if rng.random() < chance:
+                for column, x in zip(columns, doubtful(rng, card.format, card.result, card.ports)):
+                    column[i] = x
+        chunk[:] = [card.format.payload(column) for column in columns]
 
     def __len__(self):
         return len(self.payloads)

@@ -11,7 +11,7 @@
 // FAR - NEAR of them do not count; with more nothing is decided. With one loser all is decided, up to
 // a shift by ONE.
 //
-// LATENCY = 1 cycle. Not done here: infinities and NaNs; where they are, nobody may have lost a bit.
+// LATENCY = 2 cycles. Not done here: infinities and NaNs; where they are, nobody may have lost a bit.
 
 `default_nettype none
 
@@ -40,11 +40,24 @@ module agg_exact_decide #(
 
   wire half = normal[PLACES];
   wire [PLACES-1:0] same = normal[PLACES-1:0] ^ {PLACES{half}};  // as in a number next to a half
-  wire tie = shift > FAR[5:0] || (&same[PLACES-1:FAR-NEAR] && (shift > NEAR[5:0] || &same));
 
-  reg undecided_reg;
+  reg some_reg, several_reg;
+  reg near_reg, far_reg, one_reg;  // shifted by so many places at most
+  reg upper_reg, lower_reg;  // places that are the same
+  reg  undecided_reg;
 
-  always @(posedge clk) undecided_reg <= (several && tie) || (some && shift > ONE[5:0]);
+  wire tie = !far_reg || (upper_reg && (lower_reg || !near_reg));
+
+  always @(posedge clk) begin
+    some_reg      <= some;
+    several_reg   <= several;
+    near_reg      <= shift <= NEAR[5:0];
+    far_reg       <= shift <= FAR[5:0];
+    one_reg       <= shift <= ONE[5:0];
+    upper_reg     <= &same[PLACES-1:FAR-NEAR];
+    lower_reg     <= &same;
+    undecided_reg <= (several_reg && tie) || (some_reg && !one_reg);
+  end
 
   assign undecided = undecided_reg;
 

@@ -80,7 +80,7 @@ module agg_exact_queue #(
       ERROR_pause_must_be_27_cycles_less_the_latency_of_the_lanes error ();
     end
     if (PORTS < 2) begin : g_ports
-      ERROR_the_element_of_a_single_port_is_decided error ();
+      ERROR_a_single_operand_is_its_own_sum error ();
     end
   endgenerate
 

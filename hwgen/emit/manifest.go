@@ -34,20 +34,21 @@ type Manifest struct {
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
 
-	Lane           string     `json:"lane"`      // the module that sums one lane; usable alone
-	Top            string     `json:"top"`       // the module to instantiate
-	BeatBits       int        `json:"beat_bits"` // of contributions
-	ResultBeatBits int        `json:"result_beat_bits"`
-	Beats          int        `json:"beats"` // in the largest chunk
-	Slots          int        `json:"slots"`
-	LaneLatency    int        `json:"lane_latency"` // cycles, of the module that sums one lane
-	SumLatency     int        `json:"sum_latency"`  // cycles, from the lanes' operands to the result cache
-	Latency        int        `json:"latency"`      // cycles, last beat in to first beat out at the core
-	Throughput     Throughput `json:"throughput"`
-	MemoryBits     int        `json:"memory_bits"`
-	Memories       []Memory   `json:"memories"`
-	Files          []string   `json:"files"`     // all that hwgen wrote, relative to the folder
-	Registers      []Register `json:"registers"` // in the order of addresses
+	Lane           string         `json:"lane"`      // the module that sums one lane; usable alone
+	Top            string         `json:"top"`       // the module to instantiate
+	BeatBits       int            `json:"beat_bits"` // of contributions
+	ResultBeatBits int            `json:"result_beat_bits"`
+	Beats          int            `json:"beats"` // in the largest chunk
+	Slots          int            `json:"slots"`
+	LaneLatency    int            `json:"lane_latency"` // cycles, of the module that sums one lane
+	SumLatency     int            `json:"sum_latency"`  // cycles, from the lanes' operands to the result cache
+	Latency        int            `json:"latency"`      // cycles, last beat in to first beat out at the core
+	Throughput     Throughput     `json:"throughput"`
+	Undecided      plan.Undecided `json:"undecided"` // what elements cost that one pass does not decide
+	MemoryBits     int            `json:"memory_bits"`
+	Memories       []Memory       `json:"memories"`
+	Files          []string       `json:"files"`     // all that hwgen wrote, relative to the folder
+	Registers      []Register     `json:"registers"` // in the order of addresses
 }
 
 // Throughput says what the largest chunks of all workers cost.
@@ -87,6 +88,7 @@ func newManifest(p *plan.Plan) Manifest {
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
 		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
 		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
+		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
 	}

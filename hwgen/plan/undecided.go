@@ -22,14 +22,28 @@ const sharedGap = 27
 // pause is how long agg_exact_queue waits from an element's last operand on.
 func (p *Plan) pause() int { return max(0, sharedGap-p.Lane.Latency) }
 
-// UndecidedCycles returns how many cycles an element that a lane cannot decide
-// keeps other such elements waiting, and how many of them take the place of a
-// new beat; 0 when lanes decide all.
-func (p *Plan) UndecidedCycles() (total, reads int) {
+// Undecided says what it costs that one pass through the lanes does not decide
+// every element. All is 0 where it does.
+type Undecided struct {
+	ElementCycles int `json:"element_cycles"` // until the next such element is begun
+	ElementReads  int `json:"element_reads"`  // of these, cycles in which no new beat is read
+	BeatCycles    int `json:"beat_cycles"`    // at most, for all elements of a beat
+	HeldBeats     int `json:"held_beats"`     // with so many undecided no new beat is read
+}
+
+// Undecided returns what undecided elements cost.
+func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
-		return 0, 0
+		return Undecided{}
 	}
-	return 3*p.Workers + p.Lane.Latency + p.pause() + 3, p.Workers + 1
+	element := 3*p.Workers + p.Lane.Latency + p.pause() + 3
+	_, limit := p.queueDepth()
+	return Undecided{
+		ElementCycles: element,
+		ElementReads:  p.Workers + 1,
+		BeatCycles:    p.Lanes*element + 1,
+		HeldBeats:     limit,
+	}
 }
 
 // queueDepth returns how many undecided beats the card keeps at most, and with
