@@ -68,7 +68,9 @@ func newParser(o *Options, known Known) *parser {
 	p.text(&o.Result, "result", "FORMAT", "", "the sums' elements, a format that holds every value of -format\n(default that of -format)")
 	p.text(&o.Sum, "sum", "NAME", known.Sums[0], "arithmetic: "+orList(known.Sums))
 	p.flag(&o.Saturate, "saturate", "int32: sums beyond the format become its largest or smallest number;\nelse they wrap around")
-	p.flag(&o.DSP, "dsp", "use DSP blocks in the lanes, where "+orList(known.DSP)+" saves cells by it")
+	if len(known.DSP) > 0 {
+		p.flag(&o.DSP, "dsp", "use DSP blocks in the lanes, where sum "+orList(known.DSP)+" saves cells by it")
+	}
 	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
 		"most elements in a packet, a multiple of the lanes;\nmore by default where the workers need it for full rate")
 	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight: a power of two; the card holds twice as many")

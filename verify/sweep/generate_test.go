@@ -43,7 +43,7 @@ func TestEveryShapeIsGenerated(t *testing.T) {
 // sum, in front of every tool.
 func TestEveryArithmeticLints(t *testing.T) {
 	var cards []lint.Card
-	for i, a := range arithmetics() {
+	for i, a := range arithmetics(t) {
 		s := shape{lanes: 1 + i%2, workers: []int{3, 1, 2, 8}[i%4], window: 1, chunk: 2, arithmetic: a, bundle: true,
 			shell: []string{"none", "stream"}[i/2%2]}
 		if s.shell == "stream" {

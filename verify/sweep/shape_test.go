@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,9 +59,11 @@ type arithmetic struct {
 	saturate, dsp       bool
 }
 
-// arithmetics lists every format with every result format and every sum.
-func arithmetics() []arithmetic {
+// arithmetics lists every format with every result format and every sum, with
+// the flags that hwgen has for them.
+func arithmetics(t *testing.T) []arithmetic {
 	var all []arithmetic
+	takesDSP := strings.Contains(run(t, 10*time.Second, hwgen, "-h"), "-dsp")
 	for _, format := range wire.Formats {
 		for _, result := range wire.Formats {
 			for _, sum := range wire.Sums {
@@ -73,7 +76,7 @@ func arithmetics() []arithmetic {
 				case format.Exp == 0:
 					a.saturate = true
 					all = append(all, a)
-				case sum.Sum == wire.SumFused:
+				case sum.Sum == wire.SumFused && takesDSP:
 					a.dsp = true
 					all = append(all, a)
 				}
