@@ -42,7 +42,7 @@ unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the 
 	go test -race $(CONCURRENT)
 
 prove: setup ## Have a solver prove the arithmetic against its plain definitions.
-	go test -count=1 ./verify/proofs
+	go test -count=1 -timeout=30m ./verify/proofs
 
 recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.
 	go test -count=1 -timeout=20m ./verify/synth

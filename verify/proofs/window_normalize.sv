@@ -8,16 +8,17 @@ module window_normalize #(
     parameter integer WIDTH   = 32,
     parameter integer GROWTH  = 3,
     parameter integer BITS    = 32,
-    parameter integer LATENCY = 4
+    parameter integer KEEP    = 25,
+    parameter integer LATENCY = 6    // from the exponent, which comes a cycle before its sum
 ) (
     input wire             clk,
     input wire [WIDTH-1:0] sum,
     input wire [  EXP-1:0] exponent
 );
 
-  wire inverted, zero, due;
-  wire [EXP:0] room;
-  wire [BITS-1:0] normal;
+  wire inverted, zero, rest, due;
+  wire [5:0] shift;
+  wire [KEEP-1:0] normal;
   wire [WIDTH-1:0] sum0;
   wire [EXP-1:0] exponent0;
 
@@ -25,58 +26,71 @@ module window_normalize #(
       .EXP(EXP),
       .WIDTH(WIDTH),
       .GROWTH(GROWTH),
-      .BITS(BITS)
+      .BITS(BITS),
+      .KEEP(KEEP)
   ) normalizer (
       .clk(clk),
       .sum(sum),
       .exponent(exponent),
       .inverted(inverted),
       .zero(zero),
-      .room(room),
-      .normal(normal)
+      .shift(shift),
+      .normal(normal),
+      .rest(rest)
   );
 
   one_beat #(
-      .WIDTH  (WIDTH + EXP),
+      .WIDTH  (EXP),
       .LATENCY(LATENCY)
   ) beat (
       .clk (clk),
-      .x   ({sum, exponent}),
-      .held({sum0, exponent0}),
+      .x   (exponent),
+      .held(exponent0),
       .due (due)
   );
 
-  // One's complement of a negative sum, and what is below it.
-  wire negative = sum0[WIDTH-1];
-  wire [WIDTH-2:0] magnitude = sum0[WIDTH-2:0] ^ {WIDTH - 1{negative}};
-  wire [2*BITS-1:0] exact = {magnitude, {2 * BITS - WIDTH + 1{negative}}};
+  one_beat #(
+      .WIDTH(WIDTH),
+      .START(1)
+  ) beat_sum (
+      .clk (clk),
+      .x   (sum),
+      .held(sum0),
+      .due ()
+  );
 
-  // By how much it may be shifted, and was.
-  wire [EXP+1:0] allowed = exponent0 + GROWTH - 1;
-  wire [EXP+1:0] shift = allowed - room;
-  wire [2*BITS-1:0] shifted = exact << shift;
+  // One's complement of a negative sum, and what is below it; and the magnitude.
+  wire negative = sum0[WIDTH-1];
+  wire [WIDTH-2:0] complement = sum0[WIDTH-2:0] ^ {WIDTH - 1{negative}};
+  wire [WIDTH-1:0] magnitude = negative ? -sum0 : sum0;
+
+  localparam integer LONG = 2 * BITS;
+  wire [LONG-1:0] complement_shifted = {complement, {LONG - WIDTH + 1{negative}}} << shift;
+  wire [LONG-1:0] magnitude_shifted = {magnitude, {LONG - WIDTH + 1{1'b0}}} << shift;
 
   integer place;
   reg [EXP+1:0] zeros;  // before the leading bit
   always @* begin
     zeros = WIDTH - 1;
     for (place = 0; place < WIDTH - 1; place = place + 1)
-    if (magnitude[place]) zeros = WIDTH - 2 - place;
+    if (complement[place]) zeros = WIDTH - 2 - place;
   end
+
+  wire [EXP+1:0] allowed = exponent0 + GROWTH - 1;
 
   always @* begin
     if (due && exponent0 != 0) begin
       assert (inverted == negative);
       assert (zero == (sum0 == 0));
       if (sum0 != 0) begin
-        assert (room <= allowed);
-        assert (normal == shifted[2*BITS-1-:BITS]);
         assert (shift == (zeros < allowed ? zeros : allowed));
+        assert (normal == complement_shifted[LONG-1-:KEEP]);
+        assert (rest == (magnitude_shifted[LONG-KEEP-1:0] != 0));
       end
 
-      cover (negative && shift == allowed && !normal[BITS-1]);
+      cover (negative && shift == allowed && !normal[KEEP-1]);
       cover (zeros == WIDTH - 2 && shift == zeros && !negative);
-      cover (zeros == 0 && negative);
+      cover (zeros == 0 && negative && !rest);
     end
   end
 

@@ -4,19 +4,19 @@
 `default_nettype none
 
 module window_round #(
-    parameter integer EXP       = 4,
-    parameter integer FRAC      = 3,
-    parameter integer INFINITY  = 1,
-    parameter integer WIDTH     = 10,  // of the sum
-    parameter integer GROWTH    = 2,
-    parameter integer BITS      = 32,
-    parameter integer NORMALIZE = 4,   // cycles
-    parameter integer ROUND     = 3
+    parameter integer EXP = 4,
+    parameter integer FRAC = 3,
+    parameter integer INFINITY = 1,
+    parameter integer WIDTH = 10,  // of the sum
+    parameter integer GROWTH = 2,
+    parameter integer BITS = 32,
+    parameter integer KEEP = 5,  // of its normalized bits
+    parameter integer NORMALIZE = 6,  // cycles from exponent, one before its sum
+    parameter integer ROUND = 4
 ) (
     input wire             clk,
     input wire [WIDTH-1:0] sum,
     input wire [  EXP-1:0] exponent,
-    input wire             sticky,
     input wire             negative,
     input wire             nonfinite,
     input wire             nan,
@@ -26,41 +26,45 @@ module window_round #(
 
   `include "plain_float.svh"
 
-  wire inverted, zero, over, due;
-  wire [   EXP:0] room;
-  wire [BITS-1:0] normal;
-  wire [  SIGN:0] y;
+  wire inverted, zero, rest, over, due;
+  wire [5:0] shift;
+  wire [KEEP-1:0] normal;
+  wire [SIGN:0] y;
   wire [WIDTH-1:0] sum0;
   wire [EXP-1:0] exponent0;
-  wire sticky0, negative0, nonfinite0, nan0, minus0, all_negative0;
+  wire negative0, nonfinite0, nan0, minus0, all_negative0;
 
   agg_window_normalize #(
       .EXP(EXP),
       .WIDTH(WIDTH),
       .GROWTH(GROWTH),
-      .BITS(BITS)
+      .BITS(BITS),
+      .KEEP(KEEP)
   ) normalizer (
       .clk(clk),
       .sum(sum),
       .exponent(exponent),
       .inverted(inverted),
       .zero(zero),
-      .room(room),
-      .normal(normal)
+      .shift(shift),
+      .normal(normal),
+      .rest(rest)
   );
 
   agg_window_round #(
       .EXP(EXP),
       .FRAC(FRAC),
       .INFINITY(INFINITY),
-      .BITS(BITS)
+      .GROWTH(GROWTH),
+      .KEEP(KEEP)
   ) rounder (
       .clk(clk),
       .inverted(inverted),
       .zero(zero),
-      .room(room),
+      .exponent(exponent_late),
+      .shift(shift),
       .normal(normal),
-      .sticky(sticky),
+      .rest(rest),
       .negative(negative),
       .nonfinite(nonfinite),
       .nan(nan),
@@ -70,23 +74,43 @@ module window_round #(
       .over(over)
   );
 
+  wire [EXP-1:0] exponent_late;
+  agg_delay #(
+      .WIDTH (EXP),
+      .CYCLES(NORMALIZE)
+  ) delay (
+      .clk(clk),
+      .d  (exponent),
+      .q  (exponent_late)
+  );
+
   one_beat #(
-      .WIDTH  (WIDTH + EXP),
+      .WIDTH  (EXP),
       .LATENCY(NORMALIZE + ROUND)
   ) beat (
       .clk (clk),
-      .x   ({sum, exponent}),
-      .held({sum0, exponent0}),
+      .x   (exponent),
+      .held(exponent0),
       .due (due)
   );
 
   one_beat #(
-      .WIDTH(6),
+      .WIDTH(WIDTH),
+      .START(1)
+  ) beat_sum (
+      .clk (clk),
+      .x   (sum),
+      .held(sum0),
+      .due ()
+  );
+
+  one_beat #(
+      .WIDTH(5),
       .START(NORMALIZE)
   ) beside (
       .clk (clk),
-      .x   ({sticky, negative, nonfinite, nan, minus, all_negative}),
-      .held({sticky0, negative0, nonfinite0, nan0, minus0, all_negative0}),
+      .x   ({negative, nonfinite, nan, minus, all_negative}),
+      .held({negative0, nonfinite0, nan0, minus0, all_negative0}),
       .due ()
   );
 
@@ -119,7 +143,7 @@ module window_round #(
   wire number = !nonfinite0 && !nan0 && exponent0 != 0 && !(INFINITY && &exponent0);
 
   always @* begin
-    if (due && number && !sticky0) begin
+    if (due && number) begin
       assert (right);
       assert (over == overflows);
 
@@ -130,14 +154,10 @@ module window_round #(
       cover (sum0 == 0 && y[SIGN]);
     end
 
-    // Places below the sum, which bring it to no tie and past none: nothing changes but ties.
-    if (due && number && sticky0 && !tie) assert (right);
-
     if (due && nonfinite0) begin
-      if (nan0 || (INFINITY && sum0 != 0))
-        assert (y == NAN);
-        else if (INFINITY) assert (is_infinite(y) && y[SIGN] == minus0);
       assert (!over);
+      if (nan0 || (INFINITY && sum0 != 0)) assert (y == NAN);
+      if (INFINITY && !nan0 && sum0 == 0) assert (is_infinite(y) && y[SIGN] == minus0);
     end
   end
 

@@ -47,7 +47,7 @@ module window_special #(
 
   one_beat #(
       .WIDTH  (2 * OPERANDS),
-      .LATENCY(3),
+      .LATENCY(4),
       .START  (2)
   ) beat_operands (
       .clk (clk),
