@@ -1,7 +1,7 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
 //      -jobs 1 -shell none
 
-// One lane: y is the sum of x_p0..x_p2, rounded once, 17 cycles later; a new sum every cycle.
+// One lane: y is the sum of x_p0..x_p2, rounded once, 18 cycles later; a new sum every cycle.
 // All are aligned to the largest exponent and summed in a window of 40 bits. What does not fit leaves a mark in one
 // place more. undecided, two cycles before y, says that y may be wrong because of that.
 // over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
@@ -54,11 +54,12 @@ module agg_lane (
       .y  (max)
   );
 
-  // -- Every operand in a window of 40 bits below the largest exponent, 5 cycles after the inputs --
+  // -- Every operand in a window of 40 bits below the largest exponent, 6 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
-  wire [ 2:0] negative;  // signs, a cycle before the magnitudes
+  wire [ 2:0] negative;  // signs
   wire        special;  // max belongs to infinities and NaNs
   wire [ 2:0] lost;  // operands that lost bits below the window
+  wire        unused_turn_p0;  // its sign is not that of the first
   wire [31:0] held_p0;  // until a cycle before max
 
   agg_delay #(
@@ -70,25 +71,28 @@ module agg_lane (
       .q  (held_p0)
   );
 
-  wire [39:0] magnitude_p0;
+  wire [41:0] aligned_p0;
 
-  agg_window_align #(
+  agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (40),
-      .LOST    (1)
+      .MARK    (1)
   ) u_align_p0 (
-      .clk      (clk),
-      .x        (held_p0),
-      .max      (max),
-      .special  (special),
-      .negative (negative[0]),
-      .top      (top[0]),
-      .magnitude(magnitude_p0),
-      .lost     (lost[0])
+      .clk     (clk),
+      .x       (held_p0),
+      .base    (held_p0[31]),
+      .max     (max),
+      .special (special),
+      .negative(negative[0]),
+      .top     (top[0]),
+      .addend  (aligned_p0),
+      .turn    (unused_turn_p0),
+      .lost    (lost[0])
   );
 
+  wire        turn_p1;  // its sign is not that of the first
   wire [31:0] held_p1;  // until a cycle before max
 
   agg_delay #(
@@ -100,25 +104,28 @@ module agg_lane (
       .q  (held_p1)
   );
 
-  wire [39:0] magnitude_p1;
+  wire [41:0] aligned_p1;
 
-  agg_window_align #(
+  agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (40),
-      .LOST    (1)
+      .MARK    (1)
   ) u_align_p1 (
-      .clk      (clk),
-      .x        (held_p1),
-      .max      (max),
-      .special  (special),
-      .negative (negative[1]),
-      .top      (top[1]),
-      .magnitude(magnitude_p1),
-      .lost     (lost[1])
+      .clk     (clk),
+      .x       (held_p1),
+      .base    (held_p0[31]),
+      .max     (max),
+      .special (special),
+      .negative(negative[1]),
+      .top     (top[1]),
+      .addend  (aligned_p1),
+      .turn    (turn_p1),
+      .lost    (lost[1])
   );
 
+  wire        turn_p2;  // its sign is not that of the first
   wire [31:0] held_p2;  // until a cycle before max
 
   agg_delay #(
@@ -130,23 +137,25 @@ module agg_lane (
       .q  (held_p2)
   );
 
-  wire [39:0] magnitude_p2;
+  wire [41:0] aligned_p2;
 
-  agg_window_align #(
+  agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (40),
-      .LOST    (1)
+      .MARK    (1)
   ) u_align_p2 (
-      .clk      (clk),
-      .x        (held_p2),
-      .max      (max),
-      .special  (special),
-      .negative (negative[2]),
-      .top      (top[2]),
-      .magnitude(magnitude_p2),
-      .lost     (lost[2])
+      .clk     (clk),
+      .x       (held_p2),
+      .base    (held_p0[31]),
+      .max     (max),
+      .special (special),
+      .negative(negative[2]),
+      .top     (top[2]),
+      .addend  (aligned_p2),
+      .turn    (turn_p2),
+      .lost    (lost[2])
   );
 
   wire nonfinite;  // some operand is an infinity or a NaN
@@ -170,32 +179,28 @@ module agg_lane (
       .all_negative(all_negative)
   );
 
-  // -- Their sum, 7 cycles after the inputs; signs go a cycle ahead --
-  wire plain_l0;  // add, whatever the signs are
+  // -- Their sum, 8 cycles after the inputs --
+  wire sum_negative;  // it is turned over, with the first operand; a cycle ahead
 
   agg_delay #(
       .WIDTH (1),
-      .CYCLES(1)
-  ) u_plain_l0 (
+      .CYCLES(6)
+  ) u_sum_negative (
       .clk(clk),
-      .d  (special),
-      .q  (plain_l0)
+      .d  (held_p0[31]),
+      .q  (sum_negative)
   );
 
   wire [42:0] sum_l0_n0;  // workers 0, 1
-  wire        sum_l0_n0_negative;
 
-  agg_window_add #(
+  agg_exact_add #(
       .WIDTH(42)
   ) u_sum_l0_n0 (
-      .clk       (clk),
-      .plain     (plain_l0),
-      .a_negative(negative[0]),
-      .a         ({1'b0, magnitude_p0, lost[0]}),
-      .b_negative(negative[1]),
-      .b         ({1'b0, magnitude_p1, lost[1]}),
-      .y_negative(sum_l0_n0_negative),
-      .y         (sum_l0_n0)
+      .clk (clk),
+      .a   (aligned_p0),
+      .b   (aligned_p1),
+      .more(turn_p1),
+      .y   (sum_l0_n0)
   );
 
   wire [42:0] sum_l0_n1;  // worker 2 pass
@@ -205,54 +210,39 @@ module agg_lane (
       .CYCLES(1)
   ) u_sum_l0_n1 (
       .clk(clk),
-      .d  ({1'b0, {1'b0, magnitude_p2, lost[2]}}),
+      .d  ({aligned_p2[41], aligned_p2}),
       .q  (sum_l0_n1)
   );
 
-  wire sum_l0_n1_negative;
+  wire turn_l0_p2;
 
   agg_delay #(
       .WIDTH (1),
       .CYCLES(1)
-  ) u_sum_l0_n1_negative (
+  ) u_turn_l0_p2 (
       .clk(clk),
-      .d  (negative[2]),
-      .q  (sum_l0_n1_negative)
-  );
-
-  wire plain_l1;  // add, whatever the signs are
-
-  agg_delay #(
-      .WIDTH (1),
-      .CYCLES(1)
-  ) u_plain_l1 (
-      .clk(clk),
-      .d  (plain_l0),
-      .q  (plain_l1)
+      .d  (turn_p2),
+      .q  (turn_l0_p2)
   );
 
   wire [43:0] sum;  // workers 0..2
-  wire        sum_negative;
 
-  agg_window_add #(
+  agg_exact_add #(
       .WIDTH(43)
   ) u_sum (
-      .clk       (clk),
-      .plain     (plain_l1),
-      .a_negative(sum_l0_n0_negative),
-      .a         (sum_l0_n0),
-      .b_negative(sum_l0_n1_negative),
-      .b         (sum_l0_n1),
-      .y_negative(sum_negative),
-      .y         (sum)
+      .clk (clk),
+      .a   (sum_l0_n0),
+      .b   (sum_l0_n1),
+      .more(turn_l0_p2),
+      .y   (sum)
   );
 
-  // -- Normalized, 13 cycles after the inputs --
+  // -- Normalized, 14 cycles after the inputs --
   wire [7:0] exponent;  // of the window's top, a cycle before the sum
 
   agg_delay #(
       .WIDTH (8),
-      .CYCLES(4)
+      .CYCLES(5)
   ) u_exponent (
       .clk(clk),
       .d  (max),
@@ -282,7 +272,7 @@ module agg_lane (
       .rest    (rest)
   );
 
-  // -- Whether that suffices, 14 cycles after the inputs --
+  // -- Whether that suffices, two cycles before the result --
   wire some_lost;  // an operand lost bits below the window
   wire several_lost;  // more than one did
 
@@ -306,6 +296,8 @@ module agg_lane (
       .q  (losers)
   );
 
+  wire doubt;
+
   agg_exact_decide #(
       .PLACES(13),
       .NEAR  (4),
@@ -317,15 +309,24 @@ module agg_lane (
       .several  (losers[0]),
       .shift    (shift),
       .normal   (normal[13:0]),
-      .undecided(undecided)
+      .undecided(doubt)
   );
 
-  // -- Rounded, 17 cycles after the inputs --
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(0)
+  ) u_undecided (
+      .clk(clk),
+      .d  (doubt),
+      .q  (undecided)
+  );
+
+  // -- Rounded, 18 cycles after the inputs --
   wire [3:0] signs;  // nonfinite, nan, minus, all_negative
 
   agg_delay #(
       .WIDTH (4),
-      .CYCLES(7)
+      .CYCLES(8)
   ) u_signs (
       .clk(clk),
       .d  ({nonfinite, nan, minus, all_negative}),
