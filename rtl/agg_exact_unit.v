@@ -100,6 +100,10 @@ module agg_exact_unit #(
 
   // A digit is read in one cycle, added to and written in the next. The lower part of a number in
   // digit 0 is nothing; it goes into digit 15, which no pass looks at.
+  //
+  // A digit is kept as 128 less than it is. What a pass adds to it makes up for that: a carry, -64 to
+  // 64, and 128; or, when it is negated, a carry less 128. So the sign of what is added is that of the
+  // pass, and does not wait for the carry.
   reg [DIGIT-1:0] digits[0:15];
 
   reg [3:0] at_reg;  // the digit that is read
@@ -107,8 +111,7 @@ module agg_exact_unit #(
   reg [3:0] to_reg;  // the digit that is added to
   reg finds_reg, gives_reg, clears_reg;
   reg adds_reg, last_reg;  // a part is added; it is the last one of the sum
-  reg addend_sign_reg;
-  reg [31:0] addend_reg;  // a part, inverted when it is negative; or the carry from below
+  reg [DIGIT-1:0] addend_reg;  // a part, inverted when it is negative; or the carry from below
   reg one_reg;  // what an inverted part or digit lacks
   reg [DIGIT-1:0] held_reg;  // the digit; inverted when the sum is negated
   reg [DIGIT-1:0] sum_reg;  // in a pass: a word, and the carry above it
@@ -117,8 +120,7 @@ module agg_exact_unit #(
 
   wire [31:0] part = lower_reg ? c_shift1[31:0] : c_shift1[63:32];
   wire [DIGIT-1:0] digit = digits[at_reg];
-  wire [DIGIT-1:0] sum = held_reg + {{DIGIT - 32{addend_sign_reg}}, addend_reg} +
-      {{DIGIT - 1{1'b0}}, one_reg};
+  wire [DIGIT-1:0] sum = held_reg + addend_reg + {{DIGIT - 1{1'b0}}, one_reg};
 
   wire at_top = at_reg == TOP;
   reg to_top_reg;
@@ -137,24 +139,21 @@ module agg_exact_unit #(
     if (gives_reg && to_top_reg) clear_reg <= 1'b1;
     if (clear_reg && at_top) clear_reg <= 1'b0;
 
-    finds_reg  <= find_reg;
-    gives_reg  <= give_reg;
-    clears_reg <= clear_reg;
-    to_reg     <= at_reg;
-    to_top_reg <= at_top;
-    adds_reg   <= upper_reg || lower_reg;
-    last_reg   <= lower_reg && c_last_reg;
-    held_reg   <= clear_reg ? {DIGIT{1'b0}} : digit ^ {DIGIT{negative_reg}};
-    sum_reg    <= sum;
+    finds_reg             <= find_reg;
+    gives_reg             <= give_reg;
+    clears_reg            <= clear_reg;
+    to_reg                <= at_reg;
+    to_top_reg            <= at_top;
+    adds_reg              <= upper_reg || lower_reg;
+    last_reg              <= lower_reg && c_last_reg;
+    held_reg              <= clear_reg ? {DIGIT{1'b0}} : digit ^ {DIGIT{negative_reg}};
+    sum_reg               <= sum;
 
-    one_reg    <= upper_reg || lower_reg ? c_sign_reg : negative_reg && give_reg;
-    if (upper_reg || lower_reg) begin
-      {addend_sign_reg, addend_reg} <= {1'b0, part} ^ {33{c_sign_reg}};
-    end else if ((finds_reg || gives_reg) && !to_top_reg) begin
-      {addend_sign_reg, addend_reg} <= {{25{sum[DIGIT-1]}}, sum[DIGIT-1:32]};
-    end else begin
-      {addend_sign_reg, addend_reg} <= 33'd0;
-    end
+    one_reg               <= upper_reg || lower_reg ? c_sign_reg : negative_reg && give_reg;
+    addend_reg[DIGIT-1:8] <= {DIGIT - 8{negative_reg || clear_reg}};
+    addend_reg[7:0]       <= 8'h80;
+    if ((finds_reg || gives_reg) && !to_top_reg) addend_reg[7:0] <= sum[DIGIT-1:32] ^ 8'h80;
+    if (upper_reg || lower_reg) addend_reg <= {8'd0, part} ^ {DIGIT{c_sign_reg}};
     if (adds_reg || clears_reg) digits[to_reg] <= sum;
 
     if (adds_reg) all_negative_reg <= all_negative_reg && one_reg;
