@@ -90,7 +90,6 @@ func lanes() []circuit {
 		newLane(cells.Lane{Sum: "tree", Format: "fp32", Workers: 4}),
 
 		newLane(cells.Lane{Sum: "fused", Format: "fp32"}).within(1860, 190).counted(),
-		newLane(cells.Lane{Sum: "fused", Format: "fp32", DSP: true}).counted(),
 		newLane(cells.Lane{Sum: "fused", Format: "bf16"}).counted(),
 		newLane(cells.Lane{Sum: "fused", Format: "fp16"}).counted(),
 		newLane(cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32"}),
