@@ -1,5 +1,5 @@
-// Proves what becomes of three int32 contributions, in the leaves of an integer lane put together as a
-// card of three workers has them: section 7.6 of driver/wire/SPEC.md.
+// Proves what becomes of four int32 contributions, in the leaves of an integer lane put together as a
+// card of four workers has them: section 7.6 of driver/wire/SPEC.md.
 
 `default_nettype none
 
@@ -10,13 +10,13 @@ module integers #(
     input wire        clk,
     input wire [31:0] a,
     input wire [31:0] b,
-    input wire [31:0] c
+    input wire [31:0] c,
+    input wire [31:0] d
 );
 
-  wire [32:0] sum_ab;
-  reg  [32:0] c_reg;
+  wire [32:0] sum_ab, sum_cd;
   wire [33:0] sum;
-  wire [31:0] y, a0, b0, c0;
+  wire [31:0] y, a0, b0, c0, d0;
   wire over, due;
 
   agg_int_add #(
@@ -28,14 +28,21 @@ module integers #(
       .y  (sum_ab)
   );
 
-  always @(posedge clk) c_reg <= {c[31], c};
+  agg_int_add #(
+      .WIDTH(32)
+  ) second (
+      .clk(clk),
+      .a  (c),
+      .b  (d),
+      .y  (sum_cd)
+  );
 
   agg_int_add #(
       .WIDTH(33)
-  ) second (
+  ) root (
       .clk(clk),
       .a  (sum_ab),
-      .b  (c_reg),
+      .b  (sum_cd),
       .y  (sum)
   );
 
@@ -51,16 +58,16 @@ module integers #(
   );
 
   one_beat #(
-      .WIDTH  (96),
+      .WIDTH  (128),
       .LATENCY(LATENCY)
   ) beat (
       .clk (clk),
-      .x   ({a, b, c}),
-      .held({a0, b0, c0}),
+      .x   ({a, b, c, d}),
+      .held({a0, b0, c0, d0}),
       .due (due)
   );
 
-  wire signed [63:0] exact = $signed(a0) + $signed(b0) + $signed(c0);
+  wire signed [63:0] exact = $signed(a0) + $signed(b0) + $signed(c0) + $signed(d0);
   localparam signed [63:0] MOST = 64'sd2147483647;
   localparam signed [63:0] LEAST = -64'sd2147483648;
 
@@ -73,7 +80,7 @@ module integers #(
 
       cover (exact == MOST + 1);
       cover (exact == LEAST - 1);
-      cover (exact == 3 * LEAST);
+      cover (exact == 4 * LEAST);
       cover (exact == LEAST && $signed(a0) + $signed(b0) < LEAST);
     end
   end
