@@ -135,6 +135,18 @@ module decided #(
       .due ()
   );
 
+  wire [5:0] shift0;
+  wire [PLACES:0] places0;  // a half and those below it
+  one_beat #(
+      .WIDTH(PLACES + 7),
+      .START(NORMALIZE)
+  ) normalized (
+      .clk (clk),
+      .x   ({shift, normal[PLACES:0]}),
+      .held({shift0, places0}),
+      .due ()
+  );
+
   wire undecided0;
   agg_delay #(
       .WIDTH (1),
@@ -177,16 +189,26 @@ module decided #(
   wire signed [7:0] most = several0 ? 2 * (OPERANDS - 1) - 1 : some0 ? 1 : 0;
   wire possible = (some0 ? lossy && (several0 || sum0[0]) : !several0 && !sum0[0]) &&
       -most <= off0 && off0 <= most;
+  // How close to a half is too close: that place and the one before it, among those that count.
+  localparam [PLACES:0] HALF = {1'b1, {PLACES{1'b0}}};
+  wire [5:0] coarse = shift0 > NEAR ? FAR - NEAR : 0;
+  wire [PLACES:0] from_half = (places0 >> coarse) - (HALF >> coarse);
+  wire close = from_half == 0 || &from_half;
+
   wire number = (!FIXED || exponent0 == {EXP{1'b1}} - 3'd7) && exponent0 != 0 && !(&exponent0);
 
   always @* begin
     if (due && number && possible) begin
       if (!undecided0) assert (right);
+      // It does not give up more often than its header says.
+      if (!some0) assert (!undecided0);
+      if (some0 && !several0) assert (undecided0 == (shift0 > ONE));
+      if (several0) assert (undecided0 == (shift0 > FAR || close));
 
       cover (undecided0 && right && off0 != 0);
       cover (undecided0 && !right && several0);
       cover (undecided0 && !right && !several0);
-      cover (!undecided0 && several0 && off0 == most && shift != 0);
+      cover (!undecided0 && several0 && off0 == most && shift0 != 0);
       cover (!undecided0 && !several0 && some0);
     end
   end
