@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"os"
@@ -36,6 +37,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	text, err := os.ReadFile("rtl/agg_fp_add.v")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("rtl/agg_fp_add.v, SHA-256 %x\n", sha256.Sum256(text))
 	builder := &vectors.Builder{Folder: "build/vectors"}
 	for _, format := range []wire.Format{wire.BF16, wire.FP16} {
 		info, _ := format.Info()

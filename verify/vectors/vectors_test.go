@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,6 +144,7 @@ func TestOtherLanes(t *testing.T) {
 	if *replay != "" {
 		t.Skip("-replay")
 	}
+	withDSP := sumsWithDSP(t)
 	for _, which := range allSums {
 		var lanes []Lane
 		for _, f := range [][2]wire.Format{
@@ -161,7 +163,7 @@ func TestOtherLanes(t *testing.T) {
 		}
 		lanes = append(lanes, Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: true, Ports: 64},
 			Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Ports: 5})
-		if which == wire.SumFused {
+		if slices.Contains(withDSP, which.String()) {
 			lanes = append(lanes, Lane{Sum: which, Format: wire.FP32, Result: wire.FP32, DSP: true, Ports: 8})
 		}
 		for _, l := range lanes {
@@ -171,6 +173,22 @@ func TestOtherLanes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// sumsWithDSP returns the words of hwgen's help about -dsp, among which are the
+// names of the sums that have it; none where there is no such flag.
+func sumsWithDSP(t *testing.T) []string {
+	t.Helper()
+	help, err := output(t.Context(), builder.HWGen, "-help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(help) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] == "-dsp" {
+			return words
+		}
+	}
+	return nil
 }
 
 // TestAllPairs sends all pairs of both fp8 through lanes of two ports.
