@@ -76,7 +76,10 @@ module window_normalize #(
     if (complement[place]) zeros = WIDTH - 2 - place;
   end
 
-  wire [EXP+1:0] allowed = exponent0 + GROWTH - 1;
+  // The exponent allows so much; and a longer shift than BITS - 1 is that of a sum of -1 alone, whose
+  // complement is all ones from the next place on.
+  wire [EXP+1:0] field = exponent0 + GROWTH - 1;
+  wire [EXP+1:0] allowed = field < BITS ? field : BITS - 1;
 
   always @* begin
     if (due && exponent0 != 0) begin
