@@ -14,6 +14,7 @@ var fused = Sum{
 	Code: wire.SumFused,
 	Doc: "All members are aligned to the largest exponent, cut to four places below the last of the largest number, " +
 		"summed exactly and rounded once. The same bits for every permutation of the workers.",
+	dsp:   true,
 	bound: fusedBound,
 	lane:  fusedLane,
 }

@@ -24,14 +24,17 @@ type window struct {
 	levels   int // of a binary tree above the operands
 	keep     int // bits of the normalized sum that are kept
 	aligning int // cycles through an aligner
+	settling int // cycles for which the largest exponent is held before it is used
 }
 
-// Cycles from an operand at agg_window_align to its magnitude, from the largest
-// exponent to what agg_window_special says, and of agg_window_round.
+// Cycles from an operand at agg_window_align to its magnitude, also with
+// multipliers; from the largest exponent to what agg_window_special says; and of
+// agg_window_round.
 const (
-	alignLatency   = 4
-	specialLatency = 4
-	roundLatency   = 4
+	alignLatency    = 4
+	dspAlignLatency = 5
+	specialLatency  = 4
+	roundLatency    = 4
 )
 
 func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin int) *window {
@@ -46,7 +49,7 @@ func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin i
 
 // Cycles from the lane's inputs to the largest exponent, the aligned operands,
 // their sum, and the normalized sum.
-func (w *window) maxCycle() int    { return w.begin + w.levels }
+func (w *window) maxCycle() int    { return w.begin + w.levels + w.settling }
 func (w *window) alignCycle() int  { return w.maxCycle() - 1 + w.aligning }
 func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
 func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
@@ -98,13 +101,17 @@ func (w *window) largest() {
 		level[i] = branch{netlist.Slice(o.net, f.Frac, f.Exp), o.first, o.last}
 	}
 	w.m.Comment(fmt.Sprintf("-- The largest exponent, %d cycles after the inputs --", w.maxCycle()))
+	top := "max"
+	if w.settling > 0 {
+		top = "found_max"
+	}
 	for n := 0; len(level) > 1; n++ {
 		root := len(level) == 2
 		level = pairs(level, func(below []branch, i int) branch {
 			node := over(below...)
 			node.net = fmt.Sprintf("max_l%d_n%d", n, i)
 			if root {
-				node.net = "max"
+				node.net = top
 			}
 			if len(below) == 1 {
 				w.delay(node.net, below[0].net, f.Exp, 1, node.String()+" pass")
@@ -119,6 +126,9 @@ func (w *window) largest() {
 			return node
 		})
 	}
+	if w.settling > 0 {
+		w.delay("max", top, f.Exp, w.settling, "held, for the many that it goes to")
+	}
 }
 
 // align adds the aligners, and what infinities and NaNs among the operands say:
@@ -127,33 +137,24 @@ func (w *window) largest() {
 func (w *window) align() {
 	f := w.Result
 	m, n := w.m, len(w.operands)
+	dsp := "0"
+	if w.DSP {
+		w.aligning, dsp = dspAlignLatency, "1"
+	}
 	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
 		w.width, w.alignCycle()))
 	m.Wire("top", n, "operands that are an infinity or a NaN")
-	m.Wire("negative", n, "signs, a cycle before the magnitudes")
+	m.Wire("negative", n, "signs")
 	m.Wire("special", 1, "max belongs to infinities and NaNs")
-	if w.lost {
-		m.Wire("lost", n, "operands that lost bits below the window")
-	}
 	for i, o := range w.operands {
 		held := fmt.Sprintf("held_p%d", i)
-		w.delay(held, o.net, f.Bits, w.levels-1, "until a cycle before max")
+		w.delay(held, o.net, f.Bits, w.maxCycle()-w.begin-1, "until a cycle before max")
 		magnitude := fmt.Sprintf("magnitude_p%d", i)
 		m.Wire(magnitude, w.width, "")
-		lost := fmt.Sprintf("unused_lost_p%d", i)
-		if w.lost {
-			lost = bit("lost", i, n)
-		} else {
-			m.Wire(lost, 1, "")
-		}
-		inst := f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
-			Param("WINDOW", fmt.Sprint(w.width))
-		if w.lost {
-			inst.Param("LOST", "1")
-		}
-		inst.Connect("clk", "clk").Connect("x", held).Connect("max", "max").Connect("special", "special").
-			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).
-			Connect("magnitude", magnitude).Connect("lost", lost)
+		f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
+			Param("WINDOW", fmt.Sprint(w.width)).Param("DSP", dsp).
+			Connect("clk", "clk").Connect("x", held).Connect("max", "max").Connect("special", "special").
+			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).Connect("magnitude", magnitude)
 	}
 	w.special()
 }
@@ -178,27 +179,26 @@ func (w *window) special() {
 func (w *window) sum() {
 	m, n := w.m, len(w.operands)
 	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the inputs; signs go a cycle ahead --", w.sumCycle()))
+	ahead := w.aligning - alignLatency // signs and special come so much earlier than they are wanted
+	w.delay("sign", "negative", n, ahead, "a cycle before the magnitudes")
+	w.delay("plain", "special", 1, ahead, "add, whatever the signs are")
 	level := make([]addend, n)
 	for i, o := range w.operands {
-		magnitude := fmt.Sprintf("magnitude_p%d", i)
-		o.net = netlist.Concat("1'b0", magnitude)
-		if w.lost {
-			o.net = netlist.Concat("1'b0", magnitude, bit("lost", i, n))
-		}
-		level[i] = addend{branch: o, top: "1'b0", negative: bit("negative", i, n)}
+		o.net = netlist.Concat("1'b0", fmt.Sprintf("magnitude_p%d", i))
+		level[i] = addend{branch: o, top: "1'b0", negative: bit("sign", i, n)}
 	}
-	plain := "special"
+	plain := "plain"
 	for l := 0; len(level) > 1; l++ {
 		next := fmt.Sprintf("plain_l%d", l)
-		w.delay(next, plain, 1, 1, "add, whatever the signs are")
+		w.delay(next, plain, 1, 1, "")
 		plain = next
 		name := fmt.Sprintf("sum_l%d", l)
 		root := len(level) == 2
 		level = pairs(level, func(below []addend, i int) addend {
 			if root {
-				return w.add("sum", plain, w.addendBits()+1+l, below)
+				return w.add("sum", plain, w.width+1+l, below)
 			}
-			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.addendBits()+1+l, below)
+			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.width+1+l, below)
 		})
 	}
 }
