@@ -81,17 +81,18 @@ module agg_exact_align #(
     significand2_reg <= significand1_reg;
   end
 
-  // -- 3: up to 7 places; 56 or more clear the window ---------------------------------------------
+  // -- 3: up to 7 places --------------------------------------------------------------------------
 
   localparam integer FINE = FRAC + 8;  // bits that the significand may be spread over
 
   wire [     8:0] distance = {{9 - EXP{1'b0}}, distance2_reg};
-  wire            none = |distance[8:6] || (special && distance[5:0] != 6'd0);
   wire [FINE-1:0] fine = {significand2_reg, 7'd0} >> distance[2:0];
 
   reg             sign3_reg;
   reg             turn3_reg;
   reg             special3_reg;
+  reg             far3_reg;  // 64 places or more
+  reg             away3_reg;  // 1 to 63
   reg  [     2:0] coarse3_reg;  // eights of places to go
   reg  [FINE-1:0] fine3_reg;
 
@@ -99,17 +100,20 @@ module agg_exact_align #(
     sign3_reg    <= sign2_reg;
     turn3_reg    <= turn2_reg && !special;
     special3_reg <= special;
+    far3_reg     <= |distance[8:6];
+    away3_reg    <= distance[5:0] != 6'd0;
     coarse3_reg  <= distance[5:3];
-    if (none) coarse3_reg <= 3'd7;
-    fine3_reg <= fine;
+    fine3_reg    <= fine;
     if (special) fine3_reg[FINE-1] <= 1'b0;
   end
 
-  // -- 4: 8 and 16 places -------------------------------------------------------------------------
+  // -- 4: 8 and 16 places; nothing is left of what is far, or no infinity nor NaN ------------------
+
+  wire none = far3_reg || (special3_reg && away3_reg);
 
   // eight[k]: bits other than 0 are among those that a shift by 8 k cuts off, and one by less does not.
   reg [7:0] eight;
-  integer k, i;
+  integer k, i, j;
 
   always @* begin
     eight = 8'd0;
@@ -125,35 +129,32 @@ module agg_exact_align #(
   wire [WINDOW-1:0] word3 = {fine3_reg, {WINDOW - FINE{1'b0}}};
 
   reg               turn4_reg;
-  reg               special4_reg;
-  reg  [       2:0] coarse4_reg;
+  reg               far4_reg;  // 32 places to go
   reg  [       7:0] eight4_reg;
+  reg  [       7:0] reach4_reg;  // the eights that are cut off, if that counts
   reg  [WINDOW-1:0] word4_reg;
 
   always @(posedge clk) begin
-    turn4_reg    <= turn3_reg;
-    special4_reg <= special3_reg;
-    coarse4_reg  <= coarse3_reg;
-    eight4_reg   <= eight;
-    word4_reg    <= word3 >> {coarse3_reg[1:0], 3'd0};
+    turn4_reg  <= turn3_reg;
+    far4_reg   <= coarse3_reg[2];
+    eight4_reg <= eight;
+    word4_reg  <= word3 >> {coarse3_reg[1:0], 3'd0};
+    if (none) word4_reg <= {WINDOW{1'b0}};
+    for (j = 0; j < 8; j = j + 1) begin
+      reach4_reg[j] <= !special3_reg && (far3_reg || coarse3_reg >= j[2:0]);
+    end
   end
 
   // -- 5: 32 places, and turn over ----------------------------------------------------------------
 
-  wire [WINDOW:0] word5 = {1'b0, coarse4_reg[2] ? word4_reg >> 32 : word4_reg};
+  wire [WINDOW:0] word5 = {1'b0, far4_reg ? word4_reg >> 32 : word4_reg};
   wire [WINDOW+MARK:0] marked5;
 
-  reg lost5;
+  wire lost5 = |(eight4_reg & reach4_reg);
+
   reg turn5_reg;
   reg lost5_reg;
   reg [WINDOW+MARK:0] addend5_reg;
-
-  always @* begin
-    lost5 = 1'b0;
-    for (k = 0; k < 8; k = k + 1) begin
-      lost5 = lost5 || (eight4_reg[k] && coarse4_reg >= k[2:0] && !special4_reg);
-    end
-  end
 
   generate
     if (MARK != 0) begin : g_mark

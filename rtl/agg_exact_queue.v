@@ -116,7 +116,7 @@ module agg_exact_queue #(
   reg stop_reg;
   wire take;
   wire [ENTRY-1:0] head = entries[rd_reg[DEPTH_BITS-1:0]];
-  wire waits = wr_reg != rd_reg;
+  reg waits_reg;  // there was one a cycle ago; only one that is taken may be gone
 
   always @(posedge clk) begin
     if (found) begin
@@ -125,11 +125,13 @@ module agg_exact_queue #(
     end
     if (take) rd_reg <= rd_reg + 1'b1;
     count_reg <= wr_reg - rd_reg;
+    waits_reg <= wr_reg != rd_reg;
     stop_reg  <= count_reg >= LIMIT[DEPTH_BITS:0];
     if (rst) begin
       wr_reg    <= {DEPTH_BITS + 1{1'b0}};
       rd_reg    <= {DEPTH_BITS + 1{1'b0}};
       count_reg <= {DEPTH_BITS + 1{1'b0}};
+      waits_reg <= 1'b0;
       stop_reg  <= 1'b0;
     end
   end
@@ -147,6 +149,7 @@ module agg_exact_queue #(
   reg [2:0] state_reg;
   reg [1:0] turn_reg;  // reads when it is 0
   reg [5:0] pause_reg;
+  reg paused_reg;  // it is over in this cycle
   reg [SLOT_BITS-1:0] slot_reg;
   reg [INDEX_BITS-1:0] beat_reg;
   reg [LANES-1:0] left_reg;  // undecided lanes, this one in bit 0
@@ -161,20 +164,21 @@ module agg_exact_queue #(
 
   wire arrives = operand3_reg && last3_reg;  // at the unit: the last one
 
-  assign take          = state_reg == STATE_IDLE && waits;
+  assign take          = state_reg == STATE_IDLE && waits_reg;
   assign operand_valid = operand3_reg;
   assign operand_last  = last3_reg;
   assign select        = lane_reg;
 
   always @(posedge clk) begin
-    turn_reg  <= state_reg != STATE_READ || turn_reg == 2'd2 ? 2'd0 : turn_reg + 2'd1;
-    pause_reg <= state_reg == STATE_PAUSE ? pause_reg - 6'd1 : PAUSE[5:0];
+    turn_reg   <= state_reg != STATE_READ || turn_reg == 2'd2 ? 2'd0 : turn_reg + 2'd1;
+    pause_reg  <= state_reg == STATE_PAUSE ? pause_reg - 6'd1 : PAUSE[5:0];
+    paused_reg <= state_reg == STATE_PAUSE ? pause_reg == 6'd1 : PAUSE == 0;
 
     case (state_reg)
       STATE_IDLE: begin
         {slot_reg, beat_reg, left_reg} <= head;
         lane_reg <= {{LANES - 1{1'b0}}, 1'b1};
-        if (waits) state_reg <= STATE_SEEK;
+        if (waits_reg) state_reg <= STATE_SEEK;
       end
 
       STATE_SEEK: begin
@@ -199,7 +203,7 @@ module agg_exact_queue #(
       end
 
       default: begin
-        if (pause_reg == 6'd0) begin
+        if (paused_reg) begin
           left_reg  <= left_reg >> 1;
           lane_reg  <= lane_reg << 1;
           state_reg <= final_lane ? STATE_IDLE : STATE_SEEK;

@@ -95,7 +95,7 @@ module agg_lane (
 
   // -- Every operand in a window of 28 bits below the largest exponent, 7 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
-  wire [ 2:0] negative;  // signs, a cycle before the magnitudes
+  wire [ 2:0] negative;  // signs
   wire        special;  // max belongs to infinities and NaNs
   wire [31:0] held_p0;  // until a cycle before max
 
@@ -109,13 +109,13 @@ module agg_lane (
   );
 
   wire [27:0] magnitude_p0;
-  wire        unused_lost_p0;
 
   agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (28)
+      .WINDOW  (28),
+      .DSP     (0)
   ) u_align_p0 (
       .clk      (clk),
       .x        (held_p0),
@@ -123,8 +123,7 @@ module agg_lane (
       .special  (special),
       .negative (negative[0]),
       .top      (top[0]),
-      .magnitude(magnitude_p0),
-      .lost     (unused_lost_p0)
+      .magnitude(magnitude_p0)
   );
 
   wire [31:0] held_p1;  // until a cycle before max
@@ -139,13 +138,13 @@ module agg_lane (
   );
 
   wire [27:0] magnitude_p1;
-  wire        unused_lost_p1;
 
   agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (28)
+      .WINDOW  (28),
+      .DSP     (0)
   ) u_align_p1 (
       .clk      (clk),
       .x        (held_p1),
@@ -153,8 +152,7 @@ module agg_lane (
       .special  (special),
       .negative (negative[1]),
       .top      (top[1]),
-      .magnitude(magnitude_p1),
-      .lost     (unused_lost_p1)
+      .magnitude(magnitude_p1)
   );
 
   wire [31:0] held_p2;  // until a cycle before max
@@ -169,13 +167,13 @@ module agg_lane (
   );
 
   wire [27:0] magnitude_p2;
-  wire        unused_lost_p2;
 
   agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (28)
+      .WINDOW  (28),
+      .DSP     (0)
   ) u_align_p2 (
       .clk      (clk),
       .x        (held_p2),
@@ -183,8 +181,7 @@ module agg_lane (
       .special  (special),
       .negative (negative[2]),
       .top      (top[2]),
-      .magnitude(magnitude_p2),
-      .lost     (unused_lost_p2)
+      .magnitude(magnitude_p2)
   );
 
   wire nonfinite;  // some operand is an infinity or a NaN
@@ -209,14 +206,36 @@ module agg_lane (
   );
 
   // -- Their sum, 9 cycles after the inputs; signs go a cycle ahead --
-  wire plain_l0;  // add, whatever the signs are
+  wire [2:0] sign;  // a cycle before the magnitudes
+
+  agg_delay #(
+      .WIDTH (3),
+      .CYCLES(0)
+  ) u_sign (
+      .clk(clk),
+      .d  (negative),
+      .q  (sign)
+  );
+
+  wire plain;  // add, whatever the signs are
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(0)
+  ) u_plain (
+      .clk(clk),
+      .d  (special),
+      .q  (plain)
+  );
+
+  wire plain_l0;
 
   agg_delay #(
       .WIDTH (1),
       .CYCLES(1)
   ) u_plain_l0 (
       .clk(clk),
-      .d  (special),
+      .d  (plain),
       .q  (plain_l0)
   );
 
@@ -228,9 +247,9 @@ module agg_lane (
   ) u_sum_l0_n0 (
       .clk       (clk),
       .plain     (plain_l0),
-      .a_negative(negative[0]),
+      .a_negative(sign[0]),
       .a         ({1'b0, magnitude_p0}),
-      .b_negative(negative[1]),
+      .b_negative(sign[1]),
       .b         ({1'b0, magnitude_p1}),
       .y_negative(sum_l0_n0_negative),
       .y         (sum_l0_n0)
@@ -254,11 +273,11 @@ module agg_lane (
       .CYCLES(1)
   ) u_sum_l0_n1_negative (
       .clk(clk),
-      .d  (negative[2]),
+      .d  (sign[2]),
       .q  (sum_l0_n1_negative)
   );
 
-  wire plain_l1;  // add, whatever the signs are
+  wire plain_l1;
 
   agg_delay #(
       .WIDTH (1),

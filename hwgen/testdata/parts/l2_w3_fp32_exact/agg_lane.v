@@ -1,8 +1,8 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
 //      -jobs 1 -shell none
 
-// One lane: y is the sum of x_p0..x_p2, rounded once, 18 cycles later; a new sum every cycle.
-// All are aligned to the largest exponent and summed in a window of 40 bits. What does not fit leaves a mark in one
+// One lane: y is the sum of x_p0..x_p2, rounded once, 19 cycles later; a new sum every cycle.
+// All are aligned to the largest exponent and summed in a window of 44 bits. What does not fit leaves a mark in one
 // place more. undecided, two cycles before y, says that y may be wrong because of that.
 // over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
 // absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
@@ -19,7 +19,7 @@ module agg_lane (
     output wire        over,
     output wire        undecided
 );
-  // -- The largest exponent, 2 cycles after the inputs --
+  // -- The largest exponent, 3 cycles after the inputs --
   wire [7:0] max_l0_n0;  // workers 0, 1
 
   agg_window_max #(
@@ -42,19 +42,30 @@ module agg_lane (
       .q  (max_l0_n1)
   );
 
-  wire [7:0] max;  // workers 0..2
+  wire [7:0] found_max;  // workers 0..2
 
   agg_window_max #(
       .EXP  (8),
       .FLOOR(1)
-  ) u_max (
+  ) u_found_max (
       .clk(clk),
       .a  (max_l0_n0),
       .b  (max_l0_n1),
-      .y  (max)
+      .y  (found_max)
   );
 
-  // -- Every operand in a window of 40 bits below the largest exponent, 6 cycles after the inputs --
+  wire [7:0] max;  // held, for the many that it goes to
+
+  agg_delay #(
+      .WIDTH (8),
+      .CYCLES(1)
+  ) u_max (
+      .clk(clk),
+      .d  (found_max),
+      .q  (max)
+  );
+
+  // -- Every operand in a window of 44 bits below the largest exponent, 7 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
   wire [ 2:0] negative;  // signs
   wire        special;  // max belongs to infinities and NaNs
@@ -64,20 +75,20 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (32),
-      .CYCLES(1)
+      .CYCLES(2)
   ) u_held_p0 (
       .clk(clk),
       .d  (x_p0),
       .q  (held_p0)
   );
 
-  wire [41:0] aligned_p0;
+  wire [45:0] aligned_p0;
 
   agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (40),
+      .WINDOW  (44),
       .MARK    (1)
   ) u_align_p0 (
       .clk     (clk),
@@ -97,20 +108,20 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (32),
-      .CYCLES(1)
+      .CYCLES(2)
   ) u_held_p1 (
       .clk(clk),
       .d  (x_p1),
       .q  (held_p1)
   );
 
-  wire [41:0] aligned_p1;
+  wire [45:0] aligned_p1;
 
   agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (40),
+      .WINDOW  (44),
       .MARK    (1)
   ) u_align_p1 (
       .clk     (clk),
@@ -130,20 +141,20 @@ module agg_lane (
 
   agg_delay #(
       .WIDTH (32),
-      .CYCLES(1)
+      .CYCLES(2)
   ) u_held_p2 (
       .clk(clk),
       .d  (x_p2),
       .q  (held_p2)
   );
 
-  wire [41:0] aligned_p2;
+  wire [45:0] aligned_p2;
 
   agg_exact_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
-      .WINDOW  (40),
+      .WINDOW  (44),
       .MARK    (1)
   ) u_align_p2 (
       .clk     (clk),
@@ -179,7 +190,7 @@ module agg_lane (
       .all_negative(all_negative)
   );
 
-  // -- Their sum, 8 cycles after the inputs --
+  // -- Their sum, 9 cycles after the inputs --
   wire sum_negative;  // it is turned over, with the first operand; a cycle ahead
 
   agg_delay #(
@@ -191,10 +202,10 @@ module agg_lane (
       .q  (sum_negative)
   );
 
-  wire [42:0] sum_l0_n0;  // workers 0, 1
+  wire [46:0] sum_l0_n0;  // workers 0, 1
 
   agg_exact_add #(
-      .WIDTH(42)
+      .WIDTH(46)
   ) u_sum_l0_n0 (
       .clk (clk),
       .a   (aligned_p0),
@@ -203,14 +214,14 @@ module agg_lane (
       .y   (sum_l0_n0)
   );
 
-  wire [42:0] sum_l0_n1;  // worker 2 pass
+  wire [46:0] sum_l0_n1;  // worker 2 pass
 
   agg_delay #(
-      .WIDTH (43),
+      .WIDTH (47),
       .CYCLES(1)
   ) u_sum_l0_n1 (
       .clk(clk),
-      .d  ({aligned_p2[41], aligned_p2}),
+      .d  ({aligned_p2[45], aligned_p2}),
       .q  (sum_l0_n1)
   );
 
@@ -225,10 +236,10 @@ module agg_lane (
       .q  (turn_l0_p2)
   );
 
-  wire [43:0] sum;  // workers 0..2
+  wire [47:0] sum;  // workers 0..2
 
   agg_exact_add #(
-      .WIDTH(43)
+      .WIDTH(47)
   ) u_sum (
       .clk (clk),
       .a   (sum_l0_n0),
@@ -237,7 +248,7 @@ module agg_lane (
       .y   (sum)
   );
 
-  // -- Normalized, 14 cycles after the inputs --
+  // -- Normalized, 15 cycles after the inputs --
   wire [7:0] exponent;  // of the window's top, a cycle before the sum
 
   agg_delay #(
@@ -252,15 +263,15 @@ module agg_lane (
   wire        inverted;  // the sum is negative, and normal is inverted
   wire        zero;  // the sum is 0
   wire [ 5:0] shift;
-  wire [37:0] normal;
+  wire [41:0] normal;
   wire        rest;  // there is more below normal
 
   agg_window_normalize #(
       .EXP   (8),
-      .WIDTH (44),
+      .WIDTH (48),
       .GROWTH(2),
       .BITS  (64),
-      .KEEP  (38)
+      .KEEP  (42)
   ) u_normalize (
       .clk     (clk),
       .sum     (sum),
@@ -299,16 +310,16 @@ module agg_lane (
   wire doubt;
 
   agg_exact_decide #(
-      .PLACES(13),
+      .PLACES(17),
       .NEAR  (4),
       .FAR   (8),
-      .ONE   (17)
+      .ONE   (21)
   ) u_decide (
       .clk      (clk),
       .some     (losers[1]),
       .several  (losers[0]),
       .shift    (shift),
-      .normal   (normal[13:0]),
+      .normal   (normal[17:0]),
       .undecided(doubt)
   );
 
@@ -321,7 +332,7 @@ module agg_lane (
       .q  (undecided)
   );
 
-  // -- Rounded, 18 cycles after the inputs --
+  // -- Rounded, 19 cycles after the inputs --
   wire [3:0] signs;  // nonfinite, nan, minus, all_negative
 
   agg_delay #(
@@ -360,7 +371,7 @@ module agg_lane (
       .FRAC    (23),
       .INFINITY(1),
       .GROWTH  (2),
-      .KEEP    (38)
+      .KEEP    (42)
   ) u_round (
       .clk         (clk),
       .inverted    (inverted),
