@@ -8,15 +8,17 @@
 //    1  compare the magnitudes
 //    2  swap: the larger is "big", the smaller "little"
 //    3  subtract the exponents
-//    4  shift little right by 0, 8, 16, 24   5  by 0, 2, 4, 6   6  by 0, 1, and invert it to subtract
+//    4  shift little right by 0, 8, 16, 24    5  by 0, 2, 4, 6    6  by 0, 1, and invert it to subtract
 //    7  add
-//    8  see how far the sum can be shifted left
-//    9  shift it by 0, 8, 16, 24   10  by 0, 4   11  by 0, 2   12  by 0, 1, and decide the rounding
-//   13  add exponent, shifts and rounding in one carry chain
+//    8  choose, and   9  shift the sum left by 0, 8, 16, 24
+//   10  choose, and  11  shift it left by 0, 2, 4, 6
+//   12  shift it left by 0, 1, and decide the rounding
+//   13  add exponent, shifts, fraction and rounding in one carry chain
 //   14  overflow, infinity and NaN
 //
-// What a stage must clear or set it clears and sets at its registers, from a flag of the stage
-// before: such resets cost no logic, and a carry chain's operands are registers.
+// A register's number is the stage that it ends. Where a stage clears or sets a register by a flag of
+// the stage before, a flip-flop's own reset does it without logic. What goes into a carry chain comes
+// from registers.
 //
 // Not done here: no reset, no enable and no valid bit; what belongs to an addition travels beside it
 // in agg_delay. No exception flags.
@@ -34,7 +36,7 @@ module agg_fp_add #(
     output wire [EXP+FRAC : 0] y
 );
 
-  // A third more cycles a second when cards are simulated: many small functions instead of one.
+  // A tenth more cycles a second when cards are simulated: many small functions instead of one.
   /* verilator no_inline_module */
 
   generate
@@ -49,14 +51,13 @@ module agg_fp_add #(
   localparam integer WIDTH = 1 + EXP + FRAC;
   localparam integer SIG = FRAC + 1;  // significand with its leading bit
   localparam integer ALIGNED = SIG + 2;  // with guard and round bit below
-  localparam integer SUM = ALIGNED + 1;  // with the carry above
-
-  // How many bits a shift by 16 and by 8 pushes out.
-  localparam integer LOW16 = ALIGNED < 16 ? ALIGNED : 16;
-  localparam integer LOW8 = ALIGNED < 8 ? ALIGNED : 8;
+  localparam integer SUM = ALIGNED + 2;  // with carry above and sticky bit below
+  localparam integer PAD = 32 - SUM;  // sums stand in the upper bits of 32
 
   // -- 1: compare ---------------------------------------------------------------------------------
 
+  // Of two equal magnitudes with different signs the positive one is big: so x - x is +0, since the
+  // sum's sign is that of big.
   wire             a_normal = |a[WIDTH-2:FRAC];
   wire             b_normal = |b[WIDTH-2:FRAC];
 
@@ -67,7 +68,7 @@ module agg_fp_add #(
   reg  [WIDTH-1:0] b1_reg;
 
   always @(posedge clk) begin
-    swap1_reg        <= a[WIDTH-2:0] < b[WIDTH-2:0];
+    swap1_reg        <= {a[WIDTH-2:0], b[WIDTH-1]} < {b[WIDTH-2:0], a[WIDTH-1]};
     both_normal1_reg <= a_normal && b_normal;
     any_normal1_reg  <= a_normal || b_normal;
     a1_reg           <= a;
@@ -76,357 +77,246 @@ module agg_fp_add #(
 
   // -- 2: swap ------------------------------------------------------------------------------------
 
-  // A subnormal has the exponent of the smallest normal number, and no leading bit. Little is
-  // normal when both are, big when any is.
-  wire [WIDTH-1:0] big = swap1_reg ? b1_reg : a1_reg;
-  wire [WIDTH-1:0] little = swap1_reg ? a1_reg : b1_reg;
+  // Big is normal when any operand is, little when both are. A subnormal has the exponent of the
+  // smallest normal number, 1, and no leading bit.
+  wire [WIDTH-1:0] big1 = swap1_reg ? b1_reg : a1_reg;
+  wire [WIDTH-2:0] little1 = swap1_reg ? a1_reg[WIDTH-2:0] : b1_reg[WIDTH-2:0];
 
-  reg              sign2_reg;
-  reg              subtract2_reg;
-  reg  [  EXP-1:0] exp2_reg;
-  reg  [  SIG-1:0] big2_reg;
-  reg  [  EXP-1:0] little_exp2_reg;
-  reg  [  SIG-1:0] little2_reg;
+  reg  [      1:0] flags2_reg;  // big is normal, subtract
+  reg  [WIDTH-1:0] big2_reg;  // sign, exponent, fraction
+  reg  [WIDTH-1:0] little2_reg;  // leading bit, exponent, fraction
 
   always @(posedge clk) begin
-    sign2_reg       <= big[WIDTH-1];
-    subtract2_reg   <= a1_reg[WIDTH-1] ^ b1_reg[WIDTH-1];
-    exp2_reg        <= {big[WIDTH-2:FRAC+1], big[FRAC] | !any_normal1_reg};
-    big2_reg        <= {any_normal1_reg, big[FRAC-1:0]};
-    little_exp2_reg <= {little[WIDTH-2:FRAC+1], little[FRAC] | !both_normal1_reg};
-    little2_reg     <= {both_normal1_reg, little[FRAC-1:0]};
+    flags2_reg  <= {any_normal1_reg, a1_reg[WIDTH-1] ^ b1_reg[WIDTH-1]};
+    big2_reg    <= big1 | {{EXP{1'b0}}, !any_normal1_reg, {FRAC{1'b0}}};
+    little2_reg <= {both_normal1_reg, little1} | {{EXP{1'b0}}, !both_normal1_reg, {FRAC{1'b0}}};
   end
 
   // -- 3: distance --------------------------------------------------------------------------------
 
-  // A shift by 28 leaves nothing of little but its sticky bit.
-  wire [EXP-1:0] difference = exp2_reg - little_exp2_reg;
-  wire [    7:0] distance = {{8 - EXP{1'b0}}, difference};
-  wire           far = |distance[7:5];
+  wire [EXP-1:0] big_exp2 = big2_reg[WIDTH-2:FRAC];
+  wire [EXP-1:0] little_exp2 = little2_reg[WIDTH-2:FRAC];
+  wire [EXP-1:0] difference = big_exp2 - little_exp2;
+  wire [7:0] distance = {{8 - EXP{1'b0}}, difference};
+  wire far = |distance[7:5];
+  // The result is an infinity or NaN: big is.
+  wire special2 = &big_exp2 && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
 
-  reg            sign3_reg;
-  reg            subtract3_reg;
-  reg            special3_reg;  // the result is an infinity or NaN
-  reg            invalid3_reg;  // infinities of both signs, when special
-  reg  [EXP-1:0] exp3_reg;
-  reg  [SIG-1:0] big3_reg;
-  reg  [SIG-1:0] little3_reg;
-  reg  [    4:0] shift3_reg;
+  reg [2:0] flags3_reg;  // big is normal, special, subtract
+  reg [WIDTH-1:0] big3_reg;
+  reg [ALIGNED-1:0] little3_reg;
+  reg [4:0] shift3_reg;  // a distance of 28 or more leaves nothing of little but its sticky bit
 
   always @(posedge clk) begin
-    sign3_reg     <= sign2_reg;
-    subtract3_reg <= subtract2_reg;
-    special3_reg  <= &exp2_reg && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
-    invalid3_reg  <= &little_exp2_reg && subtract2_reg;
-    exp3_reg      <= exp2_reg;
-    big3_reg      <= big2_reg;
-    little3_reg   <= little2_reg;
-    shift3_reg    <= {distance[4:2] | {3{far}}, distance[1:0]};
+    flags3_reg  <= {flags2_reg[1], special2, flags2_reg[0]};
+    big3_reg    <= big2_reg;
+    little3_reg <= {little2_reg[WIDTH-1], little2_reg[FRAC-1:0], 2'b00};
+    shift3_reg  <= {distance[4:2] | {3{far}}, distance[1:0]};
   end
 
   // -- 4, 5, 6: align -----------------------------------------------------------------------------
 
-  // Bits that fall out below stick.
-  wire [ALIGNED-1:0] right0 = {little3_reg, 2'b00};
-  wire [ALIGNED-1:0] right16 = shift3_reg[4] ? right0 >> 16 : right0;
-  wire [ALIGNED-1:0] right8 = shift3_reg[3] ? right16 >> 8 : right16;
-  wire sticky8 = (shift3_reg[4] && |right0[LOW16-1:0]) || (shift3_reg[3] && |right16[LOW8-1:0]);
+  // Bits that are shifted out stick. Infinities of both signs, a NaN, are at distance 0.
+  wire [31:0] ones = 32'hffffffff;
+  wire [4:0] shift3 = {shift3_reg[4:3], 3'd0};
+  wire [31:0] lost3 = {{32 - ALIGNED{1'b0}}, little3_reg} & ~(ones << shift3);
 
-  reg sign4_reg;
-  reg subtract4_reg;
-  reg special4_reg;
-  reg invalid4_reg;
-  reg [EXP-1:0] exp4_reg;
-  reg [SIG-1:0] big4_reg;
+  reg [3:0] flags4_reg;  // distance 0 and subtract, big is normal, special, subtract
+  reg [WIDTH-1:0] big4_reg;
   reg [ALIGNED-1:0] little4_reg;
-  reg sticky4_reg;
+  reg [1:0] sticky4_reg;  // any of the two
   reg [2:0] shift4_reg;
 
   always @(posedge clk) begin
-    sign4_reg     <= sign3_reg;
-    subtract4_reg <= subtract3_reg;
-    special4_reg  <= special3_reg;
-    invalid4_reg  <= invalid3_reg;
-    exp4_reg      <= exp3_reg;
-    big4_reg      <= big3_reg;
-    little4_reg   <= right8;
-    sticky4_reg   <= sticky8;
-    shift4_reg    <= shift3_reg[2:0];
+    flags4_reg  <= {shift3_reg == 5'd0 && flags3_reg[0], flags3_reg};
+    big4_reg    <= big3_reg;
+    little4_reg <= little3_reg >> shift3;
+    sticky4_reg <= {|lost3[31:16], |lost3[15:0]};
+    shift4_reg  <= shift3_reg[2:0];
   end
 
-  wire [ALIGNED-1:0] right4 = shift4_reg[2] ? little4_reg >> 4 : little4_reg;
-  wire [ALIGNED-1:0] right2 = shift4_reg[1] ? right4 >> 2 : right4;
-  wire               sticky2 = sticky4_reg || (shift4_reg[2] && |little4_reg[3:0]) ||
-      (shift4_reg[1] && |right4[1:0]);
+  wire [2:0] shift4 = {shift4_reg[2:1], 1'b0};
+  wire [31:0] lost4 = {{32 - ALIGNED{1'b0}}, little4_reg} & ~(ones << shift4);
 
-  reg sign5_reg;
-  reg subtract5_reg;
-  reg special5_reg;
-  reg invalid5_reg;
-  reg [EXP-1:0] exp5_reg;
-  reg [SIG-1:0] big5_reg;
+  reg [3:0] flags5_reg;
+  reg [WIDTH-1:0] big5_reg;
   reg [ALIGNED-1:0] little5_reg;
   reg sticky5_reg;
   reg shift5_reg;
 
   always @(posedge clk) begin
-    sign5_reg     <= sign4_reg;
-    subtract5_reg <= subtract4_reg;
-    special5_reg  <= special4_reg;
-    invalid5_reg  <= invalid4_reg;
-    exp5_reg      <= exp4_reg;
-    big5_reg      <= big4_reg;
-    little5_reg   <= right2;
-    sticky5_reg   <= sticky2;
-    shift5_reg    <= shift4_reg[0];
+    flags5_reg  <= flags4_reg;
+    big5_reg    <= big4_reg;
+    little5_reg <= little4_reg >> shift4;
+    sticky5_reg <= |sticky4_reg || |lost4;
+    shift5_reg  <= shift4_reg[0];
   end
 
-  wire [ALIGNED-1:0] right1 = shift5_reg ? little5_reg >> 1 : little5_reg;
-  wire               sticky1 = sticky5_reg || (shift5_reg && little5_reg[0]);
+  wire subtract5 = flags5_reg[0];
+  wire sticky5 = sticky5_reg || (shift5_reg && little5_reg[0]);
+  wire [ALIGNED:0] aligned5 = {1'b0, little5_reg >> shift5_reg};
 
-  reg                sign6_reg;
-  reg                subtract6_reg;
-  reg                special6_reg;
-  reg  [    EXP-1:0] exp6_reg;
-  reg  [    SIG-1:0] big6_reg;
-  reg  [    SUM-1:0] little6_reg;
-  reg                sticky6_reg;
-  reg                carry6_reg;
+  reg [1:0] flags6_reg;  // big is normal, special
+  reg [WIDTH-1:0] big6_reg;
+  reg [SUM-1:0] little6_reg;  // the carry in at the bottom
+  reg sticky6_reg;
 
   // To an infinity or NaN all ones below its leading bit are added: the carry then says that its
-  // fraction is not 0, a NaN's. The carry in does so for infinities of both signs.
+  // fraction is not 0, a NaN's. With a carry in, for infinities of both signs, it always does.
   always @(posedge clk) begin
-    sign6_reg     <= sign5_reg;
-    subtract6_reg <= subtract5_reg;
-    special6_reg  <= special5_reg;
-    exp6_reg      <= exp5_reg;
-    big6_reg      <= big5_reg;
-    sticky6_reg   <= sticky1;
-    if (special5_reg) begin
-      little6_reg <= {2'b00, {SUM - 2{1'b1}}};
-      carry6_reg  <= invalid5_reg;
-    end else begin
-      little6_reg <= {1'b0, right1} ^ {SUM{subtract5_reg}};
-      carry6_reg  <= subtract5_reg && !sticky1;
-    end
+    flags6_reg  <= flags5_reg[2:1];
+    big6_reg    <= big5_reg;
+    sticky6_reg <= sticky5;
+    if (flags5_reg[1]) little6_reg <= {2'b00, {ALIGNED - 1{1'b1}}, flags5_reg[3]};
+    else little6_reg <= {aligned5 ^ {ALIGNED + 1{subtract5}}, subtract5 && !sticky5};
   end
 
   // -- 7: add -------------------------------------------------------------------------------------
 
-  // The carry comes in through a bit of its own at the bottom.
-  wire [  SUM:0] total = {1'b0, big6_reg, 3'b001} + {little6_reg, carry6_reg};
+  wire [SUM-1:0] total = {1'b0, flags6_reg[1], big6_reg[FRAC-1:0], 3'b001} + little6_reg;
+  wire [7:0] room6 = {{8 - EXP{1'b0}}, big6_reg[WIDTH-2:FRAC]};
 
-  reg            sign7_reg;
-  reg            subtract7_reg;
-  reg            special7_reg;
-  reg  [EXP-1:0] exp7_reg;
-  reg  [SUM-1:0] sum7_reg;
-  reg            sticky7_reg;
+  reg [EXP+1:0] pass7_reg;  // special, sign, exponent
+  reg [31:0] sum7_reg;
+  reg [2:0] may7_reg;  // there is room for a step of 8, for one of 16, for one of 8 after it
 
   always @(posedge clk) begin
-    sign7_reg     <= sign6_reg;
-    subtract7_reg <= subtract6_reg;
-    special7_reg  <= special6_reg;
-    exp7_reg      <= exp6_reg;
-    sum7_reg      <= total[SUM:1];
-    sticky7_reg   <= sticky6_reg;
+    pass7_reg <= {flags6_reg[0], big6_reg[WIDTH-1:FRAC]};
+    may7_reg  <= {|room6[7:3], |room6[7:4], |room6[7:5] || room6[3]};
+    sum7_reg  <= {total[SUM-1:1], sticky6_reg, {PAD{1'b0}}};
   end
 
-  // -- 8: see how far the sum can be shifted left ---------------------------------------------------
+  // -- 8, 9, 10, 11: normalize --------------------------------------------------------------------
 
-  // The carry's place becomes the leading bit's. Each step is taken when it shifts out zeros alone and
-  // the exponent allows it: their sum must not be more than the exponent, which is then a subnormal's.
-  // There is room when the exponent is larger than all steps that may still come.
-  wire [31:0] left0 = {sum7_reg, {32 - SUM{1'b0}}};
-  wire [ 7:0] room0 = {{8 - EXP{1'b0}}, exp7_reg};
-  wire [ 7:0] zero;  // nibbles, the uppermost first
+  // The carry's place becomes the leading bit's, in steps of 16, 8, 4, 2 and 1. A step is taken when it
+  // shifts out zeros alone, and when there is room: all steps together are at most the exponent, and a
+  // sum that needs more is a subnormal. The exponent's bits of the steps that were taken are used up;
+  // any other bit of it, from a step's own upwards, is room for the step. A bit that was of no use
+  // to its own step is room for all smaller ones together.
+  wire zeros8 = sum7_reg[31:24] == 8'd0;
+  wire then16 = sum7_reg[23:16] == 8'd0 && may7_reg[1];
+  wire then24 = sum7_reg[15:8] == 8'd0 && may7_reg[0];
+  wire step16 = zeros8 && then16;
+  wire step8 = zeros8 && (then16 ? then24 : may7_reg[2]);
 
-  genvar i;
-  generate
-    for (i = 0; i < 8; i = i + 1) begin : g_zero
-      assign zero[i] = left0[31-4*i-:4] == 4'd0;
-    end
-  endgenerate
-
-  wire step16 = &zero[3:0] && |room0[7:4];
-  wire step8 = step16 ? &zero[5:4] && (|room0[7:5] || room0[3]) : &zero[1:0] && |room0[7:3];
-
-  reg sign8_reg;
-  reg special8_reg;
-  reg nan8_reg;
-  reg [EXP-1:0] exp8_reg;
-  reg [SUM-1:0] sum8_reg;
-  reg sticky8_reg;
-  reg step16_8_reg;
-  reg step8_8_reg;
-  reg [3:0] zero8_reg;
+  reg [EXP+1:0] pass8_reg;
+  reg [31:0] sum8_reg;
+  reg [4:0] steps8_reg;
 
   always @(posedge clk) begin
-    sign8_reg <= sign7_reg && !(subtract7_reg && &zero);
-    special8_reg <= special7_reg;
-    nan8_reg <= special7_reg && sum7_reg[SUM-1];
-    exp8_reg <= exp7_reg;
-    sum8_reg <= sum7_reg;
-    sticky8_reg <= sticky7_reg;
-    step16_8_reg <= step16;
-    step8_8_reg <= step8;
-    zero8_reg <= {zero[6], zero[4], zero[2], zero[0]};
+    pass8_reg  <= pass7_reg;
+    sum8_reg   <= sum7_reg;
+    steps8_reg <= {step16, step8, 3'd0};
   end
 
-  // -- 9 -------------------------------------------------------------------------------------------
+  wire [7:0] room8 = {{8 - EXP{1'b0}}, pass8_reg[EXP-1:0]} & ~{3'd0, steps8_reg};
 
-  wire [SUM-1:0] left16 = step16_8_reg ? sum8_reg << 16 : sum8_reg;
-  wire [SUM-1:0] left8 = step8_8_reg ? left16 << 8 : left16;
-  wire [7:0] room8 = {{8 - EXP{1'b0}}, exp8_reg};
-  wire more8 = |room8[7:5] || (room8[4] && !step16_8_reg) || (room8[3] && !step8_8_reg);
-  wire step4 = zero8_reg[{step16_8_reg, step8_8_reg}] && (more8 || room8[2]);
-
-  reg sign9_reg;
-  reg special9_reg;
-  reg nan9_reg;
-  reg [EXP-1:0] exp9_reg;
-  reg [SUM-1:0] sum9_reg;
-  reg sticky9_reg;
-  reg [2:0] steps9_reg;
-  reg more9_reg;
+  reg [EXP+1:0] pass9_reg;
+  reg [31:0] sum9_reg;
+  reg [4:0] steps9_reg;
+  reg more9_reg;  // there is room for 4, 2 and 1 together
 
   always @(posedge clk) begin
-    sign9_reg <= sign8_reg;
-    special9_reg <= special8_reg;
-    nan9_reg <= nan8_reg;
-    exp9_reg <= exp8_reg;
-    sum9_reg <= left8;
-    sticky9_reg <= sticky8_reg;
-    steps9_reg <= {step16_8_reg, step8_8_reg, step4};
-    more9_reg <= more8 || (room8[2] && !step4);
+    pass9_reg  <= pass8_reg;
+    sum9_reg   <= sum8_reg << {steps8_reg[4:3], 3'd0};
+    steps9_reg <= steps8_reg;
+    more9_reg  <= |room8[7:3];
   end
 
-  // -- 10 ------------------------------------------------------------------------------------------
+  wire [7:0] room9 = {{8 - EXP{1'b0}}, pass9_reg[EXP-1:0]};
+  wire zeros4 = sum9_reg[31:28] == 4'd0;
+  wire step4 = zeros4 && (more9_reg || room9[2]);
+  wire more4 = more9_reg || (room9[2] && !zeros4);
+  wire zeros2 = (step4 ? sum9_reg[27:26] : sum9_reg[31:30]) == 2'd0;
+  wire step2 = zeros2 && (more4 || room9[1]);
 
-  wire step4_9 = steps9_reg[0];
-  wire [SUM-1:0] left4 = step4_9 ? sum9_reg << 4 : sum9_reg;
-  wire step2 = left4[SUM-1:SUM-2] == 2'd0 && (more9_reg || exp9_reg[1]);
-
-  reg sign10_reg;
-  reg special10_reg;
-  reg nan10_reg;
-  reg [EXP-1:0] exp10_reg;
-  reg [SUM-1:0] sum10_reg;
-  reg sticky10_reg;
-  reg [3:0] steps10_reg;
-  reg more10_reg;
+  reg [EXP+1:0] pass10_reg;
+  reg [31:0] sum10_reg;
+  reg [4:0] steps10_reg;
+  reg more10_reg;  // there is room for 1
 
   always @(posedge clk) begin
-    sign10_reg <= sign9_reg;
-    special10_reg <= special9_reg;
-    nan10_reg <= nan9_reg;
-    exp10_reg <= exp9_reg;
-    sum10_reg <= left4;
-    sticky10_reg <= sticky9_reg;
-    steps10_reg <= {steps9_reg, step2};
-    more10_reg <= more9_reg || (exp9_reg[1] && !step2);
+    pass10_reg  <= pass9_reg;
+    sum10_reg   <= sum9_reg;
+    steps10_reg <= {steps9_reg[4:3], step4, step2, 1'b0};
+    more10_reg  <= more4 || room9[0] || (room9[1] && !zeros2);
   end
 
-  // -- 11 ------------------------------------------------------------------------------------------
+  wire [31:0] sum10 = sum10_reg << {steps10_reg[2:1], 1'd0};
+  wire last10 = !sum10[31] && more10_reg;
 
-  wire step2_10 = steps10_reg[0];
-  wire [SUM-1:0] left2 = step2_10 ? sum10_reg << 2 : sum10_reg;
-  wire step1 = !left2[SUM-1] && (more10_reg || exp10_reg[0]);
-
-  reg sign11_reg;
-  reg special11_reg;
-  reg nan11_reg;
-  reg [EXP-1:0] exp11_reg;
-  reg [SUM-1:0] sum11_reg;
-  reg sticky11_reg;
-  reg [3:0] steps11_reg;
-  reg step1_11_reg;
+  reg [EXP+1:0] pass11_reg;
+  reg [31:0] sum11_reg;
+  reg [4:0] steps11_reg;
 
   always @(posedge clk) begin
-    sign11_reg <= sign10_reg;
-    special11_reg <= special10_reg;
-    nan11_reg <= nan10_reg;
-    exp11_reg <= exp10_reg;
-    sum11_reg <= left2;
-    sticky11_reg <= sticky10_reg;
-    steps11_reg <= steps10_reg;
-    step1_11_reg <= step1;
+    pass11_reg  <= pass10_reg;
+    sum11_reg   <= sum10;
+    steps11_reg <= {steps10_reg[4:1], last10};
   end
 
-  // -- 12 ------------------------------------------------------------------------------------------
+  // -- 12: the last step, and the rounding --------------------------------------------------------
 
-  // The last step is an addition of two numbers of which one is 0, in the carry chain that adds
-  // everything up: a multiplexer without logic.
-  wire [3:0] guard = step1_11_reg ? {sum11_reg[2:0], 1'b0} : sum11_reg[3:0];
-  wire [7:0] minus = {{4{|steps11_reg}}, (~steps11_reg + 4'd1)};
+  // Shifted by the last step or not, the fraction is the sum of two, of which one is 0: a multiplexer
+  // made of resets and of a carry chain that is there anyway. The exponent is that of the carry's place
+  // less the steps: the exponent plus minus, which is 1 - steps. The sum of an infinity or NaN has its
+  // leading bit in the first or second place, and in the first when it is a NaN.
+  wire step1 = steps11_reg[0];
+  wire [31:0] sum11 = sum11_reg << step1;
+  wire [3:0] pairs = ~steps11_reg[4:1] + 4'd1;
+  wire [7:0] minus = {{3{|steps11_reg[4:1]}}, pairs, !step1};
+  wire half = sum11[PAD+3];
+  wire up = half && |{sum11[PAD+4], sum11[PAD+2:PAD]};
 
-  reg sign12_reg;
-  reg special12_reg;
-  reg nan12_reg;
-  reg subnormal12_reg;
-  reg [EXP-1:0] exp12_reg;
-  reg [EXP-1:0] minus12_reg;
-  reg [FRAC-1:0] frac12_reg;
-  reg [FRAC-1:0] shifted12_reg;
-  reg up12_reg;
+  reg [3:0] pass12_reg;  // subnormal or zero, NaN, special, sign
+  reg [WIDTH-1:0] first12_reg;
+  reg [WIDTH-1:0] second12_reg;
 
   always @(posedge clk) begin
-    sign12_reg <= sign11_reg;
-    special12_reg <= special11_reg;
-    nan12_reg <= nan11_reg;
-    subnormal12_reg <= !(step1_11_reg ? sum11_reg[SUM-2] : sum11_reg[SUM-1]);
-    exp12_reg <= exp11_reg;
-    minus12_reg <= {minus[EXP-2:0], !step1_11_reg};
-    frac12_reg <= step1_11_reg ? {FRAC{1'b0}} : sum11_reg[SUM-2-:FRAC];
-    shifted12_reg <= step1_11_reg ? sum11_reg[SUM-3-:FRAC] : {FRAC{1'b0}};
-    up12_reg <= guard[2] && (guard[3] || |guard[1:0] || sticky11_reg);
+    pass12_reg   <= {!sum11[31], pass11_reg[EXP+1] && !step1, pass11_reg[EXP+1:EXP]};
+    first12_reg  <= {pass11_reg[EXP-1:0], step1 ? {FRAC{1'b0}} : sum11_reg[30-:FRAC], 1'b1};
+    second12_reg <= {minus[EXP-1:0], step1 ? sum11_reg[29-:FRAC] : {FRAC{1'b0}}, up};
   end
 
-  // -- 13: round -----------------------------------------------------------------------------------
+  // -- 13: round ----------------------------------------------------------------------------------
 
-  // A fraction of all ones that rounds up carries into the exponent, as it should.
-  wire [WIDTH:0] rounded = {1'b0, exp12_reg, frac12_reg, 1'b1} +
-      {minus12_reg[EXP-1], minus12_reg, shifted12_reg, up12_reg};
+  // A fraction of all ones that rounds up carries into the exponent, as it should. A subnormal sum is
+  // exact, and has an exponent field of 0. Without infinities the exponent may need a bit more.
+  localparam integer MORE = INFINITY != 0 ? 0 : 1;
+  wire [WIDTH-1+MORE:0] rounded = {{MORE{1'b0}}, first12_reg} +
+      {{MORE{second12_reg[WIDTH-1]}}, second12_reg};
 
-  reg sign13_reg;
-  reg special13_reg;
-  reg nan13_reg;
-  reg [EXP:0] exp13_reg;
-  reg [FRAC-1:0] frac13_reg;
+  reg [2:0] pass13_reg;  // NaN, special, sign
+  reg [WIDTH-2+MORE:0] magnitude13_reg;
 
   always @(posedge clk) begin
-    sign13_reg <= sign12_reg;
-    special13_reg <= special12_reg;
-    nan13_reg <= nan12_reg;
-    exp13_reg <= subnormal12_reg ? {EXP + 1{1'b0}} : rounded[WIDTH-:EXP+1];
-    frac13_reg <= rounded[FRAC:1];
+    pass13_reg      <= pass12_reg[2:0];
+    magnitude13_reg <= rounded[WIDTH-1+MORE:1];
+    if (pass12_reg[3]) magnitude13_reg[WIDTH-2+MORE:FRAC] <= {EXP + MORE{1'b0}};
   end
 
-  // -- 14: overflow, infinity and NaN --------------------------------------------------------------
+  // -- 14: overflow, infinity and NaN -------------------------------------------------------------
 
-  wire all_ones = INFINITY != 0 ? &exp13_reg[EXP-1:0] :
-      exp13_reg[EXP] || &{exp13_reg[EXP-1:0], frac13_reg};
-  wire overflow = special13_reg || all_ones;
+  localparam [WIDTH-2:0] BEYOND = {{EXP{1'b1}}, {FRAC{INFINITY == 0}}};
+  localparam [WIDTH-2:0] QUIET = {{EXP{1'b0}}, INFINITY != 0, {FRAC - 1{1'b0}}};
 
-  reg sign14_reg;
-  reg [EXP-1:0] exp14_reg;
-  reg [FRAC-1:0] frac14_reg;
+  wire beyond = pass13_reg[1] || (INFINITY != 0 ? &magnitude13_reg[WIDTH-2:FRAC] :
+      magnitude13_reg[WIDTH-2+MORE] || &magnitude13_reg[WIDTH-2:0]);
+  wire nan = INFINITY != 0 ? pass13_reg[2] : beyond;
+
+  reg [WIDTH-1:0] y_reg;
 
   always @(posedge clk) begin
-    sign14_reg <= sign13_reg;
-    exp14_reg  <= exp13_reg[EXP-1:0];
-    frac14_reg <= frac13_reg;
-    if (overflow) begin
-      exp14_reg  <= {EXP{1'b1}};
-      frac14_reg <= INFINITY == 0 ? {FRAC{1'b1}} : {nan13_reg, {FRAC - 1{1'b0}}};
-    end
-    if (INFINITY == 0 ? overflow : nan13_reg) sign14_reg <= 1'b0;
+    if (beyond) y_reg <= {pass13_reg[0] && !nan, BEYOND | (QUIET & {WIDTH - 1{nan}})};
+    else y_reg <= {pass13_reg[0], magnitude13_reg[WIDTH-2:0]};
   end
 
-  assign y = {sign14_reg, exp14_reg, frac14_reg};
+  assign y = y_reg;
 
-  // The bits through which carries come in; and what exponents narrower than 8 bits have not.
-  wire unused = &{1'b0, total[0], rounded[0], room0[2:0], room8[1:0], minus[7:EXP-1]};
+  // The bits through which carries come in, and what of these words is not needed.
+  wire unused = &{
+    1'b0, total[0], rounded[0], room6[2:0], room8, room9, steps9_reg, steps10_reg, minus
+  };
 
 endmodule
 
