@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/netlist"
+)
+
+// A level takes a cycle and makes the sum a bit wider, so that nothing is lost
+// on its way; the clamp takes one more, and takes the sum as wide as it then is.
+func TestIntLane(t *testing.T) {
+	row, ok := wire.Int32.Info()
+	require.True(t, ok)
+	for workers := 1; workers <= 64; workers++ {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			p := &Plan{Format: Format{row}, Result: Format{row}}
+			p.Lanes, p.Workers = 1, workers
+			p.size()
+			lane := intLane(p)
+			m := lane.Modules[0]
+			require.NoError(t, m.Check())
+			levels, span := 0, 1
+			for span < workers {
+				levels, span = levels+1, 2*span
+			}
+			assert.Equal(t, levels+1, lane.Latency)
+			clamp := last(m)
+			require.Equal(t, "agg_int_clamp", clamp.Module)
+			assert.Equal(t, netlist.Pair{Name: "IN", Expr: fmt.Sprint(32 + levels)}, clamp.Params[0])
+		})
+	}
+}
+
+// last returns the last instance of a module.
+func last(m *netlist.Module) *netlist.Instance {
+	for i := len(m.Items) - 1; i >= 0; i-- {
+		if inst, ok := m.Items[i].(*netlist.Instance); ok {
+			return inst
+		}
+	}
+	return nil
+}
