@@ -1,7 +1,7 @@
 // Multiplies: y is a times b, LATENCY = 2 cycles later, without sign.
 //
 // It is a register for a and b, a multiplication, and a register for y, as one multiplier block of an
-// FPGA holds them; a module of its own, so that synthesis can map it to one whole (README.md).
+// FPGA holds them. ecp5/ has the same module as such a block, for tools that leave the registers outside.
 //
 // Not done here: no sign, no reset, no enable.
 
