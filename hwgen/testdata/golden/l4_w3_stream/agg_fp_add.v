@@ -64,14 +64,14 @@ module agg_fp_add #(
   wire             a_normal = |a[WIDTH-2:FRAC];
   wire             b_normal = |b[WIDTH-2:FRAC];
 
-  reg              swap1_reg;
+  reg              ordered1_reg;  // a is big
   reg              both_normal1_reg;
   reg              any_normal1_reg;
   reg  [WIDTH-1:0] a1_reg;
   reg  [WIDTH-1:0] b1_reg;
 
   always @(posedge clk) begin
-    swap1_reg        <= {a[WIDTH-2:0], b[WIDTH-1]} < {b[WIDTH-2:0], a[WIDTH-1]};
+    ordered1_reg     <= {a[WIDTH-2:0], b[WIDTH-1]} >= {b[WIDTH-2:0], a[WIDTH-1]};
     both_normal1_reg <= a_normal && b_normal;
     any_normal1_reg  <= a_normal || b_normal;
     a1_reg           <= a;
@@ -82,8 +82,8 @@ module agg_fp_add #(
 
   // Big is normal when any operand is, little when both are. A subnormal has the exponent of the
   // smallest normal number, 1, and no leading bit.
-  wire [WIDTH-1:0] big1 = swap1_reg ? b1_reg : a1_reg;
-  wire [WIDTH-2:0] little1 = swap1_reg ? a1_reg[WIDTH-2:0] : b1_reg[WIDTH-2:0];
+  wire [WIDTH-1:0] big1 = ordered1_reg ? a1_reg : b1_reg;
+  wire [WIDTH-2:0] little1 = ordered1_reg ? b1_reg[WIDTH-2:0] : a1_reg[WIDTH-2:0];
 
   reg  [      1:0] flags2_reg;  // big is normal, subtract
   reg  [WIDTH-1:0] big2_reg;  // sign, exponent, fraction
