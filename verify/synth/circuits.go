@@ -36,7 +36,7 @@ type circuit struct {
 	seeds []int
 
 	recount bool // make test counts its cells: it takes seconds, not minutes
-	whole   bool // a whole core, recorded only when asked for
+	full    bool // recorded by make synth-full alone
 }
 
 var threeSeeds = []int{1, 2, 3}
@@ -84,26 +84,27 @@ func newNode(format, leaf string) circuit {
 // lanes add one element of all workers.
 func lanes() []circuit {
 	all := []circuit{
-		newLane(cells.Lane{Sum: "tree", Format: "fp32"}),
-		newLane(cells.Lane{Sum: "tree", Format: "bf16"}),
-		newLane(cells.Lane{Sum: "tree", Format: "fp16"}),
-		newLane(cells.Lane{Sum: "tree", Format: "fp32", Workers: 4}),
+		newLane(cells.Lane{Sum: "tree", Format: "fp32"}).atLength(),
+		newLane(cells.Lane{Sum: "tree", Format: "bf16"}).atLength(),
+		newLane(cells.Lane{Sum: "tree", Format: "fp16"}).atLength(),
+		newLane(cells.Lane{Sum: "tree", Format: "fp32", Workers: 4}).atLength(),
 
 		newLane(cells.Lane{Sum: "fused", Format: "fp32"}).within(1860, 190).counted(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", DSP: true}).atLength(),
 		newLane(cells.Lane{Sum: "fused", Format: "bf16"}).counted(),
 		newLane(cells.Lane{Sum: "fused", Format: "fp16"}).counted(),
-		newLane(cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32"}),
-		newLane(cells.Lane{Sum: "fused", Format: "fp8e4m3", Result: "fp32"}),
-		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 4}),
-		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 16}),
+		newLane(cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32"}).atLength(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp8e4m3", Result: "fp32"}).atLength(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 4}).atLength(),
+		newLane(cells.Lane{Sum: "fused", Format: "fp32", Workers: 16}).atLength(),
 
 		newLane(cells.Lane{Sum: "exact", Format: "fp32"}).within(4300, 180).sharing(exactParts()),
 		newLane(cells.Lane{Sum: "exact", Format: "bf16"}),
 		newLane(cells.Lane{Sum: "exact", Format: "fp16"}),
-		newLane(cells.Lane{Sum: "exact", Format: "bf16", Result: "fp32"}),
-		newLane(cells.Lane{Sum: "exact", Format: "fp8e4m3"}),
-		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 4}),
-		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 16}),
+		newLane(cells.Lane{Sum: "exact", Format: "bf16", Result: "fp32"}).atLength(),
+		newLane(cells.Lane{Sum: "exact", Format: "fp8e4m3"}).atLength(),
+		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 4}).atLength(),
+		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 16}).atLength(),
 
 		newLane(cells.Lane{Sum: "tree", Format: "int32"}).counted(),
 		newLane(cells.Lane{Sum: "tree", Format: "int32", Saturate: true}).counted(),
@@ -156,6 +157,12 @@ func (c circuit) sharing(others []circuit) circuit {
 
 // cardLanes is how many lanes the card has from which shared parts are taken.
 const cardLanes = 16
+
+// atLength is c, but recorded by make synth-full alone.
+func (c circuit) atLength() circuit {
+	c.full = true
+	return c
+}
 
 // exactParts are what decides the beats that the lanes of exact cannot: one of
 // each a card, whatever its lanes; here of one with 8 ports.
@@ -210,7 +217,7 @@ func cores() []circuit {
 				additions: size.lanes * (size.workers - 1),
 				part:      size.part,
 				seeds:     []int{1},
-				whole:     true,
+				full:      true,
 			})
 		}
 	}

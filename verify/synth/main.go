@@ -1,6 +1,6 @@
 // Command synth synthesizes every node and lane for an FPGA, places and routes
 // them, and records what they cost: cells, frequency, latency. `make synth` runs
-// it, `make synth-full` also for whole cores.
+// it, `make synth-full` also for wide lanes and whole cores.
 //
 // It works in the root of the repository, after `make setup build`. The
 // table is hwgen/cells/recorded.json, which hwgen embeds for the datasheets of
@@ -34,7 +34,7 @@ const (
 
 func main() {
 	rows := flag.String("rows", "", "record the rows whose names match this `regexp` alone")
-	full := flag.Bool("full", false, "record whole cores too: ten minutes each")
+	full := flag.Bool("full", false, "record wide lanes and whole cores too: a core takes ten minutes")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +57,7 @@ func run(ctx context.Context, rows string, full bool, jobs int) error {
 	}
 	var wanted []circuit
 	for _, c := range circuits() {
-		if match.MatchString(c.name) && (full || !c.whole) {
+		if match.MatchString(c.name) && (full || !c.full) {
 			wanted = append(wanted, c)
 		}
 	}
