@@ -36,7 +36,6 @@ func fusedLane(p *Plan) Lane {
 	m, operands := newLane(p)
 	operands, widening := widened(p, m, operands)
 	w := newWindow(p, m, p.Result.Frac+1+fusedGuard, operands, widening)
-	w.settling = 1
 	w.largest()
 	w.align()
 	w.sum()
