@@ -56,8 +56,8 @@ def structured_pairs(exp, frac):
 
 
 def random_pairs(rng, count, exp, frac):
-    """Pairs with exponents near each other, fractions with long runs of ones and zeros, near
-    cancellation, subnormals; an eighth of them wholly at random."""
+    """Pairs with exponents near each other, fractions with long runs of ones and zeros, pairs of which
+    any number of leading bits cancels, subnormals; an eighth of them wholly at random."""
     ones, top, sign_bit = np.uint32((1 << frac) - 1), (1 << exp) - 1, np.uint32(1 << exp + frac)
     a = rng.integers(0, 2 << exp + frac, count).astype(np.uint32)
     b = rng.integers(0, 2 << exp + frac, count).astype(np.uint32)
@@ -73,6 +73,7 @@ def random_pairs(rng, count, exp, frac):
     a = np.where(kind == 5, a & few, a)
     b = np.where(kind == 5, b & (few ^ 2 << frac), b)
     b = np.where(kind == 6, b & ~runs | (runs ^ runs >> 1), b)
+    b = np.where(kind == 7, a ^ sign_bit ^ rng.integers(0, 1 << frac, count).astype(np.uint32) & runs, b)
     return a.astype(np.uint32), b.astype(np.uint32)
 
 
