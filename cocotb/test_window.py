@@ -59,8 +59,8 @@ def test_agg_window_max(floor):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def aligns(dut):
     """Every operand of a small format with every exponent that is no smaller; of a large one, at random."""
-    exp, frac, infinity, window, dsp = (
-        int(getattr(dut, name).value) for name in ("EXP", "FRAC", "INFINITY", "WINDOW", "DSP")
+    exp, frac, infinity, window, marks, dsp = (
+        int(getattr(dut, name).value) for name in ("EXP", "FRAC", "INFINITY", "WINDOW", "MARK", "DSP")
     )
     top, rng = (1 << exp) - 1, random.Random(1)
     if exp + frac < 8:
@@ -73,26 +73,35 @@ async def aligns(dut):
     pairs = [(x, e) for x, e in pairs if e >= (x >> frac & top)]
     vectors = [{"x": x, "max": e, "special": int(infinity and e == top)} for x, e in pairs]
     await start(dut)
-    latency = {"negative": 3, "top": 3, "magnitude": 4 + dsp}
+    latency = {"negative": 3, "top": 3, "magnitude": 5 if dsp or marks or window > 32 else 4, "mark": 5}
     for v, got in zip(vectors, await stream(dut, vectors, {"max": 1, "special": 2}, latency)):
         field, fraction = v["x"] >> frac & top, v["x"] & (1 << frac) - 1
         distance = v["max"] - max(field, 1)
+        exact = ((field > 0) << frac | fraction) << window - frac - 1
+        want = exact >> distance
         if v["special"]:
-            want = fraction << window - frac - 1 if field == top else 0
-        else:
-            want = ((field > 0) << frac | fraction) << window - frac - 1 >> distance
+            want = exact = fraction << window - frac - 1 if field == top else 0
+            distance = 0
         assert got["magnitude"] == want, v
+        assert got["mark"] == int(marks and want << distance != exact), v
         assert got["negative"] == v["x"] >> exp + frac, v
         strange = field == top if infinity else v["x"] & (1 << exp + frac) - 1 == (1 << exp + frac) - 1
         assert got["top"] == strange, v
 
 
-@pytest.mark.parametrize("dsp", [0, 1])
+FUSED = [(3, 2, 1, 7), (4, 3, 0, 8), (5, 2, 1, 7), (8, 23, 1, 28), (5, 10, 1, 15), (8, 7, 1, 12)]
+MARKED = [(3, 2, 1, 10), (3, 2, 0, 17), (8, 23, 1, 44), (8, 7, 1, 28), (8, 23, 1, 33), (8, 23, 1, 56)]
+WHOLE = [(5, 10, 1, 40), (4, 3, 0, 18), (5, 2, 1, 32)]
+
+
 @pytest.mark.parametrize(
-    "exp, frac, infinity, window", [(3, 2, 1, 7), (4, 3, 0, 8), (5, 2, 1, 7), (8, 23, 1, 28), (5, 10, 1, 15), (8, 7, 1, 12)]
+    "exp, frac, infinity, window, marks, dsp",
+    [(*shape, 0, dsp) for shape in FUSED for dsp in (0, 1)]
+    + [(*shape, 1, 0) for shape in MARKED]
+    + [(*shape, 0, 0) for shape in WHOLE],
 )
-def test_agg_window_align(exp, frac, infinity, window, dsp):
-    parameters = {"EXP": exp, "FRAC": frac, "INFINITY": infinity, "WINDOW": window, "DSP": dsp}
+def test_agg_window_align(exp, frac, infinity, window, marks, dsp):
+    parameters = {"EXP": exp, "FRAC": frac, "INFINITY": infinity, "WINDOW": window, "MARK": marks, "DSP": dsp}
     sources = [RTL / "agg_window_align.v", RTL / "agg_window_multiply.v"]
     run("agg_window_align", sources=sources, parameters=parameters, testcase=["aligns"])
 

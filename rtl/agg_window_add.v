@@ -8,7 +8,8 @@
 // b_negative belong to the a and b of the next cycle, and so does plain, which says that the signs
 // do not matter: y = a + b.
 //
-// ecp5/ has the same module out of carry cells, which takes a table less a bit.
+// The choice between a sum and a difference is one carry chain, without tables before it, if the
+// synthesis shares both: Yosys does so with `alumacc; share -aggressive` before `synth_ecp5`.
 //
 // Not done here: nothing is cut, rounded or too large; y is one bit wider than a and b.
 
@@ -38,13 +39,13 @@ module agg_window_add #(
   reg  [WIDTH:0] y_reg;
 
   wire [WIDTH:0] augend = {a[WIDTH-1], a};
-  wire [WIDTH:0] addend = {b[WIDTH-1], b} ^ {WIDTH + 1{subtract_reg}};
+  wire [WIDTH:0] addend = {b[WIDTH-1], b};
 
   always @(posedge clk) begin
     negative_reg <= a_negative;
     subtract_reg <= a_negative ^ b_negative;
     if (plain) subtract_reg <= 1'b0;
-    y_reg <= augend + addend + {{WIDTH{1'b0}}, subtract_reg};
+    y_reg <= subtract_reg ? augend - addend : augend + addend;
   end
 
   assign y_negative = negative_reg;

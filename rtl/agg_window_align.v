@@ -3,20 +3,21 @@
 //
 // The top bit of the window is the leading bit of a number with the exponent max. magnitude is
 // {significand, zeros} shifted right by max - exponent, where a zero or a subnormal has the exponent 1;
-// max is at least 1 and no smaller than the operand's.
+// max is at least 1 and no smaller than the operand's. mark says that bits other than 0 were cut off.
 //
 // Cycles, counted from x:
 //   0  x
-//   1  max            the largest exponent field of all operands, from a tree that began before
-//   2  special        max says infinity or NaN (agg_window_special; 0 in formats without infinities)
-//   3  negative, top  the sign of x; x itself is an infinity or a NaN
-//   4  magnitude      5 with DSP = 1
+//   1  max              the largest exponent field of all operands, from a tree that began before
+//   2  special          max says infinity or NaN (agg_window_special; 0 in formats without infinities)
+//   3  negative, top    the sign of x; x itself is an infinity or a NaN
+//   4  magnitude        5 with DSP = 1, with MARK = 1, or if the window has more than 32 bits
+//   5  mark             0 with MARK = 0
 //
 // When special is high, magnitude is the fraction of an infinity or a NaN without a leading bit, and 0
-// for all other operands: then a sum of magnitudes is 0 exactly if no operand is a NaN.
+// for all other operands, and nothing is marked: then a sum of magnitudes is 0 exactly if no operand
+// is a NaN.
 //
-// Not done here: no maximum, no sum, and no word of what was cut off; whether infinities of both
-// signs meet is agg_window_special's.
+// Not done here: no maximum, no sum; whether infinities of both signs meet is agg_window_special's.
 
 `default_nettype none
 
@@ -25,6 +26,7 @@ module agg_window_align #(
     parameter integer FRAC = 23,  // bits of the fraction
     parameter integer INFINITY = 1,  // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
     parameter integer WINDOW = 28,  // bits of the window
+    parameter integer MARK = 0,  // 1: say what was cut off
     parameter integer DSP = 0  // 1: shift with multipliers, two of 12 by 16 bits in fp32
 ) (
     input  wire                clk,
@@ -33,15 +35,22 @@ module agg_window_align #(
     input  wire                special,
     output wire                negative,
     output wire                top,
-    output wire [  WINDOW-1:0] magnitude
+    output wire [  WINDOW-1:0] magnitude,
+    output wire                mark
 );
 
   generate
     if (EXP < 2 || EXP > 8) begin : g_exp
       ERROR_exponent_must_have_2_to_8_bits error ();
     end
-    if (WINDOW <= FRAC || WINDOW > 32) begin : g_window
-      ERROR_window_must_hold_a_significand_and_have_32_bits_at_most error ();
+    if (WINDOW <= FRAC || WINDOW > 56) begin : g_window
+      ERROR_window_must_hold_a_significand_and_have_56_bits_at_most error ();
+    end
+    if (MARK != 0 && WINDOW < FRAC + 8) begin : g_mark_window
+      ERROR_window_must_have_8_bits_more_than_a_fraction_to_mark error ();
+    end
+    if (DSP != 0 && (MARK != 0 || WINDOW > 32)) begin : g_dsp_window
+      ERROR_multipliers_shift_in_32_bits_at_most_and_do_not_mark error ();
     end
   endgenerate
 
@@ -100,36 +109,124 @@ module agg_window_align #(
   // Where nothing comes from above, places are cleared at their registers, which takes no logic.
   generate
     if (DSP == 0) begin : g_logic
-      // -- 3: up to 7 places; 4: eights of places -------------------------------------------------
+      // -- 3: up to 7 places ----------------------------------------------------------------------
 
-      reg [       1:0] coarse3_reg;
-      reg [WINDOW-1:0] fine3_reg;
-      reg [WINDOW-1:0] magnitude4_reg;
+      // Bits that the significand is spread over then; what a window lacks of them is cut off here.
+      localparam integer FINE = WINDOW < FRAC + 8 ? WINDOW : FRAC + 8;
+
+      reg [     2:0] coarse3_reg;  // eights of places to go
+      reg [FINE-1:0] fine3_reg;
 
       always @(posedge clk) begin
-        coarse3_reg <= near[4:3];
-        fine3_reg   <= {significand2_reg, {WINDOW - FRAC - 1{1'b0}}} >> near[2:0];
-        if (special) fine3_reg[WINDOW-1] <= 1'b0;
+        coarse3_reg <= near[5:3];
+        fine3_reg   <= {significand2_reg, {FINE - FRAC - 1{1'b0}}} >> near[2:0];
+        if (special) fine3_reg[FINE-1] <= 1'b0;
+      end
+
+      // -- 4: 8 and 16 places; nothing is left of what is far, or no infinity nor NaN --------------
+
+      wire [WINDOW-1:0] word3;
+      wire [WINDOW-1:0] word4;
+
+      if (WINDOW > FINE) begin : g_zeros
+        assign word3 = {fine3_reg, {WINDOW - FINE{1'b0}}};
+      end else begin : g_no_zeros
+        assign word3 = fine3_reg;
       end
 
       if (WINDOW > 16) begin : g_wide
-        wire [7:0] first = fine3_reg[WINDOW-1-:8];
-        wire [7:0] second = fine3_reg[WINDOW-9-:8];
+        wire [7:0] first = word3[WINDOW-1-:8];
+        wire [7:0] second = word3[WINDOW-9-:8];
+        wire [15:0] unused_shifted;  // what high4_reg and middle4_reg are made of more cheaply
+        wire [WINDOW-17:0] low;
+        assign {unused_shifted, low} = word3 >> {coarse3_reg[1:0], 3'd0};
+
+        reg [        7:0] high4_reg;
+        reg [        7:0] middle4_reg;
+        reg [WINDOW-17:0] low4_reg;
+
         always @(posedge clk) begin
-          magnitude4_reg <= fine3_reg >> {coarse3_reg, 3'd0};
-          magnitude4_reg[WINDOW-1-:16] <= {first, coarse3_reg[0] ? first : second};
-          if (none3_reg || coarse3_reg != 0) magnitude4_reg[WINDOW-1-:8] <= 8'd0;
-          if (none3_reg || coarse3_reg[1]) magnitude4_reg[WINDOW-9-:8] <= 8'd0;
-          if (none3_reg) magnitude4_reg[WINDOW-17:0] <= {WINDOW - 16{1'b0}};
+          high4_reg   <= first;
+          middle4_reg <= coarse3_reg[0] ? first : second;
+          low4_reg    <= low;
+          if (none3_reg || coarse3_reg[1:0] != 0) high4_reg <= 8'd0;
+          if (none3_reg || coarse3_reg[1]) middle4_reg <= 8'd0;
+          if (none3_reg) low4_reg <= {WINDOW - 16{1'b0}};
         end
+
+        assign word4 = {high4_reg, middle4_reg, low4_reg};
       end else begin : g_narrow
+        reg [WINDOW-1:0] word4_reg;
+
         always @(posedge clk) begin
-          magnitude4_reg <= fine3_reg >> {coarse3_reg, 3'd0};
-          if (none3_reg) magnitude4_reg <= {WINDOW{1'b0}};
+          word4_reg <= word3 >> {coarse3_reg[1:0], 3'd0};
+          if (none3_reg) word4_reg <= {WINDOW{1'b0}};
         end
+
+        assign word4 = word4_reg;
       end
 
-      assign magnitude = magnitude4_reg;
+      // -- 5: 32 places ---------------------------------------------------------------------------
+
+      if (WINDOW > 32) begin : g_long
+        reg               far4_reg;
+        reg [       31:0] high5_reg;
+        reg [WINDOW-33:0] low5_reg;
+
+        always @(posedge clk) begin
+          far4_reg  <= coarse3_reg[2];
+          high5_reg <= word4[WINDOW-1-:32];
+          low5_reg  <= far4_reg ? word4[WINDOW-1-:WINDOW-32] : word4[WINDOW-33:0];
+          if (far4_reg) high5_reg <= 32'd0;
+        end
+
+        assign magnitude = {high5_reg, low5_reg};
+      end else if (MARK != 0) begin : g_wait
+        reg [WINDOW-1:0] word5_reg;
+        always @(posedge clk) word5_reg <= word4;
+        assign magnitude = word5_reg;
+      end else begin : g_short
+        wire unused_far = coarse3_reg[2];
+        assign magnitude = word4;
+      end
+
+      // -- 4 and 5: whether any of what was cut off is not 0 --------------------------------------
+
+      if (MARK != 0) begin : g_mark
+        // eight[k]: bits other than 0 are among those that a shift by 8 k cuts off, and one by less
+        // does not.
+        reg [7:0] eight;
+        integer k, i, j;
+
+        always @* begin
+          eight = 8'd0;
+          for (k = 0; k < 8; k = k + 1) begin
+            for (i = 0; i < FINE; i = i + 1) begin
+              if (i < FINE + 8 * k - WINDOW && (k == 0 || i >= FINE + 8 * k - 8 - WINDOW)) begin
+                eight[k] = eight[k] || fine3_reg[i];
+              end
+            end
+          end
+        end
+
+        reg       special3_reg;
+        reg [7:0] eight4_reg;
+        reg [7:0] reach4_reg;  // the eights that are cut off, if that counts
+        reg       mark5_reg;
+
+        always @(posedge clk) begin
+          special3_reg <= special;
+          eight4_reg   <= eight;
+          for (j = 0; j < 8; j = j + 1) begin
+            reach4_reg[j] <= !special3_reg && (none3_reg || coarse3_reg >= j[2:0]);
+          end
+          mark5_reg <= |(eight4_reg & reach4_reg);
+        end
+
+        assign mark = mark5_reg;
+      end else begin : g_no_mark
+        assign mark = 1'b0;
+      end
     end else begin : g_dsp
       // -- 3: a power of two; 4: times that, up to 15 places to the right; 5: sixteen more --------
 
@@ -200,7 +297,9 @@ module agg_window_align #(
         end
       end
 
+      wire unused_near = near[5];  // far says it
       assign magnitude = magnitude5_reg;
+      assign mark = 1'b0;
     end
   endgenerate
 

@@ -83,7 +83,7 @@ func exactWindow(p *Plan, width int) (*netlist.Module, *window, int) {
 	m, operands := newLane(p)
 	operands, widening := widened(p, m, operands)
 	w := newWindow(p, m, max(width, p.Result.Frac+8), operands, widening)
-	w.aligning, w.settling = exactAlignLatency, 1
+	w.settling = 1
 	_, whole := exactWhole(p.Format)
 	w.lost = !whole
 	var d decision
@@ -93,92 +93,13 @@ func exactWindow(p *Plan, width int) (*netlist.Module, *window, int) {
 		w.keep += d.places
 	}
 	w.largest()
-	turns := w.alignExact()
-	w.sumExact(turns)
+	w.align()
+	w.sum()
 	w.normalize()
 	if w.lost {
 		d.add(w)
 	}
 	return m, w, w.round()
-}
-
-// alignExact adds the aligners, and what infinities and NaNs among the operands
-// say. It returns the nets that say which operands are turned over.
-func (w *window) alignExact() []string {
-	f, m, n := w.Result, w.m, len(w.operands)
-	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
-		w.width, w.alignCycle()))
-	m.Wire("top", n, "operands that are an infinity or a NaN")
-	m.Wire("negative", n, "signs")
-	m.Wire("special", 1, "max belongs to infinities and NaNs")
-	lost, mark := "unused_lost", "0"
-	if w.lost {
-		lost, mark = "lost", "1"
-	}
-	m.Wire(lost, n, "operands that lost bits below the window")
-	turns := make([]string, n)
-	for i, o := range w.operands {
-		turns[i] = fmt.Sprintf("turn_p%d", i)
-		if i == 0 {
-			turns[i] = "unused_turn_p0"
-		}
-		m.Wire(turns[i], 1, "its sign is not that of the first")
-		held, aligned := fmt.Sprintf("held_p%d", i), fmt.Sprintf("aligned_p%d", i)
-		w.delay(held, o.net, f.Bits, w.maxCycle()-w.begin-1, "until a cycle before max")
-		m.Wire(aligned, w.addendBits()+1, "")
-		f.shape(m.Instance("agg_exact_align", fmt.Sprintf("u_align_p%d", i), "")).
-			Param("WINDOW", fmt.Sprint(w.width)).Param("MARK", mark).
-			Connect("clk", "clk").Connect("x", held).Connect("base", netlist.Slice("held_p0", f.Bits-1, 1)).
-			Connect("max", "max").Connect("special", "special").
-			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).
-			Connect("addend", aligned).Connect("turn", turns[i]).Connect("lost", bit(lost, i, n))
-	}
-	w.special()
-	return turns
-}
-
-// sumExact adds the tree that sums the aligned operands: wires sum and, a cycle
-// before it, sum_negative, which turns it over. Every operand but the first is
-// the first one of the second branch of just one node, which adds what a turned
-// operand lacks.
-func (w *window) sumExact(turns []string) {
-	m := w.m
-	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the inputs --", w.sumCycle()))
-	base := netlist.Slice("held_p0", w.Result.Bits-1, 1)
-	w.delay("sum_negative", base, 1, w.aligning+w.levels-1, "it is turned over, with the first operand; a cycle ahead")
-	level := make([]branch, len(w.operands))
-	for i, o := range w.operands {
-		o.net = fmt.Sprintf("aligned_p%d", i)
-		level[i] = o
-	}
-	for l := 0; len(level) > 1; l++ {
-		width := w.addendBits() + 1 + l
-		root := len(level) == 2
-		late := make([]string, len(turns))
-		level = pairs(level, func(below []branch, i int) branch {
-			y := over(below...)
-			y.net = fmt.Sprintf("sum_l%d_n%d", l, i)
-			if root {
-				y.net = "sum"
-			}
-			if len(below) == 1 {
-				w.delay(y.net, netlist.Concat(netlist.Slice(below[0].net, width-1, 1), below[0].net), width+1, 1, y.String()+" pass")
-				return y
-			}
-			m.Wire(y.net, width+1, y.String())
-			m.Instance("agg_exact_add", "u_"+y.net, "").Param("WIDTH", fmt.Sprint(width)).
-				Connect("clk", "clk").Connect("a", below[0].net).Connect("b", below[1].net).
-				Connect("more", turns[below[1].first-w.operands[0].first]).Connect("y", y.net)
-			return y
-		})
-		// Those of branches that still stand alone wait for them.
-		for _, b := range level[1:] {
-			i := b.first - w.operands[0].first
-			late[i] = fmt.Sprintf("turn_l%d_p%d", l, i)
-			w.delay(late[i], turns[i], 1, 1, "")
-		}
-		turns = late
-	}
 }
 
 // decision is what agg_exact_decide is told of a window.
@@ -225,9 +146,8 @@ func (d decision) add(w *window) {
 // not keep at least.
 const normalLost = 7
 
-// Cycles through agg_exact_align, agg_exact_lost and agg_exact_decide.
+// Cycles through agg_exact_lost and agg_exact_decide.
 const (
-	exactAlignLatency = 5
-	lostLatency       = 3
-	decideLatency     = 2
+	lostLatency   = 3
+	decideLatency = 2
 )

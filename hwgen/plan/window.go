@@ -18,23 +18,20 @@ type window struct {
 	*Plan
 	m        *netlist.Module
 	width    int  // of the window, in bits
-	lost     bool // the aligners say what they cut off
+	lost     bool // the aligners mark what they cut off
 	operands []branch
 	begin    int // cycles from the lane's inputs to the operands
 	levels   int // of a binary tree above the operands
 	keep     int // bits of the normalized sum that are kept
-	aligning int // cycles through an aligner
 	settling int // cycles for which the largest exponent is held before it is used
 }
 
-// Cycles from an operand at agg_window_align to its magnitude, also with
-// multipliers; from the largest exponent to what agg_window_special says; and of
-// agg_window_round.
+// Cycles from an operand at agg_window_align to its sign, from the largest
+// exponent to what agg_window_special says, and of agg_window_round.
 const (
-	alignLatency    = 4
-	dspAlignLatency = 5
-	specialLatency  = 4
-	roundLatency    = 4
+	signLatency    = 3
+	specialLatency = 4
+	roundLatency   = 4
 )
 
 func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin int) *window {
@@ -42,15 +39,21 @@ func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin i
 		Plan: p, m: m, width: width, operands: operands, begin: begin,
 		levels: bits.Len(uint(len(operands) - 1)),
 		keep:   p.Result.Frac + 2, // the leading bit, the fraction, and half of its last place
-
-		aligning: alignLatency,
 	}
+}
+
+// aligning is the cycles from an operand at agg_window_align to its magnitude.
+func (w *window) aligning() int {
+	if w.DSP || w.lost || w.width > 32 {
+		return 5
+	}
+	return 4
 }
 
 // Cycles from the lane's inputs to the largest exponent, the aligned operands,
 // their sum, and the normalized sum.
 func (w *window) maxCycle() int    { return w.begin + w.levels + w.settling }
-func (w *window) alignCycle() int  { return w.maxCycle() - 1 + w.aligning }
+func (w *window) alignCycle() int  { return w.maxCycle() - 1 + w.aligning() }
 func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
 func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
 
@@ -137,24 +140,29 @@ func (w *window) largest() {
 func (w *window) align() {
 	f := w.Result
 	m, n := w.m, len(w.operands)
-	dsp := "0"
+	dsp, mark, lost := "0", "0", "unused_lost"
 	if w.DSP {
-		w.aligning, dsp = dspAlignLatency, "1"
+		dsp = "1"
+	}
+	if w.lost {
+		mark, lost = "1", "lost"
 	}
 	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
 		w.width, w.alignCycle()))
 	m.Wire("top", n, "operands that are an infinity or a NaN")
 	m.Wire("negative", n, "signs")
 	m.Wire("special", 1, "max belongs to infinities and NaNs")
+	m.Wire(lost, n, "operands that lost bits below the window")
 	for i, o := range w.operands {
 		held := fmt.Sprintf("held_p%d", i)
 		w.delay(held, o.net, f.Bits, w.maxCycle()-w.begin-1, "until a cycle before max")
 		magnitude := fmt.Sprintf("magnitude_p%d", i)
 		m.Wire(magnitude, w.width, "")
 		f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
-			Param("WINDOW", fmt.Sprint(w.width)).Param("DSP", dsp).
+			Param("WINDOW", fmt.Sprint(w.width)).Param("MARK", mark).Param("DSP", dsp).
 			Connect("clk", "clk").Connect("x", held).Connect("max", "max").Connect("special", "special").
-			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).Connect("magnitude", magnitude)
+			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).Connect("magnitude", magnitude).
+			Connect("mark", bit(lost, i, n))
 	}
 	w.special()
 }
@@ -179,12 +187,16 @@ func (w *window) special() {
 func (w *window) sum() {
 	m, n := w.m, len(w.operands)
 	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the inputs; signs go a cycle ahead --", w.sumCycle()))
-	ahead := w.aligning - alignLatency // signs and special come so much earlier than they are wanted
+	ahead := w.aligning() - 1 - signLatency // signs and special come so much earlier than they are wanted
 	w.delay("sign", "negative", n, ahead, "a cycle before the magnitudes")
 	w.delay("plain", "special", 1, ahead, "add, whatever the signs are")
 	level := make([]addend, n)
 	for i, o := range w.operands {
-		o.net = netlist.Concat("1'b0", fmt.Sprintf("magnitude_p%d", i))
+		parts := []string{"1'b0", fmt.Sprintf("magnitude_p%d", i)}
+		if w.lost {
+			parts = append(parts, bit("lost", i, n))
+		}
+		o.net = netlist.Concat(parts...)
 		level[i] = addend{branch: o, top: "1'b0", negative: bit("sign", i, n)}
 	}
 	plain := "plain"
@@ -196,9 +208,9 @@ func (w *window) sum() {
 		root := len(level) == 2
 		level = pairs(level, func(below []addend, i int) addend {
 			if root {
-				return w.add("sum", plain, w.width+1+l, below)
+				return w.add("sum", plain, w.addendBits()+1+l, below)
 			}
-			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.width+1+l, below)
+			return w.add(fmt.Sprintf("%s_n%d", name, i), plain, w.addendBits()+1+l, below)
 		})
 	}
 }

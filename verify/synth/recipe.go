@@ -14,12 +14,17 @@ import (
 )
 
 const (
+	// shareAdders makes one adder of a sum and a difference of the same operands of which
+	// one is chosen. It comes first, while modules are still apart: operands may
+	// change places later, and an adder of such is larger than both.
+	shareAdders = "proc; alumacc; share -aggressive; opt_clean; "
+
 	// synthECP5 makes cells of a Lattice ECP5. Tables of more than four inputs,
 	// put together from smaller ones, are often larger than what they replace.
-	synthECP5 = "synth_ecp5 -nowidelut"
+	synthECP5 = shareAdders + "synth_ecp5 -nowidelut"
 
 	// synthXilinx makes cells of a Xilinx 7 series: for the area alone.
-	synthXilinx = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
+	synthXilinx = shareAdders + "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
 )
 
 // recipe returns what the circuit goes through, for the hash of its row.

@@ -199,7 +199,7 @@ func TestShare(t *testing.T) {
 
 func TestReadParams(t *testing.T) {
 	card := t.TempDir()
-	text := "  agg_add u_a (\n);\n  agg_exact_add #(\n .A(1)) u ();\n  agg_add #(\n      .EXP (8),\n      .MASK(64'h8000)\n  ) u_b (\n      .clk(clk)\n);\n" +
+	text := "  agg_add u_a (\n);\n  agg_other_add #(\n .A(1)) u ();\n  agg_add #(\n      .EXP (8),\n      .MASK(64'h8000)\n  ) u_b (\n      .clk(clk)\n);\n" +
 		"  agg_add #(.EXP(9)) u_c (.clk(clk));\n"
 	require.NoError(t, os.WriteFile(filepath.Join(card, "core.v"), []byte(text), 0o666))
 	var s source

@@ -17,6 +17,7 @@ module agg_delay #(
     output wire [WIDTH-1:0] q
 );
 
+  genvar i;
   generate
     if (WIDTH < 1) begin : g_width
       ERROR_width_must_be_at_least_1_bit error ();
@@ -28,14 +29,17 @@ module agg_delay #(
     if (CYCLES == 0) begin : g_wire
       wire unused = clk;
       assign q = d;
-    end else if (CYCLES == 1) begin : g_register
-      reg [WIDTH-1:0] word_reg;
-      always @(posedge clk) word_reg <= d;
-      assign q = word_reg;
     end else begin : g_registers
-      reg [CYCLES*WIDTH-1:0] words_reg;  // the newest in the lowest bits
-      always @(posedge clk) words_reg <= {words_reg[(CYCLES-1)*WIDTH-1:0], d};
-      assign q = words_reg[CYCLES*WIDTH-1:(CYCLES-1)*WIDTH];
+      // A register a cycle, not one long one: simulators copy words faster than they shift bits.
+      for (i = 0; i < CYCLES; i = i + 1) begin : g_cycle
+        reg [WIDTH-1:0] word_reg;
+        if (i == 0) begin : g_first
+          always @(posedge clk) word_reg <= d;
+        end else begin : g_next
+          always @(posedge clk) word_reg <= g_cycle[i-1].word_reg;
+        end
+      end
+      assign q = g_cycle[CYCLES-1].word_reg;
     end
   endgenerate
 

@@ -97,6 +97,7 @@ module agg_lane (
   wire [ 2:0] top;  // operands that are an infinity or a NaN
   wire [ 2:0] negative;  // signs
   wire        special;  // max belongs to infinities and NaNs
+  wire [ 2:0] unused_lost;  // operands that lost bits below the window
   wire [31:0] held_p0;  // until a cycle before max
 
   agg_delay #(
@@ -115,6 +116,7 @@ module agg_lane (
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (28),
+      .MARK    (0),
       .DSP     (0)
   ) u_align_p0 (
       .clk      (clk),
@@ -123,7 +125,8 @@ module agg_lane (
       .special  (special),
       .negative (negative[0]),
       .top      (top[0]),
-      .magnitude(magnitude_p0)
+      .magnitude(magnitude_p0),
+      .mark     (unused_lost[0])
   );
 
   wire [31:0] held_p1;  // until a cycle before max
@@ -144,6 +147,7 @@ module agg_lane (
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (28),
+      .MARK    (0),
       .DSP     (0)
   ) u_align_p1 (
       .clk      (clk),
@@ -152,7 +156,8 @@ module agg_lane (
       .special  (special),
       .negative (negative[1]),
       .top      (top[1]),
-      .magnitude(magnitude_p1)
+      .magnitude(magnitude_p1),
+      .mark     (unused_lost[1])
   );
 
   wire [31:0] held_p2;  // until a cycle before max
@@ -173,6 +178,7 @@ module agg_lane (
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (28),
+      .MARK    (0),
       .DSP     (0)
   ) u_align_p2 (
       .clk      (clk),
@@ -181,7 +187,8 @@ module agg_lane (
       .special  (special),
       .negative (negative[2]),
       .top      (top[2]),
-      .magnitude(magnitude_p2)
+      .magnitude(magnitude_p2),
+      .mark     (unused_lost[2])
   );
 
   wire nonfinite;  // some operand is an infinity or a NaN

@@ -70,7 +70,6 @@ module agg_lane (
   wire [ 2:0] negative;  // signs
   wire        special;  // max belongs to infinities and NaNs
   wire [ 2:0] lost;  // operands that lost bits below the window
-  wire        unused_turn_p0;  // its sign is not that of the first
   wire [31:0] held_p0;  // until a cycle before max
 
   agg_delay #(
@@ -82,28 +81,26 @@ module agg_lane (
       .q  (held_p0)
   );
 
-  wire [45:0] aligned_p0;
+  wire [43:0] magnitude_p0;
 
-  agg_exact_align #(
+  agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (44),
-      .MARK    (1)
+      .MARK    (1),
+      .DSP     (0)
   ) u_align_p0 (
-      .clk     (clk),
-      .x       (held_p0),
-      .base    (held_p0[31]),
-      .max     (max),
-      .special (special),
-      .negative(negative[0]),
-      .top     (top[0]),
-      .addend  (aligned_p0),
-      .turn    (unused_turn_p0),
-      .lost    (lost[0])
+      .clk      (clk),
+      .x        (held_p0),
+      .max      (max),
+      .special  (special),
+      .negative (negative[0]),
+      .top      (top[0]),
+      .magnitude(magnitude_p0),
+      .mark     (lost[0])
   );
 
-  wire        turn_p1;  // its sign is not that of the first
   wire [31:0] held_p1;  // until a cycle before max
 
   agg_delay #(
@@ -115,28 +112,26 @@ module agg_lane (
       .q  (held_p1)
   );
 
-  wire [45:0] aligned_p1;
+  wire [43:0] magnitude_p1;
 
-  agg_exact_align #(
+  agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (44),
-      .MARK    (1)
+      .MARK    (1),
+      .DSP     (0)
   ) u_align_p1 (
-      .clk     (clk),
-      .x       (held_p1),
-      .base    (held_p0[31]),
-      .max     (max),
-      .special (special),
-      .negative(negative[1]),
-      .top     (top[1]),
-      .addend  (aligned_p1),
-      .turn    (turn_p1),
-      .lost    (lost[1])
+      .clk      (clk),
+      .x        (held_p1),
+      .max      (max),
+      .special  (special),
+      .negative (negative[1]),
+      .top      (top[1]),
+      .magnitude(magnitude_p1),
+      .mark     (lost[1])
   );
 
-  wire        turn_p2;  // its sign is not that of the first
   wire [31:0] held_p2;  // until a cycle before max
 
   agg_delay #(
@@ -148,25 +143,24 @@ module agg_lane (
       .q  (held_p2)
   );
 
-  wire [45:0] aligned_p2;
+  wire [43:0] magnitude_p2;
 
-  agg_exact_align #(
+  agg_window_align #(
       .EXP     (8),
       .FRAC    (23),
       .INFINITY(1),
       .WINDOW  (44),
-      .MARK    (1)
+      .MARK    (1),
+      .DSP     (0)
   ) u_align_p2 (
-      .clk     (clk),
-      .x       (held_p2),
-      .base    (held_p0[31]),
-      .max     (max),
-      .special (special),
-      .negative(negative[2]),
-      .top     (top[2]),
-      .addend  (aligned_p2),
-      .turn    (turn_p2),
-      .lost    (lost[2])
+      .clk      (clk),
+      .x        (held_p2),
+      .max      (max),
+      .special  (special),
+      .negative (negative[2]),
+      .top      (top[2]),
+      .magnitude(magnitude_p2),
+      .mark     (lost[2])
   );
 
   wire nonfinite;  // some operand is an infinity or a NaN
@@ -190,28 +184,54 @@ module agg_lane (
       .all_negative(all_negative)
   );
 
-  // -- Their sum, 9 cycles after the inputs --
-  wire sum_negative;  // it is turned over, with the first operand; a cycle ahead
+  // -- Their sum, 9 cycles after the inputs; signs go a cycle ahead --
+  wire [2:0] sign;  // a cycle before the magnitudes
+
+  agg_delay #(
+      .WIDTH (3),
+      .CYCLES(1)
+  ) u_sign (
+      .clk(clk),
+      .d  (negative),
+      .q  (sign)
+  );
+
+  wire plain;  // add, whatever the signs are
 
   agg_delay #(
       .WIDTH (1),
-      .CYCLES(6)
-  ) u_sum_negative (
+      .CYCLES(1)
+  ) u_plain (
       .clk(clk),
-      .d  (held_p0[31]),
-      .q  (sum_negative)
+      .d  (special),
+      .q  (plain)
+  );
+
+  wire plain_l0;
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(1)
+  ) u_plain_l0 (
+      .clk(clk),
+      .d  (plain),
+      .q  (plain_l0)
   );
 
   wire [46:0] sum_l0_n0;  // workers 0, 1
+  wire        sum_l0_n0_negative;
 
-  agg_exact_add #(
+  agg_window_add #(
       .WIDTH(46)
   ) u_sum_l0_n0 (
-      .clk (clk),
-      .a   (aligned_p0),
-      .b   (aligned_p1),
-      .more(turn_p1),
-      .y   (sum_l0_n0)
+      .clk       (clk),
+      .plain     (plain_l0),
+      .a_negative(sign[0]),
+      .a         ({1'b0, magnitude_p0, lost[0]}),
+      .b_negative(sign[1]),
+      .b         ({1'b0, magnitude_p1, lost[1]}),
+      .y_negative(sum_l0_n0_negative),
+      .y         (sum_l0_n0)
   );
 
   wire [46:0] sum_l0_n1;  // worker 2 pass
@@ -221,31 +241,46 @@ module agg_lane (
       .CYCLES(1)
   ) u_sum_l0_n1 (
       .clk(clk),
-      .d  ({aligned_p2[45], aligned_p2}),
+      .d  ({1'b0, {1'b0, magnitude_p2, lost[2]}}),
       .q  (sum_l0_n1)
   );
 
-  wire turn_l0_p2;
+  wire sum_l0_n1_negative;
 
   agg_delay #(
       .WIDTH (1),
       .CYCLES(1)
-  ) u_turn_l0_p2 (
+  ) u_sum_l0_n1_negative (
       .clk(clk),
-      .d  (turn_p2),
-      .q  (turn_l0_p2)
+      .d  (sign[2]),
+      .q  (sum_l0_n1_negative)
+  );
+
+  wire plain_l1;
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(1)
+  ) u_plain_l1 (
+      .clk(clk),
+      .d  (plain_l0),
+      .q  (plain_l1)
   );
 
   wire [47:0] sum;  // workers 0..2
+  wire        sum_negative;
 
-  agg_exact_add #(
+  agg_window_add #(
       .WIDTH(47)
   ) u_sum (
-      .clk (clk),
-      .a   (sum_l0_n0),
-      .b   (sum_l0_n1),
-      .more(turn_l0_p2),
-      .y   (sum)
+      .clk       (clk),
+      .plain     (plain_l1),
+      .a_negative(sum_l0_n0_negative),
+      .a         (sum_l0_n0),
+      .b_negative(sum_l0_n1_negative),
+      .b         (sum_l0_n1),
+      .y_negative(sum_negative),
+      .y         (sum)
   );
 
   // -- Normalized, 15 cycles after the inputs --
