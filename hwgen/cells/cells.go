@@ -23,6 +23,18 @@ type Table struct {
 // Schema is the version of the table's form.
 const Schema = 1
 
+// What Yosys is told, after a circuit is read.
+const (
+	// ShareAdders makes one adder of a sum and a difference of the same operands of
+	// which one is chosen. It comes first, while modules are still apart: operands
+	// may change places later, and an adder of such is larger than both.
+	ShareAdders = "proc; alumacc; share -aggressive; opt_clean"
+
+	// SynthECP5 makes the cells that are recorded. Tables of more than four inputs,
+	// put together from smaller ones, are often larger than what they replace.
+	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
+)
+
 // Row is one circuit, synthesized alone.
 type Row struct {
 	Name  string `json:"name"`

@@ -61,7 +61,7 @@ func laneCells(p *plan.Plan) string {
 	if row.Basis != "" {
 		text += " (" + row.Basis + ")"
 	}
-	return text
+	return text + ". Yosys: `" + cells.SynthECP5 + "`"
 }
 
 // portDocs says what the ports of a card are for; _p{n} stands for _p0, _p1, ...

@@ -13,23 +13,12 @@ import (
 	"tributary/hwgen/cells"
 )
 
-const (
-	// shareAdders makes one adder of a sum and a difference of the same operands of which
-	// one is chosen. It comes first, while modules are still apart: operands may
-	// change places later, and an adder of such is larger than both.
-	shareAdders = "proc; alumacc; share -aggressive; opt_clean; "
-
-	// synthECP5 makes cells of a Lattice ECP5. Tables of more than four inputs,
-	// put together from smaller ones, are often larger than what they replace.
-	synthECP5 = shareAdders + "synth_ecp5 -nowidelut"
-
-	// synthXilinx makes cells of a Xilinx 7 series: for the area alone.
-	synthXilinx = shareAdders + "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
-)
+// synthXilinx makes cells of a Xilinx 7 series: for the area alone.
+const synthXilinx = cells.ShareAdders + "; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
 
 // recipe returns what the circuit goes through, for the hash of its row.
 func recipe(c circuit) string {
-	return fmt.Sprint(synthECP5, synthXilinx, placeArgs(c.part, 0), c.seeds)
+	return fmt.Sprint(cells.SynthECP5, synthXilinx, placeArgs(c.part, 0), c.seeds)
 }
 
 // elaborate returns the commands that read a circuit alone.
@@ -43,7 +32,7 @@ func elaborate(c circuit, s source) string {
 
 // count returns the cells of a circuit that is prepared.
 func count(ctx context.Context, c circuit, s source) (cells.Cells, error) {
-	types, err := synthesize(ctx, c, s, synthECP5)
+	types, err := synthesize(ctx, c, s, cells.SynthECP5)
 	if err != nil {
 		return cells.Cells{}, err
 	}
