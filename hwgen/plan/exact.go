@@ -64,14 +64,15 @@ func exactLane(p *Plan) Lane {
 	wide.Format = p.Result
 	wide.size()
 	m, w, latency := exactWindow(&wide, p.Result.Frac+1+exactSpare)
-	m.Doc = exactDoc(w, latency, `What does not fit leaves a mark in one
-place more. undecided, two cycles before y, says that y may be wrong because of that.`)
+	m.Doc = exactDoc(w, latency, `What does not fit leaves a mark in one place more. undecided, two cycles before y, says that y may
+be wrong because of that.`)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency, Shared: &Shared{OperandBits: p.ResultBits}}
 }
 
 func exactDoc(w *window, latency int, what string) string {
 	return fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, rounded once, %d cycles later; a new sum every cycle.
-All are aligned to the largest exponent and summed in a window of %d bits. %s
+All are aligned to the largest exponent and summed in a window of %d bits.
+%s
 over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
 absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
 that is absent.`, len(w.operands)-1, latency, w.width, what)

@@ -2,8 +2,9 @@
 //      -jobs 1 -shell none
 
 // One lane: y is the sum of x_p0..x_p2, rounded once, 19 cycles later; a new sum every cycle.
-// All are aligned to the largest exponent and summed in a window of 44 bits. What does not fit leaves a mark in one
-// place more. undecided, two cycles before y, says that y may be wrong because of that.
+// All are aligned to the largest exponent and summed in a window of 44 bits.
+// What does not fit leaves a mark in one place more. undecided, two cycles before y, says that y may
+// be wrong because of that.
 // over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
 // absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
 // that is absent.
