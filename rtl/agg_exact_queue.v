@@ -3,13 +3,21 @@
 //
 // Of a beat's first pass the decided lanes are written to the cache. If some are undecided, the beat
 // is not counted, but queued. For each of its undecided elements it is read again, once for every
-// port: all others are kept out (beat_ports), so that each lane's sum is that port's element;
+// port, port 0 first: all others are kept out (beat_ports), and stand in the lanes as the sum's
+// identity, so that each lane's sum is that port's element. A port that is no member is read like the
+// others, and is kept out like them: its operand is the identity too, -0, which changes no sum.
 // agg_exact_select takes the lane's, for the unit. The unit's result goes through the lanes in the
 // place of absent ports (beat_write), and is written in its own lane alone; with the last one the
 // beat is whole.
 //
-// Such a read takes the place of a new beat. LIMIT beats in the queue hold new ones back; the rest
-// of the queue has room for what is in the lanes by then.
+// Order: beats are taken from the queue as they went in, which is as they were first read; the
+// undecided lanes of a beat from the lowest up. Results are written in that order. A beat that is
+// decided at once overtakes those that wait here.
+//
+// A read takes the place of a new beat. LIMIT beats in the queue hold new ones back (stop), but
+// never a beat that is read again. Until stop is seen and the lanes are empty, LANE_LATENCY + 2 more
+// may come, for which there are places: the queue may become full, and nothing is lost. A place is
+// free when its beat is taken; with less than LIMIT beats new ones go on.
 //
 // With P ports, one element follows the other after 3 P + LANE_LATENCY + PAUSE + 3 cycles; a decided
 // lane among them costs 1 cycle, a beat 1 more. Reading takes P + 1 of an element's cycles. After its
@@ -34,13 +42,14 @@ module agg_exact_queue #(
     input wire clk,
     input wire rst,
 
-    // What the lanes give: undecided two cycles before a sum, lane_* one
+    // What the lanes give: undecided two cycles before a sum, lane_* one. On a beat's first pass
+    // lane_write and lane_last mean nothing
     input wire [     LANES-1:0] undecided,
     input wire                  lane_next,
     input wire [ SLOT_BITS-1:0] lane_slot,
     input wire [INDEX_BITS-1:0] lane_beat,
-    input wire                  lane_again,  // as beat_*, below
-    input wire                  lane_write,
+    input wire                  lane_again,  // it is no first pass
+    input wire                  lane_write,  // beat_write and beat_last of then
     input wire                  lane_last,
 
     // To the cache
@@ -59,12 +68,12 @@ module agg_exact_queue #(
     input wire [PORTS-1:0] member,
     output wire [PORTS-1:0] beat_ports,  // that go into the lanes
     output wire beat_write,  // the unit's result goes in, in the place of an absent port
-    output wire beat_last,  // an element's last operand, or a beat's last result
+    output wire beat_last,  // of a beat read again: an element's last operand, or a beat's last result
 
-    // To the unit
-    output wire [LANES-1:0] select,         // the lane of the operands
+    // To the unit; select holds from before an element's first read until after its last operand
+    output wire [LANES-1:0] select,         // the lane of the operands, one hot
     output wire             operand_valid,  // two cycles after the sum
-    output wire             operand_last,
+    output wire             operand_last,   // with operand_valid alone
     input  wire             done,
 
     output wire found  // a beat is queued
