@@ -217,7 +217,7 @@ async def a_full_queue_loses_nothing(dut):
         for _ in range(moment):
             await around.step()
         before = around.new
-        for _ in range(places + 2 * PORTS):
+        for _ in range(places + 2 * PORTS + LANE_LATENCY):
             await around.step(1, 1 << moment % LANES)
         came.add(around.new - before)
         while around.unfinished():
