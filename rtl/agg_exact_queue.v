@@ -68,7 +68,7 @@ module agg_exact_queue #(
     input wire [PORTS-1:0] member,
     output wire [PORTS-1:0] beat_ports,  // that go into the lanes
     output wire beat_write,  // the unit's result goes in, in the place of an absent port
-    output wire beat_last,  // of a beat read again: an element's last operand, or a beat's last result
+    output wire beat_last,  // of one read again: an element's last operand, or a beat's last result
 
     // To the unit; select holds from before an element's first read until after its last operand
     output wire [LANES-1:0] select,         // the lane of the operands, one hot
