@@ -11,7 +11,11 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from bench import run, start
 
 # Lanes, ports, bits of a slot, of a beat's number and of the queue's length; latency of the lanes and pause
-SHAPES = {"some": (5, 3, 2, 3, 4, 9, 18), "least": (1, 2, 3, 4, 5, 27, 0)}
+SHAPES = {
+    "some": (5, 3, 2, 3, 4, 9, 18),
+    "ports": (3, 8, 2, 3, 4, 9, 18),  # a result comes while the next element is read
+    "least": (1, 2, 3, 4, 5, 27, 0),
+}
 SHAPE = os.environ.get("QUEUE_SHAPE", "some")
 LANES, PORTS, SLOT_BITS, INDEX_BITS, DEPTH_BITS, LANE_LATENCY, PAUSE = SHAPES[SHAPE]
 LIMIT = (1 << DEPTH_BITS) - LANE_LATENCY - 2
@@ -41,9 +45,11 @@ class Around:
         self.sum = []  # operands in the unit
         self.done = None  # (cycle, beat, lane)
         self.result = None  # (beat, lane) whose sum the unit gives
+        self.result_at = 0  # from this cycle on
         self.last_at = -UNIT_GAP  # cycle in which a sum's last operand came
         self.firsts = []  # cycles in which a sum's first operand came
         self.held_up = 0
+        self.met = 0  # results that had to wait for a read
 
     async def step(self, chance=0.0, undecided=0):
         """One cycle; with some chance a new beat is read, of which so many lanes are undecided, or -1 for any."""
@@ -107,6 +113,8 @@ class Around:
             assert ports == self.member and not write
         elif write:
             assert ports == 0
+            assert self.cycle <= self.result_at + 3, "a result waits"
+            self.met += self.cycle == self.result_at + 3
         else:
             assert ports.bit_count() <= 1 and not ports & ~self.member
         self.entered[self.cycle] = {
@@ -123,7 +131,7 @@ class Around:
         """Two cycles after its sum an operand goes into the unit, from the lane that is selected with the sum."""
         dut, t = self.dut, self.cycle
         if self.done and self.done[0] == t:
-            self.result, self.done = self.done[1:], None
+            self.result, self.result_at, self.done = self.done[1:], t, None
         passed = self.entered.get(t - LANE_LATENCY)
         if passed and passed["again"] and not passed["write"]:
             select = int(dut.select.value)
@@ -168,8 +176,11 @@ class Around:
         return self.undecided.keys() - self.whole
 
 
+INPUTS = ["undecided", "lane_next", "lane_slot", "lane_beat", "lane_again", "lane_write", "lane_last", "done"]
+
+
 def quiet(dut):
-    for name in ("undecided", "lane_next", "lane_slot", "lane_beat", "lane_again", "lane_write", "lane_last", "done"):
+    for name in INPUTS:
         getattr(dut, name).value = 0
 
 
@@ -187,6 +198,7 @@ async def every_beat_becomes_whole_once(dut, seldom):
         await around.step()
     assert around.new > 100 and not around.unfinished()
     assert around.held_up > 100 or seldom > 0.9
+    assert around.met > 0 or SHAPE != "ports"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -234,8 +246,9 @@ async def a_reset_leaves_nothing_behind(dut):
     for moment in range(1, 300, 9):
         for _ in range(moment):
             await around.step(1, ALL_LANES)
-        quiet(dut)
-        dut.rst.value = 1
+        for name in INPUTS:
+            getattr(dut, name).value = rng.getrandbits(len(getattr(dut, name)))
+        dut.lane_next.value = dut.done.value = dut.rst.value = 1
         await RisingEdge(dut.clk)
         dut.rst.value = 0
         around.reset()
