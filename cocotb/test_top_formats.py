@@ -27,7 +27,7 @@ CARDS = {
     "fp32_exact": ["-lanes", 2, "-workers", 3, "-sum", "exact"],
     "bf16_exact": ["-lanes", 4, "-workers", 5, "-format", "bf16", "-sum", "exact"],
     "fp16_exact": ["-lanes", 1, "-workers", 4, "-format", "fp16", "-sum", "exact"],
-    "bf16_fp32_exact": ["-lanes", 1, "-workers", 2, "-format", "bf16", "-result", "fp32", "-sum", "exact"],
+    "bf16_fp32_exact": ["-lanes", 1, "-workers", 3, "-format", "bf16", "-result", "fp32", "-sum", "exact"],
     "one_worker": ["-lanes", 1, "-workers", 1, "-format", "fp8e5m2", "-result", "bf16", "-sum", "fused"],
 }
 SHELLS = {"none": [], "stream": ["-link", 64]}

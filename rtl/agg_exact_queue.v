@@ -3,13 +3,21 @@
 //
 // Of a beat's first pass the decided lanes are written to the cache. If some are undecided, the beat
 // is not counted, but queued. For each of its undecided elements it is read again, once for every
-// port: all others are kept out (beat_ports), so that each lane's sum is that port's element;
+// port, port 0 first: all others are kept out (beat_ports), and stand in the lanes as the sum's
+// identity, so that each lane's sum is that port's element. A port that is no member is read like the
+// others, and is kept out like them: its operand is the identity too, -0, which changes no sum.
 // agg_exact_select takes the lane's, for the unit. The unit's result goes through the lanes in the
 // place of absent ports (beat_write), and is written in its own lane alone; with the last one the
 // beat is whole.
 //
-// Such a read takes the place of a new beat. LIMIT beats in the queue hold new ones back; the rest
-// of the queue has room for what is in the lanes by then.
+// Order: beats are taken from the queue as they went in, which is as they were first read; the
+// undecided lanes of a beat from the lowest up. Results are written in that order. A beat that is
+// decided at once overtakes those that wait here.
+//
+// A read takes the place of a new beat. LIMIT beats in the queue hold new ones back (stop), but
+// never a beat that is read again. Until stop is seen and the lanes are empty, LANE_LATENCY + 2 more
+// may come, for which there are places: the queue may become full, and nothing is lost. A place is
+// free when its beat is taken; with less than LIMIT beats new ones go on.
 //
 // With P ports, one element follows the other after 3 P + LANE_LATENCY + PAUSE + 3 cycles; a decided
 // lane among them costs 1 cycle, a beat 1 more. Reading takes P + 1 of an element's cycles. After its
@@ -34,13 +42,14 @@ module agg_exact_queue #(
     input wire clk,
     input wire rst,
 
-    // What the lanes give: undecided two cycles before a sum, lane_* one
+    // What the lanes give: undecided two cycles before a sum, lane_* one. On a beat's first pass
+    // lane_write and lane_last mean nothing
     input wire [     LANES-1:0] undecided,
     input wire                  lane_next,
     input wire [ SLOT_BITS-1:0] lane_slot,
     input wire [INDEX_BITS-1:0] lane_beat,
-    input wire                  lane_again,  // as beat_*, below
-    input wire                  lane_write,
+    input wire                  lane_again,  // it is no first pass
+    input wire                  lane_write,  // beat_write and beat_last of then
     input wire                  lane_last,
 
     // To the cache
@@ -59,12 +68,12 @@ module agg_exact_queue #(
     input wire [PORTS-1:0] member,
     output wire [PORTS-1:0] beat_ports,  // that go into the lanes
     output wire beat_write,  // the unit's result goes in, in the place of an absent port
-    output wire beat_last,  // an element's last operand, or a beat's last result
+    output wire beat_last,  // of one read again: an element's last operand, or a beat's last result
 
-    // To the unit
-    output wire [LANES-1:0] select,         // the lane of the operands
+    // To the unit; select holds from before an element's first read until after its last operand
+    output wire [LANES-1:0] select,         // the lane of the operands, one hot
     output wire             operand_valid,  // two cycles after the sum
-    output wire             operand_last,
+    output wire             operand_last,   // with operand_valid alone
     input  wire             done,
 
     output wire found  // a beat is queued
@@ -76,7 +85,7 @@ module agg_exact_queue #(
     if (LIMIT < 1 || LIMIT + LANE_LATENCY + 2 > (1 << DEPTH_BITS)) begin : g_limit
       ERROR_the_queue_has_no_room_for_what_is_in_the_lanes error ();
     end
-    if (PAUSE < 0 || PAUSE > 63 || PAUSE + LANE_LATENCY < 27) begin : g_pause
+    if (PAUSE < 0 || PAUSE + LANE_LATENCY < 27) begin : g_pause
       ERROR_pause_must_be_27_cycles_less_the_latency_of_the_lanes error ();
     end
     if (PORTS < 2) begin : g_ports
@@ -140,89 +149,70 @@ module agg_exact_queue #(
 
   // -- The beat at work: its operands -------------------------------------------------------------
 
-  localparam [2:0] STATE_IDLE = 3'd0;
-  localparam [2:0] STATE_SEEK = 3'd1;  // the next undecided lane
-  localparam [2:0] STATE_READ = 3'd2;  // its operands, one every third cycle
-  localparam [2:0] STATE_WAIT = 3'd3;  // for the last one to arrive
-  localparam [2:0] STATE_PAUSE = 3'd4;
-
-  reg [2:0] state_reg;
-  reg [1:0] turn_reg;  // reads when it is 0
-  reg [5:0] pause_reg;
-  reg paused_reg;  // it is over in this cycle
+  // Idle; or seeking the next undecided lane; or reading an element's operands, one every third
+  // cycle, waiting for the last one to arrive, and pausing. Each of these begins the next one.
+  reg idle_reg, seek_reg;
+  reg reads_reg, turn1_reg, turn2_reg;  // a port is read, or was one or two cycles ago
+  reg [PAUSE:0] pause_reg;  // when the last operand arrived, one hot
   reg [SLOT_BITS-1:0] slot_reg;
   reg [INDEX_BITS-1:0] beat_reg;
   reg [LANES-1:0] left_reg;  // undecided lanes, this one in bit 0
   reg [LANES-1:0] lane_reg;  // this one, one hot
+  reg final_reg;  // no lane above it is undecided; known a cycle after it is found
   reg [PORTS-1:0] port_reg;  // to be read next, one hot
 
-  wire reads = state_reg == STATE_READ && turn_reg == 2'd0;
-  wire final_lane = !(|(left_reg >> 1));
-
   reg operand1_reg, operand2_reg, operand3_reg;
-  reg last1_reg, last2_reg, last3_reg;
+  reg last1_reg, last2_reg, arrives_reg;  // at the unit: the last one
 
-  wire arrives = operand3_reg && last3_reg;  // at the unit: the last one
+  wire [PAUSE+1:0] pauses = {pause_reg, arrives_reg};
+  wire paused = pauses[PAUSE+1];
+  wire finds = seek_reg && left_reg[0];
+  wire next = paused || (seek_reg && !left_reg[0]);
 
-  assign take          = state_reg == STATE_IDLE && waits_reg;
+  assign take          = idle_reg && waits_reg;
   assign operand_valid = operand3_reg;
-  assign operand_last  = last3_reg;
+  assign operand_last  = arrives_reg;
   assign select        = lane_reg;
 
   always @(posedge clk) begin
-    turn_reg   <= state_reg != STATE_READ || turn_reg == 2'd2 ? 2'd0 : turn_reg + 2'd1;
-    pause_reg  <= state_reg == STATE_PAUSE ? pause_reg - 6'd1 : PAUSE[5:0];
-    paused_reg <= state_reg == STATE_PAUSE ? pause_reg == 6'd1 : PAUSE == 0;
+    if (idle_reg) idle_reg <= !waits_reg;
+    else idle_reg <= paused && final_reg;
+    seek_reg <= take || (seek_reg && !left_reg[0]) || (paused && !final_reg);
 
-    case (state_reg)
-      STATE_IDLE: begin
-        {slot_reg, beat_reg, left_reg} <= head;
-        lane_reg <= {{LANES - 1{1'b0}}, 1'b1};
-        if (waits_reg) state_reg <= STATE_SEEK;
-      end
+    if (idle_reg) begin
+      {slot_reg, beat_reg, left_reg} <= head;
+      lane_reg <= {{LANES - 1{1'b0}}, 1'b1};
+    end else if (next) begin
+      left_reg <= left_reg >> 1;
+      lane_reg <= lane_reg << 1;
+    end
+    final_reg <= !(|(left_reg >> 1));
 
-      STATE_SEEK: begin
-        port_reg <= {{PORTS - 1{1'b0}}, 1'b1};
-        if (left_reg[0]) begin
-          state_reg <= STATE_READ;
-        end else begin
-          left_reg <= left_reg >> 1;
-          lane_reg <= lane_reg << 1;
-        end
-      end
-
-      STATE_READ: begin
-        if (reads) begin
-          port_reg <= port_reg << 1;
-          if (port_reg[PORTS-1]) state_reg <= STATE_WAIT;
-        end
-      end
-
-      STATE_WAIT: begin
-        if (arrives) state_reg <= STATE_PAUSE;
-      end
-
-      default: begin
-        if (paused_reg) begin
-          left_reg  <= left_reg >> 1;
-          lane_reg  <= lane_reg << 1;
-          state_reg <= final_lane ? STATE_IDLE : STATE_SEEK;
-        end
-      end
-    endcase
+    if (seek_reg) port_reg <= {{PORTS - 1{1'b0}}, 1'b1};
+    else if (reads_reg) port_reg <= port_reg << 1;
+    reads_reg    <= finds || turn2_reg;
+    turn1_reg    <= reads_reg && !port_reg[PORTS-1];
+    turn2_reg    <= turn1_reg;
 
     operand1_reg <= lane_next && lane_again && !lane_write;
     operand2_reg <= operand1_reg;
     operand3_reg <= operand2_reg;
     last1_reg    <= lane_last;
     last2_reg    <= last1_reg;
-    last3_reg    <= last2_reg;
+    arrives_reg  <= operand2_reg && last2_reg;
+    pause_reg    <= pauses[PAUSE:0];
 
     if (rst) begin
-      state_reg    <= STATE_IDLE;
+      idle_reg     <= 1'b1;
+      seek_reg     <= 1'b0;
+      reads_reg    <= 1'b0;
+      turn1_reg    <= 1'b0;
+      turn2_reg    <= 1'b0;
       operand1_reg <= 1'b0;
       operand2_reg <= 1'b0;
       operand3_reg <= 1'b0;
+      arrives_reg  <= 1'b0;
+      pause_reg    <= {PAUSE + 1{1'b0}};
     end
   end
 
@@ -234,17 +224,16 @@ module agg_exact_queue #(
   reg done_final_reg;  // the beat's last one
   reg done_reg;  // it is to be written
 
-  wire writes = done_reg && !reads;
+  wire writes = done_reg && !reads_reg;
 
   always @(posedge clk) begin
-    if (arrives) begin
+    if (arrives_reg) begin
       done_slot_reg  <= slot_reg;
       done_beat_reg  <= beat_reg;
       done_lane_reg  <= lane_reg;
-      done_final_reg <= final_lane;
+      done_final_reg <= final_reg;
     end
-    if (done) done_reg <= 1'b1;
-    else if (writes) done_reg <= 1'b0;
+    done_reg <= done || (done_reg && reads_reg);
     if (writes) result_lane_reg <= done_lane_reg;
     if (rst) done_reg <= 1'b0;
   end
@@ -255,14 +244,14 @@ module agg_exact_queue #(
   reg write_reg, last_reg;
 
   always @(posedge clk) begin
-    ports_reg <= member & (writes ? {PORTS{1'b0}} : reads ? port_reg : {PORTS{1'b1}});
+    ports_reg <= member & (reads_reg ? port_reg : {PORTS{!done_reg}});
     write_reg <= writes;
-    last_reg  <= writes ? done_final_reg : port_reg[PORTS-1];
+    last_reg  <= reads_reg ? port_reg[PORTS-1] : done_final_reg;
   end
 
-  assign again_valid = reads || writes;
-  assign again_slot  = reads ? slot_reg : done_slot_reg;
-  assign again_beat  = reads ? beat_reg : done_beat_reg;
+  assign again_valid = reads_reg || done_reg;
+  assign again_slot  = reads_reg ? slot_reg : done_slot_reg;
+  assign again_beat  = reads_reg ? beat_reg : done_beat_reg;
   assign beat_ports  = ports_reg;
   assign beat_write  = write_reg;
   assign beat_last   = last_reg;

@@ -1,7 +1,7 @@
 // Takes one lane's sum out of a beat: y is the element of the lane that is selected, one hot.
 //
-// LATENCY = 2 cycles from beat to y; select must hold from the beat to the cycle after. Not done
-// here: nothing says when y is wanted; agg_exact_queue does.
+// LATENCY = 2 cycles from beat to y; select counts in the cycle of the beat. Not done here: nothing
+// says when y is wanted; agg_exact_queue does.
 
 `default_nettype none
 
