@@ -21,8 +21,8 @@ import (
 // with the link anyway.
 const closeTimeout = time.Second
 
-// Card is an open card. This program owns it until Close. Its methods may be
-// called by several goroutines.
+// Card is an open card. This program owns it until Close, unless it was opened
+// WithReadOnly. Its methods may be called by several goroutines.
 type Card struct {
 	name     string
 	conn     transport.Conn
@@ -55,7 +55,7 @@ type Card struct {
 }
 
 // Open opens the card called name, reads what it is, checks that this driver
-// can talk to it, and takes ownership of it. It returns when the card is ready
+// can talk to it, and takes ownership of it (unless WithReadOnly). It returns when the card is ready
 // for Configure, when ctx is done, or when the card has not answered for the
 // time-out.
 //
@@ -100,7 +100,7 @@ func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Opt
 	go c.read()
 	go c.write()
 	err := c.identify(ctx)
-	if err == nil {
+	if err == nil && !c.opts.reads {
 		err = c.own(ctx)
 	}
 	if err != nil {
@@ -203,7 +203,7 @@ func (c *Card) Close() error {
 
 func (c *Card) close() error {
 	c.endJob(ErrClosed)
-	if c.answers() {
+	if !c.opts.reads && c.answers() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		// RELEASE ends the job as well. When it is not answered, the end of
 		// the link does the same.

@@ -17,6 +17,9 @@ import (
 // ErrClosed is answered by a Card, and by its jobs, after Close.
 var ErrClosed = errors.New("the card was closed by this program; open it again to go on")
 
+// ErrReadOnly is answered by a Card that was opened WithReadOnly.
+var ErrReadOnly = errors.New("the card was opened to be looked at; open it without WithReadOnly to use it")
+
 // NoCardError is answered by Open when there is no card under that name, or
 // what is there does not answer as a card does.
 type NoCardError struct {

@@ -23,6 +23,7 @@ type options struct {
 	record  io.Writer
 	needs   transport.Needs
 	random  io.Reader
+	reads   bool
 }
 
 func newOptions(opts []Option) options {
@@ -66,6 +67,14 @@ func WithFormat(f wire.Format) Option {
 // recording, which holds both.
 func WithRandom(r io.Reader) Option {
 	return func(o *options) { o.random = r }
+}
+
+// WithReadOnly opens the card to look at it: it is not owned, nothing is written
+// to it, and what would write answers ErrReadOnly. A card that takes one host at
+// a time is taken all the same until Close; Card.ServeReads lets others look at a
+// card through the program that has it.
+func WithReadOnly() Option {
+	return func(o *options) { o.reads = true }
 }
 
 // ReduceOption changes one call of Job.Reduce.

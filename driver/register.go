@@ -37,8 +37,11 @@ func (c *Card) ReadRegister(ctx context.Context, addr uint32) (uint64, error) {
 
 // WriteRegister writes the register at a byte address and returns what it
 // holds afterwards (0 where it cannot be read). Errors are those of
-// ReadRegister.
+// ReadRegister, and ErrReadOnly.
 func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (uint64, error) {
+	if c.opts.reads {
+		return 0, ErrReadOnly
+	}
 	return c.accessRegister(ctx, frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value})
 }
 
