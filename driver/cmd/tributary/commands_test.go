@@ -32,6 +32,8 @@ func TestCommandsOnModel(t *testing.T) {
 		"selftest":    "selftest -card model:",
 		"reset":       "reset",
 		"list":        "list",
+		"top":         "top -count 1",
+		"top-json":    "top -count 1 -json",
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := strings.Fields(line)
@@ -217,7 +219,7 @@ func TestListForgetsTheDead(t *testing.T) {
 	require.Equal(t, []runningCard{{Card: "unix:/x", Dir: "/d"}}, cards)
 	remove()
 
-	stale := filepath.Join(runningDir(), "stale.json")
+	stale := filepath.Join(notesDir(), "card-stale.json")
 	require.NoError(t, os.WriteFile(stale, []byte(`{"card": "unix:/y"}`), 0o600))
 	cards, err = runningCards()
 	require.NoError(t, err)
@@ -228,10 +230,10 @@ func TestListForgetsTheDead(t *testing.T) {
 // TestListSideBySide: two lists may clear the same notes away.
 func TestListSideBySide(t *testing.T) {
 	workFolder(t)
-	require.NoError(t, os.MkdirAll(runningDir(), 0o700))
+	require.NoError(t, os.MkdirAll(notesDir(), 0o700))
 	for round := range 20 {
 		for n := range 20 {
-			note := filepath.Join(runningDir(), fmt.Sprintf("%d-%d.json", round, n))
+			note := filepath.Join(notesDir(), fmt.Sprintf("card-%d-%d.json", round, n))
 			require.NoError(t, os.WriteFile(note, []byte(`{"card": "unix:/y"}`), 0o600))
 		}
 		errs := make(chan error)

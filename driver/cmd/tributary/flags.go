@@ -98,9 +98,14 @@ type cardFlags struct {
 }
 
 func (f *cardFlags) add(cmd *cobra.Command) {
+	f.addCard(cmd)
+	cmd.Flags().StringVar(&f.record, "record", "", "write everything that passes over the link to `FILE`, for tributary decode")
+}
+
+// addCard adds those of a command whose link is not worth a record.
+func (f *cardFlags) addCard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.card, "card", "model:", "the `CARD`, see tributary -h")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when nothing moves for this `TIME`")
-	cmd.Flags().StringVar(&f.record, "record", "", "write everything that passes over the link to `FILE`, for tributary decode")
 }
 
 // check refuses values that no card can make right.

@@ -12,7 +12,7 @@ import (
 
 // TestHelp holds the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "list", "config", "selftest", "reset", "sim", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "reset", "sim", "decode"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -58,6 +58,11 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy -timeout 0s w0.npy",
 			"info -timeout -1s",
 			"info extra",
+			"top extra",
+			"top -interval 0s",
+			"top -interval often",
+			"top -count 0",
+			"top -record x.log",
 			"config -workers -1",
 			"config -workers 0",
 			"config -workers 65",

@@ -91,7 +91,12 @@ func ranks(mask uint64) string {
 	case 1:
 		return "rank " + strconv.Itoa(list[0])
 	}
-	var runs []string
+	return "ranks " + runs(list)
+}
+
+// runs writes ascending numbers: "0-3,7".
+func runs(list []int) string {
+	var parts []string
 	for i := 0; i < len(list); {
 		j := i
 		for j+1 < len(list) && list[j+1] == list[j]+1 {
@@ -101,10 +106,10 @@ func ranks(mask uint64) string {
 		if j > i {
 			run += "-" + strconv.Itoa(list[j])
 		}
-		runs = append(runs, run)
+		parts = append(parts, run)
 		i = j + 1
 	}
-	return "ranks " + strings.Join(runs, ",")
+	return strings.Join(parts, ",")
 }
 
 // registerName returns the name of the register at an address.

@@ -64,6 +64,7 @@ func transcript(args []string, s said) string {
 		{`(epoch\s+)\d+`, "${1}N"},
 		{`("epoch": )\d+`, "${1}N"},
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
+		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
 		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
 		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},
 	} {

@@ -16,8 +16,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, total int) *progress {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if _, ok := terminal(w); !ok {
 		return &progress{}
 	}
 	bar := progressbar.NewOptions(total,
@@ -27,6 +26,15 @@ func newProgress(w io.Writer, total int) *progress {
 		progressbar.OptionThrottle(50*time.Millisecond),
 	)
 	return &progress{bar, w}
+}
+
+// terminal returns the descriptor of the terminal that w writes to, if it does.
+func terminal(w io.Writer) (fd int, ok bool) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
+	}
+	return int(file.Fd()), true
 }
 
 // set shows that done elements of the total are summed.

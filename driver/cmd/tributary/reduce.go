@@ -188,6 +188,7 @@ func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
 
 // reduce sums the arrays through the card.
 func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Writer) error {
+	defer showCard(ctx, card, "tributary reduce", errs)()
 	r.card = card.Info()
 	if err := checkCard(r.card, r.format, r.quantize); err != nil {
 		return err

@@ -68,6 +68,7 @@ Exit status
 	root.AddCommand(
 		newReduce(),
 		newInfo(),
+		newTop(),
 		newList(),
 		newConfig(),
 		newSelftest(),

@@ -28,8 +28,7 @@ card meanwhile.`,
 			return runSelftest(cmd.Context(), f, asJSON, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&f.card, "card", "model:", "the `CARD`, see tributary -h")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when nothing moves for this `TIME`")
+	f.addCard(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return cmd
 }

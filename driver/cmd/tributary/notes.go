@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A note tells this user's other commands of something that lasts as long as
+// this one: a card that runs, a host that drives one. It is a file of its own in
+// notesDir, which its writer keeps locked: so a note whose writer has died can be
+// told from one that holds. There is room for a socket beside it.
+type note struct {
+	file *os.File
+	path string // of the file, once it is published
+}
+
+// notesDir returns the folder of this user's notes.
+func notesDir() string {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "tributary")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid()))
+}
+
+// newNote begins a note of a kind, which nobody sees before it is published.
+func newNote(kind string) (*note, error) {
+	dir := notesDir()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, kind+"-*.new")
+	if err != nil {
+		return nil, err
+	}
+	n := &note{f, strings.TrimSuffix(f.Name(), ".new") + ".json"}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		n.remove()
+		return nil, err
+	}
+	return n, nil
+}
+
+// publish shows what the note says.
+func (n *note) publish(what any) error {
+	if err := json.NewEncoder(n.file).Encode(what); err != nil {
+		return err
+	}
+	return os.Rename(n.file.Name(), n.path)
+}
+
+// socket returns the path of the socket beside the note.
+func (n *note) socket() string { return socketOf(n.path) }
+
+func socketOf(path string) string { return strings.TrimSuffix(path, ".json") + ".sock" }
+
+// remove takes the note back, and its socket.
+func (n *note) remove() {
+	for _, path := range []string{n.file.Name(), n.path, n.socket()} {
+		os.Remove(path)
+	}
+	n.file.Close() // gives the lock up
+}
+
+// readNotes returns what the notes of a kind say, and clears away those that do
+// not hold any more.
+func readNotes[T any](kind string) ([]T, error) {
+	paths, err := filepath.Glob(filepath.Join(notesDir(), kind+"-*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for _, path := range paths {
+		var what T
+		ok, err := readNote(path, &what)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, what)
+		}
+	}
+	return all, nil
+}
+
+// readNote reads a note that holds; ok is false, and the file is gone, when it
+// does not.
+func readNote(path string, what any) (ok bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // its writer has just ended
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
+		os.Remove(socketOf(path))
+		err := os.Remove(path)
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil // another reader was faster
+		}
+		return false, err
+	}
+	return json.NewDecoder(f).Decode(what) == nil, nil
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+)
+
+// topFlags is the command line of tributary top.
+type topFlags struct {
+	cardFlags
+	interval time.Duration
+	count    count
+	json     bool
+}
+
+func newTop() *cobra.Command {
+	f := &topFlags{}
+	cmd := &cobra.Command{
+		Use:   "top -card CARD",
+		Short: "Watch a card at work",
+		Long: `Shows what a card is, its job, and its counters with what they rise by a second,
+again and again, until Ctrl-C. Elsewhere than on a terminal the readings are
+printed one below the other. It reads, and changes nothing.
+
+A card takes one host at a time, so top sees it through the program that drives
+it: tributary reduce lets every tributary top of the same user look (Go
+programs: driver.Card.ServeReads). The job is not disturbed; each reading is
+some fifty headers on its link.
+
+A card that nobody drives is read once and left free at once, so that the next
+host finds it free. When tributary reduce comes to drive it, the view goes on by
+itself; when it leaves, what it showed last stays. top can be started first.`,
+		Example: `  tributary top -card unix:card.sock
+  tributary top -card sim:tributary_l16_w4_fp32_tree -interval 200ms
+  tributary top -card unix:card.sock -count 1
+  tributary top -card unix:card.sock -json | jq -c '.counters[] | select(.name == "beats")'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.addCard(cmd)
+	cmd.Flags().DurationVar(&f.interval, "interval", time.Second, "`TIME` from one reading to the next")
+	cmd.Flags().Var(&f.count, "count", "end after `N` readings (default with Ctrl-C)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print each reading as JSON, on a line of its own")
+	return cmd
+}
+
+func (f *topFlags) check() error {
+	if f.interval <= 0 {
+		return usagef("-interval %s: it must be more than zero", f.interval)
+	}
+	return f.cardFlags.check()
+}
+
+func (f *topFlags) run(ctx context.Context, out, errs io.Writer) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	err := (&view{topFlags: f}).run(ctx, f.show(out, errs))
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how it ends
+	}
+	return err
+}
+
+// show returns what shows readings.
+func (f *topFlags) show(out, errs io.Writer) display {
+	fd, ok := terminal(out)
+	switch {
+	case f.json:
+		return jsonLines{out: json.NewEncoder(out), errs: errs}
+	case ok:
+		return &screen{out: out, fd: fd}
+	}
+	return pages{out, errs}
+}
+
+// view is the sight of a card: through the host that drives it or, for a
+// moment, by itself.
+type view struct {
+	*topFlags
+	card *driver.Card // nil while there is none to look at
+	host *host        // that the last reading came through; nil for the card itself
+	last *reading
+
+	before *reading // of the same link, that rates are measured from
+}
+
+// How long a view waits for what comes soon or never.
+const (
+	hostPoll  = 50 * time.Millisecond // between looks for a host
+	busyGrace = time.Second           // from a card's being busy to its host's showing it
+)
+
+// run shows readings until there are enough.
+func (v *view) run(ctx context.Context, d display) (err error) {
+	defer v.hangUp()
+	defer func() { err = errors.Join(err, d.close()) }()
+	for n := 0; ; {
+		if err := v.look(ctx); err != nil {
+			return err
+		}
+		next := time.Now().Add(v.interval)
+		ok, err := v.read(ctx)
+		if err == nil {
+			err = d.show(v.last, v.status(), ok)
+		}
+		if err != nil {
+			return err
+		}
+		if ok {
+			n++
+		}
+		if n == int(v.count) && n > 0 {
+			return nil
+		}
+		if v.last.Owner == "" && v.card != nil {
+			v.hangUp() // nobody drives it; the next one must find it free
+			err = d.show(v.last, v.status(), false)
+		}
+		if err != nil {
+			return err
+		}
+		if err := sleep(ctx, time.Until(next)); err != nil {
+			return err
+		}
+	}
+}
+
+// look waits for a card to read.
+func (v *view) look(ctx context.Context) error {
+	for began := time.Now(); v.card == nil; {
+		err := v.open(ctx)
+		var busy *driver.BusyError
+		switch {
+		case errors.As(err, &busy) && time.Since(began) > busyGrace:
+			return fmt.Errorf("%w; top can look at it while tributary reduce of the same user drives it, or a Go program that calls Card.ServeReads", err)
+		case err != nil && busy == nil:
+			return err
+		case v.card == nil:
+			if err := sleep(ctx, hostPoll); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open opens the card through its host. Before the first reading, one that has
+// no host is opened by itself.
+func (v *view) open(ctx context.Context) error {
+	h, ok, err := hostOf(v.topFlags.card)
+	if err != nil {
+		return err
+	}
+	opts := []driver.Option{driver.WithTimeout(v.timeout), driver.WithReadOnly()}
+	if ok {
+		// One that has just left is as good as none.
+		if v.card, err = driver.Open(ctx, "unix:"+h.Socket, opts...); err == nil {
+			v.host = &h
+			return nil
+		}
+	}
+	if v.last == nil {
+		v.card, err = driver.Open(ctx, v.topFlags.card, opts...)
+		return err
+	}
+	return nil
+}
+
+// read takes a reading. ok is false when the host has left the card instead.
+func (v *view) read(ctx context.Context) (ok bool, err error) {
+	r, err := takeReading(ctx, v.card, v.before)
+	if err != nil && v.host != nil && v.last != nil && ctx.Err() == nil && v.card.Err() != nil {
+		v.hangUp()
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r.Card, r.Host = v.topFlags.card, v.host
+	v.last, v.before = r, r
+	return true, nil
+}
+
+// hangUp lets go of the card. What its link says to that is of no interest.
+func (v *view) hangUp() {
+	if v.card != nil {
+		_ = v.card.Close()
+		v.card, v.before = nil, nil
+	}
+}
+
+// status says when the card was read, and who drives it.
+func (v *view) status() string {
+	at := v.last.Time.Format(time.TimeOnly)
+	switch h := v.host; {
+	case h != nil && v.card == nil:
+		return fmt.Sprintf("%s, the last time before %s (process %d) left the card", at, h.Command, h.Process)
+	case h != nil:
+		return fmt.Sprintf("%s, through %s (process %d)", at, h.Command, h.Process)
+	case v.last.Owner != "":
+		return at + ", through the program that drives the card"
+	case v.card != nil:
+		return at + "; nobody drives the card"
+	}
+	return at + "; nobody drives the card; waiting for tributary reduce to do so"
+}
+
+// sleep waits, or returns ctx's error when it ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
