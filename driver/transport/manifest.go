@@ -16,6 +16,7 @@ type Manifest struct {
 	Path       string            // of manifest.json
 	ConfigHash uint64            // as the card's register CONFIG_HASH holds it
 	Shell      string            // "stream" has a byte stream
+	Prefix     string            // of the names of its modules
 	Constants  map[string]uint64 // the registers whose value never changes, by name
 }
 
@@ -33,6 +34,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		Protocol   int    `json:"protocol"`
 		ConfigHash string `json:"config_hash"`
 		Shell      string `json:"shell"`
+		Prefix     string `json:"prefix"`
 		Registers  []struct {
 			Name  string `json:"name"`
 			Value string `json:"value"`
@@ -50,7 +52,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if file.Protocol != wire.Version {
 		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; generate the card again with the hwgen of this program", m.Path, file.Protocol, wire.Version)
 	}
-	m.Shell = file.Shell
+	m.Shell, m.Prefix = file.Shell, file.Prefix
 	if m.ConfigHash, err = strconv.ParseUint(file.ConfigHash, 16, 64); err != nil {
 		return nil, fmt.Errorf("%s: config_hash is %q and not 16 hex digits; generate the card again", m.Path, file.ConfigHash)
 	}

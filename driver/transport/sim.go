@@ -9,6 +9,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,26 +22,45 @@ import (
 	"time"
 )
 
-// Patience with a virtual card: it is asked to end, and then made to. A link
-// that broke is blamed on it if it ends soon.
+// Patience with a virtual card: it is asked to end, and then made to. One that
+// writes a waveform has the end of it to write. A link that broke is blamed on it
+// if it ends soon.
 const (
 	simEndTime   = 2 * time.Second
+	waveEndTime  = time.Minute
 	simBlameTime = time.Second
 )
 
 func openSim(ctx context.Context, r Request) (Conn, error) {
-	manifest, err := ReadManifest(r.Address)
+	return openBuilt(ctx, r.Address, "")
+}
+
+// OpenTraced opens sim:DIR, of which `make -C DIR/sim trace` has built the card
+// that writes waveforms. file, an FST, is whole when Close has returned without an
+// error.
+func OpenTraced(ctx context.Context, dir, file string) (Conn, error) {
+	return openBuilt(ctx, dir, file)
+}
+
+// openBuilt opens the virtual card that is built in a folder; wave is the file
+// for its waveform, or empty.
+func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
+	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := manifest.CheckLink(); err != nil {
 		return nil, err
 	}
-	program := filepath.Join(r.Address, "sim", "build", "card")
-	if _, err := os.Stat(program); err != nil {
-		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s` builds it", err, filepath.Join(r.Address, "sim"))
+	name, target, args := "card", "", []string(nil)
+	if wave != "" {
+		name, target, args = "card_trace", " trace", []string{"--trace", wave}
 	}
-	process, err := startSim(ctx, program)
+	program := filepath.Join(dir, "sim", "build", name)
+	if _, err := os.Stat(program); err != nil {
+		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s%s` builds it", err, filepath.Join(dir, "sim"), target)
+	}
+	process, err := startSim(ctx, program, args)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +74,7 @@ func openSim(ctx context.Context, r Request) (Conn, error) {
 		process.stop()
 		return nil, err
 	}
-	return &simConn{Conn: conn, Manifest: manifest, process: process}, nil
+	return &simConn{Conn: conn, Manifest: manifest, process: process, traced: wave != ""}, nil
 }
 
 // simProcess is a virtual card that runs.
@@ -67,14 +87,14 @@ type simProcess struct {
 	err    error         // how it ended
 }
 
-// startSim starts program and returns when it listens.
-func startSim(ctx context.Context, program string) (*simProcess, error) {
+// startSim starts program, with further arguments, and returns when it listens.
+func startSim(ctx context.Context, program string, args []string) (*simProcess, error) {
 	folder, err := os.MkdirTemp("", "tributary")
 	if err != nil {
 		return nil, err
 	}
 	p := &simProcess{folder: folder, socket: filepath.Join(folder, "card"), ended: make(chan struct{})}
-	p.cmd = exec.Command(program, "--listen", "unix:"+p.socket, "--once", "--end-with-stdin")
+	p.cmd = exec.Command(program, append([]string{"--listen", "unix:" + p.socket, "--once", "--end-with-stdin"}, args...)...)
 	p.cmd.Stderr = &p.stderr
 	// In a process group of its own: a Ctrl-C on the terminal is for the host,
 	// which then gives the card up in good order.
@@ -149,6 +169,7 @@ type simConn struct {
 	net.Conn
 	*Manifest
 	process *simProcess
+	traced  bool // it writes a waveform
 	closing sync.Once
 	closed  error
 }
@@ -182,14 +203,22 @@ func (s *simConn) blame(err error) error {
 	}
 }
 
-// Close closes the link and ends the card.
+// Close closes the link and ends the card. It is an error if a card that writes a
+// waveform has not come to its end by itself.
 func (s *simConn) Close() error {
 	s.closing.Do(func() {
 		s.closed = s.Conn.Close()
+		patience := simEndTime
+		if s.traced {
+			patience = waveEndTime
+		}
 		select {
 		case <-s.process.ended: // it serves one host
-		case <-time.After(simEndTime):
+		case <-time.After(patience):
 			s.process.stop()
+		}
+		if s.traced && s.process.err != nil {
+			s.closed = errors.Join(s.closed, s.process.death())
 		}
 	})
 	return s.closed

@@ -49,7 +49,13 @@ func virtualCard(how string) {
 		fmt.Fprintln(os.Stderr, "card: cannot\nfind itself")
 		os.Exit(3)
 	}
-	if len(os.Args) != 5 || os.Args[1] != "--listen" || os.Args[3] != "--once" || os.Args[4] != "--end-with-stdin" {
+	if traces := strings.HasPrefix(how, "traces"); traces && len(os.Args) == 7 && os.Args[5] == "--trace" {
+		defer traceEnd(how, os.Args[6])
+	} else if traces || len(os.Args) != 5 {
+		fmt.Fprintf(os.Stderr, "called with %q", os.Args[1:])
+		os.Exit(4)
+	}
+	if os.Args[1] != "--listen" || os.Args[3] != "--once" || os.Args[4] != "--end-with-stdin" {
 		fmt.Fprintf(os.Stderr, "called with %q", os.Args[1:])
 		os.Exit(4)
 	}
@@ -74,7 +80,7 @@ func virtualCard(how string) {
 		os.Exit(6)
 	}
 	switch how {
-	case "echo":
+	case "echo", "traces", "traces badly":
 		io.Copy(conn, conn)
 		fmt.Println("cycles=1 beats=2 rx_bytes=3 tx_bytes=4")
 	case "dies":
@@ -85,6 +91,18 @@ func virtualCard(how string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(conn, os.Getpid())
 		select {}
+	}
+}
+
+// traceEnd writes a waveform, or cannot.
+func traceEnd(how, file string) {
+	if how == "traces badly" {
+		fmt.Fprintln(os.Stderr, "card: no room left")
+		os.Exit(8)
+	}
+	time.Sleep(10 * time.Millisecond) // whoever does not wait for it sees none
+	if err := os.WriteFile(file, []byte("waveform"), 0o644); err != nil {
+		panic(err)
 	}
 }
 
@@ -131,8 +149,12 @@ func folder(t *testing.T, manifest, how string) string {
 		t.Fatal(err)
 	}
 	build := filepath.Join(dir, "sim", "build")
-	script := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", behaviour, how, self)
-	if err := errors.Join(os.MkdirAll(build, 0o755), os.WriteFile(filepath.Join(build, "card"), []byte(script), 0o755)); err != nil {
+	program := "card"
+	if strings.HasPrefix(how, "traces") {
+		program = "card_trace"
+	}
+	script := fmt.Sprintf("#!/bin/sh\n%s=%q exec %s \"$@\"\n", behaviour, how, self)
+	if err := errors.Join(os.MkdirAll(build, 0o755), os.WriteFile(filepath.Join(build, program), []byte(script), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -157,6 +179,37 @@ func leftovers(t *testing.T) []string {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// TestTraced: the waveform is whole when the link is closed, and one that could
+// not be written is an error.
+func TestTraced(t *testing.T) {
+	ctx := context.Background()
+	wave := filepath.Join(t.TempDir(), "card.fst")
+	conn, err := transport.OpenTraced(ctx, folder(t, goodManifest, "traces"), wave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(wave); string(text) != "waveform" {
+		t.Errorf("the waveform is %q, %v", text, err)
+	}
+
+	conn, err = transport.OpenTraced(ctx, folder(t, goodManifest, "traces badly"), wave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err == nil || !strings.Contains(err.Error(), "card: no room left") {
+		t.Errorf("a card that could not write: %v", err)
+	}
+
+	dir := folder(t, goodManifest, "echo")
+	_, err = transport.OpenTraced(ctx, dir, wave)
+	if err == nil || !strings.HasSuffix(err.Error(), "`make -C "+dir+"/sim trace` builds it") {
+		t.Errorf("a card that is built without waveforms: %v", err)
+	}
 }
 
 func TestSim(t *testing.T) {

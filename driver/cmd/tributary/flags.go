@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // bothStyles returns a command line in which every flag stands as the flag
@@ -95,17 +96,28 @@ type cardFlags struct {
 	card    string
 	timeout time.Duration
 	record  string
+
+	// dial opens the card's link where its name alone does not say how.
+	dial func(context.Context) (transport.Conn, error)
 }
 
 func (f *cardFlags) add(cmd *cobra.Command) {
 	f.addCard(cmd)
-	cmd.Flags().StringVar(&f.record, "record", "", "write everything that passes over the link to `FILE`, for tributary decode")
+	f.addRecord(cmd)
 }
 
 // addCard adds those of a command whose link is not worth a record.
 func (f *cardFlags) addCard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.card, "card", "model:", "the `CARD`, see tributary -h")
+	f.addTimeout(cmd)
+}
+
+func (f *cardFlags) addTimeout(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when nothing moves for this `TIME`")
+}
+
+func (f *cardFlags) addRecord(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.record, "record", "", "write everything that passes over the link to `FILE`, for tributary decode")
 }
 
 // check refuses values that no card can make right.

@@ -33,9 +33,12 @@ func (c cardFolder) built(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// format returns the format of what the card is sent.
+func (c cardFolder) format() wire.Format { return wire.Format(c.Constants["FORMAT"]) }
+
 // describe says what card the folder holds.
 func (c cardFolder) describe() string {
-	format := formats(wire.Format(c.Constants["FORMAT"]).String(), wire.Format(c.Constants["FORMAT"]>>8).String())
+	format := formats(c.format().String(), wire.Format(c.Constants["FORMAT"]>>8).String())
 	saturates := ""
 	if c.Constants["SUM"]>>8&1 != 0 {
 		saturates = " that saturates"

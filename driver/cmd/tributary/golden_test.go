@@ -12,7 +12,7 @@ import (
 
 // TestHelp holds the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "reset", "sim", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "reset", "sim", "trace", "decode"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -69,6 +69,10 @@ func TestErrors(t *testing.T) {
 			"config -workers 3 -ports 0,1",
 			"sim",
 			"sim one two",
+			"trace",
+			"trace unbuilt -format bf16",
+			"trace unbuilt -window 3",
+			"trace unbuilt -record w0.npy w0.npy w1.npy",
 			"decode",
 		},
 		"input": {
@@ -96,6 +100,13 @@ func TestErrors(t *testing.T) {
 			"sim unbuilt",
 			"sim unbuilt -trace x.fst",
 			"sim bare",
+			"trace .",
+			"trace unbuilt",
+			"trace bare",
+			"trace unbuilt -o nowhere/trace",
+			"trace unbuilt -o w0.npy",
+			"trace unbuilt -o .",
+			"trace unbuilt w0.npy flat.npy",
 			"reduce -o sum.npy -chunk 15 w0.npy w1.npy",
 			"reduce -o sum.npy -chunk 2000 w0.npy w1.npy",
 			"reduce -o sum.npy -window 64 w0.npy w1.npy",

@@ -23,7 +23,15 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // asCommand in the environment makes the test binary the command itself.
 const asCommand = "TRIBUTARY_TEST_AS_COMMAND"
 
+// asCard in the environment makes it the virtual card of a folder, which asCard
+// names.
+const asCard = "TRIBUTARY_TEST_AS_CARD"
+
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(asCard); dir != "" {
+		serveTraced(dir)
+		return
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
@@ -64,6 +72,7 @@ func transcript(args []string, s said) string {
 		{`(epoch\s+)\d+`, "${1}N"},
 		{`("epoch": )\d+`, "${1}N"},
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
+		{`in cycles \d+ to \d+`, "in cycles N to N"},
 		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
 		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
 		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},

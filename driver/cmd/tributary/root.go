@@ -74,6 +74,7 @@ Exit status
 		newSelftest(),
 		newReset(),
 		newSim(),
+		newTrace(),
 		newDecode(),
 	)
 	return root
@@ -84,7 +85,7 @@ func init() { cobra.AddTemplateFunc("singleDash", singleDash) }
 // singleDash writes the flags of a help text with one dash, as the rest of the
 // text does; each line becomes five columns shorter.
 func singleDash(usages string) string {
-	return strings.NewReplacer("      --", "  -", "-o, --out FILE", "-o FILE  ", "-h, --help", "-h   ").Replace(usages)
+	return strings.NewReplacer("      --", "  -", "-o, --out FILE", "-o FILE  ", "-o, --out FOLDER", "-o FOLDER  ", "-h, --help", "-h   ").Replace(usages)
 }
 
 func newHelp() *cobra.Command {

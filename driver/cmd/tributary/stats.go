@@ -15,6 +15,7 @@ import (
 
 // measurement is what a card's clock and counters did while some work was done.
 type measurement struct {
+	began   uint64 // the clock when it began
 	cycles  uint64
 	rise    map[string]uint32 // of each counter
 	elapsed time.Duration
@@ -40,7 +41,7 @@ func measure(ctx context.Context, card *driver.Card, work func() error) (measure
 	if err != nil {
 		return measurement{}, err
 	}
-	m.cycles = to - from
+	m.began, m.cycles = from, to-from
 	after, err := card.Counters(ctx)
 	for i, c := range after {
 		m.rise[c.Name] = c.Value - before[i].Value
@@ -70,7 +71,8 @@ type reduceStats struct {
 
 	Seconds float64 `json:"seconds"`
 
-	contribution int // bits of an element
+	contribution int    // bits of an element
+	began        uint64 // the card's clock when it began
 }
 
 func newReduceStats(card *driver.Card, job *driver.Job, m measurement) *reduceStats {
@@ -85,6 +87,7 @@ func newReduceStats(card *driver.Card, job *driver.Job, m measurement) *reduceSt
 		Cycles:       m.cycles,
 		LinkBound:    linkBound(uint64(m.rise["chunks"]), cfg.Workers, cfg.Chunk, info),
 		contribution: 8 * element.Size(info.Format),
+		began:        m.began,
 		Resent:       member.Resent,
 		Asked:        member.Asked,
 		Replays:      m.rise["replays"],

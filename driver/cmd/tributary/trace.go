@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+	"tributary/driver/element"
+	"tributary/driver/npy"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+)
+
+// traceFlags is the command line of tributary trace.
+type traceFlags struct {
+	cardFlags
+	jobFlags
+	out    string
+	format formatFlag
+	json   bool
+}
+
+func newTrace() *cobra.Command {
+	f := &traceFlags{}
+	cmd := &cobra.Command{
+		Use:   "trace DIR [W0.npy W1.npy ...]",
+		Short: "Show a reduction as a waveform",
+		Long: `Sums arrays through the virtual card built in DIR, as tributary reduce does, and
+writes a folder with
+  card.fst   the waveform of every signal of the card, from its reset on
+  card.gtkw  what GTKWave is to show of it
+  card.sucl  what Surfer is to show of it
+  sum.npy    the sum (sum.npz of archives)
+The views show the clock, the link, each port's stream in, commits, the reading
+of slots, the result cache, the stream of results, and what goes into each lane
+and comes out. Without files small whole numbers are summed, from every port,
+enough to use every slot once.
+
+Build the card first: make -C DIR/sim trace
+
+The folder appears whole or not at all. One that is there is replaced if it is
+the folder of an earlier trace with nothing else in it.`,
+		Example: `  tributary trace tributary_l16_w4_fp32_tree
+  tributary trace tributary_l16_w4_fp32_tree -o step1 w0.npy w1.npy w2.npy w3.npy
+  gtkwave step1/card.fst step1/card.gtkw
+  surfer --command-file step1/card.sucl step1/card.fst`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("DIR, the card's folder, is missing")
+			}
+			return f.run(cmd.Context(), args[0], args[1:], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVarP(&f.out, "out", "o", "trace", "write into the new `FOLDER`")
+	cmd.Flags().Var(&f.format, "format", "the `FORMAT` of the files, where their type does not say: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8)")
+	f.jobFlags.add(cmd)
+	f.addTimeout(cmd)
+	f.addRecord(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the outcome as JSON")
+	return cmd
+}
+
+// The names of the files of a trace.
+const (
+	waveFile    = "card.fst"
+	gtkwaveFile = "card.gtkw"
+	surferFile  = "card.sucl"
+	sumFile     = "sum" // and .npy, or .npz
+)
+
+func (f *traceFlags) check(paths []string) error {
+	if err := f.cardFlags.check(); err != nil {
+		return err
+	}
+	if err := f.jobFlags.check(len(paths)); err != nil {
+		return err
+	}
+	if len(paths) == 0 && f.format != 0 {
+		return usagef("-format: it is for files, and there are none")
+	}
+	if err := checkRecord(f.record, f.out, paths); err != nil {
+		return err
+	}
+	return checkFolder(f.out)
+}
+
+// checkFolder refuses a folder that holds, or may hold, something else than an
+// earlier trace.
+func checkFolder(out string) error {
+	if parent, err := os.Stat(filepath.Dir(out)); err != nil || !parent.IsDir() {
+		return fmt.Errorf("-o %s: there is no folder %s", out, filepath.Dir(out))
+	}
+	entries, err := os.ReadDir(out)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("-o %s: what is there is not a folder", out)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+		if !slices.Contains([]string{waveFile, gtkwaveFile, surferFile, sumFile + ".npy", sumFile + ".npz"}, e.Name()) {
+			return fmt.Errorf("-o %s: that folder holds %s, which is no file of a trace; name another folder", out, e.Name())
+		}
+	}
+	if !slices.Contains(names, waveFile) {
+		return fmt.Errorf("-o %s: that folder is not of an earlier trace; name another folder", out)
+	}
+	return nil
+}
+
+func (f *traceFlags) run(ctx context.Context, dir string, paths []string, out, errs io.Writer) error {
+	if err := f.check(paths); err != nil {
+		return err
+	}
+	folder, err := openFolder(dir)
+	if err != nil {
+		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
+	}
+	r, err := f.reduction(folder, paths)
+	if err != nil {
+		return err
+	}
+	f.out = filepath.Clean(f.out)
+	fresh := filepath.Join(filepath.Dir(f.out), fmt.Sprintf(".%s.new%d", filepath.Base(f.out), os.Getpid()))
+	if err := os.Mkdir(fresh, 0o777); err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	if err := f.fill(ctx, folder, fresh, r, errs); err != nil {
+		return err
+	}
+	if err := replace(f.out, fresh); err != nil {
+		return err
+	}
+	report := f.report(r)
+	if f.json {
+		return printJSON(out, report)
+	}
+	return report.print(out)
+}
+
+// reduction returns the reduction of the files, or of numbers that are made up.
+func (f *traceFlags) reduction(folder cardFolder, paths []string) (*reduction, error) {
+	r := &reduction{reduceFlags: &reduceFlags{cardFlags: f.cardFlags, jobFlags: f.jobFlags, op: "sum", stats: true}}
+	r.cardFlags.card = "sim:" + folder.dir
+	if len(paths) == 0 {
+		r.format = folder.format()
+		r.files = f.madeUp(folder)
+		return r, nil
+	}
+	var err error
+	if r.files, err = readAll(paths); err != nil {
+		return nil, err
+	}
+	r.format, err = formatOf(r.files[0], wire.Format(f.format))
+	return r, err
+}
+
+// madeUp returns an array for each port: small whole numbers, which every format
+// has, and all of their sums.
+func (f *traceFlags) madeUp(folder cardFolder) []gradients {
+	at := folder.Constants
+	workers, chunk, window := len(f.ports), int(f.chunk), int(f.window)
+	if workers == 0 {
+		workers = int(at["PORTS"])
+	}
+	if chunk == 0 {
+		chunk = int(at["CHUNK"])
+	}
+	if window == 0 {
+		window = int(at["WINDOW"])
+	}
+	format := folder.format()
+	elements := 2 * window * chunk // a job has twice as many slots as its window
+	all := make([]gradients, workers)
+	for w := range all {
+		data := make([]byte, 0, elements*element.Size(format)+4)
+		for i := range elements {
+			data = binary.LittleEndian.AppendUint32(data, element.Round(format, float64((w+i)%4+1)))
+			data = data[:(i+1)*element.Size(format)]
+		}
+		array := npy.Array{Shape: []int{elements}, Type: keptAs[format]}
+		all[w] = gradients{path: fmt.Sprintf("worker %d", w), element: array.Type, tensors: []npy.Named{{Array: array}}, data: data}
+	}
+	return all
+}
+
+// fill carries the reduction out and writes all files.
+func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, r *reduction, errs io.Writer) error {
+	r.out = filepath.Join(into, f.sumName(r))
+	wave := filepath.Join(into, waveFile)
+	r.dial = func(ctx context.Context) (transport.Conn, error) { return transport.OpenTraced(ctx, folder.dir, wave) }
+	if err := r.carryOut(ctx, errs); err != nil {
+		return err
+	}
+	groups, err := folder.view()
+	if err != nil {
+		return err
+	}
+	show := stretch{r.report.Stats.began, r.report.Stats.Cycles}
+	for name, text := range map[string]string{gtkwaveFile: gtkwave(waveFile, groups, show), surferFile: surfer(groups)} {
+		if err := os.WriteFile(filepath.Join(into, name), []byte(text), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *traceFlags) sumName(r *reduction) string {
+	if r.files[0].archive {
+		return sumFile + ".npz"
+	}
+	return sumFile + ".npy"
+}
+
+// replace gives the folder fresh the name out. What had it, and may be replaced,
+// is gone then.
+func replace(out, fresh string) error {
+	if err := checkFolder(out); err != nil {
+		return err // it has been filled meanwhile
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	return os.Rename(fresh, out)
+}
+
+// traceReport is what tributary trace has to say.
+type traceReport struct {
+	Folder    string        `json:"folder"`
+	Waveform  string        `json:"waveform"` // files
+	GTKWave   string        `json:"gtkwave"`
+	Surfer    string        `json:"surfer"`
+	Sum       string        `json:"sum"`
+	Began     uint64        `json:"began"` // the cycle of the card's clock in which the reduction began
+	Reduction *reduceReport `json:"reduction"`
+}
+
+func (f *traceFlags) report(r *reduction) traceReport {
+	in := func(name string) string { return filepath.Join(f.out, name) }
+	r.report.Output = in(f.sumName(r))
+	return traceReport{f.out, in(waveFile), in(gtkwaveFile), in(surferFile), r.report.Output, r.report.Stats.began, r.report}
+}
+
+func (t traceReport) print(out io.Writer) error {
+	s := t.Reduction.Stats
+	_, err := fmt.Fprintln(out, strings.Join([]string{
+		fmt.Sprintf("%s: the waveform of %d workers' %d elements, %d chunks of %d beats, in cycles %d to %d",
+			t.Waveform, t.Reduction.Workers, t.Reduction.Elements, s.Chunks, s.Chunk/s.Lanes, t.Began, t.Began+s.Cycles),
+		fmt.Sprintf("  gtkwave %s %s", t.Waveform, t.GTKWave),
+		fmt.Sprintf("  surfer --command-file %s %s", t.Surfer, t.Waveform),
+	}, "\n"))
+	return err
+}
