@@ -164,6 +164,21 @@ func TestRecord(t *testing.T) {
 	require.Regexp(t, `(?s)-> regwrite JOB_COMMIT.*-> data .* rank 1 vid 0: 1008 fp32.*<- result .* of ranks 0-1, for ranks 0-1.*-> finish .*<- status .*: done`, s.out)
 }
 
+// TestRecordNeedsALink: without a card no log is written, and an earlier one
+// stays.
+func TestRecordNeedsALink(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.WriteFile("link.log", []byte("earlier"), 0o666))
+	before := files(t)
+	for _, log := range []string{"link.log", "new.log"} {
+		require.Equal(t, 3, tributary(context.Background(), "info", "-card", "unix:none", "-record", log).status)
+		requireNoNewFiles(t, before)
+	}
+	text, err := os.ReadFile("link.log")
+	require.NoError(t, err)
+	require.Equal(t, "earlier", string(text))
+}
+
 // standIn is a program that behaves as a virtual card does, up to the first
 // byte.
 const standIn = `#!/bin/sh

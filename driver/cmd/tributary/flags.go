@@ -125,7 +125,10 @@ func (f *cardFlags) check() error {
 	if f.timeout <= 0 {
 		return usagef("-timeout %s: it must be more than zero", f.timeout)
 	}
-	return nil
+	if f.record == "" {
+		return nil
+	}
+	return checkFile("-record", f.record)
 }
 
 // jobFlags are the flags of every command that sets up a job.

@@ -85,6 +85,8 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npz a0.npz a2.npz",
 			"reduce -o nowhere/sum.npy w0.npy",
 			"reduce -o folder.npy w0.npy",
+			"reduce -o sum.npy -record nowhere/link.log w0.npy",
+			"info -record folder.npy",
 			"decode missing.log",
 			"decode w0.npy",
 		},

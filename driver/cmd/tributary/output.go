@@ -19,9 +19,8 @@ func checkOutput(path string, inputs []string) error {
 	if suffix := filepath.Ext(path); suffix != ".npy" && suffix != ".npz" {
 		return usagef("-o %s: its name must end in .npy, or in .npz for archives", path)
 	}
-	folder, err := os.Stat(filepath.Dir(path))
-	if err != nil || !folder.IsDir() {
-		return fmt.Errorf("-o %s: there is no folder %s", path, filepath.Dir(path))
+	if err := checkFile("-o", path); err != nil {
+		return err
 	}
 	there, err := os.Stat(path)
 	if err != nil {
@@ -32,6 +31,17 @@ func checkOutput(path string, inputs []string) error {
 	}
 	if in := sameFile(there, inputs); in != "" {
 		return usagef("-o %s: it is the input %s; give the sum a file of its own", path, in)
+	}
+	return nil
+}
+
+// checkFile refuses a path, given by a flag, where no file can be written.
+func checkFile(flag, path string) error {
+	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+		return fmt.Errorf("%s %s: there is no folder %s", flag, path, filepath.Dir(path))
+	}
+	if there, err := os.Stat(path); err == nil && there.IsDir() {
+		return fmt.Errorf("%s %s: what is there is not a file", flag, path)
 	}
 	return nil
 }

@@ -18,13 +18,35 @@ func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use fun
 	if f.record == "" {
 		return f.useCard(ctx, opts, use)
 	}
-	file, err := os.Create(f.record)
-	if err != nil {
-		return err
+	log := &linkLog{path: f.record}
+	err := f.useCard(ctx, append(opts, driver.WithRecord(log)), use)
+	return errors.Join(err, log.close())
+}
+
+// linkLog is the file of -record. It comes into being with the link: where there
+// is no card, the log of an earlier one stays.
+type linkLog struct {
+	path string
+	file *os.File
+	buf  *bufio.Writer
+}
+
+func (l *linkLog) Write(p []byte) (int, error) {
+	if l.file == nil {
+		file, err := os.Create(l.path)
+		if err != nil {
+			return 0, err
+		}
+		l.file, l.buf = file, bufio.NewWriter(file)
 	}
-	log := bufio.NewWriter(file)
-	err = f.useCard(ctx, append(opts, driver.WithRecord(log)), use)
-	return errors.Join(err, log.Flush(), file.Close())
+	return l.buf.Write(p)
+}
+
+func (l *linkLog) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return errors.Join(l.buf.Flush(), l.file.Close())
 }
 
 func (f *cardFlags) useCard(ctx context.Context, opts []driver.Option, use func(*driver.Card) error) error {
