@@ -97,19 +97,17 @@ func rise(from, to uint32) uint32 {
 	return to - from
 }
 
-// lines returns a reading as text, no wider than 80 columns but for names.
+// lines returns a reading as text; 23 lines of 80 columns, but for long names.
 func (r *reading) lines(status string) []string {
 	link := fmt.Sprintf("%s, %d bits a cycle", r.Shell, r.Link)
 	lines := []string{
 		"card    " + r.Card,
 		fmt.Sprintf("        %d lanes x %d ports, %s, sum %s%s; %s", r.Lanes, r.Ports, formats(r.Format, r.Result), r.Sum, r.atTheEnds(), link),
 		"read    " + status,
-		fmt.Sprintf("clock   %d cycles%s", r.Cycles, r.clockRate()),
-		"owner   " + r.ownerWords(),
+		fmt.Sprintf("clock   %d cycles%s; owner: %s", r.Cycles, r.clockRate(), r.ownerWords()),
 		"job     " + r.Job.String(),
 		"staged  " + r.Staged.String(),
 		fmt.Sprintf("met     NaN or infinity: %d chunks in, %d elements out; overflows: %d", r.Job.NonfiniteIn.Count, r.Job.NonfiniteOut.Count, r.Job.Overflow.Count),
-		"",
 	}
 	return append(lines, r.columns()...)
 }
@@ -118,11 +116,11 @@ func (r *reading) lines(status string) []string {
 func (r *reading) columns() []string {
 	head := fmt.Sprintf("%-13s %10s %10s", "counter", "value", "a second")
 	left := (len(r.Counters) + 1) / 2
-	lines := []string{head + "    " + head}
+	lines := []string{head + "     " + head}
 	for i, c := range r.Counters[:left] {
 		line := c.String()
 		if left+i < len(r.Counters) {
-			line += "    " + r.Counters[left+i].String()
+			line += "     " + r.Counters[left+i].String()
 		}
 		lines = append(lines, strings.TrimRight(line, " "))
 	}

@@ -78,7 +78,7 @@ func (d *screen) show(r *reading, status string, _ bool) error {
 		text = enterScreen
 	}
 	d.last = r.lines(status)
-	lines := append(slices.Clone(d.last), "", "Ctrl-C ends")
+	lines := append(slices.Clone(d.last), "Ctrl-C ends")
 	if width, height, err := term.GetSize(d.fd); err == nil {
 		lines = fit(lines, width, height)
 	}

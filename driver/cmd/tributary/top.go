@@ -205,7 +205,7 @@ func (v *view) status() string {
 	at := v.last.Time.Format(time.TimeOnly)
 	switch h := v.host; {
 	case h != nil && v.card == nil:
-		return fmt.Sprintf("%s, the last time before %s (process %d) left the card", at, h.Command, h.Process)
+		return fmt.Sprintf("%s, before %s (process %d) left the card", at, h.Command, h.Process)
 	case h != nil:
 		return fmt.Sprintf("%s, through %s (process %d)", at, h.Command, h.Process)
 	case v.last.Owner != "":

@@ -78,7 +78,7 @@ func TestTopFollowsHosts(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") > seen+3 }, 10*time.Second, 5*time.Millisecond)
 		hide()
 		require.NoError(t, card.Close())
-		errs.soon(t, "the last time before tributary test (process "+strconv.Itoa(os.Getpid())+") left the card\n")
+		errs.soon(t, ", before tributary test (process "+strconv.Itoa(os.Getpid())+") left the card\n")
 	}
 	require.Equal(t, 0, stop())
 	require.Equal(t, 0, tributary(ctx, "reduce", "-card", name, "-o", "s.npy", "w0.npy", "w1.npy").status)
