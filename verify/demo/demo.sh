@@ -2,7 +2,7 @@
 # Sums the gradients of a real training step, four workers', through a virtual card made of the emitted
 # gateware, and checks every bit of the sum against the Go model and against NumPy. `make demo` runs it.
 #
-# Leaves in build/demo: the card, sum.npy, and short.fst, a waveform of a reduction of a few chunks.
+# Leaves in build/demo: the card, sum.npy, and trace, a waveform of a reduction of a few chunks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -17,27 +17,15 @@ run() {
   "$@"
 }
 
-# Reduces the first elements of every gradient through a card that writes a waveform.
-waveform() {
-  local short=build/demo/short socket=build/demo/short.sock
-  mkdir -p "$short"
-  rm -f "$socket"
-  python - "$short" "${gradients[@]}" <<'PY'
+# Makes files of the first elements of every gradient.
+shorten() {
+  mkdir -p "$1"
+  python - "$1" "${gradients[@]}" <<'PY'
 import pathlib, sys
 import numpy as np
 for path in map(pathlib.Path, sys.argv[2:]):
     np.save(pathlib.Path(sys.argv[1]) / path.name, np.load(path)[:1024])
 PY
-  "$card/sim/build/card_trace" --listen "unix:$socket" --trace build/demo/short.fst --once &
-  local server=$!
-  trap 'kill $server 2>/dev/null || true' EXIT
-  until [ -S "$socket" ]; do
-    kill -0 $server 2>/dev/null || { echo "the virtual card did not start" >&2; return 1; }
-    sleep 0.05
-  done
-  bin/tributary reduce -card "unix:$socket" -verify -o build/demo/short.npy "$short"/w*.npy
-  wait $server
-  trap - EXIT
 }
 
 say "A card with 16 lanes for 4 workers"
@@ -53,12 +41,13 @@ say "The same sum by NumPy"
 run python verify/gradients/check.py build/demo/sum.npy "${gradients[@]}"
 
 say "A waveform of a short reduction"
-waveform
+shorten build/demo/short
+run bin/tributary trace "$card" -o build/demo/trace build/demo/short/w*.npy
 
 say "To look at"
 cat <<END
   $card/block.svg   picture of the design
   $card/README.md   its datasheet
-  build/demo/short.fst        waveform of the short reduction (gtkwave, surfer)
+  build/demo/trace            waveform of the short reduction, with views for GTKWave and Surfer
   build/demo/sum.npy          the sum of the gradients
 END

@@ -21,7 +21,8 @@ type note struct {
 
 // notesDir returns the folder of this user's notes.
 func notesDir() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo leaves the name of one that is gone
 		return filepath.Join(dir, "tributary")
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid()))

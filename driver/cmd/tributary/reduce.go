@@ -137,7 +137,7 @@ func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writ
 	if f.quantize && format != wire.FP32 {
 		return usagef("-quantize: it is for float32, but the files hold %s", format)
 	}
-	r := &reduction{reduceFlags: f, files: files, format: format}
+	r := &reduction{reduceFlags: f, command: "tributary reduce", files: files, format: format}
 	if err := r.carryOut(ctx, errs); err != nil {
 		return err
 	}
@@ -150,8 +150,9 @@ func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writ
 // reduction is a reduction of files.
 type reduction struct {
 	*reduceFlags
-	files  []gradients
-	format wire.Format // of the files
+	command string // that carries it out
+	files   []gradients
+	format  wire.Format // of the files
 
 	card    driver.Info
 	inputs  [][]byte // of each worker, as the card is sent them
@@ -188,7 +189,7 @@ func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
 
 // reduce sums the arrays through the card.
 func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Writer) error {
-	defer showCard(ctx, card, "tributary reduce", errs)()
+	defer showCard(ctx, card, r.command, errs)()
 	r.card = card.Info()
 	if err := checkCard(r.card, r.format, r.quantize); err != nil {
 		return err
@@ -268,7 +269,7 @@ func (r *reduction) judge(errs io.Writer) error {
 		return errors.New("nothing was written, because of -fail-nonfinite:\n  " + joinLines(lines))
 	}
 	for _, l := range lines {
-		fmt.Fprintf(errs, "tributary reduce: warning: %s\n", l)
+		fmt.Fprintf(errs, "%s: warning: %s\n", r.command, l)
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ printed one below the other. It reads, and changes nothing.
 A card takes one host at a time, so top sees it through the program that drives
 it: tributary reduce lets every tributary top of the same user look (Go
 programs: driver.Card.ServeReads). The job is not disturbed; each reading is
-some fifty headers on its link.
+some fifty headers on its link. The registers are read one after another, so
+that those read last may be ahead of those read first.
 
 A card that nobody drives is read once and left free at once, so that the next
 host finds it free. When tributary reduce comes to drive it, the view goes on by

@@ -153,7 +153,10 @@ func (f *traceFlags) run(ctx context.Context, dir string, paths []string, out, e
 
 // reduction returns the reduction of the files, or of numbers that are made up.
 func (f *traceFlags) reduction(folder cardFolder, paths []string) (*reduction, error) {
-	r := &reduction{reduceFlags: &reduceFlags{cardFlags: f.cardFlags, jobFlags: f.jobFlags, op: "sum", stats: true}}
+	r := &reduction{
+		reduceFlags: &reduceFlags{cardFlags: f.cardFlags, jobFlags: f.jobFlags, op: "sum", stats: true},
+		command:     "tributary trace",
+	}
 	r.cardFlags.card = "sim:" + folder.dir
 	if len(paths) == 0 {
 		r.format = folder.format()
