@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -151,4 +154,43 @@ func ExampleWithProgress() {
 	}
 	fmt.Println(last, "%")
 	// Output: 100 %
+}
+
+// A program lets others look at its card: tributary top -card unix:training.sock
+// does, and so does a program that opens it as here.
+func ExampleCard_ServeReads() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	folder, err := os.MkdirTemp("", "training")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	socket := filepath.Join(folder, "training.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go card.ServeReads(ctx, conn)
+		}
+	}()
+
+	seen, err := driver.Open(ctx, "unix:"+socket, driver.WithReadOnly())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer seen.Close()
+	fmt.Println(seen.Info().Lanes, "lanes")
+	// Output: 16 lanes
 }

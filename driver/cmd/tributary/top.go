@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // topFlags is the command line of tributary top.
@@ -111,24 +112,23 @@ func (v *view) run(ctx context.Context, d display) (err error) {
 			return err
 		}
 		next := time.Now().Add(v.interval)
-		ok, err := v.read(ctx)
-		if err == nil {
-			err = d.show(v.last, v.status(), ok)
-		}
+		fresh, err := v.read(ctx)
 		if err != nil {
 			return err
 		}
-		if ok {
+		if v.last == nil {
+			continue // the host was on its way out
+		}
+		if err := d.show(v.last, v.status(), fresh); err != nil {
+			return err
+		}
+		if fresh {
 			n++
 		}
-		if n == int(v.count) && n > 0 {
+		if n > 0 && n == int(v.count) {
 			return nil
 		}
-		if v.last.Owner == "" && v.card != nil {
-			v.hangUp() // nobody drives it; the next one must find it free
-			err = d.show(v.last, v.status(), false)
-		}
-		if err != nil {
+		if err := v.leaveFree(d); err != nil {
 			return err
 		}
 		if err := sleep(ctx, time.Until(next)); err != nil {
@@ -164,33 +164,53 @@ func (v *view) open(ctx context.Context) error {
 		return err
 	}
 	opts := []driver.Option{driver.WithTimeout(v.timeout), driver.WithReadOnly()}
-	if ok {
-		// One that has just left is as good as none.
-		if v.card, err = driver.Open(ctx, "unix:"+h.Socket, opts...); err == nil {
-			v.host = &h
-			return nil
-		}
+	if ok && v.openThrough(ctx, h, opts) == nil {
+		return nil // one that has just left is as good as none
 	}
-	if v.last == nil {
-		v.card, err = driver.Open(ctx, v.topFlags.card, opts...)
+	if v.last != nil {
+		return nil
+	}
+	v.host = nil
+	v.card, err = driver.Open(ctx, v.topFlags.card, opts...)
+	return err
+}
+
+// openThrough opens the card through its host.
+func (v *view) openThrough(ctx context.Context, h host, opts []driver.Option) error {
+	conn, err := transport.Open(ctx, "unix:"+h.Socket, transport.Needs{})
+	if err != nil {
 		return err
 	}
+	if v.card, err = driver.OpenConn(ctx, v.topFlags.card, conn, opts...); err != nil {
+		return err
+	}
+	v.host = &h
 	return nil
 }
 
-// read takes a reading. ok is false when the host has left the card instead.
-func (v *view) read(ctx context.Context) (ok bool, err error) {
+// read takes a reading. fresh is false when the host has left the card instead.
+func (v *view) read(ctx context.Context) (fresh bool, err error) {
 	r, err := takeReading(ctx, v.card, v.before)
-	if err != nil && v.host != nil && v.last != nil && ctx.Err() == nil && v.card.Err() != nil {
+	if err != nil && v.host != nil && ctx.Err() == nil && v.card.Err() != nil {
 		v.hangUp()
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	r.Card, r.Host = v.topFlags.card, v.host
+	r.Host = v.host
 	v.last, v.before = r, r
 	return true, nil
+}
+
+// leaveFree lets go of a card that nobody drives: the next host must find it
+// free.
+func (v *view) leaveFree(d display) error {
+	if v.card == nil || v.last.Owner != "" {
+		return nil
+	}
+	v.hangUp()
+	return d.show(v.last, v.status(), false)
 }
 
 // hangUp lets go of the card. What its link says to that is of no interest.

@@ -68,13 +68,13 @@ func TestTopFollowsHosts(t *testing.T) {
 	errs.soon(t, "nobody drives the card; waiting for tributary reduce to do so\n")
 
 	for range 2 {
-		seen := strings.Count(out.String(), "\n")
 		card, err := driver.Open(ctx, name)
 		require.NoError(t, err)
 		hide := showCard(ctx, card, "tributary test", io.Discard)
 		job, err := card.Configure(ctx, driver.JobConfig{Ports: []int{0, 2}})
 		require.NoError(t, err)
 		require.NoError(t, job.Reduce(ctx, make([]float32, 20), [][]float32{make([]float32, 20), make([]float32, 20)}))
+		seen := strings.Count(out.String(), "\n")
 		require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") > seen+3 }, 10*time.Second, 5*time.Millisecond)
 		hide()
 		require.NoError(t, card.Close())
@@ -126,6 +126,31 @@ func TestTopThroughReduce(t *testing.T) {
 	_, ok, err := hostOf(card)
 	require.NoError(t, err)
 	require.False(t, ok)
+}
+
+// TestTopThroughAProgram: a card is looked at through a program that shows it, as
+// long as it does.
+func TestTopThroughAProgram(t *testing.T) {
+	workFolder(t)
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:")
+	require.NoError(t, err)
+	shown := newLink(func() net.Conn {
+		here, there := net.Pipe()
+		go func() { _ = card.ServeReads(ctx, there) }()
+		return here
+	})
+	s := tributary(ctx, "top", "-card", shown, "-count", "2", "-interval", "1ms")
+	require.Equal(t, 0, s.status, s.errs)
+	require.Empty(t, s.errs)
+	require.Equal(t, 2, strings.Count(s.out, ", through the program that drives the card\n"))
+	require.Equal(t, 1, strings.Count(s.out, " a second; owner: token "))
+
+	out, errs, stop := startTop("-card", shown, "-interval", "1ms")
+	out.soon(t, "through the program")
+	require.NoError(t, card.Close())
+	errs.soon(t, "is gone: ")
+	require.Equal(t, 1, stop())
 }
 
 // TestTopBusy: a card that another host has, which does not show it.
