@@ -28,10 +28,10 @@ var exact = Sum{
 // Eight fp32 operands, elements undecided in a million:
 //
 //	spare  COMB   gradients  N(0,1)  log-normal: σ 4   σ 8, 30 % zeros   any bits
-//	12     2,305  0          0       4,706             7,213             15,794
-//	14     2,362  0          0         833             1,942             12,203
-//	16     2,412  0          0         157               695             10,836
-//	20     2,552  0          0           5               203              9,412
+//	12     2,036  0          0       4,706             7,213             15,794
+//	14     2,101  0          0         833             1,942             12,203
+//	16     2,145  0          0         157               695             10,836
+//	20     2,247  0          0           5               203              9,412
 const exactSpare = 20
 
 // exactWhole returns the places from the leading bit of a format's largest
