@@ -28,7 +28,7 @@ const (
 	// ShareAdders makes one adder of a sum and a difference of the same operands of
 	// which one is chosen. It comes first, while modules are still apart: operands
 	// may change places later, and an adder of such is larger than both.
-	ShareAdders = "proc; alumacc; share -aggressive; opt_clean"
+	ShareAdders = "proc; alumacc t:$add t:$sub; share -aggressive; opt_clean"
 
 	// SynthECP5 makes the cells that are recorded. Tables of more than four inputs,
 	// put together from smaller ones, are often larger than what they replace.
