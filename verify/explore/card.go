@@ -1,0 +1,343 @@
+package main
+
+import "math/bits"
+
+// header is what the card reads of a packet, and the port it came by.
+type header struct {
+	port  int // the member whose link it came by
+	job   int
+	epoch int // modulo epochModulus
+	rank  int // the member that it says it is from
+	vid   int // modulo config.Modulus
+}
+
+// answer is what the card does with a packet.
+type answer int
+
+const (
+	stored answer = iota
+	duplicate
+	owes // the result is on its way
+	wait
+	sendIt
+	notReady
+	late
+	early
+	refused
+	done
+)
+
+// headerOf is the header of a packet from a member that keeps the rules.
+func (w *world) headerOf(p packet) header {
+	return header{port: int(p.member), job: int(p.job), epoch: int(p.epoch) % epochModulus,
+		rank: int(p.member), vid: w.field(int(p.vid))}
+}
+
+// check makes the checks of the header in their order, and says why a packet
+// is refused.
+func (w *world) check(h *header) bool {
+	if w.without(anyJob) {
+		*h = w.inFirstJob(*h)
+	}
+	j := &w.jobs[h.job]
+	switch {
+	case !j.up && !w.without(notUp):
+		w.say("the card refuses it: job %d is not set up", h.job)
+		if j.over && h.epoch == int(j.epoch)%epochModulus && h.rank == h.port {
+			w.tellOut(h.job, h.rank)
+		}
+	case h.epoch != int(j.epoch)%epochModulus && !w.without(anyEpoch):
+		w.say("the card refuses it: its epoch is another")
+	case h.rank != h.port && !w.without(anyRank):
+		w.say("the card drops it: worker %d's rank does not belong to this port", h.rank)
+	case w.config.membersOf(h.job)&bit(h.rank) == 0:
+		w.say("the card drops it: not a rank of job %d", h.job)
+	case j.members&bit(h.rank) == 0 && !w.without(evictedHeard):
+		w.say("the card refuses it: %s was evicted", w.name(h.rank))
+		w.tellOut(h.job, h.rank)
+	default:
+		return true
+	}
+	return false
+}
+
+// inFirstJob is a header whose job is not looked at: the member of that rank in
+// job 0 is then taken to have sent it, as where a port belongs to both jobs.
+func (w *world) inFirstJob(h header) header {
+	for j := range h.job {
+		h.rank -= w.config.Jobs[j]
+	}
+	h.job, h.port = 0, h.rank
+	return h
+}
+
+// takeData is the commit of a contribution.
+func (w *world) takeData(h header, payload func(*slot) tag) answer {
+	if !w.check(&h) {
+		return refused
+	}
+	w.evidence(h)
+	s := w.slotOf(h.job, h.vid)
+	u := w.field(int(s.vid))
+	switch {
+	case h.vid == u:
+		return w.dataOfSlot(h, s, payload)
+	case h.vid == w.ahead(u, w.slotCount()):
+		return w.dataOfNext(h, s, payload)
+	case w.without(storeAnyInSlot) && s.phase == collecting:
+		return w.dataOfSlot(h, s, payload)
+	}
+	return w.outside(h, u)
+}
+
+// evidence draws the conclusion of data v: its sender holds v - W.
+func (w *world) evidence(h header) {
+	before := w.ahead(h.vid, -w.config.Window)
+	s := w.slotOf(h.job, before)
+	switch {
+	case w.without(noEvidence):
+	case w.field(int(s.vid)) != before && !w.without(evidenceOfOtherVID):
+	case s.phase != reduced && !w.without(evidenceUnreduced):
+	default:
+		s.done |= bit(h.rank)
+	}
+}
+
+// dataOfSlot is data with the VID that the slot holds.
+func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
+	from := bit(h.rank)
+	switch {
+	case s.phase == collecting && (s.held&from == 0 || w.without(noBitmap)):
+		w.store(h, s, payload(s))
+		return stored
+	case s.phase > collecting && s.held&from == 0 && w.without(storeWhenComplete):
+		s.memory[h.rank] = payload(s)
+		s.held |= from
+		w.say("the card stores it, though the slot is complete")
+		return stored
+	case s.phase == empty:
+		w.say("the card drops it: late, the slot is empty")
+		return late
+	}
+	if w.without(duplicateWrites) {
+		s.memory[h.rank] = payload(s)
+	}
+	if s.phase == reduced && !w.without(noReplay|noReplayOfData) {
+		s.owed |= from
+		w.say("the card does not add it: %s is owed the result", w.name(h.rank))
+		return owes
+	}
+	w.say("the card drops it: a repetition")
+	return duplicate
+}
+
+// dataOfNext is data with the VID that the slot takes next.
+func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
+	s.done |= bit(h.rank)
+	members := w.jobs[h.job].members
+	over := s.phase == reduced || s.phase == empty || w.without(turnoverUnreduced)
+	if !over || s.done&members != members && !w.without(turnoverWithoutDone) {
+		w.say("the card drops it: not ready, the slot waits until %s are done with %s",
+			w.set(members&^s.done), w.v(int(s.vid)))
+		return notReady
+	}
+	w.turnOver(h.job, s)
+	w.store(h, s, payload(s))
+	return stored
+}
+
+// turnOver gives the slot to the VID 2W further.
+func (w *world) turnOver(j int, s *slot) {
+	w.judgeTurnover(j, s)
+	s.vid += uint8(w.slotCount())
+	s.phase = collecting
+	s.count = 0
+	s.mask = 0
+	if !w.without(turnoverKeepsHeld) {
+		s.held = 0
+	}
+	if !w.without(turnoverKeepsDone) {
+		s.done = 0
+	}
+	if !w.without(turnoverKeepsOwed) {
+		s.owed = 0
+	}
+	w.expire(j, int(w.jobs[j].epoch), int(s.vid))
+}
+
+// store puts a contribution into its port's memory and marks it; a slot that
+// is complete is reduced.
+func (w *world) store(h header, s *slot, payload tag) {
+	s.memory[h.rank] = payload
+	s.held |= bit(h.rank)
+	s.count++
+	w.say("the card stores it; the slot holds %s of %s", w.set(s.held), w.v(int(s.vid)))
+	w.complete(h.job, s)
+}
+
+// complete lets a slot be reduced when it has all contributions.
+func (w *world) complete(j int, s *slot) {
+	members := w.jobs[j].members
+	all := s.held&members == members
+	if w.without(noBitmap) {
+		all = int(s.count) == bits.OnesCount8(members)
+		if all {
+			s.held = members
+		}
+	}
+	if all {
+		s.phase = reducing
+		s.mask = s.held
+	}
+}
+
+// outside names the refusal of a VID that the slot has nothing to do with.
+func (w *world) outside(h header, u int) answer {
+	if (h.vid-u+w.config.Modulus)%w.config.Modulus >= w.config.Modulus/2 {
+		w.say("the card drops it: late")
+		return late
+	}
+	w.say("the card drops it: early")
+	return early
+}
+
+// takeAsk is the commit of an ask.
+func (w *world) takeAsk(h header) answer {
+	if !w.check(&h) {
+		return refused
+	}
+	s := w.slotOf(h.job, h.vid)
+	u := w.field(int(s.vid))
+	switch {
+	case h.vid == u || w.without(askOfOtherVID) && s.phase == reduced:
+		return w.askOfSlot(h, s)
+	case h.vid == w.ahead(u, w.slotCount()) && !w.without(askOfNextDropped):
+		w.say("the card answers: send it")
+		return sendIt
+	}
+	return w.outside(h, u)
+}
+
+// askOfSlot is an ask for the VID that the slot holds.
+func (w *world) askOfSlot(h header, s *slot) answer {
+	switch s.phase {
+	case empty:
+		w.say("the card answers: late, the slot is empty")
+		return late
+	case collecting:
+		if s.held&bit(h.rank) == 0 && !w.without(noSendStatus) {
+			w.say("the card answers: send it")
+			return sendIt
+		}
+		w.say("the card answers: wait for %s", w.set(w.jobs[h.job].members&^s.held))
+		return wait
+	case reduced:
+		if !w.without(noReplay | noReplayOfAsk) {
+			s.owed |= bit(h.rank)
+			w.say("the card owes %s the result", w.name(h.rank))
+			return owes
+		}
+	}
+	w.say("the card does nothing")
+	return wait
+}
+
+// takeFinish is the commit of a finish: its sender holds everything.
+func (w *world) takeFinish(h header) answer {
+	j := &w.jobs[h.job]
+	ended := j.over && h.epoch == int(j.epoch)%epochModulus && h.rank == h.port
+	if ended && !w.without(finishForgotten) {
+		w.say("the card answers: done, the job has ended")
+		w.answerFinish(h)
+		return done
+	}
+	if !w.check(&h) {
+		return refused
+	}
+	j.finished |= bit(h.rank)
+	w.say("the card answers: done")
+	w.answerFinish(h)
+	w.endIfFinished(h.job)
+	return done
+}
+
+func (w *world) answerFinish(h header) {
+	w.send(packet{kind: finished, member: uint8(h.port), job: uint8(h.job), epoch: w.jobs[h.job].epoch})
+}
+
+// endIfFinished ends a job whose members have all finished.
+func (w *world) endIfFinished(job int) {
+	j := &w.jobs[job]
+	if !j.up || j.finished&j.members != j.members && !(w.without(endAtFirstFinish) && j.finished != 0) {
+		return
+	}
+	w.judgeEnd(job)
+	w.say("all have finished: the job has ended")
+	j.over = true
+	w.endJob(job)
+}
+
+// endJob leaves nothing of the running job but its last epoch. The memories
+// and the cache are not cleared, as those of a card are not.
+func (w *world) endJob(job int) {
+	j := &w.jobs[job]
+	j.up = false
+	if !w.without(setUpKeepsFinished) {
+		j.finished = 0
+	}
+	for i := range w.slotCount() {
+		s := w.slotOf(job, i)
+		if s.phase == reducing && w.without(reductionOutlivesUp) {
+			continue
+		}
+		w.cutShort(s)
+		s.phase = empty
+		if !w.without(setUpKeepsHeld) {
+			s.held = 0
+		}
+		if !w.without(setUpKeepsOwed) {
+			s.owed = 0
+		}
+		s.vid, s.done, s.mask, s.count = 0, 0, 0, 0
+	}
+}
+
+// setUp makes a job ready to take the VIDs from first on.
+func (w *world) setUp(job, epoch, first int) {
+	members := w.config.membersOf(job)
+	j := &w.jobs[job]
+	j.up, j.over, j.epoch, j.members = true, false, uint8(epoch), members
+	n := w.slotCount()
+	for i := range n {
+		s := w.slotOf(job, i)
+		next := first + ((i-w.field(first))%n+n)%n
+		s.vid, s.done = uint8(next-n), members
+	}
+}
+
+// takeCommit is a write of JOB_COMMIT.
+func (w *world) takeCommit(job, epoch, first int) {
+	j := &w.jobs[job]
+	newer := (epoch - int(j.epoch)) % epochModulus
+	if newer < 0 {
+		newer += epochModulus
+	}
+	switch {
+	case j.up && newer == 0 && !w.without(sameEpochAgain):
+		w.say("the card acknowledges it again and changes nothing")
+	case (newer == 0 || newer >= epochModulus/2) && !w.without(anyOlderEpoch) && !(newer == 0 && w.without(sameEpochAgain)):
+		w.say("the card refuses it: a stale epoch")
+		return
+	default:
+		if j.up {
+			w.say("the card ends epoch %d and sets up epoch %d", j.epoch, epoch)
+		} else {
+			w.say("the card sets up epoch %d", epoch)
+		}
+		w.endJob(job)
+		w.setUp(job, epoch, first)
+	}
+	if c := &w.controllers[job]; int(c.epoch) == epoch {
+		c.confirmed = true
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+// needsEpoch says whether a job cannot go on in its epoch: a worker lost its
+// state or was evicted, or the card was reset.
+func (w *world) needsEpoch(job int) bool {
+	c := &w.controllers[job]
+	j := &w.jobs[job]
+	if !c.confirmed || int(c.epoch)+1 >= w.config.Epochs {
+		return false
+	}
+	if !j.up && !j.over {
+		return true
+	}
+	for m := range w.config.members() {
+		me := &w.members[m]
+		if w.config.jobOf(m) == job && me.epoch == c.epoch && (me.life == down || me.life == out) {
+			return true
+		}
+	}
+	return false
+}
+
+// newEpoch stops the workers, and sends a commit of the next epoch from the
+// lowest VID that any member lacks. Who was evicted or has lost its state is
+// not asked: it gets what it misses from the others, outside of this protocol.
+func (w *world) newEpoch(job int) int {
+	c := &w.controllers[job]
+	first := w.config.end()
+	for m := range w.config.members() {
+		if me := &w.members[m]; w.jobs[job].members&bit(m) != 0 && me.life == active {
+			first = min(first, int(me.low))
+		}
+	}
+	*c = controller{epoch: c.epoch + 1, first: uint8(first)}
+	w.say("the controller stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that anyone lacks",
+		c.epoch, w.v(first))
+	for m := range w.config.members() {
+		if w.config.jobOf(m) != job || w.members[m].life != active {
+			continue
+		}
+		w.judgeInputs(m, first)
+		if !w.without(unstoppedWorkers) {
+			w.leave(m, stopped)
+		}
+	}
+	return w.send(packet{kind: commit, job: uint8(job), epoch: c.epoch, vid: c.first})
+}
+
+// mayJoin says whether a worker can begin in the epoch that the card took.
+func (w *world) mayJoin(m int) bool {
+	c := &w.controllers[w.config.jobOf(m)]
+	return c.confirmed && w.members[m].epoch != c.epoch
+}
+
+// joinEpoch lets a worker begin in a new epoch.
+func (w *world) joinEpoch(m int) {
+	c := &w.controllers[w.config.jobOf(m)]
+	if w.members[m].life == active {
+		w.judgeInputs(m, int(c.first))
+	}
+	w.join(m)
+	w.say("%s begins in epoch %d from %s", w.name(m), c.epoch, w.v(int(c.first)))
+	w.finishWhenComplete(m)
+}
+
+// reset is a soft reset of the card: its jobs end, their last epochs stay.
+func (w *world) reset() {
+	w.resets--
+	w.say("the card is reset: it has no jobs")
+	for j := range w.config.Jobs {
+		w.endJob(j)
+	}
+}

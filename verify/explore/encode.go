@@ -1,0 +1,113 @@
+package main
+
+import "encoding/binary"
+
+// encode appends a state in a compact form: only the members and slots that
+// the configuration has, and the network up to its last packet. Equal states
+// have equal encodings.
+func (w *world) encode(b []byte) []byte {
+	s := &w.state
+	for m := range w.config.members() {
+		b = s.members[m].encode(b)
+	}
+	for i := range len(w.config.Jobs) * w.slotCount() {
+		b = s.slots[i].encode(b, w.config)
+	}
+	for j := range w.config.Jobs {
+		k, c := &s.jobs[j], &s.controllers[j]
+		b = append(b, boolBit(k.up)|boolBit(k.over)<<1|boolBit(c.confirmed)<<2, k.epoch, k.members, k.finished, c.epoch, c.first)
+	}
+	b = append(b, s.restarts, s.resets, s.evictions)
+	last := len(s.network)
+	for last > 0 && s.network[last-1] == 0 {
+		last--
+	}
+	for _, word := range s.network[:last] {
+		b = binary.LittleEndian.AppendUint64(b, word)
+	}
+	return b
+}
+
+func (m *member) encode(b []byte) []byte {
+	b = append(b, byte(m.life)|boolBit(m.finished)<<4, m.epoch, m.low, m.ahead, m.next, m.sending)
+	return binary.LittleEndian.AppendUint16(b, m.begun)
+}
+
+func (s *slot) encode(b []byte, c *config) []byte {
+	b = append(b, s.vid, byte(s.phase), s.held, s.done, s.owed, s.mask, s.count, s.cacheMask)
+	for m := range c.members() {
+		b = binary.LittleEndian.AppendUint16(b, uint16(s.memory[m]))
+		for beat := range c.Beats {
+			b = binary.LittleEndian.AppendUint16(b, uint16(s.cache[beat][m]))
+		}
+	}
+	return b
+}
+
+func boolBit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// decode is the inverse of encode.
+func (w *world) decode(b string) {
+	r := reader{b}
+	s := &w.state
+	*s = state{}
+	for m := range w.config.members() {
+		me := &s.members[m]
+		flags := r.byte()
+		me.life, me.finished = life(flags&0xf), flags>>4 == 1
+		me.epoch, me.low, me.ahead, me.next, me.sending, me.begun = r.byte(), r.byte(), r.byte(), r.byte(), r.byte(), r.uint16()
+	}
+	for i := range len(w.config.Jobs) * w.slotCount() {
+		s.slots[i].decode(&r, w.config)
+	}
+	for j := range w.config.Jobs {
+		k, c := &s.jobs[j], &s.controllers[j]
+		flags := r.byte()
+		k.up, k.over, c.confirmed = flags&1 != 0, flags&2 != 0, flags&4 != 0
+		k.epoch, k.members, k.finished, c.epoch, c.first = r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
+	}
+	s.restarts, s.resets, s.evictions = r.byte(), r.byte(), r.byte()
+	for i := 0; r.left() > 0; i++ {
+		s.network[i] = r.uint64()
+	}
+}
+
+func (s *slot) decode(r *reader, c *config) {
+	s.vid, s.phase = r.byte(), phase(r.byte())
+	s.held, s.done, s.owed, s.mask, s.count, s.cacheMask = r.byte(), r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
+	for m := range c.members() {
+		s.memory[m] = tag(r.uint16())
+		for beat := range c.Beats {
+			s.cache[beat][m] = tag(r.uint16())
+		}
+	}
+}
+
+// reader takes an encoding apart. It is made by encode alone, so it is whole.
+type reader struct{ rest string }
+
+func (r *reader) left() int { return len(r.rest) }
+
+func (r *reader) byte() byte {
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *reader) uint16() uint16 {
+	low := uint16(r.byte())
+	return low | uint16(r.byte())<<8
+}
+
+func (r *reader) uint64() uint64 {
+	var v uint64
+	for i := range 8 {
+		v |= uint64(r.byte()) << (8 * i)
+	}
+	return v
+}

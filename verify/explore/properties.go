@@ -1,0 +1,207 @@
+package main
+
+import "fmt"
+
+// property is one of the things that must hold, whatever is lost, repeated,
+// reordered or delayed.
+type property struct {
+	Name  string
+	Means string
+}
+
+// The properties, by what they are called in counterexamples.
+var (
+	summedOnce = property{"summed once",
+		"a result is the sum of each contribution that it names, exactly once, of this VID and epoch, and of nothing else; without a deadline it names all members"}
+	sameReplay = property{"same replay",
+		"all results of one job, epoch and VID that the card sends are the same bits"}
+	rightResult = property{"right result",
+		"the result that a worker takes is that of the VID it takes it for, in its epoch"}
+	noEarlyReuse = property{"no early reuse",
+		"no slot is reused, and no job ended, while a member may still ask for a result"}
+	neverTurnedAway = property{"never turned away",
+		"data of a member that keeps the rules is stored, or is a repetition; without deadlines no slot makes it wait"}
+	isolated = property{"isolated",
+		"a packet of one job's member changes nothing of another job"}
+	inputsThere = property{"inputs there",
+		"every worker still has its inputs from the VID on that a new epoch begins with"}
+	progress = property{"progress",
+		"from wherever faults have led, once they cease, every member gets every result, every job ends, and the card falls silent"}
+)
+
+// properties lists them all, for help and documentation.
+var properties = []property{summedOnce, sameReplay, rightResult, noEarlyReuse, neverTurnedAway, isolated, inputsThere, progress}
+
+// violation is a property that did not hold, and how.
+type violation struct {
+	property property
+	how      string
+}
+
+// violate notes the first violation of what is looked for.
+func (w *world) violate(p property, format string, args ...any) {
+	if w.broken == nil && (w.only == property{} || w.only == p) {
+		w.broken = &violation{p, fmt.Sprintf(format, args...)}
+	}
+}
+
+// judgeSum looks at what has just been summed.
+func (w *world) judgeSum(job int, s *slot) {
+	j := &w.jobs[job]
+	if !w.config.Partial && s.cacheMask != j.members {
+		w.violate(summedOnce, "the result of %s has the contributions of %s only", w.v(int(s.vid)), w.set(s.cacheMask))
+	}
+	for beat := range w.config.Beats {
+		for m := range w.config.members() {
+			w.judgeContribution(j, s, m, beat)
+		}
+	}
+}
+
+// judgeContribution looks at what member m has in a beat of a sum.
+func (w *world) judgeContribution(j *job, s *slot, m, beat int) {
+	got := s.cache[beat][m]
+	want := contribution(m, int(j.epoch), int(s.vid), 0)
+	if !w.config.honest(m) {
+		want |= contribution(m, 0, 0, s.cache[0][m].variant()) // any of its variants, but one alone
+	}
+	switch named := s.cacheMask&bit(m) != 0; {
+	case named && got != want:
+		w.violate(summedOnce, "in the sum of %s%s, %s stands with %s", w.v(int(s.vid)), w.during(int(j.epoch)), w.name(m), w.tagText(got))
+	case !named && got != 0:
+		w.violate(summedOnce, "the sum of %s%s is said to be of %s, and has %s in it", w.v(int(s.vid)), w.during(int(j.epoch)),
+			w.set(s.cacheMask), w.tagText(got))
+	}
+}
+
+func (w *world) tagText(t tag) string {
+	if t == 0 {
+		return "what was never stored"
+	}
+	text := fmt.Sprintf("%s's contribution to %s%s", w.name(t.from()), w.v(t.vid()), w.during(t.epoch()))
+	if t.variant() != 0 {
+		text += " (other payload)"
+	}
+	return text
+}
+
+// judgeReplay compares a result that leaves the card with all of the same VID
+// that have left it before.
+func (w *world) judgeReplay(p packet) {
+	w.network.each(func(n int) {
+		q := w.packets.packets[n]
+		if q.kind == result && q.job == p.job && q.epoch == p.epoch && q.vid == p.vid && (q.sum != p.sum || q.mask != p.mask) {
+			w.violate(sameReplay, "the result of %s for %s is of %s, and the one sent before was of %s",
+				w.v(int(p.vid)), w.name(int(p.member)), w.sumText(p), w.sumText(q))
+		}
+	})
+}
+
+// sumText says what is in a result.
+func (w *world) sumText(p packet) string {
+	text := w.set(p.mask) + ":"
+	for beat := range w.config.Beats {
+		if beat > 0 {
+			text += " and then"
+		}
+		if p.sum[beat] == ([maxMembers]tag{}) {
+			text += " nothing"
+		}
+		for m := range w.config.members() {
+			if t := p.sum[beat][m]; t != 0 {
+				text += " " + w.tagText(t)
+			}
+		}
+	}
+	return text
+}
+
+// judgeTaken looks at a result that a worker takes for a VID.
+func (w *world) judgeTaken(m, vid int, p packet) {
+	epoch := w.members[m].epoch
+	if int(p.vid) != vid || p.epoch != epoch {
+		w.violate(rightResult, "%s takes the result of %s%s for %s%s", w.name(m),
+			w.v(int(p.vid)), w.during(int(p.epoch)), w.v(vid), w.during(int(epoch)))
+		return
+	}
+	for beat := range w.config.Beats {
+		for from, t := range p.sum[beat] {
+			named := p.mask&bit(from) != 0
+			if named != (t != 0) || t != 0 && (t.vid() != vid || t.epoch() != int(epoch)) {
+				w.violate(rightResult, "the result that %s takes for %s%s is said to be of %s, and has in it %s", w.name(m),
+					w.v(vid), w.during(int(epoch)), w.set(p.mask), w.tagText(t))
+			}
+		}
+	}
+}
+
+// judgeTurnover looks at a slot that is about to be reused.
+func (w *world) judgeTurnover(job int, s *slot) {
+	for m := range w.config.members() {
+		if w.mayAsk(job, m) && !w.members[m].holds(int(s.vid)) {
+			w.violate(noEarlyReuse, "the slot of %s is reused, and %s does not hold that result", w.v(int(s.vid)), w.name(m))
+		}
+	}
+}
+
+// judgeEnd looks at a job that is about to end because all have finished.
+func (w *world) judgeEnd(job int) {
+	for m := range w.config.members() {
+		if w.mayAsk(job, m) && int(w.members[m].low) < w.config.end() {
+			w.violate(noEarlyReuse, "the job ends, and %s lacks %s", w.name(m), w.v(int(w.members[m].low)))
+		}
+	}
+}
+
+// mayAsk says whether a member takes part in the epoch that the card has.
+func (w *world) mayAsk(job, m int) bool {
+	me := &w.members[m]
+	return w.config.honest(m) && me.life == active && w.jobs[job].members&bit(m) != 0 && me.epoch == w.jobs[job].epoch
+}
+
+// judgeAnswer looks at what became of an honest member's data.
+func (w *world) judgeAnswer(p packet, a answer) {
+	m := int(p.member)
+	job := int(p.job)
+	if !w.mayAsk(job, m) || p.epoch != w.jobs[job].epoch || !w.jobs[job].up || w.config.Partial || w.config.Rogue {
+		return
+	}
+	if a == notReady || a == early || a == late && !w.members[m].holds(int(p.vid)) {
+		w.violate(neverTurnedAway, "%s sent %s when it could, it was not stored, and it is no repetition", w.name(m), w.v(int(p.vid)))
+	}
+}
+
+// judgeIsolation looks at the other jobs after a packet from a member of one.
+func (w *world) judgeIsolation(m int, before *state) {
+	own := w.config.jobOf(m)
+	for j := range w.config.Jobs {
+		if j == own {
+			continue
+		}
+		same := w.jobs[j] == before.jobs[j]
+		for i := range w.slotCount() {
+			same = same && w.slots[j*w.slotCount()+i] == before.slots[j*w.slotCount()+i]
+		}
+		if !same {
+			w.broken = nil // whatever else broke, this is why
+			w.violate(isolated, "a packet of %s changed job %d", w.name(m), j)
+		}
+	}
+}
+
+// judgeInputs looks at whether a worker still has its inputs from first on.
+func (w *world) judgeInputs(m, first int) {
+	kept := w.config.inputsKept()
+	if w.without(oneWindowOfInputs) {
+		kept = w.config.Window
+	}
+	if w.without(giveUpInputs) {
+		kept = 0
+	}
+	for vid := first; vid+kept < w.config.end(); vid++ {
+		if w.members[m].holds(vid + kept) {
+			w.violate(inputsThere, "%s has given up its input %s, since it held the result of %s", w.name(m), w.v(vid), w.v(vid+kept))
+			return
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+// forgery is one packet that a rogue may send at any time, whatever has
+// happened before.
+type forgery struct {
+	kind    kind // data, ask, finish
+	job     int
+	epoch   int // ahead of the card's; modulo epochModulus
+	rank    int
+	vid     int // the field
+	variant int // of the payload
+}
+
+// rogueAlphabet is everything that a rogue may send: data and asks with each
+// VID, under its own rank (with two payloads) and every other, of the epoch
+// that the card has and of the one before, in its own job and every other; and
+// a finish.
+func (w *world) rogueAlphabet() []forgery {
+	if w.alphabet != nil {
+		return w.alphabet
+	}
+	c := w.config
+	own := c.members() - 1
+	for job := range c.Jobs {
+		for rank := range c.members() {
+			w.alphabet = append(w.alphabet, forgery{kind: finish, job: job, rank: rank})
+			for vid := range c.Modulus {
+				w.alphabet = append(w.alphabet,
+					forgery{kind: data, job: job, rank: rank, vid: vid},
+					forgery{kind: ask, job: job, rank: rank, vid: vid})
+			}
+		}
+	}
+	for vid := range c.Modulus {
+		w.alphabet = append(w.alphabet,
+			forgery{kind: data, job: c.jobOf(own), rank: own, vid: vid, variant: 1},
+			forgery{kind: data, job: c.jobOf(own), rank: own, vid: vid, epoch: epochModulus - 1})
+	}
+	return w.alphabet
+}
+
+// rogue lets the rogue send a forgery, which reaches the card at once: one that
+// comes later is one that is sent later. What it does in a job of its own alone
+// is nobody's concern, and would have no end.
+func (w *world) rogue(f forgery) bool {
+	own := w.config.members() - 1
+	if w.jobs[f.job].members == bit(own) {
+		return false
+	}
+	h := header{port: own, job: f.job, epoch: (int(w.jobs[f.job].epoch) + f.epoch) % epochModulus, rank: f.rank, vid: f.vid}
+	before := w.state
+	switch f.kind {
+	case data:
+		w.say("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
+		w.takeData(h, func(s *slot) tag {
+			// Its payload has no VID of its own but the one it is given.
+			return contribution(own, h.epoch, int(s.vid), f.variant)
+		})
+	case finish:
+		w.say("%s sends finish, job %d, as worker %d", w.name(own), f.job, f.rank)
+		w.takeFinish(h)
+	case ask:
+		w.say("%s asks: VID %d, job %d, as worker %d", w.name(own), f.vid, f.job, f.rank)
+		w.takeAsk(h)
+	}
+	w.judgeIsolation(own, &before)
+	return true
+}

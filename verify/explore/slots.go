@@ -1,0 +1,178 @@
+package main
+
+import "math/bits"
+
+// reduce is a step of a slot's sum: all of it, or the next beat. It says
+// whether the slot could take it: a sum is not begun while the result that it
+// takes the place of is being sent.
+func (w *world) reduce(i int) bool {
+	s := &w.slots[i]
+	blocked := w.isBeingSent(i) && !w.without(overwriteWhileSending)
+	if s.phase != halfReduced && (s.phase != reducing || blocked) {
+		return false
+	}
+	last := w.config.Beats - 1
+	if s.phase == reducing {
+		s.cache = sum{}
+		s.cacheMask = s.mask
+		w.sumBeat(s, 0)
+		if last > 0 {
+			s.phase = halfReduced
+			if w.config.CutThrough {
+				s.owed |= w.jobs[w.jobOfSlot(i)].members
+			}
+			w.say("the card sums the first beat of %s", w.v(int(s.vid)))
+			return true
+		}
+	}
+	if last > 0 {
+		w.sumBeat(s, last)
+	}
+	s.phase = reduced
+	job := w.jobOfSlot(i)
+	if !w.config.CutThrough {
+		s.owed |= w.jobs[job].members
+	}
+	if w.without(partialUnmarked) {
+		s.cacheMask = w.config.membersOf(job)
+	}
+	w.say("the card has summed %s of %s%s; all are owed the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
+	w.judgeSum(job, s)
+	return true
+}
+
+// sumBeat adds up what the memories hold of the members whose bit is set, and
+// writes it to the cache.
+func (w *world) sumBeat(s *slot, beat int) {
+	for m := range maxMembers {
+		s.cache[beat][m] = 0
+		if s.held&bit(m) != 0 {
+			s.cache[beat][m] = s.memory[m]
+		}
+	}
+}
+
+// jobOfSlot is the job that a slot is allotted to.
+func (w *world) jobOfSlot(i int) int { return i / w.slotCount() }
+
+// isBeingSent says whether a port is sending the slot's cache entry.
+func (w *world) isBeingSent(i int) bool {
+	for m := range w.config.members() {
+		if int(w.members[m].sending) == i+1 {
+			return true
+		}
+	}
+	return false
+}
+
+// transmit sends the result of a slot to a member that is owed it: all of it,
+// or its first beat. It says whether there was anything to send.
+func (w *world) transmit(i, m int) bool {
+	s := &w.slots[i]
+	to := &w.members[m]
+	ready := s.phase == reduced || s.phase == halfReduced && w.config.CutThrough || w.without(turnoverKeepsOwed|setUpKeepsOwed)
+	if s.owed&bit(m) == 0 || !ready || to.sending != 0 {
+		return false
+	}
+	if !w.without(owedForEver) {
+		s.owed &^= bit(m)
+	}
+	job := w.jobOfSlot(i)
+	p := packet{kind: result, member: uint8(m), job: uint8(job), epoch: w.jobs[job].epoch, vid: s.vid, mask: s.cacheMask}
+	p.sum[0] = s.cache[0]
+	if w.config.Beats > 1 {
+		to.sending = uint8(i + 1)
+		to.begun = uint16(w.packets.number(p))
+		w.say("the card begins to send the result %s to %s", w.v(int(s.vid)), w.name(m))
+		return true
+	}
+	w.judgeReplay(p)
+	w.say("the card sends the result %s%s to %s", w.v(int(s.vid)), w.during(int(p.epoch)), w.name(m))
+	w.sendResult(p)
+	return true
+}
+
+// transmitRest sends the second beat of what transmit began.
+func (w *world) transmitRest(m int) bool {
+	to := &w.members[m]
+	if to.sending == 0 || w.slots[to.sending-1].phase == halfReduced && w.config.CutThrough {
+		return false
+	}
+	p := w.packets.packets[to.begun]
+	p.sum[1] = w.slots[to.sending-1].cache[1]
+	to.sending, to.begun = 0, 0
+	w.judgeReplay(p)
+	w.say("the card sends the rest of %s to %s", w.v(int(p.vid)), w.name(m))
+	w.sendResult(p)
+	return true
+}
+
+// cutShort breaks off the transmissions of a result whose sum will not be
+// finished.
+func (w *world) cutShort(s *slot) {
+	if s.phase != halfReduced || !w.config.CutThrough || w.without(begunLeavesTorn) {
+		return
+	}
+	for m := range w.config.members() {
+		if to := &w.members[m]; to.sending != 0 && &w.slots[to.sending-1] == s {
+			to.sending, to.begun = 0, 0
+			w.say("the result that it was sending to %s is broken off", w.name(m))
+		}
+	}
+}
+
+// sendResult puts a result under way. What a rogue is sent changes nothing.
+func (w *world) sendResult(p packet) {
+	if w.config.honest(int(p.member)) {
+		w.sent(w.send(p))
+	}
+}
+
+// deadline ends the wait of a collecting slot, where the job asked for partial
+// sums.
+func (w *world) deadline(i int) bool {
+	s := &w.slots[i]
+	if s.phase != collecting || s.held == 0 || !w.config.Partial && !w.without(deadlineOfAny) {
+		return false
+	}
+	s.phase = reducing
+	s.mask = s.held
+	w.say("the deadline of %s passes: the card sums what it has, %s", w.v(int(s.vid)), w.set(s.held))
+	return true
+}
+
+// evict is the second deadline: a member that has not come for the slot's
+// result is put out of the job, if it was missing in the sum, or if others are
+// done with it and wait for the slot. The last member is not put out.
+func (w *world) evict(i, m int) bool {
+	s := &w.slots[i]
+	job := w.jobOfSlot(i)
+	j := &w.jobs[job]
+	if !w.config.Partial || w.evictions == 0 || !j.up || s.phase != reduced || j.members&bit(m) == 0 ||
+		s.done&bit(m) != 0 || s.cacheMask&bit(m) != 0 && (s.done&j.members == 0 || w.without(evictMissingOnly)) || bits.OnesCount8(j.members) == 1 {
+		return false
+	}
+	w.evictions--
+	w.say("the second deadline of %s passes: the card evicts %s", w.v(int(s.vid)), w.name(m))
+	if !w.without(evictedCounts) {
+		j.members &^= bit(m)
+	}
+	for k := range w.slotCount() {
+		s := w.slotOf(job, k)
+		s.owed &= j.members
+		if s.phase == collecting {
+			w.complete(job, s)
+		}
+	}
+	w.tellOut(job, m)
+	w.endIfFinished(job)
+	return true
+}
+
+// tellOut tells a member that it is out of the job, or that the job has ended
+// without it, which only one that was evicted can be surprised by.
+func (w *world) tellOut(job, m int) {
+	if w.config.honest(m) && !w.without(evictionUntold) {
+		w.send(packet{kind: evicted, member: uint8(m), job: uint8(job), epoch: w.jobs[job].epoch})
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+// stepKind is what may happen next.
+type stepKind uint8
+
+const (
+	stepSend      stepKind = iota // member sends its next VID
+	stepSendAgain                 // member sends VID slot again, all earlier ones having left the network
+	stepDeliver                   // packet arrives
+	stepAsk                       // an ask for the VID of a data packet arrives
+	stepReduce                    // slot
+	stepTransmit                  // slot to member
+	stepRest                      // the second beat to member
+	stepDeadline                  // slot
+	stepEvict                     // slot, member
+	stepRestart                   // member
+	stepReset
+	stepNewEpoch // job is member
+	stepJoin     // member
+	stepRogue    // packet is a place in the rogue's alphabet
+)
+
+// step is one thing that happens.
+type step struct {
+	kind   stepKind
+	member uint8
+	slot   uint8
+	packet uint16
+}
+
+// steps calls f with everything that may happen next.
+//
+// An ask needs no packet of its own: a worker may ask for a VID as soon as it
+// has sent it, and that ask may be under way for as long as the data, so it can
+// arrive whenever the data can.
+func (w *world) steps(f func(step)) {
+	w.network.each(func(n int) {
+		f(step{kind: stepDeliver, packet: uint16(n)})
+		if w.packets.packets[n].kind == data {
+			f(step{kind: stepAsk, packet: uint16(n)})
+		}
+	})
+	for m := range w.config.members() {
+		w.memberSteps(m, f)
+	}
+	for i := range len(w.config.Jobs) * w.slotCount() {
+		f(step{kind: stepReduce, slot: uint8(i)})
+		f(step{kind: stepDeadline, slot: uint8(i)})
+		for m := range w.config.members() {
+			f(step{kind: stepTransmit, slot: uint8(i), member: uint8(m)})
+			f(step{kind: stepEvict, slot: uint8(i), member: uint8(m)})
+		}
+	}
+	for j := range w.config.Jobs {
+		f(step{kind: stepNewEpoch, member: uint8(j)})
+	}
+	f(step{kind: stepReset})
+	if w.config.Rogue {
+		for i := range w.rogueAlphabet() {
+			f(step{kind: stepRogue, packet: uint16(i)})
+		}
+	}
+}
+
+// memberSteps are those of one worker, and of the card's port to it.
+func (w *world) memberSteps(m int, f func(step)) {
+	f(step{kind: stepRest, member: uint8(m)})
+	if !w.config.honest(m) {
+		return
+	}
+	f(step{kind: stepSend, member: uint8(m)})
+	me := &w.members[m]
+	for vid := int(me.low); vid < int(me.next); vid++ {
+		f(step{kind: stepSendAgain, member: uint8(m), slot: uint8(vid)})
+	}
+	f(step{kind: stepRestart, member: uint8(m)})
+	f(step{kind: stepJoin, member: uint8(m)})
+}
+
+// take makes a step, and says whether it was possible.
+func (w *world) take(s step) bool {
+	m := int(s.member)
+	switch s.kind {
+	case stepSend:
+		if !w.maySend(m) {
+			return false
+		}
+		w.sent(w.sendNext(m))
+	case stepSendAgain:
+		return w.sendAgain(m, int(s.slot))
+	case stepDeliver:
+		w.deliver(int(s.packet))
+	case stepAsk:
+		w.deliverAsk(int(s.packet))
+	case stepReduce:
+		return w.reduce(int(s.slot))
+	case stepTransmit:
+		return w.transmit(int(s.slot), m)
+	case stepRest:
+		return w.transmitRest(m)
+	case stepDeadline:
+		return w.deadline(int(s.slot))
+	case stepEvict:
+		return w.evict(int(s.slot), m)
+	case stepRestart:
+		if life := w.members[m].life; w.restarts == 0 || life == down || life == out {
+			return false
+		}
+		w.restart(m)
+	case stepReset:
+		if w.resets == 0 || !w.anyUp() {
+			return false
+		}
+		w.reset()
+	case stepNewEpoch:
+		if !w.needsEpoch(m) {
+			return false
+		}
+		w.sent(w.newEpoch(m))
+	case stepJoin:
+		if !w.mayJoin(m) {
+			return false
+		}
+		w.joinEpoch(m)
+	case stepRogue:
+		return w.rogue(w.rogueAlphabet()[s.packet])
+	}
+	return true
+}
+
+func (w *world) anyUp() bool {
+	for j := range w.config.Jobs {
+		if w.jobs[j].up {
+			return true
+		}
+	}
+	return false
+}
+
+// sendAgain sends a VID again whose data is under way no longer.
+func (w *world) sendAgain(m, vid int) bool {
+	me := &w.members[m]
+	n := w.packets.number(w.dataOf(m, vid))
+	if me.life != active || me.holds(vid) || w.network.has(n) {
+		return false
+	}
+	w.say("%s sends %s again", w.name(m), w.v(vid))
+	w.network.add(n)
+	w.sent(n)
+	return true
+}
+
+// deliver brings a packet to where it goes.
+func (w *world) deliver(n int) {
+	p := w.packets.packets[n]
+	who := w.name(int(p.member))
+	w.arrived(n)
+	switch p.kind {
+	case data:
+		w.say("%s of %s%s reaches the card", w.v(int(p.vid)), who, w.during(int(p.epoch)))
+		before := w.state
+		a := w.takeData(w.headerOf(p), func(*slot) tag {
+			return contribution(int(p.member), int(p.epoch), int(p.vid), 0)
+		})
+		w.judgeAnswer(p, a)
+		w.judgeIsolation(int(p.member), &before)
+	case finish:
+		w.say("the finish of %s%s reaches the card", who, w.during(int(p.epoch)))
+		before := w.state
+		w.takeFinish(w.headerOf(p))
+		w.judgeIsolation(int(p.member), &before)
+	case commit:
+		w.say("JOB_COMMIT of epoch %d reaches the card", p.epoch)
+		w.takeCommit(int(p.job), int(p.epoch), int(p.vid))
+	case result:
+		w.say("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
+		w.takeResult(p)
+	case finished:
+		w.say("the answer to its finish%s reaches %s", w.during(int(p.epoch)), who)
+		w.takeFinished(p)
+	case evicted:
+		w.say("the news that it is out%s reaches %s", w.during(int(p.epoch)), who)
+		w.takeOut(p)
+	}
+}
+
+// deliverAsk brings an ask for the VID of a data packet to the card.
+func (w *world) deliverAsk(n int) answer {
+	p := w.packets.packets[n]
+	w.say("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
+	before := w.state
+	a := w.takeAsk(w.headerOf(p))
+	w.judgeIsolation(int(p.member), &before)
+	return a
+}

@@ -1,0 +1,148 @@
+package main
+
+// join lets a worker begin in the epoch that the controller has set up.
+func (w *world) join(m int) {
+	c := &w.controllers[w.config.jobOf(m)]
+	w.members[m] = member{life: active, epoch: c.epoch, low: c.first, next: c.first,
+		sending: w.members[m].sending, begun: w.members[m].begun}
+}
+
+// maySend says whether a worker may send its next VID: it holds every result
+// up to W before it.
+func (w *world) maySend(m int) bool {
+	me := &w.members[m]
+	window := w.config.Window
+	if w.without(sendOneAhead) {
+		window++
+	}
+	return me.life == active && int(me.next) < w.config.end() && int(me.next) < int(me.low)+window
+}
+
+// sendNext sends a worker's next VID. What is so far behind it is under way no
+// longer.
+func (w *world) sendNext(m int) int {
+	me := &w.members[m]
+	w.say("%s sends %s%s", w.name(m), w.v(int(me.next)), w.during(int(me.epoch)))
+	w.expire(w.config.jobOf(m), int(me.epoch), int(me.next))
+	p := w.dataOf(m, int(me.next))
+	me.next++
+	return w.send(p)
+}
+
+// dataOf is a worker's contribution to a VID.
+func (w *world) dataOf(m, vid int) packet {
+	return packet{kind: data, member: uint8(m), job: uint8(w.config.jobOf(m)), epoch: w.members[m].epoch, vid: uint8(vid)}
+}
+
+// expire takes out of the network what is too old to be under way when vid is
+// first sent, or first taken by the card. Packets of older epochs stay,
+// whatever their VID.
+func (w *world) expire(job, epoch, vid int) {
+	lifetime := w.config.lifetime()
+	if w.without(longLifetime) {
+		lifetime++
+	}
+	w.network.each(func(n int) {
+		p := w.packets.packets[n]
+		if (p.kind == data || p.kind == result) && int(p.job) == job && int(p.epoch) == epoch &&
+			vid-int(p.vid) >= lifetime {
+			w.network.remove(n)
+		}
+	})
+}
+
+// takeResult is what a worker does with a result: it takes it when it lacks
+// that VID and has sent it.
+func (w *world) takeResult(p packet) bool {
+	m := int(p.member)
+	me := &w.members[m]
+	if me.life != active || p.epoch%epochModulus != me.epoch%epochModulus && !w.without(resultOfAnyEpoch) {
+		w.say("%s ignores it: not of its epoch", w.name(m))
+		return false
+	}
+	for vid := int(me.low); vid < int(me.next); vid++ {
+		if me.holds(vid) || w.field(vid) != w.field(int(p.vid)) && !w.without(resultOfAnyVID) {
+			continue
+		}
+		w.judgeTaken(m, vid, p)
+		me.take(vid)
+		w.say("%s holds %s, and every result below %s", w.name(m), w.v(vid), w.v(int(me.low)))
+		w.finishWhenComplete(m)
+		return true
+	}
+	w.say("%s ignores it: it lacks no such result", w.name(m))
+	return false
+}
+
+// take marks a result as held.
+func (m *member) take(vid int) {
+	if vid > int(m.low) {
+		m.ahead |= 1 << (vid - int(m.low) - 1)
+		return
+	}
+	m.low++
+	for m.ahead&1 == 1 {
+		m.ahead >>= 1
+		m.low++
+	}
+	m.ahead >>= 1
+}
+
+// finishWhenComplete sends a finish once a worker holds everything.
+func (w *world) finishWhenComplete(m int) {
+	if me := &w.members[m]; int(me.low) == w.config.end() {
+		w.send(w.finishOf(m))
+		w.say("%s has all results and sends finish", w.name(m))
+	}
+}
+
+func (w *world) finishOf(m int) packet {
+	return packet{kind: finish, member: uint8(m), job: uint8(w.config.jobOf(m)), epoch: w.members[m].epoch, vid: uint8(w.config.end())}
+}
+
+// takeFinished is the answer to a worker's finish.
+func (w *world) takeFinished(p packet) {
+	me := &w.members[p.member]
+	if me.life == active && me.epoch == p.epoch && int(me.low) == w.config.end() {
+		me.finished = true
+		w.say("%s knows that its finish was heard", w.name(int(p.member)))
+		return
+	}
+	w.say("%s ignores it", w.name(int(p.member)))
+}
+
+// takeOut tells a worker that it is out of its epoch. One that has everything
+// needs no more: it may hear so because the job has ended, and an old packet of
+// its own was repeated.
+func (w *world) takeOut(p packet) {
+	me := &w.members[p.member]
+	if me.life != active || me.epoch != p.epoch {
+		w.say("%s ignores it: not of its epoch", w.name(int(p.member)))
+		return
+	}
+	if int(me.low) == w.config.end() {
+		me.finished = true
+		w.say("%s has everything, and stops", w.name(int(p.member)))
+		return
+	}
+	w.leave(int(p.member), out)
+	w.say("%s knows that it is out, and stops", w.name(int(p.member)))
+}
+
+// leave forgets what a worker knows of its epoch; the card's port to it goes
+// on.
+func (w *world) leave(m int, to life) {
+	me := &w.members[m]
+	*me = member{life: to, epoch: me.epoch, sending: me.sending, begun: me.begun}
+}
+
+// restart is a worker that loses its state.
+func (w *world) restart(m int) {
+	w.restarts--
+	w.leave(m, down)
+	w.say("%s is killed and started again: it has lost its state", w.name(m))
+	if w.without(sameEpochReturn) {
+		w.join(m)
+		w.say("%s begins again in the same epoch", w.name(m))
+	}
+}
