@@ -133,7 +133,9 @@ func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 
 // dataOfNext is data with the VID that the slot takes next.
 func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
-	s.done |= bit(h.rank)
+	if !w.without(noDoneOfNext) {
+		s.done |= bit(h.rank)
+	}
 	members := w.jobs[h.job].members
 	over := s.phase == reduced || s.phase == empty || w.without(turnoverUnreduced)
 	if !over || s.done&members != members && !w.without(turnoverWithoutDone) {

@@ -21,6 +21,7 @@ const (
 	noEvidence                                // data v does not show that the sender is done with v - W
 	evidenceOfOtherVID                        // ... with whatever the slot of v - W holds
 	evidenceUnreduced                         // ... though the slot is not reduced
+	noDoneOfNext                              // data u + 2W does not show that its sender is done with u
 	storeAnyInSlot                            // a VID that is neither u nor u + 2W is taken for u
 	longLifetime                              // a packet outlives the wrap of VIDs
 	overwriteWhileSending                     // a sum is written over the result that is being sent
@@ -56,15 +57,19 @@ const (
 	unstoppedWorkers    // workers go on in the old epoch while the new one is being set up
 
 	// Deadlines.
-	evictedCounts    // an evicted member is still waited for
-	evictedHeard     // an evicted member's packets are taken
-	evictMissingOnly // a second deadline evicts only who is missing in a sum
-	evictionUntold   // it is not told
-	partialUnmarked  // a partial sum names all members
-	deadlineOfAny    // partial sums of jobs that did not ask
+	evictedCounts       // an evicted member is still waited for
+	evictedHeard        // an evicted member's packets are taken
+	evictMissingOnly    // a second deadline evicts only who is missing in a sum
+	evictionUntold      // it is not told
+	evictionLeavesSlots // slots that only waited for the evicted go on waiting
+	evictionLeavesJob   // a job that only waited for the finish of the evicted does not end
+	evictionLeavesOwed  // the evicted is still owed results
+	partialUnmarked     // a partial sum names all members
+	deadlineOfAny       // partial sums of jobs that did not ask
 
 	// What a worker takes.
 	resultOfAnyEpoch // results of another epoch
+	resultBeforeSent // results of its window that it has not sent
 	resultOfAnyVID   // a result that is not in its window, for the first it lacks
 
 	lastRule = resultOfAnyVID

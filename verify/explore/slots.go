@@ -158,15 +158,23 @@ func (w *world) evict(i, m int) bool {
 		j.members &^= bit(m)
 	}
 	for k := range w.slotCount() {
-		s := w.slotOf(job, k)
-		s.owed &= j.members
-		if s.phase == collecting {
-			w.complete(job, s)
-		}
+		w.waitNoLonger(job, w.slotOf(job, k))
 	}
 	w.tellOut(job, m)
-	w.endIfFinished(job)
+	if !w.without(evictionLeavesJob) {
+		w.endIfFinished(job)
+	}
 	return true
+}
+
+// waitNoLonger is what an eviction means for a slot.
+func (w *world) waitNoLonger(job int, s *slot) {
+	if !w.without(evictionLeavesOwed) {
+		s.owed &= w.jobs[job].members
+	}
+	if s.phase == collecting && !w.without(evictionLeavesSlots) {
+		w.complete(job, s)
+	}
 }
 
 // tellOut tells a member that it is out of the job, or that the job has ended

@@ -60,7 +60,11 @@ func (w *world) takeResult(p packet) bool {
 		w.say("%s ignores it: not of its epoch", w.name(m))
 		return false
 	}
-	for vid := int(me.low); vid < int(me.next); vid++ {
+	end := int(me.next)
+	if w.without(resultBeforeSent) {
+		end = min(int(me.low)+w.config.Window, w.config.end())
+	}
+	for vid := int(me.low); vid < end; vid++ {
 		if me.holds(vid) || w.field(vid) != w.field(int(p.vid)) && !w.without(resultOfAnyVID) {
 			continue
 		}

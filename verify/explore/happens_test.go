@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestEverythingHappens: each thing that a rule can lead to does happen, so that
+// no rule holds only because it is never reached.
+func TestEverythingHappens(t *testing.T) {
+	heard := map[string]bool{}
+	for _, name := range []string{"two-by-one-late", "rogue-far", "evict", "evict-return", "reset", "cut-through", "jobs-rogue"} {
+		c, _ := find(configs, func(c config) bool { return c.Name == name })
+		listen(c, heard)
+	}
+	var all strings.Builder
+	for text := range heard {
+		all.WriteString(text + "\n")
+	}
+	for _, text := range []string{
+		"the card stores it", "the card drops it: a repetition", "is owed the result", "not ready", "late, the slot is empty",
+		"the card drops it: late", "the card drops it: early", "VID 2",
+		"answers: send it", "answers: wait for {", "the card owes", "the card does nothing",
+		"its epoch is another", "rank does not belong to this port", "is not set up", "was evicted",
+		"has summed {0} of", "has summed {0,1} of", "sums the first beat", "the deadline of", "the card evicts",
+		"begins to send", "sends the rest", "is broken off", "sends the result",
+		"knows that it is out", "has everything, and stops", "lacks no such result", "not of its epoch",
+		"sends finish", "the job has ended", "answers: done, the job has ended", "finish was heard",
+		"acknowledges it again", "a stale epoch", "ends epoch 0 and sets up epoch 1", "the card is reset", "begins in epoch 1",
+		"payload 1", "of job 1",
+	} {
+		assert.True(t, strings.Contains(all.String(), text), "it never happens that %s", text)
+	}
+}
+
+// listen collects what is said of the steps from the states of a configuration.
+func listen(c config, heard map[string]bool) {
+	const some = 20 // of so many states one is looked at
+	e := newExplorer(c, 0, property{}, 40000)
+	e.explore()
+	w := e.world()
+	for i := 0; i < len(e.states); i += some {
+		w.decode(e.states[i])
+		w.steps(func(s step) {
+			next := e.world()
+			next.state = w.state
+			next.tale = &tale{}
+			next.begin()
+			if next.take(s) {
+				for _, text := range next.tale.last().text {
+					heard[text] = true
+				}
+			}
+		})
+	}
+}
