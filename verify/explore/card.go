@@ -161,7 +161,7 @@ func (w *world) turnOver(j int, s *slot) {
 	if !w.without(turnoverKeepsDone) {
 		s.done = 0
 	}
-	if !w.without(turnoverKeepsOwed) {
+	if !w.without(turnoverKeepsOwed | turnoverLeavesOwed) {
 		s.owed = 0
 	}
 	w.expire(j, int(w.jobs[j].epoch), int(s.vid))

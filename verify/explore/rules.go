@@ -27,13 +27,15 @@ const (
 	overwriteWhileSending                     // a sum is written over the result that is being sent
 
 	// Replays.
-	noReplay         // a repetition or an ask of a reduced slot is not answered
-	noReplayOfData   // a repetition is not
-	noReplayOfAsk    // an ask is not
-	owedForEver      // the start of a transmission does not clear the owed bit
-	askOfOtherVID    // an ask is answered with whatever the slot holds
-	noSendStatus     // an ask whose data is missing is not answered with send
-	askOfNextDropped // an ask for u + 2W is not answered with send
+	noReplay           // a repetition or an ask of a reduced slot is not answered
+	noReplayOfData     // a repetition is not
+	noReplayOfAsk      // an ask is not
+	notOwedWhenReduced // a reduction makes nobody owed its result
+	turnoverLeavesOwed // a turnover leaves owed bits; only reduced slots send
+	owedForEver        // the start of a transmission does not clear the owed bit
+	askOfOtherVID      // an ask is answered with whatever the slot holds
+	noSendStatus       // an ask whose data is missing is not answered with send
+	askOfNextDropped   // an ask for u + 2W is not answered with send
 
 	// Checks of the header.
 	anyJob   // data of another job is taken for job 0's

@@ -19,7 +19,7 @@ func (w *world) reduce(i int) bool {
 		if last > 0 {
 			s.phase = halfReduced
 			if w.config.CutThrough {
-				s.owed |= w.jobs[w.jobOfSlot(i)].members
+				w.oweAll(i)
 			}
 			w.say("the card sums the first beat of %s", w.v(int(s.vid)))
 			return true
@@ -31,7 +31,7 @@ func (w *world) reduce(i int) bool {
 	s.phase = reduced
 	job := w.jobOfSlot(i)
 	if !w.config.CutThrough {
-		s.owed |= w.jobs[job].members
+		w.oweAll(i)
 	}
 	if w.without(partialUnmarked) {
 		s.cacheMask = w.config.membersOf(job)
@@ -39,6 +39,13 @@ func (w *world) reduce(i int) bool {
 	w.say("the card has summed %s of %s%s; all are owed the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
 	w.judgeSum(job, s)
 	return true
+}
+
+// oweAll owes the result of a slot to every member.
+func (w *world) oweAll(i int) {
+	if !w.without(notOwedWhenReduced) {
+		w.slots[i].owed |= w.jobs[w.jobOfSlot(i)].members
+	}
 }
 
 // sumBeat adds up what the memories hold of the members whose bit is set, and

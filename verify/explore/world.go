@@ -46,13 +46,15 @@ func (w *world) send(p packet) int {
 	return n
 }
 
-// start is the state in which all jobs have been set up and nobody has sent.
+// start is the state in which all jobs have been set up and nobody has sent. The
+// commits that did it may be repeated.
 func (w *world) start() {
 	c := w.config
 	w.state = state{restarts: uint8(c.Restarts), resets: uint8(c.Resets), evictions: uint8(c.Evictions)}
 	for j := range c.Jobs {
 		w.controllers[j] = controller{first: uint8(c.First), confirmed: true}
 		w.setUp(j, 0, c.First)
+		w.send(packet{kind: commit, job: uint8(j), vid: uint8(c.First)})
 	}
 	for m := range c.members() {
 		w.join(m)
