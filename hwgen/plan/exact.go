@@ -31,7 +31,7 @@ var exact = Sum{
 //	12     2,036  0          0       4,706             7,213             15,794
 //	14     2,101  0          0         833             1,942             12,203
 //	16     2,145  0          0         157               695             10,836
-//	20     2,247  0          0           5               203              9,412
+//	20     2,253  0          0           5               203              9,412
 const exactSpare = 20
 
 // exactWhole returns the places from the leading bit of a format's largest
