@@ -75,6 +75,80 @@ module agg_byte_pack #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th byte that comes is the n-th that leaves. Numbers run modulo 64, more than are ever
+  // inside; watched is any.
+  (* anyconst *) reg [5:0] watched;
+  reg was_reset = 1'b0;
+  reg [5:0] came, left;
+  reg [7:0] put;
+  reg [3:0] out_bytes;  // of the word at the output
+  reg waited, idle_was, free_was, ready_was;
+  reg was_running = 1'b0;  // the last cycle was no reset
+  reg [9*LINK_BYTES-1:0] stood;
+  reg [5:0] quiet;  // cycles in which nothing came and every word was taken
+  wire [5:0] place = watched - came;  // of the byte in the step that comes
+  wire [5:0] ahead = watched - left;  // of it
+  integer b;
+
+  always @(posedge clk) begin
+    if (enter) came <= came + s_step_bytes;
+    if (enter && place < s_step_bytes) put <= s_step_data[8*place+:8];
+    if (m_axis_tvalid && m_axis_tready) left <= left + out_bytes;
+    waited   <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood    <= {m_axis_tkeep, m_axis_tdata};
+    idle_was  <= s_step_idle;
+    free_was  <= !m_axis_tvalid || m_axis_tready;
+    was_running <= was_reset && !rst;
+    ready_was <= count_reg >= LINK_BYTES || (s_step_idle && count_reg != 0);
+    quiet    <= !s_step_idle || !m_axis_tready ? 0 : quiet < QUIET ? quiet + 1 : quiet;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      left <= 0;
+      quiet <= 0;
+    end
+  end
+
+  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after so many, all has left
+
+  always @* begin
+    out_bytes = 0;
+    for (b = 0; b < LINK_BYTES; b = b + 1) out_bytes = out_bytes + (valid_reg && keep_reg[b]);
+
+    if (was_reset) begin
+      // agg_frame_tx and agg_beat_unpack: bytes that are not counted are 0, and none come while idle.
+      `PROMISED(s_step_bytes <= STEP && (s_step_data >> 8 * s_step_bytes) == 0);
+      `PROMISED(!(s_step_idle && s_step_valid));
+
+      assert (came - left == count_reg + out_bytes);
+      assert (count_reg <= 3 * STEP);
+      assert ((hold_reg >> 8 * count_reg) == 0);
+      for (b = 0; b < LINK_BYTES; b = b + 1)
+      if (b < out_bytes && ahead == b) assert (m_axis_tdata[8*b+:8] == put);
+      if (ahead >= out_bytes && ahead < out_bytes + count_reg)
+        assert (hold_reg[8*(ahead-out_bytes)+:8] == put);
+
+      if (m_axis_tvalid) assert (m_axis_tkeep[0] && (m_axis_tkeep & (m_axis_tkeep + 1'b1)) == 0);
+      if (waited) assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tdata} == stood);
+      assert (s_step_ready == (count_reg + STEP <= 3 * STEP));
+      assert (quiet == 0 || count_reg == 0 || count_reg + LINK_BYTES * (quiet - 1) <= 3 * STEP);
+      if (quiet == QUIET) assert (count_reg == 0);
+      // A word leaves as soon as it is full; one that is not full, only when nothing follows.
+      if (was_running && free_was) assert (m_axis_tvalid == ready_was);
+      if (was_running && free_was && m_axis_tvalid && !idle_was) assert (&m_axis_tkeep);
+
+      cover (count_reg == 3 * STEP);
+      cover (m_axis_tvalid && !(&m_axis_tkeep));
+      cover (quiet == QUIET && came == 20);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -138,6 +138,126 @@ module agg_owed #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot: who is owed its result, and who was sent it.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg flush_was;
+  reg exists;  // there is a result
+  reg [PORTS-1:0] due, had;
+  reg [PORTS-1:0] ranks_was;
+  reg [SLOT_BITS-1:0] mask_was;
+  reg [7:0] steps;  // of the scan, at rest
+  reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
+  reg [SLOT_BITS:0] fresh_count;
+  wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
+  wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
+  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
+  reg began = 1'b0;  // a pass of the scan
+  reg [SLOT_BITS-1:0] newest, first_was;
+  reg [PORTS-1:0] can;  // ranks that were ready then
+  integer n;
+
+  // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
+  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
+      &ready && pick_take == pick_valid;
+
+  always @(posedge clk) begin
+    flush_was <= flush;
+    ranks_was <= job_ranks;
+    mask_was <= slot_mask;
+    steps <= !at_rest ? 0 : steps + (!found && steps < 2 * SLOTS);
+    passes <= !at_rest ? 0 : passes + (!found && pass_ends && passes < 2);
+    due <= due & ~taken | repeats;
+    had <= had | taken;
+    if (turn_over && slot == watched) exists <= 1'b0;
+    if (begun && begun_slot == watched) begin
+      exists <= 1'b1;
+      due <= job_ranks;
+      had <= 0;
+    end
+    began <= !rst && pass_ends && !found;
+    first_was <= (newest + 1'b1) & slot_mask;
+    if (turn_over) newest <= slot;
+    if (pass_ends && !found) can <= ready;
+    if (rst) begin
+      was_reset <= 1'b1;
+      newest <= 0;
+      can <= 0;
+    end
+    if (rst || flush) exists <= 1'b0;
+  end
+
+  always @* begin
+    fresh_count = 0;
+    for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
+    if (was_reset) begin
+      // agg_jobs: a job's window and ranks are what they are until it has ended.
+      `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
+      `PROMISED(flush || flush_was || slot_mask == mask_was);
+      `PROMISED(!begun || begun_slot <= slot_mask);
+      `PROMISED(!turn_over || slot <= slot_mask);
+      // agg_slots: a slot that turns over has no result until its sum begins, and owes nothing until
+      // it has one.
+      `PROMISED(!owe || (live_reg[slot] && !turn_over));
+      `PROMISED((rank_bit & (rank_bit - 1'b1)) == 0);
+      `PROMISED(!begun || !live_reg[begun_slot]);
+      `PROMISED(!begun || !turn_over || slot != begun_slot);
+      // agg_egress takes what is there.
+      `PROMISED(!pick_take || pick_valid);
+      // agg_slot_fifo, which has a proof of its own, has at its head a slot that is in it.
+      assume (head_valid == (fresh_reg != 0) && (!head_valid || fresh_reg[head]));
+      assert (!push || !fresh_reg[begun_slot] || (pop && head == begun_slot));
+      assert (!pop || head_valid);
+
+      assert (at_reg <= slot_mask || flush || flush_was);
+      assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
+      if (exists) assert (due == owed[watched] && had == sent[watched]);
+
+      // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
+      // knows the ranks that were ready then.
+      assert (newest_reg == newest && ready_reg == can);
+      if (began) assert (at_reg == first_was && left_reg == mask_was);
+      if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
+
+      // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
+      if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
+      if (pick_valid && pick_slot == watched) begin
+        assert (exists && (pick_receivers & ~due) == 0);
+        assert (pick_replay == |(pick_receivers & had));
+      end
+
+      // Nothing that is owed is forgotten: it stands in one of the two.
+      if (exists && due != 0) assert (fresh_reg[watched] || scan_reg[watched]);
+
+      // At rest each cycle sends something that is owed or is a step of the scan; and after as many steps
+      // as there are in two passes nothing is owed.
+      assert (!at_rest || found == (pick_take && pick_slot == at_reg && !fresh_reg[at_reg]));
+      assert (steps <= 2 * SLOTS && passes <= 2);
+      if (passes == 0) assert (steps + left_reg < SLOTS || steps == 0);
+      if (passes == 1 && !flush) begin
+        assert (steps + left_reg < 2 * SLOTS && left_reg <= slot_mask);
+        assert (ready_reg == {PORTS{1'b1}});
+      end
+      if (passes == 2) assert (ready_reg == {PORTS{1'b1}});
+      assert (fresh_count == 0 || steps + fresh_count <= SLOTS);
+      if (exists && !flush && !fresh_reg[watched] &&
+          (passes == 2 || (passes == 1 && to_come > left_reg)))
+        assert (due == 0);
+      if (exists && !flush && steps == 2 * SLOTS) assert (due == 0);
+
+      cover (exists && due != 0 && had == {PORTS{1'b1}} && pick_valid && pick_replay);
+      cover (begun && begun_slot == watched && fresh_reg[watched]);
+      cover (taken != 0 && repeats != 0);
+      cover (found && head_valid && |head_receivers);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -76,6 +76,64 @@ module agg_port_queue #(
   assign m_axis_tvalid                                       = s_axis_tvalid || !empty;
   assign ready                                               = ready_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th beat that comes is the n-th that leaves, whatever the receiver does; numbers run modulo
+  // twice the places, and watched is any. begins: a packet of size beats is begun for this port.
+  (* anyconst *) reg [DEPTH_BITS:0] watched;
+  (* anyseq *) reg begins;
+  (* anyseq *) reg [DEPTH_BITS:0] size;
+  reg was_reset = 1'b0;
+  reg [DEPTH_BITS:0] came, left;
+  reg [WIDTH-1:0] put;
+  reg [31:0] expected;  // beats of the packet that was begun that have not come
+  reg waited;  // a beat stood at the output and was not taken
+  reg [WIDTH-1:0] stood;
+  wire [DEPTH_BITS:0] waiting = came - left;
+  wire watched_waits = watched - left < waiting;
+  wire [WIDTH-1:0] out = {m_axis_tuser, m_axis_tlast, payload, m_axis_tdata};
+  reg [DEPTH_BITS:0] waiting_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    came <= rst ? 0 : came + s_axis_tvalid;
+    left <= rst ? 0 : left + (m_axis_tvalid && m_axis_tready);
+    if (s_axis_tvalid && came == watched) put <= arrives;
+    expected <= rst ? 0 : begins ? size : expected - s_axis_tvalid;
+    waited <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood <= out;
+    waiting_was <= rst ? {DEPTH_BITS + 1{1'b1}} : waiting;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_egress begins a packet for ports that are ready, when no beat of the one before is to
+      // come after this cycle's; only beats that were begun come.
+      `PROMISED(!begins || (ready && expected == s_axis_tvalid && size >= 1 && size <= BEATS));
+      `PROMISED(!s_axis_tvalid || expected != 0);
+
+      assert (wr_reg - rd_reg == waiting);
+      assert (waiting < 1 << DEPTH_BITS);  // no place is written that holds a beat
+      assert (waiting + expected <= (1 << DEPTH_BITS) - 1 && expected <= BEATS);
+      assert (!ready || (waiting_was <= FULLEST && waiting <= waiting_was + 1));
+      assert (ready == (waiting_was <= FULLEST));
+
+      if (watched_waits)
+        assert (beats[rd_reg[DEPTH_BITS-1:0]+watched[DEPTH_BITS-1:0]-left[DEPTH_BITS-1:0]] == put);
+      if (m_axis_tvalid && left == watched) assert (out == (watched_waits ? put : arrives));
+      assert (m_axis_tvalid == (waiting != 0 || s_axis_tvalid));
+      assert (m_axis_tkeep == {BEAT_BITS / 8{payload}});
+      if (waited) assert (m_axis_tvalid && out == stood);
+
+      cover (waiting > FULLEST && expected != 0);
+      cover (waiting == 0 && s_axis_tvalid && m_axis_tready && left != 0);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

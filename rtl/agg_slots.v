@@ -188,6 +188,156 @@ module agg_slots #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any slot, told after section 6 of the specification. A job is one life of the table: from the end of
+  // a flush to the next. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_flushed = 1'b0;
+  reg used;  // the slot has turned over in this job
+  reg [31:0] holds;
+  reg [PORTS-1:0] had, finished;
+  reg summing, summed;  // it was given to be summed; its sum is there
+  reg ce, not_ect, ect0, special;
+  reg [31:0] first_was;
+  reg [SLOT_BITS-1:0] window_was;
+  reg [PORTS-1:0] ranks_was;
+
+  wire [31:0] two_windows = 2 * job_window;
+  wire mine = slot == watched;
+  wire is_held = used && vid == holds;
+  wire [31:0] would_hold = job_first + ((watched - job_first) & slot_mask);
+  wire [31:0] distance = vid - (used ? holds : would_hold - two_windows);
+  wire late = distance[31] || (!used && distance == 0);
+  wire begins = used ? vid == holds + two_windows : vid == would_hold;
+  wire [PORTS-1:0] finished_now = finished | rank_bit;
+  wire turns = data && mine && writable && begins &&
+      (!used || (summed && finished_now == job_ranks));
+  wire joins = data && mine && writable && used && vid == holds &&
+      !(|(had & rank_bit)) && had != job_ranks;
+  wire [PORTS-1:0] had_now = turns ? rank_bit : had | rank_bit;
+  wire ce_now = ecn == ECN_CE || (!turns && ce);
+  wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
+  wire ect0_now = ecn == ECN_ECT0 || (!turns && ect0);
+  wire special_now = nonfinite || (!turns && special);
+
+  always @(posedge clk) begin
+    first_was  <= job_first;
+    window_was <= job_window;
+    ranks_was  <= job_ranks;
+    if (turns || joins) begin
+      used <= 1'b1;
+      holds <= vid;
+      had <= had_now;
+      summing <= had_now == job_ranks;
+      ce <= ce_now;
+      not_ect <= not_ect_now;
+      ect0 <= ect0_now;
+      special <= special_now;
+    end
+    if (turns) begin
+      finished <= 0;
+      summed   <= 1'b0;
+    end else if (data && used && (vid == holds + two_windows ||
+        (summed && vid == holds + job_window)))
+      finished <= finished_now;
+    if (reduced && reduced_slot == watched) begin
+      summing <= 1'b0;
+      summed  <= 1'b1;
+    end
+    if (flush) begin
+      was_flushed <= 1'b1;
+      used <= 1'b0;
+      summing <= 1'b0;
+      summed <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_flushed) begin
+      // agg_jobs: a window is a power of two; what a job is does not change while slots are used, and
+      // no data is accepted while one ends.
+      `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
+      `PROMISED(slot_mask == two_windows - 1);
+      `PROMISED(
+          active_reg == 0 ||
+                 (job_first == first_was && job_window == window_was && job_ranks == ranks_was));
+      `PROMISED(!(flush && (data || ask)));
+      // agg_commit: one thing at a time, of a rank that there is.
+      `PROMISED(refuse + data + ask + finish <= 1);
+      `PROMISED(!(data || ask) || (rank_bit & job_ranks) != 0);
+      `PROMISED(!(data || ask) || (job_ranks & (job_ranks + 1'b1)) == 0);
+      // agg_reader and agg_writer: what is reduced was complete, and is reduced once.
+      `PROMISED(!reduced || flush || reduced_slot != watched || summing);
+
+      assert (used == active_reg[watched] && summed == reduced_reg[watched]);
+      assert (!(summing && summed) && (used || !(summing || summed)));
+      assert (!used || (had == job_ranks) == (summing || summed));
+      assert (!used || ((had & ~job_ranks) == 0 && (holds & slot_mask) == watched));
+      if (used)
+        assert (
+            (|(watched & job_window) ? high_slots[watched & (job_window - 1'b1)] :
+             low_slots[watched & (job_window - 1'b1)]) ==
+            {special, ce, not_ect, ect0, finished, had, holds});
+
+      // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
+      // the chunk was complete; and no chunk follows before every rank is done with the one before.
+      if (mine) begin
+        assert (turn_over == turns && store == (turns || joins));
+        if (turn_over && used)
+          assert (summed && finished_now == job_ranks && vid == holds + two_windows);
+        if (store && used && !turn_over)
+          assert (!(|(had & rank_bit)) && vid == holds && !summing && !summed);
+
+        // Given to be summed once, when it holds all, with what all said.
+        assert (complete == (store && had_now == job_ranks));
+        if (complete) begin
+          assert (turn_over || (!summing && !summed));
+          if (ce_now)
+            assert (complete_ecn == ECN_CE);
+            else if (not_ect_now)
+              assert (complete_ecn == ECN_NOT_ECT);
+              else assert (complete_ecn == (ect0_now ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_nonfinite == special_now);
+        end
+
+        // A repeat and an ask are answered with the result, or with what is missing.
+        assert (owe == ((data || ask) && used && summed && vid == holds));
+        assert (asked == (ask && (begins || (used && vid == holds))));
+        assert (answer == (finish || (ask && (begins || (is_held && had != job_ranks)))));
+        if (ask && answer) begin
+          assert (answer_mask == (begins ? job_ranks : job_ranks & ~had));
+          assert (answer_code == (!begins && |(had & rank_bit) ? CODE_WAIT : CODE_SEND));
+        end
+        if (finish) assert (answer_code == CODE_DONE && answer_mask == 0);
+        assert (refused == (refuse || (data && !store) || (ask && !asked)));
+        if (refuse) assert (refused_code == code);
+        if (!refuse && refused) begin
+          if (is_held && (|(had & rank_bit) || had == job_ranks))
+            assert (refused_code == CODE_DUPLICATE);
+            else if (is_held)
+              assert (refused_code == CODE_NOT_READY);
+              else if (begins)
+                assert (refused_code == CODE_NOT_READY);
+                else assert (refused_code == (late ? CODE_LATE : CODE_EARLY));
+        end
+        assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
+      end
+      assert (store_ce == (store && ecn == ECN_CE) && store_nonfinite == (store && nonfinite));
+      assert (resolve == ((data || refuse) && writable ? ports : 0));
+      if (!data) assert (!store && !turn_over);
+
+      cover (turn_over && mine && used && finished != 0);
+      cover (complete && mine && holds == 32'hffffffff && !turn_over);
+      cover (owe && mine && holds == 0);
+      cover (summed && finished == job_ranks && job_ranks != 1 && data && mine && !store);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -113,6 +113,83 @@ module agg_writer #(
   assign query_written = whole_reg[query_slot] ||
       (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot: the beats that were written since its sum began. They may come in any order.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  localparam integer BEATS = 1 << INDEX_BITS;
+  reg was_reset = 1'b0;
+  reg known;  // it began in this job
+  reg [BEATS-1:0] written;
+  reg [INDEX_BITS:0] written_count;
+  reg [INDEX_BITS-1:0] last_was;
+  reg running_was = 1'b0;
+  reg [SLOT_BITS+INDEX_BITS:0] tag_was;
+  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - job_last);
+  wire mine = next_valid && next_whole && next_slot == watched;
+  wire anew = !known || written == all;
+  wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
+  wire under_way = known && written != all;
+  integer n;
+
+  always @(posedge clk) begin
+    last_was <= job_last;
+    running_was <= !rst;
+    tag_was <= {next_valid, next_slot, next_beat};
+    if (mine) begin
+      known   <= 1'b1;
+      written <= written_now;
+    end
+    if (rst) begin
+      was_reset <= 1'b1;
+      known     <= 1'b0;
+    end
+  end
+
+  always @* begin
+    written_count = 0;
+    for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
+    if (was_reset && !rst) begin
+      // agg_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
+      `PROMISED(!mine || (next_beat <= job_last && (anew || !written[next_beat])));
+      // agg_jobs: a chunk is as long as it is until all that is under way was summed; and no result of
+      // another job is asked for.
+      assume (job_last == last_was || !running_was || !(known || next_valid));
+
+      assert (!known || ((written & ~all) == 0 && written != 0));
+      assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
+      if (under_way) assert (counts[watched] == written_count);
+      if (under_way && front_slot_reg == watched && front_count_reg != 0)
+        assert (front_count_reg <= written_count);
+
+      if (mine) begin
+        assert (begun == anew);
+        assert (reduced == (written_now == all));
+      end
+      if (!(next_valid && next_whole)) assert (!begun && !reduced);
+
+      // What is asked for was written, and all that was is found when it is whole.
+      if (known && query_slot == watched && query_beat <= job_last) begin
+        assert (!query_written || written[query_beat]);
+        assert (query_written || written != all);
+      end
+      for (n = 0; n < BEATS; n = n + 1)
+      if (known && under_way && front_slot_reg == watched && n < front_count_reg)
+        assert (written[n]);
+      if (running_was)
+        assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
+
+      cover (mine && reduced && next_beat == 0 && job_last == 2);
+      cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
+      cover (mine && !anew && next_slot != front_slot_reg);
+      cover (begun && reduced);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -72,6 +72,57 @@ module left_arbiter #(
   assign out_port  = port_reg;
   assign out_data  = data_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any port: how often others were granted since it asks, and how many can be in front.
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg [PORTS-1:0] granted_was;
+  reg [WIDTH-1:0] data_was;
+  reg [31:0] others;
+  reg [31:0] in_front;
+  wire others_turn = |req_grant && req_valid[watched] && !req_grant[watched];
+  wire [PORTS-1:0] below = ~above_reg;
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    granted_was <= rst ? {PORTS{1'b0}} : req_grant;
+    if (req_grant[watched]) data_was <= req_data[watched*WIDTH+:WIDTH];
+    others <= rst || !req_valid[watched] || req_grant[watched] ? 0 : others + others_turn;
+  end
+
+  always @* begin
+    in_front = 0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      if (n != watched &&
+          (above_reg[watched] ? n < watched && above_reg[n] : n < watched || above_reg[n]))
+        in_front = in_front + 1;
+    end
+
+    assume (watched < PORTS);  // it is a port
+    assert ((req_grant & (req_grant - 1'b1)) == 0);
+    assert ((req_grant & ~req_valid) == 0);
+    assert (|req_grant == (|req_valid && !hold));
+    if (was_reset) begin
+      // A request is granted with the PORTS-th grant at the latest.
+      assert (others < PORTS && others + in_front < PORTS);
+      assert (!others_turn || others + 1 < PORTS);
+      assert ((below & (below + 1'b1)) == 0);  // the ports up to the last one granted
+
+      assert (out_valid == |granted_was);
+      if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);
+      if (granted_was[watched]) assert (out_port == watched && out_data == data_was);
+
+      cover (others == PORTS - 1 && req_grant[watched]);
+      cover (out_valid && hold && |req_valid);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
@@ -435,6 +486,68 @@ module left_byte_fifo #(
     end
   endgenerate
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th byte that comes is the n-th in the window, until the parser has committed itself to it.
+  // Numbers run modulo twice the depth; watched is any.
+  (* anyconst *) reg [PTR:0] watched;
+  reg was_reset = 1'b0;
+  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that can be asked for again
+  reg [7:0] put;
+  wire [PTR:0] place = watched - came;  // of the byte in the word that comes
+  wire [PTR:0] bytes_kept = came - kept;
+  wire [PTR:0] bytes_taken = taken - kept;  // of those kept
+  wire [PTR:0] bytes_left = came - taken;
+  wire watched_kept = watched - kept < bytes_kept;
+  integer b;
+
+  always @(posedge clk) begin
+    if (write) came <= came + arriving;
+    if (write && place < arriving) put <= s_axis_tdata[8*place+:8];
+    taken <= rewind ? kept + 1 : taken + take;
+    kept  <= rewind ? kept + 1 : commit ? taken + take : kept;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      taken <= 0;
+      kept <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // The link sends words of at least one byte, from the first on; the parser takes what is there,
+      // and goes back only when it took something since it committed itself.
+      `PROMISED(!s_axis_tvalid || (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0));
+      `PROMISED(take <= count);
+      `PROMISED(!rewind || taken != kept);
+
+      assert (write_reg == came && read_reg == taken && base_reg == kept);
+      assert (bytes_kept <= DEPTH && bytes_taken <= bytes_kept);
+      assert (s_axis_tready == (!rst && bytes_kept + LINK_BYTES <= DEPTH));
+      assert (count == (bytes_left < WINDOW ? bytes_left : WINDOW));
+      for (b = 0; b < WINDOW; b = b + 1) begin
+        if (b < count && taken + b[PTR:0] == watched) assert (window[8*b+:8] == put);
+      end
+
+      cover (rewind && bytes_kept == DEPTH && bytes_taken > WINDOW);
+      cover (count == WINDOW && kept[PTR]);
+    end
+  end
+
+  generate
+    for (k = 0; k < WINDOW; k = k + 1) begin : g_watched
+      always @* begin
+        if (was_reset && watched_kept && watched[LANE-1:0] == k)
+          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == put);
+      end
+    end
+  endgenerate
+`endif
+
 endmodule
 
 `default_nettype wire
@@ -515,6 +628,80 @@ module left_byte_pack #(
       valid_reg <= 1'b0;
     end
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th byte that comes is the n-th that leaves. Numbers run modulo 64, more than are ever
+  // inside; watched is any.
+  (* anyconst *) reg [5:0] watched;
+  reg was_reset = 1'b0;
+  reg [5:0] came, left;
+  reg [7:0] put;
+  reg [3:0] out_bytes;  // of the word at the output
+  reg waited, idle_was, free_was, ready_was;
+  reg was_running = 1'b0;  // the last cycle was no reset
+  reg [9*LINK_BYTES-1:0] stood;
+  reg [5:0] quiet;  // cycles in which nothing came and every word was taken
+  wire [5:0] place = watched - came;  // of the byte in the step that comes
+  wire [5:0] ahead = watched - left;  // of it
+  integer b;
+
+  always @(posedge clk) begin
+    if (enter) came <= came + s_step_bytes;
+    if (enter && place < s_step_bytes) put <= s_step_data[8*place+:8];
+    if (m_axis_tvalid && m_axis_tready) left <= left + out_bytes;
+    waited   <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood    <= {m_axis_tkeep, m_axis_tdata};
+    idle_was  <= s_step_idle;
+    free_was  <= free;
+    was_running <= was_reset && !rst;
+    ready_was <= full || (s_step_idle && count_reg != 0);
+    quiet    <= !s_step_idle || !m_axis_tready ? 0 : quiet < QUIET ? quiet + 1 : quiet;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      left <= 0;
+      quiet <= 0;
+    end
+  end
+
+  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after so many, all has left
+
+  always @* begin
+    out_bytes = 0;
+    for (b = 0; b < LINK_BYTES; b = b + 1) out_bytes = out_bytes + (valid_reg && keep_reg[b]);
+
+    if (was_reset) begin
+      // left_frame_tx and left_beat_unpack: bytes that are not counted are 0, and none come while idle.
+      `PROMISED(s_step_bytes <= STEP && (s_step_data >> 8 * s_step_bytes) == 0);
+      `PROMISED(!(s_step_idle && s_step_valid));
+
+      assert (came - left == count_reg + out_bytes);
+      assert (count_reg <= 3 * STEP);
+      assert ((hold_reg >> 8 * count_reg) == 0);
+      for (b = 0; b < LINK_BYTES; b = b + 1)
+      if (b < out_bytes && ahead == b) assert (m_axis_tdata[8*b+:8] == put);
+      if (ahead >= out_bytes && ahead < out_bytes + count_reg)
+        assert (hold_reg[8*(ahead-out_bytes)+:8] == put);
+
+      if (m_axis_tvalid) assert (m_axis_tkeep[0] && (m_axis_tkeep & (m_axis_tkeep + 1'b1)) == 0);
+      if (waited) assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tdata} == stood);
+      assert (s_step_ready == (count_reg + STEP <= 3 * STEP));
+      assert (quiet == 0 || count_reg == 0 || count_reg + LINK_BYTES * (quiet - 1) <= 3 * STEP);
+      if (quiet == QUIET) assert (count_reg == 0);
+      // A word leaves as soon as it is full; one that is not full, only when nothing follows.
+      if (was_running && free_was) assert (m_axis_tvalid == ready_was);
+      if (was_running && free_was && m_axis_tvalid && !idle_was) assert (&m_axis_tkeep);
+
+      cover (count_reg == 3 * STEP);
+      cover (m_axis_tvalid && !(&m_axis_tkeep));
+      cover (quiet == QUIET && came == 20);
+    end
+  end
+`endif
 
 endmodule
 
@@ -961,6 +1148,17 @@ module left_egress #(
     output wire [          7:0] m_axis_tdest    // of a status: its port
 );
 
+  localparam integer HDR_VERSION_LSB = 0;
+  localparam integer HDR_FLAGS_LSB = 8;
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_FORMAT_LSB = 24;
+  localparam integer HDR_EPOCH_LSB = 32;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_CODE_LSB = 56;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_RECEIVERS_LSB = 176;
   localparam [3:0] VERSION = 4'd1;  // of the protocol
   localparam [3:0] KIND_RESULT = 4'd8;
   localparam [3:0] KIND_REPLAY = 4'd9;
@@ -1070,6 +1268,144 @@ module left_egress #(
   assign m_axis_tlast  = last_beat_reg;
   assign m_axis_tuser  = header_reg;
   assign m_axis_tdest  = dest_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // What was said of any slot's result when it was complete; the packet under way; what is read.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;  // the last cycle was no reset
+  reg labelled;
+  reg [LABEL_WIDTH-1:0] said;
+  reg reading;  // beats of a result are still to be read
+  reg [SLOT_BITS-1:0] sends;
+  reg [INDEX_BITS:0] next, final_beat;
+  reg open;  // a packet's first beat is at the output or has left, its last has not left
+  reg waited, read_was, last_was, status_was, result_was, replay_was;
+  reg [KEEP_BITS+248:0] stood;
+  reg [239:0] head_was;
+  reg [7:0] dest_was;
+  reg [34:0] label_was;
+  reg [PORTS-1:0] receivers_was, ranks_was;
+  reg [15:0] chunk_was, epoch_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    if (complete && complete_slot == watched) begin
+      labelled <= 1'b1;
+      said <= {complete_nonfinite, complete_ecn, complete_vid};
+    end
+    if (result_take) begin
+      reading <= 1'b1;
+      sends <= result_slot;
+      next <= 0;
+      final_beat <= job_last;
+    end
+    if (rd_en) begin
+      next <= (result_take ? 0 : next) + 1;
+      if ((result_take ? 0 : next) == (result_take ? job_last : final_beat)) reading <= 1'b0;
+    end
+    waited <= m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
+    head_was <= m_axis_tuser;
+    dest_was <= {{8 - PORT_BITS{1'b0}}, status_port};
+    open <= result_take || status_take ||
+        (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
+    read_was <= rd_en;
+    last_was <= (result_take ? 0 : next) == (result_take ? job_last : final_beat);
+    status_was <= status_take;
+    result_was <= result_take && result_slot == watched && labelled;
+    label_was <= said;
+    replay_was <= result_replay;
+    receivers_was <= result_receivers;
+    ranks_was <= job_ranks;
+    chunk_was <= job_chunk;
+    epoch_was <= job_epoch;
+    if (rst) begin
+      labelled <= 1'b0;
+      reading  <= 1'b0;
+      waited   <= 1'b0;
+      open     <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assert (!labelled || labels[watched] == said);
+
+      // One packet at a time; a status goes first, but not twice while a result waits.
+      assert (!(status_take && result_take));
+      assert (!status_take || status_valid);
+      assert (!result_take || result_valid);
+      assert ((status_take || result_take) == (free && !reading && (status_valid || result_valid)));
+      if (result_valid && after_status_reg) assert (!status_take);
+      if (status_valid && !after_status_reg) assert (!result_take);
+
+      // The beats of a result are read in order, each once, when they are written; its entry is named
+      // until the last was read.
+      assert (sending == reading);
+      if (reading) begin
+        assert (sends == slot_reg && next == beat_reg);
+        assert (final_beat == last_reg && next <= final_beat);
+        assert (rd_slot == sends && rd_beat == next && rd_en == (free && rd_written));
+      end
+      if (result_take) assert (rd_slot == result_slot && rd_beat == 0 && rd_en == rd_written);
+      if (!reading && !result_take) assert (!rd_en);
+
+      // AXI4-Stream; a header stands from its packet's first beat to its last.
+      if (waited)
+        assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
+      assert (!reading || open);
+      assert (!m_axis_tvalid || open);
+      if (m_axis_tvalid) assert (m_axis_tlast == !reading);
+      if (open && !reading) assert (m_axis_tvalid);
+    end
+    if (was_reset && running_was && !rst) begin
+      if (!status_was && !took_was) assert (m_axis_tuser == head_was);
+      if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
+      if (status_was) begin
+        assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
+        assert (m_axis_tdest == dest_was);
+        assert (m_axis_tuser[7:4] == KIND_STATUS && m_axis_tuser == status_said);
+      end
+      if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
+      if (result_was) begin
+        assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
+        assert (m_axis_tuser[HDR_VID_LSB+:32] == label_was[31:0]);
+        assert (m_axis_tuser[HDR_FLAGS_LSB+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
+        assert (m_axis_tuser[HDR_JOB_LSB+:8] == 0);
+        assert (m_axis_tuser[HDR_FORMAT_LSB+:8] == FORMAT);
+        assert (m_axis_tuser[HDR_EPOCH_LSB+:16] == epoch_was);
+        assert (m_axis_tuser[HDR_LENGTH_LSB+:16] == chunk_was);
+        assert (m_axis_tuser[HDR_MASK_LSB+:64] == ranks_was);
+        assert (m_axis_tuser[HDR_RECEIVERS_LSB+:64] == receivers_was);
+      end
+
+      cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && result_take);
+      cover (result_was && replay_was && status_valid);
+      cover (reading && !rd_written && m_axis_tvalid && !m_axis_tready);
+      cover (status_was && status_take);
+    end
+  end
+
+  reg took_was;
+  reg [239:0] status_said;
+  always @(posedge clk) begin
+    took_was                        <= result_take;
+    status_said                     <= 240'd0;
+    status_said[HDR_VERSION_LSB+:8] <= {KIND_STATUS, VERSION};
+    status_said[HDR_JOB_LSB+:8]     <= status_job;
+    status_said[HDR_EPOCH_LSB+:16]  <= status_epoch;
+    status_said[HDR_RANK_LSB+:8]    <= status_rank;
+    status_said[HDR_CODE_LSB+:8]    <= status_code;
+    status_said[HDR_VID_LSB+:32]    <= status_vid;
+    status_said[HDR_MASK_LSB+:64]   <= status_mask;
+  end
+`endif
 
 endmodule
 
@@ -1739,6 +2075,172 @@ module left_frame_rx #(
     endcase
     if (rst) state_reg <= HUNT;
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A frame with a right header somewhere in the bytes, after any others: it is found. And any frame:
+  // what goes out is its payload, and is called good only when its CRC held.
+  //
+  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes behind
+  // the first byte that can be asked for again; offset bytes of those were taken.
+  (* anyconst *) reg [223:0] any_frame;
+  wire [223:0] frame = {any_frame[223:32], SYNC};
+  wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
+  wire [7:0] frame_bytes = frame_long ? 28 : 20;
+  wire [111:0] sums = {
+    plain(sums[95:80], frame[223:192]),
+    plain(sums[79:64], frame[191:160]),
+    plain(sums[63:48], frame[159:128]),
+    plain(sums[47:32], frame[127:96]),
+    plain(sums[31:16], frame[95:64]),
+    plain(sums[15:0], frame[63:32]),
+    CRC_INIT
+  };
+  wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [15:0] to_frame;
+  reg [7:0] offset;
+  reg lost;  // another frame, with a right header, began before and may hold it
+  reg found_frame;
+  reg fed;  // bytes were never short, and no register access was waited for
+  reg [7:0] spent;  // cycles since to_frame became less
+  reg waited;
+  reg [8*STEP+STEP+1:0] stood;
+  reg [8*WINDOW-1:0] window_was;
+  reg [3:0] count_was, take_was;
+  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [STEP+8*STEP+1:0] out = {
+    m_axis_tlast && m_axis_tuser,
+    m_axis_tlast,
+    m_axis_tkeep,
+    m_axis_tlast ? {8 * STEP{1'b0}} : m_axis_tdata & ~({8 * STEP{1'b1}} << 8 * payload_bytes)
+  };
+  wire [7:0] offset_next = offset + take;
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search does not go back behind here
+  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});  // in the frame
+  integer n;
+
+  // The CRC bit by bit, over four bytes.
+  function automatic [15:0] plain;
+    input [15:0] from;
+    input [31:0] bytes;
+    integer at;
+    begin
+      plain = from;
+      for (at = 0; at < 32; at = at + 1)
+      plain = {plain[14:0], 1'b0} ^ (plain[15] ^ bytes[8*(at/8)+7-at%8] ? 16'h1021 : 16'h0);
+    end
+  endfunction
+
+  always @(posedge clk) begin
+    running_was <= !rst;
+    offset <= commit || rewind ? 0 : offset_next;
+    if (commit) to_frame <= to_frame - offset_next;
+    else if (rewind) to_frame <= to_frame - 1;
+    if (judge && crc_held && to_frame != 0) lost <= 1'b1;
+    if (judge && crc_held && to_frame == 0) found_frame <= 1'b1;
+    fed   <= fed && count == WINDOW;
+    spent <= passes ? 0 : spent + 1;
+    if (judge) begin
+      sum <= header_crc;
+      due <= length * ELEM_BYTES;
+    end
+    if (state_reg == PAYLOAD && moved) begin
+      sum <= plain(sum, window);
+      due <= due - STEP;
+    end
+    waited <= m_axis_tvalid && !m_axis_tready;
+    stood <= out;
+    window_was <= window;
+    count_was <= count;
+    take_was <= take;
+    if (rst) begin
+      was_reset <= 1'b1;
+      offset <= 0;
+      lost <= 1'b0;
+      found_frame <= 1'b0;
+      fed <= 1'b1;
+      spent <= 0;
+      waited <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // left_byte_fifo: there are at most WINDOW bytes, and they stay until they are taken.
+      `PROMISED(count <= WINDOW);
+      for (n = 0; n < WINDOW; n = n + 1)
+      if (running_was && waited && n < count_was)
+        `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);
+
+      // The bytes of the frame stand where it is, and its header is right.
+      assume (frame_sum == 0);
+      for (n = 0; n < WINDOW; n = n + 1)
+      if (n < count && place + n >= 0 && place + n < frame_bytes)
+        assume (window[8*n+:8] == frame[8*(place+n)+:8]);
+
+      // The FIFO is asked for what it has.
+      assert (take <= count && !(commit && rewind));
+      assert (!rewind || offset != 0);
+      assert (state_reg != HUNT || offset == 0);
+      assert (state_reg < PAYLOAD || offset == 0);
+      assert (state_reg <= REGISTER);
+      if (state_reg == HEADER) begin
+        assert (offset == 4 + WINDOW * step_reg && step_reg <= (long_reg ? LAST_LONG : LAST_SHORT));
+        if (step_reg == 0) assert (crc_reg == CRC_INIT);
+      end
+      if (judge) assert (offset == (long_reg ? 28 : 20));
+
+      // The search comes to the frame, and takes its header, whatever was before; unless a right header
+      // was. With every byte there each attempt takes 8 cycles at most.
+      if (!lost && !found_frame) begin
+        assert (state_reg <= JUDGE);
+        if (to_frame == 0) begin
+          if (state_reg == HEADER || judge) assert (offset <= frame_bytes);
+          if (state_reg == HEADER && step_reg != 0) assert (long_reg == frame_long);
+          if (judge) assert (long_reg == frame_long && crc_held);
+          if (judge) assert (header == (frame_long ? frame[207:32] : {64'd0, frame[143:32]}));
+          for (n = 0; n < 6; n = n + 1)
+          if ((state_reg == HEADER && step_reg == n + 1) || (judge && n + 1 == (frame_long ? 6 : 4))) begin
+            assert (crc_reg == sums[16*(n+1)+:16]);
+            assert (head_reg >> (192 - 32 * (n + 1)) == frame[223:32] % (193'd1 << 32 * (n + 1)));
+          end
+        end
+      end
+      if (!lost && !found_frame && fed) assert (spent < 8);
+      if (!lost && !found_frame && fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
+      if (!lost && !found_frame && fed && judge) assert (spent <= 7);
+      if (!lost && !found_frame && fed && state_reg == HUNT) assert (spent == 0);
+
+      // AXI4-Stream at the output.
+      if (running_was && waited) assert (m_axis_tvalid && out == stood);
+
+      // Payload: as many bytes as the header says, then one word without any; it is good only when the
+      // CRC over payload, begun from the header's, is the one that follows.
+      if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
+      if (state_reg == PAYLOAD) begin
+        assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
+        assert (m_axis_tkeep == ~({STEP{1'b1}} << (due < STEP ? due : STEP)) && !m_axis_tlast);
+      end
+      if (m_axis_tvalid && m_axis_tlast) begin
+        assert (m_axis_tkeep == 0 && (is_data ? state_reg == CLOSE : is_bare));
+        if (is_data) assert (m_axis_tuser == (sum != {window[7:0], window[15:8]}));
+        if (!is_data) assert (!m_axis_tuser);
+      end
+      assert (!m_register_valid || (is_register && m_register_write == (kind == KIND_REGWRITE)));
+
+      cover (found_frame && !lost && state_reg == PAYLOAD && frame_long == 0);
+      cover (judge && to_frame == 0 && crc_held && frame_long && m_register_write);
+      cover (judge && !crc_held && to_frame == 5);
+      cover (m_axis_tvalid && m_axis_tlast && m_axis_tuser);
+    end
+  end
+`endif
 
 endmodule
 
@@ -2688,6 +3190,109 @@ module left_owed #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot: who is owed its result, and who was sent it.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg flush_was;
+  reg exists;  // there is a result
+  reg [PORTS-1:0] due, had;
+  reg [PORTS-1:0] ranks_was;
+  reg [SLOT_BITS-1:0] mask_was;
+  reg [7:0] steps;  // of the scan, at rest
+  reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
+  reg [SLOT_BITS:0] fresh_count;
+  wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
+  wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
+  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
+  integer n;
+
+  // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
+  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
+      &ready && pick_take == pick_valid;
+
+  always @(posedge clk) begin
+    flush_was <= flush;
+    ranks_was <= job_ranks;
+    mask_was <= slot_mask;
+    steps <= !at_rest ? 0 : steps + (!found && steps < 2 * SLOTS);
+    passes <= !at_rest ? 0 : passes + (!found && pass_ends && passes < 2);
+    due <= due & ~taken | repeats;
+    had <= had | taken;
+    if (turn_over && slot == watched) exists <= 1'b0;
+    if (begun && begun_slot == watched) begin
+      exists <= 1'b1;
+      due <= job_ranks;
+      had <= 0;
+    end
+    if (rst) was_reset <= 1'b1;
+    if (rst || flush) exists <= 1'b0;
+  end
+
+  always @* begin
+    fresh_count = 0;
+    for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
+    if (was_reset) begin
+      // left_jobs: a job's window and ranks are what they are until it has ended.
+      `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
+      `PROMISED(flush || flush_was || slot_mask == mask_was);
+      `PROMISED(!begun || begun_slot <= slot_mask);
+      `PROMISED(!turn_over || slot <= slot_mask);
+      // left_slots: a slot that turns over has no result until its sum begins, and owes nothing until
+      // it has one.
+      `PROMISED(!owe || (live_reg[slot] && !turn_over));
+      `PROMISED((rank_bit & (rank_bit - 1'b1)) == 0);
+      `PROMISED(!begun || !live_reg[begun_slot]);
+      `PROMISED(!begun || !turn_over || slot != begun_slot);
+      // left_egress takes what is there.
+      `PROMISED(!pick_take || pick_valid);
+      // left_slot_fifo, which has a proof of its own, has at its head a slot that is in it.
+      assume (head_valid == (fresh_reg != 0) && (!head_valid || fresh_reg[head]));
+      assert (!push || !fresh_reg[begun_slot] || (pop && head == begun_slot));
+      assert (!pop || head_valid);
+
+      assert (at_reg <= slot_mask || flush || flush_was);
+      assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
+      if (exists) assert (due == owed[watched] && had == sent[watched]);
+
+      // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
+      if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
+      if (pick_valid && pick_slot == watched) begin
+        assert (exists && (pick_receivers & ~due) == 0);
+        assert (pick_replay == |(pick_receivers & had));
+      end
+
+      // Nothing that is owed is forgotten: it stands in one of the two.
+      if (exists && due != 0) assert (fresh_reg[watched] || scan_reg[watched]);
+
+      // At rest each cycle sends something that is owed or is a step of the scan; and after as many steps
+      // as there are in two passes nothing is owed.
+      assert (!at_rest || found == (pick_take && pick_slot == at_reg && !fresh_reg[at_reg]));
+      assert (steps <= 2 * SLOTS && passes <= 2);
+      if (passes == 0) assert (steps + left_reg < SLOTS || steps == 0);
+      if (passes == 1 && !flush) begin
+        assert (steps + left_reg < 2 * SLOTS && left_reg <= slot_mask);
+        assert (ready_reg == {PORTS{1'b1}});
+      end
+      if (passes == 2) assert (ready_reg == {PORTS{1'b1}});
+      assert (fresh_count == 0 || steps + fresh_count <= SLOTS);
+      if (exists && !flush && !fresh_reg[watched] &&
+          (passes == 2 || (passes == 1 && to_come > left_reg)))
+        assert (due == 0);
+      if (exists && !flush && steps == 2 * SLOTS) assert (due == 0);
+
+      cover (exists && due != 0 && had == {PORTS{1'b1}} && pick_valid && pick_replay);
+      cover (begun && begun_slot == watched && fresh_reg[watched]);
+      cover (taken != 0 && repeats != 0);
+      cover (found && head_valid && |head_receivers);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
@@ -2954,6 +3559,75 @@ module left_reader #(
   assign beat_index = beat_index_reg;
   assign beat_pass  = beat_pass_reg;
   assign stalled    = ready && !reads;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The slot that is being read, its next beat, and the slots that are on their way.
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [INDEX_BITS-1:0] beat, last_was;
+  reg [31:0] on_way;
+  reg head_was, kept_was, flush_was, read_was, pass_was;
+  reg [SLOT_BITS-1:0] slot_was, rd_slot_was;
+  reg [INDEX_BITS-1:0] rd_beat_was;
+  wire new_beat = rd_en && !again_valid;
+  wire new_slot = new_beat && rd_beat == 0;
+  wire may_begin = !flush && !(sending && sending_slot == head_slot);
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    beat <= rst ? 0 : !new_beat ? beat : beat == job_last ? 0 : beat + 1;
+    on_way <= rst ? 0 : on_way + new_slot - reduced;
+    last_was <= job_last;
+    flush_was <= flush;
+    head_was <= head_valid && !(new_beat && beat == job_last) && !(flush && beat == 0);
+    slot_was <= head_slot;
+    read_was <= rd_en;
+    rd_slot_was <= rd_slot;
+    rd_beat_was <= rd_beat;
+    pass_was <= again_valid;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // left_slot_fifo keeps its head until it is popped or the queue cleared.
+      assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
+      // left_jobs changes the length of chunks when nothing is on its way; left_writer says reduced once
+      // for each slot of which a beat was read, no sooner than a cycle after; there are no more slots.
+      `PROMISED(job_last == last_was || beat == 0);
+      `PROMISED(!reduced || on_way != 0);
+      `PROMISED(!new_slot || on_way < 1 << SLOT_BITS);
+    end
+    if (was_reset && !rst) begin
+
+      assert (next_reg == beat && beat <= job_last);
+      assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
+      if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
+
+      // A slot's first beat waits for its entry, and for no job's end; nothing else waits.
+      if (new_slot) assert (!flush && !(sending && sending_slot == rd_slot));
+      if (head_valid && !again_valid && !stop && (beat != 0 || may_begin)) assert (new_beat);
+      assert (on_way_reg == on_way && on_way <= 1 << SLOT_BITS);
+      assert (drained == (on_way == 0));
+      assert (!stalled || (!new_beat && (stop || again_valid)));
+
+      if (running_was) assert (beat_valid == read_was);
+      if (!running_was) assert (!beat_valid);
+      if (running_was && beat_valid)
+        assert (beat_slot == rd_slot_was && beat_index == rd_beat_was && beat_pass == pass_was);
+
+      cover (new_beat && flush && beat == job_last && beat != 0);
+      cover (new_slot && reduced && job_last == 0);
+      cover (new_slot && read_was && rd_slot_was != rd_slot && job_last != 0);
+      cover (again_valid && stalled);
+    end
+  end
+`endif
 
 endmodule
 
@@ -3416,6 +4090,73 @@ module left_slot_fifo #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // What is pushed n-th is the n-th at the head, and there is a head while any are queued: nothing is
+  // lost, repeated, reordered or invented. Numbers run modulo twice the places; watched is any.
+  (* anyconst *) reg [SLOT_BITS:0] watched;
+  reg cleared = 1'b0;
+  reg [SLOT_BITS:0] pushed, popped;
+  reg [SLOT_BITS-1:0] put;
+  reg [(1<<SLOT_BITS)-1:0] queued;  // the slots in the queue
+  reg [SLOT_BITS:0] queued_count;
+  wire [SLOT_BITS:0] waiting = pushed - popped;
+  wire watched_waits = watched - popped < waiting;
+  reg stays = 1'b0;
+  reg [SLOT_BITS-1:0] head_was;
+  integer i, j;
+
+  always @(posedge clk) begin
+    if (push && pushed == watched) put <= push_slot;
+    if (pop) queued[head_slot] <= 1'b0;
+    if (push) queued[push_slot] <= 1'b1;
+    pushed <= pushed + push;
+    popped <= popped + pop;
+    stays <= cleared && !clear && head_valid && !pop;
+    head_was <= head_slot;
+    if (clear) begin
+      cleared <= 1'b1;
+      pushed  <= 0;
+      popped  <= 0;
+      queued  <= 0;
+    end
+  end
+
+  always @* begin
+    queued_count = 0;
+    for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
+    if (cleared) begin
+      // Whoever owns the queue pushes no slot twice, and pops what is there.
+      `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
+      `PROMISED(!pop || waiting != 0);
+
+      assert (wr_reg == pushed && rd_reg == popped);
+      assert (head_valid == (queued != 0));
+      assert (!head_valid || queued[head_slot]);
+      assert (!stays || (head_valid && head_slot == head_was));
+      if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
+      if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
+
+      // No slot is in the queue twice; so it is never too full.
+      assert (waiting == queued_count);
+      for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
+        if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);
+        for (j = 0; j < i; j = j + 1) begin
+          if (i < waiting)
+            assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=
+                    slots[rd_reg[SLOT_BITS-1:0]+j[SLOT_BITS-1:0]]);
+        end
+      end
+
+      cover (&queued && push && pop);
+      cover (queued == 0 && pushed[SLOT_BITS]);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
@@ -3620,6 +4361,156 @@ module left_slots #(
       reduced_reg <= {2 * WINDOW{1'b0}};
     end
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any slot, told after section 6 of the specification. A job is one life of the table: from the end of
+  // a flush to the next. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_flushed = 1'b0;
+  reg used;  // the slot has turned over in this job
+  reg [31:0] holds;
+  reg [PORTS-1:0] had, finished;
+  reg summing, summed;  // it was given to be summed; its sum is there
+  reg ce, not_ect, ect0, special;
+  reg [31:0] first_was;
+  reg [SLOT_BITS-1:0] window_was;
+  reg [PORTS-1:0] ranks_was;
+
+  wire [31:0] two_windows = 2 * job_window;
+  wire mine = slot == watched;
+  wire is_held = used && vid == holds;
+  wire [31:0] would_hold = job_first + ((watched - job_first) & slot_mask);
+  wire [31:0] distance = vid - (used ? holds : would_hold - two_windows);
+  wire late = distance[31] || (!used && distance == 0);
+  wire begins = used ? vid == holds + two_windows : vid == would_hold;
+  wire [PORTS-1:0] finished_now = finished | rank_bit;
+  wire turns = data && mine && writable && begins &&
+      (!used || (summed && finished_now == job_ranks));
+  wire joins = data && mine && writable && used && vid == holds &&
+      !(|(had & rank_bit)) && had != job_ranks;
+  wire [PORTS-1:0] had_now = turns ? rank_bit : had | rank_bit;
+  wire ce_now = ecn == ECN_CE || (!turns && ce);
+  wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
+  wire ect0_now = ecn == ECN_ECT0 || (!turns && ect0);
+  wire special_now = nonfinite || (!turns && special);
+
+  always @(posedge clk) begin
+    first_was  <= job_first;
+    window_was <= job_window;
+    ranks_was  <= job_ranks;
+    if (turns || joins) begin
+      used <= 1'b1;
+      holds <= vid;
+      had <= had_now;
+      summing <= had_now == job_ranks;
+      ce <= ce_now;
+      not_ect <= not_ect_now;
+      ect0 <= ect0_now;
+      special <= special_now;
+    end
+    if (turns) begin
+      finished <= 0;
+      summed   <= 1'b0;
+    end else if (data && used && (vid == holds + two_windows ||
+        (summed && vid == holds + job_window)))
+      finished <= finished_now;
+    if (reduced && reduced_slot == watched) begin
+      summing <= 1'b0;
+      summed  <= 1'b1;
+    end
+    if (flush) begin
+      was_flushed <= 1'b1;
+      used <= 1'b0;
+      summing <= 1'b0;
+      summed <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_flushed) begin
+      // left_jobs: a window is a power of two; what a job is does not change while slots are used, and
+      // no data is accepted while one ends.
+      `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
+      `PROMISED(slot_mask == two_windows - 1);
+      `PROMISED(
+          active_reg == 0 ||
+                 (job_first == first_was && job_window == window_was && job_ranks == ranks_was));
+      `PROMISED(!(flush && (data || ask)));
+      // left_commit: one thing at a time, of a rank that there is.
+      `PROMISED(refuse + data + ask + finish <= 1);
+      `PROMISED(!(data || ask) || (rank_bit & job_ranks) != 0);
+      `PROMISED(!(data || ask) || (job_ranks & (job_ranks + 1'b1)) == 0);
+      // left_reader and left_writer: what is reduced was complete, and is reduced once.
+      `PROMISED(!reduced || flush || reduced_slot != watched || summing);
+
+      assert (used == active_reg[watched] && summed == reduced_reg[watched]);
+      assert (!(summing && summed) && (used || !(summing || summed)));
+      assert (!used || (had == job_ranks) == (summing || summed));
+      assert (!used || ((had & ~job_ranks) == 0 && (holds & slot_mask) == watched));
+      if (used)
+        assert (
+            (|(watched & job_window) ? high_slots[watched & (job_window - 1'b1)] :
+             low_slots[watched & (job_window - 1'b1)]) ==
+            {special, ce, not_ect, ect0, finished, had, holds});
+
+      // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
+      // the chunk was complete; and no chunk follows before every rank is done with the one before.
+      if (mine) begin
+        assert (turn_over == turns && store == (turns || joins));
+        if (turn_over && used)
+          assert (summed && finished_now == job_ranks && vid == holds + two_windows);
+        if (store && used && !turn_over)
+          assert (!(|(had & rank_bit)) && vid == holds && !summing && !summed);
+
+        // Given to be summed once, when it holds all, with what all said.
+        assert (complete == (store && had_now == job_ranks));
+        if (complete) begin
+          assert (turn_over || (!summing && !summed));
+          if (ce_now)
+            assert (complete_ecn == ECN_CE);
+            else if (not_ect_now)
+              assert (complete_ecn == ECN_NOT_ECT);
+              else assert (complete_ecn == (ect0_now ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_nonfinite == special_now);
+        end
+
+        // A repeat and an ask are answered with the result, or with what is missing.
+        assert (owe == ((data || ask) && used && summed && vid == holds));
+        assert (asked == (ask && (begins || (used && vid == holds))));
+        assert (answer == (finish || (ask && (begins || (is_held && had != job_ranks)))));
+        if (ask && answer) begin
+          assert (answer_mask == (begins ? job_ranks : job_ranks & ~had));
+          assert (answer_code == (!begins && |(had & rank_bit) ? CODE_WAIT : CODE_SEND));
+        end
+        if (finish) assert (answer_code == CODE_DONE && answer_mask == 0);
+        assert (refused == (refuse || (data && !store) || (ask && !asked)));
+        if (refuse) assert (refused_code == code);
+        if (!refuse && refused) begin
+          if (is_held && (|(had & rank_bit) || had == job_ranks))
+            assert (refused_code == CODE_DUPLICATE);
+            else if (is_held)
+              assert (refused_code == CODE_NOT_READY);
+              else if (begins)
+                assert (refused_code == CODE_NOT_READY);
+                else assert (refused_code == (late ? CODE_LATE : CODE_EARLY));
+        end
+        assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
+      end
+      assert (store_ce == (store && ecn == ECN_CE) && store_nonfinite == (store && nonfinite));
+      assert (resolve == ((data || refuse) && writable ? ports : 0));
+      if (!data) assert (!store && !turn_over);
+
+      cover (turn_over && mine && used && finished != 0);
+      cover (complete && mine && holds == 32'hffffffff && !turn_over);
+      cover (owe && mine && holds == 0);
+      cover (summed && finished == job_ranks && job_ranks != 1 && data && mine && !store);
+    end
+  end
+`endif
 
 endmodule
 
@@ -3882,6 +4773,83 @@ module left_writer #(
   assign overflow = overflow_reg;
   assign query_written = whole_reg[query_slot] ||
       (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot: the beats that were written since its sum began. They may come in any order.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  localparam integer BEATS = 1 << INDEX_BITS;
+  reg was_reset = 1'b0;
+  reg known;  // it began in this job
+  reg [BEATS-1:0] written;
+  reg [INDEX_BITS:0] written_count;
+  reg [INDEX_BITS-1:0] last_was;
+  reg running_was = 1'b0;
+  reg [SLOT_BITS+INDEX_BITS:0] tag_was;
+  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - job_last);
+  wire mine = next_valid && next_whole && next_slot == watched;
+  wire anew = !known || written == all;
+  wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
+  wire under_way = known && written != all;
+  integer n;
+
+  always @(posedge clk) begin
+    last_was <= job_last;
+    running_was <= !rst;
+    tag_was <= {next_valid, next_slot, next_beat};
+    if (mine) begin
+      known   <= 1'b1;
+      written <= written_now;
+    end
+    if (rst) begin
+      was_reset <= 1'b1;
+      known     <= 1'b0;
+    end
+  end
+
+  always @* begin
+    written_count = 0;
+    for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
+    if (was_reset && !rst) begin
+      // left_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
+      `PROMISED(!mine || (next_beat <= job_last && (anew || !written[next_beat])));
+      // left_jobs: a chunk is as long as it is until all that is under way was summed; and no result of
+      // another job is asked for.
+      assume (job_last == last_was || !running_was || !(known || next_valid));
+
+      assert (!known || ((written & ~all) == 0 && written != 0));
+      assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
+      if (under_way) assert (counts[watched] == written_count);
+      if (under_way && front_slot_reg == watched && front_count_reg != 0)
+        assert (front_count_reg <= written_count);
+
+      if (mine) begin
+        assert (begun == anew);
+        assert (reduced == (written_now == all));
+      end
+      if (!(next_valid && next_whole)) assert (!begun && !reduced);
+
+      // What is asked for was written, and all that was is found when it is whole.
+      if (known && query_slot == watched && query_beat <= job_last) begin
+        assert (!query_written || written[query_beat]);
+        assert (query_written || written != all);
+      end
+      for (n = 0; n < BEATS; n = n + 1)
+      if (known && under_way && front_slot_reg == watched && n < front_count_reg)
+        assert (written[n]);
+      if (running_was)
+        assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
+
+      cover (mine && reduced && next_beat == 0 && job_last == 2);
+      cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
+      cover (mine && !anew && next_slot != front_slot_reg);
+      cover (begun && reduced);
+    end
+  end
+`endif
 
 endmodule
 

@@ -70,6 +70,57 @@ module agg_arbiter #(
   assign out_port  = port_reg;
   assign out_data  = data_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any port: how often others were granted since it asks, and how many can be in front.
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg [PORTS-1:0] granted_was;
+  reg [WIDTH-1:0] data_was;
+  reg [31:0] others;
+  reg [31:0] in_front;
+  wire others_turn = |req_grant && req_valid[watched] && !req_grant[watched];
+  wire [PORTS-1:0] below = ~above_reg;
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    granted_was <= rst ? {PORTS{1'b0}} : req_grant;
+    if (req_grant[watched]) data_was <= req_data[watched*WIDTH+:WIDTH];
+    others <= rst || !req_valid[watched] || req_grant[watched] ? 0 : others + others_turn;
+  end
+
+  always @* begin
+    in_front = 0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      if (n != watched &&
+          (above_reg[watched] ? n < watched && above_reg[n] : n < watched || above_reg[n]))
+        in_front = in_front + 1;
+    end
+
+    assume (watched < PORTS);  // it is a port
+    assert ((req_grant & (req_grant - 1'b1)) == 0);
+    assert ((req_grant & ~req_valid) == 0);
+    assert (|req_grant == (|req_valid && !hold));
+    if (was_reset) begin
+      // A request is granted with the PORTS-th grant at the latest.
+      assert (others < PORTS && others + in_front < PORTS);
+      assert (!others_turn || others + 1 < PORTS);
+      assert ((below & (below + 1'b1)) == 0);  // the ports up to the last one granted
+
+      assert (out_valid == |granted_was);
+      if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);
+      if (granted_was[watched]) assert (out_port == watched && out_data == data_was);
+
+      cover (others == PORTS - 1 && req_grant[watched]);
+      cover (out_valid && hold && |req_valid);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

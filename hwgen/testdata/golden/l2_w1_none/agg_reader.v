@@ -105,6 +105,75 @@ module agg_reader #(
   assign beat_pass  = beat_pass_reg;
   assign stalled    = ready && !reads;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The slot that is being read, its next beat, and the slots that are on their way.
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [INDEX_BITS-1:0] beat, last_was;
+  reg [31:0] on_way;
+  reg head_was, kept_was, flush_was, read_was, pass_was;
+  reg [SLOT_BITS-1:0] slot_was, rd_slot_was;
+  reg [INDEX_BITS-1:0] rd_beat_was;
+  wire new_beat = rd_en && !again_valid;
+  wire new_slot = new_beat && rd_beat == 0;
+  wire may_begin = !flush && !(sending && sending_slot == head_slot);
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    beat <= rst ? 0 : !new_beat ? beat : beat == job_last ? 0 : beat + 1;
+    on_way <= rst ? 0 : on_way + new_slot - reduced;
+    last_was <= job_last;
+    flush_was <= flush;
+    head_was <= head_valid && !(new_beat && beat == job_last) && !(flush && beat == 0);
+    slot_was <= head_slot;
+    read_was <= rd_en;
+    rd_slot_was <= rd_slot;
+    rd_beat_was <= rd_beat;
+    pass_was <= again_valid;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_slot_fifo keeps its head until it is popped or the queue cleared.
+      assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
+      // agg_jobs changes the length of chunks when nothing is on its way; agg_writer says reduced once
+      // for each slot of which a beat was read, no sooner than a cycle after; there are no more slots.
+      `PROMISED(job_last == last_was || beat == 0);
+      `PROMISED(!reduced || on_way != 0);
+      `PROMISED(!new_slot || on_way < 1 << SLOT_BITS);
+    end
+    if (was_reset && !rst) begin
+
+      assert (next_reg == beat && beat <= job_last);
+      assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
+      if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
+
+      // A slot's first beat waits for its entry, and for no job's end; nothing else waits.
+      if (new_slot) assert (!flush && !(sending && sending_slot == rd_slot));
+      if (head_valid && !again_valid && !stop && (beat != 0 || may_begin)) assert (new_beat);
+      assert (on_way_reg == on_way && on_way <= 1 << SLOT_BITS);
+      assert (drained == (on_way == 0));
+      assert (!stalled || (!new_beat && (stop || again_valid)));
+
+      if (running_was) assert (beat_valid == read_was);
+      if (!running_was) assert (!beat_valid);
+      if (running_was && beat_valid)
+        assert (beat_slot == rd_slot_was && beat_index == rd_beat_was && beat_pass == pass_was);
+
+      cover (new_beat && flush && beat == job_last && beat != 0);
+      cover (new_slot && reduced && job_last == 0);
+      cover (new_slot && read_was && rd_slot_was != rd_slot && job_last != 0);
+      cover (again_valid && stalled);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

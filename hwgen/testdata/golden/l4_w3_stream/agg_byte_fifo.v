@@ -130,6 +130,68 @@ module agg_byte_fifo #(
     end
   endgenerate
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th byte that comes is the n-th in the window, until the parser has committed itself to it.
+  // Numbers run modulo twice the depth; watched is any.
+  (* anyconst *) reg [PTR:0] watched;
+  reg was_reset = 1'b0;
+  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that can be asked for again
+  reg [7:0] put;
+  wire [PTR:0] place = watched - came;  // of the byte in the word that comes
+  wire [PTR:0] bytes_kept = came - kept;
+  wire [PTR:0] bytes_taken = taken - kept;  // of those kept
+  wire [PTR:0] bytes_left = came - taken;
+  wire watched_kept = watched - kept < bytes_kept;
+  integer b;
+
+  always @(posedge clk) begin
+    if (write) came <= came + arriving;
+    if (write && place < arriving) put <= s_axis_tdata[8*place+:8];
+    taken <= rewind ? kept + 1 : taken + take;
+    kept  <= rewind ? kept + 1 : commit ? taken + take : kept;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      taken <= 0;
+      kept <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // The link sends words of at least one byte, from the first on; the parser takes what is there,
+      // and goes back only when it took something since it committed itself.
+      `PROMISED(!s_axis_tvalid || (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0));
+      `PROMISED(take <= count);
+      `PROMISED(!rewind || taken != kept);
+
+      assert (write_reg == came && read_reg == taken && base_reg == kept);
+      assert (bytes_kept <= DEPTH && bytes_taken <= bytes_kept);
+      assert (s_axis_tready == (!rst && bytes_kept + LINK_BYTES <= DEPTH));
+      assert (count == (bytes_left < WINDOW ? bytes_left : WINDOW));
+      for (b = 0; b < WINDOW; b = b + 1) begin
+        if (b < count && taken + b[PTR:0] == watched) assert (window[8*b+:8] == put);
+      end
+
+      cover (rewind && bytes_kept == DEPTH && bytes_taken > WINDOW);
+      cover (count == WINDOW && kept[PTR]);
+    end
+  end
+
+  generate
+    for (k = 0; k < WINDOW; k = k + 1) begin : g_watched
+      always @* begin
+        if (was_reset && watched_kept && watched[LANE-1:0] == k)
+          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == put);
+      end
+    end
+  endgenerate
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -177,6 +177,144 @@ module agg_egress #(
   assign m_axis_tuser  = header_reg;
   assign m_axis_tdest  = dest_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // What was said of any slot's result when it was complete; the packet under way; what is read.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;  // the last cycle was no reset
+  reg labelled;
+  reg [LABEL_WIDTH-1:0] said;
+  reg reading;  // beats of a result are still to be read
+  reg [SLOT_BITS-1:0] sends;
+  reg [INDEX_BITS:0] next, final_beat;
+  reg open;  // a packet's first beat is at the output or has left, its last has not left
+  reg waited, read_was, last_was, status_was, result_was, replay_was;
+  reg [KEEP_BITS+248:0] stood;
+  reg [239:0] head_was;
+  reg [7:0] dest_was;
+  reg [34:0] label_was;
+  reg [PORTS-1:0] receivers_was, ranks_was;
+  reg [15:0] chunk_was, epoch_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    if (complete && complete_slot == watched) begin
+      labelled <= 1'b1;
+      said <= {complete_nonfinite, complete_ecn, complete_vid};
+    end
+    if (result_take) begin
+      reading <= 1'b1;
+      sends <= result_slot;
+      next <= 0;
+      final_beat <= job_last;
+    end
+    if (rd_en) begin
+      next <= (result_take ? 0 : next) + 1;
+      if ((result_take ? 0 : next) == (result_take ? job_last : final_beat)) reading <= 1'b0;
+    end
+    waited <= m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
+    head_was <= m_axis_tuser;
+    dest_was <= {{8 - PORT_BITS{1'b0}}, status_port};
+    open <= result_take || status_take ||
+        (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
+    read_was <= rd_en;
+    last_was <= (result_take ? 0 : next) == (result_take ? job_last : final_beat);
+    status_was <= status_take;
+    result_was <= result_take && result_slot == watched && labelled;
+    label_was <= said;
+    replay_was <= result_replay;
+    receivers_was <= result_receivers;
+    ranks_was <= job_ranks;
+    chunk_was <= job_chunk;
+    epoch_was <= job_epoch;
+    if (rst) begin
+      labelled <= 1'b0;
+      reading  <= 1'b0;
+      waited   <= 1'b0;
+      open     <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assert (!labelled || labels[watched] == said);
+
+      // One packet at a time; a status goes first, but not twice while a result waits.
+      assert (!(status_take && result_take));
+      assert (!status_take || status_valid);
+      assert (!result_take || result_valid);
+      assert ((status_take || result_take) == (free && !reading && (status_valid || result_valid)));
+      if (result_valid && after_status_reg) assert (!status_take);
+      if (status_valid && !after_status_reg) assert (!result_take);
+
+      // The beats of a result are read in order, each once, when they are written; its entry is named
+      // until the last was read.
+      assert (sending == reading);
+      if (reading) begin
+        assert (sends == slot_reg && next == beat_reg);
+        assert (final_beat == last_reg && next <= final_beat);
+        assert (rd_slot == sends && rd_beat == next && rd_en == (free && rd_written));
+      end
+      if (result_take) assert (rd_slot == result_slot && rd_beat == 0 && rd_en == rd_written);
+      if (!reading && !result_take) assert (!rd_en);
+
+      // AXI4-Stream; a header stands from its packet's first beat to its last.
+      if (waited)
+        assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
+      assert (!reading || open);
+      assert (!m_axis_tvalid || open);
+      if (m_axis_tvalid) assert (m_axis_tlast == !reading);
+      if (open && !reading) assert (m_axis_tvalid);
+    end
+    if (was_reset && running_was && !rst) begin
+      if (!status_was && !took_was) assert (m_axis_tuser == head_was);
+      if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
+      if (status_was) begin
+        assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
+        assert (m_axis_tdest == dest_was);
+        assert (m_axis_tuser[7:4] == KIND_STATUS && m_axis_tuser == status_said);
+      end
+      if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
+      if (result_was) begin
+        assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
+        assert (m_axis_tuser[HDR_VID_LSB+:32] == label_was[31:0]);
+        assert (m_axis_tuser[HDR_FLAGS_LSB+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
+        assert (m_axis_tuser[HDR_JOB_LSB+:8] == 0);
+        assert (m_axis_tuser[HDR_FORMAT_LSB+:8] == FORMAT);
+        assert (m_axis_tuser[HDR_EPOCH_LSB+:16] == epoch_was);
+        assert (m_axis_tuser[HDR_LENGTH_LSB+:16] == chunk_was);
+        assert (m_axis_tuser[HDR_MASK_LSB+:64] == ranks_was);
+        assert (m_axis_tuser[HDR_RECEIVERS_LSB+:64] == receivers_was);
+      end
+
+      cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && result_take);
+      cover (result_was && replay_was && status_valid);
+      cover (reading && !rd_written && m_axis_tvalid && !m_axis_tready);
+      cover (status_was && status_take);
+    end
+  end
+
+  reg took_was;
+  reg [239:0] status_said;
+  always @(posedge clk) begin
+    took_was                        <= result_take;
+    status_said                     <= 240'd0;
+    status_said[HDR_VERSION_LSB+:8] <= {KIND_STATUS, VERSION};
+    status_said[HDR_JOB_LSB+:8]     <= status_job;
+    status_said[HDR_EPOCH_LSB+:16]  <= status_epoch;
+    status_said[HDR_RANK_LSB+:8]    <= status_rank;
+    status_said[HDR_CODE_LSB+:8]    <= status_code;
+    status_said[HDR_VID_LSB+:32]    <= status_vid;
+    status_said[HDR_MASK_LSB+:64]   <= status_mask;
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -223,6 +223,172 @@ module agg_frame_rx #(
     if (rst) state_reg <= HUNT;
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A frame with a right header somewhere in the bytes, after any others: it is found. And any frame:
+  // what goes out is its payload, and is called good only when its CRC held.
+  //
+  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes behind
+  // the first byte that can be asked for again; offset bytes of those were taken.
+  (* anyconst *) reg [223:0] any_frame;
+  wire [223:0] frame = {any_frame[223:32], SYNC};
+  wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
+  wire [7:0] frame_bytes = frame_long ? 28 : 20;
+  wire [111:0] sums = {
+    plain(sums[95:80], frame[223:192]),
+    plain(sums[79:64], frame[191:160]),
+    plain(sums[63:48], frame[159:128]),
+    plain(sums[47:32], frame[127:96]),
+    plain(sums[31:16], frame[95:64]),
+    plain(sums[15:0], frame[63:32]),
+    CRC_INIT
+  };
+  wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [15:0] to_frame;
+  reg [7:0] offset;
+  reg lost;  // another frame, with a right header, began before and may hold it
+  reg found_frame;
+  reg fed;  // bytes were never short, and no register access was waited for
+  reg [7:0] spent;  // cycles since to_frame became less
+  reg waited;
+  reg [8*STEP+STEP+1:0] stood;
+  reg [8*WINDOW-1:0] window_was;
+  reg [3:0] count_was, take_was;
+  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [STEP+8*STEP+1:0] out = {
+    m_axis_tlast && m_axis_tuser,
+    m_axis_tlast,
+    m_axis_tkeep,
+    m_axis_tlast ? {8 * STEP{1'b0}} : m_axis_tdata & ~({8 * STEP{1'b1}} << 8 * payload_bytes)
+  };
+  wire [7:0] offset_next = offset + take;
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search does not go back behind here
+  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});  // in the frame
+  integer n;
+
+  // The CRC bit by bit, over four bytes.
+  function automatic [15:0] plain;
+    input [15:0] from;
+    input [31:0] bytes;
+    integer at;
+    begin
+      plain = from;
+      for (at = 0; at < 32; at = at + 1)
+      plain = {plain[14:0], 1'b0} ^ (plain[15] ^ bytes[8*(at/8)+7-at%8] ? 16'h1021 : 16'h0);
+    end
+  endfunction
+
+  always @(posedge clk) begin
+    running_was <= !rst;
+    offset <= commit || rewind ? 0 : offset_next;
+    if (commit) to_frame <= to_frame - offset_next;
+    else if (rewind) to_frame <= to_frame - 1;
+    if (judge && crc_held && to_frame != 0) lost <= 1'b1;
+    if (judge && crc_held && to_frame == 0) found_frame <= 1'b1;
+    fed   <= fed && count == WINDOW;
+    spent <= passes ? 0 : spent + 1;
+    if (judge) begin
+      sum <= header_crc;
+      due <= length * ELEM_BYTES;
+    end
+    if (state_reg == PAYLOAD && moved) begin
+      sum <= plain(sum, window);
+      due <= due - STEP;
+    end
+    waited <= m_axis_tvalid && !m_axis_tready;
+    stood <= out;
+    window_was <= window;
+    count_was <= count;
+    take_was <= take;
+    if (rst) begin
+      was_reset <= 1'b1;
+      offset <= 0;
+      lost <= 1'b0;
+      found_frame <= 1'b0;
+      fed <= 1'b1;
+      spent <= 0;
+      waited <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_byte_fifo: there are at most WINDOW bytes, and they stay until they are taken.
+      `PROMISED(count <= WINDOW);
+      for (n = 0; n < WINDOW; n = n + 1)
+      if (running_was && waited && n < count_was)
+        `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);
+
+      // The bytes of the frame stand where it is, and its header is right.
+      assume (frame_sum == 0);
+      for (n = 0; n < WINDOW; n = n + 1)
+      if (n < count && place + n >= 0 && place + n < frame_bytes)
+        assume (window[8*n+:8] == frame[8*(place+n)+:8]);
+
+      // The FIFO is asked for what it has.
+      assert (take <= count && !(commit && rewind));
+      assert (!rewind || offset != 0);
+      assert (state_reg != HUNT || offset == 0);
+      assert (state_reg < PAYLOAD || offset == 0);
+      assert (state_reg <= REGISTER);
+      if (state_reg == HEADER) begin
+        assert (offset == 4 + WINDOW * step_reg && step_reg <= (long_reg ? LAST_LONG : LAST_SHORT));
+        if (step_reg == 0) assert (crc_reg == CRC_INIT);
+      end
+      if (judge) assert (offset == (long_reg ? 28 : 20));
+
+      // The search comes to the frame, and takes its header, whatever was before; unless a right header
+      // was. With every byte there each attempt takes 8 cycles at most.
+      if (!lost && !found_frame) begin
+        assert (state_reg <= JUDGE);
+        if (to_frame == 0) begin
+          if (state_reg == HEADER || judge) assert (offset <= frame_bytes);
+          if (state_reg == HEADER && step_reg != 0) assert (long_reg == frame_long);
+          if (judge) assert (long_reg == frame_long && crc_held);
+          if (judge) assert (header == (frame_long ? frame[207:32] : {64'd0, frame[143:32]}));
+          for (n = 0; n < 6; n = n + 1)
+          if ((state_reg == HEADER && step_reg == n + 1) || (judge && n + 1 == (frame_long ? 6 : 4))) begin
+            assert (crc_reg == sums[16*(n+1)+:16]);
+            assert (head_reg >> (192 - 32 * (n + 1)) == frame[223:32] % (193'd1 << 32 * (n + 1)));
+          end
+        end
+      end
+      if (!lost && !found_frame && fed) assert (spent < 8);
+      if (!lost && !found_frame && fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
+      if (!lost && !found_frame && fed && judge) assert (spent <= 7);
+      if (!lost && !found_frame && fed && state_reg == HUNT) assert (spent == 0);
+
+      // AXI4-Stream at the output.
+      if (running_was && waited) assert (m_axis_tvalid && out == stood);
+
+      // Payload: as many bytes as the header says, then one word without any; it is good only when the
+      // CRC over payload, begun from the header's, is the one that follows.
+      if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
+      if (state_reg == PAYLOAD) begin
+        assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
+        assert (m_axis_tkeep == ~({STEP{1'b1}} << (due < STEP ? due : STEP)) && !m_axis_tlast);
+      end
+      if (m_axis_tvalid && m_axis_tlast) begin
+        assert (m_axis_tkeep == 0 && (is_data ? state_reg == CLOSE : is_bare));
+        if (is_data) assert (m_axis_tuser == (sum != {window[7:0], window[15:8]}));
+        if (!is_data) assert (!m_axis_tuser);
+      end
+      assert (!m_register_valid || (is_register && m_register_write == (kind == KIND_REGWRITE)));
+
+      cover (found_frame && !lost && state_reg == PAYLOAD && frame_long == 0);
+      cover (judge && to_frame == 0 && crc_held && frame_long && m_register_write);
+      cover (judge && !crc_held && to_frame == 5);
+      cover (m_axis_tvalid && m_axis_tlast && m_axis_tuser);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -40,6 +40,73 @@ module agg_slot_fifo #(
     end
   end
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // What is pushed n-th is the n-th at the head, and there is a head while any are queued: nothing is
+  // lost, repeated, reordered or invented. Numbers run modulo twice the places; watched is any.
+  (* anyconst *) reg [SLOT_BITS:0] watched;
+  reg cleared = 1'b0;
+  reg [SLOT_BITS:0] pushed, popped;
+  reg [SLOT_BITS-1:0] put;
+  reg [(1<<SLOT_BITS)-1:0] queued;  // the slots in the queue
+  reg [SLOT_BITS:0] queued_count;
+  wire [SLOT_BITS:0] waiting = pushed - popped;
+  wire watched_waits = watched - popped < waiting;
+  reg stays = 1'b0;
+  reg [SLOT_BITS-1:0] head_was;
+  integer i, j;
+
+  always @(posedge clk) begin
+    if (push && pushed == watched) put <= push_slot;
+    if (pop) queued[head_slot] <= 1'b0;
+    if (push) queued[push_slot] <= 1'b1;
+    pushed <= pushed + push;
+    popped <= popped + pop;
+    stays <= cleared && !clear && head_valid && !pop;
+    head_was <= head_slot;
+    if (clear) begin
+      cleared <= 1'b1;
+      pushed  <= 0;
+      popped  <= 0;
+      queued  <= 0;
+    end
+  end
+
+  always @* begin
+    queued_count = 0;
+    for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
+    if (cleared) begin
+      // Whoever owns the queue pushes no slot twice, and pops what is there.
+      `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
+      `PROMISED(!pop || waiting != 0);
+
+      assert (wr_reg == pushed && rd_reg == popped);
+      assert (head_valid == (queued != 0));
+      assert (!head_valid || queued[head_slot]);
+      assert (!stays || (head_valid && head_slot == head_was));
+      if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
+      if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
+
+      // No slot is in the queue twice; so it is never too full.
+      assert (waiting == queued_count);
+      for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
+        if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);
+        for (j = 0; j < i; j = j + 1) begin
+          if (i < waiting)
+            assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=
+                    slots[rd_reg[SLOT_BITS-1:0]+j[SLOT_BITS-1:0]]);
+        end
+      end
+
+      cover (&queued && push && pop);
+      cover (queued == 0 && pushed[SLOT_BITS]);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
