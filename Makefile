@@ -41,7 +41,7 @@ unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the 
 	go test $(PURE)
 	go test -race $(CONCURRENT)
 
-prove: setup ## Have a solver prove the arithmetic against its plain definitions.
+prove: setup ## Have a solver prove arithmetic against its plain definitions, and control by induction.
 	go test -count=1 -timeout=30m ./verify/proofs
 
 recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.

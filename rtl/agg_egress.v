@@ -281,14 +281,14 @@ module agg_egress #(
       if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
-        assert (m_axis_tuser[HDR_VID_LSB+:32] == label_was[31:0]);
-        assert (m_axis_tuser[HDR_FLAGS_LSB+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
-        assert (m_axis_tuser[HDR_JOB_LSB+:8] == 0);
-        assert (m_axis_tuser[HDR_FORMAT_LSB+:8] == FORMAT);
-        assert (m_axis_tuser[HDR_EPOCH_LSB+:16] == epoch_was);
-        assert (m_axis_tuser[HDR_LENGTH_LSB+:16] == chunk_was);
-        assert (m_axis_tuser[HDR_MASK_LSB+:64] == ranks_was);
-        assert (m_axis_tuser[HDR_RECEIVERS_LSB+:64] == receivers_was);
+        assert (m_axis_tuser[64+:32] == label_was[31:0]);
+        assert (m_axis_tuser[8+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
+        assert (m_axis_tuser[16+:8] == 0);
+        assert (m_axis_tuser[24+:8] == FORMAT);
+        assert (m_axis_tuser[32+:16] == epoch_was);
+        assert (m_axis_tuser[96+:16] == chunk_was);
+        assert (m_axis_tuser[112+:64] == ranks_was);
+        assert (m_axis_tuser[176+:64] == receivers_was);
       end
 
       cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && result_take);
@@ -302,16 +302,16 @@ module agg_egress #(
   reg after_status;  // the packet that began last is a status
   reg [239:0] status_said;
   always @(posedge clk) begin
-    took_was                        <= result_take;
-    after_status                    <= !rst && (status_take || (after_status && !result_take));
-    status_said                     <= 240'd0;
-    status_said[HDR_VERSION_LSB+:8] <= {KIND_STATUS, VERSION};
-    status_said[HDR_JOB_LSB+:8]     <= status_job;
-    status_said[HDR_EPOCH_LSB+:16]  <= status_epoch;
-    status_said[HDR_RANK_LSB+:8]    <= status_rank;
-    status_said[HDR_CODE_LSB+:8]    <= status_code;
-    status_said[HDR_VID_LSB+:32]    <= status_vid;
-    status_said[HDR_MASK_LSB+:64]   <= status_mask;
+    took_was             <= result_take;
+    after_status         <= !rst && (status_take || (after_status && !result_take));
+    status_said          <= 240'd0;
+    status_said[0+:8]    <= {KIND_STATUS, VERSION};
+    status_said[16+:8]   <= status_job;
+    status_said[32+:16]  <= status_epoch;
+    status_said[48+:8]   <= status_rank;
+    status_said[56+:8]   <= status_code;
+    status_said[64+:32]  <= status_vid;
+    status_said[112+:64] <= status_mask;
   end
 `endif
 

@@ -251,13 +251,14 @@ module agg_frame_rx #(
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
   reg [3:0] count_was, take_was;
-  wire [8*STEP-1:0] bytes_out = m_axis_tlast ? 0 : m_axis_tdata & ~({8 * STEP{1'b1}} << 8 * due_now);
+  wire [8*STEP-1:0] unused_bytes = {8 * STEP{1'b1}} << 8 * due_now;
+  wire [8*STEP-1:0] bytes_out = m_axis_tlast ? 0 : m_axis_tdata & ~unused_bytes;
   wire [STEP+8*STEP+1:0] out = {
     m_axis_tlast && m_axis_tuser, m_axis_tlast, m_axis_tkeep, bytes_out
   };
   wire [7:0] offset_next = offset + take;
   wire passes_frame = commit && offset_next > to_frame;
-  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search does not go back behind here
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search goes on
   // Where in the frame the next byte stands
   wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
   wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
@@ -351,7 +352,7 @@ module agg_frame_rx #(
       if (judge) assert (offset == (long_reg ? 28 : 20));
       for (n = 0; n < 6; n = n + 1)
       if (taken_steps == n + 1)
-        assert (long_reg == (head_reg[192-32*(n+1)+HDR_KIND_LSB+:4] == KIND_REGWRITE));
+        assert (long_reg == (head_reg[164-32*n+:4] == KIND_REGWRITE));  // its kind
       if (state_reg > JUDGE) assert (long_reg == (kind == KIND_REGWRITE));
 
       // The search comes to the frame, and takes its header, whatever was before, unless the frame was

@@ -656,9 +656,9 @@ module left_byte_pack #(
     waited   <= !rst && m_axis_tvalid && !m_axis_tready;
     stood    <= {m_axis_tkeep, m_axis_tdata};
     idle_was  <= s_step_idle;
-    free_was  <= free;
+    free_was  <= !m_axis_tvalid || m_axis_tready;
     was_running <= was_reset && !rst;
-    ready_was <= full || (s_step_idle && count_reg != 0);
+    ready_was <= count_reg >= LINK_BYTES || (s_step_idle && count_reg != 0);
     quiet    <= !s_step_idle || !m_axis_tready ? 0 : quiet < QUIET ? quiet + 1 : quiet;
     if (rst) begin
       was_reset <= 1'b1;
@@ -1148,17 +1148,6 @@ module left_egress #(
     output wire [          7:0] m_axis_tdest    // of a status: its port
 );
 
-  localparam integer HDR_VERSION_LSB = 0;
-  localparam integer HDR_FLAGS_LSB = 8;
-  localparam integer HDR_JOB_LSB = 16;
-  localparam integer HDR_FORMAT_LSB = 24;
-  localparam integer HDR_EPOCH_LSB = 32;
-  localparam integer HDR_RANK_LSB = 48;
-  localparam integer HDR_CODE_LSB = 56;
-  localparam integer HDR_VID_LSB = 64;
-  localparam integer HDR_LENGTH_LSB = 96;
-  localparam integer HDR_MASK_LSB = 112;
-  localparam integer HDR_RECEIVERS_LSB = 176;
   localparam [3:0] VERSION = 4'd1;  // of the protocol
   localparam [3:0] KIND_RESULT = 4'd8;
   localparam [3:0] KIND_REPLAY = 4'd9;
@@ -1342,8 +1331,9 @@ module left_egress #(
       assert (!status_take || status_valid);
       assert (!result_take || result_valid);
       assert ((status_take || result_take) == (free && !reading && (status_valid || result_valid)));
-      if (result_valid && after_status_reg) assert (!status_take);
-      if (status_valid && !after_status_reg) assert (!result_take);
+      if (result_valid && after_status) assert (!status_take);
+      if (status_valid && !after_status) assert (!result_take);
+      assert (after_status_reg == after_status);
 
       // The beats of a result are read in order, each once, when they are written; its entry is named
       // until the last was read.
@@ -1375,14 +1365,14 @@ module left_egress #(
       if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
-        assert (m_axis_tuser[HDR_VID_LSB+:32] == label_was[31:0]);
-        assert (m_axis_tuser[HDR_FLAGS_LSB+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
-        assert (m_axis_tuser[HDR_JOB_LSB+:8] == 0);
-        assert (m_axis_tuser[HDR_FORMAT_LSB+:8] == FORMAT);
-        assert (m_axis_tuser[HDR_EPOCH_LSB+:16] == epoch_was);
-        assert (m_axis_tuser[HDR_LENGTH_LSB+:16] == chunk_was);
-        assert (m_axis_tuser[HDR_MASK_LSB+:64] == ranks_was);
-        assert (m_axis_tuser[HDR_RECEIVERS_LSB+:64] == receivers_was);
+        assert (m_axis_tuser[64+:32] == label_was[31:0]);
+        assert (m_axis_tuser[8+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
+        assert (m_axis_tuser[16+:8] == 0);
+        assert (m_axis_tuser[24+:8] == FORMAT);
+        assert (m_axis_tuser[32+:16] == epoch_was);
+        assert (m_axis_tuser[96+:16] == chunk_was);
+        assert (m_axis_tuser[112+:64] == ranks_was);
+        assert (m_axis_tuser[176+:64] == receivers_was);
       end
 
       cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && result_take);
@@ -1393,17 +1383,19 @@ module left_egress #(
   end
 
   reg took_was;
+  reg after_status;  // the packet that began last is a status
   reg [239:0] status_said;
   always @(posedge clk) begin
-    took_was                        <= result_take;
-    status_said                     <= 240'd0;
-    status_said[HDR_VERSION_LSB+:8] <= {KIND_STATUS, VERSION};
-    status_said[HDR_JOB_LSB+:8]     <= status_job;
-    status_said[HDR_EPOCH_LSB+:16]  <= status_epoch;
-    status_said[HDR_RANK_LSB+:8]    <= status_rank;
-    status_said[HDR_CODE_LSB+:8]    <= status_code;
-    status_said[HDR_VID_LSB+:32]    <= status_vid;
-    status_said[HDR_MASK_LSB+:64]   <= status_mask;
+    took_was             <= result_take;
+    after_status         <= !rst && (status_take || (after_status && !result_take));
+    status_said          <= 240'd0;
+    status_said[0+:8]    <= {KIND_STATUS, VERSION};
+    status_said[16+:8]   <= status_job;
+    status_said[32+:16]  <= status_epoch;
+    status_said[48+:8]   <= status_rank;
+    status_said[56+:8]   <= status_code;
+    status_said[64+:32]  <= status_vid;
+    status_said[112+:64] <= status_mask;
   end
 `endif
 
@@ -2090,69 +2082,80 @@ module left_frame_rx #(
   wire [223:0] frame = {any_frame[223:32], SYNC};
   wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
   wire [7:0] frame_bytes = frame_long ? 28 : 20;
-  wire [111:0] sums = {
-    plain(sums[95:80], frame[223:192]),
-    plain(sums[79:64], frame[191:160]),
-    plain(sums[63:48], frame[159:128]),
-    plain(sums[47:32], frame[127:96]),
-    plain(sums[31:16], frame[95:64]),
-    plain(sums[15:0], frame[63:32]),
-    CRC_INIT
-  };
+  wire [111:0] sums;  // of its header, after each four bytes
   wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
 
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [15:0] to_frame;
   reg [7:0] offset;
-  reg lost;  // another frame, with a right header, began before and may hold it
+  reg passed;  // it was in another frame, whose header was right
   reg found_frame;
   reg fed;  // bytes were never short, and no register access was waited for
+  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [2:0] due_now = due < STEP ? due : STEP;
   reg [7:0] spent;  // cycles since to_frame became less
   reg waited;
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
   reg [3:0] count_was, take_was;
-  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [8*STEP-1:0] unused_bytes = {8 * STEP{1'b1}} << 8 * due_now;
+  wire [8*STEP-1:0] bytes_out = m_axis_tlast ? 0 : m_axis_tdata & ~unused_bytes;
   wire [STEP+8*STEP+1:0] out = {
-    m_axis_tlast && m_axis_tuser,
-    m_axis_tlast,
-    m_axis_tkeep,
-    m_axis_tlast ? {8 * STEP{1'b0}} : m_axis_tdata & ~({8 * STEP{1'b1}} << 8 * payload_bytes)
+    m_axis_tlast && m_axis_tuser, m_axis_tlast, m_axis_tkeep, bytes_out
   };
   wire [7:0] offset_next = offset + take;
-  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search does not go back behind here
-  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});  // in the frame
+  wire passes_frame = commit && offset_next > to_frame;
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search goes on
+  // Where in the frame the next byte stands
+  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
+  wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
+  wire [2:0] taken_steps = state_reg == HEADER ? step_reg : judge ? all_steps : 3'd0;
   integer n;
 
-  // The CRC bit by bit, over four bytes.
-  function automatic [15:0] plain;
-    input [15:0] from;
-    input [31:0] bytes;
-    integer at;
-    begin
-      plain = from;
-      for (at = 0; at < 32; at = at + 1)
-      plain = {plain[14:0], 1'b0} ^ (plain[15] ^ bytes[8*(at/8)+7-at%8] ? 16'h1021 : 16'h0);
+  wire [15:0] sum_next;
+
+  // left_crc16 has a proof of its own.
+  assign sums[15:0] = CRC_INIT;
+  genvar f;
+  generate
+    for (f = 0; f < 6; f = f + 1) begin : g_frame
+      left_crc16 #(
+          .BYTES(4)
+      ) u_crc (
+          .crc_in (sums[16*f+:16]),
+          .data   (frame[32*f+32+:32]),
+          .count  (4'd4),
+          .crc_out(sums[16*f+16+:16])
+      );
     end
-  endfunction
+  endgenerate
+
+  left_crc16 #(
+      .BYTES(WINDOW)
+  ) u_payload_crc (
+      .crc_in (sum),
+      .data   (window),
+      .count  ({1'b0, due_now}),
+      .crc_out(sum_next)
+  );
 
   always @(posedge clk) begin
     running_was <= !rst;
     offset <= commit || rewind ? 0 : offset_next;
     if (commit) to_frame <= to_frame - offset_next;
     else if (rewind) to_frame <= to_frame - 1;
-    if (judge && crc_held && to_frame != 0) lost <= 1'b1;
     if (judge && crc_held && to_frame == 0) found_frame <= 1'b1;
+    else if (passes_frame) passed <= 1'b1;
     fed   <= fed && count == WINDOW;
-    spent <= passes ? 0 : spent + 1;
+    spent <= passes || state_reg > JUDGE ? 0 : spent + 1;
     if (judge) begin
       sum <= header_crc;
       due <= length * ELEM_BYTES;
     end
     if (state_reg == PAYLOAD && moved) begin
-      sum <= plain(sum, window);
-      due <= due - STEP;
+      sum <= sum_next;
+      due <= due - due_now;
     end
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= out;
@@ -2162,7 +2165,7 @@ module left_frame_rx #(
     if (rst) begin
       was_reset <= 1'b1;
       offset <= 0;
-      lost <= 1'b0;
+      passed <= 1'b0;
       found_frame <= 1'b0;
       fed <= 1'b1;
       spent <= 0;
@@ -2195,27 +2198,30 @@ module left_frame_rx #(
         if (step_reg == 0) assert (crc_reg == CRC_INIT);
       end
       if (judge) assert (offset == (long_reg ? 28 : 20));
+      for (n = 0; n < 6; n = n + 1)
+      if (taken_steps == n + 1)
+        assert (long_reg == (head_reg[164-32*n+:4] == KIND_REGWRITE));  // its kind
+      if (state_reg > JUDGE) assert (long_reg == (kind == KIND_REGWRITE));
 
-      // The search comes to the frame, and takes its header, whatever was before; unless a right header
-      // was. With every byte there each attempt takes 8 cycles at most.
-      if (!lost && !found_frame) begin
-        assert (state_reg <= JUDGE);
-        if (to_frame == 0) begin
+      // The search comes to the frame, and takes its header, whatever was before, unless the frame was
+      // inside another one. With every byte there each attempt takes 8 cycles at most.
+      if (!passed && !found_frame) begin
+        if (passes_frame) assert (crc_held || state_reg > JUDGE);
+        if (to_frame == 0 && state_reg <= JUDGE) begin
           if (state_reg == HEADER || judge) assert (offset <= frame_bytes);
           if (state_reg == HEADER && step_reg != 0) assert (long_reg == frame_long);
           if (judge) assert (long_reg == frame_long && crc_held);
           if (judge) assert (header == (frame_long ? frame[207:32] : {64'd0, frame[143:32]}));
           for (n = 0; n < 6; n = n + 1)
-          if ((state_reg == HEADER && step_reg == n + 1) || (judge && n + 1 == (frame_long ? 6 : 4))) begin
+          if (taken_steps == n + 1) begin
             assert (crc_reg == sums[16*(n+1)+:16]);
             assert (head_reg >> (192 - 32 * (n + 1)) == frame[223:32] % (193'd1 << 32 * (n + 1)));
           end
         end
       end
-      if (!lost && !found_frame && fed) assert (spent < 8);
-      if (!lost && !found_frame && fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
-      if (!lost && !found_frame && fed && judge) assert (spent <= 7);
-      if (!lost && !found_frame && fed && state_reg == HUNT) assert (spent == 0);
+      if (fed && state_reg == HUNT) assert (spent == 0);
+      if (fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
+      if (fed && judge) assert (spent < 8);
 
       // AXI4-Stream at the output.
       if (running_was && waited) assert (m_axis_tvalid && out == stood);
@@ -2225,7 +2231,7 @@ module left_frame_rx #(
       if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
       if (state_reg == PAYLOAD) begin
         assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
-        assert (m_axis_tkeep == ~({STEP{1'b1}} << (due < STEP ? due : STEP)) && !m_axis_tlast);
+        assert (m_axis_tkeep == ~({STEP{1'b1}} << due_now) && !m_axis_tlast);
       end
       if (m_axis_tvalid && m_axis_tlast) begin
         assert (m_axis_tkeep == 0 && (is_data ? state_reg == CLOSE : is_bare));
@@ -2234,7 +2240,7 @@ module left_frame_rx #(
       end
       assert (!m_register_valid || (is_register && m_register_write == (kind == KIND_REGWRITE)));
 
-      cover (found_frame && !lost && state_reg == PAYLOAD && frame_long == 0);
+      cover (found_frame && state_reg == PAYLOAD && frame_long == 0);
       cover (judge && to_frame == 0 && crc_held && frame_long && m_register_write);
       cover (judge && !crc_held && to_frame == 5);
       cover (m_axis_tvalid && m_axis_tlast && m_axis_tuser);
@@ -3209,6 +3215,9 @@ module left_owed #(
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
   wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
   wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
+  reg began = 1'b0;  // a pass of the scan
+  reg [SLOT_BITS-1:0] newest, first_was;
+  reg [PORTS-1:0] can;  // ranks that were ready then
   integer n;
 
   // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
@@ -3229,7 +3238,15 @@ module left_owed #(
       due <= job_ranks;
       had <= 0;
     end
-    if (rst) was_reset <= 1'b1;
+    began <= !rst && pass_ends && !found;
+    first_was <= (newest + 1'b1) & slot_mask;
+    if (turn_over) newest <= slot;
+    if (pass_ends && !found) can <= ready;
+    if (rst) begin
+      was_reset <= 1'b1;
+      newest <= 0;
+      can <= 0;
+    end
     if (rst || flush) exists <= 1'b0;
   end
 
@@ -3258,6 +3275,12 @@ module left_owed #(
       assert (at_reg <= slot_mask || flush || flush_was);
       assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
       if (exists) assert (due == owed[watched] && had == sent[watched]);
+
+      // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
+      // knows the ranks that were ready then.
+      assert (newest_reg == newest && ready_reg == can);
+      if (began) assert (at_reg == first_was && left_reg == mask_was);
+      if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
 
       // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
       if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
@@ -3518,17 +3541,19 @@ module left_reader #(
   wire                  overwrites = sending && sending_slot == head_slot;
   wire                  ready = head_valid && !(begins && (flush || overwrites));
   wire                  reads = ready && !again_valid && !stop;
+  wire                  pops = reads && last;
+  wire                  drops = rst || (flush && begins);
 
   left_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
   ) u_complete (
       .clk       (clk),
-      .clear     (rst || (flush && begins)),
+      .clear     (drops),
       .push      (complete),
       .push_slot (complete_slot),
       .head_valid(head_valid),
       .head_slot (head_slot),
-      .pop       (reads && last)
+      .pop       (pops)
   );
 
   reg beat_valid_reg, beat_pass_reg;
@@ -3571,7 +3596,7 @@ module left_reader #(
   reg [INDEX_BITS-1:0] beat, last_was;
   reg [31:0] on_way;
   reg head_was, kept_was, flush_was, read_was, pass_was;
-  reg [SLOT_BITS-1:0] slot_was, rd_slot_was;
+  reg [SLOT_BITS-1:0] slot_was, rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
   wire new_beat = rd_en && !again_valid;
   wire new_slot = new_beat && rd_beat == 0;
@@ -3588,11 +3613,13 @@ module left_reader #(
     slot_was <= head_slot;
     read_was <= rd_en;
     rd_slot_was <= rd_slot;
+    if (new_slot) begun_slot <= rd_slot;
     rd_beat_was <= rd_beat;
     pass_was <= again_valid;
   end
 
   always @* begin
+    if (rst) assert (drops);
     if (was_reset) begin
       // left_slot_fifo keeps its head until it is popped or the queue cleared.
       assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
@@ -3607,6 +3634,9 @@ module left_reader #(
       assert (next_reg == beat && beat <= job_last);
       assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
       if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      if (new_beat && beat != 0) assert (rd_slot == begun_slot);
+      assert (pops == (new_beat && beat == job_last) && drops == (flush && beat == 0));
+      if (beat != 0) assert (head_slot == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
       // A slot's first beat waits for its entry, and for no job's end; nothing else waits.
@@ -4794,6 +4824,9 @@ module left_writer #(
   wire anew = !known || written == all;
   wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
   wire under_way = known && written != all;
+  reg front;  // it began last
+  reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
+  reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
   integer n;
 
   always @(posedge clk) begin
@@ -4804,13 +4837,25 @@ module left_writer #(
       known   <= 1'b1;
       written <= written_now;
     end
+    if (begun) front <= mine;
+    if (mine && anew) in_row <= next_beat == 0;
+    else if (mine && next_beat == in_row) in_row <= in_row + 1;
+    nonfinite_was <= wr_en ? nonfinite_lanes : 0;
+    over_was <= wr_en ? over_lanes : 0;
     if (rst) begin
       was_reset <= 1'b1;
       known     <= 1'b0;
+      front     <= 1'b0;
     end
   end
 
   always @* begin
+    nonfinite_lanes = 0;
+    over_lanes = 0;
+    for (n = 0; n < LANES; n = n + 1) begin
+      nonfinite_lanes = nonfinite_lanes + sum_nonfinite[n];
+      over_lanes = over_lanes + sum_over[n];
+    end
     written_count = 0;
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
@@ -4823,8 +4868,9 @@ module left_writer #(
       assert (!known || ((written & ~all) == 0 && written != 0));
       assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
       if (under_way) assert (counts[watched] == written_count);
-      if (under_way && front_slot_reg == watched && front_count_reg != 0)
-        assert (front_count_reg <= written_count);
+      assert (!known || front == (front_slot_reg == watched));
+      if (!known && front_slot_reg == watched) assert (front_count_reg == 0);
+      if (front && under_way) assert (front_count_reg == in_row && in_row <= written_count);
 
       if (mine) begin
         assert (begun == anew);
@@ -4836,10 +4882,13 @@ module left_writer #(
       if (known && query_slot == watched && query_beat <= job_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);
+        assert (query_written || !front || query_beat >= in_row);
       end
-      for (n = 0; n < BEATS; n = n + 1)
-      if (known && under_way && front_slot_reg == watched && n < front_count_reg)
-        assert (written[n]);
+      if (!known && query_slot == watched) assert (!query_written);
+      if (!known) assert (!whole_reg[watched]);
+      for (n = 0; n < BEATS; n = n + 1) if (front && under_way && n < in_row) assert (written[n]);
+      if (!running_was) assert (!wr_en);
+      if (running_was) assert (nonfinite == nonfinite_was && overflow == over_was);
       if (running_was)
         assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
 

@@ -63,17 +63,19 @@ module agg_reader #(
   wire                  overwrites = sending && sending_slot == head_slot;
   wire                  ready = head_valid && !(begins && (flush || overwrites));
   wire                  reads = ready && !again_valid && !stop;
+  wire                  pops = reads && last;
+  wire                  drops = rst || (flush && begins);
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
   ) u_complete (
       .clk       (clk),
-      .clear     (rst || (flush && begins)),
+      .clear     (drops),
       .push      (complete),
       .push_slot (complete_slot),
       .head_valid(head_valid),
       .head_slot (head_slot),
-      .pop       (reads && last)
+      .pop       (pops)
   );
 
   reg beat_valid_reg, beat_pass_reg;
@@ -116,7 +118,7 @@ module agg_reader #(
   reg [INDEX_BITS-1:0] beat, last_was;
   reg [31:0] on_way;
   reg head_was, kept_was, flush_was, read_was, pass_was;
-  reg [SLOT_BITS-1:0] slot_was, rd_slot_was;
+  reg [SLOT_BITS-1:0] slot_was, rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
   wire new_beat = rd_en && !again_valid;
   wire new_slot = new_beat && rd_beat == 0;
@@ -133,11 +135,13 @@ module agg_reader #(
     slot_was <= head_slot;
     read_was <= rd_en;
     rd_slot_was <= rd_slot;
+    if (new_slot) begun_slot <= rd_slot;
     rd_beat_was <= rd_beat;
     pass_was <= again_valid;
   end
 
   always @* begin
+    if (rst) assert (drops);
     if (was_reset) begin
       // agg_slot_fifo keeps its head until it is popped or the queue cleared.
       assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
@@ -152,6 +156,9 @@ module agg_reader #(
       assert (next_reg == beat && beat <= job_last);
       assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
       if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      if (new_beat && beat != 0) assert (rd_slot == begun_slot);
+      assert (pops == (new_beat && beat == job_last) && drops == (flush && beat == 0));
+      if (beat != 0) assert (head_slot == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
       // A slot's first beat waits for its entry, and for no job's end; nothing else waits.

@@ -136,6 +136,9 @@ module agg_writer #(
   wire anew = !known || written == all;
   wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
   wire under_way = known && written != all;
+  reg front;  // it began last
+  reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
+  reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
   integer n;
 
   always @(posedge clk) begin
@@ -146,13 +149,25 @@ module agg_writer #(
       known   <= 1'b1;
       written <= written_now;
     end
+    if (begun) front <= mine;
+    if (mine && anew) in_row <= next_beat == 0;
+    else if (mine && next_beat == in_row) in_row <= in_row + 1;
+    nonfinite_was <= wr_en ? nonfinite_lanes : 0;
+    over_was <= wr_en ? over_lanes : 0;
     if (rst) begin
       was_reset <= 1'b1;
       known     <= 1'b0;
+      front     <= 1'b0;
     end
   end
 
   always @* begin
+    nonfinite_lanes = 0;
+    over_lanes = 0;
+    for (n = 0; n < LANES; n = n + 1) begin
+      nonfinite_lanes = nonfinite_lanes + sum_nonfinite[n];
+      over_lanes = over_lanes + sum_over[n];
+    end
     written_count = 0;
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
@@ -165,8 +180,9 @@ module agg_writer #(
       assert (!known || ((written & ~all) == 0 && written != 0));
       assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
       if (under_way) assert (counts[watched] == written_count);
-      if (under_way && front_slot_reg == watched && front_count_reg != 0)
-        assert (front_count_reg <= written_count);
+      assert (!known || front == (front_slot_reg == watched));
+      if (!known && front_slot_reg == watched) assert (front_count_reg == 0);
+      if (front && under_way) assert (front_count_reg == in_row && in_row <= written_count);
 
       if (mine) begin
         assert (begun == anew);
@@ -178,10 +194,13 @@ module agg_writer #(
       if (known && query_slot == watched && query_beat <= job_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);
+        assert (query_written || !front || query_beat >= in_row);
       end
-      for (n = 0; n < BEATS; n = n + 1)
-      if (known && under_way && front_slot_reg == watched && n < front_count_reg)
-        assert (written[n]);
+      if (!known && query_slot == watched) assert (!query_written);
+      if (!known) assert (!whole_reg[watched]);
+      for (n = 0; n < BEATS; n = n + 1) if (front && under_way && n < in_row) assert (written[n]);
+      if (!running_was) assert (!wr_en);
+      if (running_was) assert (nonfinite == nonfinite_was && overflow == over_was);
       if (running_was)
         assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
 

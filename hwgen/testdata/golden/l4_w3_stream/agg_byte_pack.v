@@ -105,9 +105,9 @@ module agg_byte_pack #(
     waited   <= !rst && m_axis_tvalid && !m_axis_tready;
     stood    <= {m_axis_tkeep, m_axis_tdata};
     idle_was  <= s_step_idle;
-    free_was  <= free;
+    free_was  <= !m_axis_tvalid || m_axis_tready;
     was_running <= was_reset && !rst;
-    ready_was <= full || (s_step_idle && count_reg != 0);
+    ready_was <= count_reg >= LINK_BYTES || (s_step_idle && count_reg != 0);
     quiet    <= !s_step_idle || !m_axis_tready ? 0 : quiet < QUIET ? quiet + 1 : quiet;
     if (rst) begin
       was_reset <= 1'b1;

@@ -237,69 +237,80 @@ module agg_frame_rx #(
   wire [223:0] frame = {any_frame[223:32], SYNC};
   wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
   wire [7:0] frame_bytes = frame_long ? 28 : 20;
-  wire [111:0] sums = {
-    plain(sums[95:80], frame[223:192]),
-    plain(sums[79:64], frame[191:160]),
-    plain(sums[63:48], frame[159:128]),
-    plain(sums[47:32], frame[127:96]),
-    plain(sums[31:16], frame[95:64]),
-    plain(sums[15:0], frame[63:32]),
-    CRC_INIT
-  };
+  wire [111:0] sums;  // of its header, after each four bytes
   wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
 
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [15:0] to_frame;
   reg [7:0] offset;
-  reg lost;  // another frame, with a right header, began before and may hold it
+  reg passed;  // it was in another frame, whose header was right
   reg found_frame;
   reg fed;  // bytes were never short, and no register access was waited for
+  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [2:0] due_now = due < STEP ? due : STEP;
   reg [7:0] spent;  // cycles since to_frame became less
   reg waited;
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
   reg [3:0] count_was, take_was;
-  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  wire [8*STEP-1:0] unused_bytes = {8 * STEP{1'b1}} << 8 * due_now;
+  wire [8*STEP-1:0] bytes_out = m_axis_tlast ? 0 : m_axis_tdata & ~unused_bytes;
   wire [STEP+8*STEP+1:0] out = {
-    m_axis_tlast && m_axis_tuser,
-    m_axis_tlast,
-    m_axis_tkeep,
-    m_axis_tlast ? {8 * STEP{1'b0}} : m_axis_tdata & ~({8 * STEP{1'b1}} << 8 * payload_bytes)
+    m_axis_tlast && m_axis_tuser, m_axis_tlast, m_axis_tkeep, bytes_out
   };
   wire [7:0] offset_next = offset + take;
-  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search does not go back behind here
-  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});  // in the frame
+  wire passes_frame = commit && offset_next > to_frame;
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search goes on
+  // Where in the frame the next byte stands
+  wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
+  wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
+  wire [2:0] taken_steps = state_reg == HEADER ? step_reg : judge ? all_steps : 3'd0;
   integer n;
 
-  // The CRC bit by bit, over four bytes.
-  function automatic [15:0] plain;
-    input [15:0] from;
-    input [31:0] bytes;
-    integer at;
-    begin
-      plain = from;
-      for (at = 0; at < 32; at = at + 1)
-      plain = {plain[14:0], 1'b0} ^ (plain[15] ^ bytes[8*(at/8)+7-at%8] ? 16'h1021 : 16'h0);
+  wire [15:0] sum_next;
+
+  // agg_crc16 has a proof of its own.
+  assign sums[15:0] = CRC_INIT;
+  genvar f;
+  generate
+    for (f = 0; f < 6; f = f + 1) begin : g_frame
+      agg_crc16 #(
+          .BYTES(4)
+      ) u_crc (
+          .crc_in (sums[16*f+:16]),
+          .data   (frame[32*f+32+:32]),
+          .count  (4'd4),
+          .crc_out(sums[16*f+16+:16])
+      );
     end
-  endfunction
+  endgenerate
+
+  agg_crc16 #(
+      .BYTES(WINDOW)
+  ) u_payload_crc (
+      .crc_in (sum),
+      .data   (window),
+      .count  ({1'b0, due_now}),
+      .crc_out(sum_next)
+  );
 
   always @(posedge clk) begin
     running_was <= !rst;
     offset <= commit || rewind ? 0 : offset_next;
     if (commit) to_frame <= to_frame - offset_next;
     else if (rewind) to_frame <= to_frame - 1;
-    if (judge && crc_held && to_frame != 0) lost <= 1'b1;
     if (judge && crc_held && to_frame == 0) found_frame <= 1'b1;
+    else if (passes_frame) passed <= 1'b1;
     fed   <= fed && count == WINDOW;
-    spent <= passes ? 0 : spent + 1;
+    spent <= passes || state_reg > JUDGE ? 0 : spent + 1;
     if (judge) begin
       sum <= header_crc;
       due <= length * ELEM_BYTES;
     end
     if (state_reg == PAYLOAD && moved) begin
-      sum <= plain(sum, window);
-      due <= due - STEP;
+      sum <= sum_next;
+      due <= due - due_now;
     end
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= out;
@@ -309,7 +320,7 @@ module agg_frame_rx #(
     if (rst) begin
       was_reset <= 1'b1;
       offset <= 0;
-      lost <= 1'b0;
+      passed <= 1'b0;
       found_frame <= 1'b0;
       fed <= 1'b1;
       spent <= 0;
@@ -342,27 +353,30 @@ module agg_frame_rx #(
         if (step_reg == 0) assert (crc_reg == CRC_INIT);
       end
       if (judge) assert (offset == (long_reg ? 28 : 20));
+      for (n = 0; n < 6; n = n + 1)
+      if (taken_steps == n + 1)
+        assert (long_reg == (head_reg[164-32*n+:4] == KIND_REGWRITE));  // its kind
+      if (state_reg > JUDGE) assert (long_reg == (kind == KIND_REGWRITE));
 
-      // The search comes to the frame, and takes its header, whatever was before; unless a right header
-      // was. With every byte there each attempt takes 8 cycles at most.
-      if (!lost && !found_frame) begin
-        assert (state_reg <= JUDGE);
-        if (to_frame == 0) begin
+      // The search comes to the frame, and takes its header, whatever was before, unless the frame was
+      // inside another one. With every byte there each attempt takes 8 cycles at most.
+      if (!passed && !found_frame) begin
+        if (passes_frame) assert (crc_held || state_reg > JUDGE);
+        if (to_frame == 0 && state_reg <= JUDGE) begin
           if (state_reg == HEADER || judge) assert (offset <= frame_bytes);
           if (state_reg == HEADER && step_reg != 0) assert (long_reg == frame_long);
           if (judge) assert (long_reg == frame_long && crc_held);
           if (judge) assert (header == (frame_long ? frame[207:32] : {64'd0, frame[143:32]}));
           for (n = 0; n < 6; n = n + 1)
-          if ((state_reg == HEADER && step_reg == n + 1) || (judge && n + 1 == (frame_long ? 6 : 4))) begin
+          if (taken_steps == n + 1) begin
             assert (crc_reg == sums[16*(n+1)+:16]);
             assert (head_reg >> (192 - 32 * (n + 1)) == frame[223:32] % (193'd1 << 32 * (n + 1)));
           end
         end
       end
-      if (!lost && !found_frame && fed) assert (spent < 8);
-      if (!lost && !found_frame && fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
-      if (!lost && !found_frame && fed && judge) assert (spent <= 7);
-      if (!lost && !found_frame && fed && state_reg == HUNT) assert (spent == 0);
+      if (fed && state_reg == HUNT) assert (spent == 0);
+      if (fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
+      if (fed && judge) assert (spent < 8);
 
       // AXI4-Stream at the output.
       if (running_was && waited) assert (m_axis_tvalid && out == stood);
@@ -372,7 +386,7 @@ module agg_frame_rx #(
       if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
       if (state_reg == PAYLOAD) begin
         assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
-        assert (m_axis_tkeep == ~({STEP{1'b1}} << (due < STEP ? due : STEP)) && !m_axis_tlast);
+        assert (m_axis_tkeep == ~({STEP{1'b1}} << due_now) && !m_axis_tlast);
       end
       if (m_axis_tvalid && m_axis_tlast) begin
         assert (m_axis_tkeep == 0 && (is_data ? state_reg == CLOSE : is_bare));
@@ -381,7 +395,7 @@ module agg_frame_rx #(
       end
       assert (!m_register_valid || (is_register && m_register_write == (kind == KIND_REGWRITE)));
 
-      cover (found_frame && !lost && state_reg == PAYLOAD && frame_long == 0);
+      cover (found_frame && state_reg == PAYLOAD && frame_long == 0);
       cover (judge && to_frame == 0 && crc_held && frame_long && m_register_write);
       cover (judge && !crc_held && to_frame == 5);
       cover (m_axis_tvalid && m_axis_tlast && m_axis_tuser);

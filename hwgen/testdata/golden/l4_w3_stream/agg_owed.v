@@ -160,6 +160,9 @@ module agg_owed #(
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
   wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
   wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
+  reg began = 1'b0;  // a pass of the scan
+  reg [SLOT_BITS-1:0] newest, first_was;
+  reg [PORTS-1:0] can;  // ranks that were ready then
   integer n;
 
   // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
@@ -180,7 +183,15 @@ module agg_owed #(
       due <= job_ranks;
       had <= 0;
     end
-    if (rst) was_reset <= 1'b1;
+    began <= !rst && pass_ends && !found;
+    first_was <= (newest + 1'b1) & slot_mask;
+    if (turn_over) newest <= slot;
+    if (pass_ends && !found) can <= ready;
+    if (rst) begin
+      was_reset <= 1'b1;
+      newest <= 0;
+      can <= 0;
+    end
     if (rst || flush) exists <= 1'b0;
   end
 
@@ -209,6 +220,12 @@ module agg_owed #(
       assert (at_reg <= slot_mask || flush || flush_was);
       assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
       if (exists) assert (due == owed[watched] && had == sent[watched]);
+
+      // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
+      // knows the ranks that were ready then.
+      assert (newest_reg == newest && ready_reg == can);
+      if (began) assert (at_reg == first_was && left_reg == mask_was);
+      if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
 
       // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
       if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);

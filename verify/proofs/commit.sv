@@ -1,0 +1,120 @@
+// Proves that a packet is taken only when it passes every check that needs no slot, and is refused with
+// the first check that fails, in the order of section 6 of driver/wire/SPEC.md.
+
+`default_nettype none
+
+module commit #(
+    parameter integer PORTS = 3,
+    parameter [7:0] FORMAT = 8'd1
+) (
+    input wire               valid,
+    input wire [        1:0] port,
+    input wire [      101:0] request,
+    input wire               job_valid,
+    input wire               job_complete,
+    input wire [       15:0] job_epoch,
+    input wire [       15:0] job_chunk,
+    input wire [  PORTS-1:0] member,
+    input wire [8*PORTS-1:0] rank_of_port
+);
+
+  `include "zwire.vh"
+
+  wire refused, belongs, data, ask, finish, writable, nonfinite;
+  wire [7:0] code, job, rank;
+  wire [ 1:0] ecn;
+  wire [15:0] epoch;
+  wire [31:0] vid;
+
+  agg_commit #(
+      .PORTS(PORTS),
+      .PORT_BITS(2),
+      .FORMAT(FORMAT)
+  ) dut (
+      .valid(valid),
+      .port(port),
+      .request(request),
+      .job_valid(job_valid),
+      .job_complete(job_complete),
+      .job_epoch(job_epoch),
+      .job_chunk(job_chunk),
+      .member(member),
+      .rank_of_port(rank_of_port),
+      .refused(refused),
+      .code(code),
+      .belongs(belongs),
+      .data(data),
+      .ask(ask),
+      .finish(finish),
+      .writable(writable),
+      .nonfinite(nonfinite),
+      .ecn(ecn),
+      .job(job),
+      .epoch(epoch),
+      .rank(rank),
+      .vid(vid)
+  );
+
+  // The request, as agg_ingress puts it together.
+  wire [15:0] length;
+  wire [ 7:0] format;
+  wire [3:0] kind, version;
+  wire is_writable, is_nonfinite, bad, whole;
+  wire [31:0] its_vid;
+  wire [7:0] its_rank, its_job;
+  wire [15:0] its_epoch;
+  wire [ 1:0] its_ecn;
+  assign {is_writable, is_nonfinite, bad, whole, length, its_vid, its_rank} = request[101:42];
+  assign {its_epoch, format, its_job, its_ecn, kind, version} = request[41:0];
+
+  wire is_data = kind == KIND_DATA;
+  wire is_finish = kind == KIND_FINISH;
+  wire [7:0] port_rank = rank_of_port >> 8 * port;
+
+  wire good_version = version == VERSION;
+  wire good_kind = is_data || is_finish || kind == KIND_ASK;
+  wire repeats = is_finish && job_complete && its_epoch == job_epoch;  // the job's last words
+  wire good_job = its_job == 0 && (job_valid || repeats);
+  wire good_epoch = its_epoch == job_epoch;
+  wire good_rank = member[port] && its_rank == port_rank;
+  wire good_format = !is_data || format == FORMAT;
+  wire good_length = !is_data || (length == job_chunk && whole);
+  wire good_payload = !is_data || !bad;
+  wire good_header = good_version && good_kind && good_job && good_epoch && good_rank;
+  wire good = good_header && good_format && good_length && good_payload;
+
+  always @* begin
+    assume (port < PORTS);  // it is the port of a request
+    assert (data == (valid && good && is_data));
+    assert (ask == (valid && good && kind == KIND_ASK));
+    assert (finish == (valid && good && is_finish));
+    assert (refused == (valid && !good));
+    assert (belongs == good_rank);
+    assert (!data || job_valid);
+    if (refused) begin
+      if (!good_version)
+        assert (code == CODE_BAD_VERSION);
+        else if (!good_kind)
+          assert (code == CODE_BAD_KIND);
+          else if (!good_job)
+            assert (code == CODE_BAD_JOB);
+            else if (!good_epoch)
+              assert (code == CODE_BAD_EPOCH);
+              else if (!good_rank)
+                assert (code == CODE_BAD_RANK);
+                else if (!good_format)
+                  assert (code == CODE_BAD_FORMAT);
+                  else if (!good_length)
+                    assert (code == CODE_BAD_LENGTH);
+                    else assert (code == CODE_PAYLOAD_CRC);
+    end
+    assert ({writable, nonfinite, vid, rank} == {is_writable, is_nonfinite, its_vid, its_rank});
+    assert ({epoch, job, ecn} == {its_epoch, its_job, its_ecn});
+    cover (finish && !job_valid);
+    cover (refused && code == CODE_PAYLOAD_CRC);
+    cover (data);
+  end
+
+endmodule
+
+`default_nettype wire
