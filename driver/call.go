@@ -35,8 +35,10 @@ type call struct {
 	active bool
 	low    int          // the first chunk that is not held
 	held   int          // chunks held, wherever
+	kept   int          // chunks whose result is kept from an earlier epoch and that are not held in this one
 	next   int          // the first chunk that not all members have sent
 	turn   int          // the member that sends it next
+	sent   int          // frames of chunks that were sent in any epoch
 	ring   []chunkState // of chunk i at i mod window, for low <= i < low + window
 	resend int          // chunks with a rank in resend
 
@@ -51,6 +53,7 @@ type call struct {
 // chunkState is what is known of one chunk in the window.
 type chunkState struct {
 	held    bool
+	kept    bool      // its result is there from an earlier epoch: zeros are sent, and their sum is not stored
 	asks    int       // how often it was asked for
 	again   bool      // asked for or sent again: no sample from its result
 	waiting bool      // an ask has not been answered
@@ -112,7 +115,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	copy(k.inputs, inputs)
 	k.dst, k.elements = dst, elements
 	k.chunks = chunks
-	k.low, k.held, k.next, k.turn, k.resend = 0, 0, 0, 0, 0
+	k.low, k.held, k.kept, k.next, k.turn, k.sent, k.resend = 0, 0, 0, 0, 0, 0, 0
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
 	return nil
@@ -177,9 +180,10 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 			return k.giveUp(k.stopped(ctx))
 		case <-k.timer.C:
 			left := c.opts.timeout - k.silent()
-			if left <= 0 {
+			if left <= 0 && !c.missed(k.job) {
 				return k.giveUp(k.overdue(nil))
 			}
+			left = max(left, shortestWait)
 			k.timer.Reset(left)
 		}
 	}
@@ -221,14 +225,18 @@ func (k *call) summed() int {
 	c := k.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return min(k.held*k.job.cfg.Chunk, k.elements)
+	return min((k.held+k.kept)*k.job.cfg.Chunk, k.elements)
 }
 
-// silent returns the time since the last sign of progress.
+// silent returns the time since the last sign of progress. A card that is away
+// has time of its own.
 func (k *call) silent() time.Duration {
 	c := k.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.back != nil {
+		return 0
+	}
 	return time.Since(k.lastMoved())
 }
 
@@ -241,6 +249,9 @@ func (k *call) lastMoved() time.Time {
 
 // stopped is the error of a call whose context ended.
 func (k *call) stopped(ctx context.Context) error {
+	if err := k.job.awayError(ctx.Err()); err != nil {
+		return err
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return k.overdue(ctx.Err())
 	}

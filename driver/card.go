@@ -25,14 +25,14 @@ const closeTimeout = time.Second
 // WithReadOnly. Its methods may be called by several goroutines.
 type Card struct {
 	name     string
-	conn     transport.Conn
 	opts     options
 	info     Info
-	token    uint64        // ours in OWNER
-	expected expecter      // nil when any configuration hash will do
-	wake     chan struct{} // of capacity 1: the writer has something to do
-	done     chan struct{} // closed when err is set
-	running  sync.WaitGroup
+	token    uint64                                        // ours in OWNER
+	record   func(transport.Conn) transport.Conn           // nil where the link is not recorded
+	reopen   func(context.Context) (transport.Conn, error) // nil when only the caller can
+	wake     chan struct{}                                 // of capacity 1: the writer has something to do
+	done     chan struct{}                                 // closed when err is set
+	carrying sync.WaitGroup                                // carryOn, while the card is away
 
 	// Turns, of capacity 1, held by the goroutine whose register access is under
 	// way, and by the one that sets up a job or resets the card.
@@ -42,16 +42,17 @@ type Card struct {
 	closed  error // what Close answers
 
 	mu       sync.Mutex
-	unpinned sync.Cond // pinned was cleared
-	err      error     // why the card is gone
-	opened   bool      // identified and owned
+	unpinned sync.Cond     // pinned was cleared
+	err      error         // why the card is gone
+	link     *link         // the one that leads to it
+	back     chan struct{} // while the card is away and looked for; closed when that is over
 	access   access
 	job      *Job      // the job that is set up; nil when there is none
 	pinned   *call     // the writer reads this call's inputs
 	sentData time.Time // when the link last took data that was not sent before
 	heard    time.Time // when the last whole frame came
 	gaveUp   time.Time // when a call that failed gave up waiting for the card to drop its job
-	link     LinkStats
+	past     LinkStats // of links that are over
 }
 
 // Open opens the card called name, reads what it is, checks that this driver
@@ -61,64 +62,79 @@ type Card struct {
 //
 // Errors: NoCardError, BusyError, VersionError, HashError, or ctx's.
 func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
-	conn, err := transport.Open(ctx, name, newOptions(opts).needs)
+	needs := newOptions(opts).needs
+	reopen := func(ctx context.Context) (transport.Conn, error) { return transport.Open(ctx, name, needs) }
+	conn, err := reopen(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("open card %s: %w", name, err)
 		}
 		return nil, &NoCardError{Name: name, Err: err}
 	}
-	return OpenConn(ctx, name, conn, opts...)
+	return openOn(ctx, name, conn, reopen, opts)
 }
 
 // OpenConn is Open for a byte stream that the caller has opened; name is what
-// errors call the card. The Card closes conn, also when OpenConn fails.
+// errors call the card. The Card closes conn, also when OpenConn fails. Jobs of
+// it cannot carry on (JobConfig.CarryOn): only the caller could open it again.
 func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Option) (*Card, error) {
+	return openOn(ctx, name, conn, nil, opts)
+}
+
+func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(context.Context) (transport.Conn, error), opts []Option) (*Card, error) {
 	c := &Card{
 		name:        name,
-		conn:        conn,
+		reopen:      reopen,
 		opts:        newOptions(opts),
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
 		accessing:   make(chan struct{}, 1),
 		configuring: make(chan struct{}, 1),
 	}
-	c.expected, _ = conn.(expecter)
 	c.unpinned.L = &c.mu
 	c.access.reply = make(chan frame.Header, 1)
 	if c.opts.record != nil {
-		c.conn = record.Record(conn, c.opts.record)
+		c.record = record.New(c.opts.record).Record
 	}
 	var token [8]byte
 	if _, err := io.ReadFull(c.opts.random, token[:]); err != nil {
-		c.conn.Close()
+		conn.Close()
 		return nil, fmt.Errorf("open card %s: no random token: %w", name, err)
 	}
 	c.token = binary.LittleEndian.Uint64(token[:]) | 1 // zero means nobody
 
-	c.running.Add(2)
-	go c.read()
-	go c.write()
-	err := c.identify(ctx)
-	if err == nil && !c.opts.reads {
-		err = c.own(ctx)
-	}
+	l := c.attach(conn)
+	info, err := c.meet(ctx, l)
 	if err != nil {
-		err = c.openError(ctx, err)
 		c.fail(err)
-		c.conn.Close()
-		c.running.Wait()
+		_ = l.end()
 		return nil, err
 	}
-	c.mu.Lock()
-	c.opened = true
-	c.mu.Unlock()
+	c.info = info
 	return c, nil
 }
 
+// meet finds out which card a fresh link leads to, checks that this driver can
+// talk to it, and takes ownership of it (unless WithReadOnly).
+func (c *Card) meet(ctx context.Context, l *link) (Info, error) {
+	info, err := c.identify(ctx, l)
+	if err == nil && !c.opts.reads {
+		err = c.own(ctx, l)
+	}
+	if err != nil {
+		return Info{}, c.openError(ctx, l, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.opened = true
+	return info, nil
+}
+
 // openError says in the words of Open what went wrong in it.
-func (c *Card) openError(ctx context.Context, err error) error {
-	link := c.LinkStats()
+func (c *Card) openError(ctx context.Context, l *link, err error) error {
+	c.mu.Lock()
+	link := l.stats
+	c.mu.Unlock()
 	var died *DiedError
 	var timeout *TimeoutError
 	switch {
@@ -143,8 +159,8 @@ func hungUp(err error) bool {
 }
 
 // own takes the card for this host.
-func (c *Card) own(ctx context.Context) error {
-	holder, err := c.WriteRegister(ctx, wire.RegOwner, c.token)
+func (c *Card) own(ctx context.Context, l *link) error {
+	holder, err := c.writeOn(ctx, l, wire.RegOwner, c.token)
 	if err != nil {
 		return err
 	}
@@ -161,7 +177,7 @@ func (c *Card) Info() Info { return c.info }
 func (c *Card) LinkStats() LinkStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.link
+	return c.past.plus(c.link.stats)
 }
 
 // Reset ends the card's job, clears its counters and takes ownership again.
@@ -176,7 +192,7 @@ func (c *Card) Reset(ctx context.Context) error {
 	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
 		return err
 	}
-	return c.own(ctx)
+	return c.own(ctx, c.currentLink())
 }
 
 // errReset is why a job has ended after Reset.
@@ -211,9 +227,8 @@ func (c *Card) close() error {
 		cancel()
 	}
 	c.fail(ErrClosed)
-	err := c.conn.Close()
-	c.running.Wait()
-	return err
+	c.carrying.Wait()
+	return c.currentLink().end()
 }
 
 // answers says whether it makes sense to ask the card something: it is not gone,
@@ -247,11 +262,17 @@ func (c *Card) stopped(ctx context.Context, what string) error {
 func (c *Card) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *Card) failLocked(err error) {
 	if c.err != nil {
 		return
 	}
 	c.err = err
+	c.link.overLocked(err)
 	c.endJobLocked(err)
+	c.returned()
 	close(c.done)
 }
 

@@ -169,10 +169,43 @@ type DiedError struct {
 }
 
 func (e *DiedError) Error() string {
-	return fmt.Sprintf("card %s is gone: %s; start it and open it again", e.Card, linkWords(e.Err))
+	return fmt.Sprintf("card %s is gone: %s; start it and open it again", e.Card, e.Reason())
 }
 
+// Reason returns what the link said, without its addresses.
+func (e *DiedError) Reason() string { return linkWords(e.Err) }
+
 func (e *DiedError) Unwrap() error { return e.Err }
+
+// LostError is answered by a job that was to carry on and cannot: its card went
+// away, and was not back in time or is another.
+type LostError struct {
+	Card   string
+	Cause  *DiedError    // why it went
+	Waited time.Duration // since it went
+	Err    error         // what came of the last attempt to open it, or the context's error when that ended the wait
+}
+
+func (e *LostError) Error() string {
+	cause := e.Cause.Reason()
+	if isOtherCard(e.Err) {
+		return fmt.Sprintf("card %s went away (%s) and the job cannot go on: %s", e.Card, cause, e.Err)
+	}
+	return fmt.Sprintf("card %s went away (%s) and was not back after %s: %s; start it and begin again, or allow it more time", e.Card, cause, round(e.Waited), e.Err)
+}
+
+// Unwrap returns both: to programs that know DiedError it is one.
+func (e *LostError) Unwrap() []error { return []error{e.Cause, e.Err} }
+
+// OtherCardError says that a card which was looked for has come back as another.
+type OtherCardError struct {
+	Name      string
+	Got, Want uint64 // configuration hashes
+}
+
+func (e *OtherCardError) Error() string {
+	return fmt.Sprintf("another card answers at %s: its configuration hash is %016x, that of the card which the job began on %016x; bring that one back and begin again", e.Name, e.Got, e.Want)
+}
 
 // sentence joins a reason and a cause, of which either may be missing.
 func sentence(reason string, err error) string {

@@ -39,11 +39,13 @@ func (j *Job) Close(ctx context.Context) error {
 		case err := <-j.finish.done:
 			return err
 		case <-ctx.Done():
-			err = fmt.Errorf("card %s: finish of the job: %w", j.card.name, ctx.Err())
+			if err = j.awayError(ctx.Err()); err == nil {
+				err = fmt.Errorf("card %s: finish of the job: %w", j.card.name, ctx.Err())
+			}
 		case <-timer.C:
 			silent, left := j.finishSilent()
-			if left := j.card.opts.timeout - silent; left > 0 {
-				timer.Reset(left)
+			if wait := j.card.opts.timeout - silent; wait > 0 || j.card.missed(j) {
+				timer.Reset(max(wait, shortestWait))
 				continue
 			}
 			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent}
@@ -54,6 +56,11 @@ func (j *Job) Close(ctx context.Context) error {
 		<-j.finish.done
 		return err
 	}
+}
+
+// begin has all ranks finish.
+func (f *finish) begin(ranks uint64) {
+	f.left, f.moved, f.sent, f.backOff = ranks, time.Now(), time.Time{}, 0
 }
 
 func (j *Job) startFinish() (ended bool, err error) {
@@ -69,10 +76,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 	case j.finish.left != 0:
 		return false, &InputError{"close of the job", "it is being closed already"}
 	}
-	j.finish.left = j.ranks
-	j.finish.moved = time.Now()
-	j.finish.sent = time.Time{}
-	j.finish.backOff = 0
+	j.finish.begin(j.ranks)
 	return false, nil
 }
 
@@ -81,6 +85,9 @@ func (j *Job) startFinish() (ended bool, err error) {
 func (j *Job) finishSilent() (time.Duration, uint64) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
+	if j.card.back != nil {
+		return 0, j.finish.left
+	}
 	return time.Since(j.finish.moved), j.finish.left
 }
 
@@ -120,6 +127,7 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 		return
 	}
 	f.moved = now
+	j.outage.since = time.Time{}
 	if f.left &^= 1 << m.rank; f.left == 0 {
 		j.endLocked(nil)
 		f.done <- nil

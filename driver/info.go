@@ -46,44 +46,56 @@ type LinkStats struct {
 	BytesOut   uint64 // bytes written to the link
 }
 
+func (s LinkStats) plus(o LinkStats) LinkStats {
+	return LinkStats{
+		Frames:     s.Frames + o.Frames,
+		Hunted:     s.Hunted + o.Hunted,
+		HeaderCRC:  s.HeaderCRC + o.HeaderCRC,
+		PayloadCRC: s.PayloadCRC + o.PayloadCRC,
+		Refused:    s.Refused + o.Refused,
+		BytesIn:    s.BytesIn + o.BytesIn,
+		BytesOut:   s.BytesOut + o.BytesOut,
+	}
+}
+
 // identify reads the identification block and checks that this driver can talk
 // to the card.
-func (c *Card) identify(ctx context.Context) error {
-	magic, err := c.ReadRegister(ctx, wire.RegMagic)
+func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
+	magic, err := c.readOn(ctx, l, wire.RegMagic)
 	if err != nil {
-		return err
+		return Info{}, err
 	}
 	if magic != wire.Magic {
-		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: its MAGIC is %016x, not %016x", magic, wire.Magic)}
+		return Info{}, &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: its MAGIC is %016x, not %016x", magic, wire.Magic)}
 	}
-	version, err := c.ReadRegister(ctx, wire.RegVersion)
+	version, err := c.readOn(ctx, l, wire.RegVersion)
 	if err != nil {
-		return err
+		return Info{}, err
 	}
 	if v := int(version & 0xff); v != wire.Version {
-		return &VersionError{Name: c.name, Got: v, Want: wire.Version}
+		return Info{}, &VersionError{Name: c.name, Got: v, Want: wire.Version}
 	}
 	values := map[uint32]uint64{}
 	for _, r := range wire.Registers {
 		if !r.Ident && r.Addr != wire.RegConfigHash {
 			continue
 		}
-		if values[r.Addr], err = c.ReadRegister(ctx, r.Addr); err != nil {
-			return err
+		if values[r.Addr], err = c.readOn(ctx, l, r.Addr); err != nil {
+			return Info{}, err
 		}
 	}
 	want := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
 	got := values[wire.RegConfigHash]
 	if got != want {
-		return &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}
+		return Info{}, &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}
 	}
-	if c.expected != nil {
-		if want, from := c.expected.ExpectedHash(); got != want {
-			return &HashError{Name: c.name, Got: got, Want: want, From: from}
+	if l.expected != nil {
+		if want, from := l.expected.ExpectedHash(); got != want {
+			return Info{}, &HashError{Name: c.name, Got: got, Want: want, From: from}
 		}
 	}
-	c.info = newInfo(c.name, values)
-	return c.info.check()
+	info := newInfo(c.name, values)
+	return info, info.check()
 }
 
 // expecter is a transport.Conn that knows which card it leads to. A sim: card

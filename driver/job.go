@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"time"
 
 	"tributary/driver/element"
 	"tributary/driver/wire"
@@ -21,6 +22,29 @@ type JobConfig struct {
 	Chunk    int    // elements in a chunk, a multiple of the card's lanes; default: the card's
 	Window   int    // chunks in flight, a power of two; default: the card's
 	FirstVID uint32 // number of the first chunk; it only matters to tests of the wrap-around
+
+	// CarryOn is how long the job waits for its card to come back when that has
+	// gone away. 0: the job ends at once with a DiedError. Else the card is opened
+	// again by its name, until the same one answers, and the job goes on with it
+	// in a new epoch, from the first chunk whose result is not there; its calls
+	// see nothing of it. A card that is not back in that time ends the job with a
+	// LostError, one that comes back as another card at once; coming back for a
+	// moment in which nothing is summed gains no time. The inputs must stay as they are until a call returns,
+	// also where it fails. It is for cards opened by Open.
+	CarryOn time.Duration
+	// OnOutage, with CarryOn, is told when the card has gone, and again when the
+	// job goes on. It must not call the job's or the card's methods.
+	OnOutage func(Outage)
+}
+
+// Outage is what OnOutage is told.
+type Outage struct {
+	Card     string
+	Cause    *DiedError    // why the card is gone
+	Patience time.Duration // how long it will be waited for from now on; 0 when it is back
+	Away     time.Duration // how long it was away; 0 when it has just gone
+	VID      uint32        // the chunk from which the job goes on, the first that is not held
+	Epoch    uint16        // in which it goes on; 0 when the card has just gone
 }
 
 // Job is a reduction that is set up on a card: n members who add up arrays
@@ -45,6 +69,7 @@ type Job struct {
 	calls  []*call // under way
 	turn   int     // whose data goes next
 	finish finish
+	outage outage
 	ended  bool
 	err    error // why it ended; nil when it was finished
 }
@@ -60,17 +85,21 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.CarryOn > 0 && c.reopen == nil {
+		return nil, &InputError{"carry on", "card " + c.name + " was opened on a stream of the caller's, which this package cannot open again; open it by its name"}
+	}
 	if err := c.takeTurn(ctx, c.configuring, "set-up of a job"); err != nil {
 		return nil, err
 	}
 	defer func() { <-c.configuring }()
 	c.endJob(errReplaced)
-	epoch, err := c.nextEpoch(ctx)
+	l := c.currentLink()
+	epoch, err := c.nextEpoch(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	j := newJob(c, cfg, epoch)
-	if err := j.setUp(ctx); err != nil {
+	if err := j.setUp(ctx, l, epoch, cfg.FirstVID); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -100,6 +129,8 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 		cfg.Window = i.Window
 	}
 	switch {
+	case cfg.CarryOn < 0:
+		return cfg, &InputError{"carry on", fmt.Sprintf("%s is no time to wait", cfg.CarryOn)}
 	case cfg.Workers < 0:
 		return cfg, &InputError{"workers", fmt.Sprintf("%d is no number of workers", cfg.Workers)}
 	case cfg.Workers > i.Ports:
@@ -142,19 +173,25 @@ const (
 
 // nextEpoch chooses the epoch of the next job: the one after the card's last,
 // or a random one where there was none.
-func (c *Card) nextEpoch(ctx context.Context) (uint16, error) {
-	state, err := c.ReadRegister(ctx, wire.RegJobState)
+func (c *Card) nextEpoch(ctx context.Context, l *link) (uint16, error) {
+	epoch, set, err := c.lastEpoch(ctx, l)
 	if err != nil {
 		return 0, err
 	}
-	if state&stateEpochSet != 0 {
-		return uint16(state>>stateEpochShift) + 1, nil
+	if set {
+		return epoch + 1, nil
 	}
 	var b [2]byte
 	if _, err := io.ReadFull(c.opts.random, b[:]); err != nil {
 		return 0, fmt.Errorf("card %s: no random epoch: %w", c.name, err)
 	}
 	return binary.LittleEndian.Uint16(b[:]), nil
+}
+
+// lastEpoch returns the epoch of the card's last job, if one was ever set.
+func (c *Card) lastEpoch(ctx context.Context, l *link) (epoch uint16, set bool, err error) {
+	state, err := c.readOn(ctx, l, wire.RegJobState)
+	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
 }
 
 func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
@@ -173,8 +210,9 @@ func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
 	return j
 }
 
-// setUp stages the job's parameters on the card and commits them.
-func (j *Job) setUp(ctx context.Context) error {
+// setUp stages the job's parameters on the card and commits them, for an epoch
+// that begins with chunk first.
+func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) error {
 	var ports uint64
 	for _, p := range j.cfg.Ports {
 		ports |= 1 << p
@@ -187,18 +225,18 @@ func (j *Job) setUp(ctx context.Context) error {
 		{wire.RegJobPorts, ports},
 		{wire.RegJobChunk, uint64(j.cfg.Chunk)},
 		{wire.RegJobWindow, uint64(j.cfg.Window)},
-		{wire.RegJobCommit, uint64(j.cfg.FirstVID) | j.name()},
+		{wire.RegJobCommit, uint64(first) | j.name(epoch)},
 	} {
-		if _, err := j.card.WriteRegister(ctx, w.addr, w.value); err != nil {
+		if _, err := j.card.writeOn(ctx, l, w.addr, w.value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// name is how JOB_COMMIT and JOB_ABORT name the job.
-func (j *Job) name() uint64 {
-	return uint64(j.epoch)<<commitEpochShift | uint64(j.number)<<commitJobShift
+// name is how JOB_COMMIT and JOB_ABORT name the job in an epoch.
+func (j *Job) name(epoch uint16) uint64 {
+	return uint64(epoch)<<commitEpochShift | uint64(j.number)<<commitJobShift
 }
 
 // Config returns the job's parameters with every default filled in.
@@ -208,8 +246,13 @@ func (j *Job) Config() JobConfig {
 	return cfg
 }
 
-// Epoch returns the epoch that tells this job from those before and after it.
-func (j *Job) Epoch() uint16 { return j.epoch }
+// Epoch returns the epoch that tells this job from those before and after it,
+// and from what it was before its card came back.
+func (j *Job) Epoch() uint16 {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	return j.epoch
+}
 
 // Member returns the member of that rank, 0..Workers-1. It panics when there
 // is none, like an index out of range.
@@ -240,7 +283,7 @@ var errAborted = errors.New("the job was aborted")
 
 // abortOnCard has the card drop the job.
 func (j *Job) abortOnCard(ctx context.Context) error {
-	_, err := j.card.WriteRegister(ctx, wire.RegJobAbort, j.name())
+	_, err := j.card.WriteRegister(ctx, wire.RegJobAbort, j.name(j.Epoch()))
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == wire.CodeBadEpoch {
 		return nil // another job was set up meanwhile, which ended this one
@@ -273,6 +316,9 @@ func (j *Job) endLocked(err error) bool {
 		return false
 	}
 	j.ended, j.err = true, err
+	if j.outage.giveUp != nil {
+		j.outage.giveUp()
+	}
 	if j.card.job == j {
 		j.card.job = nil
 	}

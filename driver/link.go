@@ -6,11 +6,108 @@ package driver
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"tributary/driver/frame"
+	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
+
+// link is one connection to the card. A card whose job carries on has several,
+// one after another.
+type link struct {
+	conn     transport.Conn
+	expected expecter       // nil when any configuration hash will do
+	over     chan struct{}  // closed when err is set
+	running  sync.WaitGroup // its reader and its writer
+	ending   sync.Once
+	ended    error // what end answers
+
+	// Guarded by Card.mu.
+	err    error // why it is over
+	opened bool  // the card that it leads to is identified and owned
+	stats  LinkStats
+}
+
+// attach makes conn the link to the card.
+func (c *Card) attach(conn transport.Conn) *link {
+	l := &link{conn: conn, over: make(chan struct{})}
+	l.expected, _ = conn.(expecter)
+	if c.record != nil {
+		l.conn = c.record(conn)
+	}
+	c.mu.Lock()
+	if c.link != nil {
+		c.past = c.past.plus(c.link.stats)
+	}
+	c.link = l
+	if c.err != nil {
+		l.overLocked(c.err) // closed meanwhile
+	}
+	c.mu.Unlock()
+	l.running.Add(2)
+	go c.read(l)
+	go c.write(l)
+	return l
+}
+
+// end closes the link, waits until nobody uses it any more, and returns what
+// closing it said, also when it is called again.
+func (l *link) end() error {
+	l.ending.Do(func() {
+		l.ended = l.conn.Close()
+		l.running.Wait()
+	})
+	return l.ended
+}
+
+func (l *link) overLocked(err error) {
+	if l.err == nil {
+		l.err = err
+		close(l.over)
+	}
+}
+
+// lose notes that a link is over because the card behind it died. Unless a job is
+// to carry on, that is the card's end.
+func (c *Card) lose(l *link, died *DiedError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loseLocked(l, died)
+}
+
+func (c *Card) loseLocked(l *link, died *DiedError) {
+	if l.err != nil {
+		return
+	}
+	l.overLocked(died)
+	switch {
+	case c.back != nil: // tryAgain has opened it, and sees to it
+	case c.job != nil && c.job.cfg.CarryOn > 0:
+		c.back = make(chan struct{})
+		c.carrying.Add(1)
+		go c.carryOn(c.job, l, died)
+	default:
+		c.failLocked(died)
+	}
+}
+
+// refuse notes that a link leads to a card with which this driver cannot talk.
+func (c *Card) refuse(l *link, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.overLocked(err)
+	if c.back == nil {
+		c.failLocked(err)
+	}
+}
+
+func (c *Card) currentLink() *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
+}
 
 // batchBytes is how much the writer gathers before it writes: enough to be
 // worth a system call, little enough that asks and register accesses, which go
@@ -18,21 +115,21 @@ import (
 const batchBytes = 64 << 10
 
 // read receives frames and hands them out until the link ends.
-func (c *Card) read() {
-	defer c.running.Done()
+func (c *Card) read(l *link) {
+	defer l.running.Done()
 	scan := frame.NewScanner(frame.FromCard, 0)
 	var f frame.Frame
 	var bytes uint64
 	for {
-		n, err := scan.Fill(c.conn)
+		n, err := scan.Fill(l.conn)
 		bytes += uint64(n)
 		now := time.Now()
 		for scan.Next(&f) {
 			c.take(&f, now)
 		}
-		c.noteLink(scan, bytes)
+		c.noteLink(l, scan, bytes)
 		if err != nil {
-			c.fail(&DiedError{Card: c.name, Err: err})
+			c.lose(l, &DiedError{Card: c.name, Err: err})
 			return
 		}
 	}
@@ -40,22 +137,22 @@ func (c *Card) read() {
 
 // noteLink publishes the reader's counters. A card of another version is found
 // out by them while it is opened.
-func (c *Card) noteLink(scan *frame.Scanner, bytes uint64) {
+func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 	s := scan.Stats()
 	c.mu.Lock()
-	c.link = LinkStats{
+	l.stats = LinkStats{
 		Frames:     s.Frames,
 		Hunted:     s.Hunted,
 		HeaderCRC:  s.HeaderCRC,
 		PayloadCRC: s.PayloadCRC,
 		Refused:    s.BadVersion + s.BadKind + s.BadLength,
 		BytesIn:    bytes,
-		BytesOut:   c.link.BytesOut,
+		BytesOut:   l.stats.BytesOut,
 	}
-	opened := c.opened
+	opened := l.opened
 	c.mu.Unlock()
 	if !opened && s.BadVersion > 0 {
-		c.fail(&VersionError{Name: c.name, Got: int(scan.Version()), Want: wire.Version})
+		c.refuse(l, &VersionError{Name: c.name, Got: int(scan.Version()), Want: wire.Version})
 	}
 }
 
@@ -80,20 +177,20 @@ func (c *Card) take(f *frame.Frame, now time.Time) {
 	}
 }
 
-// write sends what there is to send until the card is gone.
-func (c *Card) write() {
-	defer c.running.Done()
+// write sends what there is to send until the link is over.
+func (c *Card) write(l *link) {
+	defer l.running.Done()
 	buf := make([]byte, 0, batchBytes+wire.MaxFrameBytes)
 	timer := time.NewTimer(math.MaxInt64)
 	for {
 		var fresh bool
 		var wait time.Duration
-		buf, fresh, wait = c.gather(buf[:0])
+		buf, fresh, wait = c.gather(l, buf[:0])
 		if len(buf) > 0 {
-			n, err := c.conn.Write(buf)
-			c.noteWrite(n, fresh)
+			n, err := l.conn.Write(buf)
+			c.noteWrite(l, n, fresh)
 			if err != nil {
-				c.writeFailed(err)
+				c.writeFailed(l, err)
 				return
 			}
 			continue
@@ -102,7 +199,7 @@ func (c *Card) write() {
 		select {
 		case <-c.wake:
 		case <-timer.C:
-		case <-c.done:
+		case <-l.over:
 			return
 		}
 	}
@@ -112,18 +209,18 @@ func (c *Card) write() {
 // it to the reader to say why: only it learns what the other side said last.
 const writeGrace = 500 * time.Millisecond
 
-func (c *Card) writeFailed(err error) {
+func (c *Card) writeFailed(l *link, err error) {
 	select {
-	case <-c.done:
+	case <-l.over:
 	case <-time.After(writeGrace):
-		c.fail(&DiedError{Card: c.name, Err: err})
+		c.lose(l, &DiedError{Card: c.name, Err: err})
 	}
 }
 
-func (c *Card) noteWrite(n int, fresh bool) {
+func (c *Card) noteWrite(l *link, n int, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.link.BytesOut += uint64(n)
+	l.stats.BytesOut += uint64(n)
 	if fresh {
 		c.sentData = time.Now()
 	}
@@ -132,20 +229,20 @@ func (c *Card) noteWrite(n int, fresh bool) {
 // gather appends the frames that are due to buf: register accesses, finishes
 // and asks, then data until the batch is full. fresh says whether there is data
 // among them that was never sent before. wait is how long nothing else is due.
-func (c *Card) gather(buf []byte) (_ []byte, fresh bool, wait time.Duration) {
+func (c *Card) gather(l *link, buf []byte) (_ []byte, fresh bool, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.access.due {
+	if c.access.due && c.access.link == l {
 		c.access.due = false
 		buf = frame.Append(buf, &c.access.header, nil)
 	}
 	j := c.job
-	if j == nil {
+	if j == nil || l.err != nil || c.back != nil {
 		return buf, false, math.MaxInt64
 	}
 	buf, wait = j.appendControl(buf, now)
-	for len(buf) < batchBytes && c.job == j {
+	for len(buf) < batchBytes && c.job == j && l.err == nil {
 		n := len(buf)
 		if buf = j.appendResend(buf); len(buf) > n {
 			continue

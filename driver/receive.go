@@ -18,11 +18,12 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 		return // not a sum of this job's members
 	}
 	idle := f.Receivers & j.ranks
+	if idle == 0 {
+		return
+	}
 	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to the place of its own
 		k := j.calls[n]
-		if k.ranks&f.Receivers != 0 {
-			k.take(f, now)
-		}
+		k.take(f, now)
 		idle &^= k.ranks
 	}
 	for ; idle != 0; idle &= idle - 1 {
@@ -30,25 +31,34 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	}
 }
 
-// take stores a result, if it is missing in the window and was sent for.
+// take stores a result, if it is missing in the window and was sent for. One that
+// is for another member is taken as well, so that all hold the same: should the
+// card go away, there is none who lacks a result whose contributions others have
+// given up.
 func (k *call) take(f *frame.Frame, now time.Time) {
 	i := int(f.VID - k.first)
 	if i < k.low || i >= k.next || k.state(i).held {
 		k.count(f.Receivers, func(s *MemberStats) { s.Duplicates++ })
 		return
 	}
-	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
-	copy(k.part(k.dst, i, k.job.outBytes), f.Payload)
 	s := k.state(i)
+	if s.kept {
+		s.kept = false
+		k.kept--
+	} else {
+		k.count(k.ranks, func(s *MemberStats) { s.Results++ })
+		copy(k.part(k.dst, i, k.job.outBytes), f.Payload)
+	}
 	switch {
 	case !s.again && k.ranks == k.job.ranks:
 		k.sample(now.Sub(s.sent))
-	case f.Kind == wire.KindReplay:
+	case f.Kind == wire.KindReplay && k.ranks&f.Receivers != 0:
 		k.noteAnswer(s, now)
 	}
 	k.setResend(s, 0)
 	s.held = true
 	k.held++
+	k.job.outage.since = time.Time{}
 	for k.low < k.next && k.state(k.low).held {
 		k.low++
 	}

@@ -18,6 +18,7 @@ const firstRepeat = 200 * time.Millisecond
 
 // access is the register access under way; guarded by Card.mu.
 type access struct {
+	link   *link // by which it goes
 	header frame.Header
 	due    bool              // the writer is to send it
 	open   bool              // no answer has come
@@ -27,12 +28,13 @@ type access struct {
 }
 
 // ReadRegister reads the 64-bit register at a byte address (wire.Registers).
-// It repeats itself when the link loses it.
+// It repeats itself when the link loses it, and waits for a card that is away
+// and whose job is to carry on.
 //
 // Errors: RefusedError, TimeoutError, DiedError, ErrClosed, or one that wraps
 // ctx's.
 func (c *Card) ReadRegister(ctx context.Context, addr uint32) (uint64, error) {
-	return c.accessRegister(ctx, frame.Header{Kind: wire.KindRegRead, VID: addr})
+	return c.accessRegister(ctx, readHeader(addr))
 }
 
 // WriteRegister writes the register at a byte address and returns what it
@@ -42,15 +44,48 @@ func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (ui
 	if c.opts.reads {
 		return 0, ErrReadOnly
 	}
-	return c.accessRegister(ctx, frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value})
+	return c.accessRegister(ctx, writeHeader(addr, value))
 }
 
+func readHeader(addr uint32) frame.Header { return frame.Header{Kind: wire.KindRegRead, VID: addr} }
+
+func writeHeader(addr uint32, value uint64) frame.Header {
+	return frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value}
+}
+
+// accessRegister carries an access out by whatever link leads to the card.
 func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, error) {
+	for {
+		l, err := c.present(ctx, accessName(h))
+		if err != nil {
+			return 0, err
+		}
+		value, err := c.accessOn(ctx, l, h)
+		if err == nil || !c.lost(l) {
+			return value, err
+		}
+	}
+}
+
+// readOn and writeOn are ReadRegister and WriteRegister by one link, over which a
+// card is being set up: they fail when it does.
+func (c *Card) readOn(ctx context.Context, l *link, addr uint32) (uint64, error) {
+	return c.accessOn(ctx, l, readHeader(addr))
+}
+
+func (c *Card) writeOn(ctx context.Context, l *link, addr uint32, value uint64) (uint64, error) {
+	if c.opts.reads {
+		return 0, ErrReadOnly
+	}
+	return c.accessOn(ctx, l, writeHeader(addr, value))
+}
+
+func (c *Card) accessOn(ctx context.Context, l *link, h frame.Header) (uint64, error) {
 	if err := c.takeTurn(ctx, c.accessing, accessName(h)); err != nil {
 		return 0, err
 	}
 	defer func() { <-c.accessing }()
-	reply, err := c.ask(ctx, h)
+	reply, err := c.ask(ctx, l, h)
 	if err != nil {
 		return 0, err
 	}
@@ -61,9 +96,9 @@ func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, erro
 }
 
 // ask sends a register access until its answer comes.
-func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
+func (c *Card) ask(ctx context.Context, l *link, h frame.Header) (frame.Header, error) {
 	start := time.Now()
-	c.startAccess(h)
+	c.startAccess(l, h)
 	defer c.stopAccess()
 	wait := firstRepeat
 	timer := time.NewTimer(wait)
@@ -78,8 +113,8 @@ func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
 			return reply, nil
 		case <-ctx.Done():
 			return frame.Header{}, c.stopped(ctx, accessName(h))
-		case <-c.done:
-			return frame.Header{}, c.Err()
+		case <-l.over:
+			return frame.Header{}, c.whyOver(l)
 		case <-timer.C:
 		}
 		silent := c.repeatAccess(start)
@@ -91,13 +126,13 @@ func (c *Card) ask(ctx context.Context, h frame.Header) (frame.Header, error) {
 	}
 }
 
-func (c *Card) startAccess(h frame.Header) {
+func (c *Card) startAccess(l *link, h frame.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := &c.access
 	a.tag++
 	h.Length = a.tag
-	a.header, a.due, a.open = h, true, true
+	a.link, a.header, a.due, a.open = l, h, true, true
 	select {
 	case <-a.reply: // of an access that was given up as its answer came
 	default:

@@ -30,7 +30,7 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 	m := k.members[k.turn]
 	i := k.next
 	h := k.dataHeader(m, i)
-	part := k.part(k.inputs[k.turn], i, k.job.inBytes)
+	part := k.contribution(k.turn, i)
 
 	// Nobody writes to this part: its result is not accepted before all
 	// members have sent theirs, and the caller waits in forget.
@@ -44,17 +44,37 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 		return buf // it ended meanwhile; the card refuses or drops the frame
 	}
 
-	m.stats.Sent++
 	s := k.state(i)
 	if k.turn == 0 {
-		*s = chunkState{}
+		*s = chunkState{kept: s.kept}
 	}
+	k.countSent(m)
 	if k.turn++; k.turn == len(k.members) {
 		k.turn = 0
 		k.next++
 		s.sent, s.since = now, now
 	}
 	return buf
+}
+
+// countSent counts the frame that member m has sent in its turn.
+func (k *call) countSent(m *Member) {
+	if n := k.next*len(k.members) + k.turn; n >= k.sent {
+		k.sent = n + 1
+		m.stats.Sent++
+		return
+	}
+	m.stats.Resent++ // the card that had it is gone
+}
+
+// contribution returns what the member in that place sends for chunk i: its input,
+// and nothing but zeros for a chunk whose result is there, which may have replaced
+// the input.
+func (k *call) contribution(place, i int) []byte {
+	if k.state(i).kept {
+		return nil
+	}
+	return k.part(k.inputs[place], i, k.job.inBytes)
 }
 
 func (k *call) dataHeader(m *Member, i int) frame.Header {
@@ -102,7 +122,7 @@ func (k *call) appendAgain(buf []byte, i int, s *chunkState) []byte {
 	m := k.members[place]
 	m.stats.Resent++
 	h := k.dataHeader(m, i)
-	return frame.AppendPadded(buf, &h, k.part(k.inputs[place], i, k.job.inBytes))
+	return frame.AppendPadded(buf, &h, k.contribution(place, i))
 }
 
 func (k *call) setResend(s *chunkState, ranks uint64) {

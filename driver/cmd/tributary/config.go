@@ -56,7 +56,7 @@ func (f *configFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return f.withCard(ctx, transport.Needs{Workers: f.portsNeeded(int(f.workers))}, func(card *driver.Card) error {
-		job, err := f.configure(ctx, card, int(f.workers))
+		job, err := f.configure(ctx, card, driver.JobConfig{Workers: int(f.workers)})
 		if err != nil {
 			return err
 		}

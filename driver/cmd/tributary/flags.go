@@ -169,10 +169,11 @@ func (f *jobFlags) check(workers int) error {
 	return nil
 }
 
-// configure sets up a job of that many workers. What the card cannot take is the
-// command line's mistake.
-func (f *jobFlags) configure(ctx context.Context, card *driver.Card, workers int) (*driver.Job, error) {
-	job, err := card.Configure(ctx, driver.JobConfig{Workers: workers, Ports: f.ports, Chunk: int(f.chunk), Window: int(f.window)})
+// configure sets up the job cfg with what the flags say. What the card cannot
+// take is the command line's mistake.
+func (f *jobFlags) configure(ctx context.Context, card *driver.Card, cfg driver.JobConfig) (*driver.Job, error) {
+	cfg.Ports, cfg.Chunk, cfg.Window = f.ports, int(f.chunk), int(f.window)
+	job, err := card.Configure(ctx, cfg)
 	var input *driver.InputError
 	if errors.As(err, &input) {
 		return nil, usageError{err}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ type reduceFlags struct {
 	block         count
 	verify        bool
 	failNonfinite bool
+	carryOn       time.Duration
 	stats         bool
 	json          bool
 }
@@ -69,10 +71,18 @@ NaNs, infinities and overflows are no failure: a warning says how many there
 were and where the first is. With -fail-nonfinite they are, and nothing is
 written.
 
+A card that goes away ends the reduction, unless -carry-on says how long to wait
+for it. Then it is opened again by its name (a card of sim: is started again),
+and if it is the same one, by its configuration hash, the reduction goes on with
+the first chunk whose sum is not there. Every bit of the sum is as if it had
+never been away. What it had counted is lost with it: NaNs, infinities and
+overflows are counted from that chunk on, and -stats leaves its figures out.
+
 The output file appears whole or not at all.`,
 		Example: `  tributary reduce -o sum.npy w0.npy w1.npy w2.npy w3.npy
   tributary reduce -card sim:tributary_l16_w4_fp32_tree -op mean -o mean.npz w0.npz w1.npz
   tributary reduce -card unix:card.sock -verify -stats -o sum.npy w*.npy
+  tributary reduce -card tcp:lab:7000 -carry-on 30s -o sum.npy w*.npy
   tributary reduce -card model:sum=exact,result=fp32 -format bf16 -o sum.npy b0.npy b1.npy
   tributary reduce -card sim:tributary_l16_w4_int32_tree -quantize -o sum.npy w*.npy`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,6 +98,7 @@ The output file appears whole or not at all.`,
 	cmd.Flags().Var(&f.block, "block", "`ELEMENTS` that share an exponent, with -quantize (default the job's chunk)")
 	cmd.Flags().BoolVar(&f.verify, "verify", false, "compare every bit with the Go model before anything is written")
 	cmd.Flags().BoolVar(&f.failNonfinite, "fail-nonfinite", false, "fail, and write nothing, on a NaN, an infinity or an overflow")
+	cmd.Flags().DurationVar(&f.carryOn, "carry-on", 0, "wait this `TIME` for a card that goes away to come back, and carry on (default: fail)")
 	cmd.Flags().BoolVar(&f.stats, "stats", false, "print what the card and the link did")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the outcome as JSON")
 	return cmd
@@ -103,6 +114,12 @@ func (f *reduceFlags) check(inputs []string) error {
 	}
 	if len(inputs) == 0 {
 		return usagef("no input files: one array from each worker")
+	}
+	switch {
+	case f.carryOn < 0:
+		return usagef("-carry-on %s: it must be more than zero", f.carryOn)
+	case f.carryOn > 0 && f.failNonfinite:
+		return usagef("-fail-nonfinite: not with -carry-on, as a card that comes back has lost its counts")
 	}
 	if f.block != 0 && !f.quantize {
 		return usagef("-block: it is for -quantize")
@@ -160,6 +177,9 @@ type reduction struct {
 	scaled  *scaled  // with -quantize
 	report  *reduceReport
 	lengths int // elements of each array
+
+	progress *progress
+	outages  []outageReport // what the card was away for
 }
 
 // carryOut sums the files and writes the result.
@@ -172,6 +192,7 @@ func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	r.report.Outages = r.outages
 	if err := r.judge(errs); err != nil {
 		return err
 	}
@@ -194,7 +215,10 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	if err := checkCard(r.card, r.format, r.quantize); err != nil {
 		return err
 	}
-	job, err := r.configure(ctx, card, len(r.files))
+	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
+	r.progress = newProgress(errs, r.lengths)
+	defer r.progress.close()
+	job, err := r.configure(ctx, card, driver.JobConfig{Workers: len(r.files), CarryOn: r.carryOn, OnOutage: r.noteOutage})
 	if err != nil {
 		return err
 	}
@@ -202,9 +226,8 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 		return err
 	}
 	work := func() error {
-		progress := newProgress(errs, r.lengths)
-		defer progress.close()
-		return job.ReduceBytes(ctx, r.sums, r.inputs, driver.WithProgress(progress.set))
+		defer r.progress.close()
+		return job.ReduceBytes(ctx, r.sums, r.inputs, driver.WithProgress(r.progress.set))
 	}
 	if r.stats {
 		m, err := measure(ctx, card, work)
@@ -221,9 +244,18 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	return job.Close(ctx)
 }
 
+// noteOutage says that the card has gone, and that it is back.
+func (r *reduction) noteOutage(o driver.Outage) {
+	if o.Away == 0 {
+		r.progress.say("%s: the card is gone: %s; waiting for it, %s at most", r.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
+		return
+	}
+	r.progress.say("%s: the card is back after %.1f s; carrying on with chunk %d", r.command, o.Away.Seconds(), o.VID)
+	r.outages = append(r.outages, outageReport{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
+}
+
 // prepare makes what is sent, and room for what comes back.
 func (r *reduction) prepare(job driver.JobConfig) error {
-	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
 	r.report = &reduceReport{
 		Output: r.out, Op: r.op, Card: r.cardFlags.card, Workers: len(r.files), Elements: r.lengths,
 		Format: r.format.String(), Result: r.card.Result.String(), Sum: r.card.Sum.String(), Verified: r.verify,
@@ -286,8 +318,15 @@ type reduceReport struct {
 	Sum        string           `json:"sum"`
 	Quantized  *quantizedReport `json:"quantized,omitempty"`
 	Verified   bool             `json:"verified"` // compared with the model, every bit
-	Exceptions exceptionsReport `json:"exceptions"`
+	Outages    []outageReport   `json:"outages,omitempty"`
+	Exceptions exceptionsReport `json:"exceptions"` // since the last outage
 	Stats      *reduceStats     `json:"stats,omitempty"`
+}
+
+// outageReport is one time that the card was away and came back.
+type outageReport struct {
+	Chunk   int     `json:"chunk"` // from which the reduction went on
+	Seconds float64 `json:"seconds"`
 }
 
 func (r *reduceReport) print(out io.Writer, stats bool) error {

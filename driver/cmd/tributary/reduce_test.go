@@ -238,6 +238,34 @@ func (c *flipping) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
+// TestReduceCarriesOn: a card whose link breaks is opened again, which is said;
+// the sum is the same, and the figures of the card are left out.
+func TestReduceCarriesOn(t *testing.T) {
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	workFolder(t)
+	newDyingCard(t)
+	newCard(t, nil, straight)
+	cards, opened := links[len(links)-2:], 0
+	name := newLink(func() net.Conn {
+		open := cards[min(opened, 1)]
+		opened++
+		return open()
+	})
+	args := []string{"reduce", "-card", name, "-carry-on", "10s", "-verify", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy"}
+	golden(t, filepath.Join(dir, "reduce-carry-on.txt"), transcript(args, tributary(context.Background(), args...)))
+	sameArray(t, float32s([]int{2, 3}, 11, 22, 33, 44, 55, 66), readArray(t, "sum.npy"))
+
+	opened = 0
+	s := tributary(context.Background(), append(args, "-json", "-record", "link")...)
+	require.Equal(t, 0, s.status, s.errs)
+	var report reduceReport
+	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
+	require.Len(t, report.Outages, 1)
+	require.Equal(t, 1, report.Stats.Outages)
+	require.Equal(t, 0, tributary(context.Background(), "decode", "link").status)
+}
+
 // TestReduceDeadCards: a card that dies, is busy, speaks nonsense, nothing, or
 // another version.
 func TestReduceDeadCards(t *testing.T) {

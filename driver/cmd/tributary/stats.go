@@ -69,6 +69,7 @@ type reduceStats struct {
 	Undecided  uint32 `json:"undecided"` // beats that were not decided in one pass
 	Stalled    uint32 `json:"stalled"`   // cycles in which a complete slot waited for such beats
 
+	Outages int     `json:"outages"` // how often the card went away and came back; then there are none of its own figures
 	Seconds float64 `json:"seconds"`
 
 	contribution int    // bits of an element
@@ -77,6 +78,13 @@ type reduceStats struct {
 
 func newReduceStats(card *driver.Card, job *driver.Job, m measurement) *reduceStats {
 	info, cfg, member, link := card.Info(), job.Config(), job.Stats(), card.LinkStats()
+	if n := job.Outages(); n > 0 { // what the card has counted since says nothing of the whole
+		return &reduceStats{
+			Lanes: info.Lanes, Chunk: cfg.Chunk, Window: cfg.Window, Link: info.Link,
+			Chunks: uint32(member.Results / uint64(cfg.Workers)), Outages: n, Seconds: m.elapsed.Seconds(),
+			Resent: member.Resent, Asked: member.Asked, HeaderCRC: link.HeaderCRC, PayloadCRC: link.PayloadCRC,
+		}
+	}
 	return &reduceStats{
 		Lanes:        info.Lanes,
 		Chunk:        cfg.Chunk,
@@ -120,6 +128,13 @@ func (s *reduceStats) print(out io.Writer, card string, workers, elements int) e
 	}
 	row("elements", "%d from each of %d workers", elements, workers)
 	row("chunks", "%d of %d elements, %d in flight", s.Chunks, s.Chunk, s.Window)
+	if s.Outages > 0 {
+		row("outages", "%d; of what the card counted nothing is known", s.Outages)
+		row("time", "%.3f s", s.Seconds)
+		row("sent again", "%d chunks; %d results asked for", s.Resent, s.Asked)
+		row("flipped bits", "caught here in %d headers and %d payloads", s.HeaderCRC, s.PayloadCRC)
+		return w.Flush()
+	}
 	row("beats", "%d of %d lanes", s.Beats, s.Lanes)
 	s.printRate(row, card, workers, elements)
 	row("time", "%.3f s", s.Seconds)

@@ -49,6 +49,7 @@ func isNoCard(err error) bool {
 	var none *driver.NoCardError
 	var version *driver.VersionError
 	var hash *driver.HashError
+	var other *driver.OtherCardError
 	var scheme *transport.SchemeError
-	return errors.As(err, &none) || errors.As(err, &version) || errors.As(err, &hash) || errors.As(err, &scheme)
+	return errors.As(err, &none) || errors.As(err, &version) || errors.As(err, &hash) || errors.As(err, &other) || errors.As(err, &scheme)
 }

@@ -1,0 +1,562 @@
+package driver_test
+
+// Jobs that go on when their card has gone away and come back.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/transport/pipe"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// comingAndGoing are the cards of the scheme "comes": what opens each of them the
+// n-th time, from 0.
+var comingAndGoing struct {
+	sync.Mutex
+	open []func(n int) (transport.Conn, error)
+	n    []int
+}
+
+func init() {
+	transport.Register("comes", func(_ context.Context, r transport.Request) (transport.Conn, error) {
+		var i int
+		if _, err := fmt.Sscan(r.Address, &i); err != nil {
+			return nil, err
+		}
+		c := &comingAndGoing
+		c.Lock()
+		open, n := c.open[i], c.n[i]
+		c.n[i]++
+		c.Unlock()
+		return open(n)
+	})
+}
+
+// comes returns the name of a card that open opens.
+func comes(open func(n int) (transport.Conn, error)) string {
+	c := &comingAndGoing
+	c.Lock()
+	defer c.Unlock()
+	c.open, c.n = append(c.open, open), append(c.n, 0)
+	return fmt.Sprintf("comes:%d", len(c.open)-1)
+}
+
+// openName opens a card by its name and closes it at the end of the test.
+func openName(t testing.TB, name string, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	card, err := driver.Open(testContext(t), name, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { card.Close() })
+	return card
+}
+
+// cut is a link that ends when so many bytes were read from it and written to it
+// together: in the middle of a frame as often as not.
+type cut struct {
+	transport.Conn
+	mu   sync.Mutex
+	left int
+}
+
+var errCut = errors.New("the dog ate the cable")
+
+func (c *cut) pay(n int) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n = min(n, c.left)
+	if c.left -= n; c.left == 0 {
+		c.Conn.Close()
+		return n, errCut
+	}
+	return n, nil
+}
+
+func (c *cut) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		return 0, errCut
+	}
+	return c.pay(n)
+}
+
+func (c *cut) Write(p []byte) (int, error) {
+	n, cutErr := c.pay(len(p))
+	if n > 0 {
+		if _, err := c.Conn.Write(p[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return n, cutErr
+}
+
+// outages gathers what OnOutage is told.
+type outages struct {
+	mu  sync.Mutex
+	all []driver.Outage
+}
+
+func (o *outages) note(x driver.Outage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, x)
+}
+
+// check fails the test unless the card went and came back in turns, each time in
+// a later epoch and no earlier chunk, and returns how often.
+func (o *outages) check(t testing.TB, epoch uint16) int {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var vid uint32
+	for i, x := range o.all {
+		if x.Cause == nil || x.VID < vid || (i%2 == 0) != (x.Epoch == 0 && x.Away == 0) {
+			t.Errorf("outage %d: %+v", i, x)
+		}
+		if i%2 == 1 && (x.VID != vid || int16(x.Epoch-epoch) <= 0 || x.Away <= 0) {
+			t.Errorf("back from outage %d: %+v, after epoch %d and chunk %d", i, x, epoch, vid)
+		}
+		if vid = x.VID; i%2 == 1 {
+			epoch = x.Epoch
+		}
+	}
+	if len(o.all)%2 != 0 {
+		t.Errorf("the last outage has no end: %+v", o.all)
+	}
+	return len(o.all) / 2
+}
+
+// restarting returns the name of a card that loses its link after some random
+// number of bytes, times often. Each time it is another process, which knows
+// nothing; or where it stays, the same one.
+func restarting(t testing.TB, seed uint64, times int, stays bool, f faults) string {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	card, err := model.NewCard(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.Mutex
+	return comes(func(n int) (transport.Conn, error) {
+		if !stays && n > 0 {
+			if card, err = model.NewCard(small); err != nil {
+				return nil, err
+			}
+		}
+		host, end := pipe.New(4000)
+		served, card := make(chan struct{}), card
+		go func() {
+			serving.Lock()
+			defer serving.Unlock()
+			defer close(served)
+			_ = card.Serve(end)
+		}()
+		t.Cleanup(func() { host.Close(); <-served })
+		f.seed = seed + uint64(n)
+		link := newFaultyLink(host, f)
+		link.on.Store(true)
+		if n >= times {
+			return link, nil
+		}
+		return &cut{Conn: link, left: 2000 + rng.IntN(20000)}, nil
+	})
+}
+
+// TestCarryOn: a card goes and comes back again and again, as another process or
+// the same, in the middle of frames, over links with and without faults; every
+// bit is as without it, in place too.
+func TestCarryOn(t *testing.T) {
+	checkNoLeak(t)
+	const elements = 3000
+	noise := faults{drop: 0.05, repeat: 0.05, swap: 0.1, flip: 0.05, garbage: 0.02}
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			f, times := faults{}, 12
+			if seed >= 4 { // the set-up of a job takes half a second at each end
+				f, times = noise, 4
+			}
+			var log outages
+			card := openName(t, restarting(t, seed, times, seed%2 == 1, f))
+			first := uint32(math.MaxUint32 - 100)
+			job := configure(t, card, driver.JobConfig{FirstVID: first, CarryOn: 10 * time.Second, OnOutage: func(o driver.Outage) {
+				o.VID -= first // they wrap around
+				log.note(o)
+			}})
+			epoch := job.Epoch()
+			for round := 0; round < 20 && (round < 4 || job.Outages() < times-2); round++ {
+				in := arrays(seed<<8|uint64(round), 4, elements)
+				want := treeSum(in, firstPorts(4), 4)
+				if round%2 == 0 {
+					if err := job.Reduce(testContext(t), in[round%4], in); err != nil {
+						t.Fatal(err)
+					}
+					sameBits(t, "reduced in place", in[round%4], want)
+					continue
+				}
+				if err := errors.Join(allReduce(testContext(t), job, in)...); err != nil {
+					t.Fatal(err)
+				}
+				for r := range in {
+					sameBits(t, fmt.Sprintf("rank %d", r), in[r], want)
+				}
+			}
+			if err := job.Close(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			if n := log.check(t, epoch); n < times-2 {
+				t.Errorf("%d outages; the test is to have %d", n, times-2)
+			}
+			reuse(t, card)
+		})
+	}
+}
+
+// TestCarryOnSendsNoSumAgain: results above the first that is lacking are in
+// place of their inputs when the card goes. They pass as zeros, and are neither
+// summed nor stored a second time.
+func TestCarryOnSendsNoSumAgain(t *testing.T) {
+	checkNoLeak(t)
+	const lost = 1 // the chunk whose results the first link loses
+	type sent struct {
+		vid   uint32
+		zeros bool
+	}
+	var mu sync.Mutex
+	var second []sent
+	results := 0
+	ended := make(chan struct{})
+	name := comes(func(n int) (transport.Conn, error) {
+		return &watched{Conn: serve(t, small, 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool {
+				if mu.Lock(); n == 1 && f.Kind == wire.KindData {
+					second = append(second, sent{f.VID, !slices.ContainsFunc(f.Payload, func(b byte) bool { return b != 0 })})
+				}
+				mu.Unlock()
+				return true
+			},
+			in: func(f *frame.Frame) (pass, ends bool) {
+				if n > 0 || f.Kind != wire.KindResult && f.Kind != wire.KindReplay {
+					return true, false
+				}
+				if f.VID == lost {
+					return false, false
+				}
+				results++
+				if results == 4 { // chunks 0, 2, 3, 4: the window is at its end
+					close(ended)
+				}
+				return true, results == 4
+			}}, nil
+	})
+	var log outages
+	card := openName(t, name)
+	job := configure(t, card, driver.JobConfig{CarryOn: 10 * time.Second, OnOutage: log.note})
+	epoch := job.Epoch()
+	in := arrays(1, 4, 16*12)
+	want := treeSum(in, firstPorts(4), 4)
+	if err := job.Reduce(testContext(t), in[2], in); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	sameBits(t, "sum", in[2], want)
+	if n := log.check(t, epoch); n != 1 || log.all[1].VID != lost {
+		t.Errorf("%+v", log.all)
+	}
+	mu.Lock()
+	for _, s := range second {
+		if held := s.vid > lost && s.vid <= 4; s.vid < lost || held != s.zeros {
+			t.Errorf("after the card came back, chunk %d was sent; zeros: %t", s.vid, s.zeros)
+		}
+	}
+	mu.Unlock()
+	if s := job.Stats(); s.Sent != 4*12 || s.Results != 4*12 || s.Resent < 4*4 {
+		t.Errorf("%+v", s)
+	}
+	if err := job.Close(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMembersHoldTheSame: a result that is lost and then replayed to one member
+// reaches the others too. That one goes its way with its buffer; should the card
+// go away then, nobody could send its contribution again.
+func TestMembersHoldTheSame(t *testing.T) {
+	checkNoLeak(t)
+	const last = 9
+	name := comes(func(n int) (transport.Conn, error) {
+		return &watched{Conn: serve(t, small, 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool { return f.Kind != wire.KindAsk || f.Rank == 0 || n > 0 },
+			in: func(f *frame.Frame) (pass, ends bool) {
+				ends = n == 0 && f.Kind == wire.KindReplay && f.VID == last
+				return n > 0 || f.Kind != wire.KindResult || f.VID != last, ends
+			}}, nil
+	})
+	card := openName(t, name, driver.WithTimeout(time.Second))
+	job := configure(t, card, driver.JobConfig{Workers: 3, CarryOn: patience})
+	in := arrays(1, 3, 16*(last+1))
+	want := treeSum(in, firstPorts(3), 4)
+	if err := errors.Join(allReduce(testContext(t), job, in)...); err != nil {
+		t.Fatal(err)
+	}
+	for r := range in {
+		sameBits(t, fmt.Sprintf("rank %d", r), in[r], want)
+	}
+	if err := job.Close(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCarryOnBehindAnotherHost: while the link was cut another host has used the
+// card, with epochs of its own. The job goes on in one later than those and than
+// its own.
+func TestCarryOnBehindAnotherHost(t *testing.T) {
+	checkNoLeak(t)
+	card, err := model.NewCard(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return &dying{connect(t, card, 4000), 6000, errCut}, nil
+		}
+		other, err := driver.OpenConn(context.Background(), "other", connect(t, card, 4000))
+		if err != nil {
+			return nil, err
+		}
+		for range 5 {
+			if _, err := other.Configure(context.Background(), driver.JobConfig{}); err != nil {
+				return nil, err
+			}
+		}
+		return connect(t, card, 4000), other.Close()
+	})
+	job := configure(t, openName(t, name), driver.JobConfig{CarryOn: patience})
+	epoch := job.Epoch()
+	in := arrays(1, 4, 3000)
+	want := treeSum(in, firstPorts(4), 4)
+	if err := job.Reduce(testContext(t), in[0], in); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "sum", in[0], want)
+	if later := job.Epoch() - epoch; later != 6 || job.Outages() != 1 {
+		t.Errorf("%d epochs later, after %d outages", later, job.Outages())
+	}
+}
+
+// watched is a link whose frames are shown, and lost where out and in do not let
+// them pass; it ends behind the frame of which in says so.
+type watched struct {
+	transport.Conn
+	toCard, fromCard *frame.Scanner
+	out              func(*frame.Frame) (pass bool)
+	in               func(*frame.Frame) (pass, ends bool)
+	read             []byte
+	over             bool
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		rest = rest[w.toCard.Feed(rest):]
+		for f := (frame.Frame{}); w.toCard.Next(&f); {
+			if !w.out(&f) {
+				continue
+			}
+			if _, err := w.Conn.Write(f.Raw); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	for len(w.read) == 0 {
+		if w.over {
+			return 0, errCut
+		}
+		if _, err := w.fromCard.Fill(w.Conn); err != nil {
+			return 0, err
+		}
+		for f := (frame.Frame{}); !w.over && w.fromCard.Next(&f); {
+			pass, ends := w.in(&f)
+			if pass {
+				w.read = append(w.read, f.Raw...)
+			}
+			w.over = ends
+		}
+	}
+	n := copy(p, w.read)
+	w.read = w.read[n:]
+	return n, nil
+}
+
+// TestNotCarriedOn: what ends a job that is to carry on, and what it says.
+func TestNotCarriedOn(t *testing.T) {
+	first := func(n int) (transport.Conn, error) {
+		return &dying{serve(t, small, 4000), 6000, errCut}, nil
+	}
+	in := arrays(1, 4, 100_000)
+	for name, c := range map[string]struct {
+		again   func(n int) (transport.Conn, error)
+		carryOn time.Duration
+		ctx     time.Duration
+		most    time.Duration // it may take
+		words   []string
+	}{
+		"never": {func(int) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, 300 * time.Millisecond, patience, 2 * time.Second,
+			[]string{"went away (the dog ate the cable)", "was not back after 30", "nobody listens there", "start it and begin again, or allow it more time"}},
+		"another": {func(int) (transport.Conn, error) {
+			other := small
+			other.Window = 2
+			return serve(t, other, 4000), nil
+		}, patience, patience, 5 * time.Second,
+			[]string{"the dog ate the cable", "another card answers", "configuration hash", "bring that one back"}},
+		"dies each time": {func(int) (transport.Conn, error) {
+			return &watched{Conn: serve(t, small, 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+				out: func(*frame.Frame) bool { return true },
+				in: func(f *frame.Frame) (pass, ends bool) {
+					result := f.Kind == wire.KindResult
+					return !result, result
+				}}, nil
+		}, 500 * time.Millisecond, patience, 3 * time.Second,
+			[]string{"was not back after"}},
+		"context": {func(int) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, patience, 300 * time.Millisecond, 2 * time.Second,
+			[]string{"the dog ate the cable", "context deadline exceeded"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkNoLeak(t)
+			card := openName(t, comes(func(n int) (transport.Conn, error) {
+				if n == 0 {
+					return first(n)
+				}
+				return c.again(n)
+			}))
+			job := configure(t, card, driver.JobConfig{CarryOn: c.carryOn})
+			ctx, cancel := context.WithTimeout(context.Background(), c.ctx)
+			defer cancel()
+			start := time.Now()
+			err := job.Reduce(ctx, make([]float32, len(in[0])), in)
+			if took := time.Since(start); took > c.most {
+				t.Errorf("it took %s", took)
+			}
+			wantError[*driver.LostError](t, err, c.words...)
+			wantError[*driver.DiedError](t, err)
+			<-card.Done()
+			wantError[*driver.DiedError](t, card.Err())
+			if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err == nil {
+				t.Error("a register of a card that is gone was read")
+			}
+		})
+	}
+}
+
+// TestCardGoesWithoutAWord: a card whose link stands but says nothing any more is
+// given up after the time-out, and looked for.
+func TestCardGoesWithoutAWord(t *testing.T) {
+	checkNoLeak(t)
+	name := comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, nil
+		}
+		return serve(t, small, 4000), nil
+	})
+	card := openName(t, name, driver.WithTimeout(300*time.Millisecond))
+	job := configure(t, card, driver.JobConfig{CarryOn: patience})
+	in := arrays(1, 4, 50_000)
+	want := treeSum(in, firstPorts(4), 4)
+	if err := job.Reduce(testContext(t), in[0], in); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "sum", in[0], want)
+	if n := job.Outages(); n != 1 {
+		t.Errorf("%d outages", n)
+	}
+}
+
+// TestRegisterWaitsForTheCard: an access made while the card is away is answered
+// when it is back, and Close does not wait for a card that is away.
+func TestRegisterWaitsForTheCard(t *testing.T) {
+	checkNoLeak(t)
+	first := serve(t, small, 4000)
+	back := make(chan struct{})
+	name := comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return first, nil
+		}
+		select {
+		case <-back:
+			return serve(t, small, 4000), nil
+		default:
+			return nil, errors.New("not yet")
+		}
+	})
+	card := openName(t, name)
+	gone := make(chan struct{}, 9)
+	job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
+	first.Close()
+	<-gone
+	time.AfterFunc(100*time.Millisecond, func() { close(back) })
+	if v, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil || v != uint64(small.Lanes) {
+		t.Errorf("%d, %v", v, err)
+	}
+	if job.Outages() != 1 {
+		t.Errorf("%d outages", job.Outages())
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	if _, err := card.ReadRegister(ctx, wire.RegLanes); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCloseWhileAway: a program that closes a card which is looked for does not
+// wait for it.
+func TestCloseWhileAway(t *testing.T) {
+	checkNoLeak(t)
+	first := serve(t, small, 4000)
+	name := comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return first, nil
+		}
+		return nil, errors.New("not yet")
+	})
+	card := openName(t, name)
+	gone := make(chan struct{}, 9)
+	job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
+	waits := make(chan error)
+	go func() { waits <- job.Member(0).AllReduce(testContext(t), make([]float32, 100)) }()
+	first.Close()
+	<-gone
+	start := time.Now()
+	card.Close()
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if err := <-waits; !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCarryOnRefused: a stream of the caller's cannot be opened again, and no time
+// is less than none.
+func TestCarryOnRefused(t *testing.T) {
+	_, err := openSmall(t).Configure(testContext(t), driver.JobConfig{CarryOn: time.Second})
+	wantError[*driver.InputError](t, err, "carry on", "open it by its name")
+	_, err = openName(t, "model:").Configure(testContext(t), driver.JobConfig{CarryOn: -time.Second})
+	if e := wantError[*driver.InputError](t, err, "carry on"); !strings.Contains(e.Why, "-1s") {
+		t.Error(e)
+	}
+}
