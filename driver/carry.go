@@ -102,7 +102,7 @@ func (c *Card) missed(j *Job) bool {
 func (c *Card) carryOn(j *Job, l *link, cause *DiedError) {
 	defer c.carrying.Done()
 	_ = l.end()
-	first, deadline := j.beginOutage(cause)
+	first, deadline := j.rewind()
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	if !j.searchUntil(cancel) {
@@ -124,20 +124,24 @@ func (j *Job) tell(o Outage) {
 	}
 }
 
-// beginOutage has all members stand at the first chunk that they lack, of which
-// nothing was sent, and returns its VID and when the search is to end.
-func (j *Job) beginOutage(cause *DiedError) (first uint32, deadline time.Time) {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	o := &j.outage
+// begin notes that the card has gone.
+func (o *outage) begin(cause *DiedError, carryOn time.Duration) {
 	o.went, o.cause = time.Now(), cause
-	if o.since.IsZero() || o.went.Sub(o.back) > j.cfg.CarryOn {
+	if o.since.IsZero() || o.went.Sub(o.back) > carryOn {
 		o.since = o.went
 	}
+}
+
+// rewind has all members stand at the first chunk that they lack, of which
+// nothing was sent, and returns its VID and when the search is to end. Nobody
+// uses the link any more.
+func (j *Job) rewind() (first uint32, deadline time.Time) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
 	for _, k := range j.calls {
 		k.rewind()
 	}
-	return j.firstLacking(), o.since.Add(j.cfg.CarryOn)
+	return j.firstLacking(), j.outage.since.Add(j.cfg.CarryOn)
 }
 
 // firstLacking returns the VID of the first chunk that not all members hold.

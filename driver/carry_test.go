@@ -156,23 +156,29 @@ func restarting(t testing.TB, seed uint64, times int, stays bool, f faults) stri
 				return nil, err
 			}
 		}
-		host, end := pipe.New(4000)
-		served, card := make(chan struct{}), card
-		go func() {
-			serving.Lock()
-			defer serving.Unlock()
-			defer close(served)
-			_ = card.Serve(end)
-		}()
-		t.Cleanup(func() { host.Close(); <-served })
 		f.seed = seed + uint64(n)
-		link := newFaultyLink(host, f)
+		link := newFaultyLink(connectNext(t, card, &serving), f)
 		link.on.Store(true)
 		if n >= times {
 			return link, nil
 		}
 		return &cut{Conn: link, left: 2000 + rng.IntN(20000)}, nil
 	})
+}
+
+// connectNext returns a link to a card that takes one host after another: it is
+// served when the link before has ended.
+func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.Conn {
+	host, end := pipe.New(4000)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		serving.Lock()
+		defer serving.Unlock()
+		_ = card.Serve(end)
+	}()
+	t.Cleanup(func() { host.Close(); <-ended })
+	return host
 }
 
 // TestCarryOn: a card goes and comes back again and again, as another process or
@@ -328,11 +334,12 @@ func TestCarryOnBehindAnotherHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var serving sync.Mutex
 	name := comes(func(n int) (transport.Conn, error) {
 		if n == 0 {
-			return &dying{connect(t, card, 4000), 6000, errCut}, nil
+			return &dying{connectNext(t, card, &serving), 6000, errCut}, nil
 		}
-		other, err := driver.OpenConn(context.Background(), "other", connect(t, card, 4000))
+		other, err := driver.OpenConn(context.Background(), "other", connectNext(t, card, &serving))
 		if err != nil {
 			return nil, err
 		}
@@ -341,7 +348,7 @@ func TestCarryOnBehindAnotherHost(t *testing.T) {
 				return nil, err
 			}
 		}
-		return connect(t, card, 4000), other.Close()
+		return connectNext(t, card, &serving), other.Close()
 	})
 	job := configure(t, openName(t, name), driver.JobConfig{CarryOn: patience})
 	epoch := job.Epoch()

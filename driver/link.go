@@ -86,6 +86,7 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	case c.back != nil: // tryAgain has opened it, and sees to it
 	case c.job != nil && c.job.cfg.CarryOn > 0:
 		c.back = make(chan struct{})
+		c.job.outage.begin(died, c.job.cfg.CarryOn)
 		c.carrying.Add(1)
 		go c.carryOn(c.job, l, died)
 	default:

@@ -74,6 +74,7 @@ func transcript(args []string, s said) string {
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
 		{`in cycles \d+ to \d+`, "in cycles N to N"},
 		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
+		{`(back after )[\d.]+m?s`, "${1}T"},
 		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
 		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},
 	} {

@@ -250,7 +250,7 @@ func (r *reduction) noteOutage(o driver.Outage) {
 		r.progress.say("%s: the card is gone: %s; waiting for it, %s at most", r.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
 		return
 	}
-	r.progress.say("%s: the card is back after %.1f s; carrying on with chunk %d", r.command, o.Away.Seconds(), o.VID)
+	r.progress.say("%s: the card is back after %s; carrying on with chunk %d", r.command, o.Away.Round(time.Millisecond), o.VID)
 	r.outages = append(r.outages, outageReport{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
 }
 
