@@ -190,6 +190,7 @@ func TestCarryOn(t *testing.T) {
 	noise := faults{drop: 0.05, repeat: 0.05, swap: 0.1, flip: 0.05, garbage: 0.02}
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			f, times := faults{}, 12
 			if seed >= 4 { // the set-up of a job takes half a second at each end
 				f, times = noise, 4

@@ -30,12 +30,29 @@
 // and "unix:PATH" (a card that is running already). Package transport holds the
 // schemes; a program can register its own.
 //
+// # A card that goes away
+//
+// A link that breaks, a card's process that ends, a card that says nothing for
+// the time-out: the card is gone, and by default so is its job (DiedError). With
+// JobConfig.CarryOn the job waits for the card, opens it again by its name, sees
+// by the configuration hash that it is the same one, and goes on in a later epoch
+// from the first chunk whose result it lacks. Calls see nothing of it, and every
+// bit of the results is as if the card had never been away. Results that are there
+// are not asked for again.
+//
+// It holds within one process, for one Card and the calls of its members: they
+// share what they have received, and the arrays of a call that has not returned
+// are the contributions that may have to be sent again. A card takes one host at
+// a time, so a job has no members elsewhere; a program that ended cannot carry on.
+// What the card had counted (Card.Counters, Card.Exceptions) is lost with it.
+//
 // # Errors
 //
 // Every failure is of a type that a program can tell apart with errors.As:
 // NoCardError, BusyError, VersionError and HashError from Open; InputError for
 // arguments that are refused before the card is touched; RefusedError for what
 // the card refuses; MissingError and TimeoutError when nothing moves; EndedError
-// when the job is over; DiedError when the card is gone. ErrClosed is what a
+// when the job is over; DiedError when the card is gone, LostError (which is one)
+// when it was waited for in vain or has come back as another. ErrClosed is what a
 // closed Card answers.
 package driver

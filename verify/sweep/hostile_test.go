@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,6 +33,7 @@ func TestHostileLinks(t *testing.T) {
 		"a second host":               secondHost,
 		"an interrupted reduction":    interrupted,
 		"the card dies in the middle": killed,
+		"the card is started again":   startedAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, listen := range []string{"unix:" + filepath.Join(t.TempDir(), "card"), "tcp:127.0.0.1:0"} {
@@ -40,18 +42,20 @@ func TestHostileLinks(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the driver's own card is killed", func(t *testing.T) { ownCardKilled(t, dir) })
 }
 
 // process is a virtual card that runs.
 type process struct {
 	cmd  *exec.Cmd
 	name string // as driver.Open takes it
+	dir  string // of the card
 }
 
 // start starts the virtual card of dir and waits until it listens.
 func start(t *testing.T, dir, listen string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(filepath.Join(dir, "sim", "build", "card"), "--listen", listen)}
+	p := &process{dir: dir, cmd: exec.Command(filepath.Join(dir, "sim", "build", "card"), "--listen", listen)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -321,5 +325,74 @@ func killed(t *testing.T, p *process) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("Reduce took %v to notice", took)
+	}
+}
+
+// startedAgain kills the card in the middle of a reduction that is to carry on,
+// and starts it again at the same address.
+func startedAgain(t *testing.T, p *process) {
+	carriesOn(t, p.name, func() {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+		if path, ok := strings.CutPrefix(p.name, "unix:"); ok {
+			os.Remove(path)
+		}
+		p = start(t, p.dir, p.name)
+	})
+}
+
+// ownCardKilled kills the virtual card that the driver has started for itself.
+func ownCardKilled(t *testing.T, dir string) {
+	carriesOn(t, "sim:"+dir, func() {
+		running, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range running {
+			if line, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(line), filepath.Join(dir, "sim", "build", "card")+"\x00") {
+				pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				syscall.Kill(pid, syscall.SIGKILL)
+				return
+			}
+		}
+		t.Fatal("the card does not run")
+	})
+}
+
+// carriesOn sums through a card that is killed twice on the way. Every bit is as
+// the model's.
+func carriesOn(t *testing.T, name string, kill func()) {
+	const times = 2
+	card, err := driver.Open(deadline(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(deadline(t), driver.JobConfig{CarryOn: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, ports := card.Info(), job.Config().Ports
+	inputs := someInputs(info, 1, len(ports), 50_000)
+	killed := 0
+	err = job.ReduceBytes(deadline(t), inputs[1], inputs, driver.WithProgress(func(done, total int) {
+		if killed < times && done > (killed+1)*total/(times+1) {
+			killed++
+			kill()
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Outages() != times {
+		t.Errorf("%d outages, want %d", job.Outages(), times)
+	}
+	fresh := someInputs(info, 1, len(ports), 50_000) // the sum has replaced one
+	compare(t, info, ports, fresh, inputs[1])
+	if err := job.Close(deadline(t)); err != nil {
+		t.Fatal(err)
 	}
 }
