@@ -24,15 +24,16 @@ const closeTimeout = time.Second
 // Card is an open card. This program owns it until Close, unless it was opened
 // WithReadOnly. Its methods may be called by several goroutines.
 type Card struct {
-	name     string
-	opts     options
-	info     Info
-	token    uint64                                        // ours in OWNER
-	record   func(transport.Conn) transport.Conn           // nil where the link is not recorded
-	reopen   func(context.Context) (transport.Conn, error) // nil when only the caller can
-	wake     chan struct{}                                 // of capacity 1: the writer has something to do
-	done     chan struct{}                                 // closed when err is set
-	carrying sync.WaitGroup                                // carryOn, while the card is away
+	name      string
+	opts      options
+	info      Info
+	token     uint64                                        // ours in OWNER
+	record    func(transport.Conn) transport.Conn           // nil where the link is not recorded
+	reopen    func(context.Context) (transport.Conn, error) // nil when only the caller can
+	wake      chan struct{}                                 // of capacity 1: the writer has something to do
+	done      chan struct{}                                 // closed when err is set
+	carrying  sync.WaitGroup                                // carryOn, while the card is away
+	searching sync.Mutex                                    // held by carryOn: the next one waits until the last has told what it found
 
 	// Turns, of capacity 1, held by the goroutine whose register access is under
 	// way, and by the one that sets up a job or resets the card.

@@ -101,6 +101,8 @@ func (c *Card) missed(j *Job) bool {
 // with it. When it is not found in time, or is another, it is gone for good.
 func (c *Card) carryOn(j *Job, l *link, cause *DiedError) {
 	defer c.carrying.Done()
+	c.searching.Lock()
+	defer c.searching.Unlock()
 	_ = l.end()
 	first, deadline := j.rewind()
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -155,15 +157,12 @@ func (j *Job) firstLacking() uint32 {
 // rewind has nothing sent of the chunks that are not held, and keeps the results
 // above them.
 func (k *call) rewind() {
-	for i := range k.ring {
-		s := &k.ring[i]
-		*s = chunkState{kept: s.kept || s.held}
-	}
 	k.kept = 0
 	for i := k.low; i < k.low+len(k.ring); i++ {
 		s := k.state(i)
-		s.kept = s.kept && i < k.next
-		if s.kept {
+		kept := s.kept || s.held && i < k.next // a state above next is that of an earlier chunk
+		*s = chunkState{kept: kept}
+		if kept {
 			k.kept++
 		}
 	}

@@ -33,7 +33,8 @@ type JobConfig struct {
 	// also where it fails. It is for cards opened by Open.
 	CarryOn time.Duration
 	// OnOutage, with CarryOn, is told when the card has gone, and again when the
-	// job goes on. It must not call the job's or the card's methods.
+	// job goes on, which waits for it to return the first time. It must not call
+	// the job's or the card's methods.
 	OnOutage func(Outage)
 }
 

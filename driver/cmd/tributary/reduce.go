@@ -297,6 +297,9 @@ func (r *reduction) divisor() int {
 // judge warns of exceptions, or with -fail-nonfinite makes an error of them.
 func (r *reduction) judge(errs io.Writer) error {
 	lines := r.report.Exceptions.lines(r.files)
+	if n := len(r.outages); n > 0 && r.outages[n-1].Chunk > 0 {
+		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.outages[n-1].Chunk))
+	}
 	if len(lines) > 0 && r.failNonfinite {
 		return errors.New("nothing was written, because of -fail-nonfinite:\n  " + joinLines(lines))
 	}
