@@ -147,3 +147,27 @@ func TestSumsAboutALimit(t *testing.T) {
 		}
 	}
 }
+
+func TestPermutationsAreAll(t *testing.T) {
+	seen := map[[4]uint32]bool{}
+	for x := range Permutations([]uint32{1, 2, 3, 4}) {
+		seen[[4]uint32(x)] = true
+	}
+	if len(seen) != 24 {
+		t.Errorf("%d orders of 4, not 24", len(seen))
+	}
+}
+
+// TestKindsThatHurt: every kind that Hurts names is made.
+func TestKindsThatHurt(t *testing.T) {
+	source, hurt := New(wire.FP32, wire.FP32, 1), map[string]bool{}
+	x := make([]uint32, 8)
+	for range 3000 {
+		if kind := source.Next(x); Hurts(kind) {
+			hurt[kind] = true
+		}
+	}
+	if len(hurt) != 5 {
+		t.Errorf("kinds that hurt: %v, not 5", hurt)
+	}
+}

@@ -3,6 +3,7 @@ package vectors
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,17 +98,11 @@ func (a answer) String() string {
 // the line that -replay takes.
 func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) string) *judge {
 	t.Helper()
-	program, err := builder.Lane(t.Context(), l, optimize)
-	if err != nil {
-		t.Fatal(err)
-	}
 	j, err := newJudge(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Stream(t.Context(), program, l.Ports, n, next, j.check); err != nil {
-		t.Fatal(err)
-	}
+	streamTo(t, l, optimize, n, next, j.check)
 	if j.checked != n {
 		t.Fatalf("%d of %d vectors were checked", j.checked, n)
 	}
@@ -115,6 +110,18 @@ func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) st
 		t.Logf("%d vectors, %d of them (%.3g per million) undecided by the lane", n, j.undecided, 1e6*float64(j.undecided)/float64(n))
 	}
 	return j
+}
+
+// streamTo sends vectors through a lane and has each checked.
+func streamTo(t *testing.T, l Lane, optimize string, n int, next func([]uint32) string, check func(string, []uint32, uint32, uint32) error) {
+	t.Helper()
+	program, err := builder.Lane(t.Context(), l, optimize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Stream(t.Context(), program, l.Ports, n, next, check); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // name makes a lane the name of a test.
@@ -189,6 +196,66 @@ func sumsWithDSP(t *testing.T) []string {
 		}
 	}
 	return nil
+}
+
+// TestOrderDoesNotMatter sends operands that hurt through lanes of eight ports in
+// every order; each order has the first one's sum.
+func TestOrderDoesNotMatter(t *testing.T) {
+	if *replay != "" {
+		t.Skip("-replay")
+	}
+	const sets, orders = 3, 40320
+	for _, which := range []wire.Sum{wire.SumFused, wire.SumExact} {
+		for _, format := range []wire.Format{wire.FP32, wire.BF16, wire.FP16} {
+			l := Lane{Sum: which, Format: format, Result: format, Ports: 8}
+			t.Run(name(l), func(t *testing.T) {
+				t.Parallel()
+				next, stop := iter.Pull2(hostileOrders(operands.New(format, format, *seed), l.Ports))
+				defer stop()
+				j, err := newJudge(l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var first answer
+				streamTo(t, l, "-O2", sets*orders, func(x []uint32) string {
+					kind, order, _ := next()
+					copy(x, order)
+					return kind
+				}, func(kind string, x []uint32, y, flags uint32) error {
+					got := answer{y, flags&Overflowed != 0}
+					if j.checked%orders == 0 {
+						first = got
+					}
+					if got != first {
+						return fmt.Errorf("%s (%s):%x is %v, in another order %v", l, kind, x, got, first)
+					}
+					return j.check(kind, x, y, flags)
+				})
+				if j.checked != sets*orders {
+					t.Fatalf("%d of %d orders were checked", j.checked, sets*orders)
+				}
+			})
+		}
+	}
+}
+
+// hostileOrders yields every order of one set of operands that hurt after the
+// other, and its kind.
+func hostileOrders(source *operands.Source, ports int) iter.Seq2[string, []uint32] {
+	return func(yield func(string, []uint32) bool) {
+		for {
+			x := make([]uint32, ports)
+			kind := source.Next(x)
+			if !operands.Hurts(kind) {
+				continue
+			}
+			for order := range operands.Permutations(x) {
+				if !yield(kind, order) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // TestAllPairs sends all pairs of both fp8 through lanes of two ports.
