@@ -158,16 +158,18 @@ func TestPermutationsAreAll(t *testing.T) {
 	}
 }
 
-// TestKindsThatHurt: every kind that Hurts names is made.
+// TestKindsThatHurt: every kind that Hurts names is made, of floats or of integers.
 func TestKindsThatHurt(t *testing.T) {
-	source, hurt := New(wire.FP32, wire.FP32, 1), map[string]bool{}
-	x := make([]uint32, 8)
-	for range 3000 {
-		if kind := source.Next(x); Hurts(kind) {
-			hurt[kind] = true
+	hurt := map[string]bool{}
+	for _, format := range []wire.Format{wire.FP32, wire.Int32} {
+		source, x := New(format, format, 1), make([]uint32, 8)
+		for range 3000 {
+			if kind := source.Next(x); Hurts(kind) {
+				hurt[kind] = true
+			}
 		}
 	}
-	if len(hurt) != 5 {
-		t.Errorf("kinds that hurt: %v, not 5", hurt)
+	if len(hurt) != 6 {
+		t.Errorf("kinds that hurt: %v, not 6", hurt)
 	}
 }
