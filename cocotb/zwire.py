@@ -76,6 +76,7 @@ CODE_BAD_CHUNK = 0x23
 CODE_BAD_WINDOW = 0x24
 CODE_STALE_EPOCH = 0x25
 CODE_EPOCH_IN_USE = 0x26
+CODE_NO_SLOTS = 0x27
 
 # Formats, sums, shells
 FORMAT_FP32 = 0x1
@@ -121,15 +122,19 @@ REG_JOB_CHUNK = 0x210
 REG_JOB_WINDOW = 0x218
 REG_JOB_COMMIT = 0x228
 REG_JOB_ABORT = 0x230
-REG_JOB_STATE = 0x240
-REG_JOB_FINISHED = 0x248
-REG_JOB_NONFINITE_IN = 0x250
-REG_JOB_NONFINITE_OUT = 0x258
-REG_JOB_OVERFLOW = 0x260
-REG_JOB_FIRST_IN = 0x268
-REG_JOB_FIRST_OUT = 0x270
-REG_JOB_FIRST_OVERFLOW = 0x278
+REG_JOB_STATE = 0x1000
+REG_JOB_FINISHED = 0x1008
+REG_JOB_MEMBERS = 0x1010
+REG_JOB_SLOTS = 0x1018
+REG_JOB_NONFINITE_IN = 0x1020
+REG_JOB_NONFINITE_OUT = 0x1028
+REG_JOB_OVERFLOW = 0x1030
+REG_JOB_FIRST_IN = 0x1038
+REG_JOB_FIRST_OUT = 0x1040
+REG_JOB_FIRST_OVERFLOW = 0x1048
 REG_COUNTERS = 0x400
+REG_JOBS_BASE = 0x1000
+REG_JOB_STRIDE = 0x100
 
 # Counters: index from REG_COUNTERS, in registers
 COUNT_FRAMES = 0x0
@@ -227,6 +232,7 @@ CODES = {
     36: "bad_window",
     37: "stale_epoch",
     38: "epoch_in_use",
+    39: "no_slots",
 }
 
 # Name: (address, access, covered by CONFIG_HASH)
@@ -254,14 +260,16 @@ REGISTERS = {
     "JOB_WINDOW": (0x218, "RW", False),
     "JOB_COMMIT": (0x228, "WO", False),
     "JOB_ABORT": (0x230, "WO", False),
-    "JOB_STATE": (0x240, "RO", False),
-    "JOB_FINISHED": (0x248, "RO", False),
-    "JOB_NONFINITE_IN": (0x250, "RO", False),
-    "JOB_NONFINITE_OUT": (0x258, "RO", False),
-    "JOB_OVERFLOW": (0x260, "RO", False),
-    "JOB_FIRST_IN": (0x268, "RO", False),
-    "JOB_FIRST_OUT": (0x270, "RO", False),
-    "JOB_FIRST_OVERFLOW": (0x278, "RO", False),
+    "JOB_STATE": (0x1000, "RO", False),
+    "JOB_FINISHED": (0x1008, "RO", False),
+    "JOB_MEMBERS": (0x1010, "RO", False),
+    "JOB_SLOTS": (0x1018, "RO", False),
+    "JOB_NONFINITE_IN": (0x1020, "RO", False),
+    "JOB_NONFINITE_OUT": (0x1028, "RO", False),
+    "JOB_OVERFLOW": (0x1030, "RO", False),
+    "JOB_FIRST_IN": (0x1038, "RO", False),
+    "JOB_FIRST_OUT": (0x1040, "RO", False),
+    "JOB_FIRST_OVERFLOW": (0x1048, "RO", False),
 }
 
 # Counters in order: (name, code of the refusal it counts, or 0)

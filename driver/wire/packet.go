@@ -171,6 +171,7 @@ const (
 	CodeBadWindow  Code = 36
 	CodeStaleEpoch Code = 37
 	CodeEpochInUse Code = 38
+	CodeNoSlots    Code = 39
 
 	FirstRefusal = CodeBadVersion
 )
@@ -207,6 +208,7 @@ var Codes = []CodeInfo{
 	{CodeBadWindow, "bad_window", "JOB_WINDOW is no power of two, or more than the card's."},
 	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last one."},
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, with other parameters."},
+	{CodeNoSlots, "no_slots", "The slots that other jobs leave free do not hold the job's window."},
 }
 
 // Info returns the table's row for c, and whether there is one.

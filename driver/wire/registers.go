@@ -56,26 +56,34 @@ const (
 	RegReset   uint32 = 0x110
 	RegCycles  uint32 = 0x118
 
-	RegJobToken    uint32 = 0x200
-	RegJobPorts    uint32 = 0x208
-	RegJobChunk    uint32 = 0x210
-	RegJobWindow   uint32 = 0x218
-	RegJobCommit   uint32 = 0x228
-	RegJobAbort    uint32 = 0x230
-	RegJobState    uint32 = 0x240
-	RegJobFinished uint32 = 0x248
-
-	RegJobNonfiniteIn   uint32 = 0x250
-	RegJobNonfiniteOut  uint32 = 0x258
-	RegJobOverflow      uint32 = 0x260
-	RegJobFirstIn       uint32 = 0x268
-	RegJobFirstOut      uint32 = 0x270
-	RegJobFirstOverflow uint32 = 0x278
+	RegJobToken  uint32 = 0x200
+	RegJobPorts  uint32 = 0x208
+	RegJobChunk  uint32 = 0x210
+	RegJobWindow uint32 = 0x218
+	RegJobCommit uint32 = 0x228
+	RegJobAbort  uint32 = 0x230
 
 	CounterBase uint32 = 0x400
+
+	// Each job has a block of the registers from here on, JobStride bytes apart;
+	// these are those of job 0. See JobAddr.
+	JobBase   uint32 = 0x1000
+	JobStride uint32 = 0x100
+
+	RegJobState         uint32 = 0x1000
+	RegJobFinished      uint32 = 0x1008
+	RegJobMembers       uint32 = 0x1010
+	RegJobSlots         uint32 = 0x1018
+	RegJobNonfiniteIn   uint32 = 0x1020
+	RegJobNonfiniteOut  uint32 = 0x1028
+	RegJobOverflow      uint32 = 0x1030
+	RegJobFirstIn       uint32 = 0x1038
+	RegJobFirstOut      uint32 = 0x1040
+	RegJobFirstOverflow uint32 = 0x1048
 )
 
-// Registers lists every register but the counters, in the order of addresses.
+// Registers lists every register but the counters, in the order of addresses;
+// of those that each job has, job 0's.
 var Registers = []Register{
 	{"MAGIC", RegMagic, ReadOnly, false, "The letters TRIBUTRY, first letter in the lowest byte."},
 	{"VERSION", RegVersion, ReadOnly, false, "Bits 7:0 protocol version."},
@@ -86,22 +94,24 @@ var Registers = []Register{
 	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 1 tree, 2 fused, 3 exact; bit 8 int32 saturates."},
 	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream."},
 	{"CHUNK", RegChunk, ReadOnly, true, "Most elements in a chunk; a job's chunk is a multiple of LANES."},
-	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots."},
-	{"JOBS", RegJobs, ReadOnly, true, "Jobs that can be set up at once."},
+	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots, for all jobs."},
+	{"JOBS", RegJobs, ReadOnly, true, "Jobs that can be set up at once: a power of two, at most 16."},
 	{"LINK", RegLink, ReadOnly, true, "Bits the link moves in a cycle; 0 with shell none."},
 	{"LATENCY", RegLatency, ReadOnly, true, "Cycles from a chunk's last beat in to its first beat out, at the core."},
 	{"OWNER", RegOwner, ReadWrite, false, "The owner's token. A write takes effect only while it is zero; the reply holds what it holds then. A link that goes down clears it."},
-	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends the job. Done also while OWNER is zero; another token is answered busy."},
-	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends the job, clears counters and OWNER, keeps the job's last epoch. Takes the owner's token; while OWNER is zero, any."},
+	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends all jobs. Done also while OWNER is zero; another token is answered busy."},
+	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends all jobs, clears counters and OWNER, keeps each job's last epoch. Takes the owner's token; while OWNER is zero, any."},
 	{"CYCLES", RegCycles, ReadOnly, false, "Clock cycles since the hard reset."},
 	{"JOB_TOKEN", RegJobToken, ReadWrite, false, "Staged: token of the host that commits. Must equal OWNER, and not be zero, at JOB_COMMIT and JOB_ABORT."},
 	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: the member ports, bit p for port p. Ranks go to them in the order of the ports."},
 	{"JOB_CHUNK", RegJobChunk, ReadWrite, false, "Staged: elements in a chunk, a multiple of LANES, at most CHUNK."},
 	{"JOB_WINDOW", RegJobWindow, ReadWrite, false, "Staged: chunks in the window, a power of two, at most WINDOW."},
-	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets the job up from what is staged, whole or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
-	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends the job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
+	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets a job up from what is staged, whole or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
+	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends a job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
 	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 set up, bit 1 an epoch was ever set, bits 31:16 last epoch, 39:32 job."},
 	{"JOB_FINISHED", RegJobFinished, ReadOnly, false, "Ranks that have finished."},
+	{"JOB_MEMBERS", RegJobMembers, ReadOnly, false, "Member ports of the job, or of the last one; before the first, all ports."},
+	{"JOB_SLOTS", RegJobSlots, ReadOnly, false, "The job's slots: bits 15:0 the first, 31:16 how many. 0 while it is not set up."},
 	{"JOB_NONFINITE_IN", RegJobNonfiniteIn, ReadOnly, false, "Stored contributions of the job that held a NaN or an infinity; stops at 2^32 - 1."},
 	{"JOB_NONFINITE_OUT", RegJobNonfiniteOut, ReadOnly, false, "Elements of the job's sums that are a NaN or an infinity; stops at 2^32 - 1."},
 	{"JOB_OVERFLOW", RegJobOverflow, ReadOnly, false, "Elements of the job's sums that overflowed; stops at 2^32 - 1."},
@@ -151,6 +161,12 @@ var Counters = []CounterInfo{
 	{"duplicate", CodeDuplicate, ""},
 	{"payload_crc", CodePayloadCRC, ""},
 }
+
+// PerJob reports whether each job has a register of this name.
+func (r Register) PerJob() bool { return r.Addr >= JobBase }
+
+// JobAddr returns the byte address of a job's register, given that of job 0's.
+func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) }
 
 // CounterAddr returns the byte address of counter i of Counters.
 func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }

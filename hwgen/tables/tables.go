@@ -94,7 +94,9 @@ func sections() []section {
 	for _, r := range wire.Registers {
 		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
 	}
-	registers.constants = append(registers.constants, constant{"REG_COUNTERS", uint64(wire.CounterBase), 32, "first counter; the next is 8 further"})
+	registers.constants = append(registers.constants, constant{"REG_COUNTERS", uint64(wire.CounterBase), 32, "first counter; the next is 8 further"},
+		constant{"REG_JOBS_BASE", uint64(wire.JobBase), 32, "first register of job 0"},
+		constant{"REG_JOB_STRIDE", uint64(wire.JobStride), 32, "from one job's registers to the next one's"})
 
 	counters := section{title: "Counters: index from REG_COUNTERS, in registers"}
 	for i, c := range wire.Counters {
@@ -220,19 +222,31 @@ type JSONRegister struct {
 	Name   string `json:"name"`
 	Addr   string `json:"address"`
 	Access string `json:"access"`
+	Stride string `json:"stride,omitempty"` // from job 0's, at address, to the next job's
 	Doc    string `json:"doc"`
 }
 
 // RegisterList returns every register, counters included, in the order of addresses.
 func RegisterList() []JSONRegister {
-	var list []JSONRegister
+	var card, jobs []JSONRegister
 	for _, r := range wire.Registers {
-		list = append(list, JSONRegister{r.Name, fmt.Sprintf("0x%03x", r.Addr), r.Access.String(), r.Doc})
+		row := JSONRegister{Name: r.Name, Addr: fmt.Sprintf("0x%03x", r.Addr), Access: r.Access.String(), Doc: r.Doc}
+		if r.PerJob() {
+			row.Stride = fmt.Sprintf("0x%x", wire.JobStride)
+			jobs = append(jobs, row)
+		} else {
+			card = append(card, row)
+		}
 	}
 	for i, c := range wire.Counters {
-		list = append(list, JSONRegister{"COUNT_" + strings.ToUpper(c.Name), fmt.Sprintf("0x%03x", wire.CounterAddr(i)), wire.ReadOnly.String(), counterDoc(c)})
+		card = append(card, JSONRegister{
+			Name:   "COUNT_" + strings.ToUpper(c.Name),
+			Addr:   fmt.Sprintf("0x%03x", wire.CounterAddr(i)),
+			Access: wire.ReadOnly.String(),
+			Doc:    counterDoc(c),
+		})
 	}
-	return list
+	return append(card, jobs...)
 }
 
 // JSON prints the registers as regs.json.
@@ -259,7 +273,11 @@ func RegisterTable() string {
 	var b strings.Builder
 	b.WriteString("| address | register | access | meaning |\n|---|---|---|---|\n")
 	for _, r := range RegisterList() {
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", r.Addr, r.Name, r.Access, r.Doc)
+		each := ""
+		if r.Stride != "" {
+			each = fmt.Sprintf(" + %s·job", r.Stride)
+		}
+		fmt.Fprintf(&b, "| `%s`%s | `%s` | %s | %s |\n", r.Addr, each, r.Name, r.Access, r.Doc)
 	}
 	return b.String()
 }

@@ -52,8 +52,13 @@ func TestTablesAreConsistent(t *testing.T) {
 		require.Greater(t, int(r.Addr), last, "register %s", r.Name)
 		require.Zero(t, r.Addr%8, "register %s", r.Name)
 		last = int(r.Addr)
+		within := r.Addr < wire.CounterBase
+		if r.PerJob() {
+			within = r.Addr < wire.JobAddr(wire.JobBase, 1)
+		}
+		require.True(t, within, "register %s stands among the counters or another job's", r.Name)
 	}
-	require.Less(t, last, int(wire.CounterBase))
+	require.LessOrEqual(t, wire.CounterAddr(len(wire.Counters)), wire.JobBase)
 	for _, c := range wire.Counters {
 		require.True(t, (c.Refuse != 0) != (c.Doc != ""), "counter %s has either a refusal or a text", c.Name)
 	}
