@@ -65,7 +65,7 @@ module agg_exact_queue #(
     output wire [INDEX_BITS-1:0] again_beat,
 
     // Beside what the slot memories give, a cycle later
-    input wire [PORTS-1:0] member,
+    input wire [PORTS-1:0] member,  // that contributed to the slot
     output wire [PORTS-1:0] beat_ports,  // that go into the lanes
     output wire beat_write,  // the unit's result goes in, in the place of an absent port
     output wire beat_last,  // of one read again: an element's last operand, or a beat's last result
@@ -244,7 +244,7 @@ module agg_exact_queue #(
   reg write_reg, last_reg;
 
   always @(posedge clk) begin
-    ports_reg <= member & (reads_reg ? port_reg : {PORTS{!done_reg}});
+    ports_reg <= reads_reg ? port_reg : {PORTS{!done_reg}};
     write_reg <= writes;
     last_reg  <= reads_reg ? port_reg[PORTS-1] : done_final_reg;
   end
@@ -252,7 +252,7 @@ module agg_exact_queue #(
   assign again_valid = reads_reg || done_reg;
   assign again_slot  = reads_reg ? slot_reg : done_slot_reg;
   assign again_beat  = reads_reg ? beat_reg : done_beat_reg;
-  assign beat_ports  = ports_reg;
+  assign beat_ports  = member & ports_reg;
   assign beat_write  = write_reg;
   assign beat_last   = last_reg;
 

@@ -73,8 +73,8 @@ func newParser(o *Options, known Known) *parser {
 	}
 	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
 		"most elements in a packet, a multiple of the lanes;\nmore by default where the workers need it for full rate")
-	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight: a power of two; the card holds twice as many")
-	p.number(&o.Jobs, "jobs", "N", 1, "reductions at once: 1")
+	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight of one reduction: a power of two;\nthe card holds twice as many")
+	p.number(&o.Jobs, "jobs", "N", 1, "reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "what stands around the core: "+orList(known.Shells))
 	p.number(&o.Link, "link", "BITS", defaultLink, "width of the byte stream: 8, 16, 32 or 64 bits a cycle")
 	p.text(&o.Prefix, "prefix", "NAME", DefaultPrefix, "of every module's name, so that two cards fit into one design")

@@ -12,7 +12,7 @@ const (
 	maxLanes   = 64
 	maxWorkers = 64 // the masks of the packet hold 64 ranks
 	maxWindow  = 1024
-	maxJobs    = 1
+	maxJobs    = 16
 	maxPrefix  = 24 // characters, so that lines of Verilog stay readable
 
 	defaultLanes   = 16
@@ -79,7 +79,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	shell := name("shell", c.Shell, known.Shells)
 	check("window", powerOfTwo(c.Window) && c.Window <= maxWindow,
 		"%d: must be a power of two, 1 to %d", c.Window, maxWindow)
-	check("jobs", c.Jobs >= 1 && c.Jobs <= maxJobs, "%d: must be 1", c.Jobs)
+	check("jobs", powerOfTwo(c.Jobs) && c.Jobs <= maxJobs, "%d: must be a power of two, 1 to %d", c.Jobs, maxJobs)
 	check("prefix", prefixText.MatchString(c.Prefix) && len(c.Prefix) <= maxPrefix,
 		"%q: must be a letter and then letters, digits or _, at most %d in all", c.Prefix, maxPrefix)
 

@@ -23,6 +23,7 @@ type coreBuilder struct {
 	m *netlist.Module
 
 	portBits  int // of a port's number
+	jobBits   int // of a job's number
 	slotBits  int // of a slot's number
 	indexBits int // of a beat's number in its chunk
 	countBits int // of a number of lanes
@@ -34,19 +35,20 @@ func (p *Plan) core() *netlist.Module {
 		Plan:      p,
 		m:         netlist.New("agg_core", ""),
 		portBits:  indexWidth(p.Workers),
+		jobBits:   indexWidth(p.Jobs),
 		slotBits:  indexWidth(p.Slots),
 		indexBits: indexWidth(p.Beats),
 		countBits: indexWidth(p.Lanes + 1),
 	}
 	b.m.Doc = fmt.Sprintf(`The aggregator between AXI4-Stream ports.
 
-Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
-memories at once, summed lane by lane, and its result is kept in the cache and sent.
+Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
+from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
 
 Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
 on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
 payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
-the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
+the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
@@ -92,12 +94,12 @@ func (b *coreBuilder) ports() {
 	m.Input("m_axis_tready", 1)
 	m.Output("m_axis_tlast", 1)
 	m.Output("m_axis_tuser", 8*wire.MaxHeaderBytes)
-	m.Output("m_axis_tdest", 8)
+	m.Output("m_axis_tdest", b.Workers)
 	m.PortComment("Ports that can take a whole packet")
 	m.Input("port_ready", b.Workers)
-	m.PortComment("Who has which rank")
-	m.Output("member", b.Workers)
-	m.Output("rank_of_port", 8*b.Workers)
+	m.PortComment("Who has which rank" + b.byJob())
+	m.Output("member", b.Workers*b.Jobs)
+	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
 	registerPorts(m)
 	m.PortComment("Events of the shell, one count a cycle")
 	for _, e := range shellEvents {
@@ -121,34 +123,37 @@ func registerPorts(m *netlist.Module) {
 	m.Output("m_reg_value", 64)
 }
 
-// jobs adds the job's life and what the rest reads of it.
+// byJob says in comments how vectors hold what is known of several jobs.
+func (b *coreBuilder) byJob() string {
+	if b.Jobs == 1 {
+		return ""
+	}
+	return ", job 0 in the lowest bits"
+}
+
+// jobs adds the jobs' lives and what the rest reads of them.
 func (b *coreBuilder) jobs() {
 	m := b.m
-	m.Comment("-- Job --")
-	m.Wire("flush", 1, "the job ends")
-	m.Wire("drop_statuses", 1, "")
-	m.Wire("drained", 1, "nothing is being reduced")
+	m.Comment("-- Jobs --")
+	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
+	m.Wire("flush_slots", b.Slots, "their job ends")
+	m.Wire("quiet", 1, "all jobs end: no packet is judged")
+	m.Wire("drop_statuses", b.Jobs, "")
+	m.Wire("drained", b.Jobs, "nothing of the job is being reduced")
 	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
-	m.Wire("sets_up", 1, "a job is being set up")
-	m.Wire("job_valid", 1, "a job is set up")
-	m.Wire("job_complete", 1, "the last one ended because all had finished")
-	m.Wire("job_ever", 1, "an epoch was ever set")
-	m.Wire("job_epoch", 16, "")
-	m.Wire("job_chunk", 16, "elements")
-	m.Wire("job_last", b.indexBits, "number of a chunk's last beat")
-	m.Wire("job_window", b.slotBits, "chunks")
-	m.Wire("slot_mask", b.slotBits, "twice the window, less 1")
-	m.Wire("job_first", 32, "first VID")
-	m.Wire("job_finished", b.Workers, "ranks that have finished")
-	m.Wire("job_ranks", b.Workers, "a bit for every rank there is")
+	m.Wire("sets_up", b.Jobs, "the job is being set up")
+	for _, w := range b.jobWires() {
+		m.Wire(w.name, w.width*b.Jobs, w.doc)
+	}
 	for _, w := range operations {
 		m.Wire(w.name, w.width, "")
 	}
 	m.Wire("commit_finish", 1, "")
-	m.Wire("commit_rank_bit", b.Workers, "")
+	m.Wire("commit_index", b.jobBits, "the packet's job")
+	m.Wire("commit_rank_bit", b.Workers, "its sender")
 
 	i := m.Instance("agg_jobs", "u_jobs", "")
-	b.params(i, "PORTS", "PORT_BITS")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("LANE_BITS", fmt.Sprint(bits.TrailingZeros(uint(b.Lanes))))
@@ -156,16 +161,86 @@ func (b *coreBuilder) jobs() {
 	for _, w := range operations {
 		same(i, w.name)
 	}
-	i.Connect("finish", "commit_finish").Connect("finish_bit", "commit_rank_bit")
-	keepRanks := "1'b0"
-	if b.Shell.byRanks {
-		keepRanks = "sending"
+	i.Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit")
+	same(i, "drained", "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up")
+	for _, w := range b.jobWires() {
+		same(i, w.name)
 	}
-	same(i, "drained")
-	i.Connect("keep_ranks", keepRanks)
-	same(i, "flush", "hold", "drop_statuses", "sets_up", "job_valid", "job_complete", "job_ever", "job_epoch",
-		"job_chunk", "job_last", "job_window", "slot_mask", "job_first", "job_finished", "job_ranks", "member",
-		"rank_of_port")
+	same(i, "member", "rank_of_port")
+}
+
+// jobWire is what agg_jobs says of every job.
+type jobWire struct {
+	name  string
+	width int // for one job
+	doc   string
+}
+
+// jobWires are the wires on which agg_jobs tells what the jobs are.
+func (b *coreBuilder) jobWires() []jobWire {
+	return []jobWire{
+		{"job_valid", 1, "set up"},
+		{"job_complete", 1, "the last one ended because all had finished"},
+		{"job_ever", 1, "an epoch was ever set"},
+		{"job_epoch", 16, ""},
+		{"job_chunk", 16, "elements"},
+		{"job_last", b.indexBits, "number of a chunk's last beat"},
+		{"job_window", b.slotBits, "chunks"},
+		{"slot_mask", b.slotBits, "twice the window, less 1"},
+		{"slot_base", b.slotBits, "the first slot"},
+		{"job_first", 32, "first VID"},
+		{"job_finished", b.Workers, "ranks that have finished"},
+	}
+}
+
+// ofJob selects what a vector holds for the job whose number is on a wire.
+func (b *coreBuilder) ofJob(name string, width int, index string) string {
+	switch {
+	case b.Jobs == 1:
+		return name
+	case width == 1:
+		return fmt.Sprintf("%s[%s]", name, index)
+	}
+	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
+}
+
+// forJob selects what a vector holds for one job.
+func (b *coreBuilder) forJob(name string, width, job int) string {
+	if b.Jobs == 1 {
+		return name
+	}
+	return netlist.Slice(name, job*width, width)
+}
+
+// ifJob is a condition that must also hold for the job whose number is on a
+// wire.
+func (b *coreBuilder) ifJob(condition, index string, job int) string {
+	if b.Jobs == 1 {
+		return condition
+	}
+	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
+}
+
+// eachJob puts together what is known of each job, job 0 in the lowest bits.
+func (b *coreBuilder) eachJob(of func(job int) string) string {
+	var parts []string
+	for j := b.Jobs - 1; j >= 0; j-- {
+		parts = append(parts, of(j))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return netlist.Concat(parts...)
+}
+
+// portRanks adds what turns ports of a job into its ranks.
+func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
+	i := b.m.Instance("agg_port_ranks", name, "")
+	b.params(i, "PORTS")
+	i.Connect("member", b.ofJob("member", b.Workers, index)).
+		Connect("rank_of_port", b.ofJob("rank_of_port", 8*b.Workers, index)).
+		Connect("ports", ports).
+		Connect("ranks", ranks)
 }
 
 // operations are the wires on which agg_registers has agg_jobs set up and end
@@ -203,6 +278,7 @@ func (b *coreBuilder) ingress(p int) {
 		m.Wire("rd_en", 1, "all slot memories are read")
 		m.Wire("rd_slot", b.slotBits, "")
 		m.Wire("rd_beat", b.indexBits, "")
+		m.Wire("beat_members", b.Workers, "ports in the sum of the beat that goes into the lanes")
 	}
 	m.Comment(fmt.Sprintf("-- Port %d --", p))
 	of := func(name string) string { return fmt.Sprintf("p%d_%s", p, name) }
@@ -221,8 +297,8 @@ func (b *coreBuilder) ingress(p int) {
 	b.nonfinite(b.Format, fmt.Sprintf("u_nonfinite_p%d", p), axis("s", p, "tdata"), nonfinite)
 
 	i := m.Instance("agg_ingress", fmt.Sprintf("u_ingress_p%d", p), "")
-	b.params(i, "BEAT_BITS", "SLOT_BITS", "INDEX_BITS")
-	same(i, "clk", "rst", "flush", "slot_mask", "job_last")
+	b.params(i, "BEAT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
+	same(i, "clk", "rst", "flush", "flush_slots", "job_valid", "slot_mask", "slot_base", "job_last")
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
 		i.Connect("s_axis_"+signal, axis("s", p, signal))
 	}
@@ -247,7 +323,7 @@ func (b *coreBuilder) ingress(p int) {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).
 		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.Identity)).
-		Connect("enable", bit("member", p, b.Workers)).
+		Connect("enable", bit("beat_members", p, b.Workers)).
 		Connect("x", stored).
 		Connect("y", gated)
 }
@@ -267,7 +343,9 @@ func (b *coreBuilder) commits() {
 	i := m.Instance("agg_arbiter", "u_arbiter", "")
 	b.params(i, "PORTS", "PORT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits))
-	same(i, "clk", "rst", "hold", "req_valid", "req_grant")
+	same(i, "clk", "rst")
+	i.Connect("hold", "quiet")
+	same(i, "req_valid", "req_grant")
 	i.Connect("req_data", netlist.Concat(requests...)).
 		Connect("out_valid", "commit_valid").
 		Connect("out_ports", "commit_ports").
@@ -288,25 +366,28 @@ func (b *coreBuilder) commits() {
 	m.Wire("commit_rank", 8, "")
 	m.Wire("commit_vid", 32, "")
 	i = m.Instance("agg_commit", "u_commit", "")
-	b.params(i, "PORTS", "PORT_BITS")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format)).
 		Connect("valid", "commit_valid").Connect("port", "commit_port").Connect("request", "commit_request")
 	same(i, "job_valid", "job_complete", "job_epoch", "job_chunk", "member", "rank_of_port")
 	i.Connect("refused", "commit_refuse")
-	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "epoch",
-		"rank", "vid")
+	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index",
+		"epoch", "rank", "vid")
+	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
 
 	m.Wire("turn_over", 1, "the slot takes a new VID")
 	m.Wire("store_ce", 1, "")
 	m.Wire("store_nonfinite", 1, "")
 	m.Wire("owe", 1, "the sender is owed the result")
-	m.Wire("complete", 1, "the slot holds all ranks")
+	m.Wire("complete", 1, "the slot holds all members")
+	m.Wire("complete_ports", b.Workers, "")
 	m.Wire("complete_ecn", 2, "")
 	m.Wire("complete_nonfinite", 1, "")
 	m.Wire("asked", 1, "an ask is not refused")
 	m.Wire("answer", 1, "an ask or a finish is answered with a status")
 	m.Wire("answer_code", 8, "")
-	m.Wire("answer_mask", b.Workers, "")
+	m.Wire("answer_ports", b.Workers, "whose contribution is missing")
+	m.Wire("answer_mask", b.Workers, "their ranks")
 	m.Wire("refused", 1, "")
 	m.Wire("refused_code", 8, "")
 	m.Wire("refused_answer", 1, "it may be answered with a status")
@@ -315,41 +396,67 @@ func (b *coreBuilder) commits() {
 	i.Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS")
 	i.Param("ROW_BITS", fmt.Sprint(indexWidth(b.Window)))
-	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
-	same(i, "clk", "flush", "job_first", "job_window", "slot_mask", "job_ranks")
-	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports")
-	i.Connect("rank", netlist.Slice("commit_rank", 0, b.portBits))
-	prefixed(i, "commit_", "vid", "ecn", "writable", "nonfinite")
+	same(i, "clk", "flush_slots")
+	for _, w := range []jobWire{
+		{"job_first", 32, ""}, {"job_window", b.slotBits, ""}, {"slot_mask", b.slotBits, ""}, {"slot_base", b.slotBits, ""},
+		{"member", b.Workers, ""},
+	} {
+		i.Connect(w.name, b.ofJob(w.name, w.width, "commit_index"))
+	}
+	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports", "vid", "ecn", "writable",
+		"nonfinite")
 	i.Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot").
-		Connect("slot", "slot").Connect("rank_bit", "commit_rank_bit").
-		Connect("turn_over", "turn_over").Connect("store", "commit_store")
-	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ecn", "complete_nonfinite", "asked",
-		"answer", "answer_code", "answer_mask", "refused", "refused_code", "refused_answer")
+		Connect("slot", "slot").Connect("turn_over", "turn_over").Connect("store", "commit_store")
+	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ports", "complete_ecn",
+		"complete_nonfinite", "asked", "answer", "answer_code", "answer_ports", "refused", "refused_code", "refused_answer")
+	b.portRanks("u_missing", "commit_index", "answer_ports", "answer_mask")
+}
+
+// labels adds what keeps beside every slot what is known of its chunk.
+func (b *coreBuilder) labels() {
+	m := b.m
+	m.Wire("sum_job", b.jobBits, "of the sum that comes")
+	written := "written_job"
+	if b.Jobs == 1 {
+		written = "unused_written_job"
+	}
+	m.Wire(written, b.jobBits, "of the sum that is written")
+	m.Wire("written_vid", 32, "")
+	m.Wire("result_ports", b.Workers, "in the result that can be sent")
+	m.Wire("result_vid", 32, "")
+	m.Wire("result_ecn", 2, "")
+	m.Wire("result_nonfinite", 1, "")
+	i := m.Instance("agg_labels", "u_labels", "")
+	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
+	same(i, "clk", "complete")
+	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index")
+	same(i, "complete_ports")
+	i.Connect("complete_vid", "commit_vid")
+	same(i, "complete_ecn", "complete_nonfinite", "beat_slot")
+	i.Connect("beat_ports", "beat_members")
+	same(i, "sum_slot", "sum_job")
+	i.Connect("written_job", written)
+	same(i, "written_vid")
+	i.Connect("send_slot", "result_slot").Connect("send_ports", "result_ports").Connect("send_vid", "result_vid").
+		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite")
 }
 
 // egress adds what chooses and sends packets.
 func (b *coreBuilder) egress() {
 	m := b.m
 	m.Comment("-- Out --")
-	m.Wire("rank_ready", b.Workers, "ranks whose port is ready")
-	i := m.Instance("agg_rank_ready", "u_rank_ready", "")
-	b.params(i, "PORTS")
-	same(i, "member", "rank_of_port", "port_ready", "rank_ready")
-
 	m.Wire("result_valid", 1, "a result can be sent")
+	m.Wire("result_job", b.jobBits, "")
 	m.Wire("result_slot", b.slotBits, "")
-	m.Wire("result_receivers", b.Workers, "")
+	m.Wire("result_to", b.Workers, "the ports that it is for")
 	m.Wire("result_replay", 1, "")
 	m.Wire("result_take", 1, "")
-	i = m.Instance("agg_owed", "u_owed", "")
-	b.params(i, "PORTS", "SLOT_BITS")
-	same(i, "clk", "rst", "flush", "slot_mask", "job_ranks", "begun")
-	i.Connect("begun_slot", "sum_slot")
-	same(i, "slot", "turn_over", "owe")
-	i.Connect("rank_bit", "commit_rank_bit").Connect("ready", "rank_ready").
-		Connect("pick_valid", "result_valid").Connect("pick_slot", "result_slot").
-		Connect("pick_receivers", "result_receivers").Connect("pick_replay", "result_replay").
-		Connect("pick_take", "result_take")
+	b.owed()
+	b.labels()
+	m.Wire("result_mask", b.Workers, "ranks in it")
+	m.Wire("result_receivers", b.Workers, "ranks that it is for")
+	b.portRanks("u_contributors", "result_job", "result_ports", "result_mask")
+	b.portRanks("u_receivers", "result_job", "result_to", "result_receivers")
 
 	status := []struct {
 		name  string
@@ -358,8 +465,8 @@ func (b *coreBuilder) egress() {
 	for _, s := range status {
 		m.Wire("status_"+s.name, s.width, "")
 	}
-	i = m.Instance("agg_status", "u_status", "")
-	b.params(i, "PORTS", "PORT_BITS")
+	i := m.Instance("agg_status", "u_status", "")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	same(i, "clk", "rst")
 	i.Connect("drop", "drop_statuses")
 	same(i, "answer", "answer_code", "answer_mask")
@@ -374,16 +481,78 @@ func (b *coreBuilder) egress() {
 	b.params(i, "PORTS", "PORT_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("KEEP_BITS", fmt.Sprint(b.ResultKeepBits))
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Result.Format))
-	same(i, "clk", "rst", "job_last", "job_epoch", "job_chunk", "job_ranks", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_vid", "commit_vid")
-	same(i, "complete_ecn", "complete_nonfinite",
-		"result_valid", "result_slot", "result_receivers", "result_replay", "result_take")
+	same(i, "clk", "rst", "result_valid", "result_slot")
+	i.Connect("result_last", b.ofJob("job_last", b.indexBits, "result_job")).
+		Connect("result_ports", "result_to").
+		Connect("result_job", b.number("result_job")).
+		Connect("result_epoch", b.ofJob("job_epoch", 16, "result_job")).
+		Connect("result_chunk", b.ofJob("job_chunk", 16, "result_job"))
+	same(i, "result_vid", "result_ecn", "result_nonfinite", "result_mask", "result_receivers", "result_replay", "result_take")
 	for _, s := range status {
 		same(i, "status_"+s.name)
 	}
 	i.Connect("rd_en", "send_en").Connect("rd_slot", "send_slot").Connect("rd_beat", "send_beat").
 		Connect("rd_written", "send_written").Connect("sending", "sending")
 	same(i, "m_axis_tkeep", "m_axis_tvalid", "m_axis_tready", "m_axis_tlast", "m_axis_tuser", "m_axis_tdest")
+}
+
+// number widens a job's number to the field of a header.
+func (b *coreBuilder) number(index string) string { return widen(index, b.jobBits, 8) }
+
+// owed adds what knows, for each job, who is to be sent what, and the jobs'
+// turns.
+func (b *coreBuilder) owed() {
+	m := b.m
+	pick := map[string]string{"valid": "result_valid", "slot": "result_slot", "receivers": "result_to", "replay": "result_replay", "take": "result_take"}
+	if b.Jobs > 1 {
+		m.Comment("What each job has to send" + b.byJob() + "; slots from its first on")
+		m.Wire("owed_valid", b.Jobs, "")
+		m.Wire("owed_slot", b.slotBits*b.Jobs, "")
+		m.Wire("owed_receivers", b.Workers*b.Jobs, "")
+		m.Wire("owed_replay", b.Jobs, "")
+		m.Wire("owed_take", b.Jobs, "")
+		for signal := range pick {
+			pick[signal] = "owed_" + signal
+		}
+	}
+	for j := range b.Jobs {
+		name, within := "u_owed", func(slot string) string { return slot }
+		if b.Jobs > 1 {
+			name = fmt.Sprintf("u_owed_j%d", j)
+			within = func(slot string) string { return slot + " & " + b.forJob("slot_mask", b.slotBits, j) }
+		}
+		i := m.Instance("agg_owed", name, "")
+		b.params(i, "PORTS", "SLOT_BITS")
+		same(i, "clk", "rst")
+		i.Connect("flush", b.forJob("flush", 1, j)).
+			Connect("slot_mask", b.forJob("slot_mask", b.slotBits, j)).
+			Connect("member", b.forJob("member", b.Workers, j)).
+			Connect("begun", b.ifJob("begun", "sum_job", j)).Connect("begun_slot", within("sum_slot")).
+			Connect("slot", within("slot")).
+			Connect("turn_over", b.ifJob("turn_over", "commit_index", j)).
+			Connect("owe", b.ifJob("owe", "commit_index", j)).
+			Connect("port", "commit_ports").Connect("ready", "port_ready").
+			Connect("pick_valid", b.forJob(pick["valid"], 1, j)).
+			Connect("pick_slot", b.forJob(pick["slot"], b.slotBits, j)).
+			Connect("pick_receivers", b.forJob(pick["receivers"], b.Workers, j)).
+			Connect("pick_replay", b.forJob(pick["replay"], 1, j)).
+			Connect("pick_take", b.forJob(pick["take"], 1, j))
+	}
+	if b.Jobs == 1 {
+		m.Assign("result_job", "1'd0")
+		return
+	}
+	i := m.Instance("agg_turns", "u_turns", "")
+	b.params(i, "PORTS", "JOBS", "JOB_BITS", "SLOT_BITS")
+	same(i, "clk", "rst")
+	i.Connect("job_valid", "owed_valid").
+		Connect("job_slot", "owed_slot | slot_base").
+		Connect("job_receivers", "owed_receivers").
+		Connect("job_replay", "owed_replay").
+		Connect("job_take", "owed_take").
+		Connect("pick_valid", "result_valid").Connect("pick_job", "result_job").
+		Connect("pick_slot", "result_slot").Connect("pick_receivers", "result_to").
+		Connect("pick_replay", "result_replay").Connect("pick_take", "result_take")
 }
 
 // registers adds the register bank and the counters.
@@ -394,7 +563,7 @@ func (b *coreBuilder) registers() {
 	m.Wire("counter_value", 32, "")
 	m.Wire("clear_counters", 1, "")
 	for _, c := range jobCounts {
-		m.Wire(c.name, c.width, "")
+		m.Wire(c.name, c.width*b.Jobs, "")
 	}
 	i := m.Instance("agg_registers", "u_registers", "")
 	for _, r := range wire.Registers {
@@ -402,28 +571,44 @@ func (b *coreBuilder) registers() {
 			i.Param(r.Name, constant(v, r))
 		}
 	}
+	b.params(i, "JOB_BITS")
 	same(i, "clk", "rst", "link_down", "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr", "s_reg_wdata",
 		"m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
 	for _, w := range operations {
 		same(i, w.name)
 	}
 	same(i, "job_valid", "job_ever", "job_epoch")
-	i.Connect("job_finished", widen("job_finished", b.Workers, 64))
+	i.Connect("job_finished", b.eachJob(func(j int) string {
+		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
+	})).Connect("job_members", b.eachJob(func(j int) string {
+		return widen(b.forJob("member", b.Workers, j), b.Workers, 64)
+	})).Connect("job_base", b.eachJob(func(j int) string {
+		return widen(b.forJob("slot_base", b.slotBits, j), b.slotBits, 16)
+	})).Connect("job_slots", b.eachJob(func(j int) string {
+		return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
+	}))
 	for _, c := range jobCounts {
 		same(i, c.name)
 	}
 	same(i, "counter_index", "counter_value", "clear_counters")
 
-	i = m.Instance("agg_job_counts", "u_job_counts", "")
-	b.params(i, "SLOT_BITS")
-	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	same(i, "clk", "rst")
-	i.Connect("clear", "sets_up").Connect("stored_nonfinite", "store_nonfinite").Connect("complete", "complete").
-		Connect("slot", "slot").Connect("vid", "commit_vid").Connect("rank", "commit_rank").
-		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot")
-	same(i, "nonfinite", "overflow")
-	for _, c := range jobCounts {
-		same(i, c.name)
+	for j := range b.Jobs {
+		name := "u_job_counts"
+		if b.Jobs > 1 {
+			name = fmt.Sprintf("u_job_counts_j%d", j)
+		}
+		i = m.Instance("agg_job_counts", name, "").
+			Param("COUNT_BITS", fmt.Sprint(b.countBits)).
+			Connect("clk", "clk").
+			Connect("rst", "rst").
+			Connect("clear", b.forJob("sets_up", 1, j)).
+			Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_index", j)).
+			Connect("vid", "commit_vid").Connect("rank", "commit_rank").
+			Connect("wr_en", b.ifJob("cache_wr_en", "written_job", j)).Connect("wr_vid", "written_vid")
+		same(i, "nonfinite", "overflow")
+		for _, c := range jobCounts {
+			i.Connect(c.name, b.forJob(c.name, c.width, j))
+		}
 	}
 
 	i = m.Instance("agg_counters", "u_counters", "")
@@ -487,6 +672,8 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 	values := map[string]int{
 		"PORTS":      b.Workers,
 		"PORT_BITS":  b.portBits,
+		"JOBS":       b.Jobs,
+		"JOB_BITS":   b.jobBits,
 		"SLOT_BITS":  b.slotBits,
 		"INDEX_BITS": b.indexBits,
 		"BEAT_BITS":  b.BeatBits,

@@ -13,7 +13,6 @@ var none = Shell{
 	Code:    wire.ShellNone,
 	Doc:     "AXI4-Stream ports, one in and one out a worker, and a register port.",
 	Down:    "Packets that come in meanwhile are dropped; results and statuses that the queue of a port holds, or that were begun, leave whole.",
-	byRanks: true,
 	modules: noneModules,
 }
 
@@ -83,12 +82,12 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("out_tvalid", 1, "")
 	m.Wire("out_tlast", 1, "")
 	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
-	m.Wire("out_tdest", 8, "")
-	m.Wire("out_tpayload", 1, "the beat has bytes")
+	m.Wire("out_tdest", p.Workers, "the ports that the packet is for")
+	m.Wire("out_tpayload", 1, "the beat has bytes: all of them")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
-	m.Wire("member", p.Workers, "")
-	m.Wire("rank_of_port", 8*p.Workers, "")
+	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
+	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("clk", "clk").
@@ -115,24 +114,19 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	for _, signal := range []string{"tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
-	same(core, "port_ready", "member", "rank_of_port", "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr",
+	same(core, "port_ready")
+	prefixed(core, "unused_", "member", "rank_of_port")
+	same(core, "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr",
 		"s_reg_wdata", "m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "1'b0")
 	}
 	same(core, "beat_strobe")
 
-	m.Instance("agg_distribute", "u_distribute", "").
-		Param("PORTS", fmt.Sprint(p.Workers)).
-		Param("KEEP_BITS", fmt.Sprint(p.ResultKeepBits)).
-		Connect("member", "member").
-		Connect("rank_of_port", "rank_of_port").
-		Connect("s_axis_tvalid", "out_tvalid").
-		Connect("s_axis_tkeep", "out_tkeep").
-		Connect("s_axis_tuser", "out_tuser").
-		Connect("s_axis_tdest", "out_tdest").
-		Connect("m_axis_tvalid", "port_tvalid").
-		Connect("m_axis_tpayload", "out_tpayload")
+	m.Wire("unused_receivers", 64, "a port's header has no such field")
+	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
+	m.Assign("out_tpayload", "|out_tkeep")
+	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }
 
 func (p *Plan) noneQueue(m *netlist.Module, port int) {

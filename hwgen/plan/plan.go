@@ -208,11 +208,6 @@ type Shell struct {
 	Down string // another: what becomes of packets under way when link_up falls
 	Link bool   // has a link, whose width is to be chosen
 
-	// byRanks: the shell tells by the ranks, beat by beat, which ports a result
-	// is for, so that the ranks must stay while one leaves. It must take every
-	// beat at once.
-	byRanks bool
-
 	// modules builds what stands around agg_core, agg_top last.
 	modules func(*Plan) []*netlist.Module
 }

@@ -31,10 +31,11 @@ func (b *coreBuilder) reader() {
 		m.Assign("beat_strobe", "beat_valid && !beat_pass")
 	}
 	i := m.Instance("agg_reader", "u_reader", comment)
-	b.params(i, "SLOT_BITS", "INDEX_BITS")
+	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
-	i.Connect("complete_slot", "slot").Connect("sending", "sending").Connect("sending_slot", "send_slot").
+	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
 		Connect("reduced", "reduced").
+		Connect("reduced_job", "sum_job").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
@@ -118,8 +119,9 @@ func (b *coreBuilder) cache() {
 	i.Param("LANES", fmt.Sprint(b.Lanes))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	same(i, "clk", "rst", "job_last")
+	same(i, "clk", "rst")
 	i.Connect("next_valid", "sum_next").Connect("next_whole", whole).Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
+		Connect("next_last", b.ofJob("job_last", b.indexBits, "sum_job")).
 		Connect("sum_nonfinite", "sum_nonfinite").Connect("sum_over", "sum_over").
 		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
 		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite").Connect("overflow", "overflow").

@@ -101,8 +101,8 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("ingress_busy", 1, "")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_tready", p.Workers, "")
-	m.Wire("rank_of_port", 8*p.Workers, "")
-	m.Wire("member", p.Workers, "the port has a rank")
+	m.Wire("rank_of_port", 8*p.Workers*p.Jobs, "")
+	m.Wire("member", p.Workers*p.Jobs, "the port has a rank")
 	for _, e := range shellEvents {
 		m.Wire("event_"+e.leaf, 1, "")
 	}
@@ -126,7 +126,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 
 	m.Comment("To be sent: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
-	m.Wire("unused_tdest", 8, "a status names its rank")
+	m.Wire("unused_tdest", p.Workers, "headers name the ranks")
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -241,6 +241,9 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 
 	m.Instance("agg_route", "u_route", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
+		Param("JOBS", fmt.Sprint(p.Jobs)).
+		Param("JOB_BITS", fmt.Sprint(indexWidth(p.Jobs))).
+		Connect("job", headerField("ingress_tuser", "job")).
 		Connect("rank", headerField("ingress_tuser", "rank")).
 		Connect("rank_of_port", "rank_of_port").
 		Connect("member", "member").

@@ -152,7 +152,9 @@ func (b *coreBuilder) undecided() {
 	i.Connect("undecided", "lane_undecided").Connect("lane_next", "lane_next").Connect("lane_slot", "sum_slot").
 		Connect("lane_beat", "sum_beat")
 	same(i, "lane_again", "lane_write", "lane_last", "sum_next", "sum_whole", "sum_lanes", "sum_result", "stop",
-		"again_valid", "again_slot", "again_beat", "member", "beat_ports", "beat_write", "beat_last")
+		"again_valid", "again_slot", "again_beat")
+	i.Connect("member", "beat_members")
+	same(i, "beat_ports", "beat_write", "beat_last")
 	i.Connect("select", "exact_lane").Connect("operand_valid", "exact_valid").Connect("operand_last", "exact_last").
 		Connect("done", "exact_done").Connect("found", "undecided")
 
