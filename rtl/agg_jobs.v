@@ -92,7 +92,7 @@ module agg_jobs #(
 
   reg [1:0] state_reg;
   reg [JOBS-1:0] flush_reg;  // jobs that end
-  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all
+  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
   reg flush_all_reg;
   reg flush_slots_reg;  // the one was set up, so it has slots
   reg set_up_reg;  // a new job follows the flush
@@ -210,7 +210,7 @@ module agg_jobs #(
       .clk         (clk),
       .rst         (rst),
       .start       (ranks_start),
-      .job         (op_index),
+      .job         (flush_job_reg),
       .ports       (op_ports[PORTS-1:0]),
       .done        (ranks_done),
       .member      (member),
@@ -305,8 +305,8 @@ module agg_jobs #(
       default: begin
         if (ranks_done) begin
           state_reg           <= STATE_IDLE;
-          valid_reg[op_index] <= asked;
-          done_reg            <= asked;
+          valid_reg[flush_job_reg] <= asked;
+          done_reg                 <= asked;
         end
       end
     endcase
@@ -370,6 +370,189 @@ module agg_jobs #(
   assign slot_base     = base_reg;
   assign job_first     = first_reg;
   assign job_finished  = finished_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any job, another one, and any slot.
+  (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
+  (* anyconst *) reg [SLOT_BITS-1:0] slot;
+  localparam integer JOB_WIDTH = 64 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  wire [JOB_WIDTH-1:0] its = {
+    epoch_reg[16*watched+:16],
+    chunk_reg[16*watched+:16],
+    first_reg[32*watched+:32],
+    ports_reg[PORTS*watched+:PORTS],
+    last_reg[INDEX_BITS*watched+:INDEX_BITS],
+    window_reg[SLOT_BITS*watched+:SLOT_BITS],
+    mask_reg[SLOT_BITS*watched+:SLOT_BITS],
+    base_reg[SLOT_BITS*watched+:SLOT_BITS]
+  };
+  wire [SLOT_BITS-1:0] its_window = window_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_mask = mask_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_base = base_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_mask = mask_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_base = base_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_ranks = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_rank_bits = job_ranks[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_finished = finished_reg[PORTS*watched+:PORTS];
+  wire has_slot = (slot & ~its_mask) == its_base;
+  wire is_set_up = valid_reg[watched];
+  wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
+  reg [JOB_WIDTH-1:0] its_were;
+  reg [9*PORTS-1:0] ranks_were;
+  reg [122:0] op_was;
+  reg [64:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg [PORTS-1:0] finished_was;
+  reg [7:0] count;  // of ranks that were given out below a port
+  integer q;
+
+  // Of the operation.
+  wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+  wire is_op = op_index == watched;
+  reg slot_taken;  // as a place for its job
+  integer r;
+
+  always @* begin
+    slot_taken = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1)
+      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+          ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
+        slot_taken = 1'b1;
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    its_were <= its;
+    ranks_were <= {its_member, its_ranks};
+    op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
+    op_rest_was <= {op_chunk[31:0], op_window[31:0]};
+    op_stays <= !rst && op_valid && !op_done && !link_down;
+    set_up_was <= is_set_up;
+    flush_was <= flush[watched];
+    drained_was <= drained[watched];
+    ever_was <= ever_reg[watched];
+    link_was <= link_down;
+    finished_was <= its_finished;
+    // It was set up when it began to end.
+    ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
+  end
+
+  always @* begin
+    assume (rival != watched);
+    if (was_reset) begin
+      // agg_registers: an operation stays as it is until it is answered, if the link does.
+      `PROMISED(!op_stays || link_down || (op_valid &&
+          op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
+          op_rest_was == {op_chunk[31:0], op_window[31:0]}));
+      `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
+      `PROMISED(!(op_commit && op_abort));
+    end
+    if (was_reset && !rst) begin
+      // A job that is set up is what it was set up with, has slots of its own, and its members have their
+      // ranks in the order of the ports.
+      if (is_set_up) begin
+        assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
+        assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
+        assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
+        assert (its_member != 0 && its_member == ports_reg[PORTS*watched+:PORTS]);
+        if (valid_reg[rival]) assert (!meet);
+        assert (!flush_slots[slot] || !has_slot);
+        assert (!quiet);
+      end
+
+      if (is_set_up || (state_reg == STATE_RANKS && watched == flush_job_reg)) begin
+        count = 0;
+        for (q = 0; q < PORTS; q = q + 1) begin
+          if (its_member[q]) begin
+            assert (its_ranks[8*q+:8] == count);
+            count = count + 1;
+          end
+        end
+        for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
+      end
+
+      // From when it ends until nothing of it is on its way its bit of flush and its slots' stand, and what
+      // it was is still known.
+      if (running_was) begin
+        if (set_up_was && !is_set_up) assert (flush[watched]);
+        if (flush_was && !drained_was) assert (flush[watched]);
+        assert (its == its_were || (flush_was && drained_was && !set_up_was));
+        assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
+        if (its != its_were) assert (!is_set_up && !flush[watched]);
+      end
+      if (ends && !is_set_up) assert (flush[watched]);
+      if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
+
+      // A rank that has finished is kept; when all have the job ends.
+      if (running_was && is_set_up && set_up_was) begin
+        assert ((finished_was & ~its_finished) == 0);
+      end
+      if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
+      assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
+
+      // A job is set up by an answer alone, to who is still there, as it was asked for.
+      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
+        assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
+        assert (first_reg[32*watched+:32] == op_first);
+        assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
+        assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
+        assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
+      end
+
+      // How an operation goes on.
+      if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
+      if (state_reg == STATE_FLUSH && !flush_all_reg)
+        assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
+      if (state_reg == STATE_ALLOT || state_reg == STATE_RANKS) assert (set_up_reg);
+      if (state_reg != STATE_IDLE && asked)
+        assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
+      if (set_up_reg && state_reg != STATE_IDLE && asked) begin
+        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good);
+        if (state_reg != STATE_RANKS) assert (!stale);
+        assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
+      end
+      if (follows && state_reg == STATE_FLUSH) begin
+        if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
+        if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+      end
+      if (state_reg == STATE_RANKS) begin
+        assert (!valid_reg[flush_job_reg]);
+        if (rival == flush_job_reg && is_set_up) assert (!meet);
+        if (watched == flush_job_reg) begin
+          assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+          assert (its_window <= WINDOW && its_mask == 2 * its_window - 1);
+          assert ((its_base & its_mask) == 0 && ever_reg[watched]);
+          assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
+          if (valid_reg[rival]) assert (!meet);
+          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
+        end
+      end
+
+      // Slots are refused when there are none.
+      if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
+        assert (slot_taken);
+      if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
+          (slot & op_mask) == 0)
+        assert (slot_taken);
+
+      cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
+      cover (op_done && op_code == CODE_NO_SLOTS);
+      cover (flush[watched] && !drained[watched] && valid_reg[rival]);
+      cover (quiet && link_down && ends);
+      cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
+    end
+  end
+`endif
 
 endmodule
 

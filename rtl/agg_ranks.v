@@ -79,6 +79,71 @@ module agg_ranks #(
   assign rank_of_port = rank_of_port_reg;
   assign ranks        = ranks_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any job: the ports it was given, and how long ago.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [JOB_BITS-1:0] its_job;
+  reg [PORTS-1:0] given_ports;
+  reg [7:0] cycles;  // since any job was given ports, PORTS + 1 at most
+  wire walks = cycles < PORTS;
+  reg [7:0] count;  // members below a port
+  reg [10*PORTS-1:0] its_were;
+  reg mine_was;
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
+  wire walked = !walks || its_job != watched;
+  wire [7:0] at = walked ? PORTS : cycles;  // ports it has walked over
+  reg seen;  // it was given ports
+  integer q;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    cycles <= rst ? PORTS + 1 : start ? 0 : cycles + (cycles <= PORTS);
+    if (start) its_job <= job;
+    if (start && job == watched) given_ports <= ports;
+    seen <= !rst && (seen || (start && job == watched));
+    its_were <= {its_member, its_map, its_ranks};
+    mine_was <= !rst && (start || walks) && job == watched;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_jobs: one walk after the other.
+      `PROMISED(!walks || (job == its_job && !start));
+    end
+    if (was_reset && !rst) begin
+      assert (walks == walks_reg && (!walks || cycles == port_reg) && cycles <= PORTS + 1);
+      if (!running_was) assert (!seen && !walks && !done);
+
+      // A cycle a port; then it is done, in that cycle alone.
+      if (running_was) assert (done == (cycles == PORTS));
+
+      count = 0;
+      for (q = 0; q < PORTS; q = q + 1) begin
+        if (seen && q < at && given_ports[q]) assert (its_map[8*q+:8] == count);
+        if (!seen) assert (its_map[8*q+:8] == q);
+        if (q < at && given_ports[q]) count = count + 1;
+      end
+      if (seen) assert (its_member == given_ports && its_ranks == (1 << count) - 1);
+      if (!seen) assert (&its_member && &its_ranks);
+      if (!walked) assert (rank_reg == count && seen);
+
+      // Other jobs keep theirs.
+      if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
+
+      cover (done && seen && given_ports == 5);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

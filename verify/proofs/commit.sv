@@ -1,21 +1,22 @@
 // Proves that a packet is taken only when it passes every check that needs no slot, and is refused with
-// the first check that fails, in the order of section 6 of driver/wire/SPEC.md.
+// the first check that fails, in the order of section 5 of driver/wire/SPEC.md.
 
 `default_nettype none
 
 module commit #(
     parameter integer PORTS = 3,
+    parameter integer JOBS = 2,
     parameter [7:0] FORMAT = 8'd1
 ) (
-    input wire               valid,
-    input wire [        1:0] port,
-    input wire [      101:0] request,
-    input wire               job_valid,
-    input wire               job_complete,
-    input wire [       15:0] job_epoch,
-    input wire [       15:0] job_chunk,
-    input wire [  PORTS-1:0] member,
-    input wire [8*PORTS-1:0] rank_of_port
+    input wire                    valid,
+    input wire [             1:0] port,
+    input wire [           101:0] request,
+    input wire [        JOBS-1:0] job_valid,
+    input wire [        JOBS-1:0] job_complete,
+    input wire [     16*JOBS-1:0] job_epoch,
+    input wire [     16*JOBS-1:0] job_chunk,
+    input wire [  PORTS*JOBS-1:0] member,
+    input wire [8*PORTS*JOBS-1:0] rank_of_port
 );
 
   `include "zwire.vh"
@@ -23,12 +24,15 @@ module commit #(
   wire refused, belongs, data, ask, finish, writable, nonfinite;
   wire [7:0] code, job, rank;
   wire [ 1:0] ecn;
+  wire        index;
   wire [15:0] epoch;
   wire [31:0] vid;
 
   agg_commit #(
       .PORTS(PORTS),
       .PORT_BITS(2),
+      .JOBS(JOBS),
+      .JOB_BITS(1),
       .FORMAT(FORMAT)
   ) dut (
       .valid(valid),
@@ -50,6 +54,7 @@ module commit #(
       .nonfinite(nonfinite),
       .ecn(ecn),
       .job(job),
+      .index(index),
       .epoch(epoch),
       .rank(rank),
       .vid(vid)
@@ -69,16 +74,23 @@ module commit #(
 
   wire is_data = kind == KIND_DATA;
   wire is_finish = kind == KIND_FINISH;
-  wire [7:0] port_rank = rank_of_port >> 8 * port;
+  wire odd = its_job[0];  // which of the two jobs it is, if it is one
+  wire running = odd ? job_valid[1] : job_valid[0];
+  wire complete = odd ? job_complete[1] : job_complete[0];
+  wire [15:0] epoch_now = odd ? job_epoch[31:16] : job_epoch[15:0];
+  wire [15:0] chunk = odd ? job_chunk[31:16] : job_chunk[15:0];
+  wire [PORTS-1:0] members = odd ? member[PORTS+:PORTS] : member[0+:PORTS];
+  wire [8*PORTS-1:0] ranks = odd ? rank_of_port[8*PORTS+:8*PORTS] : rank_of_port[0+:8*PORTS];
+  wire [7:0] port_rank = ranks >> 8 * port;
 
   wire good_version = version == VERSION;
   wire good_kind = is_data || is_finish || kind == KIND_ASK;
-  wire repeats = is_finish && job_complete && its_epoch == job_epoch;  // the job's last words
-  wire good_job = its_job == 0 && (job_valid || repeats);
-  wire good_epoch = its_epoch == job_epoch;
-  wire good_rank = member[port] && its_rank == port_rank;
+  wire repeats = is_finish && complete && its_epoch == epoch_now;  // the job's last words
+  wire good_job = its_job < JOBS && (running || repeats);
+  wire good_epoch = its_epoch == epoch_now;
+  wire good_rank = members[port] && its_rank == port_rank;
   wire good_format = !is_data || format == FORMAT;
-  wire good_length = !is_data || (length == job_chunk && whole);
+  wire good_length = !is_data || (length == chunk && whole);
   wire good_payload = !is_data || !bad;
   wire good_header = good_version && good_kind && good_job && good_epoch && good_rank;
   wire good = good_header && good_format && good_length && good_payload;
@@ -90,7 +102,8 @@ module commit #(
     assert (finish == (valid && good && is_finish));
     assert (refused == (valid && !good));
     assert (belongs == good_rank);
-    assert (!data || job_valid);
+    assert (!data || running);
+    assert (index == odd);
     if (refused) begin
       if (!good_version)
         assert (code == CODE_BAD_VERSION);
@@ -110,7 +123,7 @@ module commit #(
     end
     assert ({writable, nonfinite, vid, rank} == {is_writable, is_nonfinite, its_vid, its_rank});
     assert ({epoch, job, ecn} == {its_epoch, its_job, its_ecn});
-    cover (finish && !job_valid);
+    cover (finish && !running && odd);
     cover (refused && code == CODE_PAYLOAD_CRC);
     cover (data);
   end
