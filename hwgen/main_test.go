@@ -30,11 +30,12 @@ var goldens = map[string]string{
 }
 
 // goldenParts are files of more cards: of those that show a lane of every sum
-// and how it stands in the core. What else they hold is in the folders above.
+// and how it stands in the core, and of one with several jobs. What else they hold is in the folders above.
 var goldenParts = map[string]string{
 	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
 	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",
 	"l1_w3_int32":           "-lanes 1 -workers 3 -format int32 -saturate -shell none -chunk 4 -window 1",
+	"l1_w2_jobs":            "-lanes 1 -workers 2 -jobs 2 -shell none -chunk 4 -window 2",
 }
 
 var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
@@ -217,7 +218,7 @@ func TestManifest(t *testing.T) {
 			FullRate    bool `json:"full_rate"`
 			LinkCycles  int  `json:"link_cycles"`
 		}
-		Registers []struct{ Name, Address, Access, Value string }
+		Registers []struct{ Name, Address, Stride, Access, Value string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &m))
 	assert.Equal(t, []int{1, 16, 5, 512, 4, 64, 1}, []int{m.Schema, m.Lanes, m.Workers, m.Chunk, m.Window, m.Link, m.Jobs})
@@ -235,8 +236,10 @@ func TestManifest(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("%016x", hash.Sum64()), m.ConfigHash)
 	assert.Equal(t, "MAGIC", m.Registers[0].Name)
 	assert.Equal(t, "0x5952545542495254", m.Registers[0].Value)
-	assert.Equal(t, "COUNT_PAYLOAD_CRC", m.Registers[len(m.Registers)-1].Name)
-	assert.Empty(t, m.Registers[len(m.Registers)-1].Value)
+	last := m.Registers[len(m.Registers)-1]
+	assert.Equal(t, "JOB_FIRST_OVERFLOW", last.Name)
+	assert.Equal(t, "0x100", last.Stride, "each job has one")
+	assert.Empty(t, last.Value)
 }
 
 // Every Verilog file begins with the command that made it, whatever the folder

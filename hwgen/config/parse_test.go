@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 		"-format fp8e4m3 -result fp32 -chunk 1024", "-format fp8e4m3 -chunk 4096", "-shell udp",
 		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
 		"-window 3", "-window 0", "-window 2048",
-		"-jobs 2", "-jobs 0",
+		"-jobs 3", "-jobs 0", "-jobs 32",
 		"-link 24", "-shell none -link 32",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
 		"-o=",

@@ -67,8 +67,8 @@ func laneCells(p *plan.Plan) string {
 // portDocs says what the ports of a card are for; _p{n} stands for _p0, _p1, ...
 var portDocs = map[string]string{
 	"clk":         "Clock of everything.",
-	"rst":         "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends the job, clears counters, OWNER and the last epoch.",
-	"link_up":     "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls the job ends and OWNER is cleared; counters stay. Until it is high again and the job has drained, nothing of a new host is taken.",
+	"rst":         "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
+	"link_up":     "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls all jobs end and OWNER is cleared; counters stay. Until it is high again and the jobs have drained, nothing of a new host is taken.",
 	"beat_strobe": "High in a cycle in which a beat enters the lanes.",
 
 	"link_rx_tdata":  "From the host: bytes, the first in the lowest bits.",

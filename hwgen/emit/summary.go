@@ -19,6 +19,9 @@ func Summary(p *plan.Plan) string {
 	}
 	line("card", "%s x %s, %s, sum %s, shell %s", count(p.Lanes, "lane"), count(p.Workers, "worker"), formatNames(p), p.Sum.Name, p.Shell.Name)
 	line("chunk", "%d elements, %s of %s; window %d, so %d slots", p.Chunk, count(p.Beats, "beat"), width, p.Window, p.Slots)
+	if p.Jobs > 1 {
+		line("jobs", "%d at once, which share the %d slots", p.Jobs, p.Slots)
+	}
 	line("memory", "%d bits", p.MemoryBits())
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)

@@ -712,41 +712,45 @@ endmodule
 // Combinational.
 //
 // The request's layout is described in left_ingress. code is the first check that fails; refused is
-// low when none does. belongs: the rank is that of the port, so that a refusal can be answered.
-// Not done here: the slot rules; left_slots has them.
+// low when none does. belongs: the rank is that of the port, so that a refusal can be answered. index
+// is the job's number; of one that the card does not have its low bits. Not done here: the slot rules;
+// left_slots has them.
 
 `default_nettype none
 
 module left_commit #(
     parameter integer       PORTS     = 4,
     parameter integer       PORT_BITS = 2,
+    parameter integer       JOBS      = 1,
+    parameter integer       JOB_BITS  = 1,
     parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
 ) (
     input wire                 valid,
     input wire [PORT_BITS-1:0] port,
     input wire [        101:0] request,
 
-    // The job
-    input wire               job_valid,     // a job is set up
-    input wire               job_complete,  // the last job ended because all had finished
-    input wire [       15:0] job_epoch,     // of the last job set up
-    input wire [       15:0] job_chunk,     // elements
-    input wire [  PORTS-1:0] member,        // ports that belong to the last job set up
-    input wire [8*PORTS-1:0] rank_of_port,
+    // The jobs, job 0 in the lowest bits
+    input wire [        JOBS-1:0] job_valid,     // set up
+    input wire [        JOBS-1:0] job_complete,  // the last one ended because all had finished
+    input wire [     16*JOBS-1:0] job_epoch,     // of the last one set up
+    input wire [     16*JOBS-1:0] job_chunk,     // elements
+    input wire [  PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
+    input wire [8*PORTS*JOBS-1:0] rank_of_port,
 
-    output wire        refused,
-    output wire [ 7:0] code,
-    output wire        belongs,
-    output wire        data,       // accepted by these checks: data, ask or finish
-    output wire        ask,
-    output wire        finish,
-    output wire        writable,   // of data
-    output wire        nonfinite,  // of data
-    output wire [ 1:0] ecn,
-    output wire [ 7:0] job,
-    output wire [15:0] epoch,
-    output wire [ 7:0] rank,
-    output wire [31:0] vid
+    output wire                refused,
+    output wire [         7:0] code,
+    output wire                belongs,
+    output wire                data,       // accepted by these checks: data, ask or finish
+    output wire                ask,
+    output wire                finish,
+    output wire                writable,   // of data
+    output wire                nonfinite,  // of data
+    output wire [         1:0] ecn,
+    output wire [         7:0] job,
+    output wire [JOB_BITS-1:0] index,
+    output wire [        15:0] epoch,
+    output wire [         7:0] rank,
+    output wire [        31:0] vid
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -778,26 +782,33 @@ module left_commit #(
   assign nonfinite = request[100];
   assign writable  = request[101];
 
+  assign index     = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+
   wire is_data = kind == KIND_DATA;
   wire is_ask = kind == KIND_ASK;
   wire is_finish = kind == KIND_FINISH;
 
-  // A finish that repeats one of the job that ended by it is taken.
-  wire confirms = job_complete && is_finish && epoch == job_epoch;
+  wire exists = job >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
+  wire [15:0] epoch_now = job_epoch[16*index+:16];
+  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
+  wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
 
-  assign belongs = member[port] && rank == rank_of_port[8*port+:8];
+  // A finish that repeats one of the job that ended by it is taken.
+  wire confirms = job_complete[index] && is_finish && epoch == epoch_now;
+
+  assign belongs = members[port] && rank == ranks[8*port+:8];
 
   reg [7:0] first;  // the first check that fails
 
   always @* begin
     if (version != VERSION) first = CODE_BAD_VERSION;
     else if (!is_data && !is_ask && !is_finish) first = CODE_BAD_KIND;
-    else if (job != 8'd0 || !(job_valid || confirms)) first = CODE_BAD_JOB;
-    else if (epoch != job_epoch) first = CODE_BAD_EPOCH;
+    else if (!exists || !(job_valid[index] || confirms)) first = CODE_BAD_JOB;
+    else if (epoch != epoch_now) first = CODE_BAD_EPOCH;
     else if (!belongs) first = CODE_BAD_RANK;
     else if (!is_data) first = CODE_DONE;
     else if (format != FORMAT) first = CODE_BAD_FORMAT;
-    else if (length != job_chunk || !whole) first = CODE_BAD_LENGTH;
+    else if (length != job_chunk[16*index+:16] || !whole) first = CODE_BAD_LENGTH;
     else if (bad) first = CODE_PAYLOAD_CRC;
     else first = CODE_DONE;
   end
@@ -1086,7 +1097,8 @@ endmodule
 // packet begins.
 //
 // Latency: what is picked in cycle 0 stands at the output in cycle 1. Not done here: who gets what
-// (left_owed, left_status); a packet that was begun goes on when the job ends.
+// (left_owed, left_turns, left_status), nor what is said of it (left_labels); a packet that was begun goes on
+// when its job ends.
 
 `default_nettype none
 
@@ -1101,25 +1113,21 @@ module left_egress #(
     input wire clk,
     input wire rst,
 
-    // The job
-    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
-    input wire [          15:0] job_epoch,
-    input wire [          15:0] job_chunk,  // elements
-    input wire [     PORTS-1:0] job_ranks,  // a bit for every rank there is
-
-    // A slot holds all contributions: what its result's header will say
-    input wire                 complete,
-    input wire [SLOT_BITS-1:0] complete_slot,
-    input wire [         31:0] complete_vid,
-    input wire [          1:0] complete_ecn,
-    input wire                 complete_nonfinite,
-
-    // The next result
-    input  wire                 result_valid,
-    input  wire [SLOT_BITS-1:0] result_slot,
-    input  wire [    PORTS-1:0] result_receivers,
-    input  wire                 result_replay,
-    output wire                 result_take,
+    // The next result, with what its header says
+    input  wire                  result_valid,
+    input  wire [ SLOT_BITS-1:0] result_slot,
+    input  wire [INDEX_BITS-1:0] result_last,       // number of its last beat
+    input  wire [     PORTS-1:0] result_ports,      // that it is for
+    input  wire [           7:0] result_job,
+    input  wire [          15:0] result_epoch,
+    input  wire [          15:0] result_chunk,      // elements
+    input  wire [          31:0] result_vid,
+    input  wire [           1:0] result_ecn,
+    input  wire                  result_nonfinite,
+    input  wire [     PORTS-1:0] result_mask,       // ranks in it
+    input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
+    input  wire                  result_replay,
+    output wire                  result_take,
 
     // The next status
     input  wire                 status_valid,
@@ -1145,7 +1153,7 @@ module left_egress #(
     input  wire                 m_axis_tready,
     output wire                 m_axis_tlast,
     output wire [        239:0] m_axis_tuser,   // header with mask and receivers
-    output wire [          7:0] m_axis_tdest    // of a status: its port
+    output wire [    PORTS-1:0] m_axis_tdest    // the ports that it is for
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -1154,9 +1162,7 @@ module left_egress #(
   localparam [3:0] KIND_STATUS = 4'd10;
   localparam [7:0] FLAG_NONFINITE = 8'd8;
 
-  localparam integer LABEL_WIDTH = 35;
-
-  reg [LABEL_WIDTH-1:0] labels[0:(1<<SLOT_BITS)-1];  // {nonfinite, ECN, VID} of each result
+  localparam [PORTS-1:0] ONE = 1;
 
   reg sending_reg;  // beats are still to be read
   reg [SLOT_BITS-1:0] slot_reg;
@@ -1165,7 +1171,7 @@ module left_egress #(
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
   reg [239:0] header_reg;
-  reg [7:0] dest_reg;
+  reg [PORTS-1:0] dest_reg;
 
   wire free = !valid_reg || m_axis_tready;
   wire begins = free && !sending_reg;
@@ -1178,28 +1184,27 @@ module left_egress #(
   assign rd_beat = sending_reg ? beat_reg : {INDEX_BITS{1'b0}};
   assign rd_en = free && (sending_reg || result_take) && rd_written;
 
-  wire rd_last = rd_beat == (sending_reg ? last_reg : job_last);
+  wire rd_last = rd_beat == (sending_reg ? last_reg : result_last);
 
   // -- Header -------------------------------------------------------------------------------------
 
-  wire [LABEL_WIDTH-1:0] label = labels[result_slot];
-  wire [63:0] result_mask = {{64 - PORTS{1'b0}}, job_ranks};
+  wire [63:0] contributors = {{64 - PORTS{1'b0}}, result_mask};
   wire [63:0] receivers = {{64 - PORTS{1'b0}}, result_receivers};
   wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
-  wire [7:0] flags = {6'd0, label[33:32]} | (label[34] ? FLAG_NONFINITE : 8'd0);
+  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0);
   wire [7:0] result_kind = {result_replay ? KIND_REPLAY : KIND_RESULT, VERSION};
   wire [7:0] status_kind = {KIND_STATUS, VERSION};
 
   // receivers, mask, length, VID, code, rank, epoch, format, job, flags, kind and version
   wire [239:0] result_header = {
     receivers,
-    result_mask,
-    job_chunk,
-    label[31:0],
+    contributors,
+    result_chunk,
+    result_vid,
     16'd0,
-    job_epoch,
+    result_epoch,
     FORMAT,
-    8'd0,
+    result_job,
     flags,
     result_kind
   };
@@ -1220,17 +1225,16 @@ module left_egress #(
   // -----------------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
-    if (complete) labels[complete_slot] <= {complete_nonfinite, complete_ecn, complete_vid};
-
     if (result_take) begin
       header_reg       <= result_header;
+      dest_reg         <= result_ports;
       slot_reg         <= result_slot;
-      last_reg         <= job_last;
+      last_reg         <= result_last;
       after_status_reg <= 1'b0;
     end
     if (status_take) begin
       header_reg       <= status_header;
-      dest_reg         <= {{8 - PORT_BITS{1'b0}}, status_port};
+      dest_reg         <= ONE << status_port;
       after_status_reg <= 1'b1;
     end
 
@@ -1247,7 +1251,7 @@ module left_egress #(
     if (rst) begin
       sending_reg      <= 1'b0;
       valid_reg        <= 1'b0;
-      dest_reg         <= 8'd0;
+      dest_reg         <= {PORTS{1'b0}};
       after_status_reg <= 1'b0;
     end
   end
@@ -1263,69 +1267,63 @@ module left_egress #(
   `define PROMISED assert
 `endif
 
-  // What was said of any slot's result when it was complete; the packet under way; what is read.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  // The packet under way; what is read.
   reg was_reset = 1'b0;
   reg running_was = 1'b0;  // the last cycle was no reset
-  reg labelled;
-  reg [LABEL_WIDTH-1:0] said;
   reg reading;  // beats of a result are still to be read
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
   reg open;  // a packet's first beat is at the output or has left, its last has not left
-  reg waited, read_was, last_was, status_was, result_was, replay_was;
-  reg [KEEP_BITS+248:0] stood;
+  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was;
+  reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
-  reg [7:0] dest_was;
-  reg [34:0] label_was;
-  reg [PORTS-1:0] receivers_was, ranks_was;
+  reg [PORTS-1:0] dest_was, receivers_was, mask_was;
+  reg [ 7:0] job_was;
+  reg [ 1:0] ecn_was;
+  reg [31:0] vid_was;
   reg [15:0] chunk_was, epoch_was;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    if (complete && complete_slot == watched) begin
-      labelled <= 1'b1;
-      said <= {complete_nonfinite, complete_ecn, complete_vid};
-    end
     if (result_take) begin
       reading <= 1'b1;
       sends <= result_slot;
       next <= 0;
-      final_beat <= job_last;
+      final_beat <= result_last;
     end
     if (rd_en) begin
       next <= (result_take ? 0 : next) + 1;
-      if ((result_take ? 0 : next) == (result_take ? job_last : final_beat)) reading <= 1'b0;
+      if ((result_take ? 0 : next) == (result_take ? result_last : final_beat)) reading <= 1'b0;
     end
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
     head_was <= m_axis_tuser;
-    dest_was <= {{8 - PORT_BITS{1'b0}}, status_port};
+    dest_was <= status_take ? 1 << status_port : result_take ? result_ports : m_axis_tdest;
     open <= result_take || status_take ||
         (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
     read_was <= rd_en;
-    last_was <= (result_take ? 0 : next) == (result_take ? job_last : final_beat);
+    last_was <= (result_take ? 0 : next) == (result_take ? result_last : final_beat);
     status_was <= status_take;
-    result_was <= result_take && result_slot == watched && labelled;
-    label_was <= said;
+    result_was <= result_take;
+    vid_was <= result_vid;
+    ecn_was <= result_ecn;
+    nonfinite_was <= result_nonfinite;
+    job_was <= result_job;
     replay_was <= result_replay;
     receivers_was <= result_receivers;
-    ranks_was <= job_ranks;
-    chunk_was <= job_chunk;
-    epoch_was <= job_epoch;
+    mask_was <= result_mask;
+    chunk_was <= result_chunk;
+    epoch_was <= result_epoch;
     if (rst) begin
-      labelled <= 1'b0;
-      reading  <= 1'b0;
-      waited   <= 1'b0;
-      open     <= 1'b0;
+      reading <= 1'b0;
+      waited  <= 1'b0;
+      open    <= 1'b0;
     end
   end
 
   always @* begin
     if (was_reset && !rst) begin
-      assert (!labelled || labels[watched] == said);
-
       // One packet at a time; a status goes first, but not twice while a result waits.
       assert (!(status_take && result_take));
       assert (!status_take || status_valid);
@@ -1356,22 +1354,22 @@ module left_egress #(
     end
     if (was_reset && running_was && !rst) begin
       if (!status_was && !took_was) assert (m_axis_tuser == head_was);
+      assert (m_axis_tdest == dest_was);
       if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
       if (status_was) begin
         assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
-        assert (m_axis_tdest == dest_was);
         assert (m_axis_tuser[7:4] == KIND_STATUS && m_axis_tuser == status_said);
       end
       if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
-        assert (m_axis_tuser[64+:32] == label_was[31:0]);
-        assert (m_axis_tuser[8+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
-        assert (m_axis_tuser[16+:8] == 0);
+        assert (m_axis_tuser[64+:32] == vid_was);
+        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, 1'b0, ecn_was});
+        assert (m_axis_tuser[16+:8] == job_was);
         assert (m_axis_tuser[24+:8] == FORMAT);
         assert (m_axis_tuser[32+:16] == epoch_was);
         assert (m_axis_tuser[96+:16] == chunk_was);
-        assert (m_axis_tuser[112+:64] == ranks_was);
+        assert (m_axis_tuser[112+:64] == mask_was);
         assert (m_axis_tuser[176+:64] == receivers_was);
       end
 
@@ -2478,7 +2476,9 @@ endmodule
 //
 // Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
 // 8, job 8, ecn 2, kind 4, version 4}; left_commit takes it apart. whole: as many beats as the
-// job's chunk has, and all of them full.
+// job's chunk has, and all of them full. Data of a job that is not set up is not written. When a job
+// ends (its bit of flush, its slots in flush_slots) what is held of it is forgotten, and what is under
+// way counts as not written.
 //
 // Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
 // cycle 1. Not done here: no check of the header; left_commit does that, at commit.
@@ -2487,16 +2487,21 @@ endmodule
 
 module left_ingress #(
     parameter integer BEAT_BITS  = 512,
+    parameter integer JOBS       = 1,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,    // of a slot's number
     parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The job
-    input wire                  flush,      // the job ends: forget what is held
-    input wire [ SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
-    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
+    // The jobs, job 0 in the lowest bits
+    input wire [           JOBS-1:0] flush,
+    input wire [ (1<<SLOT_BITS)-1:0] flush_slots,
+    input wire [           JOBS-1:0] job_valid,    // set up
+    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // twice the window, less 1
+    input wire [ SLOT_BITS*JOBS-1:0] slot_base,    // the first slot
+    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of a chunk's last beat
 
     // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
     input wire [BEAT_BITS-1:0] s_axis_tdata,
@@ -2589,18 +2594,23 @@ module left_ingress #(
   reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
   reg writable_reg, full_reg, nonfinite_reg;
 
-  wire [ INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
-  wire [SLOT_BITS-1:0] slot = header_reg[50+:SLOT_BITS] & slot_mask;  // of the VID
-  wire                 data = header_reg[7:4] == KIND_DATA;
-  wire                 full = a_full_reg && (a_first_reg || full_reg);
-  wire                 nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
-  wire                 whole = full && beat == {1'b0, job_last};
+  wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
+  wire [7:0] number = header_reg[17:10];  // of the job
+  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
+  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0 && job_valid[job];
+  wire [INDEX_BITS-1:0] last = job_last[INDEX_BITS*job+:INDEX_BITS];
+  wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
+      (header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);  // of the VID
+  wire data = header_reg[7:4] == KIND_DATA && exists;
+  wire full = a_full_reg && (a_first_reg || full_reg);
+  wire nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
+  wire whole = full && beat == {1'b0, last};
 
-  reg  [    SLOTS-1:0] busy_reg;
-  reg  [    SLOTS-1:0] pending_reg;
+  reg [SLOTS-1:0] busy_reg;
+  reg [SLOTS-1:0] pending_reg;
 
-  wire                 writable = !flush && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
-  wire                 waits = a_first_reg && data && pending_reg[slot];
+  wire writable = !flush[job] && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
+  wire waits = a_first_reg && data && pending_reg[slot];
 
   always @(posedge clk) begin
     if (a_leaves) begin
@@ -2609,21 +2619,23 @@ module left_ingress #(
       nonfinite_reg <= nonfinite;
       writable_reg  <= writable;
     end
-    if (flush) writable_reg <= 1'b0;
+    if (flush[job]) writable_reg <= 1'b0;
   end
 
-  assign wr_en   = a_leaves && writable && beat <= {1'b0, job_last};
+  assign wr_en   = a_leaves && writable && beat <= {1'b0, last};
   assign wr_slot = slot;
   assign wr_beat = beat[INDEX_BITS-1:0];
   assign wr_data = a_data_reg;
 
   // -- Request ------------------------------------------------------------------------------------
 
-  reg          queued_reg;  // a request that was not granted at once
-  reg  [101:0] queue_reg;
+  reg                 queued_reg;  // a request that was not granted at once
+  reg  [       101:0] queue_reg;
 
-  wire [101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
-  wire         asks = a_valid_reg && a_last_reg && !waits;
+  wire [JOB_BITS-1:0] queue_job = JOBS == 1 ? {JOB_BITS{1'b0}} : queue_reg[10+:JOB_BITS];
+
+  wire [       101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
+  wire                asks = a_valid_reg && a_last_reg && !waits;
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
@@ -2633,14 +2645,16 @@ module left_ingress #(
     if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
       queued_reg <= 1'b1;
       queue_reg  <= request;
-    end else if (req_grant) begin
-      queued_reg <= 1'b0;
+    end else begin
+      if (req_grant) queued_reg <= 1'b0;
+      if (flush[queue_job]) queue_reg[101] <= 1'b0;
     end
-    if (flush) queue_reg[101] <= 1'b0;
     if (rst) queued_reg <= 1'b0;
   end
 
   // -- Slots that must not be written -------------------------------------------------------------
+
+  integer s;
 
   always @(posedge clk) begin
     if (reduced) busy_reg[reduced_slot] <= 1'b0;
@@ -2649,9 +2663,11 @@ module left_ingress #(
       if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
     end
     if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
-    if (rst || flush) begin
-      busy_reg    <= {SLOTS{1'b0}};
-      pending_reg <= {SLOTS{1'b0}};
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      if (rst || flush_slots[s]) begin
+        busy_reg[s]    <= 1'b0;
+        pending_reg[s] <= 1'b0;
+      end
     end
   end
 
@@ -2659,12 +2675,11 @@ endmodule
 
 `default_nettype wire
 
-// Counts what a job met that is no number: contributions that held a NaN or an infinity, elements of
+// Of one job: counts what it met that is no number: contributions that held a NaN or an infinity, elements of
 // sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
 // that knows the VID finds the element.
 //
-// Counts stop at their largest value. They are cleared when a job is set up, not when it ends. The
-// VID of a sum is that of the slot it is written to, noted when the slot is complete.
+// Counts stop at their largest value. They are cleared when the job is set up, not when it ends.
 //
 // Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
 // counts come in cycle 1, too. Not done here: counters of the card (left_counters).
@@ -2672,23 +2687,20 @@ endmodule
 `default_nettype none
 
 module left_job_counts #(
-    parameter integer SLOT_BITS  = 4,
-    parameter integer COUNT_BITS = 5   // of the number of lanes
+    parameter integer COUNT_BITS = 5  // of the number of lanes
 ) (
     input wire clk,
     input wire rst,
-    input wire clear, // a job is set up
+    input wire clear, // the job is set up
 
     // A packet is committed
-    input wire                 stored_nonfinite,  // and stored, with a NaN or an infinity in it
-    input wire                 complete,          // and completes its slot
-    input wire [SLOT_BITS-1:0] slot,
-    input wire [         31:0] vid,
-    input wire [          7:0] rank,
+    input wire        stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    input wire [31:0] vid,
+    input wire [ 7:0] rank,
 
     // A sum is written, and in the next cycle it is known how many of its elements ...
     input wire                  wr_en,
-    input wire [ SLOT_BITS-1:0] wr_slot,
+    input wire [          31:0] wr_vid,
     input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
     input wire [COUNT_BITS-1:0] overflow,   // overflowed
 
@@ -2701,9 +2713,7 @@ module left_job_counts #(
     output wire [63:0] first_overflow
 );
 
-  reg [31:0] vids[0:(1<<SLOT_BITS)-1];
-
-  reg clear_reg;
+  reg clear_reg, written_reg;
   reg stored_reg;
   reg [31:0] stored_vid_reg, sum_vid_reg;
   reg [7:0] stored_rank_reg;
@@ -2711,19 +2721,21 @@ module left_job_counts #(
   reg [31:0] in_reg, out_reg, overflow_reg;
   reg in_any_reg, out_any_reg, overflow_any_reg;
   reg [31:0] in_vid_reg, out_vid_reg, overflow_vid_reg;
-  reg  [ 7:0] in_rank_reg;
+  reg [7:0] in_rank_reg;
 
   wire [32:0] in_next = {1'b0, in_reg} + 33'd1;
-  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, nonfinite};
-  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, overflow};
+  wire [COUNT_BITS-1:0] more_out = written_reg ? nonfinite : {COUNT_BITS{1'b0}};
+  wire [COUNT_BITS-1:0] more_overflow = written_reg ? overflow : {COUNT_BITS{1'b0}};
+  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, more_out};
+  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, more_overflow};
 
   always @(posedge clk) begin
     clear_reg       <= clear;
     stored_reg      <= stored_nonfinite;
     stored_vid_reg  <= vid;
     stored_rank_reg <= rank;
-    if (complete) vids[slot] <= vid;
-    if (wr_en) sum_vid_reg <= vids[wr_slot];
+    written_reg     <= wr_en;
+    sum_vid_reg     <= wr_vid;
 
     if (stored_reg) in_reg <= in_next[31:0] | {32{in_next[32]}};
     out_reg      <= out_next[31:0] | {32{out_next[32]}};
@@ -2736,8 +2748,8 @@ module left_job_counts #(
     if (!out_any_reg) out_vid_reg <= sum_vid_reg;
     if (!overflow_any_reg) overflow_vid_reg <= sum_vid_reg;
     if (stored_reg) in_any_reg <= 1'b1;
-    if (nonfinite != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
-    if (overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
+    if (more_out != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
+    if (more_overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
 
     if (rst || clear_reg) begin
       stored_reg       <= 1'b0;
@@ -2761,28 +2773,33 @@ endmodule
 
 `default_nettype wire
 
-// The job's life: sets it up, ends it, and holds what it was set up with.
+// The jobs' lives: sets them up, ends them, and holds what each was set up with.
 //
-// An operation (commit, abort, end) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, in the order of the specification; then a running job is ended and
-// the new one set up.
+// An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
+// everything is checked first, in the order of the specification. Then it is given slots: twice its
+// window of them, from a multiple of that on, the first where no other job's are; a cycle for each
+// place that is looked at. Then the running job of its number is ended and the new one set up.
 //
-// A job ends by an operation, by its link going down, or when all ranks have finished. Then flush
-// is high, for one cycle at least and until what is being reduced has drained; hold is high from
-// then until a new job, if that is why, may take data. Statuses that wait are dropped, but when
-// all have finished: their answers are among them. Ranks are given out anew only while nothing
-// leaves by them (keep_ranks low). A link that goes down in the middle of an operation takes it
-// with it: the old job ends, no new one is set up, and op_* need not hold any longer.
+// A job ends by an operation, by the link going down, or when all its ranks have finished. Then its
+// bit of flush is high, for one cycle at least and until what is being reduced of it has drained,
+// and its slots stand in flush_slots; other jobs run on. When all jobs end at once, by the link or by
+// an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
+// dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
+// or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
+// and op_* need not hold any longer.
 //
-// Not done here: who owns the card (left_registers).
+// What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
+// job hold until it has drained. Not done here: who owns the card (left_registers).
 
 `default_nettype none
 
 module left_jobs #(
     parameter integer PORTS = 4,
     parameter integer PORT_BITS = 2,
+    parameter integer JOBS = 1,  // at once: a power of two
+    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
     parameter integer CHUNK = 256,  // most elements in a chunk
-    parameter integer WINDOW = 8,  // most chunks in a window
+    parameter integer WINDOW = 8,  // most chunks in a window; the card has twice as many slots
     parameter integer SLOT_BITS = 4,  // of a slot's number
     parameter integer INDEX_BITS = 4,  // of a beat's number in its chunk
     parameter integer LANE_BITS = 4  // log2 of the lanes
@@ -2793,8 +2810,8 @@ module left_jobs #(
 
     // Operations
     input wire op_valid,
-    input wire op_commit,  // set up; else the job is ended: if its epoch is op_epoch (abort)
-    input wire op_abort,  // or whatever it is
+    input wire op_commit,  // set up
+    input wire op_abort,  // end one, if its epoch is op_epoch; else: end all
     input wire [7:0] op_job,
     input wire [15:0] op_epoch,
     input wire [31:0] op_first,
@@ -2805,30 +2822,33 @@ module left_jobs #(
     output wire [7:0] op_code,
 
     // From the slots
-    input wire             finish,
-    input wire [PORTS-1:0] finish_bit,  // the rank that has finished
-    input wire             drained,     // nothing is being reduced
+    input wire                finish,
+    input wire [JOB_BITS-1:0] finish_job,
+    input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
+    input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
 
-    input wire keep_ranks,  // a result leaves by the ranks as they are
+    // What ends, and what begins
+    output wire [          JOBS-1:0] flush,
+    output wire [(1<<SLOT_BITS)-1:0] flush_slots,
+    output wire                      quiet,
+    output wire                      hold,
+    output wire [          JOBS-1:0] drop_statuses,
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
 
-    // The job
-    output wire                  flush,
-    output wire                  hold,
-    output wire                  drop_statuses,
-    output wire                  sets_up,        // a job is set up, the last one forgotten
-    output wire                  job_valid,
-    output wire                  job_complete,   // the last one ended because all had finished
-    output wire                  job_ever,       // an epoch was ever set
-    output wire [          15:0] job_epoch,
-    output wire [          15:0] job_chunk,      // elements
-    output wire [INDEX_BITS-1:0] job_last,       // number of a chunk's last beat
-    output wire [ SLOT_BITS-1:0] job_window,     // chunks
-    output wire [ SLOT_BITS-1:0] slot_mask,      // twice the window, less 1
-    output wire [          31:0] job_first,      // first VID
-    output wire [     PORTS-1:0] job_finished,   // ranks that have finished
-    output wire [     PORTS-1:0] job_ranks,      // a bit for every rank there is
-    output wire [     PORTS-1:0] member,         // by port
-    output wire [   8*PORTS-1:0] rank_of_port
+    // The jobs
+    output wire [           JOBS-1:0] job_valid,
+    output wire [           JOBS-1:0] job_complete,  // the last one ended because all had finished
+    output wire [           JOBS-1:0] job_ever,      // an epoch was ever set
+    output wire [        16*JOBS-1:0] job_epoch,
+    output wire [        16*JOBS-1:0] job_chunk,     // elements
+    output wire [INDEX_BITS*JOBS-1:0] job_last,      // number of a chunk's last beat
+    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // chunks
+    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
+    output wire [        32*JOBS-1:0] job_first,     // first VID
+    output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
+    output wire [     PORTS*JOBS-1:0] member,        // by port
+    output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
 
   localparam [7:0] CODE_DONE = 8'd0;
@@ -2839,43 +2859,60 @@ module left_jobs #(
   localparam [7:0] CODE_BAD_WINDOW = 8'd36;
   localparam [7:0] CODE_STALE_EPOCH = 8'd37;
   localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+  localparam [7:0] CODE_NO_SLOTS = 8'd39;
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [JOBS-1:0] ONE_JOB = 1;
 
   localparam [1:0] STATE_IDLE = 2'd0;
-  localparam [1:0] STATE_FLUSH = 2'd1;  // the old job drains
-  localparam [1:0] STATE_RANKS = 2'd2;  // the new one's ranks are given out
+  localparam [1:0] STATE_ALLOT = 2'd1;  // slots are sought for a new job
+  localparam [1:0] STATE_FLUSH = 2'd2;  // the old one drains
+  localparam [1:0] STATE_RANKS = 2'd3;  // the new one's ranks are given out
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
   reg [1:0] state_reg;
+  reg [JOBS-1:0] flush_reg;  // jobs that end
+  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
+  reg flush_all_reg;
+  reg flush_slots_reg;  // the one was set up, so it has slots
   reg set_up_reg;  // a new job follows the flush
   reg reply_reg;  // an operation waits for its answer
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
+  reg [SLOT_BITS-1:0] place_reg;  // where slots are sought
 
-  reg valid_reg, complete_reg, ever_reg;
-  reg [15:0] epoch_reg;
-  reg [PORTS-1:0] ports_reg;
-  reg [15:0] chunk_reg;
-  reg [INDEX_BITS-1:0] last_reg;
-  reg [SLOT_BITS-1:0] window_reg;
-  reg [SLOT_BITS-1:0] slot_mask_reg;
-  reg [31:0] first_reg;
-  reg [PORTS-1:0] finished_reg;
+  reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
+  reg [16*JOBS-1:0] epoch_reg;
+  reg [PORTS*JOBS-1:0] ports_reg;
+  reg [16*JOBS-1:0] chunk_reg;
+  reg [INDEX_BITS*JOBS-1:0] last_reg;
+  reg [SLOT_BITS*JOBS-1:0] window_reg;
+  reg [SLOT_BITS*JOBS-1:0] mask_reg;
+  reg [SLOT_BITS*JOBS-1:0] base_reg;
+  reg [32*JOBS-1:0] first_reg;
+  reg [PORTS*JOBS-1:0] finished_reg;
 
   // -- Checks -------------------------------------------------------------------------------------
 
-  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg};
-  wire [63:0] chunk_now = {48'd0, chunk_reg};
-  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg};
+  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 where there is such a job
+  wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
 
-  wire running = valid_reg && op_epoch == epoch_reg;
+  wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
+  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg[PORTS*op_index+:PORTS]};
+  wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
+  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
+  wire [31:0] first_now = first_reg[32*op_index+:32];
+  wire valid_now = valid_reg[op_index];
+
+  wire running = valid_now && op_epoch == epoch_now;
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_first == first_reg;
-  wire [15:0] newer = op_epoch - epoch_reg;
-  wire stale = ever_reg && (newer == 16'd0 || newer[15]);
+      op_first == first_now;
+  wire [15:0] newer = op_epoch - epoch_now;
+  wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
   wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
       (op_chunk & (LANES - 64'd1)) == 64'd0;
@@ -2887,7 +2924,7 @@ module left_jobs #(
   always @* begin
     op_check = CODE_DONE;
     if (op_commit) begin
-      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
+      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
       else if (running && !same) op_check = CODE_EPOCH_IN_USE;
       else if (running) op_check = CODE_DONE;
       else if (stale) op_check = CODE_STALE_EPOCH;
@@ -2895,30 +2932,68 @@ module left_jobs #(
       else if (!chunk_good) op_check = CODE_BAD_CHUNK;
       else if (!window_good) op_check = CODE_BAD_WINDOW;
     end else if (op_abort) begin
-      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
-      else if (valid_reg && op_epoch != epoch_reg) op_check = CODE_BAD_EPOCH;
+      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
+      else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
     end
   end
 
+  wire op_all = !op_commit && !op_abort;
   wire op_starts = op_valid && !done_reg;
-  wire op_changes = op_check == CODE_DONE && (op_commit ? !running : valid_reg);
-  wire all_finished = finished_reg == job_ranks;
+  wire op_changes = op_check == CODE_DONE &&
+      (op_commit ? !running : op_abort ? valid_now : |valid_reg);
+
+  // -- Slots for a new job ------------------------------------------------------------------------
+
+  wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
+  wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
+  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 behind the last one
+
+  reg taken;  // another job has slots there
+  integer other;
+
+  always @* begin
+    taken = 1'b0;
+    for (other = 0; other < JOBS; other = other + 1) begin
+      if (valid_reg[other] && other[JOB_BITS-1:0] != op_index &&
+          ((place_reg ^ base_reg[SLOT_BITS*other+:SLOT_BITS]) &
+           ~(new_mask | mask_reg[SLOT_BITS*other+:SLOT_BITS])) == {SLOT_BITS{1'b0}})
+        taken = 1'b1;
+    end
+  end
+
+  // -- Jobs that all ranks have finished ----------------------------------------------------------
+
+  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every rank there is
+  reg [JOBS-1:0] all_finished;
+  reg [JOB_BITS-1:0] finished_job;  // the lowest of them
+  integer j;
+
+  always @* begin
+    finished_job = {JOB_BITS{1'b0}};
+    for (j = JOBS - 1; j >= 0; j = j - 1) begin
+      all_finished[j] = valid_reg[j] && finished_reg[PORTS*j+:PORTS] == job_ranks[PORTS*j+:PORTS];
+      if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
+    end
+  end
 
   // -- States -------------------------------------------------------------------------------------
 
   wire asked = reply_reg && !link_down;  // who began the operation is still there
   wire follows = set_up_reg && asked;  // a new job follows
-  wire flushed = drained && !(follows && keep_ranks);
+  wire flushed = &(drained | ~flush_reg);
   wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   left_ranks #(
       .PORTS    (PORTS),
-      .PORT_BITS(PORT_BITS)
+      .PORT_BITS(PORT_BITS),
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS)
   ) u_ranks (
       .clk         (clk),
       .rst         (rst),
       .start       (ranks_start),
+      .job         (flush_job_reg),
       .ports       (op_ports[PORTS-1:0]),
       .done        (ranks_done),
       .member      (member),
@@ -2926,55 +3001,95 @@ module left_jobs #(
       .ranks       (job_ranks)
   );
 
+  integer f;
+
   always @(posedge clk) begin
     done_reg <= 1'b0;
-    if (finish && valid_reg) finished_reg <= finished_reg | finish_bit;
+    if (finish && valid_reg[finish_job])
+      finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
 
     case (state_reg)
       STATE_IDLE: begin
+        flush_reg         <= {JOBS{1'b1}};
+        flush_all_reg     <= 1'b1;
+        flush_slots_reg   <= 1'b0;
         set_up_reg        <= 1'b0;
         reply_reg         <= 1'b0;
         keep_statuses_reg <= 1'b0;
         code_reg          <= op_check;
-        if (valid_reg && (link_down || all_finished)) begin
-          state_reg         <= STATE_FLUSH;
-          valid_reg         <= 1'b0;
-          complete_reg      <= all_finished;
-          keep_statuses_reg <= all_finished;
+        place_reg         <= {SLOT_BITS{1'b0}};
+        if (link_down && |valid_reg) begin
+          state_reg    <= STATE_FLUSH;
+          complete_reg <= (complete_reg & ~valid_reg) | all_finished;
+          valid_reg    <= {JOBS{1'b0}};
+        end else if (|all_finished) begin
+          state_reg                  <= STATE_FLUSH;
+          flush_reg                  <= ONE_JOB << finished_job;
+          flush_job_reg              <= finished_job;
+          flush_all_reg              <= 1'b0;
+          flush_slots_reg            <= 1'b1;
+          keep_statuses_reg          <= 1'b1;
+          complete_reg[finished_job] <= 1'b1;
+          valid_reg[finished_job]    <= 1'b0;
         end else if (op_starts && op_changes) begin
-          state_reg  <= STATE_FLUSH;
-          valid_reg  <= 1'b0;
+          state_reg  <= op_commit ? STATE_ALLOT : STATE_FLUSH;
           set_up_reg <= op_commit;
           reply_reg  <= 1'b1;
+          if (op_all) begin
+            valid_reg <= {JOBS{1'b0}};
+          end else begin
+            flush_reg       <= ONE_JOB << op_index;
+            flush_job_reg   <= op_index;
+            flush_all_reg   <= 1'b0;
+            flush_slots_reg <= valid_now;
+            if (op_abort) valid_reg[op_index] <= 1'b0;
+          end
         end else if (op_starts) begin
           done_reg <= 1'b1;
         end
       end
 
+      STATE_ALLOT: begin
+        if (!asked) begin
+          state_reg <= STATE_IDLE;
+        end else if (!taken) begin
+          state_reg           <= STATE_FLUSH;
+          valid_reg[op_index] <= 1'b0;
+        end else if (next_place == {SLOT_BITS{1'b0}}) begin
+          state_reg <= STATE_IDLE;
+          done_reg  <= 1'b1;
+          code_reg  <= CODE_NO_SLOTS;
+        end
+        if (taken) place_reg <= next_place;
+      end
+
       STATE_FLUSH: begin
-        finished_reg <= {PORTS{1'b0}};
+        for (f = 0; f < JOBS; f = f + 1) begin
+          if (flush_reg[f]) finished_reg[PORTS*f+:PORTS] <= {PORTS{1'b0}};
+        end
         if (flushed) begin
           state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
           done_reg  <= asked && !ranks_start;
         end
         if (ranks_start) begin
-          complete_reg  <= 1'b0;
-          ever_reg      <= 1'b1;
-          epoch_reg     <= op_epoch;
-          ports_reg     <= op_ports[PORTS-1:0];
-          chunk_reg     <= op_chunk[15:0];
-          last_reg      <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
-          window_reg    <= op_window[SLOT_BITS-1:0];
-          slot_mask_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
-          first_reg     <= op_first;
+          complete_reg[op_index]                    <= 1'b0;
+          ever_reg[op_index]                        <= 1'b1;
+          epoch_reg[16*op_index+:16]                <= op_epoch;
+          ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
+          chunk_reg[16*op_index+:16]                <= op_chunk[15:0];
+          last_reg[INDEX_BITS*op_index+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
+          window_reg[SLOT_BITS*op_index+:SLOT_BITS] <= new_window;
+          mask_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= new_mask;
+          base_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= place_reg;
+          first_reg[32*op_index+:32]                <= op_first;
         end
       end
 
       default: begin
         if (ranks_done) begin
-          state_reg <= STATE_IDLE;
-          valid_reg <= asked;
-          done_reg  <= asked;
+          state_reg           <= STATE_IDLE;
+          valid_reg[flush_job_reg] <= asked;
+          done_reg                 <= asked;
         end
       end
     endcase
@@ -2982,29 +3097,51 @@ module left_jobs #(
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
       state_reg         <= STATE_FLUSH;
+      flush_reg         <= {JOBS{1'b1}};
+      flush_all_reg     <= 1'b1;
+      flush_slots_reg   <= 1'b0;
       set_up_reg        <= 1'b0;
       reply_reg         <= 1'b0;
       keep_statuses_reg <= 1'b0;
       done_reg          <= 1'b0;
-      valid_reg         <= 1'b0;
-      complete_reg      <= 1'b0;
-      ever_reg          <= 1'b0;
-      epoch_reg         <= 16'd0;
-      chunk_reg         <= 16'd0;
-      last_reg          <= {INDEX_BITS{1'b0}};
-      window_reg        <= {{SLOT_BITS - 1{1'b0}}, 1'b1};
-      slot_mask_reg     <= {SLOT_BITS{1'b1}};
-      first_reg         <= 32'd0;
-      finished_reg      <= {PORTS{1'b0}};
+      valid_reg         <= {JOBS{1'b0}};
+      complete_reg      <= {JOBS{1'b0}};
+      ever_reg          <= {JOBS{1'b0}};
+      epoch_reg         <= {16 * JOBS{1'b0}};
+      chunk_reg         <= {16 * JOBS{1'b0}};
+      last_reg          <= {INDEX_BITS * JOBS{1'b0}};
+      window_reg        <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
+      mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
+      base_reg          <= {SLOT_BITS * JOBS{1'b0}};
+      first_reg         <= {32 * JOBS{1'b0}};
+      finished_reg      <= {PORTS * JOBS{1'b0}};
+    end
+  end
+
+  // -- What ends ----------------------------------------------------------------------------------
+
+  wire flushes = state_reg == STATE_FLUSH;
+  wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
+
+  reg [SLOTS-1:0] its_slots;
+  integer s;
+
+  always @* begin
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      its_slots[s] = flush_all_reg ||
+          (flush_slots_reg && (s[SLOT_BITS-1:0] & ~flush_mask) == flush_base);
     end
   end
 
   assign op_done       = done_reg;
   assign op_code       = code_reg;
-  assign flush         = state_reg == STATE_FLUSH;
+  assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
+  assign flush_slots   = flushes ? its_slots : {SLOTS{1'b0}};
+  assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
-  assign drop_statuses = link_down || (flush && !keep_statuses_reg);
-  assign sets_up       = ranks_start;
+  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
+  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -3012,9 +3149,271 @@ module left_jobs #(
   assign job_chunk     = chunk_reg;
   assign job_last      = last_reg;
   assign job_window    = window_reg;
-  assign slot_mask     = slot_mask_reg;
+  assign slot_mask     = mask_reg;
+  assign slot_base     = base_reg;
   assign job_first     = first_reg;
   assign job_finished  = finished_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any job, another one, and any slot.
+  (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
+  (* anyconst *) reg [SLOT_BITS-1:0] slot;
+  localparam integer JOB_WIDTH = 64 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  wire [JOB_WIDTH-1:0] its = {
+    epoch_reg[16*watched+:16],
+    chunk_reg[16*watched+:16],
+    first_reg[32*watched+:32],
+    ports_reg[PORTS*watched+:PORTS],
+    last_reg[INDEX_BITS*watched+:INDEX_BITS],
+    window_reg[SLOT_BITS*watched+:SLOT_BITS],
+    mask_reg[SLOT_BITS*watched+:SLOT_BITS],
+    base_reg[SLOT_BITS*watched+:SLOT_BITS]
+  };
+  wire [SLOT_BITS-1:0] its_window = window_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_mask = mask_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_base = base_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_mask = mask_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_base = base_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_ranks = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_rank_bits = job_ranks[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_finished = finished_reg[PORTS*watched+:PORTS];
+  wire has_slot = (slot & ~its_mask) == its_base;
+  wire is_set_up = valid_reg[watched];
+  wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
+  reg [JOB_WIDTH-1:0] its_were;
+  reg [9*PORTS-1:0] ranks_were;
+  reg [122:0] op_was;
+  reg [64:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg [PORTS-1:0] finished_was;
+  reg [7:0] count;  // of ranks that were given out below a port
+  integer q;
+
+  // Of the operation.
+  wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+  wire is_op = op_index == watched;
+  reg slot_taken;  // as a place for its job
+  integer r;
+
+  always @* begin
+    slot_taken = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1)
+      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+          ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
+        slot_taken = 1'b1;
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    its_were <= its;
+    ranks_were <= {its_member, its_ranks};
+    op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
+    op_rest_was <= {op_chunk[31:0], op_window[31:0]};
+    op_stays <= !rst && op_valid && !op_done && !link_down;
+    set_up_was <= is_set_up;
+    flush_was <= flush[watched];
+    drained_was <= drained[watched];
+    ever_was <= ever_reg[watched];
+    link_was <= link_down;
+    finished_was <= its_finished;
+    // It was set up when it began to end.
+    ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
+  end
+
+  always @* begin
+    assume (rival != watched);
+    if (was_reset) begin
+      // left_registers: an operation stays as it is until it is answered, if the link does.
+      `PROMISED(!op_stays || link_down || (op_valid &&
+          op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
+          op_rest_was == {op_chunk[31:0], op_window[31:0]}));
+      `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
+      `PROMISED(!(op_commit && op_abort));
+    end
+    if (was_reset && !rst) begin
+      // A job that is set up is what it was set up with, has slots of its own, and its members have their
+      // ranks in the order of the ports.
+      if (is_set_up) begin
+        assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
+        assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
+        assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
+        assert (its_member != 0 && its_member == ports_reg[PORTS*watched+:PORTS]);
+        if (valid_reg[rival]) assert (!meet);
+        assert (!flush_slots[slot] || !has_slot);
+        assert (!quiet);
+      end
+
+      if (is_set_up || (state_reg == STATE_RANKS && watched == flush_job_reg)) begin
+        count = 0;
+        for (q = 0; q < PORTS; q = q + 1) begin
+          if (its_member[q]) begin
+            assert (its_ranks[8*q+:8] == count);
+            count = count + 1;
+          end
+        end
+        for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
+      end
+
+      // From when it ends until nothing of it is on its way its bit of flush and its slots' stand, and what
+      // it was is still known.
+      if (running_was) begin
+        if (set_up_was && !is_set_up) assert (flush[watched]);
+        if (flush_was && !drained_was) assert (flush[watched]);
+        assert (its == its_were || (flush_was && drained_was && !set_up_was));
+        assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
+        if (its != its_were) assert (!is_set_up && !flush[watched]);
+      end
+      if (ends && !is_set_up) assert (flush[watched]);
+      if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
+
+      // A rank that has finished is kept; when all have the job ends.
+      if (running_was && is_set_up && set_up_was) begin
+        assert ((finished_was & ~its_finished) == 0);
+      end
+      if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
+      assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
+
+      // A job is set up by an answer alone, to who is still there, as it was asked for.
+      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
+        assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
+        assert (first_reg[32*watched+:32] == op_first);
+        assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
+        assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
+        assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
+      end
+
+      // How an operation goes on.
+      if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
+      if (state_reg == STATE_FLUSH && !flush_all_reg)
+        assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
+      if (state_reg == STATE_ALLOT || state_reg == STATE_RANKS) assert (set_up_reg);
+      if (state_reg != STATE_IDLE && asked)
+        assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
+      if (set_up_reg && state_reg != STATE_IDLE && asked) begin
+        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good);
+        if (state_reg != STATE_RANKS) assert (!stale);
+        assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
+      end
+      if (follows && state_reg == STATE_FLUSH) begin
+        if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
+        if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+      end
+      if (state_reg == STATE_RANKS) begin
+        assert (!valid_reg[flush_job_reg]);
+        if (rival == flush_job_reg && is_set_up) assert (!meet);
+        if (watched == flush_job_reg) begin
+          assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+          assert (its_window <= WINDOW && its_mask == 2 * its_window - 1);
+          assert ((its_base & its_mask) == 0 && ever_reg[watched]);
+          assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
+          if (valid_reg[rival]) assert (!meet);
+          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
+        end
+      end
+
+      // Slots are refused when there are none.
+      if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
+        assert (slot_taken);
+      if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
+          (slot & op_mask) == 0)
+        assert (slot_taken);
+
+      cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
+      cover (op_done && op_code == CODE_NO_SLOTS);
+      cover (flush[watched] && !drained[watched] && valid_reg[rival]);
+      cover (quiet && link_down && ends);
+      cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
+    end
+  end
+`endif
+
+endmodule
+
+`default_nettype wire
+
+// What is known of every slot when its last contribution is stored, until it is complete the next time:
+// its job, the ports that contributed, its VID and its marks. Who reads beats, who writes sums and who
+// sends results each look at a slot of their own, in the same cycle; what they see of a slot that is
+// completed in cycle 0 is new from cycle 1 on.
+//
+// sum_* is read beside a sum's tag, written_* is the same a cycle later, beside its write. Not done here:
+// what a job is (left_jobs); a label means nothing before its slot was first complete.
+
+`default_nettype none
+
+module left_labels #(
+    parameter integer PORTS     = 4,
+    parameter integer JOB_BITS  = 1,
+    parameter integer SLOT_BITS = 4
+) (
+    input wire clk,
+
+    // A slot is complete
+    input wire                 complete,
+    input wire [SLOT_BITS-1:0] complete_slot,
+    input wire [ JOB_BITS-1:0] complete_job,
+    input wire [    PORTS-1:0] complete_ports,
+    input wire [         31:0] complete_vid,
+    input wire [          1:0] complete_ecn,
+    input wire                 complete_nonfinite,
+
+    // A beat goes into the lanes
+    input  wire [SLOT_BITS-1:0] beat_slot,
+    output wire [    PORTS-1:0] beat_ports,
+
+    // A sum comes out of them
+    input  wire [SLOT_BITS-1:0] sum_slot,
+    output wire [ JOB_BITS-1:0] sum_job,
+    output wire [ JOB_BITS-1:0] written_job,
+    output wire [         31:0] written_vid,
+
+    // A result is sent
+    input  wire [SLOT_BITS-1:0] send_slot,
+    output wire [    PORTS-1:0] send_ports,
+    output wire [         31:0] send_vid,
+    output wire [          1:0] send_ecn,
+    output wire                 send_nonfinite
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  // A memory for each reader.
+  reg [PORTS-1:0] beat_labels[0:SLOTS-1];
+  reg [JOB_BITS-1:0] sum_jobs[0:SLOTS-1];
+  reg [31:0] sum_vids[0:SLOTS-1];
+  reg [PORTS+34:0] send_labels[0:SLOTS-1];
+
+  reg [JOB_BITS-1:0] job_reg;
+  reg [31:0] vid_reg;
+
+  always @(posedge clk) begin
+    if (complete) begin
+      beat_labels[complete_slot] <= complete_ports;
+      sum_jobs[complete_slot] <= complete_job;
+      sum_vids[complete_slot] <= complete_vid;
+      send_labels[complete_slot] <= {
+        complete_ports, complete_nonfinite, complete_ecn, complete_vid
+      };
+    end
+    job_reg <= sum_jobs[sum_slot];
+    vid_reg <= sum_vids[sum_slot];
+  end
+
+  assign beat_ports = beat_labels[beat_slot];
+  assign sum_job = sum_jobs[sum_slot];
+  assign written_job = job_reg;
+  assign written_vid = vid_reg;
+  assign {send_ports, send_nonfinite, send_ecn, send_vid} = send_labels[send_slot];
 
 endmodule
 
@@ -3056,13 +3455,14 @@ endmodule
 
 `default_nettype wire
 
-// Who is owed which slot's result, and which is to be sent next, to whom.
+// Of one job: who is owed which slot's result, and which is to be sent next, to whom. Members are told
+// apart by their ports. Slots are counted from the job's first one on.
 //
-// A result that begins to be written is owed to all ranks. It is sent first in the order of
+// A result that begins to be written is owed to all members. It is sent first in the order of
 // reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
 // scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
-// scan begins with the oldest VID and knows only ranks that were ready when it began: of what it
-// finds for a rank that was held up, the oldest goes first. Until it has found that, the rank may
+// scan begins with the oldest VID and knows only ports that were ready when it began: of what it
+// finds for a port that was held up, the oldest goes first. Until it has found that, the port may
 // be sent fresh results as well.
 //
 // The pick is combinational and may change until it is taken; taking it clears the receivers' owed
@@ -3081,7 +3481,7 @@ module left_owed #(
     // The job
     input wire                 flush,      // the job ends: nothing is owed
     input wire [SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
-    input wire [    PORTS-1:0] job_ranks,  // a bit for every rank there is
+    input wire [    PORTS-1:0] member,     // by port
 
     input wire                 begun,      // the slot's result begins to be written
     input wire [SLOT_BITS-1:0] begun_slot,
@@ -3089,10 +3489,10 @@ module left_owed #(
     // From the slot table: what a packet did to its slot
     input wire [SLOT_BITS-1:0] slot,
     input wire                 turn_over,  // what it owed is dropped
-    input wire                 owe,        // one rank is owed the result (again)
-    input wire [    PORTS-1:0] rank_bit,
+    input wire                 owe,        // one port is owed the result (again)
+    input wire [    PORTS-1:0] port,       // this one, one hot
 
-    input wire [PORTS-1:0] ready,  // ranks that can take a packet
+    input wire [PORTS-1:0] ready,  // ports that can take a packet
 
     output wire                 pick_valid,
     output wire [SLOT_BITS-1:0] pick_slot,
@@ -3136,7 +3536,7 @@ module left_owed #(
   reg [SLOT_BITS-1:0] newest_reg;  // the slot that turned over last
   reg [SLOT_BITS-1:0] at_reg;  // the slot the scan looks at
   reg [SLOT_BITS-1:0] left_reg;  // slots of this pass behind it
-  reg [PORTS-1:0] ready_reg;  // ranks that were ready when the pass began
+  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass began
 
   wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
   wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
@@ -3179,12 +3579,12 @@ module left_owed #(
     end
     if (pop) fresh_reg[head] <= 1'b0;
     if (owe) begin
-      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | rank_bit;
+      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | port;
       scan_reg[slot] <= 1'b1;
     end
     if (turn_over) live_reg[slot] <= 1'b0;
     if (begun) begin
-      owed[begun_slot]     <= job_ranks;
+      owed[begun_slot]     <= member;
       sent[begun_slot]     <= {PORTS{1'b0}};
       live_reg[begun_slot] <= 1'b1;
       scan_reg[begun_slot] <= 1'b0;
@@ -3207,26 +3607,26 @@ module left_owed #(
   reg flush_was;
   reg exists;  // there is a result
   reg [PORTS-1:0] due, had;
-  reg [PORTS-1:0] ranks_was;
+  reg [PORTS-1:0] member_was;
   reg [SLOT_BITS-1:0] mask_was;
   reg [7:0] steps;  // of the scan, at rest
   reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
   reg [SLOT_BITS:0] fresh_count;
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
-  wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
+  wire [PORTS-1:0] repeats = owe && slot == watched ? port : {PORTS{1'b0}};
   wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
   reg began = 1'b0;  // a pass of the scan
   reg [SLOT_BITS-1:0] newest, first_was;
-  reg [PORTS-1:0] can;  // ranks that were ready then
+  reg [PORTS-1:0] can;  // ports that were ready then
   integer n;
 
-  // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
+  // Nothing new comes, all ports can take a packet, and what is picked is taken at once.
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
       &ready && pick_take == pick_valid;
 
   always @(posedge clk) begin
     flush_was <= flush;
-    ranks_was <= job_ranks;
+    member_was <= member;
     mask_was <= slot_mask;
     steps <= !at_rest ? 0 : steps + (!found && steps < 2 * SLOTS);
     passes <= !at_rest ? 0 : passes + (!found && pass_ends && passes < 2);
@@ -3235,7 +3635,7 @@ module left_owed #(
     if (turn_over && slot == watched) exists <= 1'b0;
     if (begun && begun_slot == watched) begin
       exists <= 1'b1;
-      due <= job_ranks;
+      due <= member;
       had <= 0;
     end
     began <= !rst && pass_ends && !found;
@@ -3254,7 +3654,7 @@ module left_owed #(
     fresh_count = 0;
     for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
     if (was_reset) begin
-      // left_jobs: a job's window and ranks are what they are until it has ended.
+      // left_jobs: a job's window and members are what they are until it has ended.
       `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
       `PROMISED(flush || flush_was || slot_mask == mask_was);
       `PROMISED(!begun || begun_slot <= slot_mask);
@@ -3262,7 +3662,7 @@ module left_owed #(
       // left_slots: a slot that turns over has no result until its sum begins, and owes nothing until
       // it has one.
       `PROMISED(!owe || (live_reg[slot] && !turn_over));
-      `PROMISED((rank_bit & (rank_bit - 1'b1)) == 0);
+      `PROMISED((port & (port - 1'b1)) == 0);
       `PROMISED(!begun || !live_reg[begun_slot]);
       `PROMISED(!begun || !turn_over || slot != begun_slot);
       // left_egress takes what is there.
@@ -3277,7 +3677,7 @@ module left_owed #(
       if (exists) assert (due == owed[watched] && had == sent[watched]);
 
       // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
-      // knows the ranks that were ready then.
+      // knows the ports that were ready then.
       assert (newest_reg == newest && ready_reg == can);
       if (began) assert (at_reg == first_was && left_reg == mask_was);
       if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
@@ -3315,6 +3715,37 @@ module left_owed #(
     end
   end
 `endif
+
+endmodule
+
+`default_nettype wire
+
+// Says which ranks of a job belong to a set of ports. Combinational. Ports that are no members of the
+// job add nothing.
+//
+// Not done here: who has which rank (left_ranks).
+
+`default_nettype none
+
+module left_port_ranks #(
+    parameter integer PORTS = 4
+) (
+    input  wire [  PORTS-1:0] member,        // of the job
+    input  wire [8*PORTS-1:0] rank_of_port,  // in the job
+    input  wire [  PORTS-1:0] ports,
+    output reg  [  PORTS-1:0] ranks
+);
+
+  localparam [PORTS-1:0] ONE = 1;
+
+  integer p;
+
+  always @* begin
+    ranks = {PORTS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (member[p] && ports[p]) ranks = ranks | (ONE << rank_of_port[8*p+:8]);
+    end
+  end
 
 endmodule
 
@@ -3375,85 +3806,64 @@ endmodule
 
 `default_nettype wire
 
-// Says which ranks can take a packet: those whose port can. Combinational.
-//
-// Not done here: who has which rank (left_ranks).
-
-`default_nettype none
-
-module left_rank_ready #(
-    parameter integer PORTS = 4
-) (
-    input  wire [  PORTS-1:0] member,        // the port has a rank
-    input  wire [8*PORTS-1:0] rank_of_port,
-    input  wire [  PORTS-1:0] port_ready,
-    output reg  [  PORTS-1:0] rank_ready
-);
-
-  localparam [PORTS-1:0] ONE = 1;
-
-  integer p;
-
-  always @* begin
-    rank_ready = {PORTS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) begin
-      if (member[p] && port_ready[p]) rank_ready = rank_ready | (ONE << rank_of_port[8*p+:8]);
-    end
-  end
-
-endmodule
-
-`default_nettype wire
-
 // Gives out the ranks of a job: the members in the order of their ports, counted from 0.
 //
-// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one.
-// Until the first walk rank r belongs to port r. Not done here: it does not know whether a job is
-// set up; the ranks of the last one stay.
+// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one. job
+// must hold until then. Vectors have job 0 in the lowest bits. Until its first walk rank r of a job
+// belongs to port r. Not done here: it does not know which jobs are set up; the ranks of a job's last
+// life stay.
 
 `default_nettype none
 
 module left_ranks #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2
+    parameter integer PORT_BITS = 2,
+    parameter integer JOBS      = 1,
+    parameter integer JOB_BITS  = 1
 ) (
     input wire clk,
     input wire rst,
 
-    input  wire             start,
-    input  wire [PORTS-1:0] ports,  // the members; read with start
-    output wire             done,
+    input  wire                start,
+    input  wire [JOB_BITS-1:0] job,
+    input  wire [   PORTS-1:0] ports,  // the members; read with start
+    output wire                done,
 
-    output wire [  PORTS-1:0] member,
-    output wire [8*PORTS-1:0] rank_of_port,
-    output wire [  PORTS-1:0] ranks          // a bit for every rank there is
+    output wire [  PORTS*JOBS-1:0] member,
+    output wire [8*PORTS*JOBS-1:0] rank_of_port,
+    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every rank there is
 );
 
   localparam integer LAST = PORTS - 1;
   localparam [PORTS-1:0] ONE = 1;
 
-  reg [  PORTS-1:0] member_reg;
-  reg [8*PORTS-1:0] rank_of_port_reg;
-  reg [  PORTS-1:0] ranks_reg;
+  reg [  PORTS*JOBS-1:0] member_reg;
+  reg [8*PORTS*JOBS-1:0] rank_of_port_reg;
+  reg [  PORTS*JOBS-1:0] ranks_reg;
   reg walks_reg, done_reg;
-  reg [PORT_BITS-1:0] port_reg;
-  reg [7:0] rank_reg;  // the next to be given out
+  reg  [PORT_BITS-1:0] port_reg;
+  reg  [          7:0] rank_reg;  // the next to be given out
 
-  integer p;
+  wire [    PORTS-1:0] members = member_reg[PORTS*job+:PORTS];
+  wire [    PORTS-1:0] given = ranks_reg[PORTS*job+:PORTS];
+
+  wire [         31:0] port = {{32 - PORT_BITS{1'b0}}, port_reg};
+
+  integer j, p;
 
   always @(posedge clk) begin
     done_reg <= 1'b0;
     if (start) begin
-      member_reg <= ports;
-      ranks_reg  <= {PORTS{1'b0}};
-      rank_reg   <= 8'd0;
-      port_reg   <= {PORT_BITS{1'b0}};
-      walks_reg  <= 1'b1;
+      member_reg[PORTS*job+:PORTS] <= ports;
+      ranks_reg[PORTS*job+:PORTS]  <= {PORTS{1'b0}};
+      rank_reg                     <= 8'd0;
+      port_reg                     <= {PORT_BITS{1'b0}};
+      walks_reg                    <= 1'b1;
     end else if (walks_reg) begin
-      rank_of_port_reg[8*port_reg+:8] <= rank_reg;
-      if (member_reg[port_reg]) begin
-        rank_reg  <= rank_reg + 8'd1;
-        ranks_reg <= (ranks_reg << 1) | ONE;
+      rank_of_port_reg[8*(PORTS*job+port)+:8] <= rank_reg;
+      if (members[port_reg]) begin
+        rank_reg                    <= rank_reg + 8'd1;
+        ranks_reg[PORTS*job+:PORTS] <= (given << 1) | ONE;
       end
       port_reg <= port_reg + 1'b1;
       if (port_reg == LAST[PORT_BITS-1:0]) begin
@@ -3462,11 +3872,13 @@ module left_ranks #(
       end
     end
     if (rst) begin
-      member_reg <= {PORTS{1'b1}};
-      ranks_reg  <= {PORTS{1'b1}};
+      member_reg <= {PORTS * JOBS{1'b1}};
+      ranks_reg  <= {PORTS * JOBS{1'b1}};
       walks_reg  <= 1'b0;
       done_reg   <= 1'b0;
-      for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*p+:8] <= p[7:0];
+      for (j = 0; j < JOBS; j = j + 1) begin
+        for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*(PORTS*j+p)+:8] <= p[7:0];
+      end
     end
   end
 
@@ -3475,18 +3887,85 @@ module left_ranks #(
   assign rank_of_port = rank_of_port_reg;
   assign ranks        = ranks_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any job: the ports it was given, and how long ago.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [JOB_BITS-1:0] its_job;
+  reg [PORTS-1:0] given_ports;
+  reg [7:0] cycles;  // since any job was given ports, PORTS + 1 at most
+  wire walks = cycles < PORTS;
+  reg [7:0] count;  // members below a port
+  reg [10*PORTS-1:0] its_were;
+  reg mine_was;
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
+  wire walked = !walks || its_job != watched;
+  wire [7:0] at = walked ? PORTS : cycles;  // ports it has walked over
+  reg seen;  // it was given ports
+  integer q;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    cycles <= rst ? PORTS + 1 : start ? 0 : cycles + (cycles <= PORTS);
+    if (start) its_job <= job;
+    if (start && job == watched) given_ports <= ports;
+    seen <= !rst && (seen || (start && job == watched));
+    its_were <= {its_member, its_map, its_ranks};
+    mine_was <= !rst && (start || walks) && job == watched;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // left_jobs: one walk after the other.
+      `PROMISED(!walks || (job == its_job && !start));
+    end
+    if (was_reset && !rst) begin
+      assert (walks == walks_reg && (!walks || cycles == port_reg) && cycles <= PORTS + 1);
+      if (!running_was) assert (!seen && !walks && !done);
+
+      // A cycle a port; then it is done, in that cycle alone.
+      if (running_was) assert (done == (cycles == PORTS));
+
+      count = 0;
+      for (q = 0; q < PORTS; q = q + 1) begin
+        if (seen && q < at && given_ports[q]) assert (its_map[8*q+:8] == count);
+        if (!seen) assert (its_map[8*q+:8] == q);
+        if (q < at && given_ports[q]) count = count + 1;
+      end
+      if (seen) assert (its_member == given_ports && its_ranks == (1 << count) - 1);
+      if (!seen) assert (&its_member && &its_ranks);
+      if (!walked) assert (rank_reg == count && seen);
+
+      // Other jobs keep theirs.
+      if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
+
+      cover (done && seen && given_ports == 5);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
 
 // Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
-// other without a bubble, in the order in which they became complete.
+// other without a bubble: the jobs that have one take turns, and each job's slots come in the order in
+// which they became complete.
 //
-// A slot waits at its first beat while its cache entry is being sent. A sum that cannot decide a
-// beat in one pass asks for it *again*; such a read takes the place of a new beat and is marked as
-// a further pass. When it has many of those to do it holds new beats back (stop). stalled: a new beat
-// was not read because of either. When the job ends (flush) the slot that is being read is read to
-// its end, those behind it are dropped; drained says that nothing is on its way any more.
+// A slot waits at its first beat while its cache entry is being sent; other jobs go on. A sum that
+// cannot decide a beat in one pass asks for it *again*; such a read takes the place of a new beat and
+// is marked as a further pass. When it has many of those to do it holds new beats back (stop). stalled:
+// a new beat was not read because of either. When a job ends (its bit of flush) a slot of it that is
+// being read is read to its end, those behind it are dropped; drained says that nothing of a job is on
+// its way any more.
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
@@ -3495,21 +3974,26 @@ endmodule
 `default_nettype none
 
 module left_reader #(
+    parameter integer JOBS       = 1,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
     parameter integer INDEX_BITS = 4   // of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    input  wire                  flush,
-    input  wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
-    output wire                  drained,
+    // The jobs, job 0 in the lowest bits
+    input  wire [           JOBS-1:0] flush,
+    input  wire [INDEX_BITS*JOBS-1:0] job_last,  // number of a chunk's last beat
+    output wire [           JOBS-1:0] drained,
 
     input wire                 complete,
     input wire [SLOT_BITS-1:0] complete_slot,
+    input wire [ JOB_BITS-1:0] complete_job,
     input wire                 sending,        // a cache entry is being sent
     input wire [SLOT_BITS-1:0] sending_slot,
     input wire                 reduced,        // a slot's last beat has been summed
+    input wire [ JOB_BITS-1:0] reduced_job,
 
     // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
     input wire                  stop,
@@ -3531,51 +4015,111 @@ module left_reader #(
     output wire stalled
 );
 
-  wire                  head_valid;
-  wire [ SLOT_BITS-1:0] head_slot;
-  reg  [INDEX_BITS-1:0] next_reg;  // the head's next beat
-  reg  [   SLOT_BITS:0] on_way_reg;  // slots of which a beat was read and that are not reduced
+  // -- Complete slots, by job ---------------------------------------------------------------------
 
-  wire                  begins = next_reg == {INDEX_BITS{1'b0}};
-  wire                  last = next_reg == job_last;
-  wire                  overwrites = sending && sending_slot == head_slot;
-  wire                  ready = head_valid && !(begins && (flush || overwrites));
-  wire                  reads = ready && !again_valid && !stop;
-  wire                  pops = reads && last;
-  wire                  drops = rst || (flush && begins);
+  wire [JOBS-1:0] queued;  // there is a head
+  wire [SLOT_BITS*JOBS-1:0] heads;
+  wire [JOBS-1:0] pops, drops, can_begin;
 
-  left_slot_fifo #(
-      .SLOT_BITS(SLOT_BITS)
-  ) u_complete (
-      .clk       (clk),
-      .clear     (drops),
-      .push      (complete),
-      .push_slot (complete_slot),
-      .head_valid(head_valid),
-      .head_slot (head_slot),
-      .pop       (pops)
-  );
+  genvar g;
+  generate
+    for (g = 0; g < JOBS; g = g + 1) begin : g_job
+      localparam [JOB_BITS-1:0] JOB = g;
 
+      left_slot_fifo #(
+          .SLOT_BITS(SLOT_BITS)
+      ) u_complete (
+          .clk       (clk),
+          .clear     (drops[g]),
+          .push      (complete && complete_job == JOB),
+          .push_slot (complete_slot),
+          .head_valid(queued[g]),
+          .head_slot (heads[SLOT_BITS*g+:SLOT_BITS]),
+          .pop       (pops[g])
+      );
+
+      assign can_begin[g] = queued[g] && !flush[g] &&
+          !(sending && sending_slot == heads[SLOT_BITS*g+:SLOT_BITS]);
+    end
+  endgenerate
+
+  // -- Whose turn it is ---------------------------------------------------------------------------
+
+  reg [JOBS-1:0] above_reg;  // the jobs above the one whose slot was begun last
+  reg [JOB_BITS-1:0] job_reg;  // the one whose slot is being read
+  reg [INDEX_BITS-1:0] next_reg;  // its next beat
+
+  wire [JOBS-1:0] ahead = can_begin & above_reg;
+  wire [JOBS-1:0] among = |ahead ? ahead : can_begin;
+  wire [JOBS-1:0] lowest = among & (~among + 1'b1);
+
+  reg [JOB_BITS-1:0] turn;
+  integer j;
+
+  always @* begin
+    turn = {JOB_BITS{1'b0}};
+    for (j = 0; j < JOBS; j = j + 1) if (lowest[j]) turn = j[JOB_BITS-1:0];
+  end
+
+  // -- Read ---------------------------------------------------------------------------------------
+
+  localparam [JOBS-1:0] ONE = 1;
+
+  wire begins = next_reg == {INDEX_BITS{1'b0}};
+  wire [JOB_BITS-1:0] job = begins ? turn : job_reg;
+  wire [SLOT_BITS-1:0] head_slot = heads[SLOT_BITS*job+:SLOT_BITS];
+  wire last = next_reg == job_last[INDEX_BITS*job+:INDEX_BITS];
+  wire ready = !begins || |can_begin;
+  wire reads = ready && !again_valid && !stop;
+
+  assign pops  = reads && last ? ONE << job : {JOBS{1'b0}};
+  assign drops = rst ? {JOBS{1'b1}} : flush & ~(begins ? {JOBS{1'b0}} : ONE << job_reg);
+
+  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // of each job: slots begun and not yet reduced
   reg beat_valid_reg, beat_pass_reg;
   reg [ SLOT_BITS-1:0] beat_slot_reg;
   reg [INDEX_BITS-1:0] beat_index_reg;
 
+  reg [JOBS-1:0] more, less;
+  integer k;
+
+  always @* begin
+    more = reads && begins ? ONE << turn : {JOBS{1'b0}};
+    less = reduced ? ONE << reduced_job : {JOBS{1'b0}};
+  end
+
   always @(posedge clk) begin
     if (reads) next_reg <= last ? {INDEX_BITS{1'b0}} : next_reg + 1'b1;
-    if (reads && begins && !reduced) on_way_reg <= on_way_reg + 1'b1;
-    if (!(reads && begins) && reduced) on_way_reg <= on_way_reg - 1'b1;
+    if (reads && begins) begin
+      job_reg   <= turn;
+      above_reg <= ~(lowest | (lowest - 1'b1));
+    end
+    for (k = 0; k < JOBS; k = k + 1) begin
+      if (more[k] && !less[k])
+        on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] + 1'b1;
+      if (less[k] && !more[k])
+        on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] - 1'b1;
+    end
     beat_valid_reg <= rd_en;
     beat_slot_reg  <= rd_slot;
     beat_index_reg <= rd_beat;
     beat_pass_reg  <= again_valid;
     if (rst) begin
       next_reg       <= {INDEX_BITS{1'b0}};
-      on_way_reg     <= {SLOT_BITS + 1{1'b0}};
+      above_reg      <= {JOBS{1'b0}};
+      job_reg        <= {JOB_BITS{1'b0}};
+      on_way_reg     <= {(SLOT_BITS + 1) * JOBS{1'b0}};
       beat_valid_reg <= 1'b0;
     end
   end
 
-  assign drained    = on_way_reg == {SLOT_BITS + 1{1'b0}};
+  genvar d;
+  generate
+    for (d = 0; d < JOBS; d = d + 1) begin : g_drained
+      assign drained[d] = on_way_reg[(SLOT_BITS+1)*d+:SLOT_BITS+1] == {SLOT_BITS + 1{1'b0}};
+    end
+  endgenerate
+
   assign rd_en      = reads || again_valid;
   assign rd_slot    = again_valid ? again_slot : head_slot;
   assign rd_beat    = again_valid ? again_beat : next_reg;
@@ -3590,60 +4134,99 @@ module left_reader #(
   `define PROMISED assert
 `endif
 
-  // The slot that is being read, its next beat, and the slots that are on their way.
+  // The slot that is being read, its job and its next beat; of any job, the slots that are on their way.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
-  reg [INDEX_BITS-1:0] beat, last_was;
+  reg [INDEX_BITS-1:0] beat;
+  reg [JOB_BITS-1:0] its_job;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
   reg [31:0] on_way;
-  reg head_was, kept_was, flush_was, read_was, pass_was;
-  reg [SLOT_BITS-1:0] slot_was, rd_slot_was, begun_slot;
+  reg [JOBS-1:0] head_was;
+  reg [SLOT_BITS*JOBS-1:0] slots_were;
+  reg read_was, pass_was;
+  reg [SLOT_BITS-1:0] rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
+  reg [JOBS-1:0] in_front;  // jobs that were begun while the watched one could
+  reg waits;
+  wire [JOBS-1:0] below = ~above_reg;
   wire new_beat = rd_en && !again_valid;
   wire new_slot = new_beat && rd_beat == 0;
-  wire may_begin = !flush && !(sending && sending_slot == head_slot);
+  wire [JOB_BITS-1:0] now = beat == 0 ? turn : its_job;
+  wire [SLOT_BITS-1:0] now_head = heads >> SLOT_BITS * now;
+  wire [INDEX_BITS-1:0] now_last = job_last >> INDEX_BITS * now;
+  wire [SLOT_BITS-1:0] watched_head = heads >> SLOT_BITS * watched;
+  wire may_begin = queued[watched] && !flush[watched] && !(sending && sending_slot == watched_head);
+  integer n;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    beat <= rst ? 0 : !new_beat ? beat : beat == job_last ? 0 : beat + 1;
-    on_way <= rst ? 0 : on_way + new_slot - reduced;
+    beat <= rst ? 0 : !new_beat ? beat : beat == now_last ? 0 : beat + 1;
+    if (new_slot) its_job <= now;
+    on_way <= rst ? 0 : on_way + (new_slot && now == watched) - (reduced && reduced_job == watched);
     last_was <= job_last;
-    flush_was <= flush;
-    head_was <= head_valid && !(new_beat && beat == job_last) && !(flush && beat == 0);
-    slot_was <= head_slot;
+    for (n = 0; n < JOBS; n = n + 1)
+    head_was[n] <= queued[n] && !(new_beat && beat == now_last && now == n) &&
+          !(flush[n] && (beat == 0 || its_job != n));
+    slots_were <= heads;
     read_was <= rd_en;
     rd_slot_was <= rd_slot;
     if (new_slot) begun_slot <= rd_slot;
     rd_beat_was <= rd_beat;
     pass_was <= again_valid;
+    waits <= !rst && may_begin && !(new_slot && now == watched);
+    in_front <= rst || !may_begin || (new_slot && now == watched) ? 0 :
+        in_front | (new_slot ? 1 << now : 0);
   end
 
   always @* begin
-    if (rst) assert (drops);
+    if (rst) assert (&drops);
     if (was_reset) begin
       // left_slot_fifo keeps its head until it is popped or the queue cleared.
-      assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
-      // left_jobs changes the length of chunks when nothing is on its way; left_writer says reduced once
-      // for each slot of which a beat was read, no sooner than a cycle after; there are no more slots.
-      `PROMISED(job_last == last_was || beat == 0);
-      `PROMISED(!reduced || on_way != 0);
-      `PROMISED(!new_slot || on_way < 1 << SLOT_BITS);
+      for (n = 0; n < JOBS; n = n + 1)
+      assume (!running_was || !head_was[n] || (queued[n] &&
+            heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
+      // left_jobs changes the length of a job's chunks when nothing of it is on its way; left_writer says
+      // reduced once for each slot of which a beat was read, no sooner than a cycle after; there are no
+      // more slots.
+      for (n = 0; n < JOBS; n = n + 1)
+      `PROMISED(
+          (beat == 0 || its_job != n) ||
+            job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]);
+      `PROMISED(!(reduced && reduced_job == watched) || on_way != 0);
+      `PROMISED(!(new_slot && now == watched) || on_way < 1 << SLOT_BITS);
     end
     if (was_reset && !rst) begin
 
-      assert (next_reg == beat && beat <= job_last);
-      assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
-      if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      assert (next_reg == beat && (beat == 0 || beat <= now_last));
+      if (beat != 0)
+        assert (job_reg == its_job && queued[its_job]);  // what was begun is read to its end
+      if (new_beat) assert (queued[now] && rd_slot == now_head && rd_beat == beat && !stop);
       if (new_beat && beat != 0) assert (rd_slot == begun_slot);
-      assert (pops == (new_beat && beat == job_last) && drops == (flush && beat == 0));
-      if (beat != 0) assert (head_slot == begun_slot);
+      assert (pops[watched] == (new_beat && beat == now_last && now == watched));
+      assert (drops[watched] == (flush[watched] && (beat == 0 || its_job != watched)));
+      if (beat != 0) assert (now_head == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
-      // A slot's first beat waits for its entry, and for no job's end; nothing else waits.
-      if (new_slot) assert (!flush && !(sending && sending_slot == rd_slot));
-      if (head_valid && !again_valid && !stop && (beat != 0 || may_begin)) assert (new_beat);
-      assert (on_way_reg == on_way && on_way <= 1 << SLOT_BITS);
-      assert (drained == (on_way == 0));
+      // A slot's first beat waits for its entry, for its job's end, and for its job's turn; nothing else
+      // waits.
+      if (new_slot && now == watched) assert (may_begin);
+      if (beat != 0 && !again_valid && !stop) assert (new_beat);
+      if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot);
+
+      // While a job has a slot that may be begun no other job begins two.
+      if (waits && may_begin && new_slot) assert (!in_front[now]);
+      assert ((below & (below + 1'b1)) == 0);
+      for (n = 0; n < JOBS; n = n + 1) begin
+        if (in_front[n] && n < watched) assert (above_reg[watched] && !above_reg[n]);
+        if (in_front[n] && n > watched) assert (above_reg[watched] || !above_reg[n]);
+        assert (!in_front[watched]);
+      end
+
+      assert ((on_way_reg >> (SLOT_BITS + 1) * watched) % (2 << SLOT_BITS) == on_way);
+      assert (on_way <= 1 << SLOT_BITS);
+      assert (drained[watched] == (on_way == 0));
       assert (!stalled || (!new_beat && (stop || again_valid)));
 
       if (running_was) assert (beat_valid == read_was);
@@ -3651,9 +4234,10 @@ module left_reader #(
       if (running_was && beat_valid)
         assert (beat_slot == rd_slot_was && beat_index == rd_beat_was && beat_pass == pass_was);
 
-      cover (new_beat && flush && beat == job_last && beat != 0);
-      cover (new_slot && reduced && job_last == 0);
-      cover (new_slot && read_was && rd_slot_was != rd_slot && job_last != 0);
+      cover (new_beat && flush[now] && beat == now_last && beat != 0);
+      cover (new_slot && reduced && now_last == 0);
+      cover (new_slot && read_was && rd_slot_was != rd_slot && now_last != 0);
+      cover (waits && in_front != 0 && new_slot && now == watched);
       cover (again_valid && stalled);
     end
   end
@@ -3754,15 +4338,15 @@ endmodule
 
 `default_nettype wire
 
-// The register bank: identification block, owner, staged job, counters.
+// The register bank: identification block, owner, staged job, counters, and a block for each job.
 //
 // One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
 // register holds after it, in order. Writes that end or set up a job are passed on to left_jobs and
-// wait for it. A soft reset clears the counters when the job has ended, so that nothing of the job is
+// wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where left_jobs is asked. Not done here:
-// the values of counters (left_counters) and of the job (left_jobs, left_job_counts).
+// the values of counters (left_counters) and of the jobs (left_jobs, left_job_counts).
 
 `default_nettype none
 
@@ -3778,7 +4362,9 @@ module left_registers #(
     parameter [63:0] WINDOW = 64'd8,
     parameter [63:0] JOBS = 64'd1,
     parameter [63:0] LINK = 64'd0,
-    parameter [63:0] LATENCY = 64'd0
+    parameter [63:0] LATENCY = 64'd0,
+
+    parameter integer JOB_BITS = 1  // of a job's number, at least 1
 ) (
     input wire clk,
     input wire rst,
@@ -3795,7 +4381,7 @@ module left_registers #(
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // Operations on the job; see left_jobs
+    // Operations on jobs; see left_jobs
     output wire        op_valid,
     output wire        op_commit,
     output wire        op_abort,
@@ -3808,20 +4394,23 @@ module left_registers #(
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
-    // What is read here and held elsewhere
-    input  wire        job_valid,
-    input  wire        job_ever,
-    input  wire [15:0] job_epoch,
-    input  wire [63:0] job_finished,
-    input  wire [31:0] nonfinite_in,
-    input  wire [31:0] nonfinite_out,
-    input  wire [31:0] overflows,
-    input  wire [63:0] first_in,
-    input  wire [63:0] first_out,
-    input  wire [63:0] first_overflow,
-    output wire [ 4:0] counter_index,
-    input  wire [31:0] counter_value,
-    output wire        clear_counters
+    // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
+    input  wire [   JOBS-1:0] job_valid,
+    input  wire [   JOBS-1:0] job_ever,
+    input  wire [16*JOBS-1:0] job_epoch,
+    input  wire [64*JOBS-1:0] job_finished,
+    input  wire [64*JOBS-1:0] job_members,
+    input  wire [16*JOBS-1:0] job_base,        // first slot
+    input  wire [16*JOBS-1:0] job_slots,       // how many
+    input  wire [32*JOBS-1:0] nonfinite_in,
+    input  wire [32*JOBS-1:0] nonfinite_out,
+    input  wire [32*JOBS-1:0] overflows,
+    input  wire [64*JOBS-1:0] first_in,
+    input  wire [64*JOBS-1:0] first_out,
+    input  wire [64*JOBS-1:0] first_overflow,
+    output wire [        4:0] counter_index,
+    input  wire [       31:0] counter_value,
+    output wire               clear_counters
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -3853,15 +4442,19 @@ module left_registers #(
   localparam integer REG_JOB_WINDOW = 32'h218;
   localparam integer REG_JOB_COMMIT = 32'h228;
   localparam integer REG_JOB_ABORT = 32'h230;
-  localparam integer REG_JOB_STATE = 32'h240;
-  localparam integer REG_JOB_FINISHED = 32'h248;
-  localparam integer REG_JOB_NONFINITE_IN = 32'h250;
-  localparam integer REG_JOB_NONFINITE_OUT = 32'h258;
-  localparam integer REG_JOB_OVERFLOW = 32'h260;
-  localparam integer REG_JOB_FIRST_IN = 32'h268;
-  localparam integer REG_JOB_FIRST_OUT = 32'h270;
-  localparam integer REG_JOB_FIRST_OVERFLOW = 32'h278;
+  localparam integer REG_JOB_STATE = 32'h1000;
+  localparam integer REG_JOB_FINISHED = 32'h1008;
+  localparam integer REG_JOB_MEMBERS = 32'h1010;
+  localparam integer REG_JOB_SLOTS = 32'h1018;
+  localparam integer REG_JOB_NONFINITE_IN = 32'h1020;
+  localparam integer REG_JOB_NONFINITE_OUT = 32'h1028;
+  localparam integer REG_JOB_OVERFLOW = 32'h1030;
+  localparam integer REG_JOB_FIRST_IN = 32'h1038;
+  localparam integer REG_JOB_FIRST_OUT = 32'h1040;
+  localparam integer REG_JOB_FIRST_OVERFLOW = 32'h1048;
   localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+  localparam integer REG_JOBS_BASE = 32'h1000;  // first register of job 0
+  localparam integer REG_JOB_STRIDE = 32'h100;  // from one job's registers to the next one's
   localparam integer COUNTERS = 30;  // how many there are
 
   localparam [1:0] STATE_IDLE = 2'd0;
@@ -3900,12 +4493,19 @@ module left_registers #(
 
   assign counter_index = counter_offset[7:3];
 
+  // A job's registers: the same in each block
+  wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
+  wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
+  wire [JOB_BITS-1:0] job = in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
+  wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
+  wire valid = job_valid[job];
+
   reg known;  // there is a register at the address
   reg [63:0] value;
 
   always @* begin
     known = 1'b1;
-    case (addr_reg)
+    case (place)
       REG_MAGIC: value = MAGIC;
       REG_VERSION: value = {60'd0, VERSION};
       REG_CONFIG_HASH: value = CONFIG_HASH;
@@ -3925,14 +4525,19 @@ module left_registers #(
       REG_JOB_PORTS: value = ports_reg;
       REG_JOB_CHUNK: value = chunk_reg;
       REG_JOB_WINDOW: value = window_reg;
-      REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
-      REG_JOB_FINISHED: value = job_finished;
-      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in};
-      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out};
-      REG_JOB_OVERFLOW: value = {32'd0, overflows};
-      REG_JOB_FIRST_IN: value = first_in;
-      REG_JOB_FIRST_OUT: value = first_out;
-      REG_JOB_FIRST_OVERFLOW: value = first_overflow;
+      REG_JOB_STATE:
+      value = {
+        24'd0, {8 - JOB_BITS{1'b0}}, job, job_epoch[16*job+:16], 14'd0, job_ever[job], valid
+      };
+      REG_JOB_FINISHED: value = job_finished[64*job+:64];
+      REG_JOB_MEMBERS: value = job_members[64*job+:64];
+      REG_JOB_SLOTS: value = valid ? {32'd0, job_slots[16*job+:16], job_base[16*job+:16]} : 64'd0;
+      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in[32*job+:32]};
+      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out[32*job+:32]};
+      REG_JOB_OVERFLOW: value = {32'd0, overflows[32*job+:32]};
+      REG_JOB_FIRST_IN: value = first_in[64*job+:64];
+      REG_JOB_FIRST_OUT: value = first_out[64*job+:64];
+      REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
         known = is_counter;
@@ -4045,19 +4650,22 @@ endmodule
 
 // Sends the packets of a shared link to the port of their rank.
 //
-// Combinational. A rank that no port has goes to port 0, which refuses it: the rank is not its own.
-// The rank map must hold while a packet is under way.
+// Combinational. A rank that no port of the job has goes to port 0, which refuses it: the rank is not
+// its own. Of a job's number the low bits count. The rank map must hold while a packet is under way.
 //
 // Not done here: data and header are not touched; they lead to every port, and valid chooses.
 
 `default_nettype none
 
 module left_route #(
-    parameter integer PORTS = 4
+    parameter integer PORTS    = 4,
+    parameter integer JOBS     = 1,
+    parameter integer JOB_BITS = 1
 ) (
-    input wire [        7:0] rank,          // of the packet at s_axis
-    input wire [8*PORTS-1:0] rank_of_port,
-    input wire [  PORTS-1:0] member,        // the port has a rank
+    input wire [             7:0] job,           // of the packet at s_axis
+    input wire [             7:0] rank,
+    input wire [8*PORTS*JOBS-1:0] rank_of_port,  // job 0 in the lowest bits
+    input wire [  PORTS*JOBS-1:0] member,        // the port has a rank
 
     input  wire s_axis_tvalid,
     output wire s_axis_tready,
@@ -4066,11 +4674,16 @@ module left_route #(
     input  wire [PORTS-1:0] m_axis_tready
 );
 
-  reg     [PORTS-1:0] port;
-  integer             i;
+  wire [JOB_BITS-1:0] index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+  wire unused = &{1'b0, job};
+  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
+  wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
+
+  reg [PORTS-1:0] port;
+  integer i;
 
   always @* begin
-    for (i = 0; i < PORTS; i = i + 1) port[i] = member[i] && rank_of_port[8*i+:8] == rank;
+    for (i = 0; i < PORTS; i = i + 1) port[i] = members[i] && ranks[8*i+:8] == rank;
     if (port == {PORTS{1'b0}}) port[0] = 1'b1;
   end
 
@@ -4194,13 +4807,15 @@ endmodule
 // The slot table: one packet a cycle is judged by the slot rules, and the table is changed, in
 // that cycle.
 //
-// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since the job
-// was set up, reducing when it holds all ranks, reduced when its sum is in the cache. Of an empty
+// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
+// was set up, reducing when it holds all members, reduced when its sum is in the cache. Of an empty
 // slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// rank is done with it.
+// member is done with it. Members are told apart by their ports.
 //
-// The slots of v and of v - W differ in one bit of their number alone, that of the window. A row
-// of the table holds such a pair, so both are read and changed at once.
+// The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
+// (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
+// row of the table holds such a pair, so both are read and changed at once: row n of a job, from 0 to
+// W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
 //
 // Events belong to slot `slot` and stand in the cycle of the commit; the table changes at its end.
 // A payload that was not written (see left_ingress) is refused as not ready; no worker that keeps
@@ -4213,31 +4828,31 @@ module left_slots #(
     parameter integer PORTS     = 4,
     parameter integer WINDOW    = 8,
     parameter integer SLOT_BITS = 4,  // of a slot's number: log2(2 * WINDOW)
-    parameter integer ROW_BITS  = 3,  // of a row's number: log2(WINDOW), at least 1
-    parameter integer RANK_BITS = 2   // of a rank
+    parameter integer ROW_BITS  = 3   // of a row's number: log2(WINDOW), at least 1
 ) (
     input wire clk,
 
-    // The job
-    input wire                 flush,       // the job ends: all slots become empty
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
+
+    // The packet's job
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
     input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
-    input wire [    PORTS-1:0] job_ranks,   // a bit for every rank there is
+    input wire [SLOT_BITS-1:0] slot_base,   // the first slot
+    input wire [    PORTS-1:0] member,      // by port
 
     // The packet; one of these at most is high
-    input wire                 refuse,    // it failed a check, with code
-    input wire                 data,
-    input wire                 ask,
-    input wire                 finish,
-    input wire [          7:0] code,
-    input wire                 belongs,   // its rank is its port's
-    input wire [    PORTS-1:0] ports,     // the port it came by, one hot
-    input wire [RANK_BITS-1:0] rank,
-    input wire [         31:0] vid,
-    input wire [          1:0] ecn,
-    input wire                 writable,
-    input wire                 nonfinite,
+    input wire             refuse,    // it failed a check, with code
+    input wire             data,
+    input wire             ask,
+    input wire             finish,
+    input wire [      7:0] code,
+    input wire             belongs,   // its rank is its port's
+    input wire [PORTS-1:0] ports,     // the port it came by, one hot
+    input wire [     31:0] vid,
+    input wire [      1:0] ecn,
+    input wire             writable,
+    input wire             nonfinite,
 
     // A slot's last beat has been summed
     input wire                 reduced,
@@ -4245,20 +4860,20 @@ module left_slots #(
 
     // What comes of it
     output wire [SLOT_BITS-1:0] slot,
-    output wire [PORTS-1:0] rank_bit,  // the sender
     output wire turn_over,  // the slot takes a new VID, drops what it owed
     output wire store,  // data is stored
     output wire store_ce,
     output wire store_nonfinite,
     output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot holds all ranks
+    output wire complete,  // the slot holds all members
+    output wire [PORTS-1:0] complete_ports,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
     output wire asked,  // an ask is not refused
     output wire answer,  // an ask or finish is answered with a status
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_mask,  // the ranks that are missing
+    output wire [PORTS-1:0] answer_ports,  // the members that are missing
     output wire refused,
     output wire [7:0] refused_code,
     output wire refused_answer  // it may be answered with a status
@@ -4277,28 +4892,27 @@ module left_slots #(
   localparam [7:0] CODE_DUPLICATE = 8'd26;
   localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
 
-  localparam [PORTS-1:0] ONE = 1;
+  localparam integer SLOTS = 2 * WINDOW;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
   reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
-  reg [2*WINDOW-1:0] active_reg;
-  reg [2*WINDOW-1:0] reduced_reg;
+  reg [SLOTS-1:0] active_reg;
+  reg [SLOTS-1:0] reduced_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
 
-  wire [SLOT_BITS-1:0] in_window = slot & ~job_window;
-  wire [ROW_BITS-1:0] row = in_window[ROW_BITS-1:0];
+  wire [SLOT_BITS-1:0] whole_row = (slot_base >> 1) | (slot & (slot_mask >> 1));
+  wire [ROW_BITS-1:0] row = whole_row[ROW_BITS-1:0];
   wire high = |(slot & job_window);
-  wire unused = in_window[SLOT_BITS-1];  // it is 0
+  wire unused = whole_row[SLOT_BITS-1];  // it is 0
 
   wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
   wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot     = vid[SLOT_BITS-1:0] & slot_mask;
-  assign rank_bit = ONE << rank;
+  assign slot = slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -4322,12 +4936,12 @@ module left_slots #(
   wire same = ahead == 32'd0;
   wire next = ahead == window_2;
 
-  wire reducing = own_held == job_ranks;
+  wire reducing = own_held == member;
   wire collecting = active && !reducing;
-  wire held = |(own_held & rank_bit);
+  wire held = |(own_held & ports);
 
-  wire [PORTS-1:0] done = own_done | rank_bit;
-  wire may_turn = (active ? is_reduced && done == job_ranks : 1'b1);
+  wire [PORTS-1:0] done = own_done | ports;
+  wire may_turn = (active ? is_reduced && done == member : 1'b1);
 
   assign turn_over       = data && next && may_turn && writable;
   assign store           = turn_over || (data && same && collecting && !held && writable);
@@ -4358,24 +4972,27 @@ module left_slots #(
 
   assign answer         = finish || (ask && (next || (same && collecting)));
   assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
-  assign answer_mask    = finish ? {PORTS{1'b0}} : next ? job_ranks : job_ranks & ~own_held;
+  assign answer_ports   = finish ? {PORTS{1'b0}} : next ? member : member & ~own_held;
 
   // -- Change -------------------------------------------------------------------------------------
 
-  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | rank_bit;
+  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | ports;
   wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
       {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
   wire [PORTS-1:0] done_next = turn_over ? {PORTS{1'b0}} : data && next ? done : own_done;
 
   wire [SLOT_WIDTH-1:0] own_next = store ? {marks_next, done_next, held_next, vid} :
       {own_marks, done_next, own_held, own_vid};
-  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, rank_bit} << (32 + PORTS);
+  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, ports} << (32 + PORTS);
   wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
 
-  assign complete = store && held_next == job_ranks;
+  assign complete = store && held_next == member;
+  assign complete_ports = held_next;
   assign complete_nonfinite = marks_next[3];
   assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
       marks_next[0] ? ECN_ECT0 : ECN_ECT1;
+
+  integer s;
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
@@ -4386,9 +5003,11 @@ module left_slots #(
       reduced_reg[slot] <= 1'b0;
     end
     if (reduced) reduced_reg[reduced_slot] <= 1'b1;
-    if (flush) begin
-      active_reg  <= {2 * WINDOW{1'b0}};
-      reduced_reg <= {2 * WINDOW{1'b0}};
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      if (flush_slots[s]) begin
+        active_reg[s]  <= 1'b0;
+        reduced_reg[s] <= 1'b0;
+      end
     end
   end
 
@@ -4397,8 +5016,8 @@ module left_slots #(
   `define PROMISED assert
 `endif
 
-  // Any slot, told after section 6 of the specification. A job is one life of the table: from the end of
-  // a flush to the next. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  // Any slot, told after section 5 of the specification, from one flush of it to the next: one life of its
+  // job. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_flushed = 1'b0;
   reg used;  // the slot has turned over in this job
@@ -4406,10 +5025,16 @@ module left_slots #(
   reg [PORTS-1:0] had, finished;
   reg summing, summed;  // it was given to be summed; its sum is there
   reg ce, not_ect, ect0, special;
-  reg [31:0] first_was;
-  reg [SLOT_BITS-1:0] window_was;
-  reg [PORTS-1:0] ranks_was;
+  reg [31:0] its_first;  // its job
+  reg [SLOT_BITS-1:0] its_window, its_mask, its_base;
+  reg [PORTS-1:0] its_member;
 
+  // The packet's job has the slot; its slots are others than those of the slot's job.
+  wire hits = (watched & ~slot_mask) == slot_base;
+  wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
+  wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
+      slot_base == its_base && member == its_member;
+  wire [SLOT_BITS-1:0] its_row = (its_base >> 1) | (watched & (its_mask >> 1));
   wire [31:0] two_windows = 2 * job_window;
   wire mine = slot == watched;
   wire is_held = used && vid == holds;
@@ -4417,26 +5042,29 @@ module left_slots #(
   wire [31:0] distance = vid - (used ? holds : would_hold - two_windows);
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
-  wire [PORTS-1:0] finished_now = finished | rank_bit;
-  wire turns = data && mine && writable && begins &&
-      (!used || (summed && finished_now == job_ranks));
+  wire [PORTS-1:0] finished_now = finished | ports;
+  wire turns = data && mine && writable && begins && (!used || (summed && finished_now == member));
   wire joins = data && mine && writable && used && vid == holds &&
-      !(|(had & rank_bit)) && had != job_ranks;
-  wire [PORTS-1:0] had_now = turns ? rank_bit : had | rank_bit;
+      !(|(had & ports)) && had != member;
+  wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
   wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
   wire ect0_now = ecn == ECN_ECT0 || (!turns && ect0);
   wire special_now = nonfinite || (!turns && special);
 
   always @(posedge clk) begin
-    first_was  <= job_first;
-    window_was <= job_window;
-    ranks_was  <= job_ranks;
+    if (!used) begin
+      its_first  <= job_first;
+      its_window <= job_window;
+      its_mask   <= slot_mask;
+      its_base   <= slot_base;
+      its_member <= member;
+    end
     if (turns || joins) begin
       used <= 1'b1;
       holds <= vid;
       had <= had_now;
-      summing <= had_now == job_ranks;
+      summing <= had_now == member;
       ce <= ce_now;
       not_ect <= not_ect_now;
       ect0 <= ect0_now;
@@ -4445,15 +5073,15 @@ module left_slots #(
     if (turns) begin
       finished <= 0;
       summed   <= 1'b0;
-    end else if (data && used && (vid == holds + two_windows ||
+    end else if (data && used && hits && (vid == holds + two_windows ||
         (summed && vid == holds + job_window)))
       finished <= finished_now;
     if (reduced && reduced_slot == watched) begin
       summing <= 1'b0;
       summed  <= 1'b1;
     end
-    if (flush) begin
-      was_flushed <= 1'b1;
+    if (&flush_slots) was_flushed <= 1'b1;
+    if (flush_slots[watched]) begin
       used <= 1'b0;
       summing <= 1'b0;
       summed <= 1'b0;
@@ -4462,43 +5090,44 @@ module left_slots #(
 
   always @* begin
     if (was_flushed) begin
-      // left_jobs: a window is a power of two; what a job is does not change while slots are used, and
-      // no data is accepted while one ends.
+      // left_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
+      // other job has any of them; what a job is does not change while it uses slots, and no data is
+      // accepted of one that ends.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
-      `PROMISED(slot_mask == two_windows - 1);
-      `PROMISED(
-          active_reg == 0 ||
-                 (job_first == first_was && job_window == window_was && job_ranks == ranks_was));
-      `PROMISED(!(flush && (data || ask)));
-      // left_commit: one thing at a time, of a rank that there is.
+      `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
+      `PROMISED(!used || !(data || ask) || (hits ? its_job : apart));
+      `PROMISED(!(flush_slots[watched] && hits && (data || ask)));
+      // left_commit: one thing at a time, of a member; left_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
-      `PROMISED(!(data || ask) || (rank_bit & job_ranks) != 0);
-      `PROMISED(!(data || ask) || (job_ranks & (job_ranks + 1'b1)) == 0);
+      `PROMISED(!(data || ask) || (ports & member) != 0);
+      `PROMISED((ports & (ports - 1'b1)) == 0);
       // left_reader and left_writer: what is reduced was complete, and is reduced once.
-      `PROMISED(!reduced || flush || reduced_slot != watched || summing);
+      `PROMISED(!reduced || flush_slots[watched] || reduced_slot != watched || summing);
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
       assert (!(summing && summed) && (used || !(summing || summed)));
-      assert (!used || (had == job_ranks) == (summing || summed));
-      assert (!used || ((had & ~job_ranks) == 0 && (holds & slot_mask) == watched));
+      assert (!used || (had == its_member) == (summing || summed));
+      assert (!used || ((had & ~its_member) == 0 && (its_base | (holds & its_mask)) == watched));
+      assert (!used || (its_window != 0 && (its_window & (its_window - 1'b1)) == 0));
+      assert (!used || (its_window <= WINDOW && its_mask == 2 * its_window - 1));
+      assert (!used || ((its_base & its_mask) == 0 && (watched & ~its_mask) == its_base));
       if (used)
-        assert (
-            (|(watched & job_window) ? high_slots[watched & (job_window - 1'b1)] :
-             low_slots[watched & (job_window - 1'b1)]) ==
-            {special, ce, not_ect, ect0, finished, had, holds});
+        assert ((|(watched & its_window) ? high_slots[its_row] : low_slots[its_row]) ==
+                {special, ce, not_ect, ect0, finished, had, holds});
 
       // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
       // the chunk was complete; and no chunk follows before every rank is done with the one before.
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
-          assert (summed && finished_now == job_ranks && vid == holds + two_windows);
+          assert (summed && finished_now == member && vid == holds + two_windows);
         if (store && used && !turn_over)
-          assert (!(|(had & rank_bit)) && vid == holds && !summing && !summed);
+          assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
         // Given to be summed once, when it holds all, with what all said.
-        assert (complete == (store && had_now == job_ranks));
+        assert (complete == (store && had_now == member));
         if (complete) begin
+          assert (complete_ports == member);
           assert (turn_over || (!summing && !summed));
           if (ce_now)
             assert (complete_ecn == ECN_CE);
@@ -4511,16 +5140,16 @@ module left_slots #(
         // A repeat and an ask are answered with the result, or with what is missing.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
-        assert (answer == (finish || (ask && (begins || (is_held && had != job_ranks)))));
+        assert (answer == (finish || (ask && (begins || (is_held && had != member)))));
         if (ask && answer) begin
-          assert (answer_mask == (begins ? job_ranks : job_ranks & ~had));
-          assert (answer_code == (!begins && |(had & rank_bit) ? CODE_WAIT : CODE_SEND));
+          assert (answer_ports == (begins ? member : member & ~had));
+          assert (answer_code == (!begins && |(had & ports) ? CODE_WAIT : CODE_SEND));
         end
-        if (finish) assert (answer_code == CODE_DONE && answer_mask == 0);
+        if (finish) assert (answer_code == CODE_DONE && answer_ports == 0);
         assert (refused == (refuse || (data && !store) || (ask && !asked)));
         if (refuse) assert (refused_code == code);
         if (!refuse && refused) begin
-          if (is_held && (|(had & rank_bit) || had == job_ranks))
+          if (is_held && (|(had & ports) || had == member))
             assert (refused_code == CODE_DUPLICATE);
             else if (is_held)
               assert (refused_code == CODE_NOT_READY);
@@ -4537,7 +5166,8 @@ module left_slots #(
       cover (turn_over && mine && used && finished != 0);
       cover (complete && mine && holds == 32'hffffffff && !turn_over);
       cover (owe && mine && holds == 0);
-      cover (summed && finished == job_ranks && job_ranks != 1 && data && mine && !store);
+      cover (summed && finished == member && member != 1 && data && mine && !store);
+      cover (used && its_window == 1 && its_base != 0 && turn_over && !hits);
     end
   end
 `endif
@@ -4552,23 +5182,26 @@ endmodule
 // last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
 // its port is replaced by it.
 //
-// The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
+// What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
+// count. The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
 // done here: refusals are counted elsewhere (left_counters), all of them.
 
 `default_nettype none
 
 module left_status #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2
+    parameter integer PORT_BITS = 2,
+    parameter integer JOBS      = 1,
+    parameter integer JOB_BITS  = 1
 ) (
     input wire clk,
     input wire rst,
-    input wire drop, // forget what was not sent
+    input wire [JOBS-1:0] drop,  // forget what was not sent of these jobs
 
     // What a packet is answered with; of answer and refuse one at most
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,
+    input wire [    PORTS-1:0] answer_mask,  // ranks
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -4594,6 +5227,7 @@ module left_status #(
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
+  reg [JOB_BITS-1:0] job_of[0:PORTS-1];
   reg [PORTS-1:0] waits_reg;
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
@@ -4610,24 +5244,36 @@ module left_status #(
 
   reg [PORT_BITS-1:0] index;
 
+  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+  reg [PORTS-1:0] dropped;
+
   integer p;
 
   always @* begin
     index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest[p]) index = p[PORT_BITS-1:0];
+      dropped[p] = drop[job_of[p]];
+    end
   end
 
+  integer d;
+
   always @(posedge clk) begin
-    if (keep) statuses[port] <= {mask, vid, code, rank, epoch, job};
+    if (keep) begin
+      statuses[port] <= {mask, vid, code, rank, epoch, job};
+      job_of[port]   <= job_index;
+    end
     if (pick_take) begin
       waits_reg <= waits_reg & ~lowest;
       above_reg <= ~(lowest | (lowest - 1'b1));
     end
-    if (keep) waits_reg[port] <= 1'b1;
+    for (d = 0; d < PORTS; d = d + 1) if (dropped[d]) waits_reg[d] <= 1'b0;
+    if (keep && !drop[job_index]) waits_reg[port] <= 1'b1;
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
-    if (rst || drop) waits_reg <= {PORTS{1'b0}};
     if (rst) begin
+      waits_reg <= {PORTS{1'b0}};
       above_reg <= {PORTS{1'b0}};
       pause_reg <= 10'd0;
     end
@@ -4712,12 +5358,11 @@ module left_writer #(
     input wire clk,
     input wire rst,
 
-    input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
-
     input wire                  next_valid,     // a sum comes in the next cycle
     input wire                  next_whole,     // it is all of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
+    input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
     input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
     input wire [     LANES-1:0] sum_over,       // it overflowed
 
@@ -4756,7 +5401,7 @@ module left_writer #(
   wire counts_next = next_valid && next_whole;
 
   assign begun   = counts_next && !begun_reg[next_slot];
-  assign reduced = counts_next && already == job_last;
+  assign reduced = counts_next && already == next_last;
 
   wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
@@ -4816,13 +5461,15 @@ module left_writer #(
   reg known;  // it began in this job
   reg [BEATS-1:0] written;
   reg [INDEX_BITS:0] written_count;
-  reg [INDEX_BITS-1:0] last_was;
+  reg [INDEX_BITS-1:0] its_last;  // of the chunk that began last
   reg running_was = 1'b0;
   reg [SLOT_BITS+INDEX_BITS:0] tag_was;
-  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - job_last);
+  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - its_last);
   wire mine = next_valid && next_whole && next_slot == watched;
   wire anew = !known || written == all;
   wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
+  wire [INDEX_BITS-1:0] last_now = anew ? next_last : its_last;
+  wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
   wire under_way = known && written != all;
   reg front;  // it began last
   reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
@@ -4830,7 +5477,7 @@ module left_writer #(
   integer n;
 
   always @(posedge clk) begin
-    last_was <= job_last;
+    if (mine) its_last <= last_now;
     running_was <= !rst;
     tag_was <= {next_valid, next_slot, next_beat};
     if (mine) begin
@@ -4860,10 +5507,9 @@ module left_writer #(
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
       // left_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
-      `PROMISED(!mine || (next_beat <= job_last && (anew || !written[next_beat])));
-      // left_jobs: a chunk is as long as it is until all that is under way was summed; and no result of
-      // another job is asked for.
-      assume (job_last == last_was || !running_was || !(known || next_valid));
+      `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
+      // left_jobs: a chunk is as long as it is until all that is under way was summed.
+      `PROMISED(!mine || next_last == last_now);
 
       assert (!known || ((written & ~all) == 0 && written != 0));
       assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
@@ -4874,12 +5520,12 @@ module left_writer #(
 
       if (mine) begin
         assert (begun == anew);
-        assert (reduced == (written_now == all));
+        assert (reduced == (written_now == all_now));
       end
       if (!(next_valid && next_whole)) assert (!begun && !reduced);
 
       // What is asked for was written, and all that was is found when it is whole.
-      if (known && query_slot == watched && query_beat <= job_last) begin
+      if (known && query_slot == watched && query_beat <= its_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);
         assert (query_written || !front || query_beat >= in_row);
@@ -4892,7 +5538,7 @@ module left_writer #(
       if (running_was)
         assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
 
-      cover (mine && reduced && next_beat == 0 && job_last == 2);
+      cover (mine && reduced && next_beat == 0 && next_last == 2);
       cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
       cover (mine && !anew && next_slot != front_slot_reg);
       cover (begun && reduced);
@@ -4951,13 +5597,13 @@ endmodule
 
 // The aggregator between AXI4-Stream ports.
 //
-// Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
-// memories at once, summed lane by lane, and its result is kept in the cache and sent.
+// Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
+// from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
 //
 // Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
 // on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
 // payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
-// the header stand in tuser during the whole packet; left_distribute knows whom they are for. A
+// the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
 // Latency from a chunk's last beat to its result's first: 19 cycles, 14 of them in the
@@ -4998,7 +5644,7 @@ module left_core (
     input  wire         m_axis_tready,
     output wire         m_axis_tlast,
     output wire [239:0] m_axis_tuser,
-    output wire [  7:0] m_axis_tdest,
+    output wire [  1:0] m_axis_tdest,
 
     // Ports that can take a whole packet
     input wire [1:0] port_ready,
@@ -5029,13 +5675,15 @@ module left_core (
     // A beat enters the lanes
     output wire beat_strobe
 );
-  // -- Job --
+  // -- Jobs --
   wire        flush;  // the job ends
+  wire [ 7:0] flush_slots;  // their job ends
+  wire        quiet;  // all jobs end: no packet is judged
   wire        drop_statuses;
-  wire        drained;  // nothing is being reduced
+  wire        drained;  // nothing of the job is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
-  wire        sets_up;  // a job is being set up
-  wire        job_valid;  // a job is set up
+  wire        sets_up;  // the job is being set up
+  wire        job_valid;  // set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
   wire [15:0] job_epoch;
@@ -5043,9 +5691,9 @@ module left_core (
   wire [ 1:0] job_last;  // number of a chunk's last beat
   wire [ 2:0] job_window;  // chunks
   wire [ 2:0] slot_mask;  // twice the window, less 1
+  wire [ 2:0] slot_base;  // the first slot
   wire [31:0] job_first;  // first VID
   wire [ 1:0] job_finished;  // ranks that have finished
-  wire [ 1:0] job_ranks;  // a bit for every rank there is
   wire        op_valid;
   wire        op_commit;
   wire        op_abort;
@@ -5058,11 +5706,14 @@ module left_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire [ 1:0] commit_rank_bit;
+  wire        commit_index;  // the packet's job
+  wire [ 1:0] commit_rank_bit;  // its sender
 
   left_jobs #(
       .PORTS     (2),
       .PORT_BITS (1),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .CHUNK     (4),
       .WINDOW    (4),
       .SLOT_BITS (3),
@@ -5084,10 +5735,12 @@ module left_core (
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (commit_finish),
+      .finish_job   (commit_index),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
-      .keep_ranks   (1'b0),
       .flush        (flush),
+      .flush_slots  (flush_slots),
+      .quiet        (quiet),
       .hold         (hold),
       .drop_statuses(drop_statuses),
       .sets_up      (sets_up),
@@ -5099,9 +5752,9 @@ module left_core (
       .job_last     (job_last),
       .job_window   (job_window),
       .slot_mask    (slot_mask),
+      .slot_base    (slot_base),
       .job_first    (job_first),
       .job_finished (job_finished),
-      .job_ranks    (job_ranks),
       .member       (member),
       .rank_of_port (rank_of_port)
   );
@@ -5117,6 +5770,7 @@ module left_core (
   wire         rd_en;  // all slot memories are read
   wire [  2:0] rd_slot;
   wire [  1:0] rd_beat;
+  wire [  1:0] beat_members;  // ports in the sum of the beat that goes into the lanes
 
   // -- Port 0 --
   wire         p0_nonfinite;  // elements that are a NaN or an infinity
@@ -5140,13 +5794,18 @@ module left_core (
 
   left_ingress #(
       .BEAT_BITS (32),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (3),
       .INDEX_BITS(2)
   ) u_ingress_p0 (
       .clk           (clk),
       .rst           (rst),
       .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
       .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
       .job_last      (job_last),
       .s_axis_tdata  (s_axis_p0_tdata),
       .s_axis_tkeep  (s_axis_p0_tkeep),
@@ -5187,7 +5846,7 @@ module left_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p0 (
-      .enable(member[0]),
+      .enable(beat_members[0]),
       .x     (p0_stored),
       .y     (p0_gated)
   );
@@ -5214,13 +5873,18 @@ module left_core (
 
   left_ingress #(
       .BEAT_BITS (32),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (3),
       .INDEX_BITS(2)
   ) u_ingress_p1 (
       .clk           (clk),
       .rst           (rst),
       .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
       .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
       .job_last      (job_last),
       .s_axis_tdata  (s_axis_p1_tdata),
       .s_axis_tkeep  (s_axis_p1_tkeep),
@@ -5261,7 +5925,7 @@ module left_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p1 (
-      .enable(member[1]),
+      .enable(beat_members[1]),
       .x     (p1_stored),
       .y     (p1_gated)
   );
@@ -5279,7 +5943,7 @@ module left_core (
   ) u_arbiter (
       .clk      (clk),
       .rst      (rst),
-      .hold     (hold),
+      .hold     (quiet),
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p1_request, p0_request}),
@@ -5307,6 +5971,8 @@ module left_core (
   left_commit #(
       .PORTS    (2),
       .PORT_BITS(1),
+      .JOBS     (1),
+      .JOB_BITS (1),
       .FORMAT   (8'd1)
   ) u_commit (
       .valid       (commit_valid),
@@ -5328,22 +5994,27 @@ module left_core (
       .nonfinite   (commit_nonfinite),
       .ecn         (commit_ecn),
       .job         (commit_job),
+      .index       (commit_index),
       .epoch       (commit_epoch),
       .rank        (commit_rank),
       .vid         (commit_vid)
   );
 
+  assign commit_rank_bit = 2'd1 << commit_rank[0];
+
   wire       turn_over;  // the slot takes a new VID
   wire       store_ce;
   wire       store_nonfinite;
   wire       owe;  // the sender is owed the result
-  wire       complete;  // the slot holds all ranks
+  wire       complete;  // the slot holds all members
+  wire [1:0] complete_ports;
   wire [1:0] complete_ecn;
   wire       complete_nonfinite;
   wire       asked;  // an ask is not refused
   wire       answer;  // an ask or a finish is answered with a status
   wire [7:0] answer_code;
-  wire [1:0] answer_mask;
+  wire [1:0] answer_ports;  // whose contribution is missing
+  wire [1:0] answer_mask;  // their ranks
   wire       refused;
   wire [7:0] refused_code;
   wire       refused_answer;  // it may be answered with a status
@@ -5352,15 +6023,15 @@ module left_core (
       .PORTS    (2),
       .WINDOW   (4),
       .SLOT_BITS(3),
-      .ROW_BITS (2),
-      .RANK_BITS(1)
+      .ROW_BITS (2)
   ) u_slots (
       .clk               (clk),
-      .flush             (flush),
+      .flush_slots       (flush_slots),
       .job_first         (job_first),
       .job_window        (job_window),
       .slot_mask         (slot_mask),
-      .job_ranks         (job_ranks),
+      .slot_base         (slot_base),
+      .member            (member),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -5368,7 +6039,6 @@ module left_core (
       .code              (commit_code),
       .belongs           (commit_belongs),
       .ports             (commit_ports),
-      .rank              (commit_rank[0]),
       .vid               (commit_vid),
       .ecn               (commit_ecn),
       .writable          (commit_writable),
@@ -5376,7 +6046,6 @@ module left_core (
       .reduced           (reduced),
       .reduced_slot      (sum_slot),
       .slot              (slot),
-      .rank_bit          (commit_rank_bit),
       .turn_over         (turn_over),
       .store             (commit_store),
       .store_ce          (store_ce),
@@ -5384,15 +6053,25 @@ module left_core (
       .resolve           (resolve),
       .owe               (owe),
       .complete          (complete),
+      .complete_ports    (complete_ports),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
       .asked             (asked),
       .answer            (answer),
       .answer_code       (answer_code),
-      .answer_mask       (answer_mask),
+      .answer_ports      (answer_ports),
       .refused           (refused),
       .refused_code      (refused_code),
       .refused_answer    (refused_answer)
+  );
+
+  left_port_ranks #(
+      .PORTS(2)
+  ) u_missing (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (answer_ports),
+      .ranks       (answer_mask)
   );
 
   // -- Sum --
@@ -5404,6 +6083,8 @@ module left_core (
 
   // No beat is read again: one pass decides each.
   left_reader #(
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (3),
       .INDEX_BITS(2)
   ) u_reader (
@@ -5414,9 +6095,11 @@ module left_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
+      .complete_job (commit_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
+      .reduced_job  (sum_job),
       .stop         (1'b0),
       .again_valid  (1'b0),
       .again_slot   (3'd0),
@@ -5487,11 +6170,11 @@ module left_core (
   ) u_writer (
       .clk          (clk),
       .rst          (rst),
-      .job_last     (job_last),
       .next_valid   (sum_next),
       .next_whole   (1'b1),
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
+      .next_last    (job_last),
       .sum_nonfinite(sum_nonfinite),
       .sum_over     (sum_over),
       .wr_en        (cache_wr_en),
@@ -5521,20 +6204,10 @@ module left_core (
   );
 
   // -- Out --
-  wire [1:0] rank_ready;  // ranks whose port is ready
-
-  left_rank_ready #(
-      .PORTS(2)
-  ) u_rank_ready (
-      .member      (member),
-      .rank_of_port(rank_of_port),
-      .port_ready  (port_ready),
-      .rank_ready  (rank_ready)
-  );
-
   wire       result_valid;  // a result can be sent
+  wire       result_job;
   wire [2:0] result_slot;
-  wire [1:0] result_receivers;
+  wire [1:0] result_to;  // the ports that it is for
   wire       result_replay;
   wire       result_take;
 
@@ -5546,19 +6219,76 @@ module left_core (
       .rst           (rst),
       .flush         (flush),
       .slot_mask     (slot_mask),
-      .job_ranks     (job_ranks),
+      .member        (member),
       .begun         (begun),
       .begun_slot    (sum_slot),
       .slot          (slot),
       .turn_over     (turn_over),
       .owe           (owe),
-      .rank_bit      (commit_rank_bit),
-      .ready         (rank_ready),
+      .port          (commit_ports),
+      .ready         (port_ready),
       .pick_valid    (result_valid),
       .pick_slot     (result_slot),
-      .pick_receivers(result_receivers),
+      .pick_receivers(result_to),
       .pick_replay   (result_replay),
       .pick_take     (result_take)
+  );
+
+  assign result_job = 1'd0;
+
+  wire        sum_job;  // of the sum that comes
+  wire        unused_written_job;  // of the sum that is written
+  wire [31:0] written_vid;
+  wire [ 1:0] result_ports;  // in the result that can be sent
+  wire [31:0] result_vid;
+  wire [ 1:0] result_ecn;
+  wire        result_nonfinite;
+
+  left_labels #(
+      .PORTS    (2),
+      .JOB_BITS (1),
+      .SLOT_BITS(3)
+  ) u_labels (
+      .clk               (clk),
+      .complete          (complete),
+      .complete_slot     (slot),
+      .complete_job      (commit_index),
+      .complete_ports    (complete_ports),
+      .complete_vid      (commit_vid),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .beat_slot         (beat_slot),
+      .beat_ports        (beat_members),
+      .sum_slot          (sum_slot),
+      .sum_job           (sum_job),
+      .written_job       (unused_written_job),
+      .written_vid       (written_vid),
+      .send_slot         (result_slot),
+      .send_ports        (result_ports),
+      .send_vid          (result_vid),
+      .send_ecn          (result_ecn),
+      .send_nonfinite    (result_nonfinite)
+  );
+
+  wire [1:0] result_mask;  // ranks in it
+  wire [1:0] result_receivers;  // ranks that it is for
+
+  left_port_ranks #(
+      .PORTS(2)
+  ) u_contributors (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (result_ports),
+      .ranks       (result_mask)
+  );
+
+  left_port_ranks #(
+      .PORTS(2)
+  ) u_receivers (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (result_to),
+      .ranks       (result_receivers)
   );
 
   wire        status_valid;
@@ -5573,7 +6303,9 @@ module left_core (
 
   left_status #(
       .PORTS    (2),
-      .PORT_BITS(1)
+      .PORT_BITS(1),
+      .JOBS     (1),
+      .JOB_BITS (1)
   ) u_status (
       .clk        (clk),
       .rst        (rst),
@@ -5608,42 +6340,42 @@ module left_core (
       .KEEP_BITS (4),
       .FORMAT    (8'd1)
   ) u_egress (
-      .clk               (clk),
-      .rst               (rst),
-      .job_last          (job_last),
-      .job_epoch         (job_epoch),
-      .job_chunk         (job_chunk),
-      .job_ranks         (job_ranks),
-      .complete          (complete),
-      .complete_slot     (slot),
-      .complete_vid      (commit_vid),
-      .complete_ecn      (complete_ecn),
-      .complete_nonfinite(complete_nonfinite),
-      .result_valid      (result_valid),
-      .result_slot       (result_slot),
-      .result_receivers  (result_receivers),
-      .result_replay     (result_replay),
-      .result_take       (result_take),
-      .status_valid      (status_valid),
-      .status_port       (status_port),
-      .status_job        (status_job),
-      .status_epoch      (status_epoch),
-      .status_rank       (status_rank),
-      .status_code       (status_code),
-      .status_vid        (status_vid),
-      .status_mask       (status_mask),
-      .status_take       (status_take),
-      .rd_en             (send_en),
-      .rd_slot           (send_slot),
-      .rd_beat           (send_beat),
-      .rd_written        (send_written),
-      .sending           (sending),
-      .m_axis_tkeep      (m_axis_tkeep),
-      .m_axis_tvalid     (m_axis_tvalid),
-      .m_axis_tready     (m_axis_tready),
-      .m_axis_tlast      (m_axis_tlast),
-      .m_axis_tuser      (m_axis_tuser),
-      .m_axis_tdest      (m_axis_tdest)
+      .clk             (clk),
+      .rst             (rst),
+      .result_valid    (result_valid),
+      .result_slot     (result_slot),
+      .result_last     (job_last),
+      .result_ports    (result_to),
+      .result_job      ({7'd0, result_job}),
+      .result_epoch    (job_epoch),
+      .result_chunk    (job_chunk),
+      .result_vid      (result_vid),
+      .result_ecn      (result_ecn),
+      .result_nonfinite(result_nonfinite),
+      .result_mask     (result_mask),
+      .result_receivers(result_receivers),
+      .result_replay   (result_replay),
+      .result_take     (result_take),
+      .status_valid    (status_valid),
+      .status_port     (status_port),
+      .status_job      (status_job),
+      .status_epoch    (status_epoch),
+      .status_rank     (status_rank),
+      .status_code     (status_code),
+      .status_vid      (status_vid),
+      .status_mask     (status_mask),
+      .status_take     (status_take),
+      .rd_en           (send_en),
+      .rd_slot         (send_slot),
+      .rd_beat         (send_beat),
+      .rd_written      (send_written),
+      .sending         (sending),
+      .m_axis_tkeep    (m_axis_tkeep),
+      .m_axis_tvalid   (m_axis_tvalid),
+      .m_axis_tready   (m_axis_tready),
+      .m_axis_tlast    (m_axis_tlast),
+      .m_axis_tuser    (m_axis_tuser),
+      .m_axis_tdest    (m_axis_tdest)
   );
 
   // -- Registers --
@@ -5668,7 +6400,8 @@ module left_core (
       .WINDOW     (64'd4),
       .JOBS       (64'd1),
       .LINK       (64'd8),
-      .LATENCY    (64'd19)
+      .LATENCY    (64'd19),
+      .JOB_BITS   (1)
   ) u_registers (
       .clk           (clk),
       .rst           (rst),
@@ -5697,6 +6430,9 @@ module left_core (
       .job_ever      (job_ever),
       .job_epoch     (job_epoch),
       .job_finished  ({62'd0, job_finished}),
+      .job_members   ({62'd0, member}),
+      .job_base      ({13'd0, slot_base}),
+      .job_slots     (16'd1 + {13'd0, slot_mask}),
       .nonfinite_in  (nonfinite_in),
       .nonfinite_out (nonfinite_out),
       .overflows     (overflows),
@@ -5709,19 +6445,16 @@ module left_core (
   );
 
   left_job_counts #(
-      .SLOT_BITS (3),
       .COUNT_BITS(1)
   ) u_job_counts (
       .clk             (clk),
       .rst             (rst),
       .clear           (sets_up),
       .stored_nonfinite(store_nonfinite),
-      .complete        (complete),
-      .slot            (slot),
       .vid             (commit_vid),
       .rank            (commit_rank),
       .wr_en           (cache_wr_en),
-      .wr_slot         (cache_wr_slot),
+      .wr_vid          (written_vid),
       .nonfinite       (nonfinite),
       .overflow        (overflow),
       .nonfinite_in    (nonfinite_in),
@@ -5861,7 +6594,7 @@ module left_top (
   wire         egress_tready;
   wire         egress_tlast;
   wire [239:0] egress_tuser;
-  wire [  7:0] unused_tdest;  // a status names its rank
+  wire [  1:0] unused_tdest;  // headers name the ranks
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
   wire         tx_tvalid;
@@ -5957,8 +6690,11 @@ module left_top (
   );
 
   left_route #(
-      .PORTS(2)
+      .PORTS   (2),
+      .JOBS    (1),
+      .JOB_BITS(1)
   ) u_route (
+      .job          (ingress_tuser[23:16]),
       .rank         (ingress_tuser[55:48]),
       .rank_of_port (rank_of_port),
       .member       (member),

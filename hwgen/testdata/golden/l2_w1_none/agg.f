@@ -2,7 +2,6 @@ agg_arbiter.v
 agg_commit.v
 agg_counters.v
 agg_delay.v
-agg_distribute.v
 agg_egress.v
 agg_fp_canon.v
 agg_fp_nonfinite.v
@@ -10,11 +9,12 @@ agg_gate.v
 agg_ingress.v
 agg_job_counts.v
 agg_jobs.v
+agg_labels.v
 agg_link_session.v
 agg_owed.v
 agg_port_queue.v
+agg_port_ranks.v
 agg_ram.v
-agg_rank_ready.v
 agg_ranks.v
 agg_reader.v
 agg_registers.v

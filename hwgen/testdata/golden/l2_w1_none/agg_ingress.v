@@ -18,7 +18,9 @@
 //
 // Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
 // 8, job 8, ecn 2, kind 4, version 4}; agg_commit takes it apart. whole: as many beats as the
-// job's chunk has, and all of them full.
+// job's chunk has, and all of them full. Data of a job that is not set up is not written. When a job
+// ends (its bit of flush, its slots in flush_slots) what is held of it is forgotten, and what is under
+// way counts as not written.
 //
 // Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
 // cycle 1. Not done here: no check of the header; agg_commit does that, at commit.
@@ -27,16 +29,21 @@
 
 module agg_ingress #(
     parameter integer BEAT_BITS  = 512,
+    parameter integer JOBS       = 1,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,    // of a slot's number
     parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The job
-    input wire                  flush,      // the job ends: forget what is held
-    input wire [ SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
-    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
+    // The jobs, job 0 in the lowest bits
+    input wire [           JOBS-1:0] flush,
+    input wire [ (1<<SLOT_BITS)-1:0] flush_slots,
+    input wire [           JOBS-1:0] job_valid,    // set up
+    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // twice the window, less 1
+    input wire [ SLOT_BITS*JOBS-1:0] slot_base,    // the first slot
+    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of a chunk's last beat
 
     // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
     input wire [BEAT_BITS-1:0] s_axis_tdata,
@@ -120,18 +127,23 @@ module agg_ingress #(
   reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
   reg writable_reg, full_reg, nonfinite_reg;
 
-  wire [ INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
-  wire [SLOT_BITS-1:0] slot = header_reg[50+:SLOT_BITS] & slot_mask;  // of the VID
-  wire                 data = header_reg[7:4] == KIND_DATA;
-  wire                 full = a_full_reg && (a_first_reg || full_reg);
-  wire                 nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
-  wire                 whole = full && beat == {1'b0, job_last};
+  wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
+  wire [7:0] number = header_reg[17:10];  // of the job
+  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
+  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0 && job_valid[job];
+  wire [INDEX_BITS-1:0] last = job_last[INDEX_BITS*job+:INDEX_BITS];
+  wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
+      (header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);  // of the VID
+  wire data = header_reg[7:4] == KIND_DATA && exists;
+  wire full = a_full_reg && (a_first_reg || full_reg);
+  wire nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
+  wire whole = full && beat == {1'b0, last};
 
-  reg  [    SLOTS-1:0] busy_reg;
-  reg  [    SLOTS-1:0] pending_reg;
+  reg [SLOTS-1:0] busy_reg;
+  reg [SLOTS-1:0] pending_reg;
 
-  wire                 writable = !flush && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
-  wire                 waits = a_first_reg && data && pending_reg[slot];
+  wire writable = !flush[job] && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
+  wire waits = a_first_reg && data && pending_reg[slot];
 
   always @(posedge clk) begin
     if (a_leaves) begin
@@ -140,21 +152,23 @@ module agg_ingress #(
       nonfinite_reg <= nonfinite;
       writable_reg  <= writable;
     end
-    if (flush) writable_reg <= 1'b0;
+    if (flush[job]) writable_reg <= 1'b0;
   end
 
-  assign wr_en   = a_leaves && writable && beat <= {1'b0, job_last};
+  assign wr_en   = a_leaves && writable && beat <= {1'b0, last};
   assign wr_slot = slot;
   assign wr_beat = beat[INDEX_BITS-1:0];
   assign wr_data = a_data_reg;
 
   // -- Request ------------------------------------------------------------------------------------
 
-  reg          queued_reg;  // a request that was not granted at once
-  reg  [101:0] queue_reg;
+  reg                 queued_reg;  // a request that was not granted at once
+  reg  [       101:0] queue_reg;
 
-  wire [101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
-  wire         asks = a_valid_reg && a_last_reg && !waits;
+  wire [JOB_BITS-1:0] queue_job = JOBS == 1 ? {JOB_BITS{1'b0}} : queue_reg[10+:JOB_BITS];
+
+  wire [       101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
+  wire                asks = a_valid_reg && a_last_reg && !waits;
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
@@ -164,14 +178,16 @@ module agg_ingress #(
     if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
       queued_reg <= 1'b1;
       queue_reg  <= request;
-    end else if (req_grant) begin
-      queued_reg <= 1'b0;
+    end else begin
+      if (req_grant) queued_reg <= 1'b0;
+      if (flush[queue_job]) queue_reg[101] <= 1'b0;
     end
-    if (flush) queue_reg[101] <= 1'b0;
     if (rst) queued_reg <= 1'b0;
   end
 
   // -- Slots that must not be written -------------------------------------------------------------
+
+  integer s;
 
   always @(posedge clk) begin
     if (reduced) busy_reg[reduced_slot] <= 1'b0;
@@ -180,9 +196,11 @@ module agg_ingress #(
       if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
     end
     if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
-    if (rst || flush) begin
-      busy_reg    <= {SLOTS{1'b0}};
-      pending_reg <= {SLOTS{1'b0}};
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      if (rst || flush_slots[s]) begin
+        busy_reg[s]    <= 1'b0;
+        pending_reg[s] <= 1'b0;
+      end
     end
   end
 

@@ -1,12 +1,11 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
 //      -shell none
 
-// Counts what a job met that is no number: contributions that held a NaN or an infinity, elements of
+// Of one job: counts what it met that is no number: contributions that held a NaN or an infinity, elements of
 // sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
 // that knows the VID finds the element.
 //
-// Counts stop at their largest value. They are cleared when a job is set up, not when it ends. The
-// VID of a sum is that of the slot it is written to, noted when the slot is complete.
+// Counts stop at their largest value. They are cleared when the job is set up, not when it ends.
 //
 // Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
 // counts come in cycle 1, too. Not done here: counters of the card (agg_counters).
@@ -14,23 +13,20 @@
 `default_nettype none
 
 module agg_job_counts #(
-    parameter integer SLOT_BITS  = 4,
-    parameter integer COUNT_BITS = 5   // of the number of lanes
+    parameter integer COUNT_BITS = 5  // of the number of lanes
 ) (
     input wire clk,
     input wire rst,
-    input wire clear, // a job is set up
+    input wire clear, // the job is set up
 
     // A packet is committed
-    input wire                 stored_nonfinite,  // and stored, with a NaN or an infinity in it
-    input wire                 complete,          // and completes its slot
-    input wire [SLOT_BITS-1:0] slot,
-    input wire [         31:0] vid,
-    input wire [          7:0] rank,
+    input wire        stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    input wire [31:0] vid,
+    input wire [ 7:0] rank,
 
     // A sum is written, and in the next cycle it is known how many of its elements ...
     input wire                  wr_en,
-    input wire [ SLOT_BITS-1:0] wr_slot,
+    input wire [          31:0] wr_vid,
     input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
     input wire [COUNT_BITS-1:0] overflow,   // overflowed
 
@@ -43,9 +39,7 @@ module agg_job_counts #(
     output wire [63:0] first_overflow
 );
 
-  reg [31:0] vids[0:(1<<SLOT_BITS)-1];
-
-  reg clear_reg;
+  reg clear_reg, written_reg;
   reg stored_reg;
   reg [31:0] stored_vid_reg, sum_vid_reg;
   reg [7:0] stored_rank_reg;
@@ -53,19 +47,21 @@ module agg_job_counts #(
   reg [31:0] in_reg, out_reg, overflow_reg;
   reg in_any_reg, out_any_reg, overflow_any_reg;
   reg [31:0] in_vid_reg, out_vid_reg, overflow_vid_reg;
-  reg  [ 7:0] in_rank_reg;
+  reg [7:0] in_rank_reg;
 
   wire [32:0] in_next = {1'b0, in_reg} + 33'd1;
-  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, nonfinite};
-  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, overflow};
+  wire [COUNT_BITS-1:0] more_out = written_reg ? nonfinite : {COUNT_BITS{1'b0}};
+  wire [COUNT_BITS-1:0] more_overflow = written_reg ? overflow : {COUNT_BITS{1'b0}};
+  wire [32:0] out_next = {1'b0, out_reg} + {{33 - COUNT_BITS{1'b0}}, more_out};
+  wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, more_overflow};
 
   always @(posedge clk) begin
     clear_reg       <= clear;
     stored_reg      <= stored_nonfinite;
     stored_vid_reg  <= vid;
     stored_rank_reg <= rank;
-    if (complete) vids[slot] <= vid;
-    if (wr_en) sum_vid_reg <= vids[wr_slot];
+    written_reg     <= wr_en;
+    sum_vid_reg     <= wr_vid;
 
     if (stored_reg) in_reg <= in_next[31:0] | {32{in_next[32]}};
     out_reg      <= out_next[31:0] | {32{out_next[32]}};
@@ -78,8 +74,8 @@ module agg_job_counts #(
     if (!out_any_reg) out_vid_reg <= sum_vid_reg;
     if (!overflow_any_reg) overflow_vid_reg <= sum_vid_reg;
     if (stored_reg) in_any_reg <= 1'b1;
-    if (nonfinite != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
-    if (overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
+    if (more_out != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
+    if (more_overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
 
     if (rst || clear_reg) begin
       stored_reg       <= 1'b0;

@@ -1,13 +1,14 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
 //      -shell none
 
-// Who is owed which slot's result, and which is to be sent next, to whom.
+// Of one job: who is owed which slot's result, and which is to be sent next, to whom. Members are told
+// apart by their ports. Slots are counted from the job's first one on.
 //
-// A result that begins to be written is owed to all ranks. It is sent first in the order of
+// A result that begins to be written is owed to all members. It is sent first in the order of
 // reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
 // scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
-// scan begins with the oldest VID and knows only ranks that were ready when it began: of what it
-// finds for a rank that was held up, the oldest goes first. Until it has found that, the rank may
+// scan begins with the oldest VID and knows only ports that were ready when it began: of what it
+// finds for a port that was held up, the oldest goes first. Until it has found that, the port may
 // be sent fresh results as well.
 //
 // The pick is combinational and may change until it is taken; taking it clears the receivers' owed
@@ -26,7 +27,7 @@ module agg_owed #(
     // The job
     input wire                 flush,      // the job ends: nothing is owed
     input wire [SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
-    input wire [    PORTS-1:0] job_ranks,  // a bit for every rank there is
+    input wire [    PORTS-1:0] member,     // by port
 
     input wire                 begun,      // the slot's result begins to be written
     input wire [SLOT_BITS-1:0] begun_slot,
@@ -34,10 +35,10 @@ module agg_owed #(
     // From the slot table: what a packet did to its slot
     input wire [SLOT_BITS-1:0] slot,
     input wire                 turn_over,  // what it owed is dropped
-    input wire                 owe,        // one rank is owed the result (again)
-    input wire [    PORTS-1:0] rank_bit,
+    input wire                 owe,        // one port is owed the result (again)
+    input wire [    PORTS-1:0] port,       // this one, one hot
 
-    input wire [PORTS-1:0] ready,  // ranks that can take a packet
+    input wire [PORTS-1:0] ready,  // ports that can take a packet
 
     output wire                 pick_valid,
     output wire [SLOT_BITS-1:0] pick_slot,
@@ -81,7 +82,7 @@ module agg_owed #(
   reg [SLOT_BITS-1:0] newest_reg;  // the slot that turned over last
   reg [SLOT_BITS-1:0] at_reg;  // the slot the scan looks at
   reg [SLOT_BITS-1:0] left_reg;  // slots of this pass behind it
-  reg [PORTS-1:0] ready_reg;  // ranks that were ready when the pass began
+  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass began
 
   wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
   wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
@@ -124,12 +125,12 @@ module agg_owed #(
     end
     if (pop) fresh_reg[head] <= 1'b0;
     if (owe) begin
-      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | rank_bit;
+      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | port;
       scan_reg[slot] <= 1'b1;
     end
     if (turn_over) live_reg[slot] <= 1'b0;
     if (begun) begin
-      owed[begun_slot]     <= job_ranks;
+      owed[begun_slot]     <= member;
       sent[begun_slot]     <= {PORTS{1'b0}};
       live_reg[begun_slot] <= 1'b1;
       scan_reg[begun_slot] <= 1'b0;
@@ -152,26 +153,26 @@ module agg_owed #(
   reg flush_was;
   reg exists;  // there is a result
   reg [PORTS-1:0] due, had;
-  reg [PORTS-1:0] ranks_was;
+  reg [PORTS-1:0] member_was;
   reg [SLOT_BITS-1:0] mask_was;
   reg [7:0] steps;  // of the scan, at rest
   reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
   reg [SLOT_BITS:0] fresh_count;
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
-  wire [PORTS-1:0] repeats = owe && slot == watched ? rank_bit : {PORTS{1'b0}};
+  wire [PORTS-1:0] repeats = owe && slot == watched ? port : {PORTS{1'b0}};
   wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
   reg began = 1'b0;  // a pass of the scan
   reg [SLOT_BITS-1:0] newest, first_was;
-  reg [PORTS-1:0] can;  // ranks that were ready then
+  reg [PORTS-1:0] can;  // ports that were ready then
   integer n;
 
-  // Nothing new comes, all ranks can take a packet, and what is picked is taken at once.
+  // Nothing new comes, all ports can take a packet, and what is picked is taken at once.
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
       &ready && pick_take == pick_valid;
 
   always @(posedge clk) begin
     flush_was <= flush;
-    ranks_was <= job_ranks;
+    member_was <= member;
     mask_was <= slot_mask;
     steps <= !at_rest ? 0 : steps + (!found && steps < 2 * SLOTS);
     passes <= !at_rest ? 0 : passes + (!found && pass_ends && passes < 2);
@@ -180,7 +181,7 @@ module agg_owed #(
     if (turn_over && slot == watched) exists <= 1'b0;
     if (begun && begun_slot == watched) begin
       exists <= 1'b1;
-      due <= job_ranks;
+      due <= member;
       had <= 0;
     end
     began <= !rst && pass_ends && !found;
@@ -199,7 +200,7 @@ module agg_owed #(
     fresh_count = 0;
     for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
     if (was_reset) begin
-      // agg_jobs: a job's window and ranks are what they are until it has ended.
+      // agg_jobs: a job's window and members are what they are until it has ended.
       `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
       `PROMISED(flush || flush_was || slot_mask == mask_was);
       `PROMISED(!begun || begun_slot <= slot_mask);
@@ -207,7 +208,7 @@ module agg_owed #(
       // agg_slots: a slot that turns over has no result until its sum begins, and owes nothing until
       // it has one.
       `PROMISED(!owe || (live_reg[slot] && !turn_over));
-      `PROMISED((rank_bit & (rank_bit - 1'b1)) == 0);
+      `PROMISED((port & (port - 1'b1)) == 0);
       `PROMISED(!begun || !live_reg[begun_slot]);
       `PROMISED(!begun || !turn_over || slot != begun_slot);
       // agg_egress takes what is there.
@@ -222,7 +223,7 @@ module agg_owed #(
       if (exists) assert (due == owed[watched] && had == sent[watched]);
 
       // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
-      // knows the ranks that were ready then.
+      // knows the ports that were ready then.
       assert (newest_reg == newest && ready_reg == can);
       if (began) assert (at_reg == first_was && left_reg == mask_was);
       if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);

@@ -2,13 +2,15 @@
 //      -shell none
 
 // Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
-// other without a bubble, in the order in which they became complete.
+// other without a bubble: the jobs that have one take turns, and each job's slots come in the order in
+// which they became complete.
 //
-// A slot waits at its first beat while its cache entry is being sent. A sum that cannot decide a
-// beat in one pass asks for it *again*; such a read takes the place of a new beat and is marked as
-// a further pass. When it has many of those to do it holds new beats back (stop). stalled: a new beat
-// was not read because of either. When the job ends (flush) the slot that is being read is read to
-// its end, those behind it are dropped; drained says that nothing is on its way any more.
+// A slot waits at its first beat while its cache entry is being sent; other jobs go on. A sum that
+// cannot decide a beat in one pass asks for it *again*; such a read takes the place of a new beat and
+// is marked as a further pass. When it has many of those to do it holds new beats back (stop). stalled:
+// a new beat was not read because of either. When a job ends (its bit of flush) a slot of it that is
+// being read is read to its end, those behind it are dropped; drained says that nothing of a job is on
+// its way any more.
 //
 // Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
 // the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
@@ -17,21 +19,26 @@
 `default_nettype none
 
 module agg_reader #(
+    parameter integer JOBS       = 1,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
     parameter integer INDEX_BITS = 4   // of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    input  wire                  flush,
-    input  wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
-    output wire                  drained,
+    // The jobs, job 0 in the lowest bits
+    input  wire [           JOBS-1:0] flush,
+    input  wire [INDEX_BITS*JOBS-1:0] job_last,  // number of a chunk's last beat
+    output wire [           JOBS-1:0] drained,
 
     input wire                 complete,
     input wire [SLOT_BITS-1:0] complete_slot,
+    input wire [ JOB_BITS-1:0] complete_job,
     input wire                 sending,        // a cache entry is being sent
     input wire [SLOT_BITS-1:0] sending_slot,
     input wire                 reduced,        // a slot's last beat has been summed
+    input wire [ JOB_BITS-1:0] reduced_job,
 
     // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
     input wire                  stop,
@@ -53,51 +60,111 @@ module agg_reader #(
     output wire stalled
 );
 
-  wire                  head_valid;
-  wire [ SLOT_BITS-1:0] head_slot;
-  reg  [INDEX_BITS-1:0] next_reg;  // the head's next beat
-  reg  [   SLOT_BITS:0] on_way_reg;  // slots of which a beat was read and that are not reduced
+  // -- Complete slots, by job ---------------------------------------------------------------------
 
-  wire                  begins = next_reg == {INDEX_BITS{1'b0}};
-  wire                  last = next_reg == job_last;
-  wire                  overwrites = sending && sending_slot == head_slot;
-  wire                  ready = head_valid && !(begins && (flush || overwrites));
-  wire                  reads = ready && !again_valid && !stop;
-  wire                  pops = reads && last;
-  wire                  drops = rst || (flush && begins);
+  wire [JOBS-1:0] queued;  // there is a head
+  wire [SLOT_BITS*JOBS-1:0] heads;
+  wire [JOBS-1:0] pops, drops, can_begin;
 
-  agg_slot_fifo #(
-      .SLOT_BITS(SLOT_BITS)
-  ) u_complete (
-      .clk       (clk),
-      .clear     (drops),
-      .push      (complete),
-      .push_slot (complete_slot),
-      .head_valid(head_valid),
-      .head_slot (head_slot),
-      .pop       (pops)
-  );
+  genvar g;
+  generate
+    for (g = 0; g < JOBS; g = g + 1) begin : g_job
+      localparam [JOB_BITS-1:0] JOB = g;
 
+      agg_slot_fifo #(
+          .SLOT_BITS(SLOT_BITS)
+      ) u_complete (
+          .clk       (clk),
+          .clear     (drops[g]),
+          .push      (complete && complete_job == JOB),
+          .push_slot (complete_slot),
+          .head_valid(queued[g]),
+          .head_slot (heads[SLOT_BITS*g+:SLOT_BITS]),
+          .pop       (pops[g])
+      );
+
+      assign can_begin[g] = queued[g] && !flush[g] &&
+          !(sending && sending_slot == heads[SLOT_BITS*g+:SLOT_BITS]);
+    end
+  endgenerate
+
+  // -- Whose turn it is ---------------------------------------------------------------------------
+
+  reg [JOBS-1:0] above_reg;  // the jobs above the one whose slot was begun last
+  reg [JOB_BITS-1:0] job_reg;  // the one whose slot is being read
+  reg [INDEX_BITS-1:0] next_reg;  // its next beat
+
+  wire [JOBS-1:0] ahead = can_begin & above_reg;
+  wire [JOBS-1:0] among = |ahead ? ahead : can_begin;
+  wire [JOBS-1:0] lowest = among & (~among + 1'b1);
+
+  reg [JOB_BITS-1:0] turn;
+  integer j;
+
+  always @* begin
+    turn = {JOB_BITS{1'b0}};
+    for (j = 0; j < JOBS; j = j + 1) if (lowest[j]) turn = j[JOB_BITS-1:0];
+  end
+
+  // -- Read ---------------------------------------------------------------------------------------
+
+  localparam [JOBS-1:0] ONE = 1;
+
+  wire begins = next_reg == {INDEX_BITS{1'b0}};
+  wire [JOB_BITS-1:0] job = begins ? turn : job_reg;
+  wire [SLOT_BITS-1:0] head_slot = heads[SLOT_BITS*job+:SLOT_BITS];
+  wire last = next_reg == job_last[INDEX_BITS*job+:INDEX_BITS];
+  wire ready = !begins || |can_begin;
+  wire reads = ready && !again_valid && !stop;
+
+  assign pops  = reads && last ? ONE << job : {JOBS{1'b0}};
+  assign drops = rst ? {JOBS{1'b1}} : flush & ~(begins ? {JOBS{1'b0}} : ONE << job_reg);
+
+  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // of each job: slots begun and not yet reduced
   reg beat_valid_reg, beat_pass_reg;
   reg [ SLOT_BITS-1:0] beat_slot_reg;
   reg [INDEX_BITS-1:0] beat_index_reg;
 
+  reg [JOBS-1:0] more, less;
+  integer k;
+
+  always @* begin
+    more = reads && begins ? ONE << turn : {JOBS{1'b0}};
+    less = reduced ? ONE << reduced_job : {JOBS{1'b0}};
+  end
+
   always @(posedge clk) begin
     if (reads) next_reg <= last ? {INDEX_BITS{1'b0}} : next_reg + 1'b1;
-    if (reads && begins && !reduced) on_way_reg <= on_way_reg + 1'b1;
-    if (!(reads && begins) && reduced) on_way_reg <= on_way_reg - 1'b1;
+    if (reads && begins) begin
+      job_reg   <= turn;
+      above_reg <= ~(lowest | (lowest - 1'b1));
+    end
+    for (k = 0; k < JOBS; k = k + 1) begin
+      if (more[k] && !less[k])
+        on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] + 1'b1;
+      if (less[k] && !more[k])
+        on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*k+:SLOT_BITS+1] - 1'b1;
+    end
     beat_valid_reg <= rd_en;
     beat_slot_reg  <= rd_slot;
     beat_index_reg <= rd_beat;
     beat_pass_reg  <= again_valid;
     if (rst) begin
       next_reg       <= {INDEX_BITS{1'b0}};
-      on_way_reg     <= {SLOT_BITS + 1{1'b0}};
+      above_reg      <= {JOBS{1'b0}};
+      job_reg        <= {JOB_BITS{1'b0}};
+      on_way_reg     <= {(SLOT_BITS + 1) * JOBS{1'b0}};
       beat_valid_reg <= 1'b0;
     end
   end
 
-  assign drained    = on_way_reg == {SLOT_BITS + 1{1'b0}};
+  genvar d;
+  generate
+    for (d = 0; d < JOBS; d = d + 1) begin : g_drained
+      assign drained[d] = on_way_reg[(SLOT_BITS+1)*d+:SLOT_BITS+1] == {SLOT_BITS + 1{1'b0}};
+    end
+  endgenerate
+
   assign rd_en      = reads || again_valid;
   assign rd_slot    = again_valid ? again_slot : head_slot;
   assign rd_beat    = again_valid ? again_beat : next_reg;
@@ -112,60 +179,99 @@ module agg_reader #(
   `define PROMISED assert
 `endif
 
-  // The slot that is being read, its next beat, and the slots that are on their way.
+  // The slot that is being read, its job and its next beat; of any job, the slots that are on their way.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
-  reg [INDEX_BITS-1:0] beat, last_was;
+  reg [INDEX_BITS-1:0] beat;
+  reg [JOB_BITS-1:0] its_job;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
   reg [31:0] on_way;
-  reg head_was, kept_was, flush_was, read_was, pass_was;
-  reg [SLOT_BITS-1:0] slot_was, rd_slot_was, begun_slot;
+  reg [JOBS-1:0] head_was;
+  reg [SLOT_BITS*JOBS-1:0] slots_were;
+  reg read_was, pass_was;
+  reg [SLOT_BITS-1:0] rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
+  reg [JOBS-1:0] in_front;  // jobs that were begun while the watched one could
+  reg waits;
+  wire [JOBS-1:0] below = ~above_reg;
   wire new_beat = rd_en && !again_valid;
   wire new_slot = new_beat && rd_beat == 0;
-  wire may_begin = !flush && !(sending && sending_slot == head_slot);
+  wire [JOB_BITS-1:0] now = beat == 0 ? turn : its_job;
+  wire [SLOT_BITS-1:0] now_head = heads >> SLOT_BITS * now;
+  wire [INDEX_BITS-1:0] now_last = job_last >> INDEX_BITS * now;
+  wire [SLOT_BITS-1:0] watched_head = heads >> SLOT_BITS * watched;
+  wire may_begin = queued[watched] && !flush[watched] && !(sending && sending_slot == watched_head);
+  integer n;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    beat <= rst ? 0 : !new_beat ? beat : beat == job_last ? 0 : beat + 1;
-    on_way <= rst ? 0 : on_way + new_slot - reduced;
+    beat <= rst ? 0 : !new_beat ? beat : beat == now_last ? 0 : beat + 1;
+    if (new_slot) its_job <= now;
+    on_way <= rst ? 0 : on_way + (new_slot && now == watched) - (reduced && reduced_job == watched);
     last_was <= job_last;
-    flush_was <= flush;
-    head_was <= head_valid && !(new_beat && beat == job_last) && !(flush && beat == 0);
-    slot_was <= head_slot;
+    for (n = 0; n < JOBS; n = n + 1)
+    head_was[n] <= queued[n] && !(new_beat && beat == now_last && now == n) &&
+          !(flush[n] && (beat == 0 || its_job != n));
+    slots_were <= heads;
     read_was <= rd_en;
     rd_slot_was <= rd_slot;
     if (new_slot) begun_slot <= rd_slot;
     rd_beat_was <= rd_beat;
     pass_was <= again_valid;
+    waits <= !rst && may_begin && !(new_slot && now == watched);
+    in_front <= rst || !may_begin || (new_slot && now == watched) ? 0 :
+        in_front | (new_slot ? 1 << now : 0);
   end
 
   always @* begin
-    if (rst) assert (drops);
+    if (rst) assert (&drops);
     if (was_reset) begin
       // agg_slot_fifo keeps its head until it is popped or the queue cleared.
-      assume (!running_was || !head_was || (head_valid && head_slot == slot_was));
-      // agg_jobs changes the length of chunks when nothing is on its way; agg_writer says reduced once
-      // for each slot of which a beat was read, no sooner than a cycle after; there are no more slots.
-      `PROMISED(job_last == last_was || beat == 0);
-      `PROMISED(!reduced || on_way != 0);
-      `PROMISED(!new_slot || on_way < 1 << SLOT_BITS);
+      for (n = 0; n < JOBS; n = n + 1)
+      assume (!running_was || !head_was[n] || (queued[n] &&
+            heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
+      // agg_jobs changes the length of a job's chunks when nothing of it is on its way; agg_writer says
+      // reduced once for each slot of which a beat was read, no sooner than a cycle after; there are no
+      // more slots.
+      for (n = 0; n < JOBS; n = n + 1)
+      `PROMISED(
+          (beat == 0 || its_job != n) ||
+            job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]);
+      `PROMISED(!(reduced && reduced_job == watched) || on_way != 0);
+      `PROMISED(!(new_slot && now == watched) || on_way < 1 << SLOT_BITS);
     end
     if (was_reset && !rst) begin
 
-      assert (next_reg == beat && beat <= job_last);
-      assert (beat == 0 || head_valid);  // a slot that was begun is read to its end
-      if (new_beat) assert (head_valid && rd_slot == head_slot && rd_beat == beat && !stop);
+      assert (next_reg == beat && (beat == 0 || beat <= now_last));
+      if (beat != 0)
+        assert (job_reg == its_job && queued[its_job]);  // what was begun is read to its end
+      if (new_beat) assert (queued[now] && rd_slot == now_head && rd_beat == beat && !stop);
       if (new_beat && beat != 0) assert (rd_slot == begun_slot);
-      assert (pops == (new_beat && beat == job_last) && drops == (flush && beat == 0));
-      if (beat != 0) assert (head_slot == begun_slot);
+      assert (pops[watched] == (new_beat && beat == now_last && now == watched));
+      assert (drops[watched] == (flush[watched] && (beat == 0 || its_job != watched)));
+      if (beat != 0) assert (now_head == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
-      // A slot's first beat waits for its entry, and for no job's end; nothing else waits.
-      if (new_slot) assert (!flush && !(sending && sending_slot == rd_slot));
-      if (head_valid && !again_valid && !stop && (beat != 0 || may_begin)) assert (new_beat);
-      assert (on_way_reg == on_way && on_way <= 1 << SLOT_BITS);
-      assert (drained == (on_way == 0));
+      // A slot's first beat waits for its entry, for its job's end, and for its job's turn; nothing else
+      // waits.
+      if (new_slot && now == watched) assert (may_begin);
+      if (beat != 0 && !again_valid && !stop) assert (new_beat);
+      if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot);
+
+      // While a job has a slot that may be begun no other job begins two.
+      if (waits && may_begin && new_slot) assert (!in_front[now]);
+      assert ((below & (below + 1'b1)) == 0);
+      for (n = 0; n < JOBS; n = n + 1) begin
+        if (in_front[n] && n < watched) assert (above_reg[watched] && !above_reg[n]);
+        if (in_front[n] && n > watched) assert (above_reg[watched] || !above_reg[n]);
+        assert (!in_front[watched]);
+      end
+
+      assert ((on_way_reg >> (SLOT_BITS + 1) * watched) % (2 << SLOT_BITS) == on_way);
+      assert (on_way <= 1 << SLOT_BITS);
+      assert (drained[watched] == (on_way == 0));
       assert (!stalled || (!new_beat && (stop || again_valid)));
 
       if (running_was) assert (beat_valid == read_was);
@@ -173,9 +279,10 @@ module agg_reader #(
       if (running_was && beat_valid)
         assert (beat_slot == rd_slot_was && beat_index == rd_beat_was && beat_pass == pass_was);
 
-      cover (new_beat && flush && beat == job_last && beat != 0);
-      cover (new_slot && reduced && job_last == 0);
-      cover (new_slot && read_was && rd_slot_was != rd_slot && job_last != 0);
+      cover (new_beat && flush[now] && beat == now_last && beat != 0);
+      cover (new_slot && reduced && now_last == 0);
+      cover (new_slot && read_was && rd_slot_was != rd_slot && now_last != 0);
+      cover (waits && in_front != 0 && new_slot && now == watched);
       cover (again_valid && stalled);
     end
   end

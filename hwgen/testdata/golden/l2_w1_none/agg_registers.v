@@ -1,15 +1,15 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
 //      -shell none
 
-// The register bank: identification block, owner, staged job, counters.
+// The register bank: identification block, owner, staged job, counters, and a block for each job.
 //
 // One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
 // register holds after it, in order. Writes that end or set up a job are passed on to agg_jobs and
-// wait for it. A soft reset clears the counters when the job has ended, so that nothing of the job is
+// wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
 // Latency: 2 cycles from the access to its answer, more where agg_jobs is asked. Not done here:
-// the values of counters (agg_counters) and of the job (agg_jobs, agg_job_counts).
+// the values of counters (agg_counters) and of the jobs (agg_jobs, agg_job_counts).
 
 `default_nettype none
 
@@ -25,7 +25,9 @@ module agg_registers #(
     parameter [63:0] WINDOW = 64'd8,
     parameter [63:0] JOBS = 64'd1,
     parameter [63:0] LINK = 64'd0,
-    parameter [63:0] LATENCY = 64'd0
+    parameter [63:0] LATENCY = 64'd0,
+
+    parameter integer JOB_BITS = 1  // of a job's number, at least 1
 ) (
     input wire clk,
     input wire rst,
@@ -42,7 +44,7 @@ module agg_registers #(
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // Operations on the job; see agg_jobs
+    // Operations on jobs; see agg_jobs
     output wire        op_valid,
     output wire        op_commit,
     output wire        op_abort,
@@ -55,20 +57,23 @@ module agg_registers #(
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
-    // What is read here and held elsewhere
-    input  wire        job_valid,
-    input  wire        job_ever,
-    input  wire [15:0] job_epoch,
-    input  wire [63:0] job_finished,
-    input  wire [31:0] nonfinite_in,
-    input  wire [31:0] nonfinite_out,
-    input  wire [31:0] overflows,
-    input  wire [63:0] first_in,
-    input  wire [63:0] first_out,
-    input  wire [63:0] first_overflow,
-    output wire [ 4:0] counter_index,
-    input  wire [31:0] counter_value,
-    output wire        clear_counters
+    // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
+    input  wire [   JOBS-1:0] job_valid,
+    input  wire [   JOBS-1:0] job_ever,
+    input  wire [16*JOBS-1:0] job_epoch,
+    input  wire [64*JOBS-1:0] job_finished,
+    input  wire [64*JOBS-1:0] job_members,
+    input  wire [16*JOBS-1:0] job_base,        // first slot
+    input  wire [16*JOBS-1:0] job_slots,       // how many
+    input  wire [32*JOBS-1:0] nonfinite_in,
+    input  wire [32*JOBS-1:0] nonfinite_out,
+    input  wire [32*JOBS-1:0] overflows,
+    input  wire [64*JOBS-1:0] first_in,
+    input  wire [64*JOBS-1:0] first_out,
+    input  wire [64*JOBS-1:0] first_overflow,
+    output wire [        4:0] counter_index,
+    input  wire [       31:0] counter_value,
+    output wire               clear_counters
 );
 
   `include "zwire.vh"
@@ -109,12 +114,19 @@ module agg_registers #(
 
   assign counter_index = counter_offset[7:3];
 
+  // A job's registers: the same in each block
+  wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
+  wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
+  wire [JOB_BITS-1:0] job = in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
+  wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
+  wire valid = job_valid[job];
+
   reg known;  // there is a register at the address
   reg [63:0] value;
 
   always @* begin
     known = 1'b1;
-    case (addr_reg)
+    case (place)
       REG_MAGIC: value = MAGIC;
       REG_VERSION: value = {60'd0, VERSION};
       REG_CONFIG_HASH: value = CONFIG_HASH;
@@ -134,14 +146,19 @@ module agg_registers #(
       REG_JOB_PORTS: value = ports_reg;
       REG_JOB_CHUNK: value = chunk_reg;
       REG_JOB_WINDOW: value = window_reg;
-      REG_JOB_STATE: value = {32'd0, job_epoch, 14'd0, job_ever, job_valid};
-      REG_JOB_FINISHED: value = job_finished;
-      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in};
-      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out};
-      REG_JOB_OVERFLOW: value = {32'd0, overflows};
-      REG_JOB_FIRST_IN: value = first_in;
-      REG_JOB_FIRST_OUT: value = first_out;
-      REG_JOB_FIRST_OVERFLOW: value = first_overflow;
+      REG_JOB_STATE:
+      value = {
+        24'd0, {8 - JOB_BITS{1'b0}}, job, job_epoch[16*job+:16], 14'd0, job_ever[job], valid
+      };
+      REG_JOB_FINISHED: value = job_finished[64*job+:64];
+      REG_JOB_MEMBERS: value = job_members[64*job+:64];
+      REG_JOB_SLOTS: value = valid ? {32'd0, job_slots[16*job+:16], job_base[16*job+:16]} : 64'd0;
+      REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in[32*job+:32]};
+      REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out[32*job+:32]};
+      REG_JOB_OVERFLOW: value = {32'd0, overflows[32*job+:32]};
+      REG_JOB_FIRST_IN: value = first_in[64*job+:64];
+      REG_JOB_FIRST_OUT: value = first_out[64*job+:64];
+      REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
         known = is_counter;

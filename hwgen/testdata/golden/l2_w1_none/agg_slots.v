@@ -4,13 +4,15 @@
 // The slot table: one packet a cycle is judged by the slot rules, and the table is changed, in
 // that cycle.
 //
-// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since the job
-// was set up, reducing when it holds all ranks, reduced when its sum is in the cache. Of an empty
+// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
+// was set up, reducing when it holds all members, reduced when its sum is in the cache. Of an empty
 // slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// rank is done with it.
+// member is done with it. Members are told apart by their ports.
 //
-// The slots of v and of v - W differ in one bit of their number alone, that of the window. A row
-// of the table holds such a pair, so both are read and changed at once.
+// The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
+// (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
+// row of the table holds such a pair, so both are read and changed at once: row n of a job, from 0 to
+// W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
 //
 // Events belong to slot `slot` and stand in the cycle of the commit; the table changes at its end.
 // A payload that was not written (see agg_ingress) is refused as not ready; no worker that keeps
@@ -23,31 +25,31 @@ module agg_slots #(
     parameter integer PORTS     = 4,
     parameter integer WINDOW    = 8,
     parameter integer SLOT_BITS = 4,  // of a slot's number: log2(2 * WINDOW)
-    parameter integer ROW_BITS  = 3,  // of a row's number: log2(WINDOW), at least 1
-    parameter integer RANK_BITS = 2   // of a rank
+    parameter integer ROW_BITS  = 3   // of a row's number: log2(WINDOW), at least 1
 ) (
     input wire clk,
 
-    // The job
-    input wire                 flush,       // the job ends: all slots become empty
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
+
+    // The packet's job
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
     input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
-    input wire [    PORTS-1:0] job_ranks,   // a bit for every rank there is
+    input wire [SLOT_BITS-1:0] slot_base,   // the first slot
+    input wire [    PORTS-1:0] member,      // by port
 
     // The packet; one of these at most is high
-    input wire                 refuse,    // it failed a check, with code
-    input wire                 data,
-    input wire                 ask,
-    input wire                 finish,
-    input wire [          7:0] code,
-    input wire                 belongs,   // its rank is its port's
-    input wire [    PORTS-1:0] ports,     // the port it came by, one hot
-    input wire [RANK_BITS-1:0] rank,
-    input wire [         31:0] vid,
-    input wire [          1:0] ecn,
-    input wire                 writable,
-    input wire                 nonfinite,
+    input wire             refuse,    // it failed a check, with code
+    input wire             data,
+    input wire             ask,
+    input wire             finish,
+    input wire [      7:0] code,
+    input wire             belongs,   // its rank is its port's
+    input wire [PORTS-1:0] ports,     // the port it came by, one hot
+    input wire [     31:0] vid,
+    input wire [      1:0] ecn,
+    input wire             writable,
+    input wire             nonfinite,
 
     // A slot's last beat has been summed
     input wire                 reduced,
@@ -55,20 +57,20 @@ module agg_slots #(
 
     // What comes of it
     output wire [SLOT_BITS-1:0] slot,
-    output wire [PORTS-1:0] rank_bit,  // the sender
     output wire turn_over,  // the slot takes a new VID, drops what it owed
     output wire store,  // data is stored
     output wire store_ce,
     output wire store_nonfinite,
     output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot holds all ranks
+    output wire complete,  // the slot holds all members
+    output wire [PORTS-1:0] complete_ports,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
     output wire asked,  // an ask is not refused
     output wire answer,  // an ask or finish is answered with a status
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_mask,  // the ranks that are missing
+    output wire [PORTS-1:0] answer_ports,  // the members that are missing
     output wire refused,
     output wire [7:0] refused_code,
     output wire refused_answer  // it may be answered with a status
@@ -76,28 +78,27 @@ module agg_slots #(
 
   `include "zwire.vh"
 
-  localparam [PORTS-1:0] ONE = 1;
+  localparam integer SLOTS = 2 * WINDOW;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
   reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
-  reg [2*WINDOW-1:0] active_reg;
-  reg [2*WINDOW-1:0] reduced_reg;
+  reg [SLOTS-1:0] active_reg;
+  reg [SLOTS-1:0] reduced_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
 
-  wire [SLOT_BITS-1:0] in_window = slot & ~job_window;
-  wire [ROW_BITS-1:0] row = in_window[ROW_BITS-1:0];
+  wire [SLOT_BITS-1:0] whole_row = (slot_base >> 1) | (slot & (slot_mask >> 1));
+  wire [ROW_BITS-1:0] row = whole_row[ROW_BITS-1:0];
   wire high = |(slot & job_window);
-  wire unused = in_window[SLOT_BITS-1];  // it is 0
+  wire unused = whole_row[SLOT_BITS-1];  // it is 0
 
   wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
   wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot     = vid[SLOT_BITS-1:0] & slot_mask;
-  assign rank_bit = ONE << rank;
+  assign slot = slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -121,12 +122,12 @@ module agg_slots #(
   wire same = ahead == 32'd0;
   wire next = ahead == window_2;
 
-  wire reducing = own_held == job_ranks;
+  wire reducing = own_held == member;
   wire collecting = active && !reducing;
-  wire held = |(own_held & rank_bit);
+  wire held = |(own_held & ports);
 
-  wire [PORTS-1:0] done = own_done | rank_bit;
-  wire may_turn = (active ? is_reduced && done == job_ranks : 1'b1);
+  wire [PORTS-1:0] done = own_done | ports;
+  wire may_turn = (active ? is_reduced && done == member : 1'b1);
 
   assign turn_over       = data && next && may_turn && writable;
   assign store           = turn_over || (data && same && collecting && !held && writable);
@@ -157,24 +158,27 @@ module agg_slots #(
 
   assign answer         = finish || (ask && (next || (same && collecting)));
   assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
-  assign answer_mask    = finish ? {PORTS{1'b0}} : next ? job_ranks : job_ranks & ~own_held;
+  assign answer_ports   = finish ? {PORTS{1'b0}} : next ? member : member & ~own_held;
 
   // -- Change -------------------------------------------------------------------------------------
 
-  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | rank_bit;
+  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | ports;
   wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
       {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
   wire [PORTS-1:0] done_next = turn_over ? {PORTS{1'b0}} : data && next ? done : own_done;
 
   wire [SLOT_WIDTH-1:0] own_next = store ? {marks_next, done_next, held_next, vid} :
       {own_marks, done_next, own_held, own_vid};
-  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, rank_bit} << (32 + PORTS);
+  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, ports} << (32 + PORTS);
   wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
 
-  assign complete = store && held_next == job_ranks;
+  assign complete = store && held_next == member;
+  assign complete_ports = held_next;
   assign complete_nonfinite = marks_next[3];
   assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
       marks_next[0] ? ECN_ECT0 : ECN_ECT1;
+
+  integer s;
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
@@ -185,9 +189,11 @@ module agg_slots #(
       reduced_reg[slot] <= 1'b0;
     end
     if (reduced) reduced_reg[reduced_slot] <= 1'b1;
-    if (flush) begin
-      active_reg  <= {2 * WINDOW{1'b0}};
-      reduced_reg <= {2 * WINDOW{1'b0}};
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      if (flush_slots[s]) begin
+        active_reg[s]  <= 1'b0;
+        reduced_reg[s] <= 1'b0;
+      end
     end
   end
 
@@ -196,8 +202,8 @@ module agg_slots #(
   `define PROMISED assert
 `endif
 
-  // Any slot, told after section 6 of the specification. A job is one life of the table: from the end of
-  // a flush to the next. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  // Any slot, told after section 5 of the specification, from one flush of it to the next: one life of its
+  // job. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_flushed = 1'b0;
   reg used;  // the slot has turned over in this job
@@ -205,10 +211,16 @@ module agg_slots #(
   reg [PORTS-1:0] had, finished;
   reg summing, summed;  // it was given to be summed; its sum is there
   reg ce, not_ect, ect0, special;
-  reg [31:0] first_was;
-  reg [SLOT_BITS-1:0] window_was;
-  reg [PORTS-1:0] ranks_was;
+  reg [31:0] its_first;  // its job
+  reg [SLOT_BITS-1:0] its_window, its_mask, its_base;
+  reg [PORTS-1:0] its_member;
 
+  // The packet's job has the slot; its slots are others than those of the slot's job.
+  wire hits = (watched & ~slot_mask) == slot_base;
+  wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
+  wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
+      slot_base == its_base && member == its_member;
+  wire [SLOT_BITS-1:0] its_row = (its_base >> 1) | (watched & (its_mask >> 1));
   wire [31:0] two_windows = 2 * job_window;
   wire mine = slot == watched;
   wire is_held = used && vid == holds;
@@ -216,26 +228,29 @@ module agg_slots #(
   wire [31:0] distance = vid - (used ? holds : would_hold - two_windows);
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
-  wire [PORTS-1:0] finished_now = finished | rank_bit;
-  wire turns = data && mine && writable && begins &&
-      (!used || (summed && finished_now == job_ranks));
+  wire [PORTS-1:0] finished_now = finished | ports;
+  wire turns = data && mine && writable && begins && (!used || (summed && finished_now == member));
   wire joins = data && mine && writable && used && vid == holds &&
-      !(|(had & rank_bit)) && had != job_ranks;
-  wire [PORTS-1:0] had_now = turns ? rank_bit : had | rank_bit;
+      !(|(had & ports)) && had != member;
+  wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
   wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
   wire ect0_now = ecn == ECN_ECT0 || (!turns && ect0);
   wire special_now = nonfinite || (!turns && special);
 
   always @(posedge clk) begin
-    first_was  <= job_first;
-    window_was <= job_window;
-    ranks_was  <= job_ranks;
+    if (!used) begin
+      its_first  <= job_first;
+      its_window <= job_window;
+      its_mask   <= slot_mask;
+      its_base   <= slot_base;
+      its_member <= member;
+    end
     if (turns || joins) begin
       used <= 1'b1;
       holds <= vid;
       had <= had_now;
-      summing <= had_now == job_ranks;
+      summing <= had_now == member;
       ce <= ce_now;
       not_ect <= not_ect_now;
       ect0 <= ect0_now;
@@ -244,15 +259,15 @@ module agg_slots #(
     if (turns) begin
       finished <= 0;
       summed   <= 1'b0;
-    end else if (data && used && (vid == holds + two_windows ||
+    end else if (data && used && hits && (vid == holds + two_windows ||
         (summed && vid == holds + job_window)))
       finished <= finished_now;
     if (reduced && reduced_slot == watched) begin
       summing <= 1'b0;
       summed  <= 1'b1;
     end
-    if (flush) begin
-      was_flushed <= 1'b1;
+    if (&flush_slots) was_flushed <= 1'b1;
+    if (flush_slots[watched]) begin
       used <= 1'b0;
       summing <= 1'b0;
       summed <= 1'b0;
@@ -261,43 +276,44 @@ module agg_slots #(
 
   always @* begin
     if (was_flushed) begin
-      // agg_jobs: a window is a power of two; what a job is does not change while slots are used, and
-      // no data is accepted while one ends.
+      // agg_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
+      // other job has any of them; what a job is does not change while it uses slots, and no data is
+      // accepted of one that ends.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
-      `PROMISED(slot_mask == two_windows - 1);
-      `PROMISED(
-          active_reg == 0 ||
-                 (job_first == first_was && job_window == window_was && job_ranks == ranks_was));
-      `PROMISED(!(flush && (data || ask)));
-      // agg_commit: one thing at a time, of a rank that there is.
+      `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
+      `PROMISED(!used || !(data || ask) || (hits ? its_job : apart));
+      `PROMISED(!(flush_slots[watched] && hits && (data || ask)));
+      // agg_commit: one thing at a time, of a member; agg_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
-      `PROMISED(!(data || ask) || (rank_bit & job_ranks) != 0);
-      `PROMISED(!(data || ask) || (job_ranks & (job_ranks + 1'b1)) == 0);
+      `PROMISED(!(data || ask) || (ports & member) != 0);
+      `PROMISED((ports & (ports - 1'b1)) == 0);
       // agg_reader and agg_writer: what is reduced was complete, and is reduced once.
-      `PROMISED(!reduced || flush || reduced_slot != watched || summing);
+      `PROMISED(!reduced || flush_slots[watched] || reduced_slot != watched || summing);
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
       assert (!(summing && summed) && (used || !(summing || summed)));
-      assert (!used || (had == job_ranks) == (summing || summed));
-      assert (!used || ((had & ~job_ranks) == 0 && (holds & slot_mask) == watched));
+      assert (!used || (had == its_member) == (summing || summed));
+      assert (!used || ((had & ~its_member) == 0 && (its_base | (holds & its_mask)) == watched));
+      assert (!used || (its_window != 0 && (its_window & (its_window - 1'b1)) == 0));
+      assert (!used || (its_window <= WINDOW && its_mask == 2 * its_window - 1));
+      assert (!used || ((its_base & its_mask) == 0 && (watched & ~its_mask) == its_base));
       if (used)
-        assert (
-            (|(watched & job_window) ? high_slots[watched & (job_window - 1'b1)] :
-             low_slots[watched & (job_window - 1'b1)]) ==
-            {special, ce, not_ect, ect0, finished, had, holds});
+        assert ((|(watched & its_window) ? high_slots[its_row] : low_slots[its_row]) ==
+                {special, ce, not_ect, ect0, finished, had, holds});
 
       // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
       // the chunk was complete; and no chunk follows before every rank is done with the one before.
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
-          assert (summed && finished_now == job_ranks && vid == holds + two_windows);
+          assert (summed && finished_now == member && vid == holds + two_windows);
         if (store && used && !turn_over)
-          assert (!(|(had & rank_bit)) && vid == holds && !summing && !summed);
+          assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
         // Given to be summed once, when it holds all, with what all said.
-        assert (complete == (store && had_now == job_ranks));
+        assert (complete == (store && had_now == member));
         if (complete) begin
+          assert (complete_ports == member);
           assert (turn_over || (!summing && !summed));
           if (ce_now)
             assert (complete_ecn == ECN_CE);
@@ -310,16 +326,16 @@ module agg_slots #(
         // A repeat and an ask are answered with the result, or with what is missing.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
-        assert (answer == (finish || (ask && (begins || (is_held && had != job_ranks)))));
+        assert (answer == (finish || (ask && (begins || (is_held && had != member)))));
         if (ask && answer) begin
-          assert (answer_mask == (begins ? job_ranks : job_ranks & ~had));
-          assert (answer_code == (!begins && |(had & rank_bit) ? CODE_WAIT : CODE_SEND));
+          assert (answer_ports == (begins ? member : member & ~had));
+          assert (answer_code == (!begins && |(had & ports) ? CODE_WAIT : CODE_SEND));
         end
-        if (finish) assert (answer_code == CODE_DONE && answer_mask == 0);
+        if (finish) assert (answer_code == CODE_DONE && answer_ports == 0);
         assert (refused == (refuse || (data && !store) || (ask && !asked)));
         if (refuse) assert (refused_code == code);
         if (!refuse && refused) begin
-          if (is_held && (|(had & rank_bit) || had == job_ranks))
+          if (is_held && (|(had & ports) || had == member))
             assert (refused_code == CODE_DUPLICATE);
             else if (is_held)
               assert (refused_code == CODE_NOT_READY);
@@ -336,7 +352,8 @@ module agg_slots #(
       cover (turn_over && mine && used && finished != 0);
       cover (complete && mine && holds == 32'hffffffff && !turn_over);
       cover (owe && mine && holds == 0);
-      cover (summed && finished == job_ranks && job_ranks != 1 && data && mine && !store);
+      cover (summed && finished == member && member != 1 && data && mine && !store);
+      cover (used && its_window == 1 && its_base != 0 && turn_over && !hits);
     end
   end
 `endif

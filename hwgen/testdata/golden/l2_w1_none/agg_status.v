@@ -7,23 +7,26 @@
 // last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
 // its port is replaced by it.
 //
-// The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
+// What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
+// count. The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
 // done here: refusals are counted elsewhere (agg_counters), all of them.
 
 `default_nettype none
 
 module agg_status #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2
+    parameter integer PORT_BITS = 2,
+    parameter integer JOBS      = 1,
+    parameter integer JOB_BITS  = 1
 ) (
     input wire clk,
     input wire rst,
-    input wire drop, // forget what was not sent
+    input wire [JOBS-1:0] drop,  // forget what was not sent of these jobs
 
     // What a packet is answered with; of answer and refuse one at most
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,
+    input wire [    PORTS-1:0] answer_mask,  // ranks
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -49,6 +52,7 @@ module agg_status #(
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
+  reg [JOB_BITS-1:0] job_of[0:PORTS-1];
   reg [PORTS-1:0] waits_reg;
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
@@ -65,24 +69,36 @@ module agg_status #(
 
   reg [PORT_BITS-1:0] index;
 
+  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+  reg [PORTS-1:0] dropped;
+
   integer p;
 
   always @* begin
     index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest[p]) index = p[PORT_BITS-1:0];
+      dropped[p] = drop[job_of[p]];
+    end
   end
 
+  integer d;
+
   always @(posedge clk) begin
-    if (keep) statuses[port] <= {mask, vid, code, rank, epoch, job};
+    if (keep) begin
+      statuses[port] <= {mask, vid, code, rank, epoch, job};
+      job_of[port]   <= job_index;
+    end
     if (pick_take) begin
       waits_reg <= waits_reg & ~lowest;
       above_reg <= ~(lowest | (lowest - 1'b1));
     end
-    if (keep) waits_reg[port] <= 1'b1;
+    for (d = 0; d < PORTS; d = d + 1) if (dropped[d]) waits_reg[d] <= 1'b0;
+    if (keep && !drop[job_index]) waits_reg[port] <= 1'b1;
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
-    if (rst || drop) waits_reg <= {PORTS{1'b0}};
     if (rst) begin
+      waits_reg <= {PORTS{1'b0}};
       above_reg <= {PORTS{1'b0}};
       pause_reg <= 10'd0;
     end

@@ -59,12 +59,12 @@ module agg_top (
   wire         out_tvalid;
   wire         out_tlast;
   wire [239:0] out_tuser;
-  wire [  7:0] out_tdest;
-  wire         out_tpayload;  // the beat has bytes
+  wire         out_tdest;  // the ports that the packet is for
+  wire         out_tpayload;  // the beat has bytes: all of them
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
-  wire         member;
-  wire [  7:0] rank_of_port;
+  wire         unused_member;  // each port is a link of its own
+  wire [  7:0] unused_rank_of_port;
 
   agg_link_session u_session (
       .clk    (clk),
@@ -94,8 +94,8 @@ module agg_top (
       .m_axis_tuser     (out_tuser),
       .m_axis_tdest     (out_tdest),
       .port_ready       (port_ready),
-      .member           (member),
-      .rank_of_port     (rank_of_port),
+      .member           (unused_member),
+      .rank_of_port     (unused_rank_of_port),
       .s_reg_valid      (s_reg_valid),
       .s_reg_ready      (s_reg_ready),
       .s_reg_write      (s_reg_write),
@@ -114,19 +114,11 @@ module agg_top (
       .beat_strobe      (beat_strobe)
   );
 
-  agg_distribute #(
-      .PORTS    (1),
-      .KEEP_BITS(8)
-  ) u_distribute (
-      .member         (member),
-      .rank_of_port   (rank_of_port),
-      .s_axis_tvalid  (out_tvalid),
-      .s_axis_tkeep   (out_tkeep),
-      .s_axis_tuser   (out_tuser),
-      .s_axis_tdest   (out_tdest),
-      .m_axis_tvalid  (port_tvalid),
-      .m_axis_tpayload(out_tpayload)
-  );
+  wire [63:0] unused_receivers;  // a port's header has no such field
+
+  assign unused_receivers = out_tuser[239:176];
+  assign out_tpayload     = |out_tkeep;
+  assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
   agg_port_queue #(
       .BEAT_BITS (64),

@@ -17,10 +17,11 @@ agg_gate.v
 agg_ingress.v
 agg_job_counts.v
 agg_jobs.v
+agg_labels.v
 agg_link_session.v
 agg_owed.v
+agg_port_ranks.v
 agg_ram.v
-agg_rank_ready.v
 agg_ranks.v
 agg_reader.v
 agg_register_link.v

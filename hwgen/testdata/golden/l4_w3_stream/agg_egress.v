@@ -9,7 +9,8 @@
 // packet begins.
 //
 // Latency: what is picked in cycle 0 stands at the output in cycle 1. Not done here: who gets what
-// (agg_owed, agg_status); a packet that was begun goes on when the job ends.
+// (agg_owed, agg_turns, agg_status), nor what is said of it (agg_labels); a packet that was begun goes on
+// when its job ends.
 
 `default_nettype none
 
@@ -24,25 +25,21 @@ module agg_egress #(
     input wire clk,
     input wire rst,
 
-    // The job
-    input wire [INDEX_BITS-1:0] job_last,   // number of a chunk's last beat
-    input wire [          15:0] job_epoch,
-    input wire [          15:0] job_chunk,  // elements
-    input wire [     PORTS-1:0] job_ranks,  // a bit for every rank there is
-
-    // A slot holds all contributions: what its result's header will say
-    input wire                 complete,
-    input wire [SLOT_BITS-1:0] complete_slot,
-    input wire [         31:0] complete_vid,
-    input wire [          1:0] complete_ecn,
-    input wire                 complete_nonfinite,
-
-    // The next result
-    input  wire                 result_valid,
-    input  wire [SLOT_BITS-1:0] result_slot,
-    input  wire [    PORTS-1:0] result_receivers,
-    input  wire                 result_replay,
-    output wire                 result_take,
+    // The next result, with what its header says
+    input  wire                  result_valid,
+    input  wire [ SLOT_BITS-1:0] result_slot,
+    input  wire [INDEX_BITS-1:0] result_last,       // number of its last beat
+    input  wire [     PORTS-1:0] result_ports,      // that it is for
+    input  wire [           7:0] result_job,
+    input  wire [          15:0] result_epoch,
+    input  wire [          15:0] result_chunk,      // elements
+    input  wire [          31:0] result_vid,
+    input  wire [           1:0] result_ecn,
+    input  wire                  result_nonfinite,
+    input  wire [     PORTS-1:0] result_mask,       // ranks in it
+    input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
+    input  wire                  result_replay,
+    output wire                  result_take,
 
     // The next status
     input  wire                 status_valid,
@@ -68,14 +65,12 @@ module agg_egress #(
     input  wire                 m_axis_tready,
     output wire                 m_axis_tlast,
     output wire [        239:0] m_axis_tuser,   // header with mask and receivers
-    output wire [          7:0] m_axis_tdest    // of a status: its port
+    output wire [    PORTS-1:0] m_axis_tdest    // the ports that it is for
 );
 
   `include "zwire.vh"
 
-  localparam integer LABEL_WIDTH = 35;
-
-  reg [LABEL_WIDTH-1:0] labels[0:(1<<SLOT_BITS)-1];  // {nonfinite, ECN, VID} of each result
+  localparam [PORTS-1:0] ONE = 1;
 
   reg sending_reg;  // beats are still to be read
   reg [SLOT_BITS-1:0] slot_reg;
@@ -84,7 +79,7 @@ module agg_egress #(
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
   reg [239:0] header_reg;
-  reg [7:0] dest_reg;
+  reg [PORTS-1:0] dest_reg;
 
   wire free = !valid_reg || m_axis_tready;
   wire begins = free && !sending_reg;
@@ -97,28 +92,27 @@ module agg_egress #(
   assign rd_beat = sending_reg ? beat_reg : {INDEX_BITS{1'b0}};
   assign rd_en = free && (sending_reg || result_take) && rd_written;
 
-  wire rd_last = rd_beat == (sending_reg ? last_reg : job_last);
+  wire rd_last = rd_beat == (sending_reg ? last_reg : result_last);
 
   // -- Header -------------------------------------------------------------------------------------
 
-  wire [LABEL_WIDTH-1:0] label = labels[result_slot];
-  wire [63:0] result_mask = {{64 - PORTS{1'b0}}, job_ranks};
+  wire [63:0] contributors = {{64 - PORTS{1'b0}}, result_mask};
   wire [63:0] receivers = {{64 - PORTS{1'b0}}, result_receivers};
   wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
-  wire [7:0] flags = {6'd0, label[33:32]} | (label[34] ? FLAG_NONFINITE : 8'd0);
+  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0);
   wire [7:0] result_kind = {result_replay ? KIND_REPLAY : KIND_RESULT, VERSION};
   wire [7:0] status_kind = {KIND_STATUS, VERSION};
 
   // receivers, mask, length, VID, code, rank, epoch, format, job, flags, kind and version
   wire [239:0] result_header = {
     receivers,
-    result_mask,
-    job_chunk,
-    label[31:0],
+    contributors,
+    result_chunk,
+    result_vid,
     16'd0,
-    job_epoch,
+    result_epoch,
     FORMAT,
-    8'd0,
+    result_job,
     flags,
     result_kind
   };
@@ -139,17 +133,16 @@ module agg_egress #(
   // -----------------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
-    if (complete) labels[complete_slot] <= {complete_nonfinite, complete_ecn, complete_vid};
-
     if (result_take) begin
       header_reg       <= result_header;
+      dest_reg         <= result_ports;
       slot_reg         <= result_slot;
-      last_reg         <= job_last;
+      last_reg         <= result_last;
       after_status_reg <= 1'b0;
     end
     if (status_take) begin
       header_reg       <= status_header;
-      dest_reg         <= {{8 - PORT_BITS{1'b0}}, status_port};
+      dest_reg         <= ONE << status_port;
       after_status_reg <= 1'b1;
     end
 
@@ -166,7 +159,7 @@ module agg_egress #(
     if (rst) begin
       sending_reg      <= 1'b0;
       valid_reg        <= 1'b0;
-      dest_reg         <= 8'd0;
+      dest_reg         <= {PORTS{1'b0}};
       after_status_reg <= 1'b0;
     end
   end
@@ -182,69 +175,63 @@ module agg_egress #(
   `define PROMISED assert
 `endif
 
-  // What was said of any slot's result when it was complete; the packet under way; what is read.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  // The packet under way; what is read.
   reg was_reset = 1'b0;
   reg running_was = 1'b0;  // the last cycle was no reset
-  reg labelled;
-  reg [LABEL_WIDTH-1:0] said;
   reg reading;  // beats of a result are still to be read
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
   reg open;  // a packet's first beat is at the output or has left, its last has not left
-  reg waited, read_was, last_was, status_was, result_was, replay_was;
-  reg [KEEP_BITS+248:0] stood;
+  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was;
+  reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
-  reg [7:0] dest_was;
-  reg [34:0] label_was;
-  reg [PORTS-1:0] receivers_was, ranks_was;
+  reg [PORTS-1:0] dest_was, receivers_was, mask_was;
+  reg [ 7:0] job_was;
+  reg [ 1:0] ecn_was;
+  reg [31:0] vid_was;
   reg [15:0] chunk_was, epoch_was;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    if (complete && complete_slot == watched) begin
-      labelled <= 1'b1;
-      said <= {complete_nonfinite, complete_ecn, complete_vid};
-    end
     if (result_take) begin
       reading <= 1'b1;
       sends <= result_slot;
       next <= 0;
-      final_beat <= job_last;
+      final_beat <= result_last;
     end
     if (rd_en) begin
       next <= (result_take ? 0 : next) + 1;
-      if ((result_take ? 0 : next) == (result_take ? job_last : final_beat)) reading <= 1'b0;
+      if ((result_take ? 0 : next) == (result_take ? result_last : final_beat)) reading <= 1'b0;
     end
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
     head_was <= m_axis_tuser;
-    dest_was <= {{8 - PORT_BITS{1'b0}}, status_port};
+    dest_was <= status_take ? 1 << status_port : result_take ? result_ports : m_axis_tdest;
     open <= result_take || status_take ||
         (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
     read_was <= rd_en;
-    last_was <= (result_take ? 0 : next) == (result_take ? job_last : final_beat);
+    last_was <= (result_take ? 0 : next) == (result_take ? result_last : final_beat);
     status_was <= status_take;
-    result_was <= result_take && result_slot == watched && labelled;
-    label_was <= said;
+    result_was <= result_take;
+    vid_was <= result_vid;
+    ecn_was <= result_ecn;
+    nonfinite_was <= result_nonfinite;
+    job_was <= result_job;
     replay_was <= result_replay;
     receivers_was <= result_receivers;
-    ranks_was <= job_ranks;
-    chunk_was <= job_chunk;
-    epoch_was <= job_epoch;
+    mask_was <= result_mask;
+    chunk_was <= result_chunk;
+    epoch_was <= result_epoch;
     if (rst) begin
-      labelled <= 1'b0;
-      reading  <= 1'b0;
-      waited   <= 1'b0;
-      open     <= 1'b0;
+      reading <= 1'b0;
+      waited  <= 1'b0;
+      open    <= 1'b0;
     end
   end
 
   always @* begin
     if (was_reset && !rst) begin
-      assert (!labelled || labels[watched] == said);
-
       // One packet at a time; a status goes first, but not twice while a result waits.
       assert (!(status_take && result_take));
       assert (!status_take || status_valid);
@@ -275,22 +262,22 @@ module agg_egress #(
     end
     if (was_reset && running_was && !rst) begin
       if (!status_was && !took_was) assert (m_axis_tuser == head_was);
+      assert (m_axis_tdest == dest_was);
       if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
       if (status_was) begin
         assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
-        assert (m_axis_tdest == dest_was);
         assert (m_axis_tuser[7:4] == KIND_STATUS && m_axis_tuser == status_said);
       end
       if (!status_was && !read_was && !waited) assert (!m_axis_tvalid);
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
-        assert (m_axis_tuser[64+:32] == label_was[31:0]);
-        assert (m_axis_tuser[8+:8] == {4'd0, label_was[34], 1'b0, label_was[33:32]});
-        assert (m_axis_tuser[16+:8] == 0);
+        assert (m_axis_tuser[64+:32] == vid_was);
+        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, 1'b0, ecn_was});
+        assert (m_axis_tuser[16+:8] == job_was);
         assert (m_axis_tuser[24+:8] == FORMAT);
         assert (m_axis_tuser[32+:16] == epoch_was);
         assert (m_axis_tuser[96+:16] == chunk_was);
-        assert (m_axis_tuser[112+:64] == ranks_was);
+        assert (m_axis_tuser[112+:64] == mask_was);
         assert (m_axis_tuser[176+:64] == receivers_was);
       end
 

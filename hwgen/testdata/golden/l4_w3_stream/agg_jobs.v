@@ -1,28 +1,33 @@
 // Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
 //      -jobs 1 -shell stream -link 32
 
-// The job's life: sets it up, ends it, and holds what it was set up with.
+// The jobs' lives: sets them up, ends them, and holds what each was set up with.
 //
-// An operation (commit, abort, end) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, in the order of the specification; then a running job is ended and
-// the new one set up.
+// An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
+// everything is checked first, in the order of the specification. Then it is given slots: twice its
+// window of them, from a multiple of that on, the first where no other job's are; a cycle for each
+// place that is looked at. Then the running job of its number is ended and the new one set up.
 //
-// A job ends by an operation, by its link going down, or when all ranks have finished. Then flush
-// is high, for one cycle at least and until what is being reduced has drained; hold is high from
-// then until a new job, if that is why, may take data. Statuses that wait are dropped, but when
-// all have finished: their answers are among them. Ranks are given out anew only while nothing
-// leaves by them (keep_ranks low). A link that goes down in the middle of an operation takes it
-// with it: the old job ends, no new one is set up, and op_* need not hold any longer.
+// A job ends by an operation, by the link going down, or when all its ranks have finished. Then its
+// bit of flush is high, for one cycle at least and until what is being reduced of it has drained,
+// and its slots stand in flush_slots; other jobs run on. When all jobs end at once, by the link or by
+// an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
+// dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
+// or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
+// and op_* need not hold any longer.
 //
-// Not done here: who owns the card (agg_registers).
+// What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
+// job hold until it has drained. Not done here: who owns the card (agg_registers).
 
 `default_nettype none
 
 module agg_jobs #(
     parameter integer PORTS = 4,
     parameter integer PORT_BITS = 2,
+    parameter integer JOBS = 1,  // at once: a power of two
+    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
     parameter integer CHUNK = 256,  // most elements in a chunk
-    parameter integer WINDOW = 8,  // most chunks in a window
+    parameter integer WINDOW = 8,  // most chunks in a window; the card has twice as many slots
     parameter integer SLOT_BITS = 4,  // of a slot's number
     parameter integer INDEX_BITS = 4,  // of a beat's number in its chunk
     parameter integer LANE_BITS = 4  // log2 of the lanes
@@ -33,8 +38,8 @@ module agg_jobs #(
 
     // Operations
     input wire op_valid,
-    input wire op_commit,  // set up; else the job is ended: if its epoch is op_epoch (abort)
-    input wire op_abort,  // or whatever it is
+    input wire op_commit,  // set up
+    input wire op_abort,  // end one, if its epoch is op_epoch; else: end all
     input wire [7:0] op_job,
     input wire [15:0] op_epoch,
     input wire [31:0] op_first,
@@ -45,70 +50,89 @@ module agg_jobs #(
     output wire [7:0] op_code,
 
     // From the slots
-    input wire             finish,
-    input wire [PORTS-1:0] finish_bit,  // the rank that has finished
-    input wire             drained,     // nothing is being reduced
+    input wire                finish,
+    input wire [JOB_BITS-1:0] finish_job,
+    input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
+    input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
 
-    input wire keep_ranks,  // a result leaves by the ranks as they are
+    // What ends, and what begins
+    output wire [          JOBS-1:0] flush,
+    output wire [(1<<SLOT_BITS)-1:0] flush_slots,
+    output wire                      quiet,
+    output wire                      hold,
+    output wire [          JOBS-1:0] drop_statuses,
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
 
-    // The job
-    output wire                  flush,
-    output wire                  hold,
-    output wire                  drop_statuses,
-    output wire                  sets_up,        // a job is set up, the last one forgotten
-    output wire                  job_valid,
-    output wire                  job_complete,   // the last one ended because all had finished
-    output wire                  job_ever,       // an epoch was ever set
-    output wire [          15:0] job_epoch,
-    output wire [          15:0] job_chunk,      // elements
-    output wire [INDEX_BITS-1:0] job_last,       // number of a chunk's last beat
-    output wire [ SLOT_BITS-1:0] job_window,     // chunks
-    output wire [ SLOT_BITS-1:0] slot_mask,      // twice the window, less 1
-    output wire [          31:0] job_first,      // first VID
-    output wire [     PORTS-1:0] job_finished,   // ranks that have finished
-    output wire [     PORTS-1:0] job_ranks,      // a bit for every rank there is
-    output wire [     PORTS-1:0] member,         // by port
-    output wire [   8*PORTS-1:0] rank_of_port
+    // The jobs
+    output wire [           JOBS-1:0] job_valid,
+    output wire [           JOBS-1:0] job_complete,  // the last one ended because all had finished
+    output wire [           JOBS-1:0] job_ever,      // an epoch was ever set
+    output wire [        16*JOBS-1:0] job_epoch,
+    output wire [        16*JOBS-1:0] job_chunk,     // elements
+    output wire [INDEX_BITS*JOBS-1:0] job_last,      // number of a chunk's last beat
+    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // chunks
+    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
+    output wire [        32*JOBS-1:0] job_first,     // first VID
+    output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
+    output wire [     PORTS*JOBS-1:0] member,        // by port
+    output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
 
   `include "zwire.vh"
 
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [JOBS-1:0] ONE_JOB = 1;
+
   localparam [1:0] STATE_IDLE = 2'd0;
-  localparam [1:0] STATE_FLUSH = 2'd1;  // the old job drains
-  localparam [1:0] STATE_RANKS = 2'd2;  // the new one's ranks are given out
+  localparam [1:0] STATE_ALLOT = 2'd1;  // slots are sought for a new job
+  localparam [1:0] STATE_FLUSH = 2'd2;  // the old one drains
+  localparam [1:0] STATE_RANKS = 2'd3;  // the new one's ranks are given out
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
   reg [1:0] state_reg;
+  reg [JOBS-1:0] flush_reg;  // jobs that end
+  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
+  reg flush_all_reg;
+  reg flush_slots_reg;  // the one was set up, so it has slots
   reg set_up_reg;  // a new job follows the flush
   reg reply_reg;  // an operation waits for its answer
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
+  reg [SLOT_BITS-1:0] place_reg;  // where slots are sought
 
-  reg valid_reg, complete_reg, ever_reg;
-  reg [15:0] epoch_reg;
-  reg [PORTS-1:0] ports_reg;
-  reg [15:0] chunk_reg;
-  reg [INDEX_BITS-1:0] last_reg;
-  reg [SLOT_BITS-1:0] window_reg;
-  reg [SLOT_BITS-1:0] slot_mask_reg;
-  reg [31:0] first_reg;
-  reg [PORTS-1:0] finished_reg;
+  reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
+  reg [16*JOBS-1:0] epoch_reg;
+  reg [PORTS*JOBS-1:0] ports_reg;
+  reg [16*JOBS-1:0] chunk_reg;
+  reg [INDEX_BITS*JOBS-1:0] last_reg;
+  reg [SLOT_BITS*JOBS-1:0] window_reg;
+  reg [SLOT_BITS*JOBS-1:0] mask_reg;
+  reg [SLOT_BITS*JOBS-1:0] base_reg;
+  reg [32*JOBS-1:0] first_reg;
+  reg [PORTS*JOBS-1:0] finished_reg;
 
   // -- Checks -------------------------------------------------------------------------------------
 
-  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg};
-  wire [63:0] chunk_now = {48'd0, chunk_reg};
-  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg};
+  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 where there is such a job
+  wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
 
-  wire running = valid_reg && op_epoch == epoch_reg;
+  wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
+  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg[PORTS*op_index+:PORTS]};
+  wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
+  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
+  wire [31:0] first_now = first_reg[32*op_index+:32];
+  wire valid_now = valid_reg[op_index];
+
+  wire running = valid_now && op_epoch == epoch_now;
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_first == first_reg;
-  wire [15:0] newer = op_epoch - epoch_reg;
-  wire stale = ever_reg && (newer == 16'd0 || newer[15]);
+      op_first == first_now;
+  wire [15:0] newer = op_epoch - epoch_now;
+  wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
   wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
       (op_chunk & (LANES - 64'd1)) == 64'd0;
@@ -120,7 +144,7 @@ module agg_jobs #(
   always @* begin
     op_check = CODE_DONE;
     if (op_commit) begin
-      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
+      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
       else if (running && !same) op_check = CODE_EPOCH_IN_USE;
       else if (running) op_check = CODE_DONE;
       else if (stale) op_check = CODE_STALE_EPOCH;
@@ -128,30 +152,68 @@ module agg_jobs #(
       else if (!chunk_good) op_check = CODE_BAD_CHUNK;
       else if (!window_good) op_check = CODE_BAD_WINDOW;
     end else if (op_abort) begin
-      if (op_job != 8'd0) op_check = CODE_BAD_JOB;
-      else if (valid_reg && op_epoch != epoch_reg) op_check = CODE_BAD_EPOCH;
+      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
+      else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
     end
   end
 
+  wire op_all = !op_commit && !op_abort;
   wire op_starts = op_valid && !done_reg;
-  wire op_changes = op_check == CODE_DONE && (op_commit ? !running : valid_reg);
-  wire all_finished = finished_reg == job_ranks;
+  wire op_changes = op_check == CODE_DONE &&
+      (op_commit ? !running : op_abort ? valid_now : |valid_reg);
+
+  // -- Slots for a new job ------------------------------------------------------------------------
+
+  wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
+  wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
+  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 behind the last one
+
+  reg taken;  // another job has slots there
+  integer other;
+
+  always @* begin
+    taken = 1'b0;
+    for (other = 0; other < JOBS; other = other + 1) begin
+      if (valid_reg[other] && other[JOB_BITS-1:0] != op_index &&
+          ((place_reg ^ base_reg[SLOT_BITS*other+:SLOT_BITS]) &
+           ~(new_mask | mask_reg[SLOT_BITS*other+:SLOT_BITS])) == {SLOT_BITS{1'b0}})
+        taken = 1'b1;
+    end
+  end
+
+  // -- Jobs that all ranks have finished ----------------------------------------------------------
+
+  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every rank there is
+  reg [JOBS-1:0] all_finished;
+  reg [JOB_BITS-1:0] finished_job;  // the lowest of them
+  integer j;
+
+  always @* begin
+    finished_job = {JOB_BITS{1'b0}};
+    for (j = JOBS - 1; j >= 0; j = j - 1) begin
+      all_finished[j] = valid_reg[j] && finished_reg[PORTS*j+:PORTS] == job_ranks[PORTS*j+:PORTS];
+      if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
+    end
+  end
 
   // -- States -------------------------------------------------------------------------------------
 
   wire asked = reply_reg && !link_down;  // who began the operation is still there
   wire follows = set_up_reg && asked;  // a new job follows
-  wire flushed = drained && !(follows && keep_ranks);
+  wire flushed = &(drained | ~flush_reg);
   wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   agg_ranks #(
       .PORTS    (PORTS),
-      .PORT_BITS(PORT_BITS)
+      .PORT_BITS(PORT_BITS),
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS)
   ) u_ranks (
       .clk         (clk),
       .rst         (rst),
       .start       (ranks_start),
+      .job         (flush_job_reg),
       .ports       (op_ports[PORTS-1:0]),
       .done        (ranks_done),
       .member      (member),
@@ -159,55 +221,95 @@ module agg_jobs #(
       .ranks       (job_ranks)
   );
 
+  integer f;
+
   always @(posedge clk) begin
     done_reg <= 1'b0;
-    if (finish && valid_reg) finished_reg <= finished_reg | finish_bit;
+    if (finish && valid_reg[finish_job])
+      finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
 
     case (state_reg)
       STATE_IDLE: begin
+        flush_reg         <= {JOBS{1'b1}};
+        flush_all_reg     <= 1'b1;
+        flush_slots_reg   <= 1'b0;
         set_up_reg        <= 1'b0;
         reply_reg         <= 1'b0;
         keep_statuses_reg <= 1'b0;
         code_reg          <= op_check;
-        if (valid_reg && (link_down || all_finished)) begin
-          state_reg         <= STATE_FLUSH;
-          valid_reg         <= 1'b0;
-          complete_reg      <= all_finished;
-          keep_statuses_reg <= all_finished;
+        place_reg         <= {SLOT_BITS{1'b0}};
+        if (link_down && |valid_reg) begin
+          state_reg    <= STATE_FLUSH;
+          complete_reg <= (complete_reg & ~valid_reg) | all_finished;
+          valid_reg    <= {JOBS{1'b0}};
+        end else if (|all_finished) begin
+          state_reg                  <= STATE_FLUSH;
+          flush_reg                  <= ONE_JOB << finished_job;
+          flush_job_reg              <= finished_job;
+          flush_all_reg              <= 1'b0;
+          flush_slots_reg            <= 1'b1;
+          keep_statuses_reg          <= 1'b1;
+          complete_reg[finished_job] <= 1'b1;
+          valid_reg[finished_job]    <= 1'b0;
         end else if (op_starts && op_changes) begin
-          state_reg  <= STATE_FLUSH;
-          valid_reg  <= 1'b0;
+          state_reg  <= op_commit ? STATE_ALLOT : STATE_FLUSH;
           set_up_reg <= op_commit;
           reply_reg  <= 1'b1;
+          if (op_all) begin
+            valid_reg <= {JOBS{1'b0}};
+          end else begin
+            flush_reg       <= ONE_JOB << op_index;
+            flush_job_reg   <= op_index;
+            flush_all_reg   <= 1'b0;
+            flush_slots_reg <= valid_now;
+            if (op_abort) valid_reg[op_index] <= 1'b0;
+          end
         end else if (op_starts) begin
           done_reg <= 1'b1;
         end
       end
 
+      STATE_ALLOT: begin
+        if (!asked) begin
+          state_reg <= STATE_IDLE;
+        end else if (!taken) begin
+          state_reg           <= STATE_FLUSH;
+          valid_reg[op_index] <= 1'b0;
+        end else if (next_place == {SLOT_BITS{1'b0}}) begin
+          state_reg <= STATE_IDLE;
+          done_reg  <= 1'b1;
+          code_reg  <= CODE_NO_SLOTS;
+        end
+        if (taken) place_reg <= next_place;
+      end
+
       STATE_FLUSH: begin
-        finished_reg <= {PORTS{1'b0}};
+        for (f = 0; f < JOBS; f = f + 1) begin
+          if (flush_reg[f]) finished_reg[PORTS*f+:PORTS] <= {PORTS{1'b0}};
+        end
         if (flushed) begin
           state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
           done_reg  <= asked && !ranks_start;
         end
         if (ranks_start) begin
-          complete_reg  <= 1'b0;
-          ever_reg      <= 1'b1;
-          epoch_reg     <= op_epoch;
-          ports_reg     <= op_ports[PORTS-1:0];
-          chunk_reg     <= op_chunk[15:0];
-          last_reg      <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
-          window_reg    <= op_window[SLOT_BITS-1:0];
-          slot_mask_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
-          first_reg     <= op_first;
+          complete_reg[op_index]                    <= 1'b0;
+          ever_reg[op_index]                        <= 1'b1;
+          epoch_reg[16*op_index+:16]                <= op_epoch;
+          ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
+          chunk_reg[16*op_index+:16]                <= op_chunk[15:0];
+          last_reg[INDEX_BITS*op_index+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
+          window_reg[SLOT_BITS*op_index+:SLOT_BITS] <= new_window;
+          mask_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= new_mask;
+          base_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= place_reg;
+          first_reg[32*op_index+:32]                <= op_first;
         end
       end
 
       default: begin
         if (ranks_done) begin
-          state_reg <= STATE_IDLE;
-          valid_reg <= asked;
-          done_reg  <= asked;
+          state_reg           <= STATE_IDLE;
+          valid_reg[flush_job_reg] <= asked;
+          done_reg                 <= asked;
         end
       end
     endcase
@@ -215,29 +317,51 @@ module agg_jobs #(
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
       state_reg         <= STATE_FLUSH;
+      flush_reg         <= {JOBS{1'b1}};
+      flush_all_reg     <= 1'b1;
+      flush_slots_reg   <= 1'b0;
       set_up_reg        <= 1'b0;
       reply_reg         <= 1'b0;
       keep_statuses_reg <= 1'b0;
       done_reg          <= 1'b0;
-      valid_reg         <= 1'b0;
-      complete_reg      <= 1'b0;
-      ever_reg          <= 1'b0;
-      epoch_reg         <= 16'd0;
-      chunk_reg         <= 16'd0;
-      last_reg          <= {INDEX_BITS{1'b0}};
-      window_reg        <= {{SLOT_BITS - 1{1'b0}}, 1'b1};
-      slot_mask_reg     <= {SLOT_BITS{1'b1}};
-      first_reg         <= 32'd0;
-      finished_reg      <= {PORTS{1'b0}};
+      valid_reg         <= {JOBS{1'b0}};
+      complete_reg      <= {JOBS{1'b0}};
+      ever_reg          <= {JOBS{1'b0}};
+      epoch_reg         <= {16 * JOBS{1'b0}};
+      chunk_reg         <= {16 * JOBS{1'b0}};
+      last_reg          <= {INDEX_BITS * JOBS{1'b0}};
+      window_reg        <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
+      mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
+      base_reg          <= {SLOT_BITS * JOBS{1'b0}};
+      first_reg         <= {32 * JOBS{1'b0}};
+      finished_reg      <= {PORTS * JOBS{1'b0}};
+    end
+  end
+
+  // -- What ends ----------------------------------------------------------------------------------
+
+  wire flushes = state_reg == STATE_FLUSH;
+  wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
+
+  reg [SLOTS-1:0] its_slots;
+  integer s;
+
+  always @* begin
+    for (s = 0; s < SLOTS; s = s + 1) begin
+      its_slots[s] = flush_all_reg ||
+          (flush_slots_reg && (s[SLOT_BITS-1:0] & ~flush_mask) == flush_base);
     end
   end
 
   assign op_done       = done_reg;
   assign op_code       = code_reg;
-  assign flush         = state_reg == STATE_FLUSH;
+  assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
+  assign flush_slots   = flushes ? its_slots : {SLOTS{1'b0}};
+  assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
-  assign drop_statuses = link_down || (flush && !keep_statuses_reg);
-  assign sets_up       = ranks_start;
+  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
+  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -245,9 +369,193 @@ module agg_jobs #(
   assign job_chunk     = chunk_reg;
   assign job_last      = last_reg;
   assign job_window    = window_reg;
-  assign slot_mask     = slot_mask_reg;
+  assign slot_mask     = mask_reg;
+  assign slot_base     = base_reg;
   assign job_first     = first_reg;
   assign job_finished  = finished_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any job, another one, and any slot.
+  (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
+  (* anyconst *) reg [SLOT_BITS-1:0] slot;
+  localparam integer JOB_WIDTH = 64 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  wire [JOB_WIDTH-1:0] its = {
+    epoch_reg[16*watched+:16],
+    chunk_reg[16*watched+:16],
+    first_reg[32*watched+:32],
+    ports_reg[PORTS*watched+:PORTS],
+    last_reg[INDEX_BITS*watched+:INDEX_BITS],
+    window_reg[SLOT_BITS*watched+:SLOT_BITS],
+    mask_reg[SLOT_BITS*watched+:SLOT_BITS],
+    base_reg[SLOT_BITS*watched+:SLOT_BITS]
+  };
+  wire [SLOT_BITS-1:0] its_window = window_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_mask = mask_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] its_base = base_reg[SLOT_BITS*watched+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_mask = mask_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] rival_base = base_reg[SLOT_BITS*rival+:SLOT_BITS];
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_ranks = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_rank_bits = job_ranks[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_finished = finished_reg[PORTS*watched+:PORTS];
+  wire has_slot = (slot & ~its_mask) == its_base;
+  wire is_set_up = valid_reg[watched];
+  wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
+  reg [JOB_WIDTH-1:0] its_were;
+  reg [9*PORTS-1:0] ranks_were;
+  reg [122:0] op_was;
+  reg [64:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg [PORTS-1:0] finished_was;
+  reg [7:0] count;  // of ranks that were given out below a port
+  integer q;
+
+  // Of the operation.
+  wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+  wire is_op = op_index == watched;
+  reg slot_taken;  // as a place for its job
+  integer r;
+
+  always @* begin
+    slot_taken = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1)
+      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+          ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
+        slot_taken = 1'b1;
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    its_were <= its;
+    ranks_were <= {its_member, its_ranks};
+    op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
+    op_rest_was <= {op_chunk[31:0], op_window[31:0]};
+    op_stays <= !rst && op_valid && !op_done && !link_down;
+    set_up_was <= is_set_up;
+    flush_was <= flush[watched];
+    drained_was <= drained[watched];
+    ever_was <= ever_reg[watched];
+    link_was <= link_down;
+    finished_was <= its_finished;
+    // It was set up when it began to end.
+    ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
+  end
+
+  always @* begin
+    assume (rival != watched);
+    if (was_reset) begin
+      // agg_registers: an operation stays as it is until it is answered, if the link does.
+      `PROMISED(!op_stays || link_down || (op_valid &&
+          op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
+          op_rest_was == {op_chunk[31:0], op_window[31:0]}));
+      `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
+      `PROMISED(!(op_commit && op_abort));
+    end
+    if (was_reset && !rst) begin
+      // A job that is set up is what it was set up with, has slots of its own, and its members have their
+      // ranks in the order of the ports.
+      if (is_set_up) begin
+        assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
+        assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
+        assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
+        assert (its_member != 0 && its_member == ports_reg[PORTS*watched+:PORTS]);
+        if (valid_reg[rival]) assert (!meet);
+        assert (!flush_slots[slot] || !has_slot);
+        assert (!quiet);
+      end
+
+      if (is_set_up || (state_reg == STATE_RANKS && watched == flush_job_reg)) begin
+        count = 0;
+        for (q = 0; q < PORTS; q = q + 1) begin
+          if (its_member[q]) begin
+            assert (its_ranks[8*q+:8] == count);
+            count = count + 1;
+          end
+        end
+        for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
+      end
+
+      // From when it ends until nothing of it is on its way its bit of flush and its slots' stand, and what
+      // it was is still known.
+      if (running_was) begin
+        if (set_up_was && !is_set_up) assert (flush[watched]);
+        if (flush_was && !drained_was) assert (flush[watched]);
+        assert (its == its_were || (flush_was && drained_was && !set_up_was));
+        assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
+        if (its != its_were) assert (!is_set_up && !flush[watched]);
+      end
+      if (ends && !is_set_up) assert (flush[watched]);
+      if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
+
+      // A rank that has finished is kept; when all have the job ends.
+      if (running_was && is_set_up && set_up_was) begin
+        assert ((finished_was & ~its_finished) == 0);
+      end
+      if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
+      assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
+
+      // A job is set up by an answer alone, to who is still there, as it was asked for.
+      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
+        assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
+        assert (first_reg[32*watched+:32] == op_first);
+        assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
+        assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
+        assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
+      end
+
+      // How an operation goes on.
+      if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
+      if (state_reg == STATE_FLUSH && !flush_all_reg)
+        assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
+      if (state_reg == STATE_ALLOT || state_reg == STATE_RANKS) assert (set_up_reg);
+      if (state_reg != STATE_IDLE && asked)
+        assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
+      if (set_up_reg && state_reg != STATE_IDLE && asked) begin
+        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good);
+        if (state_reg != STATE_RANKS) assert (!stale);
+        assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
+      end
+      if (follows && state_reg == STATE_FLUSH) begin
+        if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
+        if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+      end
+      if (state_reg == STATE_RANKS) begin
+        assert (!valid_reg[flush_job_reg]);
+        if (rival == flush_job_reg && is_set_up) assert (!meet);
+        if (watched == flush_job_reg) begin
+          assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+          assert (its_window <= WINDOW && its_mask == 2 * its_window - 1);
+          assert ((its_base & its_mask) == 0 && ever_reg[watched]);
+          assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
+          if (valid_reg[rival]) assert (!meet);
+          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
+        end
+      end
+
+      // Slots are refused when there are none.
+      if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
+        assert (slot_taken);
+      if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
+          (slot & op_mask) == 0)
+        assert (slot_taken);
+
+      cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
+      cover (op_done && op_code == CODE_NO_SLOTS);
+      cover (flush[watched] && !drained[watched] && valid_reg[rival]);
+      cover (quiet && link_down && ends);
+      cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
+    end
+  end
+`endif
 
 endmodule
 

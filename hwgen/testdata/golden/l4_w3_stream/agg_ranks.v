@@ -3,53 +3,62 @@
 
 // Gives out the ranks of a job: the members in the order of their ports, counted from 0.
 //
-// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one.
-// Until the first walk rank r belongs to port r. Not done here: it does not know whether a job is
-// set up; the ranks of the last one stay.
+// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one. job
+// must hold until then. Vectors have job 0 in the lowest bits. Until its first walk rank r of a job
+// belongs to port r. Not done here: it does not know which jobs are set up; the ranks of a job's last
+// life stay.
 
 `default_nettype none
 
 module agg_ranks #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2
+    parameter integer PORT_BITS = 2,
+    parameter integer JOBS      = 1,
+    parameter integer JOB_BITS  = 1
 ) (
     input wire clk,
     input wire rst,
 
-    input  wire             start,
-    input  wire [PORTS-1:0] ports,  // the members; read with start
-    output wire             done,
+    input  wire                start,
+    input  wire [JOB_BITS-1:0] job,
+    input  wire [   PORTS-1:0] ports,  // the members; read with start
+    output wire                done,
 
-    output wire [  PORTS-1:0] member,
-    output wire [8*PORTS-1:0] rank_of_port,
-    output wire [  PORTS-1:0] ranks          // a bit for every rank there is
+    output wire [  PORTS*JOBS-1:0] member,
+    output wire [8*PORTS*JOBS-1:0] rank_of_port,
+    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every rank there is
 );
 
   localparam integer LAST = PORTS - 1;
   localparam [PORTS-1:0] ONE = 1;
 
-  reg [  PORTS-1:0] member_reg;
-  reg [8*PORTS-1:0] rank_of_port_reg;
-  reg [  PORTS-1:0] ranks_reg;
+  reg [  PORTS*JOBS-1:0] member_reg;
+  reg [8*PORTS*JOBS-1:0] rank_of_port_reg;
+  reg [  PORTS*JOBS-1:0] ranks_reg;
   reg walks_reg, done_reg;
-  reg [PORT_BITS-1:0] port_reg;
-  reg [7:0] rank_reg;  // the next to be given out
+  reg  [PORT_BITS-1:0] port_reg;
+  reg  [          7:0] rank_reg;  // the next to be given out
 
-  integer p;
+  wire [    PORTS-1:0] members = member_reg[PORTS*job+:PORTS];
+  wire [    PORTS-1:0] given = ranks_reg[PORTS*job+:PORTS];
+
+  wire [         31:0] port = {{32 - PORT_BITS{1'b0}}, port_reg};
+
+  integer j, p;
 
   always @(posedge clk) begin
     done_reg <= 1'b0;
     if (start) begin
-      member_reg <= ports;
-      ranks_reg  <= {PORTS{1'b0}};
-      rank_reg   <= 8'd0;
-      port_reg   <= {PORT_BITS{1'b0}};
-      walks_reg  <= 1'b1;
+      member_reg[PORTS*job+:PORTS] <= ports;
+      ranks_reg[PORTS*job+:PORTS]  <= {PORTS{1'b0}};
+      rank_reg                     <= 8'd0;
+      port_reg                     <= {PORT_BITS{1'b0}};
+      walks_reg                    <= 1'b1;
     end else if (walks_reg) begin
-      rank_of_port_reg[8*port_reg+:8] <= rank_reg;
-      if (member_reg[port_reg]) begin
-        rank_reg  <= rank_reg + 8'd1;
-        ranks_reg <= (ranks_reg << 1) | ONE;
+      rank_of_port_reg[8*(PORTS*job+port)+:8] <= rank_reg;
+      if (members[port_reg]) begin
+        rank_reg                    <= rank_reg + 8'd1;
+        ranks_reg[PORTS*job+:PORTS] <= (given << 1) | ONE;
       end
       port_reg <= port_reg + 1'b1;
       if (port_reg == LAST[PORT_BITS-1:0]) begin
@@ -58,11 +67,13 @@ module agg_ranks #(
       end
     end
     if (rst) begin
-      member_reg <= {PORTS{1'b1}};
-      ranks_reg  <= {PORTS{1'b1}};
+      member_reg <= {PORTS * JOBS{1'b1}};
+      ranks_reg  <= {PORTS * JOBS{1'b1}};
       walks_reg  <= 1'b0;
       done_reg   <= 1'b0;
-      for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*p+:8] <= p[7:0];
+      for (j = 0; j < JOBS; j = j + 1) begin
+        for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*(PORTS*j+p)+:8] <= p[7:0];
+      end
     end
   end
 
@@ -70,6 +81,71 @@ module agg_ranks #(
   assign member       = member_reg;
   assign rank_of_port = rank_of_port_reg;
   assign ranks        = ranks_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any job: the ports it was given, and how long ago.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [JOB_BITS-1:0] its_job;
+  reg [PORTS-1:0] given_ports;
+  reg [7:0] cycles;  // since any job was given ports, PORTS + 1 at most
+  wire walks = cycles < PORTS;
+  reg [7:0] count;  // members below a port
+  reg [10*PORTS-1:0] its_were;
+  reg mine_was;
+  wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
+  wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
+  wire walked = !walks || its_job != watched;
+  wire [7:0] at = walked ? PORTS : cycles;  // ports it has walked over
+  reg seen;  // it was given ports
+  integer q;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    cycles <= rst ? PORTS + 1 : start ? 0 : cycles + (cycles <= PORTS);
+    if (start) its_job <= job;
+    if (start && job == watched) given_ports <= ports;
+    seen <= !rst && (seen || (start && job == watched));
+    its_were <= {its_member, its_map, its_ranks};
+    mine_was <= !rst && (start || walks) && job == watched;
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_jobs: one walk after the other.
+      `PROMISED(!walks || (job == its_job && !start));
+    end
+    if (was_reset && !rst) begin
+      assert (walks == walks_reg && (!walks || cycles == port_reg) && cycles <= PORTS + 1);
+      if (!running_was) assert (!seen && !walks && !done);
+
+      // A cycle a port; then it is done, in that cycle alone.
+      if (running_was) assert (done == (cycles == PORTS));
+
+      count = 0;
+      for (q = 0; q < PORTS; q = q + 1) begin
+        if (seen && q < at && given_ports[q]) assert (its_map[8*q+:8] == count);
+        if (!seen) assert (its_map[8*q+:8] == q);
+        if (q < at && given_ports[q]) count = count + 1;
+      end
+      if (seen) assert (its_member == given_ports && its_ranks == (1 << count) - 1);
+      if (!seen) assert (&its_member && &its_ranks);
+      if (!walked) assert (rank_reg == count && seen);
+
+      // Other jobs keep theirs.
+      if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
+
+      cover (done && seen && given_ports == 5);
+    end
+  end
+`endif
 
 endmodule
 

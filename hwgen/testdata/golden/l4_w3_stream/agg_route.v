@@ -3,19 +3,22 @@
 
 // Sends the packets of a shared link to the port of their rank.
 //
-// Combinational. A rank that no port has goes to port 0, which refuses it: the rank is not its own.
-// The rank map must hold while a packet is under way.
+// Combinational. A rank that no port of the job has goes to port 0, which refuses it: the rank is not
+// its own. Of a job's number the low bits count. The rank map must hold while a packet is under way.
 //
 // Not done here: data and header are not touched; they lead to every port, and valid chooses.
 
 `default_nettype none
 
 module agg_route #(
-    parameter integer PORTS = 4
+    parameter integer PORTS    = 4,
+    parameter integer JOBS     = 1,
+    parameter integer JOB_BITS = 1
 ) (
-    input wire [        7:0] rank,          // of the packet at s_axis
-    input wire [8*PORTS-1:0] rank_of_port,
-    input wire [  PORTS-1:0] member,        // the port has a rank
+    input wire [             7:0] job,           // of the packet at s_axis
+    input wire [             7:0] rank,
+    input wire [8*PORTS*JOBS-1:0] rank_of_port,  // job 0 in the lowest bits
+    input wire [  PORTS*JOBS-1:0] member,        // the port has a rank
 
     input  wire s_axis_tvalid,
     output wire s_axis_tready,
@@ -24,11 +27,16 @@ module agg_route #(
     input  wire [PORTS-1:0] m_axis_tready
 );
 
-  reg     [PORTS-1:0] port;
-  integer             i;
+  wire [JOB_BITS-1:0] index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+  wire unused = &{1'b0, job};
+  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
+  wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
+
+  reg [PORTS-1:0] port;
+  integer i;
 
   always @* begin
-    for (i = 0; i < PORTS; i = i + 1) port[i] = member[i] && rank_of_port[8*i+:8] == rank;
+    for (i = 0; i < PORTS; i = i + 1) port[i] = members[i] && ranks[8*i+:8] == rank;
     if (port == {PORTS{1'b0}}) port[0] = 1'b1;
   end
 

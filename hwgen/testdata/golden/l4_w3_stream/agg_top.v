@@ -93,7 +93,7 @@ module agg_top (
   wire         egress_tready;
   wire         egress_tlast;
   wire [239:0] egress_tuser;
-  wire [  7:0] unused_tdest;  // a status names its rank
+  wire [  2:0] unused_tdest;  // headers name the ranks
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
   wire         tx_tvalid;
@@ -189,8 +189,11 @@ module agg_top (
   );
 
   agg_route #(
-      .PORTS(3)
+      .PORTS   (3),
+      .JOBS    (1),
+      .JOB_BITS(1)
   ) u_route (
+      .job          (ingress_tuser[23:16]),
       .rank         (ingress_tuser[55:48]),
       .rank_of_port (rank_of_port),
       .member       (member),

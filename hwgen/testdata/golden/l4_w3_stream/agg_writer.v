@@ -24,12 +24,11 @@ module agg_writer #(
     input wire clk,
     input wire rst,
 
-    input wire [INDEX_BITS-1:0] job_last,  // number of a chunk's last beat
-
     input wire                  next_valid,     // a sum comes in the next cycle
     input wire                  next_whole,     // it is all of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
+    input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
     input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
     input wire [     LANES-1:0] sum_over,       // it overflowed
 
@@ -68,7 +67,7 @@ module agg_writer #(
   wire counts_next = next_valid && next_whole;
 
   assign begun   = counts_next && !begun_reg[next_slot];
-  assign reduced = counts_next && already == job_last;
+  assign reduced = counts_next && already == next_last;
 
   wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
@@ -128,13 +127,15 @@ module agg_writer #(
   reg known;  // it began in this job
   reg [BEATS-1:0] written;
   reg [INDEX_BITS:0] written_count;
-  reg [INDEX_BITS-1:0] last_was;
+  reg [INDEX_BITS-1:0] its_last;  // of the chunk that began last
   reg running_was = 1'b0;
   reg [SLOT_BITS+INDEX_BITS:0] tag_was;
-  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - job_last);
+  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - its_last);
   wire mine = next_valid && next_whole && next_slot == watched;
   wire anew = !known || written == all;
   wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
+  wire [INDEX_BITS-1:0] last_now = anew ? next_last : its_last;
+  wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
   wire under_way = known && written != all;
   reg front;  // it began last
   reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
@@ -142,7 +143,7 @@ module agg_writer #(
   integer n;
 
   always @(posedge clk) begin
-    last_was <= job_last;
+    if (mine) its_last <= last_now;
     running_was <= !rst;
     tag_was <= {next_valid, next_slot, next_beat};
     if (mine) begin
@@ -172,10 +173,9 @@ module agg_writer #(
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
       // agg_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
-      `PROMISED(!mine || (next_beat <= job_last && (anew || !written[next_beat])));
-      // agg_jobs: a chunk is as long as it is until all that is under way was summed; and no result of
-      // another job is asked for.
-      assume (job_last == last_was || !running_was || !(known || next_valid));
+      `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
+      // agg_jobs: a chunk is as long as it is until all that is under way was summed.
+      `PROMISED(!mine || next_last == last_now);
 
       assert (!known || ((written & ~all) == 0 && written != 0));
       assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
@@ -186,12 +186,12 @@ module agg_writer #(
 
       if (mine) begin
         assert (begun == anew);
-        assert (reduced == (written_now == all));
+        assert (reduced == (written_now == all_now));
       end
       if (!(next_valid && next_whole)) assert (!begun && !reduced);
 
       // What is asked for was written, and all that was is found when it is whole.
-      if (known && query_slot == watched && query_beat <= job_last) begin
+      if (known && query_slot == watched && query_beat <= its_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);
         assert (query_written || !front || query_beat >= in_row);
@@ -204,7 +204,7 @@ module agg_writer #(
       if (running_was)
         assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
 
-      cover (mine && reduced && next_beat == 0 && job_last == 2);
+      cover (mine && reduced && next_beat == 0 && next_last == 2);
       cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
       cover (mine && !anew && next_slot != front_slot_reg);
       cover (begun && reduced);

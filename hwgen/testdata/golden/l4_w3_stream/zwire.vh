@@ -79,6 +79,7 @@ localparam [7:0] CODE_BAD_CHUNK = 8'd35;
 localparam [7:0] CODE_BAD_WINDOW = 8'd36;
 localparam [7:0] CODE_STALE_EPOCH = 8'd37;
 localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
+localparam [7:0] CODE_NO_SLOTS = 8'd39;
 
 // Formats, sums, shells
 localparam [7:0] FORMAT_FP32 = 8'd1;
@@ -124,15 +125,19 @@ localparam integer REG_JOB_CHUNK = 32'h210;
 localparam integer REG_JOB_WINDOW = 32'h218;
 localparam integer REG_JOB_COMMIT = 32'h228;
 localparam integer REG_JOB_ABORT = 32'h230;
-localparam integer REG_JOB_STATE = 32'h240;
-localparam integer REG_JOB_FINISHED = 32'h248;
-localparam integer REG_JOB_NONFINITE_IN = 32'h250;
-localparam integer REG_JOB_NONFINITE_OUT = 32'h258;
-localparam integer REG_JOB_OVERFLOW = 32'h260;
-localparam integer REG_JOB_FIRST_IN = 32'h268;
-localparam integer REG_JOB_FIRST_OUT = 32'h270;
-localparam integer REG_JOB_FIRST_OVERFLOW = 32'h278;
+localparam integer REG_JOB_STATE = 32'h1000;
+localparam integer REG_JOB_FINISHED = 32'h1008;
+localparam integer REG_JOB_MEMBERS = 32'h1010;
+localparam integer REG_JOB_SLOTS = 32'h1018;
+localparam integer REG_JOB_NONFINITE_IN = 32'h1020;
+localparam integer REG_JOB_NONFINITE_OUT = 32'h1028;
+localparam integer REG_JOB_OVERFLOW = 32'h1030;
+localparam integer REG_JOB_FIRST_IN = 32'h1038;
+localparam integer REG_JOB_FIRST_OUT = 32'h1040;
+localparam integer REG_JOB_FIRST_OVERFLOW = 32'h1048;
 localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
+localparam integer REG_JOBS_BASE = 32'h1000;  // first register of job 0
+localparam integer REG_JOB_STRIDE = 32'h100;  // from one job's registers to the next one's
 
 // Counters: index from REG_COUNTERS, in registers
 localparam integer COUNT_FRAMES = 0;

@@ -3,13 +3,13 @@
 
 // The aggregator between AXI4-Stream ports.
 //
-// Every port's chunks are stored in its slot memory; a slot that holds all ranks is read from all
-// memories at once, summed lane by lane, and its result is kept in the cache and sent.
+// Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
+// from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
 //
 // Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
 // on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
 // payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
-// the header stand in tuser during the whole packet; agg_distribute knows whom they are for. A
+// the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
 // Latency from a chunk's last beat to its result's first: 23 cycles, 18 of them in the
@@ -58,7 +58,7 @@ module agg_core (
     input  wire         m_axis_tready,
     output wire         m_axis_tlast,
     output wire [239:0] m_axis_tuser,
-    output wire [  7:0] m_axis_tdest,
+    output wire [  2:0] m_axis_tdest,
 
     // Ports that can take a whole packet
     input wire [2:0] port_ready,
@@ -89,13 +89,15 @@ module agg_core (
     // A beat enters the lanes
     output wire beat_strobe
 );
-  // -- Job --
+  // -- Jobs --
   wire        flush;  // the job ends
+  wire [ 1:0] flush_slots;  // their job ends
+  wire        quiet;  // all jobs end: no packet is judged
   wire        drop_statuses;
-  wire        drained;  // nothing is being reduced
+  wire        drained;  // nothing of the job is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
-  wire        sets_up;  // a job is being set up
-  wire        job_valid;  // a job is set up
+  wire        sets_up;  // the job is being set up
+  wire        job_valid;  // set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
   wire [15:0] job_epoch;
@@ -103,9 +105,9 @@ module agg_core (
   wire [ 1:0] job_last;  // number of a chunk's last beat
   wire        job_window;  // chunks
   wire        slot_mask;  // twice the window, less 1
+  wire        slot_base;  // the first slot
   wire [31:0] job_first;  // first VID
   wire [ 2:0] job_finished;  // ranks that have finished
-  wire [ 2:0] job_ranks;  // a bit for every rank there is
   wire        op_valid;
   wire        op_commit;
   wire        op_abort;
@@ -118,11 +120,14 @@ module agg_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire [ 2:0] commit_rank_bit;
+  wire        commit_index;  // the packet's job
+  wire [ 2:0] commit_rank_bit;  // its sender
 
   agg_jobs #(
       .PORTS     (3),
       .PORT_BITS (2),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .CHUNK     (4),
       .WINDOW    (1),
       .SLOT_BITS (1),
@@ -144,10 +149,12 @@ module agg_core (
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (commit_finish),
+      .finish_job   (commit_index),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
-      .keep_ranks   (sending),
       .flush        (flush),
+      .flush_slots  (flush_slots),
+      .quiet        (quiet),
       .hold         (hold),
       .drop_statuses(drop_statuses),
       .sets_up      (sets_up),
@@ -159,9 +166,9 @@ module agg_core (
       .job_last     (job_last),
       .job_window   (job_window),
       .slot_mask    (slot_mask),
+      .slot_base    (slot_base),
       .job_first    (job_first),
       .job_finished (job_finished),
-      .job_ranks    (job_ranks),
       .member       (member),
       .rank_of_port (rank_of_port)
   );
@@ -177,6 +184,7 @@ module agg_core (
   wire         rd_en;  // all slot memories are read
   wire         rd_slot;
   wire [  1:0] rd_beat;
+  wire [  2:0] beat_members;  // ports in the sum of the beat that goes into the lanes
 
   // -- Port 0 --
   wire         p0_nonfinite;  // elements that are a NaN or an infinity
@@ -200,13 +208,18 @@ module agg_core (
 
   agg_ingress #(
       .BEAT_BITS (16),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2)
   ) u_ingress_p0 (
       .clk           (clk),
       .rst           (rst),
       .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
       .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
       .job_last      (job_last),
       .s_axis_tdata  (s_axis_p0_tdata),
       .s_axis_tkeep  (s_axis_p0_tkeep),
@@ -247,7 +260,7 @@ module agg_core (
       .ELEM_BITS(16),
       .IDENTITY (64'h8000)
   ) u_gate_p0 (
-      .enable(member[0]),
+      .enable(beat_members[0]),
       .x     (p0_stored),
       .y     (p0_gated)
   );
@@ -274,13 +287,18 @@ module agg_core (
 
   agg_ingress #(
       .BEAT_BITS (16),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2)
   ) u_ingress_p1 (
       .clk           (clk),
       .rst           (rst),
       .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
       .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
       .job_last      (job_last),
       .s_axis_tdata  (s_axis_p1_tdata),
       .s_axis_tkeep  (s_axis_p1_tkeep),
@@ -321,7 +339,7 @@ module agg_core (
       .ELEM_BITS(16),
       .IDENTITY (64'h8000)
   ) u_gate_p1 (
-      .enable(member[1]),
+      .enable(beat_members[1]),
       .x     (p1_stored),
       .y     (p1_gated)
   );
@@ -348,13 +366,18 @@ module agg_core (
 
   agg_ingress #(
       .BEAT_BITS (16),
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2)
   ) u_ingress_p2 (
       .clk           (clk),
       .rst           (rst),
       .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
       .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
       .job_last      (job_last),
       .s_axis_tdata  (s_axis_p2_tdata),
       .s_axis_tkeep  (s_axis_p2_tkeep),
@@ -395,7 +418,7 @@ module agg_core (
       .ELEM_BITS(16),
       .IDENTITY (64'h8000)
   ) u_gate_p2 (
-      .enable(member[2]),
+      .enable(beat_members[2]),
       .x     (p2_stored),
       .y     (p2_gated)
   );
@@ -413,7 +436,7 @@ module agg_core (
   ) u_arbiter (
       .clk      (clk),
       .rst      (rst),
-      .hold     (hold),
+      .hold     (quiet),
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p2_request, p1_request, p0_request}),
@@ -441,6 +464,8 @@ module agg_core (
   agg_commit #(
       .PORTS    (3),
       .PORT_BITS(2),
+      .JOBS     (1),
+      .JOB_BITS (1),
       .FORMAT   (8'd2)
   ) u_commit (
       .valid       (commit_valid),
@@ -462,22 +487,27 @@ module agg_core (
       .nonfinite   (commit_nonfinite),
       .ecn         (commit_ecn),
       .job         (commit_job),
+      .index       (commit_index),
       .epoch       (commit_epoch),
       .rank        (commit_rank),
       .vid         (commit_vid)
   );
 
+  assign commit_rank_bit = 3'd1 << commit_rank[1:0];
+
   wire       turn_over;  // the slot takes a new VID
   wire       store_ce;
   wire       store_nonfinite;
   wire       owe;  // the sender is owed the result
-  wire       complete;  // the slot holds all ranks
+  wire       complete;  // the slot holds all members
+  wire [2:0] complete_ports;
   wire [1:0] complete_ecn;
   wire       complete_nonfinite;
   wire       asked;  // an ask is not refused
   wire       answer;  // an ask or a finish is answered with a status
   wire [7:0] answer_code;
-  wire [2:0] answer_mask;
+  wire [2:0] answer_ports;  // whose contribution is missing
+  wire [2:0] answer_mask;  // their ranks
   wire       refused;
   wire [7:0] refused_code;
   wire       refused_answer;  // it may be answered with a status
@@ -486,15 +516,15 @@ module agg_core (
       .PORTS    (3),
       .WINDOW   (1),
       .SLOT_BITS(1),
-      .ROW_BITS (1),
-      .RANK_BITS(2)
+      .ROW_BITS (1)
   ) u_slots (
       .clk               (clk),
-      .flush             (flush),
+      .flush_slots       (flush_slots),
       .job_first         (job_first),
       .job_window        (job_window),
       .slot_mask         (slot_mask),
-      .job_ranks         (job_ranks),
+      .slot_base         (slot_base),
+      .member            (member),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -502,7 +532,6 @@ module agg_core (
       .code              (commit_code),
       .belongs           (commit_belongs),
       .ports             (commit_ports),
-      .rank              (commit_rank[1:0]),
       .vid               (commit_vid),
       .ecn               (commit_ecn),
       .writable          (commit_writable),
@@ -510,7 +539,6 @@ module agg_core (
       .reduced           (reduced),
       .reduced_slot      (sum_slot),
       .slot              (slot),
-      .rank_bit          (commit_rank_bit),
       .turn_over         (turn_over),
       .store             (commit_store),
       .store_ce          (store_ce),
@@ -518,15 +546,25 @@ module agg_core (
       .resolve           (resolve),
       .owe               (owe),
       .complete          (complete),
+      .complete_ports    (complete_ports),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
       .asked             (asked),
       .answer            (answer),
       .answer_code       (answer_code),
-      .answer_mask       (answer_mask),
+      .answer_ports      (answer_ports),
       .refused           (refused),
       .refused_code      (refused_code),
       .refused_answer    (refused_answer)
+  );
+
+  agg_port_ranks #(
+      .PORTS(3)
+  ) u_missing (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (answer_ports),
+      .ranks       (answer_mask)
   );
 
   // -- Sum --
@@ -538,6 +576,8 @@ module agg_core (
 
   // No beat is read again: one pass decides each.
   agg_reader #(
+      .JOBS      (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2)
   ) u_reader (
@@ -548,9 +588,11 @@ module agg_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
+      .complete_job (commit_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
+      .reduced_job  (sum_job),
       .stop         (1'b0),
       .again_valid  (1'b0),
       .again_slot   (1'd0),
@@ -622,11 +664,11 @@ module agg_core (
   ) u_writer (
       .clk          (clk),
       .rst          (rst),
-      .job_last     (job_last),
       .next_valid   (sum_next),
       .next_whole   (1'b1),
       .next_slot    (sum_slot),
       .next_beat    (sum_beat),
+      .next_last    (job_last),
       .sum_nonfinite(sum_nonfinite),
       .sum_over     (sum_over),
       .wr_en        (cache_wr_en),
@@ -656,20 +698,10 @@ module agg_core (
   );
 
   // -- Out --
-  wire [2:0] rank_ready;  // ranks whose port is ready
-
-  agg_rank_ready #(
-      .PORTS(3)
-  ) u_rank_ready (
-      .member      (member),
-      .rank_of_port(rank_of_port),
-      .port_ready  (port_ready),
-      .rank_ready  (rank_ready)
-  );
-
   wire       result_valid;  // a result can be sent
+  wire       result_job;
   wire       result_slot;
-  wire [2:0] result_receivers;
+  wire [2:0] result_to;  // the ports that it is for
   wire       result_replay;
   wire       result_take;
 
@@ -681,19 +713,76 @@ module agg_core (
       .rst           (rst),
       .flush         (flush),
       .slot_mask     (slot_mask),
-      .job_ranks     (job_ranks),
+      .member        (member),
       .begun         (begun),
       .begun_slot    (sum_slot),
       .slot          (slot),
       .turn_over     (turn_over),
       .owe           (owe),
-      .rank_bit      (commit_rank_bit),
-      .ready         (rank_ready),
+      .port          (commit_ports),
+      .ready         (port_ready),
       .pick_valid    (result_valid),
       .pick_slot     (result_slot),
-      .pick_receivers(result_receivers),
+      .pick_receivers(result_to),
       .pick_replay   (result_replay),
       .pick_take     (result_take)
+  );
+
+  assign result_job = 1'd0;
+
+  wire        sum_job;  // of the sum that comes
+  wire        unused_written_job;  // of the sum that is written
+  wire [31:0] written_vid;
+  wire [ 2:0] result_ports;  // in the result that can be sent
+  wire [31:0] result_vid;
+  wire [ 1:0] result_ecn;
+  wire        result_nonfinite;
+
+  agg_labels #(
+      .PORTS    (3),
+      .JOB_BITS (1),
+      .SLOT_BITS(1)
+  ) u_labels (
+      .clk               (clk),
+      .complete          (complete),
+      .complete_slot     (slot),
+      .complete_job      (commit_index),
+      .complete_ports    (complete_ports),
+      .complete_vid      (commit_vid),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .beat_slot         (beat_slot),
+      .beat_ports        (beat_members),
+      .sum_slot          (sum_slot),
+      .sum_job           (sum_job),
+      .written_job       (unused_written_job),
+      .written_vid       (written_vid),
+      .send_slot         (result_slot),
+      .send_ports        (result_ports),
+      .send_vid          (result_vid),
+      .send_ecn          (result_ecn),
+      .send_nonfinite    (result_nonfinite)
+  );
+
+  wire [2:0] result_mask;  // ranks in it
+  wire [2:0] result_receivers;  // ranks that it is for
+
+  agg_port_ranks #(
+      .PORTS(3)
+  ) u_contributors (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (result_ports),
+      .ranks       (result_mask)
+  );
+
+  agg_port_ranks #(
+      .PORTS(3)
+  ) u_receivers (
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .ports       (result_to),
+      .ranks       (result_receivers)
   );
 
   wire        status_valid;
@@ -708,7 +797,9 @@ module agg_core (
 
   agg_status #(
       .PORTS    (3),
-      .PORT_BITS(2)
+      .PORT_BITS(2),
+      .JOBS     (1),
+      .JOB_BITS (1)
   ) u_status (
       .clk        (clk),
       .rst        (rst),
@@ -743,42 +834,42 @@ module agg_core (
       .KEEP_BITS (4),
       .FORMAT    (8'd1)
   ) u_egress (
-      .clk               (clk),
-      .rst               (rst),
-      .job_last          (job_last),
-      .job_epoch         (job_epoch),
-      .job_chunk         (job_chunk),
-      .job_ranks         (job_ranks),
-      .complete          (complete),
-      .complete_slot     (slot),
-      .complete_vid      (commit_vid),
-      .complete_ecn      (complete_ecn),
-      .complete_nonfinite(complete_nonfinite),
-      .result_valid      (result_valid),
-      .result_slot       (result_slot),
-      .result_receivers  (result_receivers),
-      .result_replay     (result_replay),
-      .result_take       (result_take),
-      .status_valid      (status_valid),
-      .status_port       (status_port),
-      .status_job        (status_job),
-      .status_epoch      (status_epoch),
-      .status_rank       (status_rank),
-      .status_code       (status_code),
-      .status_vid        (status_vid),
-      .status_mask       (status_mask),
-      .status_take       (status_take),
-      .rd_en             (send_en),
-      .rd_slot           (send_slot),
-      .rd_beat           (send_beat),
-      .rd_written        (send_written),
-      .sending           (sending),
-      .m_axis_tkeep      (m_axis_tkeep),
-      .m_axis_tvalid     (m_axis_tvalid),
-      .m_axis_tready     (m_axis_tready),
-      .m_axis_tlast      (m_axis_tlast),
-      .m_axis_tuser      (m_axis_tuser),
-      .m_axis_tdest      (m_axis_tdest)
+      .clk             (clk),
+      .rst             (rst),
+      .result_valid    (result_valid),
+      .result_slot     (result_slot),
+      .result_last     (job_last),
+      .result_ports    (result_to),
+      .result_job      ({7'd0, result_job}),
+      .result_epoch    (job_epoch),
+      .result_chunk    (job_chunk),
+      .result_vid      (result_vid),
+      .result_ecn      (result_ecn),
+      .result_nonfinite(result_nonfinite),
+      .result_mask     (result_mask),
+      .result_receivers(result_receivers),
+      .result_replay   (result_replay),
+      .result_take     (result_take),
+      .status_valid    (status_valid),
+      .status_port     (status_port),
+      .status_job      (status_job),
+      .status_epoch    (status_epoch),
+      .status_rank     (status_rank),
+      .status_code     (status_code),
+      .status_vid      (status_vid),
+      .status_mask     (status_mask),
+      .status_take     (status_take),
+      .rd_en           (send_en),
+      .rd_slot         (send_slot),
+      .rd_beat         (send_beat),
+      .rd_written      (send_written),
+      .sending         (sending),
+      .m_axis_tkeep    (m_axis_tkeep),
+      .m_axis_tvalid   (m_axis_tvalid),
+      .m_axis_tready   (m_axis_tready),
+      .m_axis_tlast    (m_axis_tlast),
+      .m_axis_tuser    (m_axis_tuser),
+      .m_axis_tdest    (m_axis_tdest)
   );
 
   // -- Registers --
@@ -803,7 +894,8 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd23)
+      .LATENCY    (64'd23),
+      .JOB_BITS   (1)
   ) u_registers (
       .clk           (clk),
       .rst           (rst),
@@ -832,6 +924,9 @@ module agg_core (
       .job_ever      (job_ever),
       .job_epoch     (job_epoch),
       .job_finished  ({61'd0, job_finished}),
+      .job_members   ({61'd0, member}),
+      .job_base      ({15'd0, slot_base}),
+      .job_slots     (16'd1 + {15'd0, slot_mask}),
       .nonfinite_in  (nonfinite_in),
       .nonfinite_out (nonfinite_out),
       .overflows     (overflows),
@@ -844,19 +939,16 @@ module agg_core (
   );
 
   agg_job_counts #(
-      .SLOT_BITS (1),
       .COUNT_BITS(1)
   ) u_job_counts (
       .clk             (clk),
       .rst             (rst),
       .clear           (sets_up),
       .stored_nonfinite(store_nonfinite),
-      .complete        (complete),
-      .slot            (slot),
       .vid             (commit_vid),
       .rank            (commit_rank),
       .wr_en           (cache_wr_en),
-      .wr_slot         (cache_wr_slot),
+      .wr_vid          (written_vid),
       .nonfinite       (nonfinite),
       .overflow        (overflow),
       .nonfinite_in    (nonfinite_in),

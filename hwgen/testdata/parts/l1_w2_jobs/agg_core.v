@@ -1,0 +1,979 @@
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 2 -jobs 2
+//      -shell none
+
+// The aggregator between AXI4-Stream ports.
+//
+// Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
+// from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
+//
+// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
+// on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
+// payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
+// the header stand in tuser during the whole packet, the ports that it is for in tdest. A
+// packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
+//
+// Latency from a chunk's last beat to its result's first: 19 cycles, 14 of them in the
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
+// to be judged. Not done here: framing and CRC, which are the shell's.
+
+`default_nettype none
+
+module agg_core (
+    input wire clk,
+    input wire rst,
+
+    // The host; whether what it left behind is still at work
+    input  wire link_down,
+    output wire hold,
+    output wire unjudged,
+
+    // Port 0, in
+    input  wire [ 31:0] s_axis_p0_tdata,
+    input  wire [  3:0] s_axis_p0_tkeep,
+    input  wire         s_axis_p0_tvalid,
+    output wire         s_axis_p0_tready,
+    input  wire         s_axis_p0_tlast,
+    input  wire [112:0] s_axis_p0_tuser,
+
+    // Port 1, in
+    input  wire [ 31:0] s_axis_p1_tdata,
+    input  wire [  3:0] s_axis_p1_tkeep,
+    input  wire         s_axis_p1_tvalid,
+    output wire         s_axis_p1_tready,
+    input  wire         s_axis_p1_tlast,
+    input  wire [112:0] s_axis_p1_tuser,
+
+    // Out, for all ports
+    output wire [ 31:0] m_axis_tdata,
+    output wire [  3:0] m_axis_tkeep,
+    output wire         m_axis_tvalid,
+    input  wire         m_axis_tready,
+    output wire         m_axis_tlast,
+    output wire [239:0] m_axis_tuser,
+    output wire [  1:0] m_axis_tdest,
+
+    // Ports that can take a whole packet
+    input wire [1:0] port_ready,
+
+    // Who has which rank, job 0 in the lowest bits
+    output wire [ 3:0] member,
+    output wire [31:0] rank_of_port,
+
+    // Register accesses, answered in order, one at a time
+    input  wire        s_reg_valid,
+    output wire        s_reg_ready,
+    input  wire        s_reg_write,
+    input  wire [31:0] s_reg_addr,
+    input  wire [63:0] s_reg_wdata,
+    output wire        m_reg_valid,
+    input  wire        m_reg_ready,
+    output wire [ 7:0] m_reg_code,
+    output wire [63:0] m_reg_value,
+
+    // Events of the shell, one count a cycle
+    input wire shell_frames,
+    input wire shell_hunted,
+    input wire shell_header_crc,
+    input wire shell_bad_version,
+    input wire shell_bad_kind,
+    input wire shell_bad_length,
+
+    // A beat enters the lanes
+    output wire beat_strobe
+);
+  // -- Jobs --
+  wire [ 1:0] flush;  // the job ends, job 0 in the lowest bits
+  wire [ 3:0] flush_slots;  // their job ends
+  wire        quiet;  // all jobs end: no packet is judged
+  wire [ 1:0] drop_statuses;
+  wire [ 1:0] drained;  // nothing of the job is being reduced
+  wire        sending;  // a result leaves: its cache entry must not change
+  wire [ 1:0] sets_up;  // the job is being set up
+  wire [ 1:0] job_valid;  // set up
+  wire [ 1:0] job_complete;  // the last one ended because all had finished
+  wire [ 1:0] job_ever;  // an epoch was ever set
+  wire [31:0] job_epoch;
+  wire [31:0] job_chunk;  // elements
+  wire [ 3:0] job_last;  // number of a chunk's last beat
+  wire [ 3:0] job_window;  // chunks
+  wire [ 3:0] slot_mask;  // twice the window, less 1
+  wire [ 3:0] slot_base;  // the first slot
+  wire [63:0] job_first;  // first VID
+  wire [ 3:0] job_finished;  // ranks that have finished
+  wire        op_valid;
+  wire        op_commit;
+  wire        op_abort;
+  wire [ 7:0] op_job;
+  wire [15:0] op_epoch;
+  wire [31:0] op_first;
+  wire [63:0] op_ports;
+  wire [63:0] op_chunk;
+  wire [63:0] op_window;
+  wire        op_done;
+  wire [ 7:0] op_code;
+  wire        commit_finish;
+  wire        commit_index;  // the packet's job
+  wire [ 1:0] commit_rank_bit;  // its sender
+
+  agg_jobs #(
+      .PORTS     (2),
+      .PORT_BITS (1),
+      .JOBS      (2),
+      .JOB_BITS  (1),
+      .CHUNK     (4),
+      .WINDOW    (2),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2),
+      .LANE_BITS (0)
+  ) u_jobs (
+      .clk          (clk),
+      .rst          (rst),
+      .link_down    (link_down),
+      .op_valid     (op_valid),
+      .op_commit    (op_commit),
+      .op_abort     (op_abort),
+      .op_job       (op_job),
+      .op_epoch     (op_epoch),
+      .op_first     (op_first),
+      .op_ports     (op_ports),
+      .op_chunk     (op_chunk),
+      .op_window    (op_window),
+      .op_done      (op_done),
+      .op_code      (op_code),
+      .finish       (commit_finish),
+      .finish_job   (commit_index),
+      .finish_bit   (commit_rank_bit),
+      .drained      (drained),
+      .flush        (flush),
+      .flush_slots  (flush_slots),
+      .quiet        (quiet),
+      .hold         (hold),
+      .drop_statuses(drop_statuses),
+      .sets_up      (sets_up),
+      .job_valid    (job_valid),
+      .job_complete (job_complete),
+      .job_ever     (job_ever),
+      .job_epoch    (job_epoch),
+      .job_chunk    (job_chunk),
+      .job_last     (job_last),
+      .job_window   (job_window),
+      .slot_mask    (slot_mask),
+      .slot_base    (slot_base),
+      .job_first    (job_first),
+      .job_finished (job_finished),
+      .member       (member),
+      .rank_of_port (rank_of_port)
+  );
+
+  // What all ports are told
+  wire [  1:0] slot;  // of the packet that is committed
+  wire         commit_store;  // it is stored
+  wire [  1:0] resolve;  // the fate of the port's written data is known
+  wire         reduced;  // a slot has been summed
+  wire [  1:0] sum_slot;  // this one
+  wire [  1:0] req_valid;  // ports that ask for a commit
+  wire [  1:0] req_grant;
+  wire         rd_en;  // all slot memories are read
+  wire [  1:0] rd_slot;
+  wire [  1:0] rd_beat;
+  wire [  1:0] beat_members;  // ports in the sum of the beat that goes into the lanes
+
+  // -- Port 0 --
+  wire         p0_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p0_request;  // commit
+  wire         p0_wr_en;
+  wire [  1:0] p0_wr_slot;
+  wire [  1:0] p0_wr_beat;
+  wire [ 31:0] p0_wr_data;
+  wire [ 31:0] p0_stored;  // as read
+  wire [ 31:0] p0_gated;  // as summed
+
+  agg_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (32),
+      .JOBS      (2),
+      .JOB_BITS  (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2)
+  ) u_ingress_p0 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
+      .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p0_tdata),
+      .s_axis_tkeep  (s_axis_p0_tkeep),
+      .s_axis_tvalid (s_axis_p0_tvalid),
+      .s_axis_tready (s_axis_p0_tready),
+      .s_axis_tlast  (s_axis_p0_tlast),
+      .s_axis_tuser  (s_axis_p0_tuser),
+      .s_nonfinite   (|p0_nonfinite),
+      .wr_en         (p0_wr_en),
+      .wr_slot       (p0_wr_slot),
+      .wr_beat       (p0_wr_beat),
+      .wr_data       (p0_wr_data),
+      .req_valid     (req_valid[0]),
+      .req_grant     (req_grant[0]),
+      .req_data      (p0_request),
+      .resolve       (resolve[0]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(4)
+  ) u_slots_p0 (
+      .clk    (clk),
+      .wr_en  (p0_wr_en),
+      .wr_addr({p0_wr_slot, p0_wr_beat}),
+      .wr_data(p0_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p0_stored)
+  );
+
+  agg_gate #(
+      .LANES    (1),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p0 (
+      .enable(beat_members[0]),
+      .x     (p0_stored),
+      .y     (p0_gated)
+  );
+
+  // -- Port 1 --
+  wire         p1_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p1_request;  // commit
+  wire         p1_wr_en;
+  wire [  1:0] p1_wr_slot;
+  wire [  1:0] p1_wr_beat;
+  wire [ 31:0] p1_wr_data;
+  wire [ 31:0] p1_stored;  // as read
+  wire [ 31:0] p1_gated;  // as summed
+
+  agg_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_p1 (
+      .beat     (s_axis_p1_tdata),
+      .nonfinite(p1_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (32),
+      .JOBS      (2),
+      .JOB_BITS  (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2)
+  ) u_ingress_p1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
+      .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p1_tdata),
+      .s_axis_tkeep  (s_axis_p1_tkeep),
+      .s_axis_tvalid (s_axis_p1_tvalid),
+      .s_axis_tready (s_axis_p1_tready),
+      .s_axis_tlast  (s_axis_p1_tlast),
+      .s_axis_tuser  (s_axis_p1_tuser),
+      .s_nonfinite   (|p1_nonfinite),
+      .wr_en         (p1_wr_en),
+      .wr_slot       (p1_wr_slot),
+      .wr_beat       (p1_wr_beat),
+      .wr_data       (p1_wr_data),
+      .req_valid     (req_valid[1]),
+      .req_grant     (req_grant[1]),
+      .req_data      (p1_request),
+      .resolve       (resolve[1]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(4)
+  ) u_slots_p1 (
+      .clk    (clk),
+      .wr_en  (p1_wr_en),
+      .wr_addr({p1_wr_slot, p1_wr_beat}),
+      .wr_data(p1_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p1_stored)
+  );
+
+  agg_gate #(
+      .LANES    (1),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p1 (
+      .enable(beat_members[1]),
+      .x     (p1_stored),
+      .y     (p1_gated)
+  );
+
+  // -- Commit --
+  wire         commit_valid;  // a packet is judged
+  wire [  1:0] commit_ports;  // the port it came by, one hot
+  wire         commit_port;
+  wire [101:0] commit_request;
+
+  agg_arbiter #(
+      .PORTS    (2),
+      .PORT_BITS(1),
+      .WIDTH    (102)
+  ) u_arbiter (
+      .clk      (clk),
+      .rst      (rst),
+      .hold     (quiet),
+      .req_valid(req_valid),
+      .req_grant(req_grant),
+      .req_data ({p1_request, p0_request}),
+      .out_valid(commit_valid),
+      .out_ports(commit_ports),
+      .out_port (commit_port),
+      .out_data (commit_request)
+  );
+
+  assign unjudged = |req_valid;
+
+  wire        commit_refuse;  // it fails a check
+  wire [ 7:0] commit_code;
+  wire        commit_belongs;  // its rank is its port's
+  wire        commit_data;
+  wire        commit_ask;
+  wire        commit_writable;  // its payload was written
+  wire        commit_nonfinite;
+  wire [ 1:0] commit_ecn;
+  wire [ 7:0] commit_job;
+  wire [15:0] commit_epoch;
+  wire [ 7:0] commit_rank;
+  wire [31:0] commit_vid;
+
+  agg_commit #(
+      .PORTS    (2),
+      .PORT_BITS(1),
+      .JOBS     (2),
+      .JOB_BITS (1),
+      .FORMAT   (8'd1)
+  ) u_commit (
+      .valid       (commit_valid),
+      .port        (commit_port),
+      .request     (commit_request),
+      .job_valid   (job_valid),
+      .job_complete(job_complete),
+      .job_epoch   (job_epoch),
+      .job_chunk   (job_chunk),
+      .member      (member),
+      .rank_of_port(rank_of_port),
+      .refused     (commit_refuse),
+      .code        (commit_code),
+      .belongs     (commit_belongs),
+      .data        (commit_data),
+      .ask         (commit_ask),
+      .finish      (commit_finish),
+      .writable    (commit_writable),
+      .nonfinite   (commit_nonfinite),
+      .ecn         (commit_ecn),
+      .job         (commit_job),
+      .index       (commit_index),
+      .epoch       (commit_epoch),
+      .rank        (commit_rank),
+      .vid         (commit_vid)
+  );
+
+  assign commit_rank_bit = 2'd1 << commit_rank[0];
+
+  wire       turn_over;  // the slot takes a new VID
+  wire       store_ce;
+  wire       store_nonfinite;
+  wire       owe;  // the sender is owed the result
+  wire       complete;  // the slot holds all members
+  wire [1:0] complete_ports;
+  wire [1:0] complete_ecn;
+  wire       complete_nonfinite;
+  wire       asked;  // an ask is not refused
+  wire       answer;  // an ask or a finish is answered with a status
+  wire [7:0] answer_code;
+  wire [1:0] answer_ports;  // whose contribution is missing
+  wire [1:0] answer_mask;  // their ranks
+  wire       refused;
+  wire [7:0] refused_code;
+  wire       refused_answer;  // it may be answered with a status
+
+  agg_slots #(
+      .PORTS    (2),
+      .WINDOW   (2),
+      .SLOT_BITS(2),
+      .ROW_BITS (1)
+  ) u_slots (
+      .clk               (clk),
+      .flush_slots       (flush_slots),
+      .job_first         (job_first[32*commit_index+:32]),
+      .job_window        (job_window[2*commit_index+:2]),
+      .slot_mask         (slot_mask[2*commit_index+:2]),
+      .slot_base         (slot_base[2*commit_index+:2]),
+      .member            (member[2*commit_index+:2]),
+      .refuse            (commit_refuse),
+      .data              (commit_data),
+      .ask               (commit_ask),
+      .finish            (commit_finish),
+      .code              (commit_code),
+      .belongs           (commit_belongs),
+      .ports             (commit_ports),
+      .vid               (commit_vid),
+      .ecn               (commit_ecn),
+      .writable          (commit_writable),
+      .nonfinite         (commit_nonfinite),
+      .reduced           (reduced),
+      .reduced_slot      (sum_slot),
+      .slot              (slot),
+      .turn_over         (turn_over),
+      .store             (commit_store),
+      .store_ce          (store_ce),
+      .store_nonfinite   (store_nonfinite),
+      .resolve           (resolve),
+      .owe               (owe),
+      .complete          (complete),
+      .complete_ports    (complete_ports),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .asked             (asked),
+      .answer            (answer),
+      .answer_code       (answer_code),
+      .answer_ports      (answer_ports),
+      .refused           (refused),
+      .refused_code      (refused_code),
+      .refused_answer    (refused_answer)
+  );
+
+  agg_port_ranks #(
+      .PORTS(2)
+  ) u_missing (
+      .member      (member[2*commit_index+:2]),
+      .rank_of_port(rank_of_port[16*commit_index+:16]),
+      .ports       (answer_ports),
+      .ranks       (answer_mask)
+  );
+
+  // -- Sum --
+  wire [1:0] send_slot;  // of the result that is being sent
+  wire [1:0] beat_slot;  // beside what the slot memories give
+  wire [1:0] beat_index;
+  wire       unused_beat_pass;
+  wire       unused_stalled;  // a complete slot is not read because of beats that are not decided
+
+  // No beat is read again: one pass decides each.
+  agg_reader #(
+      .JOBS      (2),
+      .JOB_BITS  (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2)
+  ) u_reader (
+      .clk          (clk),
+      .rst          (rst),
+      .flush        (flush),
+      .job_last     (job_last),
+      .drained      (drained),
+      .complete     (complete),
+      .complete_slot(slot),
+      .complete_job (commit_index),
+      .sending      (sending),
+      .sending_slot (send_slot),
+      .reduced      (reduced),
+      .reduced_job  (sum_job),
+      .stop         (1'b0),
+      .again_valid  (1'b0),
+      .again_slot   (2'd0),
+      .again_beat   (2'd0),
+      .rd_en        (rd_en),
+      .rd_slot      (rd_slot),
+      .rd_beat      (rd_beat),
+      .beat_valid   (beat_strobe),
+      .beat_slot    (beat_slot),
+      .beat_index   (beat_index),
+      .beat_pass    (unused_beat_pass),
+      .stalled      (unused_stalled)
+  );
+
+  wire [31:0] sum;  // of all ports, lane by lane
+  wire        sum_over;  // elements that overflowed
+  wire        sum_next;  // a sum comes in the next cycle
+  wire [ 1:0] sum_beat;
+
+  agg_lane u_lane_0 (
+      .clk (clk),
+      .x_p0(p0_gated[31:0]),
+      .x_p1(p1_gated[31:0]),
+      .y   (sum[31:0]),
+      .over(sum_over)
+  );
+
+  // The tag comes out a cycle before its sum.
+  agg_tag_delay #(
+      .WIDTH (4),
+      .CYCLES(13)
+  ) u_sum_tag (
+      .clk      (clk),
+      .rst      (rst),
+      .in_valid (beat_strobe),
+      .in_tag   ({beat_slot, beat_index}),
+      .out_valid(sum_next),
+      .out_tag  ({sum_slot, sum_beat})
+  );
+
+  // -- Result cache --
+  wire       sum_nonfinite;  // elements that are a NaN or an infinity
+  wire       begun;  // a result begins to be written
+  wire       cache_wr_en;
+  wire [1:0] cache_wr_slot;
+  wire [1:0] cache_wr_beat;
+  wire       nonfinite;  // elements of the sum before that are a NaN or an infinity
+  wire       overflow;  // those that overflowed
+  wire       send_en;  // a beat is read to be sent
+  wire [1:0] send_beat;
+  wire       send_written;  // it is there
+
+  agg_fp_nonfinite #(
+      .LANES   (1),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_nonfinite_sum (
+      .beat     (sum),
+      .nonfinite(sum_nonfinite)
+  );
+
+  agg_writer #(
+      .LANES     (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2),
+      .COUNT_BITS(1)
+  ) u_writer (
+      .clk          (clk),
+      .rst          (rst),
+      .next_valid   (sum_next),
+      .next_whole   (1'b1),
+      .next_slot    (sum_slot),
+      .next_beat    (sum_beat),
+      .next_last    (job_last[2*sum_job+:2]),
+      .sum_nonfinite(sum_nonfinite),
+      .sum_over     (sum_over),
+      .wr_en        (cache_wr_en),
+      .wr_slot      (cache_wr_slot),
+      .wr_beat      (cache_wr_beat),
+      .begun        (begun),
+      .reduced      (reduced),
+      .nonfinite    (nonfinite),
+      .overflow     (overflow),
+      .query_slot   (send_slot),
+      .query_beat   (send_beat),
+      .query_written(send_written)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(4),
+      .FORWARD  (1)
+  ) u_cache (
+      .clk    (clk),
+      .wr_en  (cache_wr_en),
+      .wr_addr({cache_wr_slot, cache_wr_beat}),
+      .wr_data(sum),
+      .rd_en  (send_en),
+      .rd_addr({send_slot, send_beat}),
+      .rd_data(m_axis_tdata)
+  );
+
+  // -- Out --
+  wire       result_valid;  // a result can be sent
+  wire       result_job;
+  wire [1:0] result_slot;
+  wire [1:0] result_to;  // the ports that it is for
+  wire       result_replay;
+  wire       result_take;
+
+  // What each job has to send, job 0 in the lowest bits; slots from its first on
+  wire [1:0] owed_valid;
+  wire [3:0] owed_slot;
+  wire [3:0] owed_receivers;
+  wire [1:0] owed_replay;
+  wire [1:0] owed_take;
+
+  agg_owed #(
+      .PORTS    (2),
+      .SLOT_BITS(2)
+  ) u_owed_j0 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush[0]),
+      .slot_mask     (slot_mask[1:0]),
+      .member        (member[1:0]),
+      .begun         (begun && sum_job == 1'd0),
+      .begun_slot    (sum_slot & slot_mask[1:0]),
+      .slot          (slot & slot_mask[1:0]),
+      .turn_over     (turn_over && commit_index == 1'd0),
+      .owe           (owe && commit_index == 1'd0),
+      .port          (commit_ports),
+      .ready         (port_ready),
+      .pick_valid    (owed_valid[0]),
+      .pick_slot     (owed_slot[1:0]),
+      .pick_receivers(owed_receivers[1:0]),
+      .pick_replay   (owed_replay[0]),
+      .pick_take     (owed_take[0])
+  );
+
+  agg_owed #(
+      .PORTS    (2),
+      .SLOT_BITS(2)
+  ) u_owed_j1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush[1]),
+      .slot_mask     (slot_mask[3:2]),
+      .member        (member[3:2]),
+      .begun         (begun && sum_job == 1'd1),
+      .begun_slot    (sum_slot & slot_mask[3:2]),
+      .slot          (slot & slot_mask[3:2]),
+      .turn_over     (turn_over && commit_index == 1'd1),
+      .owe           (owe && commit_index == 1'd1),
+      .port          (commit_ports),
+      .ready         (port_ready),
+      .pick_valid    (owed_valid[1]),
+      .pick_slot     (owed_slot[3:2]),
+      .pick_receivers(owed_receivers[3:2]),
+      .pick_replay   (owed_replay[1]),
+      .pick_take     (owed_take[1])
+  );
+
+  agg_turns #(
+      .PORTS    (2),
+      .JOBS     (2),
+      .JOB_BITS (1),
+      .SLOT_BITS(2)
+  ) u_turns (
+      .clk           (clk),
+      .rst           (rst),
+      .job_valid     (owed_valid),
+      .job_slot      (owed_slot | slot_base),
+      .job_receivers (owed_receivers),
+      .job_replay    (owed_replay),
+      .job_take      (owed_take),
+      .pick_valid    (result_valid),
+      .pick_job      (result_job),
+      .pick_slot     (result_slot),
+      .pick_receivers(result_to),
+      .pick_replay   (result_replay),
+      .pick_take     (result_take)
+  );
+
+  wire        sum_job;  // of the sum that comes
+  wire        written_job;  // of the sum that is written
+  wire [31:0] written_vid;
+  wire [ 1:0] result_ports;  // in the result that can be sent
+  wire [31:0] result_vid;
+  wire [ 1:0] result_ecn;
+  wire        result_nonfinite;
+
+  agg_labels #(
+      .PORTS    (2),
+      .JOB_BITS (1),
+      .SLOT_BITS(2)
+  ) u_labels (
+      .clk               (clk),
+      .complete          (complete),
+      .complete_slot     (slot),
+      .complete_job      (commit_index),
+      .complete_ports    (complete_ports),
+      .complete_vid      (commit_vid),
+      .complete_ecn      (complete_ecn),
+      .complete_nonfinite(complete_nonfinite),
+      .beat_slot         (beat_slot),
+      .beat_ports        (beat_members),
+      .sum_slot          (sum_slot),
+      .sum_job           (sum_job),
+      .written_job       (written_job),
+      .written_vid       (written_vid),
+      .send_slot         (result_slot),
+      .send_ports        (result_ports),
+      .send_vid          (result_vid),
+      .send_ecn          (result_ecn),
+      .send_nonfinite    (result_nonfinite)
+  );
+
+  wire [1:0] result_mask;  // ranks in it
+  wire [1:0] result_receivers;  // ranks that it is for
+
+  agg_port_ranks #(
+      .PORTS(2)
+  ) u_contributors (
+      .member      (member[2*result_job+:2]),
+      .rank_of_port(rank_of_port[16*result_job+:16]),
+      .ports       (result_ports),
+      .ranks       (result_mask)
+  );
+
+  agg_port_ranks #(
+      .PORTS(2)
+  ) u_receivers (
+      .member      (member[2*result_job+:2]),
+      .rank_of_port(rank_of_port[16*result_job+:16]),
+      .ports       (result_to),
+      .ranks       (result_receivers)
+  );
+
+  wire        status_valid;
+  wire        status_port;
+  wire [ 7:0] status_job;
+  wire [15:0] status_epoch;
+  wire [ 7:0] status_rank;
+  wire [ 7:0] status_code;
+  wire [31:0] status_vid;
+  wire [ 1:0] status_mask;
+  wire        status_take;
+
+  agg_status #(
+      .PORTS    (2),
+      .PORT_BITS(1),
+      .JOBS     (2),
+      .JOB_BITS (1)
+  ) u_status (
+      .clk        (clk),
+      .rst        (rst),
+      .drop       (drop_statuses),
+      .answer     (answer),
+      .answer_code(answer_code),
+      .answer_mask(answer_mask),
+      .refuse     (refused_answer),
+      .refuse_code(refused_code),
+      .port       (commit_port),
+      .job        (commit_job),
+      .epoch      (commit_epoch),
+      .rank       (commit_rank),
+      .vid        (commit_vid),
+      .ready      (port_ready),
+      .pick_valid (status_valid),
+      .pick_port  (status_port),
+      .pick_job   (status_job),
+      .pick_epoch (status_epoch),
+      .pick_rank  (status_rank),
+      .pick_code  (status_code),
+      .pick_vid   (status_vid),
+      .pick_mask  (status_mask),
+      .pick_take  (status_take)
+  );
+
+  agg_egress #(
+      .PORTS     (2),
+      .PORT_BITS (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2),
+      .KEEP_BITS (4),
+      .FORMAT    (8'd1)
+  ) u_egress (
+      .clk             (clk),
+      .rst             (rst),
+      .result_valid    (result_valid),
+      .result_slot     (result_slot),
+      .result_last     (job_last[2*result_job+:2]),
+      .result_ports    (result_to),
+      .result_job      ({7'd0, result_job}),
+      .result_epoch    (job_epoch[16*result_job+:16]),
+      .result_chunk    (job_chunk[16*result_job+:16]),
+      .result_vid      (result_vid),
+      .result_ecn      (result_ecn),
+      .result_nonfinite(result_nonfinite),
+      .result_mask     (result_mask),
+      .result_receivers(result_receivers),
+      .result_replay   (result_replay),
+      .result_take     (result_take),
+      .status_valid    (status_valid),
+      .status_port     (status_port),
+      .status_job      (status_job),
+      .status_epoch    (status_epoch),
+      .status_rank     (status_rank),
+      .status_code     (status_code),
+      .status_vid      (status_vid),
+      .status_mask     (status_mask),
+      .status_take     (status_take),
+      .rd_en           (send_en),
+      .rd_slot         (send_slot),
+      .rd_beat         (send_beat),
+      .rd_written      (send_written),
+      .sending         (sending),
+      .m_axis_tkeep    (m_axis_tkeep),
+      .m_axis_tvalid   (m_axis_tvalid),
+      .m_axis_tready   (m_axis_tready),
+      .m_axis_tlast    (m_axis_tlast),
+      .m_axis_tuser    (m_axis_tuser),
+      .m_axis_tdest    (m_axis_tdest)
+  );
+
+  // -- Registers --
+  wire [  4:0] counter_index;
+  wire [ 31:0] counter_value;
+  wire         clear_counters;
+  wire [ 63:0] nonfinite_in;
+  wire [ 63:0] nonfinite_out;
+  wire [ 63:0] overflows;
+  wire [127:0] first_in;
+  wire [127:0] first_out;
+  wire [127:0] first_overflow;
+
+  agg_registers #(
+      .CONFIG_HASH(64'h3f7df4ed70bdbfba),
+      .LANES      (64'd1),
+      .PORTS      (64'd2),
+      .FORMAT     (64'h101),
+      .SUM        (64'd1),
+      .SHELL      (64'd0),
+      .CHUNK      (64'd4),
+      .WINDOW     (64'd2),
+      .JOBS       (64'd2),
+      .LINK       (64'd0),
+      .LATENCY    (64'd19),
+      .JOB_BITS   (1)
+  ) u_registers (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (link_down),
+      .s_reg_valid   (s_reg_valid),
+      .s_reg_ready   (s_reg_ready),
+      .s_reg_write   (s_reg_write),
+      .s_reg_addr    (s_reg_addr),
+      .s_reg_wdata   (s_reg_wdata),
+      .m_reg_valid   (m_reg_valid),
+      .m_reg_ready   (m_reg_ready),
+      .m_reg_code    (m_reg_code),
+      .m_reg_value   (m_reg_value),
+      .op_valid      (op_valid),
+      .op_commit     (op_commit),
+      .op_abort      (op_abort),
+      .op_job        (op_job),
+      .op_epoch      (op_epoch),
+      .op_first      (op_first),
+      .op_ports      (op_ports),
+      .op_chunk      (op_chunk),
+      .op_window     (op_window),
+      .op_done       (op_done),
+      .op_code       (op_code),
+      .job_valid     (job_valid),
+      .job_ever      (job_ever),
+      .job_epoch     (job_epoch),
+      .job_finished  ({{62'd0, job_finished[3:2]}, {62'd0, job_finished[1:0]}}),
+      .job_members   ({{62'd0, member[3:2]}, {62'd0, member[1:0]}}),
+      .job_base      ({{14'd0, slot_base[3:2]}, {14'd0, slot_base[1:0]}}),
+      .job_slots     ({16'd1 + {14'd0, slot_mask[3:2]}, 16'd1 + {14'd0, slot_mask[1:0]}}),
+      .nonfinite_in  (nonfinite_in),
+      .nonfinite_out (nonfinite_out),
+      .overflows     (overflows),
+      .first_in      (first_in),
+      .first_out     (first_out),
+      .first_overflow(first_overflow),
+      .counter_index (counter_index),
+      .counter_value (counter_value),
+      .clear_counters(clear_counters)
+  );
+
+  agg_job_counts #(
+      .COUNT_BITS(1)
+  ) u_job_counts_j0 (
+      .clk             (clk),
+      .rst             (rst),
+      .clear           (sets_up[0]),
+      .stored_nonfinite(store_nonfinite && commit_index == 1'd0),
+      .vid             (commit_vid),
+      .rank            (commit_rank),
+      .wr_en           (cache_wr_en && written_job == 1'd0),
+      .wr_vid          (written_vid),
+      .nonfinite       (nonfinite),
+      .overflow        (overflow),
+      .nonfinite_in    (nonfinite_in[31:0]),
+      .nonfinite_out   (nonfinite_out[31:0]),
+      .overflows       (overflows[31:0]),
+      .first_in        (first_in[63:0]),
+      .first_out       (first_out[63:0]),
+      .first_overflow  (first_overflow[63:0])
+  );
+
+  agg_job_counts #(
+      .COUNT_BITS(1)
+  ) u_job_counts_j1 (
+      .clk             (clk),
+      .rst             (rst),
+      .clear           (sets_up[1]),
+      .stored_nonfinite(store_nonfinite && commit_index == 1'd1),
+      .vid             (commit_vid),
+      .rank            (commit_rank),
+      .wr_en           (cache_wr_en && written_job == 1'd1),
+      .wr_vid          (written_vid),
+      .nonfinite       (nonfinite),
+      .overflow        (overflow),
+      .nonfinite_in    (nonfinite_in[63:32]),
+      .nonfinite_out   (nonfinite_out[63:32]),
+      .overflows       (overflows[63:32]),
+      .first_in        (first_in[127:64]),
+      .first_out       (first_out[127:64]),
+      .first_overflow  (first_overflow[127:64])
+  );
+
+  agg_counters #(
+      .COUNT_BITS(1)
+  ) u_counters (
+      .clk              (clk),
+      .rst              (rst),
+      .clear            (clear_counters),
+      .stored           (commit_store),
+      .stored_ce        (store_ce),
+      .stored_nonfinite (store_nonfinite),
+      .asked            (asked),
+      .finished         (commit_finish),
+      .chunk            (reduced),
+      .beat             (beat_strobe),
+      .result           (result_take && !result_replay),
+      .replay           (result_take && result_replay),
+      .status           (status_take),
+      .nonfinite_out    (nonfinite),
+      .overflow         (overflow),
+      .undecided        (1'b0),
+      .stalled          (1'b0),
+      .link_down        (link_down),
+      .refused          (refused),
+      .refused_code     (refused_code),
+      .shell_frames     (shell_frames),
+      .shell_hunted     (shell_hunted),
+      .shell_header_crc (shell_header_crc),
+      .shell_bad_version(shell_bad_version),
+      .shell_bad_kind   (shell_bad_kind),
+      .shell_bad_length (shell_bad_length),
+      .index            (counter_index),
+      .value            (counter_value)
+  );
+
+endmodule
+
+`default_nettype wire

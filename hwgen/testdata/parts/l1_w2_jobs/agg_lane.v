@@ -1,0 +1,47 @@
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 2 -jobs 2
+//      -shell none
+
+// The adder tree of one lane: y is the sum of x_p0..x_p1, 14 cycles later; a new sum
+// every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
+// over says that y is an infinity or a NaN though no operand was.
+// It knows no valid, no slot and no absent worker: whoever drives it delays its tags
+// by as many cycles, and gives it -0 for a worker that is absent.
+
+`default_nettype none
+
+module agg_lane (
+    input  wire        clk,
+    input  wire [31:0] x_p0,
+    input  wire [31:0] x_p1,
+    output wire [31:0] y,
+    output wire        over
+);
+  // Level 0: 2 to 1, valid 14 cycles after the inputs.
+  // workers 0, 1
+  agg_fp_add #(
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_l0_n0 (
+      .clk(clk),
+      .a  (x_p0),
+      .b  (x_p1),
+      .y  (y)
+  );
+
+  agg_fp_over #(
+      .OPERANDS(2),
+      .LATENCY (14),
+      .EXP     (8),
+      .FRAC    (23),
+      .INFINITY(1)
+  ) u_over (
+      .clk (clk),
+      .x   ({x_p1, x_p0}),
+      .y   (y),
+      .over(over)
+  );
+
+endmodule
+
+`default_nettype wire
