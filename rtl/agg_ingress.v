@@ -184,20 +184,17 @@ module agg_ingress #(
 
   // -- Slots that must not be written -------------------------------------------------------------
 
-  integer s;
+  wire [SLOTS-1:0] summed = {{SLOTS - 1{1'b0}}, reduced} << reduced_slot;
+  wire [SLOTS-1:0] resolved = {{SLOTS - 1{1'b0}}, resolve} << resolve_slot;
+  wire [SLOTS-1:0] stored = {{SLOTS - 1{1'b0}}, resolve && resolve_stored} << resolve_slot;
+  wire [SLOTS-1:0] written = {{SLOTS - 1{1'b0}}, a_leaves && a_last_reg && writable} << slot;
 
   always @(posedge clk) begin
-    if (reduced) busy_reg[reduced_slot] <= 1'b0;
-    if (resolve) begin
-      pending_reg[resolve_slot] <= 1'b0;
-      if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
-    end
-    if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (rst || flush_slots[s]) begin
-        busy_reg[s]    <= 1'b0;
-        pending_reg[s] <= 1'b0;
-      end
+    busy_reg    <= ((busy_reg & ~summed) | stored) & ~flush_slots;
+    pending_reg <= ((pending_reg & ~resolved) | written) & ~flush_slots;
+    if (rst) begin
+      busy_reg    <= {SLOTS{1'b0}};
+      pending_reg <= {SLOTS{1'b0}};
     end
   end
 

@@ -304,7 +304,7 @@ module agg_jobs #(
 
       default: begin
         if (ranks_done) begin
-          state_reg           <= STATE_IDLE;
+          state_reg                <= STATE_IDLE;
           valid_reg[flush_job_reg] <= asked;
           done_reg                 <= asked;
         end
@@ -345,9 +345,11 @@ module agg_jobs #(
   integer s;
 
   always @* begin
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      its_slots[s] = flush_all_reg ||
-          (flush_slots_reg && (s[SLOT_BITS-1:0] & ~flush_mask) == flush_base);
+    its_slots = {SLOTS{flush_all_reg}};
+    if (flushes && flush_slots_reg) begin
+      for (s = 0; s < SLOTS; s = s + 1) begin
+        if ((s[SLOT_BITS-1:0] & ~flush_mask) == flush_base) its_slots[s] = 1'b1;
+      end
     end
   end
 
@@ -422,9 +424,9 @@ module agg_jobs #(
   always @* begin
     slot_taken = 1'b0;
     for (r = 0; r < JOBS; r = r + 1)
-      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+    if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
           ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
-        slot_taken = 1'b1;
+      slot_taken = 1'b1;
   end
 
   always @(posedge clk) begin
@@ -449,7 +451,8 @@ module agg_jobs #(
     assume (rival != watched);
     if (was_reset) begin
       // agg_registers: an operation stays as it is until it is answered, if the link does.
-      `PROMISED(!op_stays || link_down || (op_valid &&
+      `PROMISED(
+          !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
           op_rest_was == {op_chunk[31:0], op_window[31:0]}));
       `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
@@ -499,7 +502,8 @@ module agg_jobs #(
       assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
 
       // A job is set up by an answer alone, to who is still there, as it was asked for.
-      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (running_was && is_set_up && !set_up_was)
+        assert (op_done && op_valid || link_was || link_down);
       if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
@@ -533,7 +537,8 @@ module agg_jobs #(
           assert ((its_base & its_mask) == 0 && ever_reg[watched]);
           assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
           if (valid_reg[rival]) assert (!meet);
-          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+          if (asked)
+            assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
               op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
         end
       end

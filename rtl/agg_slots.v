@@ -175,23 +175,15 @@ module agg_slots #(
   assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
       marks_next[0] ? ECN_ECT0 : ECN_ECT1;
 
-  integer s;
+  wire [SLOTS-1:0] turned = {{SLOTS - 1{1'b0}}, turn_over} << slot;
+  wire [SLOTS-1:0] summed_now = {{SLOTS - 1{1'b0}}, reduced} << reduced_slot;
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
     if (high ? data : proves) high_slots[row] <= high ? own_next : other_next;
 
-    if (turn_over) begin
-      active_reg[slot]  <= 1'b1;
-      reduced_reg[slot] <= 1'b0;
-    end
-    if (reduced) reduced_reg[reduced_slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (flush_slots[s]) begin
-        active_reg[s]  <= 1'b0;
-        reduced_reg[s] <= 1'b0;
-      end
-    end
+    active_reg  <= (active_reg | turned) & ~flush_slots;
+    reduced_reg <= ((reduced_reg & ~turned) | summed_now) & ~flush_slots;
   end
 
 `ifdef FORMAL
