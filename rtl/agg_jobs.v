@@ -410,7 +410,7 @@ module agg_jobs #(
   reg [9*PORTS-1:0] ranks_were;
   reg [122:0] op_was;
   reg [64:0] op_rest_was;
-  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
   reg [7:0] count;  // of ranks that were given out below a port
   integer q;
@@ -439,8 +439,8 @@ module agg_jobs #(
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
     flush_was <= flush[watched];
+    ends_was <= is_set_up || ends;
     drained_was <= drained[watched];
-    ever_was <= ever_reg[watched];
     link_was <= link_down;
     finished_was <= its_finished;
     // It was set up when it began to end.
@@ -487,6 +487,8 @@ module agg_jobs #(
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (flush[watched]);
         if (flush_was && !drained_was) assert (flush[watched]);
+        if (flush_was) assert (!is_set_up);
+        if (flush_was && ends_was && valid_reg[rival]) assert (!meet);
         assert (its == its_were || (flush_was && drained_was && !set_up_was));
         assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
         if (its != its_were) assert (!is_set_up && !flush[watched]);
