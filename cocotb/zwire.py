@@ -57,6 +57,7 @@ CODE_DONE = 0x0
 CODE_WAIT = 0x1
 CODE_SEND = 0x2
 CODE_BUSY = 0x3
+CODE_OVERDUE = 0x4
 CODE_BAD_VERSION = 0x10
 CODE_BAD_KIND = 0x11
 CODE_BAD_JOB = 0x12
@@ -69,6 +70,7 @@ CODE_EARLY = 0x18
 CODE_NOT_READY = 0x19
 CODE_DUPLICATE = 0x1A
 CODE_PAYLOAD_CRC = 0x1B
+CODE_EVICTED = 0x1C
 CODE_BAD_ADDRESS = 0x20
 CODE_READ_ONLY = 0x21
 CODE_BAD_PORTS = 0x22
@@ -77,6 +79,7 @@ CODE_BAD_WINDOW = 0x24
 CODE_STALE_EPOCH = 0x25
 CODE_EPOCH_IN_USE = 0x26
 CODE_NO_SLOTS = 0x27
+CODE_BAD_DEADLINE = 0x28
 
 # Formats, sums, shells
 FORMAT_FP32 = 0x1
@@ -120,6 +123,7 @@ REG_JOB_TOKEN = 0x200
 REG_JOB_PORTS = 0x208
 REG_JOB_CHUNK = 0x210
 REG_JOB_WINDOW = 0x218
+REG_JOB_DEADLINE = 0x220
 REG_JOB_COMMIT = 0x228
 REG_JOB_ABORT = 0x230
 REG_JOB_STATE = 0x1000
@@ -132,6 +136,7 @@ REG_JOB_OVERFLOW = 0x1030
 REG_JOB_FIRST_IN = 0x1038
 REG_JOB_FIRST_OUT = 0x1040
 REG_JOB_FIRST_OVERFLOW = 0x1048
+REG_JOB_EVICTED = 0x1050
 REG_COUNTERS = 0x400
 REG_JOBS_BASE = 0x1000
 REG_JOB_STRIDE = 0x100
@@ -152,22 +157,26 @@ COUNT_OVERFLOW = 0xB
 COUNT_UNDECIDED = 0xC
 COUNT_STALLED = 0xD
 COUNT_CE = 0xE
-COUNT_HUNTED = 0xF
-COUNT_HEADER_CRC = 0x10
-COUNT_LINK_DOWN = 0x11
-COUNT_BAD_VERSION = 0x12
-COUNT_BAD_KIND = 0x13
-COUNT_BAD_JOB = 0x14
-COUNT_BAD_EPOCH = 0x15
-COUNT_BAD_RANK = 0x16
-COUNT_BAD_FORMAT = 0x17
-COUNT_BAD_LENGTH = 0x18
-COUNT_LATE = 0x19
-COUNT_EARLY = 0x1A
-COUNT_NOT_READY = 0x1B
-COUNT_DUPLICATE = 0x1C
-COUNT_PAYLOAD_CRC = 0x1D
-COUNTERS = 0x1E
+COUNT_OVERDUE = 0xF
+COUNT_PARTIAL = 0x10
+COUNT_EVICTIONS = 0x11
+COUNT_HUNTED = 0x12
+COUNT_HEADER_CRC = 0x13
+COUNT_LINK_DOWN = 0x14
+COUNT_BAD_VERSION = 0x15
+COUNT_BAD_KIND = 0x16
+COUNT_BAD_JOB = 0x17
+COUNT_BAD_EPOCH = 0x18
+COUNT_BAD_RANK = 0x19
+COUNT_BAD_FORMAT = 0x1A
+COUNT_BAD_LENGTH = 0x1B
+COUNT_LATE = 0x1C
+COUNT_EARLY = 0x1D
+COUNT_NOT_READY = 0x1E
+COUNT_DUPLICATE = 0x1F
+COUNT_PAYLOAD_CRC = 0x20
+COUNT_EVICTED = 0x21
+COUNTERS = 0x22
 
 # Name of a field: (lowest bit, bits)
 FIELDS = {
@@ -213,6 +222,7 @@ CODES = {
     1: "wait",
     2: "send",
     3: "busy",
+    4: "overdue",
     16: "bad_version",
     17: "bad_kind",
     18: "bad_job",
@@ -225,6 +235,7 @@ CODES = {
     25: "not_ready",
     26: "duplicate",
     27: "payload_crc",
+    28: "evicted",
     32: "bad_address",
     33: "read_only",
     34: "bad_ports",
@@ -233,6 +244,7 @@ CODES = {
     37: "stale_epoch",
     38: "epoch_in_use",
     39: "no_slots",
+    40: "bad_deadline",
 }
 
 # Name: (address, access, covered by CONFIG_HASH)
@@ -258,6 +270,7 @@ REGISTERS = {
     "JOB_PORTS": (0x208, "RW", False),
     "JOB_CHUNK": (0x210, "RW", False),
     "JOB_WINDOW": (0x218, "RW", False),
+    "JOB_DEADLINE": (0x220, "RW", False),
     "JOB_COMMIT": (0x228, "WO", False),
     "JOB_ABORT": (0x230, "WO", False),
     "JOB_STATE": (0x1000, "RO", False),
@@ -270,6 +283,7 @@ REGISTERS = {
     "JOB_FIRST_IN": (0x1038, "RO", False),
     "JOB_FIRST_OUT": (0x1040, "RO", False),
     "JOB_FIRST_OVERFLOW": (0x1048, "RO", False),
+    "JOB_EVICTED": (0x1050, "RO", False),
 }
 
 # Counters in order: (name, code of the refusal it counts, or 0)
@@ -289,6 +303,9 @@ COUNTER_NAMES = [
     ("undecided", 0),
     ("stalled", 0),
     ("ce", 0),
+    ("overdue", 0),
+    ("partial", 0),
+    ("evictions", 0),
     ("hunted", 0),
     ("header_crc", 0),
     ("link_down", 0),
@@ -304,4 +321,5 @@ COUNTER_NAMES = [
     ("not_ready", 25),
     ("duplicate", 26),
     ("payload_crc", 27),
+    ("evicted", 28),
 ]

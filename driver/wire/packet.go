@@ -148,30 +148,33 @@ type Code uint8
 
 // The codes. Codes from FirstRefusal on name the reason of a refusal.
 const (
-	CodeDone       Code = 0
-	CodeWait       Code = 1
-	CodeSend       Code = 2
-	CodeBusy       Code = 3
-	CodeBadVersion Code = 16
-	CodeBadKind    Code = 17
-	CodeBadJob     Code = 18
-	CodeBadEpoch   Code = 19
-	CodeBadRank    Code = 20
-	CodeBadFormat  Code = 21
-	CodeBadLength  Code = 22
-	CodeLate       Code = 23
-	CodeEarly      Code = 24
-	CodeNotReady   Code = 25
-	CodeDuplicate  Code = 26
-	CodePayloadCRC Code = 27
-	CodeBadAddress Code = 32
-	CodeReadOnly   Code = 33
-	CodeBadPorts   Code = 34
-	CodeBadChunk   Code = 35
-	CodeBadWindow  Code = 36
-	CodeStaleEpoch Code = 37
-	CodeEpochInUse Code = 38
-	CodeNoSlots    Code = 39
+	CodeDone        Code = 0
+	CodeWait        Code = 1
+	CodeSend        Code = 2
+	CodeBusy        Code = 3
+	CodeOverdue     Code = 4
+	CodeBadVersion  Code = 16
+	CodeBadKind     Code = 17
+	CodeBadJob      Code = 18
+	CodeBadEpoch    Code = 19
+	CodeBadRank     Code = 20
+	CodeBadFormat   Code = 21
+	CodeBadLength   Code = 22
+	CodeLate        Code = 23
+	CodeEarly       Code = 24
+	CodeNotReady    Code = 25
+	CodeDuplicate   Code = 26
+	CodePayloadCRC  Code = 27
+	CodeEvicted     Code = 28
+	CodeBadAddress  Code = 32
+	CodeReadOnly    Code = 33
+	CodeBadPorts    Code = 34
+	CodeBadChunk    Code = 35
+	CodeBadWindow   Code = 36
+	CodeStaleEpoch  Code = 37
+	CodeEpochInUse  Code = 38
+	CodeNoSlots     Code = 39
+	CodeBadDeadline Code = 40
 
 	FirstRefusal = CodeBadVersion
 )
@@ -189,6 +192,7 @@ var Codes = []CodeInfo{
 	{CodeWait, "wait", "Ask: your contribution is held; mask names the ranks that are missing."},
 	{CodeSend, "send", "Ask: your contribution is not held, send the data; mask names the ranks that are missing."},
 	{CodeBusy, "busy", "Register write: the card is owned by another host."},
+	{CodeOverdue, "overdue", "Notice: chunk VID waits for longer than the job's deadline, for the ranks in mask."},
 	{CodeBadVersion, "bad_version", "The header's version is not the card's."},
 	{CodeBadKind, "bad_kind", "No such kind, or one that a card does not take."},
 	{CodeBadJob, "bad_job", "No job of that number is set up."},
@@ -201,6 +205,7 @@ var Codes = []CodeInfo{
 	{CodeNotReady, "not_ready", "The slot cannot turn over to that VID yet; send it again."},
 	{CodeDuplicate, "duplicate", "The contribution is held already."},
 	{CodePayloadCRC, "payload_crc", "The payload's CRC is wrong. Counted, never answered."},
+	{CodeEvicted, "evicted", "The rank was evicted from the job. Also a notice to all ranks; mask names all that were."},
 	{CodeBadAddress, "bad_address", "No register at that address."},
 	{CodeReadOnly, "read_only", "The register cannot be written."},
 	{CodeBadPorts, "bad_ports", "JOB_PORTS is empty or names a port that the card lacks."},
@@ -209,6 +214,7 @@ var Codes = []CodeInfo{
 	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last one."},
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, with other parameters."},
 	{CodeNoSlots, "no_slots", "The slots that other jobs leave free do not hold the job's window."},
+	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has bits that it does not know, or asks for partial sums without a deadline."},
 }
 
 // Info returns the table's row for c, and whether there is one.

@@ -56,12 +56,13 @@ const (
 	RegReset   uint32 = 0x110
 	RegCycles  uint32 = 0x118
 
-	RegJobToken  uint32 = 0x200
-	RegJobPorts  uint32 = 0x208
-	RegJobChunk  uint32 = 0x210
-	RegJobWindow uint32 = 0x218
-	RegJobCommit uint32 = 0x228
-	RegJobAbort  uint32 = 0x230
+	RegJobToken    uint32 = 0x200
+	RegJobPorts    uint32 = 0x208
+	RegJobChunk    uint32 = 0x210
+	RegJobWindow   uint32 = 0x218
+	RegJobDeadline uint32 = 0x220
+	RegJobCommit   uint32 = 0x228
+	RegJobAbort    uint32 = 0x230
 
 	CounterBase uint32 = 0x400
 
@@ -80,6 +81,7 @@ const (
 	RegJobFirstIn       uint32 = 0x1038
 	RegJobFirstOut      uint32 = 0x1040
 	RegJobFirstOverflow uint32 = 0x1048
+	RegJobEvicted       uint32 = 0x1050
 )
 
 // Registers lists every register but the counters, in the order of addresses;
@@ -106,6 +108,7 @@ var Registers = []Register{
 	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: the member ports, bit p for port p. Ranks go to them in the order of the ports."},
 	{"JOB_CHUNK", RegJobChunk, ReadWrite, false, "Staged: elements in a chunk, a multiple of LANES, at most CHUNK."},
 	{"JOB_WINDOW", RegJobWindow, ReadWrite, false, "Staged: chunks in the window, a power of two, at most WINDOW."},
+	{"JOB_DEADLINE", RegJobDeadline, ReadWrite, false, "Staged: bits 31:0 clock cycles that a slot is given, 0: as many as it takes; bit 32 partial sums, and eviction, after them."},
 	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets a job up from what is staged, whole or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
 	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends a job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
 	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 set up, bit 1 an epoch was ever set, bits 31:16 last epoch, 39:32 job."},
@@ -118,6 +121,7 @@ var Registers = []Register{
 	{"JOB_FIRST_IN", RegJobFirstIn, ReadOnly, false, "First contribution that JOB_NONFINITE_IN counts: bits 31:0 VID, 39:32 rank, bit 63 there is one."},
 	{"JOB_FIRST_OUT", RegJobFirstOut, ReadOnly, false, "First sum that JOB_NONFINITE_OUT counts: bits 31:0 VID, bit 63 there is one."},
 	{"JOB_FIRST_OVERFLOW", RegJobFirstOverflow, ReadOnly, false, "First sum that JOB_OVERFLOW counts: bits 31:0 VID, bit 63 there is one."},
+	{"JOB_EVICTED", RegJobEvicted, ReadOnly, false, "Ranks that were evicted from the job, or from the last one."},
 }
 
 // CounterInfo describes a counter: a register of 32 bits that wraps around and
@@ -145,6 +149,9 @@ var Counters = []CounterInfo{
 	{"undecided", 0, "Beats whose sum was not decided in one pass through the lanes."},
 	{"stalled", 0, "Cycles in which a complete slot was not read because of undecided beats."},
 	{"ce", 0, "Stored contributions marked CE."},
+	{"overdue", 0, "Slots found overdue."},
+	{"partial", 0, "Sums begun that lack a member."},
+	{"evictions", 0, "Times that members were evicted."},
 	{"hunted", 0, "Bytes passed over in search of a sync word."},
 	{"header_crc", 0, "Headers whose CRC was wrong."},
 	{"link_down", 0, "Times the link went down."},
@@ -160,6 +167,7 @@ var Counters = []CounterInfo{
 	{"not_ready", CodeNotReady, ""},
 	{"duplicate", CodeDuplicate, ""},
 	{"payload_crc", CodePayloadCRC, ""},
+	{"evicted", CodeEvicted, ""},
 }
 
 // PerJob reports whether each job has a register of this name.

@@ -151,6 +151,9 @@ func (b *coreBuilder) jobs() {
 	m.Wire("commit_finish", 1, "")
 	m.Wire("commit_index", b.jobBits, "the packet's job")
 	m.Wire("commit_rank_bit", b.Workers, "its sender")
+	m.Wire("evict", b.Workers, "these are members no more")
+	m.Wire("answer_mask", b.Workers, "ranks that are missing, or were evicted")
+	m.Wire("judged_index", b.jobBits, "the job of the packet, or of the slot that is acted upon")
 
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
@@ -162,7 +165,9 @@ func (b *coreBuilder) jobs() {
 		same(i, w.name)
 	}
 	i.Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit")
-	same(i, "drained", "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up")
+	same(i, "drained", "evict")
+	i.Connect("evict_job", "judged_index").Connect("evict_ranks", "answer_mask")
+	same(i, "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up")
 	for _, w := range b.jobWires() {
 		same(i, w.name)
 	}
@@ -189,7 +194,12 @@ func (b *coreBuilder) jobWires() []jobWire {
 		{"slot_mask", b.slotBits, "twice the window, less 1"},
 		{"slot_base", b.slotBits, "the first slot"},
 		{"job_first", 32, "first VID"},
+		{"job_deadline", 32, "cycles; 0: none"},
+		{"job_partial", 1, "sums"},
 		{"job_finished", b.Workers, "ranks that have finished"},
+		{"job_evicted", b.Workers, "ranks that were evicted"},
+		{"evicted", b.Workers, "their ports"},
+		{"present", b.Workers, "members that were not, by port"},
 	}
 }
 
@@ -258,6 +268,7 @@ var operations = []struct {
 	{"op_ports", 64},
 	{"op_chunk", 64},
 	{"op_window", 64},
+	{"op_deadline", 64},
 	{"op_done", 1},
 	{"op_code", 8},
 }
@@ -336,6 +347,7 @@ func (b *coreBuilder) commits() {
 	m.Wire("commit_ports", b.Workers, "the port it came by, one hot")
 	m.Wire("commit_port", b.portBits, "")
 	m.Wire("commit_request", requestBits, "")
+	m.Wire("pause", 1, "a slot is to be acted upon")
 	var requests []string
 	for p := b.Workers - 1; p >= 0; p-- {
 		requests = append(requests, fmt.Sprintf("p%d_request", p))
@@ -344,7 +356,7 @@ func (b *coreBuilder) commits() {
 	b.params(i, "PORTS", "PORT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits))
 	same(i, "clk", "rst")
-	i.Connect("hold", "quiet")
+	i.Connect("hold", "quiet || pause")
 	same(i, "req_valid", "req_grant")
 	i.Connect("req_data", netlist.Concat(requests...)).
 		Connect("out_valid", "commit_valid").
@@ -369,7 +381,7 @@ func (b *coreBuilder) commits() {
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format)).
 		Connect("valid", "commit_valid").Connect("port", "commit_port").Connect("request", "commit_request")
-	same(i, "job_valid", "job_complete", "job_epoch", "job_chunk", "member", "rank_of_port")
+	same(i, "job_valid", "job_complete", "job_epoch", "job_chunk", "member", "evicted", "rank_of_port")
 	i.Connect("refused", "commit_refuse")
 	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index",
 		"epoch", "rank", "vid")
@@ -379,15 +391,34 @@ func (b *coreBuilder) commits() {
 	m.Wire("store_ce", 1, "")
 	m.Wire("store_nonfinite", 1, "")
 	m.Wire("owe", 1, "the sender is owed the result")
-	m.Wire("complete", 1, "the slot holds all members")
+	m.Wire("complete", 1, "the slot is closed")
 	m.Wire("complete_ports", b.Workers, "")
+	m.Wire("complete_vid", 32, "")
 	m.Wire("complete_ecn", 2, "")
 	m.Wire("complete_nonfinite", 1, "")
 	m.Wire("asked", 1, "an ask is not refused")
 	m.Wire("answer", 1, "an ask or a finish is answered with a status")
 	m.Wire("answer_code", 8, "")
-	m.Wire("answer_ports", b.Workers, "whose contribution is missing")
-	m.Wire("answer_mask", b.Workers, "their ranks")
+	m.Wire("answer_ports", b.Workers, "whose contribution is missing, or that were evicted")
+	m.Wire("act", 1, "a slot is overdue")
+	m.Wire("act_slot", b.slotBits, "")
+	m.Wire("act_job", b.jobBits, "")
+	m.Wire("stall", 1, "the slot does not turn over though it is asked to")
+	m.Wire("overdue", 1, "")
+	m.Wire("notice", 1, "that is told to others")
+	m.Wire("notice_ports", b.Workers, "to these")
+	m.Wire("notice_code", 8, "")
+	m.Wire("notice_vid", 32, "")
+	m.Assign("judged_index", "act ? act_job : commit_index")
+
+	d := m.Instance("agg_deadlines", "u_deadlines", "")
+	b.params(d, "JOBS", "JOB_BITS", "SLOT_BITS")
+	same(d, "clk", "rst", "flush_slots", "job_deadline", "slot")
+	d.Connect("job", "commit_index")
+	same(d, "turn_over")
+	d.Connect("close", "complete")
+	same(d, "stall", "pause", "act", "act_slot", "act_job")
+
 	m.Wire("refused", 1, "")
 	m.Wire("refused_code", 8, "")
 	m.Wire("refused_answer", 1, "it may be answered with a status")
@@ -399,17 +430,20 @@ func (b *coreBuilder) commits() {
 	same(i, "clk", "flush_slots")
 	for _, w := range []jobWire{
 		{"job_first", 32, ""}, {"job_window", b.slotBits, ""}, {"slot_mask", b.slotBits, ""}, {"slot_base", b.slotBits, ""},
-		{"member", b.Workers, ""},
+		{"evicted", b.Workers, ""},
 	} {
-		i.Connect(w.name, b.ofJob(w.name, w.width, "commit_index"))
+		i.Connect(w.name, b.ofJob(w.name, w.width, "judged_index"))
 	}
+	i.Connect("partial", b.ofJob("job_partial", 1, "judged_index"))
+	i.Connect("member", b.ofJob("present", b.Workers, "judged_index"))
+	same(i, "act", "act_slot")
 	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports", "vid", "ecn", "writable",
 		"nonfinite")
 	i.Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot").
 		Connect("slot", "slot").Connect("turn_over", "turn_over").Connect("store", "commit_store")
-	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ports", "complete_ecn",
-		"complete_nonfinite", "asked", "answer", "answer_code", "answer_ports", "refused", "refused_code", "refused_answer")
-	b.portRanks("u_missing", "commit_index", "answer_ports", "answer_mask")
+	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ports", "complete_vid", "complete_ecn",
+		"complete_nonfinite", "stall", "overdue", "evict", "notice", "notice_ports", "notice_code", "notice_vid", "asked", "answer", "answer_code", "answer_ports", "refused", "refused_code", "refused_answer")
+	b.portRanks("u_named", "judged_index", "answer_ports", "answer_mask")
 }
 
 // labels adds what keeps beside every slot what is known of its chunk.
@@ -429,10 +463,8 @@ func (b *coreBuilder) labels() {
 	i := m.Instance("agg_labels", "u_labels", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
 	same(i, "clk", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index")
-	same(i, "complete_ports")
-	i.Connect("complete_vid", "commit_vid")
-	same(i, "complete_ecn", "complete_nonfinite", "beat_slot")
+	i.Connect("complete_slot", "slot").Connect("complete_job", "judged_index")
+	same(i, "complete_ports", "complete_vid", "complete_ecn", "complete_nonfinite", "beat_slot")
 	i.Connect("beat_ports", "beat_members")
 	same(i, "sum_slot", "sum_job")
 	i.Connect("written_job", written)
@@ -472,6 +504,11 @@ func (b *coreBuilder) egress() {
 	same(i, "answer", "answer_code", "answer_mask")
 	i.Connect("refuse", "refused_answer").Connect("refuse_code", "refused_code")
 	prefixed(i, "commit_", "port", "job", "epoch", "rank", "vid")
+	same(i, "notice", "notice_ports", "notice_code")
+	i.Connect("notice_job", "judged_index").
+		Connect("notice_epoch", b.ofJob("job_epoch", 16, "judged_index"))
+	same(i, "notice_vid")
+	i.Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "judged_index"))
 	i.Connect("ready", "port_ready")
 	for _, s := range status {
 		i.Connect("pick_"+s.name, "status_"+s.name)
@@ -487,7 +524,9 @@ func (b *coreBuilder) egress() {
 		Connect("result_job", b.number("result_job")).
 		Connect("result_epoch", b.ofJob("job_epoch", 16, "result_job")).
 		Connect("result_chunk", b.ofJob("job_chunk", 16, "result_job"))
-	same(i, "result_vid", "result_ecn", "result_nonfinite", "result_mask", "result_receivers", "result_replay", "result_take")
+	same(i, "result_vid", "result_ecn", "result_nonfinite")
+	i.Connect("result_partial", fmt.Sprintf("|(%s & ~result_ports)", b.ofJob("member", b.Workers, "result_job")))
+	same(i, "result_mask", "result_receivers", "result_replay", "result_take")
 	for _, s := range status {
 		same(i, "status_"+s.name)
 	}
@@ -526,7 +565,7 @@ func (b *coreBuilder) owed() {
 		same(i, "clk", "rst")
 		i.Connect("flush", b.forJob("flush", 1, j)).
 			Connect("slot_mask", b.forJob("slot_mask", b.slotBits, j)).
-			Connect("member", b.forJob("member", b.Workers, j)).
+			Connect("member", b.forJob("present", b.Workers, j)).
 			Connect("begun", b.ifJob("begun", "sum_job", j)).Connect("begun_slot", within("sum_slot")).
 			Connect("slot", within("slot")).
 			Connect("turn_over", b.ifJob("turn_over", "commit_index", j)).
@@ -559,7 +598,7 @@ func (b *coreBuilder) owed() {
 func (b *coreBuilder) registers() {
 	m := b.m
 	m.Comment("-- Registers --")
-	m.Wire("counter_index", 5, "")
+	m.Wire("counter_index", 6, "")
 	m.Wire("counter_value", 32, "")
 	m.Wire("clear_counters", 1, "")
 	for _, c := range jobCounts {
@@ -582,6 +621,8 @@ func (b *coreBuilder) registers() {
 		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
 	})).Connect("job_members", b.eachJob(func(j int) string {
 		return widen(b.forJob("member", b.Workers, j), b.Workers, 64)
+	})).Connect("job_evicted", b.eachJob(func(j int) string {
+		return widen(b.forJob("job_evicted", b.Workers, j), b.Workers, 64)
 	})).Connect("job_base", b.eachJob(func(j int) string {
 		return widen(b.forJob("slot_base", b.slotBits, j), b.slotBits, 16)
 	})).Connect("job_slots", b.eachJob(func(j int) string {
@@ -617,6 +658,9 @@ func (b *coreBuilder) registers() {
 	i.Connect("clear", "clear_counters").
 		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
+		Connect("overdue", "overdue").
+		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "judged_index"))).
+		Connect("evicts", "|evict").
 		Connect("asked", "asked").Connect("finished", "commit_finish").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
 		Connect("result", "result_take && !result_replay").

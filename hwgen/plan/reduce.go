@@ -33,7 +33,7 @@ func (b *coreBuilder) reader() {
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
+	i.Connect("complete_slot", "slot").Connect("complete_job", "judged_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
 		Connect("reduced", "reduced").
 		Connect("reduced_job", "sum_job").
 		Connect("stop", stop).

@@ -16,6 +16,7 @@ module commit #(
     input wire [     16*JOBS-1:0] job_epoch,
     input wire [     16*JOBS-1:0] job_chunk,
     input wire [  PORTS*JOBS-1:0] member,
+    input wire [  PORTS*JOBS-1:0] evicted,
     input wire [8*PORTS*JOBS-1:0] rank_of_port
 );
 
@@ -43,6 +44,7 @@ module commit #(
       .job_epoch(job_epoch),
       .job_chunk(job_chunk),
       .member(member),
+      .evicted(evicted),
       .rank_of_port(rank_of_port),
       .refused(refused),
       .code(code),
@@ -80,6 +82,7 @@ module commit #(
   wire [15:0] epoch_now = odd ? job_epoch[31:16] : job_epoch[15:0];
   wire [15:0] chunk = odd ? job_chunk[31:16] : job_chunk[15:0];
   wire [PORTS-1:0] members = odd ? member[PORTS+:PORTS] : member[0+:PORTS];
+  wire [PORTS-1:0] gone = odd ? evicted[PORTS+:PORTS] : evicted[0+:PORTS];
   wire [8*PORTS-1:0] ranks = odd ? rank_of_port[8*PORTS+:8*PORTS] : rank_of_port[0+:8*PORTS];
   wire [7:0] port_rank = ranks >> 8 * port;
 
@@ -92,7 +95,8 @@ module commit #(
   wire good_format = !is_data || format == FORMAT;
   wire good_length = !is_data || (length == chunk && whole);
   wire good_payload = !is_data || !bad;
-  wire good_header = good_version && good_kind && good_job && good_epoch && good_rank;
+  wire good_member = !gone[port];
+  wire good_header = good_version && good_kind && good_job && good_epoch && good_rank && good_member;
   wire good = good_header && good_format && good_length && good_payload;
 
   always @* begin
@@ -115,11 +119,13 @@ module commit #(
               assert (code == CODE_BAD_EPOCH);
               else if (!good_rank)
                 assert (code == CODE_BAD_RANK);
-                else if (!good_format)
-                  assert (code == CODE_BAD_FORMAT);
-                  else if (!good_length)
-                    assert (code == CODE_BAD_LENGTH);
-                    else assert (code == CODE_PAYLOAD_CRC);
+                else if (!good_member)
+                  assert (code == CODE_EVICTED);
+                  else if (!good_format)
+                    assert (code == CODE_BAD_FORMAT);
+                    else if (!good_length)
+                      assert (code == CODE_BAD_LENGTH);
+                      else assert (code == CODE_PAYLOAD_CRC);
     end
     assert ({writable, nonfinite, vid, rank} == {is_writable, is_nonfinite, its_vid, its_rank});
     assert ({epoch, job, ecn} == {its_epoch, its_job, its_ecn});
