@@ -36,6 +36,7 @@ module agg_deadlines #(
 );
 
   localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
 
   localparam [1:0] STATE_LOOK = 2'd0;
   localparam [1:0] STATE_PAUSE = 2'd1;
@@ -56,8 +57,8 @@ module agg_deadlines #(
   wire starts = turn_over || (stall && !waits_reg[slot]);
   wire writes = starts || act;
 
-  wire [SLOTS-1:0] started = {{SLOTS - 1{1'b0}}, starts} << slot;
-  wire [SLOTS-1:0] closed = {{SLOTS - 1{1'b0}}, close} << slot;
+  wire [SLOTS-1:0] started = starts ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] closed = close ? ONE_SLOT << slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
     now_reg <= now_reg + 32'd1;

@@ -73,6 +73,7 @@ module agg_ingress #(
   `include "zwire.vh"
 
   localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
 
   // Flags other than ECN, and code, mean nothing on the way in.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
@@ -184,10 +185,10 @@ module agg_ingress #(
 
   // -- Slots that must not be written -------------------------------------------------------------
 
-  wire [SLOTS-1:0] summed = {{SLOTS - 1{1'b0}}, reduced} << reduced_slot;
-  wire [SLOTS-1:0] resolved = {{SLOTS - 1{1'b0}}, resolve} << resolve_slot;
-  wire [SLOTS-1:0] stored = {{SLOTS - 1{1'b0}}, resolve && resolve_stored} << resolve_slot;
-  wire [SLOTS-1:0] written = {{SLOTS - 1{1'b0}}, a_leaves && a_last_reg && writable} << slot;
+  wire [SLOTS-1:0] summed = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] resolved = resolve ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] stored = resolve && resolve_stored ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] written = a_leaves && a_last_reg && writable ? ONE_SLOT << slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
     busy_reg    <= ((busy_reg & ~summed) | stored) & ~flush_slots;

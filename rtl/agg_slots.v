@@ -94,6 +94,7 @@ module agg_slots #(
   `include "zwire.vh"
 
   localparam integer SLOTS = 2 * WINDOW;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
   reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
@@ -221,9 +222,9 @@ module agg_slots #(
   assign complete_nonfinite = marks[3];
   assign complete_ecn = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
 
-  wire [SLOTS-1:0] turned = {{SLOTS - 1{1'b0}}, turn_over} << slot;
-  wire [SLOTS-1:0] completed = {{SLOTS - 1{1'b0}}, complete} << slot;
-  wire [SLOTS-1:0] summed_now = {{SLOTS - 1{1'b0}}, reduced} << reduced_slot;
+  wire [SLOTS-1:0] turned = turn_over ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] completed = complete ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] summed_now = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;

@@ -58,6 +58,7 @@ module agg_status #(
 );
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
+  localparam [PORTS-1:0] ONE_PORT = 1;
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
@@ -79,7 +80,7 @@ module agg_status #(
   wire keep = (answer || refuses) && !drop[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
-  wire [PORTS-1:0] kept = {{PORTS - 1{1'b0}}, keep} << port;
+  wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
   reg [PORTS-1:0] dropped;
   integer d;

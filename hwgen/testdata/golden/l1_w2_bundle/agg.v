@@ -708,7 +708,7 @@ endmodule
 `default_nettype wire
 
 // Takes a granted request apart and makes the checks that need no slot, in the order of the
-// specification: version, kind, job, epoch, rank, then for data format, length and CRC.
+// specification: version, kind, job, epoch, rank, eviction, then for data format, length and CRC.
 // Combinational.
 //
 // The request's layout is described in left_ingress. code is the first check that fails; refused is
@@ -735,6 +735,7 @@ module left_commit #(
     input wire [     16*JOBS-1:0] job_epoch,     // of the last one set up
     input wire [     16*JOBS-1:0] job_chunk,     // elements
     input wire [  PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
+    input wire [  PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
     input wire [8*PORTS*JOBS-1:0] rank_of_port,
 
     output wire                refused,
@@ -766,6 +767,7 @@ module left_commit #(
   localparam [7:0] CODE_BAD_FORMAT = 8'd21;
   localparam [7:0] CODE_BAD_LENGTH = 8'd22;
   localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_EVICTED = 8'd28;
 
   wire [ 3:0] version = request[3:0];
   wire [ 3:0] kind = request[7:4];
@@ -792,6 +794,7 @@ module left_commit #(
   wire [15:0] epoch_now = job_epoch[16*index+:16];
   wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
   wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
+  wire [PORTS-1:0] gone = evicted[PORTS*index+:PORTS];
 
   // A finish that repeats one of the job that ended by it is taken.
   wire confirms = job_complete[index] && is_finish && epoch == epoch_now;
@@ -806,6 +809,7 @@ module left_commit #(
     else if (!exists || !(job_valid[index] || confirms)) first = CODE_BAD_JOB;
     else if (epoch != epoch_now) first = CODE_BAD_EPOCH;
     else if (!belongs) first = CODE_BAD_RANK;
+    else if (gone[port]) first = CODE_EVICTED;
     else if (!is_data) first = CODE_DONE;
     else if (format != FORMAT) first = CODE_BAD_FORMAT;
     else if (length != job_chunk[16*index+:16] || !whole) first = CODE_BAD_LENGTH;
@@ -854,6 +858,9 @@ module left_counters #(
     input wire                  status,
     input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
     input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire                  overdue,
+    input wire                  partial,
+    input wire                  evicts,
     input wire                  undecided,
     input wire                  stalled,
     input wire                  link_down,         // a level; its beginning counts
@@ -868,7 +875,7 @@ module left_counters #(
     input wire shell_bad_kind,
     input wire shell_bad_length,
 
-    input  wire [ 4:0] index,
+    input  wire [ 5:0] index,
     output wire [31:0] value
 );
 
@@ -884,6 +891,7 @@ module left_counters #(
   localparam [7:0] CODE_NOT_READY = 8'd25;
   localparam [7:0] CODE_DUPLICATE = 8'd26;
   localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_EVICTED = 8'd28;
   localparam integer COUNT_FRAMES = 0;
   localparam integer COUNT_STORED = 1;
   localparam integer COUNT_ASKS = 2;
@@ -899,22 +907,26 @@ module left_counters #(
   localparam integer COUNT_UNDECIDED = 12;
   localparam integer COUNT_STALLED = 13;
   localparam integer COUNT_CE = 14;
-  localparam integer COUNT_HUNTED = 15;
-  localparam integer COUNT_HEADER_CRC = 16;
-  localparam integer COUNT_LINK_DOWN = 17;
-  localparam integer COUNT_BAD_VERSION = 18;
-  localparam integer COUNT_BAD_KIND = 19;
-  localparam integer COUNT_BAD_JOB = 20;
-  localparam integer COUNT_BAD_EPOCH = 21;
-  localparam integer COUNT_BAD_RANK = 22;
-  localparam integer COUNT_BAD_FORMAT = 23;
-  localparam integer COUNT_BAD_LENGTH = 24;
-  localparam integer COUNT_LATE = 25;
-  localparam integer COUNT_EARLY = 26;
-  localparam integer COUNT_NOT_READY = 27;
-  localparam integer COUNT_DUPLICATE = 28;
-  localparam integer COUNT_PAYLOAD_CRC = 29;
-  localparam integer COUNTERS = 30;  // how many there are
+  localparam integer COUNT_OVERDUE = 15;
+  localparam integer COUNT_PARTIAL = 16;
+  localparam integer COUNT_EVICTIONS = 17;
+  localparam integer COUNT_HUNTED = 18;
+  localparam integer COUNT_HEADER_CRC = 19;
+  localparam integer COUNT_LINK_DOWN = 20;
+  localparam integer COUNT_BAD_VERSION = 21;
+  localparam integer COUNT_BAD_KIND = 22;
+  localparam integer COUNT_BAD_JOB = 23;
+  localparam integer COUNT_BAD_EPOCH = 24;
+  localparam integer COUNT_BAD_RANK = 25;
+  localparam integer COUNT_BAD_FORMAT = 26;
+  localparam integer COUNT_BAD_LENGTH = 27;
+  localparam integer COUNT_LATE = 28;
+  localparam integer COUNT_EARLY = 29;
+  localparam integer COUNT_NOT_READY = 30;
+  localparam integer COUNT_DUPLICATE = 31;
+  localparam integer COUNT_PAYLOAD_CRC = 32;
+  localparam integer COUNT_EVICTED = 33;
+  localparam integer COUNTERS = 34;  // how many there are
 
   reg [32*COUNTERS-1:0] counts_reg;
   reg [COUNTERS-1:0] events_reg, events_next;
@@ -944,6 +956,9 @@ module left_counters #(
     events_next[COUNT_UNDECIDED]    = undecided;
     events_next[COUNT_STALLED]      = stalled;
     events_next[COUNT_CE]           = stored_ce;
+    events_next[COUNT_OVERDUE]      = overdue;
+    events_next[COUNT_PARTIAL]      = partial;
+    events_next[COUNT_EVICTIONS]    = evicts;
     events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
     events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
     events_next[COUNT_BAD_KIND]     = refusal && refused_code == CODE_BAD_KIND;
@@ -957,6 +972,7 @@ module left_counters #(
     events_next[COUNT_NOT_READY]    = refusal && refused_code == CODE_NOT_READY;
     events_next[COUNT_DUPLICATE]    = refusal && refused_code == CODE_DUPLICATE;
     events_next[COUNT_PAYLOAD_CRC]  = refusal && refused_code == CODE_PAYLOAD_CRC;
+    events_next[COUNT_EVICTED]      = refusal && refused_code == CODE_EVICTED;
 
     shell_next                      = {COUNTERS{1'b0}};
     shell_next[COUNT_FRAMES]        = shell_frames;
@@ -1043,6 +1059,176 @@ endmodule
 
 `default_nettype wire
 
+// Watches how long slots wait, and finds those that wait for longer than their job allows.
+//
+// A slot's time begins when it turns over, and ends when it is closed; it begins once more when the
+// closed slot first refuses to turn over, and ends when it does. The slots are looked at in turn, one a
+// cycle. One that is overdue is acted upon: pause keeps packets from being judged in the next cycle, and
+// in that cycle act names the slot, if it still is overdue. Its time begins anew. A job's deadline of 0
+// is none.
+//
+// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and two
+// more for each that is acted upon before. Not done here: what is to be done with it (left_slots).
+
+`default_nettype none
+
+module left_deadlines #(
+    parameter integer JOBS      = 1,
+    parameter integer JOB_BITS  = 1,
+    parameter integer SLOT_BITS = 4
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends
+    input wire [       32*JOBS-1:0] job_deadline, // cycles, job 0 in the lowest bits
+
+    // What is done to a slot
+    input wire [SLOT_BITS-1:0] slot,
+    input wire [ JOB_BITS-1:0] job,
+    input wire                 turn_over,
+    input wire                 close,      // it is given to be summed
+    input wire                 stall,      // it is not turned over though it is asked to
+
+    output wire                 pause,
+    output wire                 act,
+    output wire [SLOT_BITS-1:0] act_slot,
+    output wire [ JOB_BITS-1:0] act_job
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
+
+  localparam [1:0] STATE_LOOK = 2'd0;
+  localparam [1:0] STATE_PAUSE = 2'd1;
+  localparam [1:0] STATE_ACT = 2'd2;
+
+  reg [31:0] since[0:SLOTS-1];  // when its time began
+  reg [JOB_BITS-1:0] owner[0:SLOTS-1];
+  reg [SLOTS-1:0] waits_reg;  // its time runs
+  reg [31:0] now_reg;
+  reg [1:0] state_reg;
+  reg [SLOT_BITS-1:0] at_reg;  // the slot that is looked at
+
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
+  wire [31:0] deadline = job_deadline[32*its_job+:32];
+  wire [31:0] waited = now_reg - since[at_reg];
+  wire overdue = waits_reg[at_reg] && deadline != 32'd0 && waited >= deadline;
+
+  wire starts = turn_over || (stall && !waits_reg[slot]);
+  wire writes = starts || act;
+
+  wire [SLOTS-1:0] started = starts ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] closed = close ? ONE_SLOT << slot : {SLOTS{1'b0}};
+
+  always @(posedge clk) begin
+    now_reg <= now_reg + 32'd1;
+    if (writes) since[act?at_reg : slot] <= now_reg;
+    if (starts) owner[slot] <= job;
+    waits_reg <= (waits_reg | started) & ~closed & ~flush_slots;
+
+    case (state_reg)
+      STATE_LOOK: begin
+        if (overdue) state_reg <= STATE_PAUSE;
+        else at_reg <= at_reg + 1'b1;
+      end
+      STATE_PAUSE: state_reg <= STATE_ACT;
+      default: begin
+        state_reg <= STATE_LOOK;
+        at_reg    <= at_reg + 1'b1;
+      end
+    endcase
+
+    if (rst) begin
+      waits_reg <= {SLOTS{1'b0}};
+      now_reg   <= 32'd0;
+      state_reg <= STATE_LOOK;
+      at_reg    <= {SLOT_BITS{1'b0}};
+    end
+  end
+
+  assign pause    = state_reg == STATE_PAUSE;
+  assign act      = state_reg == STATE_ACT && overdue && !flush_slots[at_reg];
+  assign act_slot = at_reg;
+  assign act_job  = its_job;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot: whose it is and how long its time has run.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg runs;
+  reg [JOB_BITS-1:0] its;
+  reg [31:0] ran;
+  reg pause_was;
+  reg [SLOT_BITS+2:0] late;  // cycles for which it has been overdue
+  wire mine = slot == watched;
+  wire [31:0] allowed = job_deadline[32*its+:32];
+  wire is_overdue = runs && allowed != 0 && ran >= allowed;
+  wire acts = act && act_slot == watched;
+  wire [SLOT_BITS-1:0] ahead = watched - at_reg;  // slots that are looked at before
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    pause_was <= pause;
+    ran <= ran + 1;
+    if (turn_over && mine) begin
+      runs <= 1'b1;
+      its  <= job;
+      ran  <= 1;
+    end else if (stall && mine && !runs) begin
+      runs <= 1'b1;
+      its  <= job;
+      ran  <= 1;
+    end
+    if (acts) ran <= 1;
+    if (close && mine || flush_slots[watched]) runs <= 1'b0;
+    late <= is_overdue && !acts && !(turn_over && mine) ? late + 1 : 0;
+    if (rst) begin
+      runs <= 1'b0;
+      late <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // left_arbiter: who is told to pause grants nothing, so that no packet is judged in the next cycle.
+      `PROMISED(!pause_was || !(turn_over || stall));
+      `PROMISED(!act || !close || slot == act_slot);
+      // Nothing waits for 2^31 cycles.
+      assume (!runs || ran < 32'h80000000);
+    end
+    if (was_reset && !rst) begin
+      assert (runs == waits_reg[watched]);
+      if (runs) assert (owner[watched] == its && now_reg - since[watched] == ran);
+      assert (pause == (state_reg == STATE_PAUSE) && state_reg != 3);
+
+      // What is acted upon is overdue, and nothing is judged in that cycle.
+      if (act) assert (pause_was);
+      if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
+      if (state_reg == STATE_ACT && at_reg == watched && is_overdue && !flush_slots[watched])
+        assert (acts);
+
+      // It is found in time: three cycles for each slot.
+      if (runs && is_overdue)
+        assert (late + 3 * ahead + (state_reg == STATE_LOOK ? 2 :
+          state_reg == STATE_PAUSE ? 1 : 0) < 3 * SLOTS || late == 0);
+
+      cover (acts && its == 1);
+      cover (acts && late > 2);
+    end
+  end
+`endif
+
+endmodule
+
+`default_nettype wire
+
 // Delays a word by a fixed number of cycles: q is what d was CYCLES cycles ago. With CYCLES = 0 it
 // is d.
 //
@@ -1124,6 +1310,7 @@ module left_egress #(
     input  wire [          31:0] result_vid,
     input  wire [           1:0] result_ecn,
     input  wire                  result_nonfinite,
+    input  wire                  result_partial,    // a member is not in it
     input  wire [     PORTS-1:0] result_mask,       // ranks in it
     input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
     input  wire                  result_replay,
@@ -1160,6 +1347,7 @@ module left_egress #(
   localparam [3:0] KIND_RESULT = 4'd8;
   localparam [3:0] KIND_REPLAY = 4'd9;
   localparam [3:0] KIND_STATUS = 4'd10;
+  localparam [7:0] FLAG_PARTIAL = 8'd4;
   localparam [7:0] FLAG_NONFINITE = 8'd8;
 
   localparam [PORTS-1:0] ONE = 1;
@@ -1191,7 +1379,8 @@ module left_egress #(
   wire [63:0] contributors = {{64 - PORTS{1'b0}}, result_mask};
   wire [63:0] receivers = {{64 - PORTS{1'b0}}, result_receivers};
   wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
-  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0);
+  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0) |
+      (result_partial ? FLAG_PARTIAL : 8'd0);
   wire [7:0] result_kind = {result_replay ? KIND_REPLAY : KIND_RESULT, VERSION};
   wire [7:0] status_kind = {KIND_STATUS, VERSION};
 
@@ -1274,7 +1463,7 @@ module left_egress #(
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
   reg open;  // a packet's first beat is at the output or has left, its last has not left
-  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was;
+  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was, partial_was;
   reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
   reg [PORTS-1:0] dest_was, receivers_was, mask_was;
@@ -1309,6 +1498,7 @@ module left_egress #(
     vid_was <= result_vid;
     ecn_was <= result_ecn;
     nonfinite_was <= result_nonfinite;
+    partial_was <= result_partial;
     job_was <= result_job;
     replay_was <= result_replay;
     receivers_was <= result_receivers;
@@ -1364,7 +1554,7 @@ module left_egress #(
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
         assert (m_axis_tuser[64+:32] == vid_was);
-        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, 1'b0, ecn_was});
+        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, partial_was, ecn_was});
         assert (m_axis_tuser[16+:8] == job_was);
         assert (m_axis_tuser[24+:8] == FORMAT);
         assert (m_axis_tuser[32+:16] == epoch_was);
@@ -2543,6 +2733,7 @@ module left_ingress #(
   localparam [3:0] KIND_DATA = 4'd1;
 
   localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
 
   // Flags other than ECN, and code, mean nothing on the way in.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
@@ -2654,22 +2845,206 @@ module left_ingress #(
 
   // -- Slots that must not be written -------------------------------------------------------------
 
-  integer s;
+  wire [SLOTS-1:0] summed = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] resolved = resolve ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] stored = resolve && resolve_stored ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] written = a_leaves && a_last_reg && writable ? ONE_SLOT << slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
-    if (reduced) busy_reg[reduced_slot] <= 1'b0;
-    if (resolve) begin
-      pending_reg[resolve_slot] <= 1'b0;
-      if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
-    end
-    if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (rst || flush_slots[s]) begin
-        busy_reg[s]    <= 1'b0;
-        pending_reg[s] <= 1'b0;
-      end
+    busy_reg    <= ((busy_reg & ~summed) | stored) & ~flush_slots;
+    pending_reg <= ((pending_reg & ~resolved) | written) & ~flush_slots;
+    if (rst) begin
+      busy_reg    <= {SLOTS{1'b0}};
+      pending_reg <= {SLOTS{1'b0}};
     end
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot and any beat of it: what was written there last, and what the packet had that is to be
+  // committed; whether a contribution is held there.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  (* anyconst *) reg [INDEX_BITS-1:0] place;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  integer n, m;
+
+  // The jobs: whose the slot is, and what left_jobs says of them.
+  reg [JOBS-1:0] owns, flush_was, valid_was;
+  reg [JOBS-1:0] ended;  // was set up when its flush began
+  reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
+
+  // The packet at A, and its beats.
+  reg [INDEX_BITS:0] at;  // of the beat in A; stays at its largest value
+  reg all_full, any_special, had_place, writes;
+  reg [BEAT_BITS-1:0] its_place;
+  reg [97:0] its_header;
+  wire now_place = at == place;
+
+  // A request that was granted is judged in the next cycle.
+  reg flight, flight_writes;
+  reg [JOB_BITS-1:0] flight_job;
+  reg [31:0] flight_vid;
+  wire [SLOT_BITS-1:0] flight_slot = slot_base[SLOT_BITS*flight_job+:SLOT_BITS] |
+      (flight_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*flight_job+:SLOT_BITS]);
+  wire [7:0] req_number = req_data[17:10];
+  wire [JOB_BITS-1:0] req_job = JOBS == 1 ? {JOB_BITS{1'b0}} : req_number[JOB_BITS-1:0];
+  wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
+      (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
+
+  reg holding;  // a contribution to the slot is held and not yet summed
+  reg [BEAT_BITS-1:0] memory, queue_has, flight_has;
+  reg memory_known;
+  wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
+  wire in_flight = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
+
+  reg offered;
+  reg [112:0] user_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    flush_was <= flush;
+    valid_was <= job_valid;
+    mask_was <= slot_mask;
+    base_was <= slot_base;
+    last_was <= job_last;
+    ended <= job_valid | (ended & flush);
+
+    // What is in A
+    if (a_leaves) begin
+      at <= a_last_reg ? 0 : &at ? at : at + 1;
+      all_full <= a_full_reg && (at == 0 || all_full);
+      any_special <= a_nonfinite_reg || (at != 0 && any_special);
+      if (now_place) its_place <= a_data_reg;
+      had_place <= !a_last_reg && (had_place || now_place);
+    end
+    if (a_valid_reg) writes <= !(a_leaves && a_last_reg) && writable && !flush[job];
+    if (flush[job]) writes <= 1'b0;
+
+    flight <= req_valid && req_grant;
+    flight_writes <= req_data[101];
+    flight_job <= req_job;
+    flight_vid <= req_data[81:50];
+    flight_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
+    if (a_leaves && a_last_reg && (queued_reg || !req_grant))
+      queue_has <= now_place ? a_data_reg : its_place;
+
+    if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
+    if (resolve && resolve_stored && resolve_slot == watched) holding <= 1'b1;
+    if ((reduced && reduced_slot == watched) || flush_slots[watched]) holding <= 1'b0;
+    if (rst) begin
+      at <= 0;
+      all_full <= 1'b1;
+      any_special <= 1'b0;
+      had_place <= 1'b0;
+      writes <= 1'b0;
+      flight <= 1'b0;
+      holding <= 1'b0;
+    end
+  end
+
+  always @* begin
+    for (n = 0; n < JOBS; n = n + 1)
+    owns[n] = job_valid[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
+          slot_base[SLOT_BITS*n+:SLOT_BITS];
+    if (was_reset) begin
+      // left_jobs: a job that is set up has slots of its own; they and the length of its chunks stay until
+      // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
+      // its slots given to another.
+      for (n = 0; n < JOBS; n = n + 1) begin
+        `PROMISED((slot_base[SLOT_BITS*n+:SLOT_BITS] & slot_mask[SLOT_BITS*n+:SLOT_BITS]) == 0);
+        `PROMISED(!(flush[n] && job_valid[n]));
+        if (running_was) begin
+          `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
+          `PROMISED(!(flush_was[n] && job_valid[n]));
+          for (m = 0; m < JOBS; m = m + 1)
+          `PROMISED(
+              !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
+                       ((slot_base[SLOT_BITS*n+:SLOT_BITS] ^ slot_base[SLOT_BITS*m+:SLOT_BITS]) &
+                        ~(slot_mask[SLOT_BITS*n+:SLOT_BITS] | slot_mask[SLOT_BITS*m+:SLOT_BITS])) == 0));
+          `PROMISED(
+              !(valid_was[n] && !job_valid[n] &&
+                      (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) == slot_base[SLOT_BITS*n+:SLOT_BITS]) ||
+                    flush_slots[watched]);
+          `PROMISED(
+              (slot_mask[SLOT_BITS*n+:SLOT_BITS] == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     slot_base[SLOT_BITS*n+:SLOT_BITS] == base_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
+                    (!job_valid[n] && !valid_was[n] && !flush[n]));
+        end
+      end
+      `PROMISED((owns & (owns - 1'b1)) == 0);
+      `PROMISED(!(owns != 0 && flush_slots[watched]));
+      // left_arbiter grants what asks, and left_slots judges it in the next cycle: what was written is
+      // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
+      // of this port in that slot.
+      `PROMISED(!req_grant || req_valid);
+      `PROMISED(resolve == (flight && flight_writes));
+      `PROMISED(!resolve || resolve_slot == flight_slot);
+      `PROMISED(!(resolve && resolve_stored) || job_valid[flight_job]);
+      `PROMISED(!(resolve && resolve_stored && resolve_slot == watched) || !holding);
+      // left_reader and left_writer: what is summed was held.
+      `PROMISED(!(reduced && reduced_slot == watched) || holding || flush_slots[watched]);
+    end
+    if (was_reset && !rst) begin
+      // The packet: its header is that of its first beat, and what is said of it is so.
+      assert (a_first_reg == (at == 0) || !a_valid_reg);
+      assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
+      assert (at == 0 || beat_reg == at);
+      if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
+      if (at != 0) assert (writable_reg == writes);
+      if (a_valid_reg && at == 0 && slot == watched)
+        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] && !holding));
+      if (at != 0 && writes)
+        assert ((job_valid[job] || flush[job]) && header_reg[7:4] == KIND_DATA);
+      assert (had_place == (at > place));
+      if (a_valid_reg && a_last_reg && !queued_reg && req_valid) begin
+        assert (req_data[98] == (a_full_reg && (at == 0 || all_full) &&
+            at == job_last[INDEX_BITS*job+:INDEX_BITS]));
+        assert (req_data[99] == a_bad_reg && req_data[97:0] == header_reg);
+        assert (req_data[100] == (a_nonfinite_reg || (at != 0 && any_special)));
+      end
+
+      // What is held and not yet summed is not written over, and neither is what waits to be judged.
+      assert (busy_reg[watched] == holding);
+      if (wr_en && wr_slot == watched) assert (!holding && !in_queue && !in_flight);
+      if (at != 0 && writes && slot == watched && job_valid[job])
+        assert (!holding && !in_queue && !in_flight);
+      if (wr_en) assert (job_valid[job] && wr_beat <= job_last[INDEX_BITS*job+:INDEX_BITS]);
+
+      // So what is stored is what the packet had.
+      if (at != 0 && writes && had_place && slot == watched &&
+          place <= job_last[INDEX_BITS*job+:INDEX_BITS])
+        assert (memory == its_place);
+      if (in_queue && place <= job_last[INDEX_BITS*queue_job+:INDEX_BITS] && queue_reg[98])
+        assert (memory == queue_has);
+      if (in_flight && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
+        assert (memory == flight_has);
+
+      // A port waits for its own packets alone, and not for long: one that was written is judged.
+      assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
+      assert (!(in_queue && in_flight));
+      if (queued_reg && queue_reg[101])
+        assert ((job_valid[queue_job] || flush[queue_job]) && queue_reg[7:4] == KIND_DATA);
+      if (flight && flight_writes)
+        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job]);
+      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg && !req_grant));
+
+      cover (resolve && resolve_stored && resolve_slot == watched && job_last != 0);
+      cover (a_valid_reg && waits);
+      cover (in_queue && flight && flight_writes && a_valid_reg);
+      cover (wr_en && wr_slot == watched && owns == 2 && flush[0]);
+    end
+  end
+
+  reg flight_whole;
+  always @(posedge clk) flight_whole <= req_data[98];
+`endif
 
 endmodule
 
@@ -2788,6 +3163,8 @@ endmodule
 // or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
 // and op_* need not hold any longer.
 //
+// Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
+//
 // What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
 // job hold until it has drained. Not done here: who owns the card (left_registers).
 
@@ -2818,6 +3195,7 @@ module left_jobs #(
     input wire [63:0] op_ports,
     input wire [63:0] op_chunk,
     input wire [63:0] op_window,
+    input wire [63:0] op_deadline,
     output wire op_done,
     output wire [7:0] op_code,
 
@@ -2826,6 +3204,9 @@ module left_jobs #(
     input wire [JOB_BITS-1:0] finish_job,
     input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
     input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
+    input wire [   PORTS-1:0] evict,       // these are evicted,
+    input wire [JOB_BITS-1:0] evict_job,   // from this job,
+    input wire [   PORTS-1:0] evict_ranks, // and so all that ever were
 
     // What ends, and what begins
     output wire [          JOBS-1:0] flush,
@@ -2846,7 +3227,12 @@ module left_jobs #(
     output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
     output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
     output wire [        32*JOBS-1:0] job_first,     // first VID
+    output wire [        32*JOBS-1:0] job_deadline,  // cycles; 0: none
+    output wire [           JOBS-1:0] job_partial,   // sums
     output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
+    output wire [     PORTS*JOBS-1:0] job_evicted,   // ranks that were evicted
+    output wire [     PORTS*JOBS-1:0] evicted,       // their ports
+    output wire [     PORTS*JOBS-1:0] present,       // members that were not, by port
     output wire [     PORTS*JOBS-1:0] member,        // by port
     output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
@@ -2860,6 +3246,7 @@ module left_jobs #(
   localparam [7:0] CODE_STALE_EPOCH = 8'd37;
   localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
   localparam [7:0] CODE_NO_SLOTS = 8'd39;
+  localparam [7:0] CODE_BAD_DEADLINE = 8'd40;
 
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [JOBS-1:0] ONE_JOB = 1;
@@ -2894,7 +3281,9 @@ module left_jobs #(
   reg [SLOT_BITS*JOBS-1:0] mask_reg;
   reg [SLOT_BITS*JOBS-1:0] base_reg;
   reg [32*JOBS-1:0] first_reg;
+  reg [33*JOBS-1:0] deadline_reg;  // {partial sums, cycles}
   reg [PORTS*JOBS-1:0] finished_reg;
+  reg [PORTS*JOBS-1:0] evicted_reg, evicted_ranks_reg;
 
   // -- Checks -------------------------------------------------------------------------------------
 
@@ -2906,11 +3295,12 @@ module left_jobs #(
   wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
   wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
   wire [31:0] first_now = first_reg[32*op_index+:32];
+  wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
   wire running = valid_now && op_epoch == epoch_now;
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_first == first_now;
+      op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
   wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
@@ -2918,6 +3308,8 @@ module left_jobs #(
       (op_chunk & (LANES - 64'd1)) == 64'd0;
   wire window_good = op_window != 64'd0 && op_window <= MOST_WINDOW &&
       (op_window & (op_window - 64'd1)) == 64'd0;
+  wire deadline_good = (op_deadline >> 33) == 64'd0 &&
+      !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
   reg [7:0] op_check;  // CODE_DONE when nothing stands against it
 
@@ -2931,6 +3323,7 @@ module left_jobs #(
       else if (!ports_good) op_check = CODE_BAD_PORTS;
       else if (!chunk_good) op_check = CODE_BAD_CHUNK;
       else if (!window_good) op_check = CODE_BAD_WINDOW;
+      else if (!deadline_good) op_check = CODE_BAD_DEADLINE;
     end else if (op_abort) begin
       if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
       else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
@@ -2971,7 +3364,8 @@ module left_jobs #(
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
     for (j = JOBS - 1; j >= 0; j = j - 1) begin
-      all_finished[j] = valid_reg[j] && finished_reg[PORTS*j+:PORTS] == job_ranks[PORTS*j+:PORTS];
+      all_finished[j] = valid_reg[j] && (job_ranks[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS] &
+                                         ~evicted_ranks_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
       if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
     end
   end
@@ -3007,6 +3401,11 @@ module left_jobs #(
     done_reg <= 1'b0;
     if (finish && valid_reg[finish_job])
       finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
+
+    if (|evict) begin
+      evicted_reg[PORTS*evict_job+:PORTS] <= evicted_reg[PORTS*evict_job+:PORTS] | evict;
+      evicted_ranks_reg[PORTS*evict_job+:PORTS] <= evict_ranks;
+    end
 
     case (state_reg)
       STATE_IDLE: begin
@@ -3073,6 +3472,9 @@ module left_jobs #(
         end
         if (ranks_start) begin
           complete_reg[op_index]                    <= 1'b0;
+          evicted_reg[PORTS*op_index+:PORTS]        <= {PORTS{1'b0}};
+          evicted_ranks_reg[PORTS*op_index+:PORTS]  <= {PORTS{1'b0}};
+          deadline_reg[33*op_index+:33]             <= op_deadline[32:0];
           ever_reg[op_index]                        <= 1'b1;
           epoch_reg[16*op_index+:16]                <= op_epoch;
           ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
@@ -3087,7 +3489,7 @@ module left_jobs #(
 
       default: begin
         if (ranks_done) begin
-          state_reg           <= STATE_IDLE;
+          state_reg                <= STATE_IDLE;
           valid_reg[flush_job_reg] <= asked;
           done_reg                 <= asked;
         end
@@ -3114,7 +3516,10 @@ module left_jobs #(
       mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
       base_reg          <= {SLOT_BITS * JOBS{1'b0}};
       first_reg         <= {32 * JOBS{1'b0}};
+      deadline_reg      <= {33 * JOBS{1'b0}};
       finished_reg      <= {PORTS * JOBS{1'b0}};
+      evicted_reg       <= {PORTS * JOBS{1'b0}};
+      evicted_ranks_reg <= {PORTS * JOBS{1'b0}};
     end
   end
 
@@ -3128,9 +3533,11 @@ module left_jobs #(
   integer s;
 
   always @* begin
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      its_slots[s] = flush_all_reg ||
-          (flush_slots_reg && (s[SLOT_BITS-1:0] & ~flush_mask) == flush_base);
+    its_slots = {SLOTS{flush_all_reg}};
+    if (flushes && flush_slots_reg) begin
+      for (s = 0; s < SLOTS; s = s + 1) begin
+        if ((s[SLOT_BITS-1:0] & ~flush_mask) == flush_base) its_slots[s] = 1'b1;
+      end
     end
   end
 
@@ -3153,6 +3560,16 @@ module left_jobs #(
   assign slot_base     = base_reg;
   assign job_first     = first_reg;
   assign job_finished  = finished_reg;
+  assign job_evicted   = evicted_ranks_reg;
+  assign evicted       = evicted_reg;
+  assign present       = member & ~evicted_reg;
+
+  genvar g;
+  generate
+    for (g = 0; g < JOBS; g = g + 1) begin : g_deadline
+      assign {job_partial[g], job_deadline[32*g+:32]} = deadline_reg[33*g+:33];
+    end
+  endgenerate
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -3162,10 +3579,11 @@ module left_jobs #(
   // Any job, another one, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
-  localparam integer JOB_WIDTH = 64 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   wire [JOB_WIDTH-1:0] its = {
+    deadline_reg[33*watched+:33],
     epoch_reg[16*watched+:16],
     chunk_reg[16*watched+:16],
     first_reg[32*watched+:32],
@@ -3190,8 +3608,8 @@ module left_jobs #(
   reg [JOB_WIDTH-1:0] its_were;
   reg [9*PORTS-1:0] ranks_were;
   reg [122:0] op_was;
-  reg [64:0] op_rest_was;
-  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg [127:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
   reg [7:0] count;  // of ranks that were given out below a port
   integer q;
@@ -3205,9 +3623,9 @@ module left_jobs #(
   always @* begin
     slot_taken = 1'b0;
     for (r = 0; r < JOBS; r = r + 1)
-      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+    if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
           ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
-        slot_taken = 1'b1;
+      slot_taken = 1'b1;
   end
 
   always @(posedge clk) begin
@@ -3216,12 +3634,12 @@ module left_jobs #(
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
-    op_rest_was <= {op_chunk[31:0], op_window[31:0]};
+    op_rest_was <= {op_chunk[31:0], op_window[31:0], op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
     flush_was <= flush[watched];
+    ends_was <= is_set_up || ends;
     drained_was <= drained[watched];
-    ever_was <= ever_reg[watched];
     link_was <= link_down;
     finished_was <= its_finished;
     // It was set up when it began to end.
@@ -3232,9 +3650,10 @@ module left_jobs #(
     assume (rival != watched);
     if (was_reset) begin
       // left_registers: an operation stays as it is until it is answered, if the link does.
-      `PROMISED(!op_stays || link_down || (op_valid &&
+      `PROMISED(
+          !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
-          op_rest_was == {op_chunk[31:0], op_window[31:0]}));
+          op_rest_was == {op_chunk[31:0], op_window[31:0], op_deadline}));
       `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
       `PROMISED(!(op_commit && op_abort));
     end
@@ -3267,6 +3686,8 @@ module left_jobs #(
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (flush[watched]);
         if (flush_was && !drained_was) assert (flush[watched]);
+        if (flush_was) assert (!is_set_up);
+        if (flush_was && ends_was && valid_reg[rival]) assert (!meet);
         assert (its == its_were || (flush_was && drained_was && !set_up_was));
         assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
         if (its != its_were) assert (!is_set_up && !flush[watched]);
@@ -3282,11 +3703,13 @@ module left_jobs #(
       assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
 
       // A job is set up by an answer alone, to who is still there, as it was asked for.
-      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (running_was && is_set_up && !set_up_was)
+        assert (op_done && op_valid || link_was || link_down);
       if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
+        assert ({31'd0, deadline_reg[33*watched+:33]} == op_deadline);
         assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
@@ -3299,7 +3722,7 @@ module left_jobs #(
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good);
+        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
         if (state_reg != STATE_RANKS) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
@@ -3316,7 +3739,8 @@ module left_jobs #(
           assert ((its_base & its_mask) == 0 && ever_reg[watched]);
           assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
           if (valid_reg[rival]) assert (!meet);
-          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+          if (asked)
+            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
               op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
         end
       end
@@ -4391,6 +4815,7 @@ module left_registers #(
     output wire [63:0] op_ports,
     output wire [63:0] op_chunk,
     output wire [63:0] op_window,
+    output wire [63:0] op_deadline,
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
@@ -4400,6 +4825,7 @@ module left_registers #(
     input  wire [16*JOBS-1:0] job_epoch,
     input  wire [64*JOBS-1:0] job_finished,
     input  wire [64*JOBS-1:0] job_members,
+    input  wire [64*JOBS-1:0] job_evicted,
     input  wire [16*JOBS-1:0] job_base,        // first slot
     input  wire [16*JOBS-1:0] job_slots,       // how many
     input  wire [32*JOBS-1:0] nonfinite_in,
@@ -4408,7 +4834,7 @@ module left_registers #(
     input  wire [64*JOBS-1:0] first_in,
     input  wire [64*JOBS-1:0] first_out,
     input  wire [64*JOBS-1:0] first_overflow,
-    output wire [        4:0] counter_index,
+    output wire [        5:0] counter_index,
     input  wire [       31:0] counter_value,
     output wire               clear_counters
 );
@@ -4440,6 +4866,7 @@ module left_registers #(
   localparam integer REG_JOB_PORTS = 32'h208;
   localparam integer REG_JOB_CHUNK = 32'h210;
   localparam integer REG_JOB_WINDOW = 32'h218;
+  localparam integer REG_JOB_DEADLINE = 32'h220;
   localparam integer REG_JOB_COMMIT = 32'h228;
   localparam integer REG_JOB_ABORT = 32'h230;
   localparam integer REG_JOB_STATE = 32'h1000;
@@ -4452,10 +4879,11 @@ module left_registers #(
   localparam integer REG_JOB_FIRST_IN = 32'h1038;
   localparam integer REG_JOB_FIRST_OUT = 32'h1040;
   localparam integer REG_JOB_FIRST_OVERFLOW = 32'h1048;
+  localparam integer REG_JOB_EVICTED = 32'h1050;
   localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
   localparam integer REG_JOBS_BASE = 32'h1000;  // first register of job 0
   localparam integer REG_JOB_STRIDE = 32'h100;  // from one job's registers to the next one's
-  localparam integer COUNTERS = 30;  // how many there are
+  localparam integer COUNTERS = 34;  // how many there are
 
   localparam [1:0] STATE_IDLE = 2'd0;
   localparam [1:0] STATE_ACCESS = 2'd1;
@@ -4483,6 +4911,7 @@ module left_registers #(
   reg [63:0] ports_reg;
   reg [63:0] chunk_reg;
   reg [63:0] window_reg;
+  reg [63:0] deadline_reg;
   reg [63:0] cycles_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
@@ -4491,7 +4920,7 @@ module left_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  assign counter_index = counter_offset[7:3];
+  assign counter_index = counter_offset[8:3];
 
   // A job's registers: the same in each block
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
@@ -4525,12 +4954,14 @@ module left_registers #(
       REG_JOB_PORTS: value = ports_reg;
       REG_JOB_CHUNK: value = chunk_reg;
       REG_JOB_WINDOW: value = window_reg;
+      REG_JOB_DEADLINE: value = deadline_reg;
       REG_JOB_STATE:
       value = {
         24'd0, {8 - JOB_BITS{1'b0}}, job, job_epoch[16*job+:16], 14'd0, job_ever[job], valid
       };
       REG_JOB_FINISHED: value = job_finished[64*job+:64];
       REG_JOB_MEMBERS: value = job_members[64*job+:64];
+      REG_JOB_EVICTED: value = job_evicted[64*job+:64];
       REG_JOB_SLOTS: value = valid ? {32'd0, job_slots[16*job+:16], job_base[16*job+:16]} : 64'd0;
       REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in[32*job+:32]};
       REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out[32*job+:32]};
@@ -4561,7 +4992,8 @@ module left_registers #(
       REG_OWNER: action = WRITE_OWNER;
       REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
       REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
-      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW: action = WRITE_STAGED;
+      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW, REG_JOB_DEADLINE:
+      action = WRITE_STAGED;
       REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
       REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
       default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
@@ -4581,12 +5013,14 @@ module left_registers #(
     if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_WINDOW) window_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_DEADLINE) deadline_reg <= data_reg;
     if (rst || frees || link_down) owner_reg <= 64'd0;
     if (rst || resets) begin
-      token_reg  <= 64'd0;
-      ports_reg  <= 64'd0;
-      chunk_reg  <= 64'd0;
+      token_reg <= 64'd0;
+      ports_reg <= 64'd0;
+      chunk_reg <= 64'd0;
       window_reg <= 64'd0;
+      deadline_reg <= 64'd0;
     end
     cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
   end
@@ -4642,6 +5076,7 @@ module left_registers #(
   assign op_ports       = ports_reg;
   assign op_chunk       = chunk_reg;
   assign op_window      = window_reg;
+  assign op_deadline    = deadline_reg;
   assign clear_counters = op_valid && op_done && addr_reg == REG_RESET;
 
 endmodule
@@ -4808,9 +5243,13 @@ endmodule
 // that cycle.
 //
 // A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
-// was set up, reducing when it holds all members, reduced when its sum is in the cache. Of an empty
+// was set up, *closed* from when it holds all members, reduced when its sum is in the cache. Of an empty
 // slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// member is done with it. Members are told apart by their ports.
+// member is done with it. Members are told apart by their ports; who was evicted is none.
+//
+// A slot that is overdue is acted upon in a cycle without a packet (left_deadlines). In a job with partial
+// sums one that collects is closed with what it holds; of one that is reduced those are evicted who are
+// not done. In other jobs it is noted who is missing.
 //
 // The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
 // (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
@@ -4834,12 +5273,18 @@ module left_slots #(
 
     input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
 
-    // The packet's job
+    // The job of the packet, or of what is acted upon
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
     input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
     input wire [SLOT_BITS-1:0] slot_base,   // the first slot
     input wire [    PORTS-1:0] member,      // by port
+    input wire [    PORTS-1:0] evicted,     // no members any more
+    input wire                 partial,     // sums
+
+    // A slot is overdue; no packet is judged in this cycle
+    input wire                 act,
+    input wire [SLOT_BITS-1:0] act_slot,
 
     // The packet; one of these at most is high
     input wire             refuse,    // it failed a check, with code
@@ -4866,14 +5311,22 @@ module left_slots #(
     output wire store_nonfinite,
     output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot holds all members
+    output wire complete,  // the slot is closed: it holds all members, or is given no more time
     output wire [PORTS-1:0] complete_ports,
+    output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
+    output wire stall,  // it is reduced, and does not turn over though it is asked to
+    output wire overdue,  // the slot that is acted upon does wait
+    output wire [PORTS-1:0] evict,  // these are members no more
+    output wire notice,  // of answer_ports,
+    output wire [PORTS-1:0] notice_ports,  // to these
+    output wire [7:0] notice_code,
+    output wire [31:0] notice_vid,
     output wire asked,  // an ask is not refused
     output wire answer,  // an ask or finish is answered with a status
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_ports,  // the members that are missing
+    output wire [PORTS-1:0] answer_ports,  // members that are missing, or all that were evicted
     output wire refused,
     output wire [7:0] refused_code,
     output wire refused_answer  // it may be answered with a status
@@ -4886,18 +5339,22 @@ module left_slots #(
   localparam [7:0] CODE_DONE = 8'd0;
   localparam [7:0] CODE_WAIT = 8'd1;
   localparam [7:0] CODE_SEND = 8'd2;
+  localparam [7:0] CODE_OVERDUE = 8'd4;
   localparam [7:0] CODE_LATE = 8'd23;
   localparam [7:0] CODE_EARLY = 8'd24;
   localparam [7:0] CODE_NOT_READY = 8'd25;
   localparam [7:0] CODE_DUPLICATE = 8'd26;
   localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
+  localparam [7:0] CODE_EVICTED = 8'd28;
 
   localparam integer SLOTS = 2 * WINDOW;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
   reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
   reg [SLOTS-1:0] active_reg;
+  reg [SLOTS-1:0] closed_reg;
   reg [SLOTS-1:0] reduced_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
@@ -4912,7 +5369,7 @@ module left_slots #(
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot = slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
+  assign slot = act ? act_slot : slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -4936,13 +5393,14 @@ module left_slots #(
   wire same = ahead == 32'd0;
   wire next = ahead == window_2;
 
-  wire reducing = own_held == member;
-  wire collecting = active && !reducing;
+  wire closed = closed_reg[slot];
+  wire collecting = active && !closed;
   wire held = |(own_held & ports);
 
   wire [PORTS-1:0] done = own_done | ports;
-  wire may_turn = (active ? is_reduced && done == member : 1'b1);
+  wire may_turn = active ? is_reduced && (member & ~done) == {PORTS{1'b0}} : 1'b1;
 
+  assign stall           = data && next && active && is_reduced && !may_turn;
   assign turn_over       = data && next && may_turn && writable;
   assign store           = turn_over || (data && same && collecting && !held && writable);
   assign owe             = (data || ask) && same && active && is_reduced;
@@ -4959,7 +5417,7 @@ module left_slots #(
 
   always @* begin
     if (same && !active) rule = CODE_LATE;
-    else if (same && (held || reducing)) rule = CODE_DUPLICATE;
+    else if (same && (held || closed)) rule = CODE_DUPLICATE;
     else if (same || next) rule = CODE_NOT_READY;
     else if (ahead[31]) rule = CODE_LATE;
     else rule = CODE_EARLY;
@@ -4972,7 +5430,31 @@ module left_slots #(
 
   assign answer         = finish || (ask && (next || (same && collecting)));
   assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
-  assign answer_ports   = finish ? {PORTS{1'b0}} : next ? member : member & ~own_held;
+
+  // -- Overdue ------------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] missing = member & ~own_held;
+  wire [PORTS-1:0] behind = member & ~own_done;
+
+  wire ends_early = act && partial && collecting;
+  wire evicts = act && partial && is_reduced && |behind;
+
+  assign evict        = evicts ? behind : {PORTS{1'b0}};
+  assign overdue      = act && (collecting || (is_reduced && |behind));
+  assign notice       = overdue && !ends_early;
+  assign notice_ports = evicts ? member | evicted : member & ~(collecting ? missing : behind);
+  assign notice_code  = evicts ? CODE_EVICTED : CODE_OVERDUE;
+  assign notice_vid   = own_vid;
+
+  reg [PORTS-1:0] named;
+
+  always @* begin
+    if (act) named = evicts ? evicted | behind : collecting ? missing : behind;
+    else if (finish) named = {PORTS{1'b0}};
+    else named = next ? member : missing;
+  end
+
+  assign answer_ports = named;
 
   // -- Change -------------------------------------------------------------------------------------
 
@@ -4986,29 +5468,25 @@ module left_slots #(
   wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, ports} << (32 + PORTS);
   wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
 
-  assign complete = store && held_next == member;
-  assign complete_ports = held_next;
-  assign complete_nonfinite = marks_next[3];
-  assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
-      marks_next[0] ? ECN_ECT0 : ECN_ECT1;
+  wire [3:0] marks = ends_early ? own_marks : marks_next;
 
-  integer s;
+  assign complete = ends_early || (store && (member & ~held_next) == {PORTS{1'b0}});
+  assign complete_ports = ends_early ? own_held : held_next;
+  assign complete_vid = ends_early ? own_vid : vid;
+  assign complete_nonfinite = marks[3];
+  assign complete_ecn = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
+
+  wire [SLOTS-1:0] turned = turn_over ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] completed = complete ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] summed_now = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
     if (high ? data : proves) high_slots[row] <= high ? own_next : other_next;
 
-    if (turn_over) begin
-      active_reg[slot]  <= 1'b1;
-      reduced_reg[slot] <= 1'b0;
-    end
-    if (reduced) reduced_reg[reduced_slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (flush_slots[s]) begin
-        active_reg[s]  <= 1'b0;
-        reduced_reg[s] <= 1'b0;
-      end
-    end
+    active_reg  <= (active_reg | turned) & ~flush_slots;
+    closed_reg  <= ((closed_reg & ~turned) | completed) & ~flush_slots;
+    reduced_reg <= ((reduced_reg & ~turned) | summed_now) & ~flush_slots;
   end
 
 `ifdef FORMAL
@@ -5033,7 +5511,7 @@ module left_slots #(
   wire hits = (watched & ~slot_mask) == slot_base;
   wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
   wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
-      slot_base == its_base && member == its_member;
+      slot_base == its_base && (member & ~its_member) == 0;
   wire [SLOT_BITS-1:0] its_row = (its_base >> 1) | (watched & (its_mask >> 1));
   wire [31:0] two_windows = 2 * job_window;
   wire mine = slot == watched;
@@ -5043,9 +5521,11 @@ module left_slots #(
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
   wire [PORTS-1:0] finished_now = finished | ports;
-  wire turns = data && mine && writable && begins && (!used || (summed && finished_now == member));
+  wire turns = data && mine && writable && begins && (!used || (summed && (member & ~finished_now) == 0));
   wire joins = data && mine && writable && used && vid == holds &&
-      !(|(had & ports)) && had != member;
+      !(|(had & ports)) && !summing && !summed;
+  wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
+  wire [PORTS-1:0] behind_now = member & ~finished;
   wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
   wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
@@ -5064,12 +5544,13 @@ module left_slots #(
       used <= 1'b1;
       holds <= vid;
       had <= had_now;
-      summing <= had_now == member;
+      summing <= (member & ~had_now) == 0;
       ce <= ce_now;
       not_ect <= not_ect_now;
       ect0 <= ect0_now;
       special <= special_now;
     end
+    if (cut) summing <= 1'b1;
     if (turns) begin
       finished <= 0;
       summed   <= 1'b0;
@@ -5091,12 +5572,15 @@ module left_slots #(
   always @* begin
     if (was_flushed) begin
       // left_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
-      // other job has any of them; what a job is does not change while it uses slots, and no data is
-      // accepted of one that ends.
+      // other job has any of them; what a job is does not change while it uses slots, but for members that
+      // are evicted; and nothing is judged of one that ends.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
-      `PROMISED(!used || !(data || ask) || (hits ? its_job : apart));
-      `PROMISED(!(flush_slots[watched] && hits && (data || ask)));
+      `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
+      `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
+      // left_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
+      `PROMISED(
+          !act || ((act_slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
       // left_commit: one thing at a time, of a member; left_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);
@@ -5106,7 +5590,7 @@ module left_slots #(
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
       assert (!(summing && summed) && (used || !(summing || summed)));
-      assert (!used || (had == its_member) == (summing || summed));
+      assert (!used || closed_reg[watched] == (summing || summed));
       assert (!used || ((had & ~its_member) == 0 && (its_base | (holds & its_mask)) == watched));
       assert (!used || (its_window != 0 && (its_window & (its_window - 1'b1)) == 0));
       assert (!used || (its_window <= WINDOW && its_mask == 2 * its_window - 1));
@@ -5120,15 +5604,22 @@ module left_slots #(
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
-          assert (summed && finished_now == member && vid == holds + two_windows);
+          assert (summed && (member & ~finished_now) == 0 && vid == holds + two_windows);
         if (store && used && !turn_over)
           assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
-        // Given to be summed once, when it holds all, with what all said.
-        assert (complete == (store && had_now == member));
+        // Given to be summed once, when it holds all or is given no more time, with what all said.
+        assert (complete == (cut || (store && (member & ~had_now) == 0)));
         if (complete) begin
-          assert (complete_ports == member);
+          assert (complete_ports == (cut ? had : had_now) && complete_vid == (cut ? holds : vid));
+          assert (cut || partial || (member & ~complete_ports) == 0);
           assert (turn_over || (!summing && !summed));
+        end
+        if (complete && cut) begin
+          assert (complete_ecn == (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_nonfinite == special);
+        end
+        if (complete && !cut) begin
           if (ce_now)
             assert (complete_ecn == ECN_CE);
             else if (not_ect_now)
@@ -5140,7 +5631,7 @@ module left_slots #(
         // A repeat and an ask are answered with the result, or with what is missing.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
-        assert (answer == (finish || (ask && (begins || (is_held && had != member)))));
+        assert (answer == (finish || (ask && (begins || (is_held && !summing && !summed)))));
         if (ask && answer) begin
           assert (answer_ports == (begins ? member : member & ~had));
           assert (answer_code == (!begins && |(had & ports) ? CODE_WAIT : CODE_SEND));
@@ -5149,7 +5640,7 @@ module left_slots #(
         assert (refused == (refuse || (data && !store) || (ask && !asked)));
         if (refuse) assert (refused_code == code);
         if (!refuse && refused) begin
-          if (is_held && (|(had & ports) || had == member))
+          if (is_held && (|(had & ports) || summing || summed))
             assert (refused_code == CODE_DUPLICATE);
             else if (is_held)
               assert (refused_code == CODE_NOT_READY);
@@ -5159,6 +5650,28 @@ module left_slots #(
         end
         assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
       end
+      // Who is overdue is told to the others, or is a member no more; a packet evicts nobody.
+      if (mine && act) begin
+        assert (evict == (used && summed && partial ? behind_now : 0));
+        assert (overdue == (used && (summed ? behind_now != 0 : !summing)));
+        assert (notice == (overdue && !cut));
+        if (notice && evict != 0) begin
+          assert (notice_code == CODE_EVICTED && notice_ports == (member | evicted));
+          assert (answer_ports == (evicted | behind_now));
+        end
+        if (notice && evict == 0) begin
+          assert (notice_code == CODE_OVERDUE && !partial);
+          assert (answer_ports == (summed ? behind_now : member & ~had));
+          assert (notice_ports == (member & ~answer_ports));
+        end
+        if (notice) assert (notice_vid == holds);
+      end
+      if (!act) assert (!overdue && !notice && evict == 0);
+      if (mine)
+        assert (stall == (data && used && summed && vid == holds + two_windows &&
+          (member & ~finished_now) != 0));
+      if (!data) assert (!stall);
+
       assert (store_ce == (store && ecn == ECN_CE) && store_nonfinite == (store && nonfinite));
       assert (resolve == ((data || refuse) && writable ? ports : 0));
       if (!data) assert (!store && !turn_over);
@@ -5167,6 +5680,8 @@ module left_slots #(
       cover (complete && mine && holds == 32'hffffffff && !turn_over);
       cover (owe && mine && holds == 0);
       cover (summed && finished == member && member != 1 && data && mine && !store);
+      cover (cut && had != 0 && had != member);
+      cover (act && mine && evict != 0);
       cover (used && its_window == 1 && its_base != 0 && turn_over && !hits);
     end
   end
@@ -5176,15 +5691,18 @@ endmodule
 
 `default_nettype wire
 
-// Keeps the latest status that each port is to be sent, and picks one whose port can take it.
+// Keeps the latest status that each port is to be sent, and one notice for many ports, and picks what a
+// port can take.
 //
 // An answer is always kept. A refusal is kept when its sender is known and no refusal was in the
 // last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
-// its port is replaced by it.
+// its port is replaced by it. A notice goes to each of its ports as a status for the port's rank; the
+// next notice replaces what was not sent of it.
 //
 // What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
-// count. The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
-// done here: refusals are counted elsewhere (left_counters), all of them.
+// count. The pick goes round among the ports, and between statuses and the notice when both can go.
+// Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: refusals are counted elsewhere
+// (left_counters), all of them.
 
 `default_nettype none
 
@@ -5201,7 +5719,7 @@ module left_status #(
     // What a packet is answered with; of answer and refuse one at most
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,  // ranks
+    input wire [    PORTS-1:0] answer_mask,  // ranks; also of a notice
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -5209,6 +5727,15 @@ module left_status #(
     input wire [         15:0] epoch,
     input wire [          7:0] rank,
     input wire [         31:0] vid,
+
+    // What is told without being asked
+    input wire                notice,
+    input wire [   PORTS-1:0] notice_ports,
+    input wire [         7:0] notice_code,
+    input wire [JOB_BITS-1:0] notice_job,
+    input wire [        15:0] notice_epoch,
+    input wire [        31:0] notice_vid,
+    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports, in that job
 
     input wire [PORTS-1:0] ready,  // ports that can take a status
 
@@ -5224,6 +5751,7 @@ module left_status #(
 );
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
+  localparam [PORTS-1:0] ONE_PORT = 1;
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
@@ -5232,56 +5760,175 @@ module left_status #(
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
 
+  reg [PORTS-1:0] told_reg;  // that are still to be told of the notice
+  reg [JOB_BITS-1:0] told_job_reg;
+  reg [STATUS_WIDTH-9:0] notice_reg;
+  reg [8*PORTS-1:0] ranks_reg;
+  reg after_status_reg;  // what was picked last is no notice
+
+  // -- Kept ---------------------------------------------------------------------------------------
+
+  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
   wire refuses = refuse && pause_reg == 10'd0;
-  wire keep = answer || refuses;
+  wire keep = (answer || refuses) && !drop[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
+  wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
-  wire [PORTS-1:0] can = waits_reg & ready;
+  reg [PORTS-1:0] dropped;
+  integer d;
+
+  always @* begin
+    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of[d]];
+  end
+
+  // -- Picked -------------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] can_tell = told_reg & ready;
+  wire [PORTS-1:0] can_send = waits_reg & ready;
+  wire tells = |can_tell && (after_status_reg || ~|can_send);
+
+  wire [PORTS-1:0] can = tells ? can_tell : can_send;
   wire [PORTS-1:0] ahead = can & above_reg;
   wire [PORTS-1:0] among = |ahead ? ahead : can;
   wire [PORTS-1:0] lowest = among & (~among + 1'b1);
+  wire [PORTS-1:0] taken = pick_take ? lowest : {PORTS{1'b0}};
 
   reg [PORT_BITS-1:0] index;
-
-  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
-  reg [PORTS-1:0] dropped;
-
   integer p;
 
   always @* begin
     index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) begin
-      if (lowest[p]) index = p[PORT_BITS-1:0];
-      dropped[p] = drop[job_of[p]];
-    end
+    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
   end
 
-  integer d;
+  wire [7:0] told_rank = ranks_reg[8*index+:8];
+  wire [STATUS_WIDTH-1:0] pick = tells ? {notice_reg, told_rank} : statuses[index];
+
+  // -----------------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
     if (keep) begin
-      statuses[port] <= {mask, vid, code, rank, epoch, job};
+      statuses[port] <= {mask, vid, code, epoch, job, rank};
       job_of[port]   <= job_index;
     end
+    waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
     if (pick_take) begin
-      waits_reg <= waits_reg & ~lowest;
-      above_reg <= ~(lowest | (lowest - 1'b1));
+      above_reg        <= ~(lowest | (lowest - 1'b1));
+      after_status_reg <= !tells;
     end
-    for (d = 0; d < PORTS; d = d + 1) if (dropped[d]) waits_reg[d] <= 1'b0;
-    if (keep && !drop[job_index]) waits_reg[port] <= 1'b1;
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
+
+    if (tells) told_reg <= told_reg & ~taken;
+    if (notice) begin
+      told_reg <= notice_ports;
+      told_job_reg <= notice_job;
+      notice_reg <= {
+        answer_mask, notice_vid, notice_code, notice_epoch, {8 - JOB_BITS{1'b0}}, notice_job
+      };
+      ranks_reg <= notice_ranks;
+    end
+    if (notice ? drop[notice_job] : drop[told_job_reg]) told_reg <= {PORTS{1'b0}};
+
     if (rst) begin
-      waits_reg <= {PORTS{1'b0}};
-      above_reg <= {PORTS{1'b0}};
-      pause_reg <= 10'd0;
+      waits_reg        <= {PORTS{1'b0}};
+      above_reg        <= {PORTS{1'b0}};
+      pause_reg        <= 10'd0;
+      told_reg         <= {PORTS{1'b0}};
+      told_job_reg     <= {JOB_BITS{1'b0}};
+      after_status_reg <= 1'b0;
     end
   end
 
   assign pick_valid = |can;
   assign pick_port = index;
-  assign {pick_mask, pick_vid, pick_code, pick_rank, pick_epoch, pick_job} = statuses[index];
+  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = pick;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any port: what it is to be sent, and whether it is to be told.
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg waits, told;
+  reg [STATUS_WIDTH-1:0] its, notice_its;
+  reg [JOB_BITS-1:0] its_job, notice_its_job;
+  reg [9:0] since;  // the last refusal that was kept
+  wire mine = port == watched;
+  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
+  wire it_is_sent = pick_take && pick_port == watched && !tells;
+  wire it_is_told = pick_take && pick_port == watched && tells;
+  wire [PORTS-1:0] bit_ = 1 << watched;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
+    if (drop[its_job] || it_is_sent) waits <= 1'b0;
+    if (it_keeps) begin
+      waits <= 1'b1;
+      its <= {
+        answer ? answer_mask : {PORTS{1'b0}},
+        vid,
+        answer ? answer_code : refuse_code,
+        epoch,
+        job,
+        rank
+      };
+    end
+    if (it_keeps) its_job <= job_index;
+    if (it_is_told) told <= 1'b0;
+    if (notice) begin
+      told <= |(notice_ports & bit_);
+      notice_its_job <= notice_job;
+      notice_its <= {
+        answer_mask,
+        notice_vid,
+        notice_code,
+        notice_epoch,
+        {8 - JOB_BITS{1'b0}},
+        notice_job,
+        notice_ranks[8*watched+:8]
+      };
+    end
+    if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
+    if (rst) begin
+      waits <= 1'b0;
+      told <= 1'b0;
+      since <= PAUSE;
+      notice_its_job <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // left_slots: one thing at a time. left_egress takes what is there.
+      `PROMISED(answer + refuse + notice <= 1);
+      `PROMISED(!pick_take || pick_valid);
+    end
+    if (was_reset && !rst) begin
+      assert (waits == waits_reg[watched] && told == told_reg[watched]);
+      assert (since <= PAUSE && pause_reg == PAUSE - since);
+      if (waits) assert (statuses[watched] == its && job_of[watched] == its_job);
+      if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
+      assert (told_job_reg == notice_its_job);
+
+      // What is picked waits for a port that can take it; nothing waits that could go while nothing is.
+      if (pick_valid && pick_port == watched) begin
+        assert (ready[watched] && (tells ? told : waits));
+        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==
+                (tells ? notice_its : its));
+      end
+      if (ready[watched] && (waits || told)) assert (pick_valid);
+
+      cover (it_is_told && waits);
+      cover (it_is_sent && told && it_keeps);
+      cover (drop[its_job] && waits && told && its_job != notice_its_job);
+    end
+  end
+`endif
 
 endmodule
 
@@ -5693,7 +6340,12 @@ module left_core (
   wire [ 2:0] slot_mask;  // twice the window, less 1
   wire [ 2:0] slot_base;  // the first slot
   wire [31:0] job_first;  // first VID
+  wire [31:0] job_deadline;  // cycles; 0: none
+  wire        job_partial;  // sums
   wire [ 1:0] job_finished;  // ranks that have finished
+  wire [ 1:0] job_evicted;  // ranks that were evicted
+  wire [ 1:0] evicted;  // their ports
+  wire [ 1:0] present;  // members that were not, by port
   wire        op_valid;
   wire        op_commit;
   wire        op_abort;
@@ -5703,11 +6355,15 @@ module left_core (
   wire [63:0] op_ports;
   wire [63:0] op_chunk;
   wire [63:0] op_window;
+  wire [63:0] op_deadline;
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
   wire        commit_index;  // the packet's job
   wire [ 1:0] commit_rank_bit;  // its sender
+  wire [ 1:0] evict;  // these are members no more
+  wire [ 1:0] answer_mask;  // ranks that are missing, or were evicted
+  wire        judged_index;  // the job of the packet, or of the slot that is acted upon
 
   left_jobs #(
       .PORTS     (2),
@@ -5732,12 +6388,16 @@ module left_core (
       .op_ports     (op_ports),
       .op_chunk     (op_chunk),
       .op_window    (op_window),
+      .op_deadline  (op_deadline),
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (commit_finish),
       .finish_job   (commit_index),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
+      .evict        (evict),
+      .evict_job    (judged_index),
+      .evict_ranks  (answer_mask),
       .flush        (flush),
       .flush_slots  (flush_slots),
       .quiet        (quiet),
@@ -5754,7 +6414,12 @@ module left_core (
       .slot_mask    (slot_mask),
       .slot_base    (slot_base),
       .job_first    (job_first),
+      .job_deadline (job_deadline),
+      .job_partial  (job_partial),
       .job_finished (job_finished),
+      .job_evicted  (job_evicted),
+      .evicted      (evicted),
+      .present      (present),
       .member       (member),
       .rank_of_port (rank_of_port)
   );
@@ -5935,6 +6600,7 @@ module left_core (
   wire [  1:0] commit_ports;  // the port it came by, one hot
   wire         commit_port;
   wire [101:0] commit_request;
+  wire         pause;  // a slot is to be acted upon
 
   left_arbiter #(
       .PORTS    (2),
@@ -5943,7 +6609,7 @@ module left_core (
   ) u_arbiter (
       .clk      (clk),
       .rst      (rst),
-      .hold     (quiet),
+      .hold     (quiet || pause),
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p1_request, p0_request}),
@@ -5983,6 +6649,7 @@ module left_core (
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
       .member      (member),
+      .evicted     (evicted),
       .rank_of_port(rank_of_port),
       .refused     (commit_refuse),
       .code        (commit_code),
@@ -6002,19 +6669,51 @@ module left_core (
 
   assign commit_rank_bit = 2'd1 << commit_rank[0];
 
-  wire       turn_over;  // the slot takes a new VID
-  wire       store_ce;
-  wire       store_nonfinite;
-  wire       owe;  // the sender is owed the result
-  wire       complete;  // the slot holds all members
-  wire [1:0] complete_ports;
-  wire [1:0] complete_ecn;
-  wire       complete_nonfinite;
-  wire       asked;  // an ask is not refused
-  wire       answer;  // an ask or a finish is answered with a status
-  wire [7:0] answer_code;
-  wire [1:0] answer_ports;  // whose contribution is missing
-  wire [1:0] answer_mask;  // their ranks
+  wire        turn_over;  // the slot takes a new VID
+  wire        store_ce;
+  wire        store_nonfinite;
+  wire        owe;  // the sender is owed the result
+  wire        complete;  // the slot is closed
+  wire [ 1:0] complete_ports;
+  wire [31:0] complete_vid;
+  wire [ 1:0] complete_ecn;
+  wire        complete_nonfinite;
+  wire        asked;  // an ask is not refused
+  wire        answer;  // an ask or a finish is answered with a status
+  wire [ 7:0] answer_code;
+  wire [ 1:0] answer_ports;  // whose contribution is missing, or that were evicted
+  wire        act;  // a slot is overdue
+  wire [ 2:0] act_slot;
+  wire        act_job;
+  wire        stall;  // the slot does not turn over though it is asked to
+  wire        overdue;
+  wire        notice;  // that is told to others
+  wire [ 1:0] notice_ports;  // to these
+  wire [ 7:0] notice_code;
+  wire [31:0] notice_vid;
+
+  assign judged_index = act ? act_job : commit_index;
+
+  left_deadlines #(
+      .JOBS     (1),
+      .JOB_BITS (1),
+      .SLOT_BITS(3)
+  ) u_deadlines (
+      .clk         (clk),
+      .rst         (rst),
+      .flush_slots (flush_slots),
+      .job_deadline(job_deadline),
+      .slot        (slot),
+      .job         (commit_index),
+      .turn_over   (turn_over),
+      .close       (complete),
+      .stall       (stall),
+      .pause       (pause),
+      .act         (act),
+      .act_slot    (act_slot),
+      .act_job     (act_job)
+  );
+
   wire       refused;
   wire [7:0] refused_code;
   wire       refused_answer;  // it may be answered with a status
@@ -6031,7 +6730,11 @@ module left_core (
       .job_window        (job_window),
       .slot_mask         (slot_mask),
       .slot_base         (slot_base),
-      .member            (member),
+      .evicted           (evicted),
+      .partial           (job_partial),
+      .member            (present),
+      .act               (act),
+      .act_slot          (act_slot),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -6054,8 +6757,16 @@ module left_core (
       .owe               (owe),
       .complete          (complete),
       .complete_ports    (complete_ports),
+      .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
+      .stall             (stall),
+      .overdue           (overdue),
+      .evict             (evict),
+      .notice            (notice),
+      .notice_ports      (notice_ports),
+      .notice_code       (notice_code),
+      .notice_vid        (notice_vid),
       .asked             (asked),
       .answer            (answer),
       .answer_code       (answer_code),
@@ -6067,7 +6778,7 @@ module left_core (
 
   left_port_ranks #(
       .PORTS(2)
-  ) u_missing (
+  ) u_named (
       .member      (member),
       .rank_of_port(rank_of_port),
       .ports       (answer_ports),
@@ -6095,7 +6806,7 @@ module left_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
-      .complete_job (commit_index),
+      .complete_job (judged_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
@@ -6219,7 +6930,7 @@ module left_core (
       .rst           (rst),
       .flush         (flush),
       .slot_mask     (slot_mask),
-      .member        (member),
+      .member        (present),
       .begun         (begun),
       .begun_slot    (sum_slot),
       .slot          (slot),
@@ -6252,9 +6963,9 @@ module left_core (
       .clk               (clk),
       .complete          (complete),
       .complete_slot     (slot),
-      .complete_job      (commit_index),
+      .complete_job      (judged_index),
       .complete_ports    (complete_ports),
-      .complete_vid      (commit_vid),
+      .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
       .beat_slot         (beat_slot),
@@ -6307,29 +7018,36 @@ module left_core (
       .JOBS     (1),
       .JOB_BITS (1)
   ) u_status (
-      .clk        (clk),
-      .rst        (rst),
-      .drop       (drop_statuses),
-      .answer     (answer),
-      .answer_code(answer_code),
-      .answer_mask(answer_mask),
-      .refuse     (refused_answer),
-      .refuse_code(refused_code),
-      .port       (commit_port),
-      .job        (commit_job),
-      .epoch      (commit_epoch),
-      .rank       (commit_rank),
-      .vid        (commit_vid),
-      .ready      (port_ready),
-      .pick_valid (status_valid),
-      .pick_port  (status_port),
-      .pick_job   (status_job),
-      .pick_epoch (status_epoch),
-      .pick_rank  (status_rank),
-      .pick_code  (status_code),
-      .pick_vid   (status_vid),
-      .pick_mask  (status_mask),
-      .pick_take  (status_take)
+      .clk         (clk),
+      .rst         (rst),
+      .drop        (drop_statuses),
+      .answer      (answer),
+      .answer_code (answer_code),
+      .answer_mask (answer_mask),
+      .refuse      (refused_answer),
+      .refuse_code (refused_code),
+      .port        (commit_port),
+      .job         (commit_job),
+      .epoch       (commit_epoch),
+      .rank        (commit_rank),
+      .vid         (commit_vid),
+      .notice      (notice),
+      .notice_ports(notice_ports),
+      .notice_code (notice_code),
+      .notice_job  (judged_index),
+      .notice_epoch(job_epoch),
+      .notice_vid  (notice_vid),
+      .notice_ranks(rank_of_port),
+      .ready       (port_ready),
+      .pick_valid  (status_valid),
+      .pick_port   (status_port),
+      .pick_job    (status_job),
+      .pick_epoch  (status_epoch),
+      .pick_rank   (status_rank),
+      .pick_code   (status_code),
+      .pick_vid    (status_vid),
+      .pick_mask   (status_mask),
+      .pick_take   (status_take)
   );
 
   left_egress #(
@@ -6352,6 +7070,7 @@ module left_core (
       .result_vid      (result_vid),
       .result_ecn      (result_ecn),
       .result_nonfinite(result_nonfinite),
+      .result_partial  (|(member & ~result_ports)),
       .result_mask     (result_mask),
       .result_receivers(result_receivers),
       .result_replay   (result_replay),
@@ -6379,7 +7098,7 @@ module left_core (
   );
 
   // -- Registers --
-  wire [ 4:0] counter_index;
+  wire [ 5:0] counter_index;
   wire [31:0] counter_value;
   wire        clear_counters;
   wire [31:0] nonfinite_in;
@@ -6424,6 +7143,7 @@ module left_core (
       .op_ports      (op_ports),
       .op_chunk      (op_chunk),
       .op_window     (op_window),
+      .op_deadline   (op_deadline),
       .op_done       (op_done),
       .op_code       (op_code),
       .job_valid     (job_valid),
@@ -6431,6 +7151,7 @@ module left_core (
       .job_epoch     (job_epoch),
       .job_finished  ({62'd0, job_finished}),
       .job_members   ({62'd0, member}),
+      .job_evicted   ({62'd0, job_evicted}),
       .job_base      ({13'd0, slot_base}),
       .job_slots     (16'd1 + {13'd0, slot_mask}),
       .nonfinite_in  (nonfinite_in),
@@ -6474,6 +7195,9 @@ module left_core (
       .stored           (commit_store),
       .stored_ce        (store_ce),
       .stored_nonfinite (store_nonfinite),
+      .overdue          (overdue),
+      .partial          (complete && |(member & ~complete_ports)),
+      .evicts           (|evict),
       .asked            (asked),
       .finished         (commit_finish),
       .chunk            (reduced),

@@ -1,6 +1,7 @@
 agg_arbiter.v
 agg_commit.v
 agg_counters.v
+agg_deadlines.v
 agg_delay.v
 agg_egress.v
 agg_fp_canon.v

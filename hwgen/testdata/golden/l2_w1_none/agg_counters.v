@@ -29,6 +29,9 @@ module agg_counters #(
     input wire                  status,
     input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
     input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire                  overdue,
+    input wire                  partial,
+    input wire                  evicts,
     input wire                  undecided,
     input wire                  stalled,
     input wire                  link_down,         // a level; its beginning counts
@@ -43,7 +46,7 @@ module agg_counters #(
     input wire shell_bad_kind,
     input wire shell_bad_length,
 
-    input  wire [ 4:0] index,
+    input  wire [ 5:0] index,
     output wire [31:0] value
 );
 
@@ -77,6 +80,9 @@ module agg_counters #(
     events_next[COUNT_UNDECIDED]    = undecided;
     events_next[COUNT_STALLED]      = stalled;
     events_next[COUNT_CE]           = stored_ce;
+    events_next[COUNT_OVERDUE]      = overdue;
+    events_next[COUNT_PARTIAL]      = partial;
+    events_next[COUNT_EVICTIONS]    = evicts;
     events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
     events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
     events_next[COUNT_BAD_KIND]     = refusal && refused_code == CODE_BAD_KIND;
@@ -90,6 +96,7 @@ module agg_counters #(
     events_next[COUNT_NOT_READY]    = refusal && refused_code == CODE_NOT_READY;
     events_next[COUNT_DUPLICATE]    = refusal && refused_code == CODE_DUPLICATE;
     events_next[COUNT_PAYLOAD_CRC]  = refusal && refused_code == CODE_PAYLOAD_CRC;
+    events_next[COUNT_EVICTED]      = refusal && refused_code == CODE_EVICTED;
 
     shell_next                      = {COUNTERS{1'b0}};
     shell_next[COUNT_FRAMES]        = shell_frames;

@@ -36,6 +36,7 @@ module agg_egress #(
     input  wire [          31:0] result_vid,
     input  wire [           1:0] result_ecn,
     input  wire                  result_nonfinite,
+    input  wire                  result_partial,    // a member is not in it
     input  wire [     PORTS-1:0] result_mask,       // ranks in it
     input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
     input  wire                  result_replay,
@@ -99,7 +100,8 @@ module agg_egress #(
   wire [63:0] contributors = {{64 - PORTS{1'b0}}, result_mask};
   wire [63:0] receivers = {{64 - PORTS{1'b0}}, result_receivers};
   wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
-  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0);
+  wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0) |
+      (result_partial ? FLAG_PARTIAL : 8'd0);
   wire [7:0] result_kind = {result_replay ? KIND_REPLAY : KIND_RESULT, VERSION};
   wire [7:0] status_kind = {KIND_STATUS, VERSION};
 
@@ -182,7 +184,7 @@ module agg_egress #(
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
   reg open;  // a packet's first beat is at the output or has left, its last has not left
-  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was;
+  reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was, partial_was;
   reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
   reg [PORTS-1:0] dest_was, receivers_was, mask_was;
@@ -217,6 +219,7 @@ module agg_egress #(
     vid_was <= result_vid;
     ecn_was <= result_ecn;
     nonfinite_was <= result_nonfinite;
+    partial_was <= result_partial;
     job_was <= result_job;
     replay_was <= result_replay;
     receivers_was <= result_receivers;
@@ -272,7 +275,7 @@ module agg_egress #(
       if (result_was) begin
         assert (m_axis_tuser[7:0] == {replay_was ? KIND_REPLAY : KIND_RESULT, VERSION});
         assert (m_axis_tuser[64+:32] == vid_was);
-        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, 1'b0, ecn_was});
+        assert (m_axis_tuser[8+:8] == {4'd0, nonfinite_was, partial_was, ecn_was});
         assert (m_axis_tuser[16+:8] == job_was);
         assert (m_axis_tuser[24+:8] == FORMAT);
         assert (m_axis_tuser[32+:16] == epoch_was);

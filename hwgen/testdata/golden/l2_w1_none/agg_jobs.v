@@ -16,6 +16,8 @@
 // or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
 // and op_* need not hold any longer.
 //
+// Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
+//
 // What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
 // job hold until it has drained. Not done here: who owns the card (agg_registers).
 
@@ -46,6 +48,7 @@ module agg_jobs #(
     input wire [63:0] op_ports,
     input wire [63:0] op_chunk,
     input wire [63:0] op_window,
+    input wire [63:0] op_deadline,
     output wire op_done,
     output wire [7:0] op_code,
 
@@ -54,6 +57,9 @@ module agg_jobs #(
     input wire [JOB_BITS-1:0] finish_job,
     input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
     input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
+    input wire [   PORTS-1:0] evict,       // these are evicted,
+    input wire [JOB_BITS-1:0] evict_job,   // from this job,
+    input wire [   PORTS-1:0] evict_ranks, // and so all that ever were
 
     // What ends, and what begins
     output wire [          JOBS-1:0] flush,
@@ -74,7 +80,12 @@ module agg_jobs #(
     output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
     output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
     output wire [        32*JOBS-1:0] job_first,     // first VID
+    output wire [        32*JOBS-1:0] job_deadline,  // cycles; 0: none
+    output wire [           JOBS-1:0] job_partial,   // sums
     output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
+    output wire [     PORTS*JOBS-1:0] job_evicted,   // ranks that were evicted
+    output wire [     PORTS*JOBS-1:0] evicted,       // their ports
+    output wire [     PORTS*JOBS-1:0] present,       // members that were not, by port
     output wire [     PORTS*JOBS-1:0] member,        // by port
     output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
@@ -114,7 +125,9 @@ module agg_jobs #(
   reg [SLOT_BITS*JOBS-1:0] mask_reg;
   reg [SLOT_BITS*JOBS-1:0] base_reg;
   reg [32*JOBS-1:0] first_reg;
+  reg [33*JOBS-1:0] deadline_reg;  // {partial sums, cycles}
   reg [PORTS*JOBS-1:0] finished_reg;
+  reg [PORTS*JOBS-1:0] evicted_reg, evicted_ranks_reg;
 
   // -- Checks -------------------------------------------------------------------------------------
 
@@ -126,11 +139,12 @@ module agg_jobs #(
   wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
   wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
   wire [31:0] first_now = first_reg[32*op_index+:32];
+  wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
   wire running = valid_now && op_epoch == epoch_now;
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_first == first_now;
+      op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
   wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
@@ -138,6 +152,8 @@ module agg_jobs #(
       (op_chunk & (LANES - 64'd1)) == 64'd0;
   wire window_good = op_window != 64'd0 && op_window <= MOST_WINDOW &&
       (op_window & (op_window - 64'd1)) == 64'd0;
+  wire deadline_good = (op_deadline >> 33) == 64'd0 &&
+      !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
   reg [7:0] op_check;  // CODE_DONE when nothing stands against it
 
@@ -151,6 +167,7 @@ module agg_jobs #(
       else if (!ports_good) op_check = CODE_BAD_PORTS;
       else if (!chunk_good) op_check = CODE_BAD_CHUNK;
       else if (!window_good) op_check = CODE_BAD_WINDOW;
+      else if (!deadline_good) op_check = CODE_BAD_DEADLINE;
     end else if (op_abort) begin
       if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
       else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
@@ -191,7 +208,8 @@ module agg_jobs #(
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
     for (j = JOBS - 1; j >= 0; j = j - 1) begin
-      all_finished[j] = valid_reg[j] && finished_reg[PORTS*j+:PORTS] == job_ranks[PORTS*j+:PORTS];
+      all_finished[j] = valid_reg[j] && (job_ranks[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS] &
+                                         ~evicted_ranks_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
       if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
     end
   end
@@ -227,6 +245,11 @@ module agg_jobs #(
     done_reg <= 1'b0;
     if (finish && valid_reg[finish_job])
       finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
+
+    if (|evict) begin
+      evicted_reg[PORTS*evict_job+:PORTS] <= evicted_reg[PORTS*evict_job+:PORTS] | evict;
+      evicted_ranks_reg[PORTS*evict_job+:PORTS] <= evict_ranks;
+    end
 
     case (state_reg)
       STATE_IDLE: begin
@@ -293,6 +316,9 @@ module agg_jobs #(
         end
         if (ranks_start) begin
           complete_reg[op_index]                    <= 1'b0;
+          evicted_reg[PORTS*op_index+:PORTS]        <= {PORTS{1'b0}};
+          evicted_ranks_reg[PORTS*op_index+:PORTS]  <= {PORTS{1'b0}};
+          deadline_reg[33*op_index+:33]             <= op_deadline[32:0];
           ever_reg[op_index]                        <= 1'b1;
           epoch_reg[16*op_index+:16]                <= op_epoch;
           ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
@@ -307,7 +333,7 @@ module agg_jobs #(
 
       default: begin
         if (ranks_done) begin
-          state_reg           <= STATE_IDLE;
+          state_reg                <= STATE_IDLE;
           valid_reg[flush_job_reg] <= asked;
           done_reg                 <= asked;
         end
@@ -334,7 +360,10 @@ module agg_jobs #(
       mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
       base_reg          <= {SLOT_BITS * JOBS{1'b0}};
       first_reg         <= {32 * JOBS{1'b0}};
+      deadline_reg      <= {33 * JOBS{1'b0}};
       finished_reg      <= {PORTS * JOBS{1'b0}};
+      evicted_reg       <= {PORTS * JOBS{1'b0}};
+      evicted_ranks_reg <= {PORTS * JOBS{1'b0}};
     end
   end
 
@@ -348,9 +377,11 @@ module agg_jobs #(
   integer s;
 
   always @* begin
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      its_slots[s] = flush_all_reg ||
-          (flush_slots_reg && (s[SLOT_BITS-1:0] & ~flush_mask) == flush_base);
+    its_slots = {SLOTS{flush_all_reg}};
+    if (flushes && flush_slots_reg) begin
+      for (s = 0; s < SLOTS; s = s + 1) begin
+        if ((s[SLOT_BITS-1:0] & ~flush_mask) == flush_base) its_slots[s] = 1'b1;
+      end
     end
   end
 
@@ -373,6 +404,16 @@ module agg_jobs #(
   assign slot_base     = base_reg;
   assign job_first     = first_reg;
   assign job_finished  = finished_reg;
+  assign job_evicted   = evicted_ranks_reg;
+  assign evicted       = evicted_reg;
+  assign present       = member & ~evicted_reg;
+
+  genvar g;
+  generate
+    for (g = 0; g < JOBS; g = g + 1) begin : g_deadline
+      assign {job_partial[g], job_deadline[32*g+:32]} = deadline_reg[33*g+:33];
+    end
+  endgenerate
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -382,10 +423,11 @@ module agg_jobs #(
   // Any job, another one, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
-  localparam integer JOB_WIDTH = 64 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   wire [JOB_WIDTH-1:0] its = {
+    deadline_reg[33*watched+:33],
     epoch_reg[16*watched+:16],
     chunk_reg[16*watched+:16],
     first_reg[32*watched+:32],
@@ -410,8 +452,8 @@ module agg_jobs #(
   reg [JOB_WIDTH-1:0] its_were;
   reg [9*PORTS-1:0] ranks_were;
   reg [122:0] op_was;
-  reg [64:0] op_rest_was;
-  reg op_stays, set_up_was, flush_was, drained_was, ever_was, ends, link_was;
+  reg [127:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
   reg [7:0] count;  // of ranks that were given out below a port
   integer q;
@@ -425,9 +467,9 @@ module agg_jobs #(
   always @* begin
     slot_taken = 1'b0;
     for (r = 0; r < JOBS; r = r + 1)
-      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+    if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
           ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
-        slot_taken = 1'b1;
+      slot_taken = 1'b1;
   end
 
   always @(posedge clk) begin
@@ -436,12 +478,12 @@ module agg_jobs #(
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
-    op_rest_was <= {op_chunk[31:0], op_window[31:0]};
+    op_rest_was <= {op_chunk[31:0], op_window[31:0], op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
     flush_was <= flush[watched];
+    ends_was <= is_set_up || ends;
     drained_was <= drained[watched];
-    ever_was <= ever_reg[watched];
     link_was <= link_down;
     finished_was <= its_finished;
     // It was set up when it began to end.
@@ -452,9 +494,10 @@ module agg_jobs #(
     assume (rival != watched);
     if (was_reset) begin
       // agg_registers: an operation stays as it is until it is answered, if the link does.
-      `PROMISED(!op_stays || link_down || (op_valid &&
+      `PROMISED(
+          !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
-          op_rest_was == {op_chunk[31:0], op_window[31:0]}));
+          op_rest_was == {op_chunk[31:0], op_window[31:0], op_deadline}));
       `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
       `PROMISED(!(op_commit && op_abort));
     end
@@ -487,6 +530,8 @@ module agg_jobs #(
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (flush[watched]);
         if (flush_was && !drained_was) assert (flush[watched]);
+        if (flush_was) assert (!is_set_up);
+        if (flush_was && ends_was && valid_reg[rival]) assert (!meet);
         assert (its == its_were || (flush_was && drained_was && !set_up_was));
         assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
         if (its != its_were) assert (!is_set_up && !flush[watched]);
@@ -502,11 +547,13 @@ module agg_jobs #(
       assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
 
       // A job is set up by an answer alone, to who is still there, as it was asked for.
-      if (running_was && is_set_up && !set_up_was) assert (op_done && op_valid || link_was || link_down);
+      if (running_was && is_set_up && !set_up_was)
+        assert (op_done && op_valid || link_was || link_down);
       if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
+        assert ({31'd0, deadline_reg[33*watched+:33]} == op_deadline);
         assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
@@ -519,7 +566,7 @@ module agg_jobs #(
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good);
+        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
         if (state_reg != STATE_RANKS) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
@@ -536,7 +583,8 @@ module agg_jobs #(
           assert ((its_base & its_mask) == 0 && ever_reg[watched]);
           assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
           if (valid_reg[rival]) assert (!meet);
-          if (asked) assert (its == {op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+          if (asked)
+            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
               op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
         end
       end

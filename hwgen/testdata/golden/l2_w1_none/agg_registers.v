@@ -54,6 +54,7 @@ module agg_registers #(
     output wire [63:0] op_ports,
     output wire [63:0] op_chunk,
     output wire [63:0] op_window,
+    output wire [63:0] op_deadline,
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
@@ -63,6 +64,7 @@ module agg_registers #(
     input  wire [16*JOBS-1:0] job_epoch,
     input  wire [64*JOBS-1:0] job_finished,
     input  wire [64*JOBS-1:0] job_members,
+    input  wire [64*JOBS-1:0] job_evicted,
     input  wire [16*JOBS-1:0] job_base,        // first slot
     input  wire [16*JOBS-1:0] job_slots,       // how many
     input  wire [32*JOBS-1:0] nonfinite_in,
@@ -71,7 +73,7 @@ module agg_registers #(
     input  wire [64*JOBS-1:0] first_in,
     input  wire [64*JOBS-1:0] first_out,
     input  wire [64*JOBS-1:0] first_overflow,
-    output wire [        4:0] counter_index,
+    output wire [        5:0] counter_index,
     input  wire [       31:0] counter_value,
     output wire               clear_counters
 );
@@ -104,6 +106,7 @@ module agg_registers #(
   reg [63:0] ports_reg;
   reg [63:0] chunk_reg;
   reg [63:0] window_reg;
+  reg [63:0] deadline_reg;
   reg [63:0] cycles_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
@@ -112,7 +115,7 @@ module agg_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  assign counter_index = counter_offset[7:3];
+  assign counter_index = counter_offset[8:3];
 
   // A job's registers: the same in each block
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
@@ -146,12 +149,14 @@ module agg_registers #(
       REG_JOB_PORTS: value = ports_reg;
       REG_JOB_CHUNK: value = chunk_reg;
       REG_JOB_WINDOW: value = window_reg;
+      REG_JOB_DEADLINE: value = deadline_reg;
       REG_JOB_STATE:
       value = {
         24'd0, {8 - JOB_BITS{1'b0}}, job, job_epoch[16*job+:16], 14'd0, job_ever[job], valid
       };
       REG_JOB_FINISHED: value = job_finished[64*job+:64];
       REG_JOB_MEMBERS: value = job_members[64*job+:64];
+      REG_JOB_EVICTED: value = job_evicted[64*job+:64];
       REG_JOB_SLOTS: value = valid ? {32'd0, job_slots[16*job+:16], job_base[16*job+:16]} : 64'd0;
       REG_JOB_NONFINITE_IN: value = {32'd0, nonfinite_in[32*job+:32]};
       REG_JOB_NONFINITE_OUT: value = {32'd0, nonfinite_out[32*job+:32]};
@@ -182,7 +187,8 @@ module agg_registers #(
       REG_OWNER: action = WRITE_OWNER;
       REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
       REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
-      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW: action = WRITE_STAGED;
+      REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW, REG_JOB_DEADLINE:
+      action = WRITE_STAGED;
       REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
       REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
       default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
@@ -202,12 +208,14 @@ module agg_registers #(
     if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_WINDOW) window_reg <= data_reg;
+    if (stages && addr_reg == REG_JOB_DEADLINE) deadline_reg <= data_reg;
     if (rst || frees || link_down) owner_reg <= 64'd0;
     if (rst || resets) begin
-      token_reg  <= 64'd0;
-      ports_reg  <= 64'd0;
-      chunk_reg  <= 64'd0;
+      token_reg <= 64'd0;
+      ports_reg <= 64'd0;
+      chunk_reg <= 64'd0;
       window_reg <= 64'd0;
+      deadline_reg <= 64'd0;
     end
     cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
   end
@@ -263,6 +271,7 @@ module agg_registers #(
   assign op_ports       = ports_reg;
   assign op_chunk       = chunk_reg;
   assign op_window      = window_reg;
+  assign op_deadline    = deadline_reg;
   assign clear_counters = op_valid && op_done && addr_reg == REG_RESET;
 
 endmodule

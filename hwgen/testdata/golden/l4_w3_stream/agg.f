@@ -6,6 +6,7 @@ agg_byte_pack.v
 agg_commit.v
 agg_counters.v
 agg_crc16.v
+agg_deadlines.v
 agg_delay.v
 agg_egress.v
 agg_fp_add.v

@@ -2,7 +2,7 @@
 //      -jobs 1 -shell stream -link 32
 
 // Takes a granted request apart and makes the checks that need no slot, in the order of the
-// specification: version, kind, job, epoch, rank, then for data format, length and CRC.
+// specification: version, kind, job, epoch, rank, eviction, then for data format, length and CRC.
 // Combinational.
 //
 // The request's layout is described in agg_ingress. code is the first check that fails; refused is
@@ -29,6 +29,7 @@ module agg_commit #(
     input wire [     16*JOBS-1:0] job_epoch,     // of the last one set up
     input wire [     16*JOBS-1:0] job_chunk,     // elements
     input wire [  PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
+    input wire [  PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
     input wire [8*PORTS*JOBS-1:0] rank_of_port,
 
     output wire                refused,
@@ -74,6 +75,7 @@ module agg_commit #(
   wire [15:0] epoch_now = job_epoch[16*index+:16];
   wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
   wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
+  wire [PORTS-1:0] gone = evicted[PORTS*index+:PORTS];
 
   // A finish that repeats one of the job that ended by it is taken.
   wire confirms = job_complete[index] && is_finish && epoch == epoch_now;
@@ -88,6 +90,7 @@ module agg_commit #(
     else if (!exists || !(job_valid[index] || confirms)) first = CODE_BAD_JOB;
     else if (epoch != epoch_now) first = CODE_BAD_EPOCH;
     else if (!belongs) first = CODE_BAD_RANK;
+    else if (gone[port]) first = CODE_EVICTED;
     else if (!is_data) first = CODE_DONE;
     else if (format != FORMAT) first = CODE_BAD_FORMAT;
     else if (length != job_chunk[16*index+:16] || !whole) first = CODE_BAD_LENGTH;

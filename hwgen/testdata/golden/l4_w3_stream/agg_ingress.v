@@ -76,6 +76,7 @@ module agg_ingress #(
   `include "zwire.vh"
 
   localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
 
   // Flags other than ECN, and code, mean nothing on the way in.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
@@ -187,22 +188,206 @@ module agg_ingress #(
 
   // -- Slots that must not be written -------------------------------------------------------------
 
-  integer s;
+  wire [SLOTS-1:0] summed = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] resolved = resolve ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] stored = resolve && resolve_stored ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] written = a_leaves && a_last_reg && writable ? ONE_SLOT << slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
-    if (reduced) busy_reg[reduced_slot] <= 1'b0;
-    if (resolve) begin
-      pending_reg[resolve_slot] <= 1'b0;
-      if (resolve_stored) busy_reg[resolve_slot] <= 1'b1;
-    end
-    if (a_leaves && a_last_reg && writable) pending_reg[slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (rst || flush_slots[s]) begin
-        busy_reg[s]    <= 1'b0;
-        pending_reg[s] <= 1'b0;
-      end
+    busy_reg    <= ((busy_reg & ~summed) | stored) & ~flush_slots;
+    pending_reg <= ((pending_reg & ~resolved) | written) & ~flush_slots;
+    if (rst) begin
+      busy_reg    <= {SLOTS{1'b0}};
+      pending_reg <= {SLOTS{1'b0}};
     end
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any slot and any beat of it: what was written there last, and what the packet had that is to be
+  // committed; whether a contribution is held there.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  (* anyconst *) reg [INDEX_BITS-1:0] place;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  integer n, m;
+
+  // The jobs: whose the slot is, and what agg_jobs says of them.
+  reg [JOBS-1:0] owns, flush_was, valid_was;
+  reg [JOBS-1:0] ended;  // was set up when its flush began
+  reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
+
+  // The packet at A, and its beats.
+  reg [INDEX_BITS:0] at;  // of the beat in A; stays at its largest value
+  reg all_full, any_special, had_place, writes;
+  reg [BEAT_BITS-1:0] its_place;
+  reg [97:0] its_header;
+  wire now_place = at == place;
+
+  // A request that was granted is judged in the next cycle.
+  reg flight, flight_writes;
+  reg [JOB_BITS-1:0] flight_job;
+  reg [31:0] flight_vid;
+  wire [SLOT_BITS-1:0] flight_slot = slot_base[SLOT_BITS*flight_job+:SLOT_BITS] |
+      (flight_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*flight_job+:SLOT_BITS]);
+  wire [7:0] req_number = req_data[17:10];
+  wire [JOB_BITS-1:0] req_job = JOBS == 1 ? {JOB_BITS{1'b0}} : req_number[JOB_BITS-1:0];
+  wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
+      (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
+
+  reg holding;  // a contribution to the slot is held and not yet summed
+  reg [BEAT_BITS-1:0] memory, queue_has, flight_has;
+  reg memory_known;
+  wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
+  wire in_flight = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
+
+  reg offered;
+  reg [112:0] user_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    flush_was <= flush;
+    valid_was <= job_valid;
+    mask_was <= slot_mask;
+    base_was <= slot_base;
+    last_was <= job_last;
+    ended <= job_valid | (ended & flush);
+
+    // What is in A
+    if (a_leaves) begin
+      at <= a_last_reg ? 0 : &at ? at : at + 1;
+      all_full <= a_full_reg && (at == 0 || all_full);
+      any_special <= a_nonfinite_reg || (at != 0 && any_special);
+      if (now_place) its_place <= a_data_reg;
+      had_place <= !a_last_reg && (had_place || now_place);
+    end
+    if (a_valid_reg) writes <= !(a_leaves && a_last_reg) && writable && !flush[job];
+    if (flush[job]) writes <= 1'b0;
+
+    flight <= req_valid && req_grant;
+    flight_writes <= req_data[101];
+    flight_job <= req_job;
+    flight_vid <= req_data[81:50];
+    flight_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
+    if (a_leaves && a_last_reg && (queued_reg || !req_grant))
+      queue_has <= now_place ? a_data_reg : its_place;
+
+    if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
+    if (resolve && resolve_stored && resolve_slot == watched) holding <= 1'b1;
+    if ((reduced && reduced_slot == watched) || flush_slots[watched]) holding <= 1'b0;
+    if (rst) begin
+      at <= 0;
+      all_full <= 1'b1;
+      any_special <= 1'b0;
+      had_place <= 1'b0;
+      writes <= 1'b0;
+      flight <= 1'b0;
+      holding <= 1'b0;
+    end
+  end
+
+  always @* begin
+    for (n = 0; n < JOBS; n = n + 1)
+    owns[n] = job_valid[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
+          slot_base[SLOT_BITS*n+:SLOT_BITS];
+    if (was_reset) begin
+      // agg_jobs: a job that is set up has slots of its own; they and the length of its chunks stay until
+      // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
+      // its slots given to another.
+      for (n = 0; n < JOBS; n = n + 1) begin
+        `PROMISED((slot_base[SLOT_BITS*n+:SLOT_BITS] & slot_mask[SLOT_BITS*n+:SLOT_BITS]) == 0);
+        `PROMISED(!(flush[n] && job_valid[n]));
+        if (running_was) begin
+          `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
+          `PROMISED(!(flush_was[n] && job_valid[n]));
+          for (m = 0; m < JOBS; m = m + 1)
+          `PROMISED(
+              !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
+                       ((slot_base[SLOT_BITS*n+:SLOT_BITS] ^ slot_base[SLOT_BITS*m+:SLOT_BITS]) &
+                        ~(slot_mask[SLOT_BITS*n+:SLOT_BITS] | slot_mask[SLOT_BITS*m+:SLOT_BITS])) == 0));
+          `PROMISED(
+              !(valid_was[n] && !job_valid[n] &&
+                      (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) == slot_base[SLOT_BITS*n+:SLOT_BITS]) ||
+                    flush_slots[watched]);
+          `PROMISED(
+              (slot_mask[SLOT_BITS*n+:SLOT_BITS] == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     slot_base[SLOT_BITS*n+:SLOT_BITS] == base_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
+                    (!job_valid[n] && !valid_was[n] && !flush[n]));
+        end
+      end
+      `PROMISED((owns & (owns - 1'b1)) == 0);
+      `PROMISED(!(owns != 0 && flush_slots[watched]));
+      // agg_arbiter grants what asks, and agg_slots judges it in the next cycle: what was written is
+      // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
+      // of this port in that slot.
+      `PROMISED(!req_grant || req_valid);
+      `PROMISED(resolve == (flight && flight_writes));
+      `PROMISED(!resolve || resolve_slot == flight_slot);
+      `PROMISED(!(resolve && resolve_stored) || job_valid[flight_job]);
+      `PROMISED(!(resolve && resolve_stored && resolve_slot == watched) || !holding);
+      // agg_reader and agg_writer: what is summed was held.
+      `PROMISED(!(reduced && reduced_slot == watched) || holding || flush_slots[watched]);
+    end
+    if (was_reset && !rst) begin
+      // The packet: its header is that of its first beat, and what is said of it is so.
+      assert (a_first_reg == (at == 0) || !a_valid_reg);
+      assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
+      assert (at == 0 || beat_reg == at);
+      if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
+      if (at != 0) assert (writable_reg == writes);
+      if (a_valid_reg && at == 0 && slot == watched)
+        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] && !holding));
+      if (at != 0 && writes)
+        assert ((job_valid[job] || flush[job]) && header_reg[7:4] == KIND_DATA);
+      assert (had_place == (at > place));
+      if (a_valid_reg && a_last_reg && !queued_reg && req_valid) begin
+        assert (req_data[98] == (a_full_reg && (at == 0 || all_full) &&
+            at == job_last[INDEX_BITS*job+:INDEX_BITS]));
+        assert (req_data[99] == a_bad_reg && req_data[97:0] == header_reg);
+        assert (req_data[100] == (a_nonfinite_reg || (at != 0 && any_special)));
+      end
+
+      // What is held and not yet summed is not written over, and neither is what waits to be judged.
+      assert (busy_reg[watched] == holding);
+      if (wr_en && wr_slot == watched) assert (!holding && !in_queue && !in_flight);
+      if (at != 0 && writes && slot == watched && job_valid[job])
+        assert (!holding && !in_queue && !in_flight);
+      if (wr_en) assert (job_valid[job] && wr_beat <= job_last[INDEX_BITS*job+:INDEX_BITS]);
+
+      // So what is stored is what the packet had.
+      if (at != 0 && writes && had_place && slot == watched &&
+          place <= job_last[INDEX_BITS*job+:INDEX_BITS])
+        assert (memory == its_place);
+      if (in_queue && place <= job_last[INDEX_BITS*queue_job+:INDEX_BITS] && queue_reg[98])
+        assert (memory == queue_has);
+      if (in_flight && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
+        assert (memory == flight_has);
+
+      // A port waits for its own packets alone, and not for long: one that was written is judged.
+      assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
+      assert (!(in_queue && in_flight));
+      if (queued_reg && queue_reg[101])
+        assert ((job_valid[queue_job] || flush[queue_job]) && queue_reg[7:4] == KIND_DATA);
+      if (flight && flight_writes)
+        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job]);
+      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg && !req_grant));
+
+      cover (resolve && resolve_stored && resolve_slot == watched && job_last != 0);
+      cover (a_valid_reg && waits);
+      cover (in_queue && flight && flight_writes && a_valid_reg);
+      cover (wr_en && wr_slot == watched && owns == 2 && flush[0]);
+    end
+  end
+
+  reg flight_whole;
+  always @(posedge clk) flight_whole <= req_data[98];
+`endif
 
 endmodule
 

@@ -5,9 +5,13 @@
 // that cycle.
 //
 // A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
-// was set up, reducing when it holds all members, reduced when its sum is in the cache. Of an empty
+// was set up, *closed* from when it holds all members, reduced when its sum is in the cache. Of an empty
 // slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// member is done with it. Members are told apart by their ports.
+// member is done with it. Members are told apart by their ports; who was evicted is none.
+//
+// A slot that is overdue is acted upon in a cycle without a packet (agg_deadlines). In a job with partial
+// sums one that collects is closed with what it holds; of one that is reduced those are evicted who are
+// not done. In other jobs it is noted who is missing.
 //
 // The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
 // (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
@@ -31,12 +35,18 @@ module agg_slots #(
 
     input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
 
-    // The packet's job
+    // The job of the packet, or of what is acted upon
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
     input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
     input wire [SLOT_BITS-1:0] slot_base,   // the first slot
     input wire [    PORTS-1:0] member,      // by port
+    input wire [    PORTS-1:0] evicted,     // no members any more
+    input wire                 partial,     // sums
+
+    // A slot is overdue; no packet is judged in this cycle
+    input wire                 act,
+    input wire [SLOT_BITS-1:0] act_slot,
 
     // The packet; one of these at most is high
     input wire             refuse,    // it failed a check, with code
@@ -63,14 +73,22 @@ module agg_slots #(
     output wire store_nonfinite,
     output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot holds all members
+    output wire complete,  // the slot is closed: it holds all members, or is given no more time
     output wire [PORTS-1:0] complete_ports,
+    output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
+    output wire stall,  // it is reduced, and does not turn over though it is asked to
+    output wire overdue,  // the slot that is acted upon does wait
+    output wire [PORTS-1:0] evict,  // these are members no more
+    output wire notice,  // of answer_ports,
+    output wire [PORTS-1:0] notice_ports,  // to these
+    output wire [7:0] notice_code,
+    output wire [31:0] notice_vid,
     output wire asked,  // an ask is not refused
     output wire answer,  // an ask or finish is answered with a status
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_ports,  // the members that are missing
+    output wire [PORTS-1:0] answer_ports,  // members that are missing, or all that were evicted
     output wire refused,
     output wire [7:0] refused_code,
     output wire refused_answer  // it may be answered with a status
@@ -79,11 +97,13 @@ module agg_slots #(
   `include "zwire.vh"
 
   localparam integer SLOTS = 2 * WINDOW;
+  localparam [SLOTS-1:0] ONE_SLOT = 1;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
   reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
   reg [SLOTS-1:0] active_reg;
+  reg [SLOTS-1:0] closed_reg;
   reg [SLOTS-1:0] reduced_reg;
 
   // -- Read ---------------------------------------------------------------------------------------
@@ -98,7 +118,7 @@ module agg_slots #(
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot = slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
+  assign slot = act ? act_slot : slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -122,13 +142,14 @@ module agg_slots #(
   wire same = ahead == 32'd0;
   wire next = ahead == window_2;
 
-  wire reducing = own_held == member;
-  wire collecting = active && !reducing;
+  wire closed = closed_reg[slot];
+  wire collecting = active && !closed;
   wire held = |(own_held & ports);
 
   wire [PORTS-1:0] done = own_done | ports;
-  wire may_turn = (active ? is_reduced && done == member : 1'b1);
+  wire may_turn = active ? is_reduced && (member & ~done) == {PORTS{1'b0}} : 1'b1;
 
+  assign stall           = data && next && active && is_reduced && !may_turn;
   assign turn_over       = data && next && may_turn && writable;
   assign store           = turn_over || (data && same && collecting && !held && writable);
   assign owe             = (data || ask) && same && active && is_reduced;
@@ -145,7 +166,7 @@ module agg_slots #(
 
   always @* begin
     if (same && !active) rule = CODE_LATE;
-    else if (same && (held || reducing)) rule = CODE_DUPLICATE;
+    else if (same && (held || closed)) rule = CODE_DUPLICATE;
     else if (same || next) rule = CODE_NOT_READY;
     else if (ahead[31]) rule = CODE_LATE;
     else rule = CODE_EARLY;
@@ -158,7 +179,31 @@ module agg_slots #(
 
   assign answer         = finish || (ask && (next || (same && collecting)));
   assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
-  assign answer_ports   = finish ? {PORTS{1'b0}} : next ? member : member & ~own_held;
+
+  // -- Overdue ------------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] missing = member & ~own_held;
+  wire [PORTS-1:0] behind = member & ~own_done;
+
+  wire ends_early = act && partial && collecting;
+  wire evicts = act && partial && is_reduced && |behind;
+
+  assign evict        = evicts ? behind : {PORTS{1'b0}};
+  assign overdue      = act && (collecting || (is_reduced && |behind));
+  assign notice       = overdue && !ends_early;
+  assign notice_ports = evicts ? member | evicted : member & ~(collecting ? missing : behind);
+  assign notice_code  = evicts ? CODE_EVICTED : CODE_OVERDUE;
+  assign notice_vid   = own_vid;
+
+  reg [PORTS-1:0] named;
+
+  always @* begin
+    if (act) named = evicts ? evicted | behind : collecting ? missing : behind;
+    else if (finish) named = {PORTS{1'b0}};
+    else named = next ? member : missing;
+  end
+
+  assign answer_ports = named;
 
   // -- Change -------------------------------------------------------------------------------------
 
@@ -172,29 +217,25 @@ module agg_slots #(
   wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, ports} << (32 + PORTS);
   wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
 
-  assign complete = store && held_next == member;
-  assign complete_ports = held_next;
-  assign complete_nonfinite = marks_next[3];
-  assign complete_ecn       = marks_next[2] ? ECN_CE : marks_next[1] ? ECN_NOT_ECT :
-      marks_next[0] ? ECN_ECT0 : ECN_ECT1;
+  wire [3:0] marks = ends_early ? own_marks : marks_next;
 
-  integer s;
+  assign complete = ends_early || (store && (member & ~held_next) == {PORTS{1'b0}});
+  assign complete_ports = ends_early ? own_held : held_next;
+  assign complete_vid = ends_early ? own_vid : vid;
+  assign complete_nonfinite = marks[3];
+  assign complete_ecn = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
+
+  wire [SLOTS-1:0] turned = turn_over ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] completed = complete ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  wire [SLOTS-1:0] summed_now = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
 
   always @(posedge clk) begin
     if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
     if (high ? data : proves) high_slots[row] <= high ? own_next : other_next;
 
-    if (turn_over) begin
-      active_reg[slot]  <= 1'b1;
-      reduced_reg[slot] <= 1'b0;
-    end
-    if (reduced) reduced_reg[reduced_slot] <= 1'b1;
-    for (s = 0; s < SLOTS; s = s + 1) begin
-      if (flush_slots[s]) begin
-        active_reg[s]  <= 1'b0;
-        reduced_reg[s] <= 1'b0;
-      end
-    end
+    active_reg  <= (active_reg | turned) & ~flush_slots;
+    closed_reg  <= ((closed_reg & ~turned) | completed) & ~flush_slots;
+    reduced_reg <= ((reduced_reg & ~turned) | summed_now) & ~flush_slots;
   end
 
 `ifdef FORMAL
@@ -219,7 +260,7 @@ module agg_slots #(
   wire hits = (watched & ~slot_mask) == slot_base;
   wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
   wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
-      slot_base == its_base && member == its_member;
+      slot_base == its_base && (member & ~its_member) == 0;
   wire [SLOT_BITS-1:0] its_row = (its_base >> 1) | (watched & (its_mask >> 1));
   wire [31:0] two_windows = 2 * job_window;
   wire mine = slot == watched;
@@ -229,9 +270,11 @@ module agg_slots #(
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
   wire [PORTS-1:0] finished_now = finished | ports;
-  wire turns = data && mine && writable && begins && (!used || (summed && finished_now == member));
+  wire turns = data && mine && writable && begins && (!used || (summed && (member & ~finished_now) == 0));
   wire joins = data && mine && writable && used && vid == holds &&
-      !(|(had & ports)) && had != member;
+      !(|(had & ports)) && !summing && !summed;
+  wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
+  wire [PORTS-1:0] behind_now = member & ~finished;
   wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
   wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
@@ -250,12 +293,13 @@ module agg_slots #(
       used <= 1'b1;
       holds <= vid;
       had <= had_now;
-      summing <= had_now == member;
+      summing <= (member & ~had_now) == 0;
       ce <= ce_now;
       not_ect <= not_ect_now;
       ect0 <= ect0_now;
       special <= special_now;
     end
+    if (cut) summing <= 1'b1;
     if (turns) begin
       finished <= 0;
       summed   <= 1'b0;
@@ -277,12 +321,15 @@ module agg_slots #(
   always @* begin
     if (was_flushed) begin
       // agg_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
-      // other job has any of them; what a job is does not change while it uses slots, and no data is
-      // accepted of one that ends.
+      // other job has any of them; what a job is does not change while it uses slots, but for members that
+      // are evicted; and nothing is judged of one that ends.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
-      `PROMISED(!used || !(data || ask) || (hits ? its_job : apart));
-      `PROMISED(!(flush_slots[watched] && hits && (data || ask)));
+      `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
+      `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
+      // agg_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
+      `PROMISED(
+          !act || ((act_slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
       // agg_commit: one thing at a time, of a member; agg_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);
@@ -292,7 +339,7 @@ module agg_slots #(
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
       assert (!(summing && summed) && (used || !(summing || summed)));
-      assert (!used || (had == its_member) == (summing || summed));
+      assert (!used || closed_reg[watched] == (summing || summed));
       assert (!used || ((had & ~its_member) == 0 && (its_base | (holds & its_mask)) == watched));
       assert (!used || (its_window != 0 && (its_window & (its_window - 1'b1)) == 0));
       assert (!used || (its_window <= WINDOW && its_mask == 2 * its_window - 1));
@@ -306,15 +353,22 @@ module agg_slots #(
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
-          assert (summed && finished_now == member && vid == holds + two_windows);
+          assert (summed && (member & ~finished_now) == 0 && vid == holds + two_windows);
         if (store && used && !turn_over)
           assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
-        // Given to be summed once, when it holds all, with what all said.
-        assert (complete == (store && had_now == member));
+        // Given to be summed once, when it holds all or is given no more time, with what all said.
+        assert (complete == (cut || (store && (member & ~had_now) == 0)));
         if (complete) begin
-          assert (complete_ports == member);
+          assert (complete_ports == (cut ? had : had_now) && complete_vid == (cut ? holds : vid));
+          assert (cut || partial || (member & ~complete_ports) == 0);
           assert (turn_over || (!summing && !summed));
+        end
+        if (complete && cut) begin
+          assert (complete_ecn == (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_nonfinite == special);
+        end
+        if (complete && !cut) begin
           if (ce_now)
             assert (complete_ecn == ECN_CE);
             else if (not_ect_now)
@@ -326,7 +380,7 @@ module agg_slots #(
         // A repeat and an ask are answered with the result, or with what is missing.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
-        assert (answer == (finish || (ask && (begins || (is_held && had != member)))));
+        assert (answer == (finish || (ask && (begins || (is_held && !summing && !summed)))));
         if (ask && answer) begin
           assert (answer_ports == (begins ? member : member & ~had));
           assert (answer_code == (!begins && |(had & ports) ? CODE_WAIT : CODE_SEND));
@@ -335,7 +389,7 @@ module agg_slots #(
         assert (refused == (refuse || (data && !store) || (ask && !asked)));
         if (refuse) assert (refused_code == code);
         if (!refuse && refused) begin
-          if (is_held && (|(had & ports) || had == member))
+          if (is_held && (|(had & ports) || summing || summed))
             assert (refused_code == CODE_DUPLICATE);
             else if (is_held)
               assert (refused_code == CODE_NOT_READY);
@@ -345,6 +399,28 @@ module agg_slots #(
         end
         assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
       end
+      // Who is overdue is told to the others, or is a member no more; a packet evicts nobody.
+      if (mine && act) begin
+        assert (evict == (used && summed && partial ? behind_now : 0));
+        assert (overdue == (used && (summed ? behind_now != 0 : !summing)));
+        assert (notice == (overdue && !cut));
+        if (notice && evict != 0) begin
+          assert (notice_code == CODE_EVICTED && notice_ports == (member | evicted));
+          assert (answer_ports == (evicted | behind_now));
+        end
+        if (notice && evict == 0) begin
+          assert (notice_code == CODE_OVERDUE && !partial);
+          assert (answer_ports == (summed ? behind_now : member & ~had));
+          assert (notice_ports == (member & ~answer_ports));
+        end
+        if (notice) assert (notice_vid == holds);
+      end
+      if (!act) assert (!overdue && !notice && evict == 0);
+      if (mine)
+        assert (stall == (data && used && summed && vid == holds + two_windows &&
+          (member & ~finished_now) != 0));
+      if (!data) assert (!stall);
+
       assert (store_ce == (store && ecn == ECN_CE) && store_nonfinite == (store && nonfinite));
       assert (resolve == ((data || refuse) && writable ? ports : 0));
       if (!data) assert (!store && !turn_over);
@@ -353,6 +429,8 @@ module agg_slots #(
       cover (complete && mine && holds == 32'hffffffff && !turn_over);
       cover (owe && mine && holds == 0);
       cover (summed && finished == member && member != 1 && data && mine && !store);
+      cover (cut && had != 0 && had != member);
+      cover (act && mine && evict != 0);
       cover (used && its_window == 1 && its_base != 0 && turn_over && !hits);
     end
   end

@@ -1,15 +1,18 @@
 // Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2
 //      -jobs 1 -shell stream -link 32
 
-// Keeps the latest status that each port is to be sent, and picks one whose port can take it.
+// Keeps the latest status that each port is to be sent, and one notice for many ports, and picks what a
+// port can take.
 //
 // An answer is always kept. A refusal is kept when its sender is known and no refusal was in the
 // last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
-// its port is replaced by it.
+// its port is replaced by it. A notice goes to each of its ports as a status for the port's rank; the
+// next notice replaces what was not sent of it.
 //
 // What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
-// count. The pick goes round among the ports. Latency: an answer in cycle 0 can be picked in cycle 1. Not
-// done here: refusals are counted elsewhere (agg_counters), all of them.
+// count. The pick goes round among the ports, and between statuses and the notice when both can go.
+// Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: refusals are counted elsewhere
+// (agg_counters), all of them.
 
 `default_nettype none
 
@@ -26,7 +29,7 @@ module agg_status #(
     // What a packet is answered with; of answer and refuse one at most
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,  // ranks
+    input wire [    PORTS-1:0] answer_mask,  // ranks; also of a notice
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -34,6 +37,15 @@ module agg_status #(
     input wire [         15:0] epoch,
     input wire [          7:0] rank,
     input wire [         31:0] vid,
+
+    // What is told without being asked
+    input wire                notice,
+    input wire [   PORTS-1:0] notice_ports,
+    input wire [         7:0] notice_code,
+    input wire [JOB_BITS-1:0] notice_job,
+    input wire [        15:0] notice_epoch,
+    input wire [        31:0] notice_vid,
+    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports, in that job
 
     input wire [PORTS-1:0] ready,  // ports that can take a status
 
@@ -49,6 +61,7 @@ module agg_status #(
 );
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
+  localparam [PORTS-1:0] ONE_PORT = 1;
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
@@ -57,56 +70,175 @@ module agg_status #(
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
 
+  reg [PORTS-1:0] told_reg;  // that are still to be told of the notice
+  reg [JOB_BITS-1:0] told_job_reg;
+  reg [STATUS_WIDTH-9:0] notice_reg;
+  reg [8*PORTS-1:0] ranks_reg;
+  reg after_status_reg;  // what was picked last is no notice
+
+  // -- Kept ---------------------------------------------------------------------------------------
+
+  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
   wire refuses = refuse && pause_reg == 10'd0;
-  wire keep = answer || refuses;
+  wire keep = (answer || refuses) && !drop[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
+  wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
-  wire [PORTS-1:0] can = waits_reg & ready;
+  reg [PORTS-1:0] dropped;
+  integer d;
+
+  always @* begin
+    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of[d]];
+  end
+
+  // -- Picked -------------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] can_tell = told_reg & ready;
+  wire [PORTS-1:0] can_send = waits_reg & ready;
+  wire tells = |can_tell && (after_status_reg || ~|can_send);
+
+  wire [PORTS-1:0] can = tells ? can_tell : can_send;
   wire [PORTS-1:0] ahead = can & above_reg;
   wire [PORTS-1:0] among = |ahead ? ahead : can;
   wire [PORTS-1:0] lowest = among & (~among + 1'b1);
+  wire [PORTS-1:0] taken = pick_take ? lowest : {PORTS{1'b0}};
 
   reg [PORT_BITS-1:0] index;
-
-  wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
-  reg [PORTS-1:0] dropped;
-
   integer p;
 
   always @* begin
     index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) begin
-      if (lowest[p]) index = p[PORT_BITS-1:0];
-      dropped[p] = drop[job_of[p]];
-    end
+    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
   end
 
-  integer d;
+  wire [7:0] told_rank = ranks_reg[8*index+:8];
+  wire [STATUS_WIDTH-1:0] pick = tells ? {notice_reg, told_rank} : statuses[index];
+
+  // -----------------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
     if (keep) begin
-      statuses[port] <= {mask, vid, code, rank, epoch, job};
+      statuses[port] <= {mask, vid, code, epoch, job, rank};
       job_of[port]   <= job_index;
     end
+    waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
     if (pick_take) begin
-      waits_reg <= waits_reg & ~lowest;
-      above_reg <= ~(lowest | (lowest - 1'b1));
+      above_reg        <= ~(lowest | (lowest - 1'b1));
+      after_status_reg <= !tells;
     end
-    for (d = 0; d < PORTS; d = d + 1) if (dropped[d]) waits_reg[d] <= 1'b0;
-    if (keep && !drop[job_index]) waits_reg[port] <= 1'b1;
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
+
+    if (tells) told_reg <= told_reg & ~taken;
+    if (notice) begin
+      told_reg <= notice_ports;
+      told_job_reg <= notice_job;
+      notice_reg <= {
+        answer_mask, notice_vid, notice_code, notice_epoch, {8 - JOB_BITS{1'b0}}, notice_job
+      };
+      ranks_reg <= notice_ranks;
+    end
+    if (notice ? drop[notice_job] : drop[told_job_reg]) told_reg <= {PORTS{1'b0}};
+
     if (rst) begin
-      waits_reg <= {PORTS{1'b0}};
-      above_reg <= {PORTS{1'b0}};
-      pause_reg <= 10'd0;
+      waits_reg        <= {PORTS{1'b0}};
+      above_reg        <= {PORTS{1'b0}};
+      pause_reg        <= 10'd0;
+      told_reg         <= {PORTS{1'b0}};
+      told_job_reg     <= {JOB_BITS{1'b0}};
+      after_status_reg <= 1'b0;
     end
   end
 
   assign pick_valid = |can;
   assign pick_port = index;
-  assign {pick_mask, pick_vid, pick_code, pick_rank, pick_epoch, pick_job} = statuses[index];
+  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = pick;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Of any port: what it is to be sent, and whether it is to be told.
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg waits, told;
+  reg [STATUS_WIDTH-1:0] its, notice_its;
+  reg [JOB_BITS-1:0] its_job, notice_its_job;
+  reg [9:0] since;  // the last refusal that was kept
+  wire mine = port == watched;
+  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
+  wire it_is_sent = pick_take && pick_port == watched && !tells;
+  wire it_is_told = pick_take && pick_port == watched && tells;
+  wire [PORTS-1:0] bit_ = 1 << watched;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
+    if (drop[its_job] || it_is_sent) waits <= 1'b0;
+    if (it_keeps) begin
+      waits <= 1'b1;
+      its <= {
+        answer ? answer_mask : {PORTS{1'b0}},
+        vid,
+        answer ? answer_code : refuse_code,
+        epoch,
+        job,
+        rank
+      };
+    end
+    if (it_keeps) its_job <= job_index;
+    if (it_is_told) told <= 1'b0;
+    if (notice) begin
+      told <= |(notice_ports & bit_);
+      notice_its_job <= notice_job;
+      notice_its <= {
+        answer_mask,
+        notice_vid,
+        notice_code,
+        notice_epoch,
+        {8 - JOB_BITS{1'b0}},
+        notice_job,
+        notice_ranks[8*watched+:8]
+      };
+    end
+    if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
+    if (rst) begin
+      waits <= 1'b0;
+      told <= 1'b0;
+      since <= PAUSE;
+      notice_its_job <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_slots: one thing at a time. agg_egress takes what is there.
+      `PROMISED(answer + refuse + notice <= 1);
+      `PROMISED(!pick_take || pick_valid);
+    end
+    if (was_reset && !rst) begin
+      assert (waits == waits_reg[watched] && told == told_reg[watched]);
+      assert (since <= PAUSE && pause_reg == PAUSE - since);
+      if (waits) assert (statuses[watched] == its && job_of[watched] == its_job);
+      if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
+      assert (told_job_reg == notice_its_job);
+
+      // What is picked waits for a port that can take it; nothing waits that could go while nothing is.
+      if (pick_valid && pick_port == watched) begin
+        assert (ready[watched] && (tells ? told : waits));
+        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==
+                (tells ? notice_its : its));
+      end
+      if (ready[watched] && (waits || told)) assert (pick_valid);
+
+      cover (it_is_told && waits);
+      cover (it_is_sent && told && it_keeps);
+      cover (drop[its_job] && waits && told && its_job != notice_its_job);
+    end
+  end
+`endif
 
 endmodule
 

@@ -99,7 +99,12 @@ module agg_core (
   wire [ 3:0] slot_mask;  // twice the window, less 1
   wire [ 3:0] slot_base;  // the first slot
   wire [63:0] job_first;  // first VID
+  wire [63:0] job_deadline;  // cycles; 0: none
+  wire [ 1:0] job_partial;  // sums
   wire [ 3:0] job_finished;  // ranks that have finished
+  wire [ 3:0] job_evicted;  // ranks that were evicted
+  wire [ 3:0] evicted;  // their ports
+  wire [ 3:0] present;  // members that were not, by port
   wire        op_valid;
   wire        op_commit;
   wire        op_abort;
@@ -109,11 +114,15 @@ module agg_core (
   wire [63:0] op_ports;
   wire [63:0] op_chunk;
   wire [63:0] op_window;
+  wire [63:0] op_deadline;
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
   wire        commit_index;  // the packet's job
   wire [ 1:0] commit_rank_bit;  // its sender
+  wire [ 1:0] evict;  // these are members no more
+  wire [ 1:0] answer_mask;  // ranks that are missing, or were evicted
+  wire        judged_index;  // the job of the packet, or of the slot that is acted upon
 
   agg_jobs #(
       .PORTS     (2),
@@ -138,12 +147,16 @@ module agg_core (
       .op_ports     (op_ports),
       .op_chunk     (op_chunk),
       .op_window    (op_window),
+      .op_deadline  (op_deadline),
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (commit_finish),
       .finish_job   (commit_index),
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
+      .evict        (evict),
+      .evict_job    (judged_index),
+      .evict_ranks  (answer_mask),
       .flush        (flush),
       .flush_slots  (flush_slots),
       .quiet        (quiet),
@@ -160,7 +173,12 @@ module agg_core (
       .slot_mask    (slot_mask),
       .slot_base    (slot_base),
       .job_first    (job_first),
+      .job_deadline (job_deadline),
+      .job_partial  (job_partial),
       .job_finished (job_finished),
+      .job_evicted  (job_evicted),
+      .evicted      (evicted),
+      .present      (present),
       .member       (member),
       .rank_of_port (rank_of_port)
   );
@@ -341,6 +359,7 @@ module agg_core (
   wire [  1:0] commit_ports;  // the port it came by, one hot
   wire         commit_port;
   wire [101:0] commit_request;
+  wire         pause;  // a slot is to be acted upon
 
   agg_arbiter #(
       .PORTS    (2),
@@ -349,7 +368,7 @@ module agg_core (
   ) u_arbiter (
       .clk      (clk),
       .rst      (rst),
-      .hold     (quiet),
+      .hold     (quiet || pause),
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p1_request, p0_request}),
@@ -389,6 +408,7 @@ module agg_core (
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
       .member      (member),
+      .evicted     (evicted),
       .rank_of_port(rank_of_port),
       .refused     (commit_refuse),
       .code        (commit_code),
@@ -408,19 +428,51 @@ module agg_core (
 
   assign commit_rank_bit = 2'd1 << commit_rank[0];
 
-  wire       turn_over;  // the slot takes a new VID
-  wire       store_ce;
-  wire       store_nonfinite;
-  wire       owe;  // the sender is owed the result
-  wire       complete;  // the slot holds all members
-  wire [1:0] complete_ports;
-  wire [1:0] complete_ecn;
-  wire       complete_nonfinite;
-  wire       asked;  // an ask is not refused
-  wire       answer;  // an ask or a finish is answered with a status
-  wire [7:0] answer_code;
-  wire [1:0] answer_ports;  // whose contribution is missing
-  wire [1:0] answer_mask;  // their ranks
+  wire        turn_over;  // the slot takes a new VID
+  wire        store_ce;
+  wire        store_nonfinite;
+  wire        owe;  // the sender is owed the result
+  wire        complete;  // the slot is closed
+  wire [ 1:0] complete_ports;
+  wire [31:0] complete_vid;
+  wire [ 1:0] complete_ecn;
+  wire        complete_nonfinite;
+  wire        asked;  // an ask is not refused
+  wire        answer;  // an ask or a finish is answered with a status
+  wire [ 7:0] answer_code;
+  wire [ 1:0] answer_ports;  // whose contribution is missing, or that were evicted
+  wire        act;  // a slot is overdue
+  wire [ 1:0] act_slot;
+  wire        act_job;
+  wire        stall;  // the slot does not turn over though it is asked to
+  wire        overdue;
+  wire        notice;  // that is told to others
+  wire [ 1:0] notice_ports;  // to these
+  wire [ 7:0] notice_code;
+  wire [31:0] notice_vid;
+
+  assign judged_index = act ? act_job : commit_index;
+
+  agg_deadlines #(
+      .JOBS     (2),
+      .JOB_BITS (1),
+      .SLOT_BITS(2)
+  ) u_deadlines (
+      .clk         (clk),
+      .rst         (rst),
+      .flush_slots (flush_slots),
+      .job_deadline(job_deadline),
+      .slot        (slot),
+      .job         (commit_index),
+      .turn_over   (turn_over),
+      .close       (complete),
+      .stall       (stall),
+      .pause       (pause),
+      .act         (act),
+      .act_slot    (act_slot),
+      .act_job     (act_job)
+  );
+
   wire       refused;
   wire [7:0] refused_code;
   wire       refused_answer;  // it may be answered with a status
@@ -433,11 +485,15 @@ module agg_core (
   ) u_slots (
       .clk               (clk),
       .flush_slots       (flush_slots),
-      .job_first         (job_first[32*commit_index+:32]),
-      .job_window        (job_window[2*commit_index+:2]),
-      .slot_mask         (slot_mask[2*commit_index+:2]),
-      .slot_base         (slot_base[2*commit_index+:2]),
-      .member            (member[2*commit_index+:2]),
+      .job_first         (job_first[32*judged_index+:32]),
+      .job_window        (job_window[2*judged_index+:2]),
+      .slot_mask         (slot_mask[2*judged_index+:2]),
+      .slot_base         (slot_base[2*judged_index+:2]),
+      .evicted           (evicted[2*judged_index+:2]),
+      .partial           (job_partial[judged_index]),
+      .member            (present[2*judged_index+:2]),
+      .act               (act),
+      .act_slot          (act_slot),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -460,8 +516,16 @@ module agg_core (
       .owe               (owe),
       .complete          (complete),
       .complete_ports    (complete_ports),
+      .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
+      .stall             (stall),
+      .overdue           (overdue),
+      .evict             (evict),
+      .notice            (notice),
+      .notice_ports      (notice_ports),
+      .notice_code       (notice_code),
+      .notice_vid        (notice_vid),
       .asked             (asked),
       .answer            (answer),
       .answer_code       (answer_code),
@@ -473,9 +537,9 @@ module agg_core (
 
   agg_port_ranks #(
       .PORTS(2)
-  ) u_missing (
-      .member      (member[2*commit_index+:2]),
-      .rank_of_port(rank_of_port[16*commit_index+:16]),
+  ) u_named (
+      .member      (member[2*judged_index+:2]),
+      .rank_of_port(rank_of_port[16*judged_index+:16]),
       .ports       (answer_ports),
       .ranks       (answer_mask)
   );
@@ -501,7 +565,7 @@ module agg_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
-      .complete_job (commit_index),
+      .complete_job (judged_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
@@ -632,7 +696,7 @@ module agg_core (
       .rst           (rst),
       .flush         (flush[0]),
       .slot_mask     (slot_mask[1:0]),
-      .member        (member[1:0]),
+      .member        (present[1:0]),
       .begun         (begun && sum_job == 1'd0),
       .begun_slot    (sum_slot & slot_mask[1:0]),
       .slot          (slot & slot_mask[1:0]),
@@ -655,7 +719,7 @@ module agg_core (
       .rst           (rst),
       .flush         (flush[1]),
       .slot_mask     (slot_mask[3:2]),
-      .member        (member[3:2]),
+      .member        (present[3:2]),
       .begun         (begun && sum_job == 1'd1),
       .begun_slot    (sum_slot & slot_mask[3:2]),
       .slot          (slot & slot_mask[3:2]),
@@ -707,9 +771,9 @@ module agg_core (
       .clk               (clk),
       .complete          (complete),
       .complete_slot     (slot),
-      .complete_job      (commit_index),
+      .complete_job      (judged_index),
       .complete_ports    (complete_ports),
-      .complete_vid      (commit_vid),
+      .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
       .beat_slot         (beat_slot),
@@ -762,29 +826,36 @@ module agg_core (
       .JOBS     (2),
       .JOB_BITS (1)
   ) u_status (
-      .clk        (clk),
-      .rst        (rst),
-      .drop       (drop_statuses),
-      .answer     (answer),
-      .answer_code(answer_code),
-      .answer_mask(answer_mask),
-      .refuse     (refused_answer),
-      .refuse_code(refused_code),
-      .port       (commit_port),
-      .job        (commit_job),
-      .epoch      (commit_epoch),
-      .rank       (commit_rank),
-      .vid        (commit_vid),
-      .ready      (port_ready),
-      .pick_valid (status_valid),
-      .pick_port  (status_port),
-      .pick_job   (status_job),
-      .pick_epoch (status_epoch),
-      .pick_rank  (status_rank),
-      .pick_code  (status_code),
-      .pick_vid   (status_vid),
-      .pick_mask  (status_mask),
-      .pick_take  (status_take)
+      .clk         (clk),
+      .rst         (rst),
+      .drop        (drop_statuses),
+      .answer      (answer),
+      .answer_code (answer_code),
+      .answer_mask (answer_mask),
+      .refuse      (refused_answer),
+      .refuse_code (refused_code),
+      .port        (commit_port),
+      .job         (commit_job),
+      .epoch       (commit_epoch),
+      .rank        (commit_rank),
+      .vid         (commit_vid),
+      .notice      (notice),
+      .notice_ports(notice_ports),
+      .notice_code (notice_code),
+      .notice_job  (judged_index),
+      .notice_epoch(job_epoch[16*judged_index+:16]),
+      .notice_vid  (notice_vid),
+      .notice_ranks(rank_of_port[16*judged_index+:16]),
+      .ready       (port_ready),
+      .pick_valid  (status_valid),
+      .pick_port   (status_port),
+      .pick_job    (status_job),
+      .pick_epoch  (status_epoch),
+      .pick_rank   (status_rank),
+      .pick_code   (status_code),
+      .pick_vid    (status_vid),
+      .pick_mask   (status_mask),
+      .pick_take   (status_take)
   );
 
   agg_egress #(
@@ -807,6 +878,7 @@ module agg_core (
       .result_vid      (result_vid),
       .result_ecn      (result_ecn),
       .result_nonfinite(result_nonfinite),
+      .result_partial  (|(member[2*result_job+:2] & ~result_ports)),
       .result_mask     (result_mask),
       .result_receivers(result_receivers),
       .result_replay   (result_replay),
@@ -834,7 +906,7 @@ module agg_core (
   );
 
   // -- Registers --
-  wire [  4:0] counter_index;
+  wire [  5:0] counter_index;
   wire [ 31:0] counter_value;
   wire         clear_counters;
   wire [ 63:0] nonfinite_in;
@@ -879,6 +951,7 @@ module agg_core (
       .op_ports      (op_ports),
       .op_chunk      (op_chunk),
       .op_window     (op_window),
+      .op_deadline   (op_deadline),
       .op_done       (op_done),
       .op_code       (op_code),
       .job_valid     (job_valid),
@@ -886,6 +959,7 @@ module agg_core (
       .job_epoch     (job_epoch),
       .job_finished  ({{62'd0, job_finished[3:2]}, {62'd0, job_finished[1:0]}}),
       .job_members   ({{62'd0, member[3:2]}, {62'd0, member[1:0]}}),
+      .job_evicted   ({{62'd0, job_evicted[3:2]}, {62'd0, job_evicted[1:0]}}),
       .job_base      ({{14'd0, slot_base[3:2]}, {14'd0, slot_base[1:0]}}),
       .job_slots     ({16'd1 + {14'd0, slot_mask[3:2]}, 16'd1 + {14'd0, slot_mask[1:0]}}),
       .nonfinite_in  (nonfinite_in),
@@ -950,6 +1024,9 @@ module agg_core (
       .stored           (commit_store),
       .stored_ce        (store_ce),
       .stored_nonfinite (store_nonfinite),
+      .overdue          (overdue),
+      .partial          (complete && |(member[2*judged_index+:2] & ~complete_ports)),
+      .evicts           (|evict),
       .asked            (asked),
       .finished         (commit_finish),
       .chunk            (reduced),
