@@ -24,7 +24,8 @@ module agg_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS = 1  // of a job's number, at least 1
+    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
+    parameter integer RANK_BITS = 2
 ) (
     input wire clk,
     input wire rst,
@@ -70,7 +71,11 @@ module agg_registers #(
     input  wire [64*JOBS-1:0] first_in,
     input  wire [64*JOBS-1:0] first_out,
     input  wire [64*JOBS-1:0] first_overflow,
-    output wire [        5:0] counter_index,
+    output wire [JOB_BITS-1:0] lag_job,
+    output wire [RANK_BITS-1:0] lag_rank,
+    output wire [3:0] lag_bucket,
+    input wire [31:0] lag_value,  // a cycle later
+    output wire [5:0] counter_index,
     input  wire [       31:0] counter_value,
     output wire               clear_counters
 );
@@ -121,6 +126,18 @@ module agg_registers #(
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
   wire valid = job_valid[job];
 
+  // How late contributions came: of each job, rank by rank
+  wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
+  wire [63:0] lag_number = {32'd0, lag_offset} >> 13;  // of the job
+  wire [5:0] lag_of = lag_offset[12:7];
+  wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
+      addr_reg[2:0] == 3'd0;
+  reg looked_reg;  // the count has been read
+
+  assign lag_job    = JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
+  assign lag_rank   = lag_of[RANK_BITS-1:0];
+  assign lag_bucket = lag_offset[6:3];
+
   reg known;  // there is a register at the address
   reg [63:0] value;
 
@@ -163,8 +180,9 @@ module agg_registers #(
       REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
-        known = is_counter;
-        value = is_counter ? {32'd0, counter_value} : 64'd0;
+        known = is_counter || in_lags;
+        value = is_counter ? {32'd0, counter_value} :
+            in_lags && job_ever[lag_job] ? {32'd0, lag_value} : 64'd0;
       end
     endcase
   end
@@ -225,11 +243,13 @@ module agg_registers #(
         write_reg <= s_reg_write;
         addr_reg  <= s_reg_addr;
         data_reg  <= s_reg_wdata;
+        looked_reg <= 1'b0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
 
       STATE_ACCESS: begin
-        state_reg <= STATE_ANSWER;
+        looked_reg <= 1'b1;
+        if (!in_lags || looked_reg) state_reg <= STATE_ANSWER;
         code_reg  <= CODE_DONE;
         value_reg <= value;
         if (!write_reg) begin

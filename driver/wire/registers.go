@@ -82,6 +82,16 @@ const (
 	RegJobFirstOut      uint32 = 0x1040
 	RegJobFirstOverflow uint32 = 0x1048
 	RegJobEvicted       uint32 = 0x1050
+
+	// LagBase is the first of the counts of how late contributions come; see
+	// LagAddr.
+	LagBase uint32 = 0x20000
+	lagJob  uint32 = 0x2000
+	lagRank uint32 = 0x80
+	// LagBuckets is how many counts each rank of each job has. Bucket 0 counts
+	// contributions that came first of their chunk, bucket k those that came
+	// 4^(k-1) cycles later or more, but less than 4^k; the last all later ones.
+	LagBuckets = 16
 )
 
 // Registers lists every register but the counters, in the order of addresses;
@@ -175,6 +185,12 @@ func (r Register) PerJob() bool { return r.Addr >= JobBase }
 
 // JobAddr returns the byte address of a job's register, given that of job 0's.
 func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) }
+
+// LagAddr returns the byte address of a count of how late the contributions of
+// a rank came.
+func LagAddr(job, rank, bucket int) uint32 {
+	return LagBase + lagJob*uint32(job) + lagRank*uint32(rank) + 8*uint32(bucket)
+}
 
 // CounterAddr returns the byte address of counter i of Counters.
 func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }

@@ -142,6 +142,8 @@ func (b *coreBuilder) jobs() {
 	m.Wire("drained", b.Jobs, "nothing of the job is being reduced")
 	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
 	m.Wire("sets_up", b.Jobs, "the job is being set up")
+	m.Wire("sets_up_job", b.jobBits, "this one")
+	m.Wire("cleared", 1, "what was counted of it before")
 	for _, w := range b.jobWires() {
 		m.Wire(w.name, w.width*b.Jobs, w.doc)
 	}
@@ -167,7 +169,8 @@ func (b *coreBuilder) jobs() {
 	i.Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit")
 	same(i, "drained", "evict")
 	i.Connect("evict_job", "judged_index").Connect("evict_ranks", "answer_mask")
-	same(i, "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up")
+	same(i, "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up", "sets_up_job",
+		"cleared")
 	for _, w := range b.jobWires() {
 		same(i, w.name)
 	}
@@ -598,6 +601,10 @@ func (b *coreBuilder) owed() {
 func (b *coreBuilder) registers() {
 	m := b.m
 	m.Comment("-- Registers --")
+	m.Wire("lag_job", b.jobBits, "")
+	m.Wire("lag_rank", b.portBits, "")
+	m.Wire("lag_bucket", 4, "")
+	m.Wire("lag_value", 32, "")
 	m.Wire("counter_index", 6, "")
 	m.Wire("counter_value", 32, "")
 	m.Wire("clear_counters", 1, "")
@@ -611,6 +618,7 @@ func (b *coreBuilder) registers() {
 		}
 	}
 	b.params(i, "JOB_BITS")
+	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
 	same(i, "clk", "rst", "link_down", "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr", "s_reg_wdata",
 		"m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
 	for _, w := range operations {
@@ -631,6 +639,7 @@ func (b *coreBuilder) registers() {
 	for _, c := range jobCounts {
 		same(i, c.name)
 	}
+	same(i, "lag_job", "lag_rank", "lag_bucket", "lag_value")
 	same(i, "counter_index", "counter_value", "clear_counters")
 
 	for j := range b.Jobs {
@@ -651,6 +660,16 @@ func (b *coreBuilder) registers() {
 			i.Connect(c.name, b.forJob(c.name, c.width, j))
 		}
 	}
+
+	lags := m.Instance("agg_lags", "u_lags", "").
+		Param("RANK_BITS", fmt.Sprint(b.portBits))
+	b.params(lags, "JOB_BITS", "SLOT_BITS")
+	same(lags, "clk", "rst")
+	lags.Connect("clear", "|sets_up").Connect("clear_job", "sets_up_job").Connect("ready", "cleared").
+		Connect("store", "commit_store").Connect("turn_over", "turn_over").Connect("slot", "slot").
+		Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
+		Connect("rd_job", "lag_job").Connect("rd_rank", "lag_rank").Connect("rd_bucket", "lag_bucket").
+		Connect("value", "lag_value")
 
 	i = m.Instance("agg_counters", "u_counters", "")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))

@@ -96,6 +96,7 @@ func sections() []section {
 	}
 	registers.constants = append(registers.constants, constant{"REG_COUNTERS", uint64(wire.CounterBase), 32, "first counter; the next is 8 further"},
 		constant{"REG_JOBS_BASE", uint64(wire.JobBase), 32, "first register of job 0"},
+		constant{"REG_JOB_LAG", uint64(wire.LagBase), 32, "first count of job 0, rank 0"},
 		constant{"REG_JOB_STRIDE", uint64(wire.JobStride), 32, "from one job's registers to the next one's"})
 
 	counters := section{title: "Counters: index from REG_COUNTERS, in registers"}

@@ -3214,7 +3214,9 @@ module left_jobs #(
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [JOB_BITS-1:0] sets_up_job,  // that one, until cleared
+    input wire cleared,  // what was counted of it before
 
     // The jobs
     output wire [           JOBS-1:0] job_valid,
@@ -3251,16 +3253,17 @@ module left_jobs #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [JOBS-1:0] ONE_JOB = 1;
 
-  localparam [1:0] STATE_IDLE = 2'd0;
-  localparam [1:0] STATE_ALLOT = 2'd1;  // slots are sought for a new job
-  localparam [1:0] STATE_FLUSH = 2'd2;  // the old one drains
-  localparam [1:0] STATE_RANKS = 2'd3;  // the new one's ranks are given out
+  localparam [2:0] STATE_IDLE = 3'd0;
+  localparam [2:0] STATE_ALLOT = 3'd1;  // slots are sought for a new job
+  localparam [2:0] STATE_FLUSH = 3'd2;  // the old one drains
+  localparam [2:0] STATE_RANKS = 3'd3;  // the new one's ranks are given out
+  localparam [2:0] STATE_CLEAR = 3'd4;  // what was counted of the old one is cleared
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
-  reg [1:0] state_reg;
+  reg [2:0] state_reg;
   reg [JOBS-1:0] flush_reg;  // jobs that end
   reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
   reg flush_all_reg;
@@ -3487,8 +3490,10 @@ module left_jobs #(
         end
       end
 
+      STATE_RANKS: if (ranks_done) state_reg <= STATE_CLEAR;
+
       default: begin
-        if (ranks_done) begin
+        if (cleared) begin
           state_reg                <= STATE_IDLE;
           valid_reg[flush_job_reg] <= asked;
           done_reg                 <= asked;
@@ -3548,7 +3553,8 @@ module left_jobs #(
   assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up_job = flush_job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -3617,6 +3623,7 @@ module left_jobs #(
   // Of the operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
+  wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
   reg slot_taken;  // as a place for its job
   integer r;
 
@@ -3670,7 +3677,8 @@ module left_jobs #(
         assert (!quiet);
       end
 
-      if (is_set_up || (state_reg == STATE_RANKS && watched == flush_job_reg)) begin
+      assert (state_reg <= STATE_CLEAR);
+      if (is_set_up || (gives && watched == flush_job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin
           if (its_member[q]) begin
@@ -3718,19 +3726,19 @@ module left_jobs #(
       if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
       if (state_reg == STATE_FLUSH && !flush_all_reg)
         assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
-      if (state_reg == STATE_ALLOT || state_reg == STATE_RANKS) assert (set_up_reg);
+      if (state_reg == STATE_ALLOT || gives) assert (set_up_reg);
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
         assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
-        if (state_reg != STATE_RANKS) assert (!stale);
+        if (!gives) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
       if (follows && state_reg == STATE_FLUSH) begin
         if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
         if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
       end
-      if (state_reg == STATE_RANKS) begin
+      if (gives) begin
         assert (!valid_reg[flush_job_reg]);
         if (rival == flush_job_reg && is_set_up) assert (!meet);
         if (watched == flush_job_reg) begin
@@ -3838,6 +3846,137 @@ module left_labels #(
   assign written_job = job_reg;
   assign written_vid = vid_reg;
   assign {send_ports, send_nonfinite, send_ecn, send_vid} = send_labels[send_slot];
+
+endmodule
+
+`default_nettype wire
+
+// Counts how late the contributions of each rank come, behind the first one of their chunk.
+//
+// Of each job and rank 16 counts: 0 of those that came first, k of those that came 4^(k-1) cycles later or
+// more, but less than 4^k; the last one of all that came later still. They wrap at 2^32, and are cleared
+// when the job is set up, a count a cycle: until that is done ready is low, and nothing of the job may be
+// stored.
+//
+// Latency: what is stored in cycle 0 is counted in cycle 3. A count that is read in cycle 0 stands at value
+// in cycle 1. Not done here: nobody is missed here who never comes (left_deadlines).
+
+`default_nettype none
+
+module left_lags #(
+    parameter integer RANK_BITS = 2,
+    parameter integer JOB_BITS  = 1,
+    parameter integer SLOT_BITS = 4
+) (
+    input wire clk,
+    input wire rst,
+
+    input  wire                clear,      // a job is set up:
+    input  wire [JOB_BITS-1:0] clear_job,  // this one; holds until ready
+    output wire                ready,
+
+    // A contribution is stored
+    input wire                 store,
+    input wire                 turn_over,  // the first one of its chunk
+    input wire [SLOT_BITS-1:0] slot,
+    input wire [ JOB_BITS-1:0] job,
+    input wire [RANK_BITS-1:0] rank,
+
+    // A count is read
+    input  wire [ JOB_BITS-1:0] rd_job,
+    input  wire [RANK_BITS-1:0] rd_rank,
+    input  wire [          3:0] rd_bucket,
+    output wire [         31:0] value
+);
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam integer ADDR_BITS = JOB_BITS + RANK_BITS + 4;
+
+  reg [31:0] since[0:SLOTS-1];  // when the first contribution came
+  reg [31:0] now_reg;
+
+  // Stored: how late
+  reg store_reg;
+  reg [31:0] lag_reg;
+  reg [JOB_BITS+RANK_BITS-1:0] whose_reg;
+
+  // How late, as a count's number; the count is read
+  reg [3:0] bucket;
+  integer b;
+
+  always @* begin
+    bucket = 4'd0;
+    for (b = 0; b < 14; b = b + 1) if (|lag_reg[2*b+:2]) bucket = b[3:0] + 4'd1;
+    if (|lag_reg[31:28]) bucket = 4'd15;
+  end
+
+  // The count goes up
+  reg adds_reg;
+  reg [ADDR_BITS-1:0] addr_reg;
+  wire [31:0] count;
+
+  reg clears_reg;
+  reg [RANK_BITS+3:0] clear_reg;  // the count that is cleared
+
+  wire [ADDR_BITS-1:0] rd_addr = {whose_reg, bucket};
+  wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
+  wire [31:0] wr_data = adds_reg ? count + 32'd1 : 32'd0;
+
+  always @(posedge clk) begin
+    now_reg <= now_reg + 32'd1;
+    if (turn_over) since[slot] <= now_reg;
+    store_reg <= store;
+    lag_reg   <= turn_over ? 32'd0 : now_reg - since[slot];
+    whose_reg <= {job, rank};
+    adds_reg  <= store_reg;
+    addr_reg  <= rd_addr;
+
+    if (clears_reg && !adds_reg) begin
+      clear_reg  <= clear_reg + 1'b1;
+      clears_reg <= !(&clear_reg);
+    end
+    if (clear) begin
+      clear_reg  <= {RANK_BITS + 4{1'b0}};
+      clears_reg <= 1'b1;
+    end
+    if (rst) begin
+      now_reg    <= 32'd0;
+      store_reg  <= 1'b0;
+      adds_reg   <= 1'b0;
+      clears_reg <= 1'b0;
+    end
+  end
+
+  left_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(ADDR_BITS),
+      .FORWARD  (1)
+  ) u_counts (
+      .clk    (clk),
+      .wr_en  (adds_reg || clears_reg),
+      .wr_addr(wr_addr),
+      .wr_data(wr_data),
+      .rd_en  (store_reg),
+      .rd_addr(rd_addr),
+      .rd_data(count)
+  );
+
+  // The same, to be read by others.
+  left_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(ADDR_BITS),
+      .FORWARD  (1)
+  ) u_shown (
+      .clk    (clk),
+      .wr_en  (adds_reg || clears_reg),
+      .wr_addr(wr_addr),
+      .wr_data(wr_data),
+      .rd_en  (1'b1),
+      .rd_addr({rd_job, rd_rank, rd_bucket}),
+      .rd_data(value)
+  );
+
+  assign ready = !clears_reg;
 
 endmodule
 
@@ -4788,7 +4927,8 @@ module left_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS = 1  // of a job's number, at least 1
+    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
+    parameter integer RANK_BITS = 2
 ) (
     input wire clk,
     input wire rst,
@@ -4834,7 +4974,11 @@ module left_registers #(
     input  wire [64*JOBS-1:0] first_in,
     input  wire [64*JOBS-1:0] first_out,
     input  wire [64*JOBS-1:0] first_overflow,
-    output wire [        5:0] counter_index,
+    output wire [JOB_BITS-1:0] lag_job,
+    output wire [RANK_BITS-1:0] lag_rank,
+    output wire [3:0] lag_bucket,
+    input wire [31:0] lag_value,  // a cycle later
+    output wire [5:0] counter_index,
     input  wire [       31:0] counter_value,
     output wire               clear_counters
 );
@@ -4882,6 +5026,7 @@ module left_registers #(
   localparam integer REG_JOB_EVICTED = 32'h1050;
   localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
   localparam integer REG_JOBS_BASE = 32'h1000;  // first register of job 0
+  localparam integer REG_JOB_LAG = 32'h20000;  // first count of job 0, rank 0
   localparam integer REG_JOB_STRIDE = 32'h100;  // from one job's registers to the next one's
   localparam integer COUNTERS = 34;  // how many there are
 
@@ -4929,6 +5074,18 @@ module left_registers #(
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
   wire valid = job_valid[job];
 
+  // How late contributions came: of each job, rank by rank
+  wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
+  wire [63:0] lag_number = {32'd0, lag_offset} >> 13;  // of the job
+  wire [5:0] lag_of = lag_offset[12:7];
+  wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
+      addr_reg[2:0] == 3'd0;
+  reg looked_reg;  // the count has been read
+
+  assign lag_job    = JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
+  assign lag_rank   = lag_of[RANK_BITS-1:0];
+  assign lag_bucket = lag_offset[6:3];
+
   reg known;  // there is a register at the address
   reg [63:0] value;
 
@@ -4971,8 +5128,9 @@ module left_registers #(
       REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
-        known = is_counter;
-        value = is_counter ? {32'd0, counter_value} : 64'd0;
+        known = is_counter || in_lags;
+        value = is_counter ? {32'd0, counter_value} :
+            in_lags && job_ever[lag_job] ? {32'd0, lag_value} : 64'd0;
       end
     endcase
   end
@@ -5033,11 +5191,13 @@ module left_registers #(
         write_reg <= s_reg_write;
         addr_reg  <= s_reg_addr;
         data_reg  <= s_reg_wdata;
+        looked_reg <= 1'b0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
 
       STATE_ACCESS: begin
-        state_reg <= STATE_ANSWER;
+        looked_reg <= 1'b1;
+        if (!in_lags || looked_reg) state_reg <= STATE_ANSWER;
         code_reg  <= CODE_DONE;
         value_reg <= value;
         if (!write_reg) begin
@@ -6330,6 +6490,8 @@ module left_core (
   wire        drained;  // nothing of the job is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
   wire        sets_up;  // the job is being set up
+  wire        sets_up_job;  // this one
+  wire        cleared;  // what was counted of it before
   wire        job_valid;  // set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -6404,6 +6566,8 @@ module left_core (
       .hold         (hold),
       .drop_statuses(drop_statuses),
       .sets_up      (sets_up),
+      .sets_up_job  (sets_up_job),
+      .cleared      (cleared),
       .job_valid    (job_valid),
       .job_complete (job_complete),
       .job_ever     (job_ever),
@@ -7098,6 +7262,10 @@ module left_core (
   );
 
   // -- Registers --
+  wire        lag_job;
+  wire        lag_rank;
+  wire [ 3:0] lag_bucket;
+  wire [31:0] lag_value;
   wire [ 5:0] counter_index;
   wire [31:0] counter_value;
   wire        clear_counters;
@@ -7120,7 +7288,8 @@ module left_core (
       .JOBS       (64'd1),
       .LINK       (64'd8),
       .LATENCY    (64'd19),
-      .JOB_BITS   (1)
+      .JOB_BITS   (1),
+      .RANK_BITS  (1)
   ) u_registers (
       .clk           (clk),
       .rst           (rst),
@@ -7160,6 +7329,10 @@ module left_core (
       .first_in      (first_in),
       .first_out     (first_out),
       .first_overflow(first_overflow),
+      .lag_job       (lag_job),
+      .lag_rank      (lag_rank),
+      .lag_bucket    (lag_bucket),
+      .lag_value     (lag_value),
       .counter_index (counter_index),
       .counter_value (counter_value),
       .clear_counters(clear_counters)
@@ -7184,6 +7357,27 @@ module left_core (
       .first_in        (first_in),
       .first_out       (first_out),
       .first_overflow  (first_overflow)
+  );
+
+  left_lags #(
+      .RANK_BITS(1),
+      .JOB_BITS (1),
+      .SLOT_BITS(3)
+  ) u_lags (
+      .clk      (clk),
+      .rst      (rst),
+      .clear    (|sets_up),
+      .clear_job(sets_up_job),
+      .ready    (cleared),
+      .store    (commit_store),
+      .turn_over(turn_over),
+      .slot     (slot),
+      .job      (commit_index),
+      .rank     (commit_rank[0]),
+      .rd_job   (lag_job),
+      .rd_rank  (lag_rank),
+      .rd_bucket(lag_bucket),
+      .value    (lag_value)
   );
 
   left_counters #(

@@ -67,7 +67,9 @@ module agg_jobs #(
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [JOB_BITS-1:0] sets_up_job,  // that one, until cleared
+    input wire cleared,  // what was counted of it before
 
     // The jobs
     output wire [           JOBS-1:0] job_valid,
@@ -95,16 +97,17 @@ module agg_jobs #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [JOBS-1:0] ONE_JOB = 1;
 
-  localparam [1:0] STATE_IDLE = 2'd0;
-  localparam [1:0] STATE_ALLOT = 2'd1;  // slots are sought for a new job
-  localparam [1:0] STATE_FLUSH = 2'd2;  // the old one drains
-  localparam [1:0] STATE_RANKS = 2'd3;  // the new one's ranks are given out
+  localparam [2:0] STATE_IDLE = 3'd0;
+  localparam [2:0] STATE_ALLOT = 3'd1;  // slots are sought for a new job
+  localparam [2:0] STATE_FLUSH = 3'd2;  // the old one drains
+  localparam [2:0] STATE_RANKS = 3'd3;  // the new one's ranks are given out
+  localparam [2:0] STATE_CLEAR = 3'd4;  // what was counted of the old one is cleared
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
-  reg [1:0] state_reg;
+  reg [2:0] state_reg;
   reg [JOBS-1:0] flush_reg;  // jobs that end
   reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
   reg flush_all_reg;
@@ -331,8 +334,10 @@ module agg_jobs #(
         end
       end
 
+      STATE_RANKS: if (ranks_done) state_reg <= STATE_CLEAR;
+
       default: begin
-        if (ranks_done) begin
+        if (cleared) begin
           state_reg                <= STATE_IDLE;
           valid_reg[flush_job_reg] <= asked;
           done_reg                 <= asked;
@@ -392,7 +397,8 @@ module agg_jobs #(
   assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up_job = flush_job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -461,6 +467,7 @@ module agg_jobs #(
   // Of the operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
+  wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
   reg slot_taken;  // as a place for its job
   integer r;
 
@@ -514,7 +521,8 @@ module agg_jobs #(
         assert (!quiet);
       end
 
-      if (is_set_up || (state_reg == STATE_RANKS && watched == flush_job_reg)) begin
+      assert (state_reg <= STATE_CLEAR);
+      if (is_set_up || (gives && watched == flush_job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin
           if (its_member[q]) begin
@@ -562,19 +570,19 @@ module agg_jobs #(
       if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
       if (state_reg == STATE_FLUSH && !flush_all_reg)
         assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
-      if (state_reg == STATE_ALLOT || state_reg == STATE_RANKS) assert (set_up_reg);
+      if (state_reg == STATE_ALLOT || gives) assert (set_up_reg);
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
         assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
-        if (state_reg != STATE_RANKS) assert (!stale);
+        if (!gives) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
       if (follows && state_reg == STATE_FLUSH) begin
         if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
         if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
       end
-      if (state_reg == STATE_RANKS) begin
+      if (gives) begin
         assert (!valid_reg[flush_job_reg]);
         if (rival == flush_job_reg && is_set_up) assert (!meet);
         if (watched == flush_job_reg) begin

@@ -138,6 +138,7 @@
 #define AGG_REG_JOB_EVICTED 0x1050
 #define AGG_REG_COUNTERS 0x400
 #define AGG_REG_JOBS_BASE 0x1000
+#define AGG_REG_JOB_LAG 0x20000
 #define AGG_REG_JOB_STRIDE 0x100
 
 /* Counters: index from REG_COUNTERS, in registers */

@@ -19,6 +19,7 @@ agg_ingress.v
 agg_job_counts.v
 agg_jobs.v
 agg_labels.v
+agg_lags.v
 agg_link_session.v
 agg_owed.v
 agg_port_ranks.v

@@ -142,6 +142,7 @@ localparam integer REG_JOB_FIRST_OVERFLOW = 32'h1048;
 localparam integer REG_JOB_EVICTED = 32'h1050;
 localparam integer REG_COUNTERS = 32'h400;  // first counter; the next is 8 further
 localparam integer REG_JOBS_BASE = 32'h1000;  // first register of job 0
+localparam integer REG_JOB_LAG = 32'h20000;  // first count of job 0, rank 0
 localparam integer REG_JOB_STRIDE = 32'h100;  // from one job's registers to the next one's
 
 // Counters: index from REG_COUNTERS, in registers

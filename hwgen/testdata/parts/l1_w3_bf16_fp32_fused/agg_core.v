@@ -97,6 +97,8 @@ module agg_core (
   wire        drained;  // nothing of the job is being reduced
   wire        sending;  // a result leaves: its cache entry must not change
   wire        sets_up;  // the job is being set up
+  wire        sets_up_job;  // this one
+  wire        cleared;  // what was counted of it before
   wire        job_valid;  // set up
   wire        job_complete;  // the last one ended because all had finished
   wire        job_ever;  // an epoch was ever set
@@ -171,6 +173,8 @@ module agg_core (
       .hold         (hold),
       .drop_statuses(drop_statuses),
       .sets_up      (sets_up),
+      .sets_up_job  (sets_up_job),
+      .cleared      (cleared),
       .job_valid    (job_valid),
       .job_complete (job_complete),
       .job_ever     (job_ever),
@@ -945,6 +949,10 @@ module agg_core (
   );
 
   // -- Registers --
+  wire        lag_job;
+  wire [ 1:0] lag_rank;
+  wire [ 3:0] lag_bucket;
+  wire [31:0] lag_value;
   wire [ 5:0] counter_index;
   wire [31:0] counter_value;
   wire        clear_counters;
@@ -967,7 +975,8 @@ module agg_core (
       .JOBS       (64'd1),
       .LINK       (64'd0),
       .LATENCY    (64'd23),
-      .JOB_BITS   (1)
+      .JOB_BITS   (1),
+      .RANK_BITS  (2)
   ) u_registers (
       .clk           (clk),
       .rst           (rst),
@@ -1007,6 +1016,10 @@ module agg_core (
       .first_in      (first_in),
       .first_out     (first_out),
       .first_overflow(first_overflow),
+      .lag_job       (lag_job),
+      .lag_rank      (lag_rank),
+      .lag_bucket    (lag_bucket),
+      .lag_value     (lag_value),
       .counter_index (counter_index),
       .counter_value (counter_value),
       .clear_counters(clear_counters)
@@ -1031,6 +1044,27 @@ module agg_core (
       .first_in        (first_in),
       .first_out       (first_out),
       .first_overflow  (first_overflow)
+  );
+
+  agg_lags #(
+      .RANK_BITS(2),
+      .JOB_BITS (1),
+      .SLOT_BITS(1)
+  ) u_lags (
+      .clk      (clk),
+      .rst      (rst),
+      .clear    (|sets_up),
+      .clear_job(sets_up_job),
+      .ready    (cleared),
+      .store    (commit_store),
+      .turn_over(turn_over),
+      .slot     (slot),
+      .job      (commit_index),
+      .rank     (commit_rank[1:0]),
+      .rd_job   (lag_job),
+      .rd_rank  (lag_rank),
+      .rd_bucket(lag_bucket),
+      .value    (lag_value)
   );
 
   agg_counters #(
