@@ -22,8 +22,9 @@ type Card struct {
 	counters counters
 	owner    uint64
 	staged   staged
-	job      job
-	table    slotTable
+	jobs     []job // by number
+	summing  turns // of the jobs' complete chunks
+	sending  turns // of the jobs' results
 
 	statuses    []Header // the pending status of each port
 	statusPorts uint64   // the ports that have one
@@ -44,16 +45,20 @@ func NewCard(cfg Config) (*Card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return &Card{
+	c := &Card{
 		cfg:      cfg,
 		sum:      sum,
 		operands: make([][]byte, cfg.Ports),
 		counters: newCounters(),
-		job:      newJob(cfg.Ports),
-		table:    newSlotTable(cfg),
+		summing:  turns{of: cfg.Jobs},
+		sending:  turns{of: cfg.Jobs},
 		statuses: make([]Header, cfg.Ports),
 		serving:  make(chan struct{}, 1),
-	}, nil
+	}
+	for number := range cfg.Jobs {
+		c.jobs = append(c.jobs, newJob(number, cfg))
+	}
+	return c, nil
 }
 
 // Config returns the card's geometry, with no zero value left that stands for
@@ -63,14 +68,20 @@ func (c *Card) Config() Config { return c.cfg }
 // Advance lets the clock run on by the given number of cycles.
 func (c *Card) Advance(cycles uint64) { c.cycles += cycles }
 
-// PortOf returns the port that rank belongs to, of the job that was set up
-// last (before the first, rank r belongs to port r), and whether there is one.
-func (c *Card) PortOf(rank uint8) (port int, ok bool) {
-	if int(rank) >= c.job.n {
+// PortOf returns the port that a rank belongs to, and whether there is one, of
+// the job that was set up last under the number job (before the first, rank r
+// belongs to port r). A number that is not below JOBS counts as its remainder by
+// JOBS.
+func (c *Card) PortOf(job, rank uint8) (port int, ok bool) {
+	j := c.numbered(job)
+	if int(rank) >= j.n {
 		return 0, false
 	}
-	return c.job.portOf[rank], true
+	return j.portOf[rank], true
 }
+
+// numbered returns the job of a number, or of its remainder by JOBS.
+func (c *Card) numbered(number uint8) *job { return &c.jobs[int(number)%len(c.jobs)] }
 
 // Handle commits one packet that came in at a port: data, ask or finish; any
 // other kind is refused. It copies what it keeps of the payload. A slot that
@@ -81,13 +92,14 @@ func (c *Card) Handle(port int, p *Packet) {
 		c.refuse(port, &p.Header, code)
 		return
 	}
+	j := c.numbered(p.Job)
 	switch p.Kind {
 	case wire.KindData:
-		c.data(port, p)
+		c.data(j, port, p)
 	case wire.KindAsk:
-		c.ask(port, p)
+		c.ask(j, port, p)
 	case wire.KindFinish:
-		c.finish(port, p)
+		c.finish(j, port, p)
 	}
 }
 
@@ -99,16 +111,17 @@ func (c *Card) beats(payload []byte) uint64 {
 
 // check applies the checks that come before the slot rules, in their order.
 func (c *Card) check(port int, p *Packet) wire.Code {
+	j := c.numbered(p.Job)
 	switch {
 	case p.Version != wire.Version:
 		return wire.CodeBadVersion
 	case p.Kind != wire.KindData && p.Kind != wire.KindAsk && p.Kind != wire.KindFinish:
 		return wire.CodeBadKind
-	case p.Job >= jobs || !c.job.running && !c.confirmsEnd(p):
+	case int(p.Job) >= len(c.jobs) || !j.running && !j.confirmsEnd(p):
 		return wire.CodeBadJob
-	case p.Epoch != c.job.epoch:
+	case p.Epoch != j.epoch:
 		return wire.CodeBadEpoch
-	case !c.job.owns(port, p.Rank):
+	case !j.owns(port, p.Rank):
 		return wire.CodeBadRank
 	}
 	if p.Kind != wire.KindData {
@@ -117,7 +130,7 @@ func (c *Card) check(port int, p *Packet) wire.Code {
 	switch {
 	case p.Format != c.cfg.Format:
 		return wire.CodeBadFormat
-	case uint64(p.Length) != c.job.setup.chunk || len(p.Payload) != int(p.Length)*elementBytes(c.cfg.Format):
+	case uint64(p.Length) != j.setup.chunk || len(p.Payload) != int(p.Length)*elementBytes(c.cfg.Format):
 		return wire.CodeBadLength
 	case p.Bad:
 		return wire.CodePayloadCRC
@@ -125,18 +138,12 @@ func (c *Card) check(port int, p *Packet) wire.Code {
 	return accepted
 }
 
-// confirmsEnd reports whether p repeats a finish of the last job, which has
-// ended because all had finished.
-func (c *Card) confirmsEnd(p *Packet) bool {
-	return p.Kind == wire.KindFinish && c.job.complete && p.Epoch == c.job.epoch
-}
-
 // data applies the slot rules to a contribution.
-func (c *Card) data(port int, p *Packet) {
-	s, code, owed := c.table.offer(p.Rank, p.VID)
+func (c *Card) data(j *job, port int, p *Packet) {
+	s, code, owed := j.table.offer(p.Rank, p.VID)
 	switch {
 	case code == accepted:
-		c.store(s, p)
+		c.store(j, s, p)
 	case owed:
 		c.counters.refused(code)
 	default:
@@ -145,7 +152,7 @@ func (c *Card) data(port int, p *Packet) {
 }
 
 // store keeps a contribution and merges its marks.
-func (c *Card) store(s *slot, p *Packet) {
+func (c *Card) store(j *job, s *slot, p *Packet) {
 	kept := &s.contributions[p.Rank]
 	if *kept == nil {
 		*kept = make([]byte, 0, c.cfg.Chunk*elementBytes(c.cfg.Format))
@@ -159,14 +166,14 @@ func (c *Card) store(s *slot, p *Packet) {
 	if c.sum.holdsNonfinite(p.Payload) {
 		s.nonfinite = true
 		c.counters.add(countNonfiniteIn, 1)
-		c.job.nonfiniteIn.add(1, uint64(p.Rank)<<32|uint64(p.VID))
+		j.nonfiniteIn.add(1, uint64(p.Rank)<<32|uint64(p.VID))
 	}
-	c.table.hold(s, p.Rank)
+	j.table.hold(s, p.Rank)
 }
 
 // ask answers an ask.
-func (c *Card) ask(port int, p *Packet) {
-	status, missing, answer, refusal := c.table.ask(p.Rank, p.VID)
+func (c *Card) ask(j *job, port int, p *Packet) {
+	status, missing, answer, refusal := j.table.ask(p.Rank, p.VID)
 	if refusal != accepted {
 		c.refuse(port, &p.Header, refusal)
 		return
@@ -179,17 +186,16 @@ func (c *Card) ask(port int, p *Packet) {
 
 // finish notes that a rank has finished; when all have, the job ends, and the
 // answers that wait are still sent.
-func (c *Card) finish(port int, p *Packet) {
+func (c *Card) finish(j *job, port int, p *Packet) {
 	c.counters.add(countFinishes, 1)
 	c.answer(port, &p.Header, wire.CodeDone, 0)
-	if !c.job.running {
+	if !j.running {
 		return
 	}
-	c.job.finished |= 1 << p.Rank
-	if c.job.finished == c.job.all {
-		c.job.end()
-		c.job.complete = true
-		c.table.clear()
+	j.finished |= 1 << p.Rank
+	if j.finished == j.all {
+		j.end()
+		j.complete = true
 	}
 }
 
@@ -197,7 +203,7 @@ func (c *Card) finish(port int, p *Packet) {
 // and the last answer was long enough ago.
 func (c *Card) refuse(port int, h *Header, code wire.Code) {
 	c.counters.refused(code)
-	if code == wire.CodePayloadCRC || !c.job.owns(port, h.Rank) {
+	if code == wire.CodePayloadCRC || !c.numbered(h.Job).owns(port, h.Rank) {
 		return
 	}
 	if c.refusedYet && c.cycles-c.refusedAt < refusalGap {
@@ -222,24 +228,29 @@ func (c *Card) answer(port int, h *Header, code wire.Code, mask uint64) {
 	c.statusPorts |= 1 << port
 }
 
-// Reduce completes the reductions that have begun, in their order.
+// Reduce completes the reductions that have begun: job by job in turn, each
+// job's in their order.
 func (c *Card) Reduce() {
-	for _, number := range c.table.reducing {
-		c.reduce(number)
+	for {
+		number, ok := c.summing.take(func(number int) bool { return len(c.jobs[number].table.reducing) > 0 })
+		if !ok {
+			return
+		}
+		c.reduce(&c.jobs[number])
 	}
-	c.table.reducing = c.table.reducing[:0]
 }
 
-// reduce sums one slot into its cache entry.
-func (c *Card) reduce(number int) {
-	s := &c.table.slots[number]
+// reduce sums the slot of a job that is complete for the longest time into its
+// cache entry.
+func (c *Card) reduce(j *job) {
+	s := &j.table.slots[j.table.reducing[0]]
 	if s.result == nil {
 		s.result = make([]byte, 0, c.cfg.Chunk*elementBytes(c.cfg.Result))
 	}
-	chunk := int(c.job.setup.chunk)
+	chunk := int(j.setup.chunk)
 	s.result = s.result[:chunk*elementBytes(c.cfg.Result)]
 	clear(c.operands)
-	for rank, port := range c.job.portOf {
+	for rank, port := range j.portOf {
 		c.operands[port] = s.contributions[rank]
 	}
 	nonfinite, overflowed := c.sum.chunk(s.result, c.operands)
@@ -247,23 +258,33 @@ func (c *Card) reduce(number int) {
 	c.counters.add(countBeats, chunk/c.cfg.Lanes)
 	c.counters.add(countNonfiniteOut, nonfinite)
 	c.counters.add(countOverflow, overflowed)
-	c.job.nonfiniteOut.add(nonfinite, uint64(s.vid))
-	c.job.overflow.add(overflowed, uint64(s.vid))
-	c.table.reduced(number)
+	j.nonfiniteOut.add(nonfinite, uint64(s.vid))
+	j.overflow.add(overflowed, uint64(s.vid))
+	j.table.reduced()
 }
 
-// endJob ends the job, if one runs: a reduction that has begun is discarded,
-// results and statuses that wait are dropped.
-func (c *Card) endJob() {
-	c.job.end()
-	c.table.clear()
-	c.statusPorts = 0
+// endJob ends a job, if it runs: its reductions that have begun are discarded,
+// its results and statuses that wait are dropped.
+func (c *Card) endJob(j *job) {
+	j.end()
+	for port := range c.statuses {
+		if c.numbered(c.statuses[port].Job) == j {
+			c.statusPorts &^= 1 << port
+		}
+	}
 }
 
-// LinkDown tells the card that its host is gone: the job ends and OWNER is
+// endJobs ends all jobs.
+func (c *Card) endJobs() {
+	for number := range c.jobs {
+		c.endJob(&c.jobs[number])
+	}
+}
+
+// LinkDown tells the card that its host is gone: all jobs end and OWNER is
 // cleared; the counters stay.
 func (c *Card) LinkDown() {
 	c.counters.add(countLinkDown, 1)
 	c.owner = 0
-	c.endJob()
+	c.endJobs()
 }

@@ -126,7 +126,7 @@ func TestARefusalIsAnsweredOnlyToAPortOfItsRank(t *testing.T) {
 	d.setUp(1, setup{ports: 0b1000, chunk: 1, window: 1})
 	require.Equal(t, wire.CodeDone, d.abort(1))
 	d.in(d.packet(wire.KindAsk, 0, 0)) // port 3 keeps rank 0
-	port, ok := d.card.PortOf(0)
+	port, ok := d.card.PortOf(0, 0)
 	assert.Equal(t, 3, port)
 	assert.True(t, ok)
 	d.sends("status bad_job v0 to rank 0, missing 0")

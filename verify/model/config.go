@@ -20,6 +20,7 @@ type Config struct {
 	Ports  int // ports of the card, 1..64
 	Chunk  int // most elements in a chunk, a multiple of Lanes
 	Window int // most chunks in a job's window, a power of two
+	Jobs   int // jobs that can be set up at once, a power of two up to 16; 0 means 1
 
 	Format   wire.Format // of the contributions; 0 means fp32
 	Result   wire.Format // of the results; 0 means Format
@@ -31,18 +32,19 @@ type Config struct {
 	Latency int        // cycles, as the card's LATENCY register tells them
 }
 
-// jobs is how many jobs a card can have set up at once.
-const jobs = 1
-
 // Limits of a Config.
 const (
 	maxLanes   = 64
 	maxPorts   = 64
+	maxJobs    = 16
 	maxElement = 1<<16 - 1 // what the header's length can say
 )
 
 // withDefaults returns c with its zero values replaced by what they mean.
 func (c Config) withDefaults() Config {
+	if c.Jobs == 0 {
+		c.Jobs = 1
+	}
 	if c.Format == 0 {
 		c.Format = wire.FP32
 	}
@@ -69,6 +71,7 @@ func (c Config) Validate() error {
 	refuse(c.Chunk < 1 || c.Chunk > maxElement, "chunk: %d is not from 1 to %d", c.Chunk, maxElement)
 	refuse(c.Lanes > 0 && c.Chunk%c.Lanes != 0, "chunk: %d is no multiple of %d lanes", c.Chunk, c.Lanes)
 	refuse(!powerOfTwo(c.Window), "window: %d is not a power of two", c.Window)
+	refuse(!powerOfTwo(c.Jobs) || c.Jobs > maxJobs, "jobs: %d is not a power of two from 1 to %d", c.Jobs, maxJobs)
 	if _, err := c.arithmetic(); err != nil {
 		errs = append(errs, err)
 	}
@@ -119,7 +122,7 @@ func (c Config) identification(addr uint32) (value uint64, ok bool) {
 	case wire.RegWindow:
 		return uint64(c.Window), true
 	case wire.RegJobs:
-		return jobs, true
+		return uint64(c.Jobs), true
 	case wire.RegLink:
 		return uint64(c.Link), true
 	case wire.RegLatency:

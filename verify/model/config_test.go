@@ -24,6 +24,9 @@ func TestValidate(t *testing.T) {
 		"chunk: 65536 ":                func(c *Config) { c.Chunk, c.Shell, c.Link = 1<<16, wire.ShellNone, 0 },
 		"a result frame of 4102 bytes": func(c *Config) { c.Chunk = 1016 },
 		"window: 6 ":                   func(c *Config) { c.Window = 6 },
+		"jobs: 3 ":                     func(c *Config) { c.Jobs = 3 },
+		"jobs: 32 ":                    func(c *Config) { c.Jobs = 32 },
+		"jobs: -1 ":                    func(c *Config) { c.Jobs = -1 },
 		"link: 24 ":                    func(c *Config) { c.Link = 24 },
 		"link: 8 bits with shell none": func(c *Config) { c.Shell = wire.ShellNone },
 		"shell: 9 ":                    func(c *Config) { c.Shell = 9 },
@@ -52,7 +55,7 @@ func TestHashCoversEveryRegisterOfTheBlock(t *testing.T) {
 	seen := map[uint64]bool{base.Hash(): true}
 	for _, change := range []func(*Config){
 		func(c *Config) { c.Lanes = 4 }, func(c *Config) { c.Ports = 5 }, func(c *Config) { c.Chunk = 16 },
-		func(c *Config) { c.Window = 4 }, func(c *Config) { c.Format = wire.BF16 }, func(c *Config) { c.Result = wire.FP16 },
+		func(c *Config) { c.Window = 4 }, func(c *Config) { c.Jobs = 2 }, func(c *Config) { c.Format = wire.BF16 }, func(c *Config) { c.Result = wire.FP16 },
 		func(c *Config) { c.Sum = wire.SumExact }, func(c *Config) { c.Saturate = true }, func(c *Config) { c.Shell = wire.ShellStream },
 		func(c *Config) { c.Link = 8 }, func(c *Config) { c.Latency = 1 },
 	} {

@@ -43,20 +43,32 @@ func counterAddr(name string) uint32 {
 	panic("no counter " + name)
 }
 
-// desk is a card of 4 ports and one lane, whose chunks are at most 4 elements
-// and whose windows at most 4 chunks, without a shell.
+// desk is one job of a card of 4 ports and one lane, whose chunks are at most 4
+// elements and which has 8 slots, without a shell.
 type desk struct {
 	*testing.T
-	card *Card
-	job  setup
-	now  uint16 // the epoch that packets carry
+	card   *Card
+	number uint8
+	job    setup
+	now    uint16 // the epoch that packets carry
 }
 
+// newDesk is the desk of a card with one job.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4})
+	return newDesks(t, 1)[0]
+}
+
+// newDesks are the desks of a card, one a job.
+func newDesks(t *testing.T, jobs int) []*desk {
+	t.Helper()
+	card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Jobs: jobs})
 	require.NoError(t, err)
-	return &desk{T: t, card: card}
+	var desks []*desk
+	for number := range jobs {
+		desks = append(desks, &desk{T: t, card: card, number: uint8(number)})
+	}
+	return desks
 }
 
 // owner is the token of the desk's host.
@@ -70,13 +82,21 @@ func (d *desk) stage(s setup) {
 	d.write(wire.RegJobWindow, s.window)
 }
 
-// setUp owns the card and sets a job up.
+// setUp owns the card and sets the job up.
 func (d *desk) setUp(epoch uint16, s setup) {
 	d.Helper()
+	require.Equal(d, wire.CodeDone, d.trySetUp(epoch, s))
+}
+
+// trySetUp owns the card and sets the job up if that is not refused.
+func (d *desk) trySetUp(epoch uint16, s setup) wire.Code {
 	d.write(wire.RegOwner, owner)
 	d.stage(s)
-	require.Equal(d, wire.CodeDone, d.commit(epoch, s.first))
-	d.job, d.now = s, epoch
+	code := d.commit(epoch, s.first)
+	if code == wire.CodeDone {
+		d.job, d.now = s, epoch
+	}
+	return code
 }
 
 func (d *desk) write(addr uint32, value uint64) wire.Code {
@@ -84,17 +104,21 @@ func (d *desk) write(addr uint32, value uint64) wire.Code {
 	return code
 }
 
+// read reads a register; of those that each job has, the desk's.
 func (d *desk) read(addr uint32) uint64 {
+	if addr >= wire.JobBase {
+		addr = wire.JobAddr(addr, int(d.number))
+	}
 	_, value := d.card.Register(false, addr, 0)
 	return value
 }
 
 func (d *desk) commit(epoch uint16, first uint32) wire.Code {
-	return d.write(wire.RegJobCommit, uint64(epoch)<<32|uint64(first))
+	return d.write(wire.RegJobCommit, uint64(d.number)<<48|uint64(epoch)<<32|uint64(first))
 }
 
 func (d *desk) abort(epoch uint16) wire.Code {
-	return d.write(wire.RegJobAbort, uint64(epoch)<<32)
+	return d.write(wire.RegJobAbort, uint64(d.number)<<48|uint64(epoch)<<32)
 }
 
 // count reads a counter.
@@ -102,7 +126,7 @@ func (d *desk) count(name string) int { return int(d.read(counterAddr(name))) }
 
 // packet is a packet of the desk's job without payload.
 func (d *desk) packet(kind wire.Kind, rank uint8, vid uint32) Packet {
-	return Packet{Header: Header{Version: wire.Version, Kind: kind, Epoch: d.now, Rank: rank, VID: vid}}
+	return Packet{Header: Header{Version: wire.Version, Kind: kind, Job: d.number, Epoch: d.now, Rank: rank, VID: vid}}
 }
 
 // chunk is a data packet of the desk's job: every element is x.
@@ -119,7 +143,7 @@ func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
 // answered.
 func (d *desk) in(p Packet) {
 	d.card.Advance(1024)
-	port, _ := d.card.PortOf(p.Rank)
+	port, _ := d.card.PortOf(p.Job, p.Rank)
 	d.card.Handle(port, &p)
 }
 
@@ -127,9 +151,17 @@ func (d *desk) data(rank uint8, vid uint32, x float32) { d.in(d.chunk(rank, vid,
 func (d *desk) ask(rank uint8, vid uint32)             { d.in(d.packet(wire.KindAsk, rank, vid)) }
 func (d *desk) finish(rank uint8, vid uint32)          { d.in(d.packet(wire.KindFinish, rank, vid)) }
 
+// line writes a packet that left: "result v5 to 3 = 2.5" (receivers are a mask,
+// the value is the first element), "status late v5 to rank 1, missing 0".
+func line(p *Packet) string {
+	if p.Kind == wire.KindStatus {
+		return fmt.Sprintf("status %v v%d to rank %d, missing %x", p.Code, p.VID, p.Rank, p.Mask)
+	}
+	return fmt.Sprintf("%v v%d to %x = %v", p.Kind, p.VID, p.Receivers, math.Float32frombits(elements(p.Payload)[0]))
+}
+
 // out returns what leaves while the ports in ready can take packets, a line
-// each: "result v5 to 3 = 2.5" (receivers are a mask, the value is the first
-// element), "status late v5 to rank 1, missing 0".
+// each. It is all of the desk's job.
 func (d *desk) out(ready uint64) []string {
 	lines := []string{}
 	var p Packet
@@ -140,13 +172,12 @@ func (d *desk) out(ready uint64) []string {
 		}
 		require.Zero(d, ports&^ready, "a port that cannot take a packet")
 		require.EqualValues(d, wire.Version, p.Version)
+		require.Equal(d, d.number, p.Job)
 		require.Equal(d, d.now, p.Epoch)
-		if p.Kind == wire.KindStatus {
-			lines = append(lines, fmt.Sprintf("status %v v%d to rank %d, missing %x", p.Code, p.VID, p.Rank, p.Mask))
-			continue
+		if p.Kind != wire.KindStatus {
+			require.Len(d, p.Payload, 4*int(d.job.chunk))
 		}
-		require.Len(d, p.Payload, 4*int(d.job.chunk))
-		lines = append(lines, fmt.Sprintf("%v v%d to %x = %v", p.Kind, p.VID, p.Receivers, math.Float32frombits(elements(p.Payload)[0])))
+		lines = append(lines, line(&p))
 	}
 }
 

@@ -16,35 +16,37 @@ const AllPorts = ^uint64(0)
 // ports that can take a packet, a bit each; ports are those that the packet is
 // for. It returns ok = false, and leaves out alone, when there is none.
 //
-// Statuses go first, those of lower ports before others; then replays, then
-// fresh results. A result is one packet for all its receivers (the shells give
+// Statuses go first, those of lower ports before others; then the jobs take
+// turns, each with one result at a time: replays, then fresh ones. A result is one packet for all its receivers (the shells give
 // it to each, or send it once with the receivers' mask).
 func (c *Card) Next(ready uint64, out *Packet) (ports uint64, ok bool) {
 	c.Reduce()
 	if waiting := c.statusPorts & ready; waiting != 0 {
 		return c.beginStatus(bits.TrailingZeros64(waiting), out), true
 	}
-	number, receivers, replay, ok := c.table.due(c.ranksOf(ready))
+	var d delivery
+	number, ok := c.sending.take(func(number int) (due bool) {
+		j := &c.jobs[number]
+		d, due = j.table.due(j.ranksOf(ready))
+		return due
+	})
 	if !ok {
 		return 0, false
 	}
-	return c.beginResult(number, receivers, replay, out), true
+	return c.beginResult(&c.jobs[number], d, out), true
 }
 
 // Pending reports whether Next has a packet for a port that can take it.
 func (c *Card) Pending() bool {
-	return c.statusPorts != 0 || len(c.table.owing) != 0 || len(c.table.reducing) != 0
-}
-
-// ranksOf returns the ranks of the ports in a set.
-func (c *Card) ranksOf(ports uint64) (ranks uint64) {
-	if ports == AllPorts {
-		return c.job.all
+	if c.statusPorts != 0 {
+		return true
 	}
-	for rank, port := range c.job.portOf {
-		ranks |= ports >> port & 1 << rank
+	for number := range c.jobs {
+		if t := &c.jobs[number].table; len(t.owing) != 0 || len(t.reducing) != 0 {
+			return true
+		}
 	}
-	return ranks
+	return false
 }
 
 // beginStatus sends the pending status of a port.
@@ -56,35 +58,36 @@ func (c *Card) beginStatus(port int, out *Packet) (ports uint64) {
 	return 1 << port
 }
 
-// beginResult sends a slot's cache entry to receivers.
-func (c *Card) beginResult(number int, receivers uint64, replay bool, out *Packet) (ports uint64) {
+// beginResult sends the cache entry of a job's slot to its receivers.
+func (c *Card) beginResult(j *job, d delivery, out *Packet) (ports uint64) {
 	kind, count := wire.KindResult, countResults
-	if replay {
+	if d.replay {
 		kind, count = wire.KindReplay, countReplays
 	}
-	s := &c.table.slots[number]
+	s := &j.table.slots[d.slot]
 	*out = Packet{
 		Header: Header{
 			Version:   wire.Version,
 			Kind:      kind,
 			Flags:     uint8(wire.ECNOrder[s.congestion]),
-			Epoch:     c.job.epoch,
+			Job:       uint8(j.number),
+			Epoch:     j.epoch,
 			Format:    c.cfg.Result,
 			VID:       s.vid,
-			Length:    uint16(c.job.setup.chunk),
-			Mask:      c.job.all,
-			Receivers: receivers,
+			Length:    uint16(j.setup.chunk),
+			Mask:      j.all,
+			Receivers: d.receivers,
 		},
 		Payload: append(out.Payload[:0], s.result...),
 	}
 	if s.nonfinite {
 		out.Flags |= wire.FlagNonfinite
 	}
-	c.table.pay(number, receivers)
+	j.table.pay(d.slot, d.receivers)
 	c.counters.add(count, 1)
-	c.cycles += uint64(c.job.setup.chunk) / uint64(c.cfg.Lanes)
-	for rank, port := range c.job.portOf {
-		ports |= receivers >> rank & 1 << port
+	c.cycles += j.setup.chunk / uint64(c.cfg.Lanes)
+	for rank, port := range j.portOf {
+		ports |= d.receivers >> rank & 1 << port
 	}
 	return ports
 }

@@ -53,47 +53,64 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// FuzzCard makes packets and register accesses out of any bytes and checks
-// after each what must hold of the slots.
+// FuzzCard makes packets and register accesses of several jobs out of any bytes
+// and checks after each what must hold of the slots.
 func FuzzCard(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 0, 0, 2, 0, 1, 2, 1, 0, 3, 1, 1, 0, 3})
 	f.Add([]byte{0, 1, 0xff, 0, 0xff, 0, 2, 0, 0, 0x44, 3, 3})
 	f.Add(bytes.Repeat([]byte{0, 0, 1, 4, 0, 1, 1, 0x14, 0, 2, 1, 2}, 30))
+	f.Add(bytes.Repeat([]byte{0, 0, 1, 4, 8, 1, 1, 0x14, 16, 2, 1, 2, 5, 0xff, 0, 7, 31, 3, 1, 0}, 30))
 	f.Fuzz(func(t *testing.T, script []byte) { play(t, script) })
+}
+
+// playedJobs is how many jobs the card has that a script plays with.
+const playedJobs = 4
+
+// player is one of the jobs that a script plays with.
+type player struct {
+	*desk
+	sums map[uint32][]byte // what was sent for a VID of this epoch
 }
 
 // play runs a script of four bytes a step.
 func play(t *testing.T, script []byte) *desk {
-	d := newDesk(t)
-	d.setUp(1, setup{ports: 0b1011, chunk: 2, window: 2, first: 0xfffffffe})
-	sums := map[uint32][]byte{} // what was sent for a VID of this epoch
-	for ; len(script) >= 4; script = script[4:] {
-		epoch := d.card.job.epoch
-		d.step(script[0], script[1], script[2], script[3], sums)
-		if d.card.job.epoch != epoch {
-			clear(sums)
-		}
-		d.invariants()
+	var players []player
+	for number, d := range newDesks(t, playedJobs) {
+		// No slots are left for the last one, until another ends.
+		d.trySetUp(1, setup{ports: 0b1011, chunk: 2, window: []uint64{2, 1, 1, 1}[number], first: 0xfffffffe})
+		players = append(players, player{d, map[uint32][]byte{}})
 	}
-	return d
+	for ; len(script) >= 4; script = script[4:] {
+		p := players[script[0]>>3%playedJobs]
+		epoch := p.state().epoch
+		p.step(script[0], script[1], script[2], script[3], players)
+		if p.state().epoch != epoch {
+			clear(p.sums)
+		}
+		for _, p := range players {
+			p.invariants()
+		}
+	}
+	return players[0].desk
 }
 
-// TestRandomTraffic plays scripts near to what a job does: VIDs about those
-// that the slots hold, one in 64 steps a register access or a change of job.
+// TestRandomTraffic plays scripts near to what jobs do: VIDs about those that the
+// slots hold, one in 64 steps a register access or a change of job.
 func TestRandomTraffic(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 11))
 	chunks, replays := 0, 0
 	for range 40 {
+		jobs := 1 << r.IntN(3)
 		var script []byte
 		for i := range 2000 {
-			what := byte(r.IntN(6))
+			what := byte(r.IntN(6) + 8*r.IntN(jobs))
 			if r.IntN(64) == 0 {
 				what = byte(r.IntN(256))
 			}
-			if what == 4 && r.IntN(20) > 0 {
-				what = 0 // else all have finished soon
+			if what%8 == 4 && r.IntN(20) > 0 {
+				what -= 4 // else all have finished soon
 			}
-			script = append(script, what, byte(r.IntN(256)), byte(i/40+r.IntN(5)), byte(r.IntN(256)))
+			script = append(script, what, byte(r.IntN(256)), byte(i/(40*jobs)+r.IntN(5)), byte(r.IntN(256)))
 		}
 		d := play(t, script)
 		chunks += d.count("chunks")
@@ -104,43 +121,42 @@ func TestRandomTraffic(t *testing.T) {
 }
 
 // step does one thing that four bytes say.
-func (d *desk) step(what, a, b, c byte, sums map[uint32][]byte) {
+func (d player) step(what, a, b, c byte, all []player) {
 	vid := 0xfffffffe + uint32(int8(b))
 	switch what % 8 {
 	case 0, 1, 2:
 		p := d.chunk(a%4, vid, float32(c))
-		p.Bad = what >= 240
+		p.Bad = what >= 224
 		p.Epoch += uint16(what >> 7 & what >> 6 & 1)
 		d.card.Handle(int(a>>2%4), &p)
-		port, _ := d.card.PortOf(p.Rank)
+		port, _ := d.card.PortOf(p.Job, p.Rank)
 		d.card.Handle(port, &p)
 	case 3:
 		d.ask(a%4, vid)
 	case 4:
 		d.finish(a%4, vid)
 	case 5:
-		d.collect(uint64(a), int(c%4), sums)
+		d.collect(uint64(a), int(c%4), all)
 	case 6:
 		addresses := []uint32{wire.RegJobPorts, wire.RegJobChunk, wire.RegJobWindow, wire.RegOwner, wire.RegRelease, wire.RegReset, uint32(b) << 3}
 		d.card.Register(a&1 == 0, addresses[int(a>>1)%len(addresses)], uint64(b)<<(c%64))
 	case 7:
-		switch a % 4 {
+		switch a % 8 {
 		case 0:
 			d.card.Reduce()
 		case 1:
 			d.card.LinkDown()
 			d.write(wire.RegOwner, owner)
+		case 2:
+			d.abort(d.now + uint16(c%2))
 		default:
-			d.stage(setup{ports: uint64(b&0xf) | 1, chunk: 2, window: 2})
-			if d.commit(d.card.job.epoch+uint16(c%3), 0xfffffffe) == wire.CodeDone {
-				d.now = d.card.job.epoch
-			}
+			d.trySetUp(d.state().epoch+uint16(c%3), setup{ports: uint64(b&0xf) | 1, chunk: 2, window: 1 << (a >> 3 % 3), first: 0xfffffffe})
 		}
 	}
 }
 
 // collect takes some of what leaves; a VID's sum never changes.
-func (d *desk) collect(ready uint64, packets int, sums map[uint32][]byte) {
+func (d player) collect(ready uint64, packets int, all []player) {
 	for range packets {
 		var p Packet
 		ports, ok := d.card.Next(ready, &p)
@@ -152,6 +168,8 @@ func (d *desk) collect(ready uint64, packets int, sums map[uint32][]byte) {
 		if p.Kind == wire.KindStatus {
 			continue
 		}
+		require.Equal(d, all[p.Job].state().epoch, p.Epoch)
+		sums := all[p.Job].sums
 		first, seen := sums[p.VID]
 		if p.Kind == wire.KindReplay {
 			require.True(d, seen, "a replay of what was never sent")
@@ -163,14 +181,20 @@ func (d *desk) collect(ready uint64, packets int, sums map[uint32][]byte) {
 	}
 }
 
-// invariants checks what holds between any two packets.
+// state returns the desk's job.
+func (d *desk) state() *job { return &d.card.jobs[d.number] }
+
+// invariants checks what holds of a job between any two packets.
 func (d *desk) invariants() {
-	c, t := d.card, &d.card.table
-	if !c.job.running {
+	j := d.state()
+	t := &j.table
+	if !j.running {
+		require.Zero(d, j.slots)
 		require.Empty(d, t.owing)
 		require.Empty(d, t.reducing)
 		return
 	}
+	d.slotsAreItsOwn()
 	for number := range t.count {
 		s := &t.slots[number]
 		require.Equal(d, number, s.vid%t.count, "a VID lives in its slot")
@@ -195,6 +219,19 @@ func (d *desk) invariants() {
 			}
 			require.Equal(d, listed, occurrences(t.owing, int(number)), "listed once when it owes")
 		}
+	}
+}
+
+// slotsAreItsOwn checks where the slots of a running job are.
+func (d *desk) slotsAreItsOwn() {
+	slots := d.state().slots
+	require.Equal(d, int(d.state().table.count), slots.count)
+	require.Zero(d, slots.first%slots.count)
+	require.LessOrEqual(d, slots.first+slots.count, 2*d.card.cfg.Window)
+	for number := range d.card.jobs {
+		other := d.card.jobs[number].slots
+		require.True(d, number == int(d.number) || other.first >= slots.first+slots.count || slots.first >= other.first+other.count,
+			"%v of job %d and %v of job %d", slots, d.number, other, number)
 	}
 }
 

@@ -1,21 +1,30 @@
-// A job's life: what it was set up with, its epoch, and the ranks of its
-// members.
+// A job's life: what it was set up with, its epoch, the ranks of its members,
+// and its slots.
 
 package model
 
-import "math/bits"
+import (
+	"math/bits"
 
-// job is the one job of a card, running or not.
+	"tributary/driver/wire"
+)
+
+// job is what a card has under one number: a job that runs, the last one that
+// did, or none yet. It has its own slots; which of the card's they are matters
+// to how many jobs find room, and to nothing else.
 type job struct {
+	number   int
 	running  bool
 	everSet  bool   // an epoch was ever set
 	complete bool   // the last job set up ended because all had finished
 	epoch    uint16 // of the last job set up
 	finished uint64 // ranks of the running job that have finished
-	setup    setup  // of the last job set up
-	n        int    // members of the last job; the card's ports before the first
+	setup    setup  // of the last job set up; its ports are all before the first
+	slots    span   // of the running job
+	n        int    // members: bits of the setup's ports
 	portOf   []int  // port of each rank, n of them
 	all      uint64 // a bit for each of the n ranks
+	table    slotTable
 
 	// What came of the last job set up.
 	nonfiniteIn  tally // contributions that held a NaN or an infinity
@@ -31,16 +40,19 @@ type setup struct {
 	first  uint32 // VID
 }
 
-// newJob returns the job of a card that never had one: rank r belongs to port
+// newJob returns what a number has before its first job: rank r belongs to port
 // r.
-func newJob(ports int) job {
-	var j job
-	j.setMembers(lowBits(ports))
+func newJob(number int, cfg Config) job {
+	j := job{number: number, table: slotTable{ports: cfg.Ports}}
+	j.set(setup{ports: lowBits(cfg.Ports)})
 	return j
 }
 
-// setMembers gives out the ranks in the order of the ports.
-func (j *job) setMembers(ports uint64) {
+// set notes what the job is set up with, and gives out the ranks in the order of
+// the ports.
+func (j *job) set(s setup) {
+	j.setup = s
+	ports := s.ports
 	j.n = bits.OnesCount64(ports)
 	j.all = lowBits(j.n)
 	j.portOf = j.portOf[:0]
@@ -54,17 +66,37 @@ func (j *job) owns(port int, rank uint8) bool {
 	return int(rank) < j.n && j.portOf[rank] == port
 }
 
-// start makes j the running job of a new epoch.
-func (j *job) start(s setup, epoch uint16) {
+// start makes j the running job of a new epoch, in the given slots of the card.
+func (j *job) start(s setup, epoch uint16, slots span) {
 	j.running, j.everSet, j.complete = true, true, false
-	j.epoch, j.finished, j.setup = epoch, 0, s
+	j.epoch, j.finished, j.slots = epoch, 0, slots
 	j.nonfiniteIn, j.nonfiniteOut, j.overflow = tally{}, tally{}, tally{}
-	j.setMembers(s.ports)
+	j.set(s)
+	j.table.setUp(uint32(s.window), s.first, j.all)
 }
 
-// end ends the job; its ranks and its epoch stay.
+// end ends the job: what is being reduced and what is owed is dropped, its slots
+// are free; its ranks and its epoch stay.
 func (j *job) end() {
-	j.running, j.finished = false, 0
+	j.running, j.finished, j.slots = false, 0, span{}
+	j.table.clear()
+}
+
+// confirmsEnd reports whether p repeats a finish of the last job, which has
+// ended because all had finished.
+func (j *job) confirmsEnd(p *Packet) bool {
+	return p.Kind == wire.KindFinish && j.complete && p.Epoch == j.epoch
+}
+
+// ranksOf returns the ranks of the ports in a set.
+func (j *job) ranksOf(ports uint64) (ranks uint64) {
+	if ports == AllPorts {
+		return j.all
+	}
+	for rank, port := range j.portOf {
+		ranks |= ports >> port & 1 << rank
+	}
+	return ranks
 }
 
 // lowBits returns a number whose n lowest bits are set, n at most 64.

@@ -73,7 +73,7 @@ func (l *Link) take(p *Packet) {
 		})
 		return
 	}
-	port, _ := l.card.PortOf(p.Rank)
+	port, _ := l.card.PortOf(p.Job, p.Rank)
 	l.card.Handle(port, p)
 }
 

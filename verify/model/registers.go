@@ -14,8 +14,9 @@ type staged struct {
 // with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.cycles++
+	addr, number := ofJob(addr)
 	access, ok := accessOf(addr)
-	if !ok {
+	if !ok || number >= len(c.jobs) {
 		return wire.CodeBadAddress, 0
 	}
 	code := wire.CodeDone
@@ -28,11 +29,24 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 	if code != wire.CodeDone || access == wire.WriteOnly {
 		return code, 0
 	}
+	if addr >= wire.JobBase {
+		return code, c.jobs[number].read(addr)
+	}
 	return code, c.read(addr)
 }
 
+// ofJob returns what addr is called in job 0's block, and the number of the job
+// in whose block it stands; an address in none is its own, of job 0.
+func ofJob(addr uint32) (of0 uint32, number int) {
+	if addr < wire.JobBase {
+		return addr, 0
+	}
+	offset := addr - wire.JobBase
+	return wire.JobBase + offset%wire.JobStride, int(offset / wire.JobStride)
+}
+
 // accessOf returns what may be done with the register at addr, and whether
-// there is one.
+// there is one; of those that each job has, for job 0's address.
 func accessOf(addr uint32) (wire.Access, bool) {
 	for i := range wire.Registers {
 		if wire.Registers[i].Addr == addr {
@@ -47,7 +61,8 @@ func accessOf(addr uint32) (wire.Access, bool) {
 	return 0, false
 }
 
-// read returns what a register that can be read holds.
+// read returns what a register that can be read holds, one that no job has of
+// its own.
 func (c *Card) read(addr uint32) uint64 {
 	if value, ok := c.cfg.identification(addr); ok {
 		return value
@@ -74,29 +89,41 @@ func (c *Card) read(addr uint32) uint64 {
 		return c.staged.chunk
 	case wire.RegJobWindow:
 		return c.staged.window
-	case wire.RegJobState:
-		return c.job.state()
-	case wire.RegJobFinished:
-		return c.job.finished
-	case wire.RegJobNonfiniteIn:
-		return uint64(c.job.nonfiniteIn.count)
-	case wire.RegJobNonfiniteOut:
-		return uint64(c.job.nonfiniteOut.count)
-	case wire.RegJobOverflow:
-		return uint64(c.job.overflow.count)
-	case wire.RegJobFirstIn:
-		return c.job.nonfiniteIn.first
-	case wire.RegJobFirstOut:
-		return c.job.nonfiniteOut.first
-	case wire.RegJobFirstOverflow:
-		return c.job.overflow.first
 	}
 	panic("model: a register that can be read has no value")
 }
 
+// read returns what a register of the job's block holds, given its address in
+// job 0's.
+func (j *job) read(addr uint32) uint64 {
+	switch addr {
+	case wire.RegJobState:
+		return j.state()
+	case wire.RegJobFinished:
+		return j.finished
+	case wire.RegJobMembers:
+		return j.setup.ports
+	case wire.RegJobSlots:
+		return uint64(j.slots.first) | uint64(j.slots.count)<<16
+	case wire.RegJobNonfiniteIn:
+		return uint64(j.nonfiniteIn.count)
+	case wire.RegJobNonfiniteOut:
+		return uint64(j.nonfiniteOut.count)
+	case wire.RegJobOverflow:
+		return uint64(j.overflow.count)
+	case wire.RegJobFirstIn:
+		return j.nonfiniteIn.first
+	case wire.RegJobFirstOut:
+		return j.nonfiniteOut.first
+	case wire.RegJobFirstOverflow:
+		return j.overflow.first
+	}
+	panic("model: a job's register has no value")
+}
+
 // state returns what JOB_STATE holds.
 func (j *job) state() uint64 {
-	value := uint64(j.epoch) << 16
+	value := uint64(j.number)<<32 | uint64(j.epoch)<<16
 	if j.running {
 		value |= 1
 	}
@@ -153,7 +180,7 @@ func (c *Card) release(token uint64) wire.Code {
 		return wire.CodeDone
 	case token:
 		c.owner = 0
-		c.endJob()
+		c.endJobs()
 		return wire.CodeDone
 	}
 	return wire.CodeBusy
@@ -167,7 +194,7 @@ func (c *Card) reset(token uint64) wire.Code {
 	c.owner = 0
 	c.staged = staged{}
 	clear(c.counters)
-	c.endJob()
+	c.endJobs()
 	return wire.CodeDone
 }
 
@@ -177,17 +204,18 @@ func (c *Card) owned() bool { return c.owner != 0 && c.staged.token == c.owner }
 // commit sets a job up, or refuses to and changes nothing.
 func (c *Card) commit(cmd command) wire.Code {
 	wanted := setup{ports: c.staged.ports, chunk: c.staged.chunk, window: c.staged.window, first: cmd.first}
-	age := cmd.epoch - c.job.epoch
+	j := c.numbered(cmd.job)
+	age := cmd.epoch - j.epoch
 	switch {
 	case !c.owned():
 		return wire.CodeBusy
-	case cmd.job >= jobs:
+	case int(cmd.job) >= len(c.jobs):
 		return wire.CodeBadJob
-	case c.job.running && age == 0 && wanted == c.job.setup:
+	case j.running && age == 0 && wanted == j.setup:
 		return wire.CodeDone
-	case c.job.running && age == 0:
+	case j.running && age == 0:
 		return wire.CodeEpochInUse
-	case c.job.everSet && (age == 0 || age >= 1<<15):
+	case j.everSet && (age == 0 || age >= 1<<15):
 		return wire.CodeStaleEpoch
 	case wanted.ports == 0 || wanted.ports&^lowBits(c.cfg.Ports) != 0:
 		return wire.CodeBadPorts
@@ -196,24 +224,28 @@ func (c *Card) commit(cmd command) wire.Code {
 	case wanted.window == 0 || wanted.window&(wanted.window-1) != 0 || wanted.window > uint64(c.cfg.Window):
 		return wire.CodeBadWindow
 	}
-	c.endJob()
-	c.job.start(wanted, cmd.epoch)
-	c.table.setUp(uint32(wanted.window), cmd.first, c.job.all)
+	slots, ok := c.allot(j, 2*int(wanted.window))
+	if !ok {
+		return wire.CodeNoSlots
+	}
+	c.endJob(j)
+	j.start(wanted, cmd.epoch, slots)
 	return wire.CodeDone
 }
 
 // abort ends the job of an epoch.
 func (c *Card) abort(cmd command) wire.Code {
+	j := c.numbered(cmd.job)
 	switch {
 	case !c.owned():
 		return wire.CodeBusy
-	case cmd.job >= jobs:
+	case int(cmd.job) >= len(c.jobs):
 		return wire.CodeBadJob
-	case !c.job.running:
+	case !j.running:
 		return wire.CodeDone
-	case cmd.epoch != c.job.epoch:
+	case cmd.epoch != j.epoch:
 		return wire.CodeBadEpoch
 	}
-	c.endJob()
+	c.endJob(j)
 	return wire.CodeDone
 }

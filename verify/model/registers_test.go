@@ -60,8 +60,8 @@ func TestEveryRegisterAnswersAsTheTableSays(t *testing.T) {
 
 func TestAddressesThatAreNotInTheTable(t *testing.T) {
 	d := newDesk(t)
-	for _, addr := range []uint32{1, 4, 7, 0x068, 0x0f8, 0x120, 0x220, 0x238, 0x280, 0x3f8, wire.CounterBase + 4,
-		wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(0) + 1<<31, 0xfffffff8} {
+	for _, addr := range []uint32{1, 4, 7, 0x068, 0x0f8, 0x120, 0x220, 0x238, 0x240, 0x3f8, wire.CounterBase + 4,
+		wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(0) + 1<<31, 0xff8, 0x1004, 0x1050, 0x10f8, 0x1100, 0x1148, 0xfffffff8} {
 		for _, write := range []bool{false, true} {
 			code, value := d.card.Register(write, addr, 1)
 			assert.Equal(t, wire.CodeBadAddress, code, "%#x", addr)

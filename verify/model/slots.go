@@ -19,7 +19,7 @@ const (
 	reduced
 )
 
-// slot is one slot of the running job. The sets are one bit a rank.
+// slot is one slot of a running job. The sets are one bit a rank.
 type slot struct {
 	vid   uint32 // u; of an empty slot, 2W before the first VID it takes
 	state slotState
@@ -35,34 +35,30 @@ type slot struct {
 	result        []byte   // the cache entry
 }
 
-// slotTable holds the slots of the running job. accepted is the answer to a
-// packet that no rule refuses.
+// slotTable holds the slots of one job. accepted is the answer to a packet that
+// no rule refuses.
 type slotTable struct {
-	slots  []slot // room for the card's largest window
+	ports  int    // of the card: the most ranks
+	slots  []slot // at least count, kept from job to job for their memory
 	count  uint32 // 2W of the running job
 	window uint32 // W
 	all    uint64 // a bit for each rank
 
-	reducing []int // slots being reduced, in the order they began
+	reducing []int // complete slots, in the order they became so
 	owing    []int // slots that owe a result, fresh ones in the order of reduction
 }
 
 // accepted is what the rules give when none refuses.
 const accepted = wire.CodeDone
 
-func newSlotTable(cfg Config) slotTable {
-	t := slotTable{slots: make([]slot, 2*cfg.Window)}
-	for i := range t.slots {
-		t.slots[i].contributions = make([][]byte, cfg.Ports)
-	}
-	return t
-}
-
 // setUp empties the slots for a job of the given ranks whose first VID is
 // first.
 func (t *slotTable) setUp(window, first uint32, all uint64) {
 	t.clear()
 	t.window, t.count, t.all = window, 2*window, all
+	for uint32(len(t.slots)) < t.count {
+		t.slots = append(t.slots, slot{contributions: make([][]byte, t.ports)})
+	}
 	for s := range t.count {
 		slot := &t.slots[s]
 		slot.vid = first + (s-first)%t.count - t.count
@@ -134,8 +130,8 @@ func (t *slotTable) turnOver(number int, vid uint32) {
 	s.congestion, s.nonfinite = 0, false
 }
 
-// hold notes that rank's contribution is stored; the last one starts the
-// reduction.
+// hold notes that rank's contribution is stored; with the last one the slot is
+// complete, and to be reduced.
 func (t *slotTable) hold(s *slot, rank uint8) {
 	s.held |= 1 << rank
 	if s.held == t.all {
@@ -144,8 +140,11 @@ func (t *slotTable) hold(s *slot, rank uint8) {
 	}
 }
 
-// reduced notes that the slot's result is in the cache: every rank is owed it.
-func (t *slotTable) reduced(number int) {
+// reduced notes that the result of the first complete slot is in the cache:
+// every rank is owed it.
+func (t *slotTable) reduced() {
+	number := t.reducing[0]
+	t.reducing = slices.Delete(t.reducing, 0, 1)
 	t.slots[number].state = reduced
 	t.owe(number, t.all)
 }
@@ -182,22 +181,28 @@ func (t *slotTable) drop(number int) {
 	t.owing = slices.Delete(t.owing, i, i+1)
 }
 
-// due returns the slot to send from, and the receivers, of those ranks that
-// can take a packet; replay says that one of them was sent it before. Replays
+// delivery is a result that may leave.
+type delivery struct {
+	slot      int
+	receivers uint64 // ranks
+	replay    bool   // one of them was sent it before
+}
+
+// due returns what to send next to those ranks that can take a packet. Replays
 // go first; fresh results go in the order of reduction.
-func (t *slotTable) due(ready uint64) (number int, receivers uint64, replay, ok bool) {
+func (t *slotTable) due(ready uint64) (d delivery, ok bool) {
 	for _, number := range t.owing {
 		s := &t.slots[number]
 		if receivers := s.owed & ready; receivers&s.sent != 0 {
-			return number, receivers, true, true
+			return delivery{number, receivers, true}, true
 		}
 	}
 	for _, number := range t.owing {
 		if receivers := t.slots[number].owed & ready; receivers != 0 {
-			return number, receivers, false, true
+			return delivery{number, receivers, false}, true
 		}
 	}
-	return 0, 0, false, false
+	return delivery{}, false
 }
 
 // ask applies the rules for an ask. status is what to answer with at once,
