@@ -25,7 +25,8 @@
 // A card's name is a scheme and an address: "model:" (the Go model, needs no
 // hardware), "model:OPTION=VALUE,..." (the same with the sizes, format and sum
 // given, as in "model:format=bf16,result=fp32,sum=exact"; the options are called
-// as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window),
+// as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window,
+// jobs),
 // "model:DIR" (the model of the card that the manifest in DIR describes), "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT"
 // and "unix:PATH" (a card that is running already). Package transport holds the
 // schemes; a program can register its own.

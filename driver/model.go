@@ -99,6 +99,8 @@ func setModelOption(cfg *model.Config, option string) error {
 		cfg.Chunk, err = strconv.Atoi(value)
 	case "window":
 		cfg.Window, err = strconv.Atoi(value)
+	case "jobs":
+		cfg.Jobs, err = strconv.Atoi(value)
 	case "saturate":
 		cfg.Saturate, err = strconv.ParseBool(value)
 	case "format":
@@ -108,7 +110,7 @@ func setModelOption(cfg *model.Config, option string) error {
 	case "sum":
 		cfg.Sum, err = sumNamed(value)
 	default:
-		return fmt.Errorf("a model has no option %q; its options are lanes, workers, format, result, sum, saturate, chunk and window, as in model:format=bf16,sum=exact", name)
+		return fmt.Errorf("a model has no option %q; its options are lanes, workers, format, result, sum, saturate, chunk, window and jobs, as in model:format=bf16,sum=exact", name)
 	}
 	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
 		err = fmt.Errorf("%q is not a value for it", value)
@@ -159,6 +161,7 @@ func modelConfig(m *transport.Manifest) model.Config {
 		Ports:    int(at["PORTS"]),
 		Chunk:    int(at["CHUNK"]),
 		Window:   int(at["WINDOW"]),
+		Jobs:     int(at["JOBS"]),
 		Format:   wire.Format(at["FORMAT"]),
 		Result:   wire.Format(at["FORMAT"] >> formatResultShift),
 		Sum:      wire.Sum(at["SUM"]),

@@ -41,7 +41,8 @@ A CARD is named
   model:            the Go model, of the arrays' format, with as many ports
   model:sum=exact,result=fp32
                     the same, with options called as hwgen's flags: lanes,
-                    workers, format, result, sum, saturate, chunk, window
+                    workers, format, result, sum, saturate, chunk, window,
+                    jobs
   model:DIR         the model of the card that hwgen wrote to DIR
   sim:DIR           starts the virtual card built in DIR, for this command
   unix:PATH         a card that listens on a socket
