@@ -83,6 +83,9 @@ const (
 	RegJobFirstOverflow uint32 = 0x1048
 	RegJobEvicted       uint32 = 0x1050
 
+	// MaxJobs is the most jobs that a card can have.
+	MaxJobs = 16
+
 	// LagBase is the first of the counts of how late contributions come; see
 	// LagAddr.
 	LagBase uint32 = 0x20000
@@ -190,6 +193,17 @@ func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) 
 // a rank came.
 func LagAddr(job, rank, bucket int) uint32 {
 	return LagBase + lagJob*uint32(job) + lagRank*uint32(rank) + 8*uint32(bucket)
+}
+
+// SplitJobAddr is the reverse of JobAddr: it returns what an address is called in
+// job 0's block, and the job in whose block it stands. An address in none
+// of the blocks that there can be is returned as it is, with job 0.
+func SplitJobAddr(addr uint32) (of0 uint32, job int) {
+	if addr < JobBase || addr >= JobAddr(JobBase, MaxJobs) {
+		return addr, 0
+	}
+	job = int((addr - JobBase) / JobStride)
+	return addr - JobStride*uint32(job), job
 }
 
 // CounterAddr returns the byte address of counter i of Counters.

@@ -14,7 +14,7 @@ type staged struct {
 // with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.cycles++
-	addr, number := ofJob(addr)
+	addr, number := wire.SplitJobAddr(addr)
 	access, ok := accessOf(addr)
 	if !ok || number >= len(c.jobs) {
 		return wire.CodeBadAddress, 0
@@ -33,16 +33,6 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 		return code, c.jobs[number].read(addr)
 	}
 	return code, c.read(addr)
-}
-
-// ofJob returns what addr is called in job 0's block, and the number of the job
-// in whose block it stands; an address in none is its own, of job 0.
-func ofJob(addr uint32) (of0 uint32, number int) {
-	if addr < wire.JobBase {
-		return addr, 0
-	}
-	offset := addr - wire.JobBase
-	return wire.JobBase + offset%wire.JobStride, int(offset / wire.JobStride)
 }
 
 // accessOf returns what may be done with the register at addr, and whether
