@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -234,14 +233,14 @@ func (k *call) silent() time.Duration {
 	c := k.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.back != nil {
+	if c.away != nil {
 		return 0
 	}
 	return time.Since(k.lastMoved())
 }
 
 func (k *call) lastMoved() time.Time {
-	if sent := k.job.card.sentData; sent.After(k.moved) {
+	if sent := k.job.sentData; sent.After(k.moved) {
 		return sent
 	}
 	return k.moved
@@ -249,13 +248,13 @@ func (k *call) lastMoved() time.Time {
 
 // stopped is the error of a call whose context ended.
 func (k *call) stopped(ctx context.Context) error {
-	if err := k.job.awayError(ctx.Err()); err != nil {
+	if err := k.job.card.awayError(ctx.Err()); err != nil {
 		return err
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return k.overdue(ctx.Err())
 	}
-	return fmt.Errorf("card %s: reduction stopped after %d of %d elements: %w", k.job.card.name, k.summed(), k.elements, ctx.Err())
+	return fmt.Errorf("card %s%s: reduction stopped after %d of %d elements: %w", k.job.card.name, k.job.label(), k.summed(), k.elements, ctx.Err())
 }
 
 // overdue is the error of a call that waited too long: it names the ranks that
@@ -267,24 +266,15 @@ func (k *call) overdue(cause error) error {
 	vid := k.first + uint32(k.low)
 	waited := time.Since(k.lastMoved())
 	if s := k.state(k.low); k.low < k.next && s.known && s.missing != 0 {
-		return &MissingError{Card: c.name, VID: vid, Ranks: rankSlice(s.missing), Waited: waited, Err: cause}
+		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(s.missing), Waited: waited, Err: cause, job: k.job.label()}
 	}
-	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause}
-}
-
-// rankSlice lists the ranks of a mask.
-func rankSlice(mask uint64) []int {
-	ranks := make([]int, 0, bits.OnesCount64(mask))
-	for ; mask != 0; mask &= mask - 1 {
-		ranks = append(ranks, bits.TrailingZeros64(mask))
-	}
-	return ranks
+	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: k.job.label()}
 }
 
 // rankList writes the ranks of a mask as in "0, 3".
 func rankList(mask uint64) string {
 	var s []string
-	for _, r := range rankSlice(mask) {
+	for _, r := range bitSlice(mask) {
 		s = append(s, strconv.Itoa(r))
 	}
 	return strings.Join(s, ", ")

@@ -43,14 +43,14 @@ type Card struct {
 	closed  error // what Close answers
 
 	mu       sync.Mutex
-	unpinned sync.Cond     // pinned was cleared
-	err      error         // why the card is gone
-	link     *link         // the one that leads to it
-	back     chan struct{} // while the card is away and looked for; closed when that is over
+	unpinned sync.Cond // pinned was cleared
+	err      error     // why the card is gone
+	link     *link     // the one that leads to it
+	away     *away     // while the card is away and looked for; else nil
 	access   access
-	job      *Job      // the job that is set up; nil when there is none
+	seats    []seat    // by the numbers of the card's jobs
+	turn     int       // the number whose job sends data next
 	pinned   *call     // the writer reads this call's inputs
-	sentData time.Time // when the link last took data that was not sent before
 	heard    time.Time // when the last whole frame came
 	gaveUp   time.Time // when a call that failed gave up waiting for the card to drop its job
 	past     LinkStats // of links that are over
@@ -112,6 +112,9 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 		return nil, err
 	}
 	c.info = info
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seats = make([]seat, info.Jobs)
 	return c, nil
 }
 
@@ -181,7 +184,7 @@ func (c *Card) LinkStats() LinkStats {
 	return c.past.plus(c.link.stats)
 }
 
-// Reset ends the card's job, clears its counters and takes ownership again.
+// Reset ends the card's jobs, clears its counters and takes ownership again.
 // Jobs of this Card answer EndedError from then on. It waits for a Configure or
 // another Reset that is under way.
 func (c *Card) Reset(ctx context.Context) error {
@@ -189,10 +192,11 @@ func (c *Card) Reset(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-c.configuring }()
-	c.endJob(errReset)
+	c.endJobs(errReset)
 	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
 		return err
 	}
+	c.noteDropped()
 	return c.own(ctx, c.currentLink())
 }
 
@@ -209,7 +213,7 @@ func (c *Card) Err() error {
 	return c.err
 }
 
-// Close aborts a job that has not finished, gives the card up and closes its
+// Close aborts the jobs that have not finished, gives the card up and closes its
 // link. The card is ready for the next host. Calls that are under way answer
 // ErrClosed. It returns what closing the link said, also when it is called
 // again.
@@ -219,10 +223,10 @@ func (c *Card) Close() error {
 }
 
 func (c *Card) close() error {
-	c.endJob(ErrClosed)
+	c.endJobs(ErrClosed)
 	if !c.opts.reads && c.answers() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		// RELEASE ends the job as well. When it is not answered, the end of
+		// RELEASE ends the jobs as well. When it is not answered, the end of
 		// the link does the same.
 		_, _ = c.WriteRegister(ctx, wire.RegRelease, c.token)
 		cancel()
@@ -272,7 +276,7 @@ func (c *Card) failLocked(err error) {
 	}
 	c.err = err
 	c.link.overLocked(err)
-	c.endJobLocked(err)
+	c.endJobsLocked(err)
 	c.returned()
 	close(c.done)
 }

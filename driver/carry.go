@@ -1,20 +1,22 @@
 package driver
 
-// Carrying on: a job whose card has gone away has it looked for, and goes on with
-// it when it is back. The card has forgotten the job by then (the end of a link
-// ends its owner's jobs), so it is set up anew, in a later epoch, from the first
-// chunk whose result is not there.
+// Carrying on: jobs whose card has gone away have it looked for, and go on with
+// it when it is back. The card has forgotten them by then (the end of a link ends
+// its owner's jobs), so each is set up anew, under its number, in a later epoch,
+// from the first chunk whose result is not there.
 //
-// All members live in this process and take every result that reaches one of
+// All members of a job live in this process and take every result that reaches one of
 // them (takeResult), so all hold the same chunks. Some may lie above the first
 // that is lacking; their inputs may be overwritten by their results. The card
 // takes chunks in turn, so these pass through it again, but as zeros, and what
 // comes of them is not stored: no contribution is in two sums.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -25,14 +27,30 @@ const (
 	longestReopen = time.Second
 )
 
+// away is a time in which the card is away and looked for; guarded by Card.mu.
+type away struct {
+	cause *DiedError    // why it went
+	went  time.Time     // when
+	over  chan struct{} // closed when it is back, or given up
+	last  error         // what came of the last attempt to open it; nil before
+
+	// The search's context, and what ends it when no job is left that waits.
+	search context.Context
+	giveUp context.CancelCauseFunc
+}
+
+func newAway(cause *DiedError) *away {
+	a := &away{cause: cause, went: time.Now(), over: make(chan struct{})}
+	a.search, a.giveUp = context.WithCancelCause(context.Background())
+	return a
+}
+
 // outage is what a job knows of its card's being away; guarded by Card.mu.
 type outage struct {
-	since  time.Time  // when the card went; zero once it has done something since
-	went   time.Time  // when it went last
-	back   time.Time  // when it was last back
-	cause  *DiedError // why it went
-	count  int        // how often it has gone and come back
-	giveUp func()     // ends the search when the job does
+	since    time.Time   // when the card went; zero once it has done something for this job since
+	back     time.Time   // when it was last back
+	count    int         // how often it has gone and come back
+	patience *time.Timer // ends the job when it has waited for long enough; nil before the first outage
 }
 
 // Outages returns how often the card has gone away and come back so far.
@@ -46,17 +64,24 @@ func (j *Job) Outages() int {
 func (c *Card) present(ctx context.Context, what string) (*link, error) {
 	for {
 		c.mu.Lock()
-		l, back, err := c.link, c.back, c.err
+		l, away, err := c.link, c.away, c.err
 		c.mu.Unlock()
-		if back == nil {
+		if away == nil {
 			return l, err
 		}
 		select {
-		case <-back:
+		case <-away.over:
 		case <-ctx.Done():
 			return nil, c.stopped(ctx, what)
 		}
 	}
+}
+
+// isAway says whether the card is away and looked for.
+func (c *Card) isAway() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.away != nil
 }
 
 // lost says whether a link is over and the card is not given up.
@@ -78,10 +103,22 @@ func (c *Card) whyOver(l *link) error {
 
 // returned ends the wait of those who wait for the card; with mu held.
 func (c *Card) returned() {
-	if c.back != nil {
-		close(c.back)
-		c.back = nil
+	if c.away == nil {
+		return
 	}
+	close(c.away.over)
+	c.away.giveUp(nil)
+	c.away = nil
+}
+
+// anyCarriesOn says whether a job runs that is to carry on; with mu held.
+func (c *Card) anyCarriesOn() bool {
+	for j := range c.jobs() {
+		if j.cfg.CarryOn > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // missed is called when a call of j has waited for the time-out. A card that has
@@ -91,59 +128,76 @@ func (c *Card) missed(j *Job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	silent := time.Since(c.heard)
-	if c.back == nil && c.job == j && j.cfg.CarryOn > 0 && silent >= c.opts.timeout {
+	if c.away == nil && !j.ended && j.cfg.CarryOn > 0 && silent >= c.opts.timeout {
 		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has said nothing for %s", round(silent))})
 	}
-	return c.back != nil
+	return c.away != nil
 }
 
-// carryOn looks for the card, which has gone away with the link l, and has j go on
-// with it. When it is not found in time, or is another, it is gone for good.
-func (c *Card) carryOn(j *Job, l *link, cause *DiedError) {
+// carryOn looks for the card, which has gone away with the link l, and has its
+// jobs go on with it. When it is not found while one waits, or is another, it is
+// gone for good.
+func (c *Card) carryOn(l *link, a *away) {
 	defer c.carrying.Done()
 	c.searching.Lock()
 	defer c.searching.Unlock()
 	_ = l.end()
-	first, deadline := j.rewind()
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
-	if !j.searchUntil(cancel) {
-		c.fail(cause) // the job ended, so nobody waits for the card
-		return
-	}
-	j.tell(Outage{Card: c.name, Cause: cause, Patience: max(0, time.Until(deadline)), VID: first})
-	found, err := c.search(ctx, j, first)
+	tell(c.waitFor(a))
+	back, err := c.search(a)
 	if err != nil {
-		c.fail(j.lostError(err))
+		c.fail(c.searchError(a, err))
 		return
 	}
-	j.tell(found)
+	tell(back)
+	c.dismissLate(c.currentLink())
 }
 
-func (j *Job) tell(o Outage) {
-	if j.cfg.OnOutage != nil {
-		j.cfg.OnOutage(o)
+// news is what a job is to be told of its card's being away.
+type news struct {
+	job    *Job
+	outage Outage
+}
+
+func tell(all []news) {
+	for _, n := range all {
+		if n.job.cfg.OnOutage != nil {
+			n.job.cfg.OnOutage(n.outage)
+		}
 	}
 }
 
-// begin notes that the card has gone.
-func (o *outage) begin(cause *DiedError, carryOn time.Duration) {
-	o.went, o.cause = time.Now(), cause
-	if o.since.IsZero() || o.went.Sub(o.back) > carryOn {
-		o.since = o.went
+// begin notes that the card went.
+func (o *outage) begin(went time.Time, carryOn time.Duration) {
+	if o.since.IsZero() || went.Sub(o.back) > carryOn {
+		o.since = went
 	}
 }
 
-// rewind has all members stand at the first chunk that they lack, of which
-// nothing was sent, and returns its VID and when the search is to end. Nobody
-// uses the link any more.
-func (j *Job) rewind() (first uint32, deadline time.Time) {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	for _, k := range j.calls {
-		k.rewind()
+// waitFor has the members of all jobs stand at the first chunk that they lack, of
+// which nothing was sent, and each job wait for the card for as long as it is to.
+// Nobody uses the link any more.
+func (c *Card) waitFor(a *away) (gone []news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for j := range c.jobs() {
+		for _, k := range j.calls {
+			k.rewind()
+		}
+		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
+		j.outage.patience = time.AfterFunc(patience, func() { j.loseHope(a) })
+		gone = append(gone, news{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
 	}
-	return j.firstLacking(), j.outage.since.Add(j.cfg.CarryOn)
+	return gone
+}
+
+// loseHope ends a job that has waited for its card for long enough.
+func (j *Job) loseHope(a *away) {
+	c := j.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away == a && !j.ended {
+		j.endLocked(a.lostError(c, cmp.Or(a.last, context.DeadlineExceeded)))
+	}
 }
 
 // firstLacking returns the VID of the first chunk that not all members hold.
@@ -169,31 +223,45 @@ func (k *call) rewind() {
 	k.next, k.held, k.turn, k.resend, k.backOff = k.low, k.low, 0, 0, 0
 }
 
-// searchUntil has cancel called when the job ends, and says whether it stands.
-func (j *Job) searchUntil(cancel func()) bool {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	j.outage.giveUp = cancel
-	return !j.ended
-}
-
-// search opens the card again and again until the job goes on with it.
-func (c *Card) search(ctx context.Context, j *Job, first uint32) (Outage, error) {
-	var last error
+// search opens the card again and again until its jobs go on with it.
+func (c *Card) search(a *away) ([]news, error) {
 	for wait := firstReopen; ; wait = min(2*wait, longestReopen) {
-		back, err := c.tryAgain(ctx, j, first)
+		if a.search.Err() != nil {
+			return nil, a.search.Err()
+		}
+		back, err := c.tryAgain(a)
 		if err == nil || isOtherCard(err) {
 			return back, err
 		}
-		if last == nil || ctx.Err() == nil {
-			last = err // that the time is up says less than what failed before
-		}
+		c.noteAttempt(a, err)
 		select {
-		case <-ctx.Done():
-			return Outage{}, last
+		case <-a.search.Done():
 		case <-time.After(wait):
 		}
 	}
+}
+
+// noteAttempt keeps what came of an attempt to open the card, unless it was given
+// up: that says less than what failed before.
+func (c *Card) noteAttempt(a *away, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a.search.Err() == nil {
+		a.last = err
+	}
+}
+
+// searchError says why the search for the card is over because of err: that
+// another card came back, or else why the last job that waited has ended.
+func (c *Card) searchError(a *away, err error) error {
+	var lost *LostError
+	switch cause := context.Cause(a.search); {
+	case cause == nil:
+		return a.lostError(c, err)
+	case errors.Is(cause, ErrClosed) || errors.As(cause, &lost):
+		return cause
+	}
+	return a.cause
 }
 
 // isOtherCard tells a card with which the job can never go on.
@@ -204,96 +272,125 @@ func isOtherCard(err error) bool {
 	return errors.As(err, &other) || errors.As(err, &version) || errors.As(err, &hash)
 }
 
-// tryAgain opens the card once, and has the job go on with it.
-func (c *Card) tryAgain(ctx context.Context, j *Job, first uint32) (Outage, error) {
-	conn, err := c.reopen(ctx)
+// anew is a job that is set up again.
+type anew struct {
+	job   *Job
+	epoch uint16
+}
+
+// tryAgain opens the card once, and has its jobs go on with it.
+func (c *Card) tryAgain(a *away) ([]news, error) {
+	conn, err := c.reopen(a.search)
 	if err != nil {
-		return Outage{}, &NoCardError{Name: c.name, Err: err}
+		return nil, &NoCardError{Name: c.name, Err: err}
 	}
 	l := c.attach(conn)
-	epoch, err := c.setUpAgain(ctx, l, j, first)
+	jobs, err := c.setUpAgain(a.search, l)
 	if err == nil {
-		var back Outage
-		if back, err = j.resume(l, epoch); err == nil {
+		var back []news
+		if back, err = c.resume(l, a, jobs); err == nil {
 			return back, nil
 		}
 	}
 	c.refuse(l, err)
 	_ = l.end()
-	return Outage{}, err
+	return nil, err
 }
 
 // setUpAgain makes sure that a fresh link leads to the card that went away, and
-// sets the job up on it, in the epoch that it returns.
-func (c *Card) setUpAgain(ctx context.Context, l *link, j *Job, first uint32) (uint16, error) {
+// sets the jobs up on it. They find slots, wherever they had them before: the
+// first that are free, beginning with none in use, never leave two pieces of one
+// size free, so that what is free in all is enough for what fits into it.
+func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 	info, err := c.meet(ctx, l)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if info.ConfigHash != c.info.ConfigHash {
-		return 0, &OtherCardError{Name: c.name, Got: info.ConfigHash, Want: c.info.ConfigHash}
+		return nil, &OtherCardError{Name: c.name, Got: info.ConfigHash, Want: c.info.ConfigHash}
 	}
-	last, set, err := c.lastEpoch(ctx, l)
+	c.mu.Lock()
+	jobs := slices.Collect(c.jobs())
+	c.mu.Unlock()
+	again := make([]anew, len(jobs))
+	for i, j := range jobs {
+		epoch, err := j.setUpAgain(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		again[i] = anew{j, epoch}
+	}
+	return again, nil
+}
+
+// setUpAgain sets the job up by a fresh link, in the epoch that it returns.
+func (j *Job) setUpAgain(ctx context.Context, l *link) (uint16, error) {
+	last, set, err := j.card.lastEpoch(ctx, l, j.number)
 	if err != nil {
 		return 0, err
 	}
-	epoch := j.Epoch() + 1
+	j.card.mu.Lock()
+	epoch, first := j.epoch+1, j.firstLacking()
+	j.card.mu.Unlock()
 	if set && int16(last-epoch) >= 0 {
 		epoch = last + 1
 	}
 	return epoch, j.setUp(ctx, l, epoch, first)
 }
 
-// resume lets the job's frames pass again, by the link l.
-func (j *Job) resume(l *link, epoch uint16) (Outage, error) {
-	c := j.card
-	now := time.Now()
+// resume lets the frames of the jobs that were set up again pass, by the link l.
+func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case j.ended:
-		return Outage{}, j.endedError()
-	case l.err != nil:
-		return Outage{}, l.err
+	if l.err != nil {
+		return nil, l.err
 	}
+	now := time.Now()
+	for _, x := range jobs {
+		j := x.job
+		if j.ended {
+			c.seats[j.number] = seat{lingers: true, epoch: x.epoch}
+			continue
+		}
+		j.resume(x.epoch, now)
+		back = append(back, news{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
+	}
+	if len(back) == 0 {
+		return nil, context.Cause(a.search)
+	}
+	c.returned()
+	c.kick()
+	return back, nil
+}
+
+// resume has the job go on in another epoch; with Card.mu held.
+func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
-	j.timing = newTiming(c.access.trip)
+	j.timing = newTiming(j.card.access.trip)
 	for _, k := range j.calls {
 		k.moved = now
 	}
 	if j.finish.left != 0 {
 		j.finish.begin(j.ranks)
 	}
-	o := &j.outage
-	o.count++
-	o.back, o.giveUp = now, nil
-	c.returned()
-	c.kick()
-	return Outage{Card: c.name, Cause: o.cause, Away: now.Sub(o.went), VID: j.firstLacking(), Epoch: epoch}, nil
+	j.outage.patience.Stop()
+	j.outage.count++
+	j.outage.back = now
 }
 
-// lostError says that the card, which went away, cannot be gone on with because
-// of err. Where the job has ended, that is the reason.
-func (j *Job) lostError(err error) error {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	if j.ended && errors.Is(j.err, ErrClosed) {
-		return ErrClosed
-	}
-	return j.lostErrorLocked(err)
-}
-
-func (j *Job) lostErrorLocked(err error) error {
-	return &LostError{Card: j.card.name, Cause: j.outage.cause, Waited: time.Since(j.outage.went), Err: err}
+// lostError says that the card c, which is away, cannot be gone on with because of
+// err.
+func (a *away) lostError(c *Card, err error) error {
+	return &LostError{Card: c.name, Cause: a.cause, Waited: time.Since(a.went), Err: err}
 }
 
 // awayError says that a call was given up because of err while the card was
 // away; it is nil when it is not away.
-func (j *Job) awayError(err error) error {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	if j.card.back == nil {
+func (c *Card) awayError(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away == nil {
 		return nil
 	}
-	return j.lostErrorLocked(err)
+	return c.away.lostError(c, err)
 }

@@ -26,16 +26,27 @@
 // hardware), "model:OPTION=VALUE,..." (the same with the sizes, format and sum
 // given, as in "model:format=bf16,result=fp32,sum=exact"; the options are called
 // as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window,
-// jobs),
-// "model:DIR" (the model of the card that the manifest in DIR describes), "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT"
-// and "unix:PATH" (a card that is running already). Package transport holds the
+// jobs), "model:DIR" (the model of the card that the manifest in DIR describes),
+// "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT" and
+// "unix:PATH" (a card that is running already). Package transport holds the
 // schemes; a program can register its own.
+//
+// # Several jobs
+//
+// A card holds up to Info.Jobs jobs at once, under numbers from 0. Each Configure
+// sets up one more, for any goroutine to use as if the card were its own: a job
+// has its members, its window and its epochs, it ends for itself, and what the
+// others do changes none of its bits. Jobs share the card's slots (twice as many
+// as its largest window has chunks), of which each takes twice its window until
+// it ends; by default a job gets its share, so that there is room for all. What
+// finds no room is refused with a FullError. Frames of all jobs take turns on the
+// link. A card that holds one job gives it to whoever calls Configure last.
 //
 // # A card that goes away
 //
 // A link that breaks, a card's process that ends, a card that says nothing for
-// the time-out: the card is gone, and by default so is its job (DiedError). With
-// JobConfig.CarryOn the job waits for the card, opens it again by its name, sees
+// the time-out: the card is gone, and by default so are its jobs (DiedError). With
+// JobConfig.CarryOn a job waits for the card, opens it again by its name, sees
 // by the configuration hash that it is the same one, and goes on in a later epoch
 // from the first chunk whose result it lacks. Calls see nothing of it, and every
 // bit of the results is as if the card had never been away. Results that are there
@@ -45,15 +56,17 @@
 // share what they have received, and the arrays of a call that has not returned
 // are the contributions that may have to be sent again. A card takes one host at
 // a time, so a job has no members elsewhere; a program that ended cannot carry on.
-// What the card had counted (Card.Counters, Card.Exceptions) is lost with it.
+// What the card had counted (Card.Counters, Job.Exceptions) is lost with it. The
+// card is opened once for all jobs that wait for it, each for as long as it says.
 //
 // # Errors
 //
 // Every failure is of a type that a program can tell apart with errors.As:
 // NoCardError, BusyError, VersionError and HashError from Open; InputError for
-// arguments that are refused before the card is touched; RefusedError for what
-// the card refuses; MissingError and TimeoutError when nothing moves; EndedError
-// when the job is over; DiedError when the card is gone, LostError (which is one)
-// when it was waited for in vain or has come back as another. ErrClosed is what a
-// closed Card answers.
+// arguments that are refused before the card is touched; FullError for a job that
+// finds no room beside others; RefusedError for what the card refuses;
+// MissingError and TimeoutError when nothing moves; EndedError when the job is
+// over; DiedError when the card is gone, LostError (which is one) when it was
+// waited for in vain or has come back as another. ErrClosed is what a closed Card
+// answers.
 package driver

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,49 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("card %s refused %s (0x%x): %s: %s", e.Card, e.What, e.Value, e.Code, codeDoc(e.Code))
 }
 
+// FullError is answered by Configure when the card has no room for another job.
+type FullError struct {
+	Card    string
+	Numbers int        // jobs that the card holds at once
+	Slots   int        // that they share
+	Window  int        // of the job that was to be set up; it takes twice as many slots
+	Jobs    []JobState // those that are set up
+	Err     error      // the card's refusal; nil when all numbers are in use
+}
+
+func (e *FullError) Error() string {
+	var taken []string
+	for _, s := range e.Jobs {
+		taken = append(taken, fmt.Sprintf("job %d has slots %d to %d", s.Number, s.FirstSlot, s.FirstSlot+s.Slots-1))
+	}
+	has := strings.Join(taken, ", ")
+	if e.Err == nil {
+		return fmt.Sprintf("card %s holds %d jobs at once, and all are in use: %s; close or abort one, or use a card generated with more -jobs", e.Card, e.Numbers, has)
+	}
+	do := "close or abort one"
+	if window := e.Fits(); window > 0 {
+		do = fmt.Sprintf("ask for a window of %d, the largest that fits, or close or abort one", window)
+	}
+	return fmt.Sprintf("card %s has no slots left for a window of %d, which takes %d of its %d in a row: %s; %s", e.Card, e.Window, 2*e.Window, e.Slots, has, do)
+}
+
+func (e *FullError) Unwrap() error { return e.Err }
+
+// Fits returns the largest window, in chunks, for which the jobs that are set up
+// leave slots; 0 when they leave none.
+func (e *FullError) Fits() int {
+	for window := e.Slots / 2; window > 0; window /= 2 {
+		for first := 0; first < e.Slots; first += 2 * window {
+			if !slices.ContainsFunc(e.Jobs, func(s JobState) bool {
+				return s.FirstSlot < first+2*window && first < s.FirstSlot+s.Slots
+			}) {
+				return window
+			}
+		}
+	}
+	return 0
+}
+
 // MissingError is answered when a chunk waited too long for the contributions
 // of some ranks.
 type MissingError struct {
@@ -98,6 +142,8 @@ type MissingError struct {
 	Ranks  []int         // those whose contribution the card does not hold
 	Waited time.Duration // since the last sign of progress
 	Err    error         // the context's error when that ended the wait; else nil
+
+	job string // its label
 }
 
 func (e *MissingError) Error() string {
@@ -109,8 +155,8 @@ func (e *MissingError) Error() string {
 	if len(s) > 1 {
 		word = "ranks "
 	}
-	msg := fmt.Sprintf("card %s: chunk %d waited %s for %s%s; see whether they run and send arrays of the same length",
-		e.Card, e.VID, round(e.Waited), word, strings.Join(s, ", "))
+	msg := fmt.Sprintf("card %s%s: chunk %d waited %s for %s%s; see whether they run and send arrays of the same length",
+		e.Card, e.job, e.VID, round(e.Waited), word, strings.Join(s, ", "))
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -129,11 +175,13 @@ type TimeoutError struct {
 	What   string // what was waited for
 	Waited time.Duration
 	Err    error // the context's error when that ended the wait; else nil
+
+	job string // the label of the job that waited, if one did
 }
 
 func (e *TimeoutError) Error() string {
-	msg := fmt.Sprintf("card %s: no answer for %s to %s; see whether the card runs, or allow it more time",
-		e.Card, round(e.Waited), e.What)
+	msg := fmt.Sprintf("card %s%s: no answer for %s to %s; see whether the card runs, or allow it more time",
+		e.Card, e.job, round(e.Waited), e.What)
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -150,10 +198,12 @@ type EndedError struct {
 	Card  string
 	Epoch uint16
 	Err   error // why it ended; nil when it was finished
+
+	job string // its label
 }
 
 func (e *EndedError) Error() string {
-	msg := fmt.Sprintf("card %s: the job of epoch %d has ended", e.Card, e.Epoch)
+	msg := fmt.Sprintf("card %s%s: the job of epoch %d has ended", e.Card, e.job, e.Epoch)
 	if e.Err != nil {
 		msg += ": " + e.Err.Error()
 	}

@@ -61,7 +61,7 @@ func ExampleReduce() {
 }
 
 // Where the sums of a job left the range of fp32.
-func ExampleCard_Exceptions() {
+func ExampleJob_Exceptions() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
 	if err != nil {
@@ -77,7 +77,7 @@ func ExampleCard_Exceptions() {
 	if err := job.Reduce(ctx, sum, gradients); err != nil {
 		log.Fatal(err)
 	}
-	exceptions, err := card.Exceptions(ctx)
+	exceptions, err := job.Exceptions(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,6 +113,37 @@ func ExampleMember_AllReduce() {
 	}
 	workers.Wait()
 	// Output: [12]
+}
+
+// Two jobs side by side on one card, each in a goroutine of its own.
+func ExampleCard_Configure() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:jobs=2")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	sums := make([][]float32, 2)
+	var jobs sync.WaitGroup
+	for i, ports := range [][]int{{0, 1, 2}, {2, 3}} {
+		jobs.Go(func() {
+			job, err := card.Configure(ctx, driver.JobConfig{Ports: ports})
+			if err != nil {
+				log.Fatal(err)
+			}
+			gradients := [][]float32{{1, 2}, {10, 20}, {100, 200}}[:len(ports)]
+			sums[i] = make([]float32, 2)
+			if err := job.Reduce(ctx, sums[i], gradients); err != nil {
+				log.Fatal(err)
+			}
+			if err := job.Close(ctx); err != nil {
+				log.Fatal(err)
+			}
+		})
+	}
+	jobs.Wait()
+	fmt.Println(sums)
+	// Output: [[111 222] [11 22]]
 }
 
 // A worker that does not show up is named.

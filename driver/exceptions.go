@@ -11,7 +11,7 @@ import (
 )
 
 // Exceptions are the elements of a job that were no plain numbers, as the card
-// counted them: those of the job that is set up, or of the last one that was.
+// counted them. Setting up the next job of its number clears them.
 type Exceptions struct {
 	NonfiniteIn  Exception // contributions that held a NaN or an infinity
 	NonfiniteOut Exception // elements of sums that are a NaN or an infinity
@@ -36,9 +36,28 @@ const (
 	firstRankMask  = 0xff
 )
 
-// Exceptions reads what the card has counted. Errors are those of
-// ReadRegister.
-func (c *Card) Exceptions(ctx context.Context) (Exceptions, error) {
+// Exceptions reads what the card has counted of the job, also after its end. Once
+// another job was set up under its number that is gone: EndedError. Other errors
+// are those of ReadRegister.
+func (j *Job) Exceptions(ctx context.Context) (Exceptions, error) {
+	read := func(addr uint32) (uint64, error) { return j.card.ReadRegister(ctx, addr) }
+	e, err := readExceptions(j.Number(), read)
+	if err != nil {
+		return e, err
+	}
+	state, err := read(wire.JobAddr(wire.RegJobState, j.Number()))
+	if err != nil {
+		return e, err
+	}
+	if epoch := j.Epoch(); uint16(state>>stateEpochShift) != epoch {
+		return e, &EndedError{Card: j.card.name, Epoch: epoch, Err: errReplaced, job: j.label()}
+	}
+	return e, nil
+}
+
+// readExceptions reads what the card has counted of the job of a number, by a way
+// to read registers.
+func readExceptions(number int, read func(addr uint32) (uint64, error)) (Exceptions, error) {
 	var e Exceptions
 	for _, r := range []struct {
 		kind         *Exception
@@ -48,14 +67,14 @@ func (c *Card) Exceptions(ctx context.Context) (Exceptions, error) {
 		{&e.NonfiniteOut, wire.RegJobNonfiniteOut, wire.RegJobFirstOut},
 		{&e.Overflow, wire.RegJobOverflow, wire.RegJobFirstOverflow},
 	} {
-		count, err := c.ReadRegister(ctx, r.count)
+		count, err := read(wire.JobAddr(r.count, number))
 		if err != nil {
 			return e, err
 		}
 		if r.kind.Count = uint32(count); count == 0 {
 			continue
 		}
-		first, err := c.ReadRegister(ctx, r.first)
+		first, err := read(wire.JobAddr(r.first, number))
 		if err != nil {
 			return e, err
 		}

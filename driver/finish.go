@@ -39,8 +39,8 @@ func (j *Job) Close(ctx context.Context) error {
 		case err := <-j.finish.done:
 			return err
 		case <-ctx.Done():
-			if err = j.awayError(ctx.Err()); err == nil {
-				err = fmt.Errorf("card %s: finish of the job: %w", j.card.name, ctx.Err())
+			if err = j.card.awayError(ctx.Err()); err == nil {
+				err = fmt.Errorf("card %s%s: finish of the job: %w", j.card.name, j.label(), ctx.Err())
 			}
 		case <-timer.C:
 			silent, left := j.finishSilent()
@@ -48,7 +48,7 @@ func (j *Job) Close(ctx context.Context) error {
 				timer.Reset(max(wait, shortestWait))
 				continue
 			}
-			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent}
+			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent, job: j.label()}
 		}
 		if !j.endIf(func() bool { return j.finish.left != 0 }, err) {
 			return <-j.finish.done
@@ -85,7 +85,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 func (j *Job) finishSilent() (time.Duration, uint64) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	if j.card.back != nil {
+	if j.card.away != nil {
 		return 0, j.finish.left
 	}
 	return time.Since(j.finish.moved), j.finish.left

@@ -286,7 +286,7 @@ func TestExceptions(t *testing.T) {
 	if err := job.Reduce(testContext(t), make([]float32, 40), [][]float32{plain, plain, plain}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := card.Exceptions(testContext(t))
+	e, err := job.Exceptions(testContext(t))
 	if err != nil || e.Any() {
 		t.Fatalf("%+v %v before there are any", e, err)
 	}
@@ -306,7 +306,7 @@ func TestExceptions(t *testing.T) {
 	if err := job.ReduceBytes(testContext(t), sum, in); err != nil {
 		t.Fatal(err)
 	}
-	e, err = card.Exceptions(testContext(t))
+	e, err = job.Exceptions(testContext(t))
 	want := driver.Exceptions{
 		NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // two chunks of contributions
 		NonfiniteOut: driver.Exception{Count: 5, VID: 1},
@@ -334,11 +334,13 @@ func TestExceptions(t *testing.T) {
 	if err := job.Close(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := card.Exceptions(testContext(t)); err != nil || again != want {
+	if again, err := job.Exceptions(testContext(t)); err != nil || again != want {
 		t.Errorf("after the job: %+v %v", again, err)
 	}
-	configure(t, card, driver.JobConfig{})
-	if e, err = card.Exceptions(testContext(t)); err != nil || e.Any() {
+	next := configure(t, card, driver.JobConfig{})
+	if e, err = next.Exceptions(testContext(t)); err != nil || e.Any() {
 		t.Errorf("the next job finds %+v %v", e, err)
 	}
+	_, err = job.Exceptions(testContext(t))
+	wantError[*driver.EndedError](t, err, "another job")
 }

@@ -22,8 +22,8 @@ type Info struct {
 	Saturate   bool // int32 sums stop at the largest and smallest integer; else they wrap around
 	Shell      wire.Shell
 	Chunk      int // most elements in a chunk
-	Window     int // most chunks in a job's window
-	Jobs       int // jobs at once
+	Window     int // most chunks in a job's window; twice as many slots are for all jobs
+	Jobs       int // jobs that can be set up at once
 	Link       int // bits the link moves in a cycle
 	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
 }
@@ -131,6 +131,9 @@ func newInfo(name string, values map[uint32]uint64) Info {
 	}
 }
 
+// mostJobs is how many jobs a card can hold.
+const mostJobs = 16
+
 // check refuses a card whose parameters this driver cannot use.
 func (i Info) check() error {
 	format, known := i.Format.Info()
@@ -140,8 +143,8 @@ func (i Info) check() error {
 		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums %s into %s, which this driver does not know; take the driver that came with the card's hwgen", i.Format, i.Result)}
 	case !format.FitsIn(result) || i.Saturate && i.Format != wire.Int32:
 		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%s into %s, saturates: %t); generate it again", i.Format, i.Result, i.Saturate)}
-	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window)}
+	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0 || i.Jobs < 1 || i.Jobs > mostJobs:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d, %d jobs); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window, i.Jobs)}
 	}
 	return nil
 }

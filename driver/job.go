@@ -20,7 +20,7 @@ type JobConfig struct {
 	Workers  int    // members of the job; default: as many as Ports, or all ports of the card
 	Ports    []int  // their ports, ascending, rank r on Ports[r]; default: 0..Workers-1
 	Chunk    int    // elements in a chunk, a multiple of the card's lanes; default: the card's
-	Window   int    // chunks in flight, a power of two; default: the card's
+	Window   int    // chunks in flight, a power of two up to the card's; default: the card's divided by Info.Jobs, at least 1
 	FirstVID uint32 // number of the first chunk; it only matters to tests of the wrap-around
 
 	// CarryOn is how long the job waits for its card to come back when that has
@@ -49,7 +49,9 @@ type Outage struct {
 }
 
 // Job is a reduction that is set up on a card: n members who add up arrays
-// together, chunk by chunk. Several reductions can follow one another on it.
+// together, chunk by chunk. Several reductions can follow one another on it, and
+// several jobs run side by side on a card that holds as many (Info.Jobs): what
+// happens to one is nothing to another, but that they share the link.
 //
 // A call that fails, and one whose context ends, ends the job: the members no
 // longer agree on where they are in its stream. Its calls then answer
@@ -58,7 +60,7 @@ type Job struct {
 	card    *Card
 	cfg     JobConfig
 	number  uint8
-	epoch   uint16
+	epoch   uint16 // guarded by card.mu
 	ranks   uint64 // bit r for every rank r
 	members []*Member
 	whole   *call // of Reduce
@@ -66,21 +68,30 @@ type Job struct {
 	inBytes, outBytes int // of an element of the contributions, and of the results
 
 	// Guarded by card.mu.
-	timing timing
-	calls  []*call // under way
-	turn   int     // whose data goes next
-	finish finish
-	outage outage
-	ended  bool
-	err    error // why it ended; nil when it was finished
+	timing   timing
+	calls    []*call   // under way
+	turn     int       // whose data goes next
+	fresh    bool      // the writer has gathered data that was not sent before
+	sentData time.Time // when the link last took such data
+	finish   finish
+	outage   outage
+	ended    bool
+	err      error // why it ended; nil when it was finished
 }
 
-// Configure sets up a job, after validating cfg against the card. A job that
-// this Card had set up before is ended. Of goroutines that call it side by side
-// one after another sets up its job, each of which ends the one before.
+// Configure sets up a job, after validating cfg against the card: a further one,
+// beside those that run, under the lowest number that none of them has. A job
+// that asks for no window gets its share of the card's slots, so that there is
+// room for as many as the card holds (where its window has as many chunks). When
+// all numbers, or too many slots, are in use it is refused (FullError).
 //
-// Errors: InputError when cfg cannot be right; RefusedError, TimeoutError,
-// DiedError, ErrClosed, or one that wraps ctx's.
+// On a card that holds one job (Info.Jobs is 1) the job that this Card had set up
+// before is ended instead, and the new one takes its place. It waits for a
+// Configure or a Reset that is under way, and for a card that is away and looked
+// for.
+//
+// Errors: InputError when cfg cannot be right; FullError; RefusedError,
+// TimeoutError, DiedError, ErrClosed, or one that wraps ctx's.
 func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	cfg, err := c.info.complete(cfg)
 	if err != nil {
@@ -93,22 +104,51 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 		return nil, err
 	}
 	defer func() { <-c.configuring }()
-	c.endJob(errReplaced)
-	l := c.currentLink()
-	epoch, err := c.nextEpoch(ctx, l)
+	if c.info.Jobs == 1 {
+		c.endJobs(errReplaced)
+	}
+	for {
+		l, err := c.present(ctx, "set-up of a job")
+		if err != nil {
+			return nil, err
+		}
+		j, err := c.configureOn(ctx, l, cfg)
+		if err == nil || !c.lost(l) {
+			return j, err
+		}
+	}
+}
+
+// configureOn sets up a job by the link l.
+func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, error) {
+	number, ok := c.freeNumber()
+	if !ok {
+		return nil, c.fullError(ctx, l, cfg.Window, nil)
+	}
+	if c.info.Jobs > 1 { // else this set-up takes the place of what lingers
+		if err := c.dismiss(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	epoch, err := c.nextEpoch(ctx, l, number)
 	if err != nil {
 		return nil, err
 	}
-	j := newJob(c, cfg, epoch)
-	if err := j.setUp(ctx, l, epoch, cfg.FirstVID); err != nil {
+	j := newJob(c, cfg, number, epoch)
+	err = j.setUp(ctx, l, epoch, cfg.FirstVID)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.Code == wire.CodeNoSlots:
+		return nil, c.fullError(ctx, l, cfg.Window, err)
+	case errors.As(err, &refused):
 		return nil, err
+	case err != nil:
+		c.linger(l, number, epoch) // the commit may have reached the card
+		c.dismissLate(l)
+		return nil, err
+	case !c.seatJob(l, j):
+		return nil, c.whyOver(l)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
-	}
-	c.job = j
 	return j, nil
 }
 
@@ -127,7 +167,7 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 		cfg.Chunk = i.Chunk
 	}
 	if cfg.Window == 0 {
-		cfg.Window = i.Window
+		cfg.Window = max(1, i.Window/i.Jobs)
 	}
 	switch {
 	case cfg.CarryOn < 0:
@@ -163,19 +203,16 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 	return cfg, nil
 }
 
-// The bits of JOB_STATE and of the values of JOB_COMMIT and JOB_ABORT.
+// The bits of the values of JOB_COMMIT and JOB_ABORT.
 const (
-	stateEpochSet   = 1 << 1 // an epoch was ever set
-	stateEpochShift = 16     // last epoch
-
 	commitEpochShift = 32
 	commitJobShift   = 48
 )
 
-// nextEpoch chooses the epoch of the next job: the one after the card's last,
-// or a random one where there was none.
-func (c *Card) nextEpoch(ctx context.Context, l *link) (uint16, error) {
-	epoch, set, err := c.lastEpoch(ctx, l)
+// nextEpoch chooses the epoch of the next job of a number: the one after the
+// last, or a random one where there was none.
+func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, error) {
+	epoch, set, err := c.lastEpoch(ctx, l, number)
 	if err != nil {
 		return 0, err
 	}
@@ -189,14 +226,15 @@ func (c *Card) nextEpoch(ctx context.Context, l *link) (uint16, error) {
 	return binary.LittleEndian.Uint16(b[:]), nil
 }
 
-// lastEpoch returns the epoch of the card's last job, if one was ever set.
-func (c *Card) lastEpoch(ctx context.Context, l *link) (epoch uint16, set bool, err error) {
-	state, err := c.readOn(ctx, l, wire.RegJobState)
+// lastEpoch returns the epoch of the card's last job of a number, if one was ever
+// set.
+func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint16, set bool, err error) {
+	state, err := c.readOn(ctx, l, wire.JobAddr(wire.RegJobState, int(number)))
 	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
 }
 
-func newJob(c *Card, cfg JobConfig, epoch uint16) *Job {
-	j := &Job{card: c, cfg: cfg, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
+func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
+	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {
@@ -226,7 +264,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) er
 		{wire.RegJobPorts, ports},
 		{wire.RegJobChunk, uint64(j.cfg.Chunk)},
 		{wire.RegJobWindow, uint64(j.cfg.Window)},
-		{wire.RegJobCommit, uint64(first) | j.name(epoch)},
+		{wire.RegJobCommit, uint64(first) | jobName(j.number, epoch)},
 	} {
 		if _, err := j.card.writeOn(ctx, l, w.addr, w.value); err != nil {
 			return err
@@ -235,9 +273,9 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) er
 	return nil
 }
 
-// name is how JOB_COMMIT and JOB_ABORT name the job in an epoch.
-func (j *Job) name(epoch uint16) uint64 {
-	return uint64(epoch)<<commitEpochShift | uint64(j.number)<<commitJobShift
+// jobName is how JOB_COMMIT and JOB_ABORT name the job of a number in an epoch.
+func jobName(number uint8, epoch uint16) uint64 {
+	return uint64(epoch)<<commitEpochShift | uint64(number)<<commitJobShift
 }
 
 // Config returns the job's parameters with every default filled in.
@@ -245,6 +283,19 @@ func (j *Job) Config() JobConfig {
 	cfg := j.cfg
 	cfg.Ports = slices.Clone(cfg.Ports)
 	return cfg
+}
+
+// Number returns the job's number among those that the card holds, from 0. Once
+// the job has ended another may have it.
+func (j *Job) Number() int { return int(j.number) }
+
+// label names the job in messages, behind the name of its card: not at all on a
+// card that holds one.
+func (j *Job) label() string {
+	if j.card.info.Jobs == 1 {
+		return ""
+	}
+	return fmt.Sprintf(", job %d", j.number)
 }
 
 // Epoch returns the epoch that tells this job from those before and after it,
@@ -282,26 +333,30 @@ func (j *Job) Abort(ctx context.Context) error {
 // errAborted is why a job has ended after Abort.
 var errAborted = errors.New("the job was aborted")
 
-// abortOnCard has the card drop the job.
+// abortOnCard has the card drop the job, which has ended here, unless that has
+// happened.
 func (j *Job) abortOnCard(ctx context.Context) error {
-	_, err := j.card.WriteRegister(ctx, wire.RegJobAbort, j.name(j.Epoch()))
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code == wire.CodeBadEpoch {
-		return nil // another job was set up meanwhile, which ended this one
+	name, lingers := j.card.lingering(j.number)
+	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.isAway() {
+		return nil
 	}
-	return err
+	if _, err := j.card.WriteRegister(ctx, wire.RegJobAbort, name); err != nil && !isGone(err) {
+		return err
+	}
+	j.card.noteAborted(name)
+	return nil
 }
 
-// endJob ends the card's job, if there is one, because of err.
-func (c *Card) endJob(err error) {
+// endJobs ends the card's jobs because of err.
+func (c *Card) endJobs(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.endJobLocked(err)
+	c.endJobsLocked(err)
 }
 
-func (c *Card) endJobLocked(err error) {
-	if c.job != nil {
-		c.job.endLocked(err)
+func (c *Card) endJobsLocked(err error) {
+	for j := range c.jobs() {
+		j.endLocked(err)
 	}
 }
 
@@ -317,12 +372,7 @@ func (j *Job) endLocked(err error) bool {
 		return false
 	}
 	j.ended, j.err = true, err
-	if j.outage.giveUp != nil {
-		j.outage.giveUp()
-	}
-	if j.card.job == j {
-		j.card.job = nil
-	}
+	j.leave(err != nil)
 	for len(j.calls) > 0 {
 		j.calls[0].complete(j.endedError())
 	}
@@ -333,6 +383,19 @@ func (j *Job) endLocked(err error) bool {
 	return true
 }
 
+// leave frees the job's number. lingers says that the card has it still, unless it
+// has dropped it with its link.
+func (j *Job) leave(lingers bool) {
+	c := j.card
+	c.seats[j.number] = seat{lingers: lingers && c.link.err == nil, epoch: j.epoch}
+	if j.outage.patience != nil {
+		j.outage.patience.Stop()
+	}
+	if c.away != nil && c.idle() {
+		c.away.giveUp(j.err)
+	}
+}
+
 // endedError is what calls of a job that has ended answer. The death of the
 // card, and its being closed, need no more words.
 func (j *Job) endedError() error {
@@ -340,7 +403,7 @@ func (j *Job) endedError() error {
 	if errors.As(j.err, &died) || errors.Is(j.err, ErrClosed) {
 		return j.err
 	}
-	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err}
+	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.label()}
 }
 
 // endIf ends the job because of err if under holds by then, and has the card
@@ -355,7 +418,7 @@ func (j *Job) endIf(under func() bool, err error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if j.abortOnCard(ctx) != nil {
-		// The next job, or the end of the link, ends this one.
+		// The next set-up, or the end of the link, ends it there.
 		j.card.noteGaveUp()
 	}
 	return true

@@ -42,6 +42,7 @@ func (c *Card) attach(conn transport.Conn) *link {
 		c.past = c.past.plus(c.link.stats)
 	}
 	c.link = l
+	c.noteDroppedLocked()
 	if c.err != nil {
 		l.overLocked(c.err) // closed meanwhile
 	}
@@ -70,7 +71,7 @@ func (l *link) overLocked(err error) {
 }
 
 // lose notes that a link is over because the card behind it died. Unless a job is
-// to carry on, that is the card's end.
+// to carry on, that is the card's end; the jobs that are not end in any case.
 func (c *Card) lose(l *link, died *DiedError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,12 +84,18 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	}
 	l.overLocked(died)
 	switch {
-	case c.back != nil: // tryAgain has opened it, and sees to it
-	case c.job != nil && c.job.cfg.CarryOn > 0:
-		c.back = make(chan struct{})
-		c.job.outage.begin(died, c.job.cfg.CarryOn)
+	case c.away != nil: // tryAgain has opened it, and sees to it
+	case c.anyCarriesOn():
+		c.away = newAway(died)
+		for j := range c.jobs() {
+			if j.cfg.CarryOn > 0 {
+				j.outage.begin(c.away.went, j.cfg.CarryOn)
+			} else {
+				j.endLocked(died)
+			}
+		}
 		c.carrying.Add(1)
-		go c.carryOn(c.job, l, died)
+		go c.carryOn(l, c.away)
 	default:
 		c.failLocked(died)
 	}
@@ -99,7 +106,7 @@ func (c *Card) refuse(l *link, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.overLocked(err)
-	if c.back == nil {
+	if c.away == nil {
 		c.failLocked(err)
 	}
 }
@@ -166,8 +173,11 @@ func (c *Card) take(f *frame.Frame, now time.Time) {
 		c.access.takeReply(&f.Header)
 		return
 	}
-	j := c.job
-	if j == nil || f.Job != j.number || f.Epoch != j.epoch {
+	if int(f.Job) >= len(c.seats) {
+		return
+	}
+	j := c.seats[f.Job].job
+	if j == nil || f.Epoch != j.epoch {
 		return // of a job that has ended
 	}
 	switch f.Kind {
@@ -184,12 +194,11 @@ func (c *Card) write(l *link) {
 	buf := make([]byte, 0, batchBytes+wire.MaxFrameBytes)
 	timer := time.NewTimer(math.MaxInt64)
 	for {
-		var fresh bool
 		var wait time.Duration
-		buf, fresh, wait = c.gather(l, buf[:0])
+		buf, wait = c.gather(l, buf[:0])
 		if len(buf) > 0 {
 			n, err := l.conn.Write(buf)
-			c.noteWrite(l, n, fresh)
+			c.noteWrite(l, n)
 			if err != nil {
 				c.writeFailed(l, err)
 				return
@@ -218,19 +227,22 @@ func (c *Card) writeFailed(l *link, err error) {
 	}
 }
 
-func (c *Card) noteWrite(l *link, n int, fresh bool) {
+// noteWrite notes that the link has taken what was gathered.
+func (c *Card) noteWrite(l *link, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.stats.BytesOut += uint64(n)
-	if fresh {
-		c.sentData = time.Now()
+	for j := range c.jobs() {
+		if j.fresh {
+			j.fresh, j.sentData = false, time.Now()
+		}
 	}
 }
 
 // gather appends the frames that are due to buf: register accesses, finishes
-// and asks, then data until the batch is full. fresh says whether there is data
-// among them that was never sent before. wait is how long nothing else is due.
-func (c *Card) gather(l *link, buf []byte) (_ []byte, fresh bool, wait time.Duration) {
+// and asks, then data, a frame of each job in turn, until the batch is full. wait
+// is how long nothing else is due.
+func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,20 +250,39 @@ func (c *Card) gather(l *link, buf []byte) (_ []byte, fresh bool, wait time.Dura
 		c.access.due = false
 		buf = frame.Append(buf, &c.access.header, nil)
 	}
-	j := c.job
-	if j == nil || l.err != nil || c.back != nil {
-		return buf, false, math.MaxInt64
+	wait = math.MaxInt64
+	if l.err != nil || c.away != nil {
+		return buf, wait
 	}
-	buf, wait = j.appendControl(buf, now)
-	for len(buf) < batchBytes && c.job == j && l.err == nil {
+	for j := range c.jobs() {
+		var w time.Duration
+		buf, w = j.appendControl(buf, now)
+		wait = min(wait, w)
+	}
+	for len(buf) < batchBytes && l.err == nil {
 		n := len(buf)
-		if buf = j.appendResend(buf); len(buf) > n {
-			continue
-		}
-		if buf = j.appendData(buf, now); len(buf) == n {
+		if buf = c.appendTurn(buf, now); len(buf) == n {
 			break
 		}
-		fresh = true
 	}
-	return buf, fresh, wait
+	return buf, wait
+}
+
+// appendTurn appends a frame of the job whose turn it is, of those that have one
+// to send, and nothing when there is none. It gives up the mutex as appendData
+// does.
+func (c *Card) appendTurn(buf []byte, now time.Time) []byte {
+	for n := range c.seats {
+		number := (c.turn + n) % len(c.seats)
+		j := c.seats[number].job
+		if j == nil {
+			continue
+		}
+		size := len(buf)
+		if buf = j.appendFrame(buf, now); len(buf) > size {
+			c.turn = (number + 1) % len(c.seats)
+			break
+		}
+	}
+	return buf
 }

@@ -126,7 +126,7 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		m.stats.Refused++
 	default:
 		m.stats.Refused++
-		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code})
+		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d%s", h.VID, h.Rank, j.label()), Code: h.Code})
 	}
 }
 

@@ -195,8 +195,12 @@ func accessName(h frame.Header) string {
 }
 
 func registerName(addr uint32) string {
+	of0, job := wire.SplitJobAddr(addr)
 	for _, r := range wire.Registers {
-		if r.Addr == addr {
+		switch {
+		case r.Addr == of0 && job > 0:
+			return fmt.Sprintf("%s of job %d", r.Name, job)
+		case r.Addr == of0:
 			return r.Name
 		}
 	}

@@ -11,6 +11,19 @@ import (
 	"tributary/driver/wire"
 )
 
+// appendFrame appends a frame of data, first of what the card has asked for
+// again, and nothing when there is none. It gives up the mutex as appendData does.
+func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
+	size := len(buf)
+	if buf = j.appendResend(buf); len(buf) > size {
+		return buf
+	}
+	if buf = j.appendData(buf, now); len(buf) > size {
+		j.fresh = true
+	}
+	return buf
+}
+
 // appendData appends the next frame of data that the window allows, and nothing
 // when there is none. The mutex is given up while the frame is built, with the
 // call pinned.
@@ -182,8 +195,8 @@ const asksInTimeout = 4
 func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
 	c := k.job.card
 	since := s.since
-	if c.sentData.After(since) {
-		since = c.sentData
+	if sent := k.job.sentData; sent.After(since) {
+		since = sent
 	}
 	return since.Add(min(k.backOff.wait(&k.job.timing), c.opts.timeout/asksInTimeout)).Sub(now)
 }

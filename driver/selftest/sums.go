@@ -1,7 +1,9 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"tributary/driver"
 	"tributary/driver/element"
@@ -22,7 +24,7 @@ func newSubject(card *driver.Card) *subject {
 // reduce sums inputs in a job of its own on the given ports. chunk and window
 // are the card's when 0.
 func (s *subject) reduce(ctx context.Context, ports []int, chunk, window int, inputs [][]byte) ([]byte, error) {
-	job, err := s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: chunk, Window: window})
+	job, err := s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: chunk, Window: cmp.Or(window, s.Window)})
 	if err != nil {
 		return nil, err
 	}
@@ -248,17 +250,17 @@ func askCounted(ctx context.Context, s *subject) error {
 		want.NonfiniteIn = driver.Exception{Count: 1, VID: first + 2, Rank: last}
 		want.NonfiniteOut = driver.Exception{Count: 1 + want.Overflow.Count, VID: first + 2 - want.Overflow.Count}
 	}
-	if err := s.counted(ctx, want); err != nil {
+	if err := counted(ctx, job, want); err != nil {
 		return err
 	}
-	if _, err := s.Configure(ctx, driver.JobConfig{}); err != nil {
+	if job, err = s.Configure(ctx, driver.JobConfig{}); err != nil {
 		return err
 	}
-	return s.counted(ctx, driver.Exceptions{})
+	return errors.Join(counted(ctx, job, driver.Exceptions{}), job.Abort(ctx))
 }
 
-// counted checks what the card counted of its last job.
-func (s *subject) counted(ctx context.Context, want driver.Exceptions) error {
-	have, err := s.Exceptions(ctx)
+// counted checks what the card counted of a job.
+func counted(ctx context.Context, job *driver.Job, want driver.Exceptions) error {
+	have, err := job.Exceptions(ctx)
 	return check(err, have == want, "the job's exceptions are %+v, must be %+v", have, want)
 }

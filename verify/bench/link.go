@@ -47,7 +47,7 @@ func linkRow(ctx context.Context, name string) (row Row, err error) {
 		return row, err
 	}
 	defer card.Close()
-	job, err := card.Configure(ctx, driver.JobConfig{})
+	job, err := card.Configure(ctx, driver.JobConfig{Window: card.Info().Window})
 	if err != nil {
 		return row, err
 	}

@@ -93,7 +93,13 @@ func newLink(open func() net.Conn) string {
 // card keeps its state from one host to the next.
 func newCard(t *testing.T, toCard, fromCard twist) string {
 	t.Helper()
-	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Shell: wire.ShellStream, Link: 32})
+	return newCardOf(t, 1, toCard, fromCard)
+}
+
+// newCardOf is newCard for a card that holds a number of jobs.
+func newCardOf(t *testing.T, jobs int, toCard, fromCard twist) string {
+	t.Helper()
+	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Jobs: jobs, Shell: wire.ShellStream, Link: 32})
 	require.NoError(t, err)
 	var serving sync.Mutex
 	return newLink(func() net.Conn {

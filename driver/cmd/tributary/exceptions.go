@@ -28,8 +28,8 @@ type exceptionReport struct {
 
 // readExceptions asks the card what it counted, and finds the first of each kind
 // in the arrays.
-func (r *reduction) readExceptions(ctx context.Context, card *driver.Card, job *driver.Job) (exceptionsReport, error) {
-	e, err := card.Exceptions(ctx)
+func (r *reduction) readExceptions(ctx context.Context, job *driver.Job) (exceptionsReport, error) {
+	e, err := job.Exceptions(ctx)
 	if err != nil || !e.Any() {
 		return exceptionsReport{}, err
 	}

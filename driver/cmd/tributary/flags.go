@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,10 +170,11 @@ func (f *jobFlags) check(workers int) error {
 	return nil
 }
 
-// configure sets up the job cfg with what the flags say. What the card cannot
-// take is the command line's mistake.
+// configure sets up the job cfg with what the flags say. It is the only one that
+// the card has then, so it gets all slots. What the card cannot take is the command
+// line's mistake.
 func (f *jobFlags) configure(ctx context.Context, card *driver.Card, cfg driver.JobConfig) (*driver.Job, error) {
-	cfg.Ports, cfg.Chunk, cfg.Window = f.ports, int(f.chunk), int(f.window)
+	cfg.Ports, cfg.Chunk, cfg.Window = f.ports, int(f.chunk), cmp.Or(int(f.window), card.Info().Window)
 	job, err := card.Configure(ctx, cfg)
 	var input *driver.InputError
 	if errors.As(err, &input) {

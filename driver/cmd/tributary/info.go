@@ -18,13 +18,14 @@ func newInfo() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "info -card CARD",
-		Short: "Show what a card is, its job and its counters",
-		Long: `Shows a card's identification block, the state of its job, and its counters.
+		Short: "Show what a card is, its jobs and its counters",
+		Long: `Shows a card's identification block, the state of its jobs, and its counters.
 
-The job: what it met of NaNs, infinities and overflows, and in which chunk and
-whose it met the first. This stays until the next job is set up. An element
-overflowed when its sum is beyond the format though no input to it was a NaN or
-an infinity.
+A job: its ports, which of the card's slots it has, and the ranks that have
+finished. What it met of NaNs, infinities and overflows, and in which chunk and
+whose it met the first, stays until the next job of its number is set up. An
+element overflowed when its sum is beyond the format though no input to it was a
+NaN or an infinity.
 
 The counters: what the card summed, what it refused and why, and how many
 flipped bits its checks caught (header_crc and payload_crc). With the sum
@@ -66,24 +67,27 @@ type infoReport struct {
 	Sum        string        `json:"sum"`
 	Saturate   bool          `json:"saturate"`
 	Shell      string        `json:"shell"`
-	Chunk      int           `json:"chunk"`   // elements
-	Window     int           `json:"window"`  // chunks
-	Jobs       int           `json:"jobs"`    // at once
-	Link       int           `json:"link"`    // bits a cycle
-	Latency    int           `json:"latency"` // cycles
-	Cycles     uint64        `json:"cycles"`  // since the hard reset
-	Job        jobState      `json:"job"`
+	Chunk      int           `json:"chunk"`      // elements
+	Window     int           `json:"window"`     // chunks
+	Jobs       int           `json:"jobs"`       // at once
+	Link       int           `json:"link"`       // bits a cycle
+	Latency    int           `json:"latency"`    // cycles
+	Cycles     uint64        `json:"cycles"`     // since the hard reset
+	JobStates  []jobState    `json:"job_states"` // by number
 	Counters   []counterJSON `json:"counters"`
 }
 
-// jobState is what the registers say of the job that is set up, or of the last one
-// that was.
+// jobState is what the registers say of the job of a number: of the one that is
+// set up, or of the last one that was.
 type jobState struct {
+	Number    int    `json:"number"`
 	SetUp     bool   `json:"set_up"`
 	EverSetUp bool   `json:"ever_set_up"`
 	LastEpoch uint16 `json:"last_epoch"`
-	Number    uint8  `json:"number"`
-	Finished  uint64 `json:"finished"` // ranks, a bit each
+	Ports     []int  `json:"ports"`
+	FirstSlot int    `json:"first_slot"`
+	Slots     int    `json:"slots"`    // twice its window; 0 while it is not set up
+	Finished  []int  `json:"finished"` // ranks
 
 	NonfiniteIn  jobException `json:"nonfinite_in"`  // contributions that held a NaN or an infinity
 	NonfiniteOut jobException `json:"nonfinite_out"` // elements of sums that are a NaN or an infinity
@@ -96,6 +100,19 @@ type jobException struct {
 	Count uint32  `json:"count"`
 	VID   *uint32 `json:"first_vid,omitempty"`
 	Rank  *int    `json:"first_rank,omitempty"` // of contributions
+}
+
+func newJobState(s driver.JobState) jobState {
+	e := s.Exceptions
+	j := jobState{
+		Number: s.Number, SetUp: s.SetUp, EverSetUp: s.EverSetUp, LastEpoch: s.Epoch,
+		Ports: s.Ports, FirstSlot: s.FirstSlot, Slots: s.Slots, Finished: s.Finished,
+		NonfiniteIn: newJobException(e.NonfiniteIn), NonfiniteOut: newJobException(e.NonfiniteOut), Overflow: newJobException(e.Overflow),
+	}
+	if e.NonfiniteIn.Count > 0 {
+		j.NonfiniteIn.Rank = &e.NonfiniteIn.Rank
+	}
+	return j
 }
 
 func newJobException(e driver.Exception) jobException {
@@ -133,31 +150,15 @@ func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
 		Sum: i.Sum.String(), Saturate: i.Saturate, Shell: i.Shell.String(), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
 	}
 	var err error
-	read := func(addr uint32) (v uint64) {
-		if err == nil {
-			v, err = card.ReadRegister(ctx, addr)
-		}
-		return v
+	if r.Cycles, err = card.ReadRegister(ctx, wire.RegCycles); err != nil {
+		return nil, err
 	}
-	r.Cycles = read(wire.RegCycles)
-	state := read(wire.RegJobState)
-	r.Job = jobState{
-		SetUp:     state&1 != 0,
-		EverSetUp: state&2 != 0,
-		LastEpoch: uint16(state >> 16),
-		Number:    uint8(state >> 32),
-		Finished:  read(wire.RegJobFinished),
-	}
+	jobs, err := card.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := card.Exceptions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.Job.NonfiniteIn, r.Job.NonfiniteOut, r.Job.Overflow = newJobException(e.NonfiniteIn), newJobException(e.NonfiniteOut), newJobException(e.Overflow)
-	if e.NonfiniteIn.Count > 0 {
-		r.Job.NonfiniteIn.Rank = &e.NonfiniteIn.Rank
+	for _, s := range jobs {
+		r.JobStates = append(r.JobStates, newJobState(s))
 	}
 	counters, err := card.Counters(ctx)
 	for _, c := range counters {
@@ -175,14 +176,19 @@ func (r *infoReport) print(out io.Writer) error {
 	fmt.Fprintf(w, "  ports\t%d\n", r.Ports)
 	fmt.Fprintf(w, "  chunk\tup to %d elements\n", r.Chunk)
 	fmt.Fprintf(w, "  window\tup to %d chunks\n", r.Window)
+	if r.Jobs > 1 {
+		fmt.Fprintf(w, "  jobs\tup to %d, which share %d slots\n", r.Jobs, 2*r.Window)
+	}
 	fmt.Fprintf(w, "  shell\t%s, %d bits a cycle\n", r.Shell, r.Link)
 	fmt.Fprintf(w, "  latency\t%d cycles from a chunk's last beat in to its first beat out\n", r.Latency)
 	fmt.Fprintf(w, "  clock\t%d cycles since the hard reset\n", r.Cycles)
-	fmt.Fprintf(w, "  job\t%s\n", r.Job)
-	if r.Job.EverSetUp {
-		fmt.Fprintf(w, "  its inputs\t%d chunks held a NaN or an infinity%s\n", r.Job.NonfiniteIn.Count, r.Job.NonfiniteIn)
-		fmt.Fprintf(w, "  its sums\t%d elements are a NaN or an infinity%s\n", r.Job.NonfiniteOut.Count, r.Job.NonfiniteOut)
-		fmt.Fprintf(w, "\t%d elements overflowed%s\n", r.Job.Overflow.Count, r.Job.Overflow)
+	for _, j := range r.JobStates {
+		fmt.Fprintf(w, "  job %d\t%s\n", j.Number, j)
+		if j.EverSetUp {
+			fmt.Fprintf(w, "  its inputs\t%d chunks held a NaN or an infinity%s\n", j.NonfiniteIn.Count, j.NonfiniteIn)
+			fmt.Fprintf(w, "  its sums\t%d elements are a NaN or an infinity%s\n", j.NonfiniteOut.Count, j.NonfiniteOut)
+			fmt.Fprintf(w, "\t%d elements overflowed%s\n", j.Overflow.Count, j.Overflow)
+		}
 	}
 	fmt.Fprintln(w, "counters")
 	for _, c := range r.Counters {
@@ -202,11 +208,15 @@ func (r *infoReport) atTheEnds() string {
 	return ", which wraps around"
 }
 
-// String says what a card is doing.
+// String says what a card does under the number.
 func (s jobState) String() string {
 	switch {
 	case s.SetUp:
-		return fmt.Sprintf("job %d is set up, epoch %d, ranks that have finished: %#x", s.Number, s.LastEpoch, s.Finished)
+		finished := "none"
+		if len(s.Finished) > 0 {
+			finished = runs(s.Finished)
+		}
+		return fmt.Sprintf("set up, epoch %d, ports %s, slots %d-%d, finished: %s", s.LastEpoch, runs(s.Ports), s.FirstSlot, s.FirstSlot+s.Slots-1, finished)
 	case s.EverSetUp:
 		return fmt.Sprintf("none; the last one had epoch %d", s.LastEpoch)
 	}

@@ -97,7 +97,8 @@ func rise(from, to uint32) uint32 {
 	return to - from
 }
 
-// lines returns a reading as text; 23 lines of 80 columns, but for long names.
+// lines returns a reading as text of 80 columns, but for long names; 23 lines for
+// a card that holds one job.
 func (r *reading) lines(status string) []string {
 	link := fmt.Sprintf("%s, %d bits a cycle", r.Shell, r.Link)
 	lines := []string{
@@ -105,11 +106,20 @@ func (r *reading) lines(status string) []string {
 		fmt.Sprintf("        %d lanes x %d ports, %s, sum %s%s; %s", r.Lanes, r.Ports, formats(r.Format, r.Result), r.Sum, r.atTheEnds(), link),
 		"read    " + status,
 		fmt.Sprintf("clock   %d cycles%s; owner: %s", r.Cycles, r.clockRate(), r.ownerWords()),
-		"job     " + r.Job.String(),
-		"staged  " + r.Staged.String(),
-		fmt.Sprintf("met     NaN or infinity: %d chunks in, %d elements out; overflows: %d", r.Job.NonfiniteIn.Count, r.Job.NonfiniteOut.Count, r.Job.Overflow.Count),
 	}
+	for _, j := range r.JobStates {
+		lines = append(lines, fmt.Sprintf("job %-3d %s", j.Number, j))
+		if r.Jobs == 1 || j.metAny() {
+			lines = append(lines, fmt.Sprintf("  met   NaN or infinity: %d chunks in, %d elements out; overflows: %d", j.NonfiniteIn.Count, j.NonfiniteOut.Count, j.Overflow.Count))
+		}
+	}
+	lines = append(lines, "staged  "+r.Staged.String())
 	return append(lines, r.columns()...)
+}
+
+// metAny says whether the job met NaNs, infinities or overflows.
+func (s jobState) metAny() bool {
+	return s.NonfiniteIn.Count|s.NonfiniteOut.Count|s.Overflow.Count != 0
 }
 
 // columns returns the counters, side by side in two columns.

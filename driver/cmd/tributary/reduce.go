@@ -238,7 +238,7 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	} else if err := work(); err != nil {
 		return err
 	}
-	if r.report.Exceptions, err = r.readExceptions(ctx, card, job); err != nil {
+	if r.report.Exceptions, err = r.readExceptions(ctx, job); err != nil {
 		return err
 	}
 	return job.Close(ctx)

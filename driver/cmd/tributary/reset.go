@@ -13,9 +13,9 @@ func newReset() *cobra.Command {
 	f := &cardFlags{}
 	cmd := &cobra.Command{
 		Use:   "reset -card CARD",
-		Short: "End a card's job and clear its counters",
-		Long: `Resets a card: its job ends, its counters are cleared. The epoch of its last job
-stays, so that packets of that job which are still on their way are refused.`,
+		Short: "End a card's jobs and clear its counters",
+		Long: `Resets a card: its jobs end, its counters are cleared. The epochs of its last
+jobs stay, so that packets of theirs which are still on their way are refused.`,
 		Example: `  tributary reset -card unix:card.sock`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

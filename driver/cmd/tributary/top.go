@@ -27,15 +27,16 @@ func newTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top -card CARD",
 		Short: "Watch a card at work",
-		Long: `Shows what a card is, its job, and its counters with what they rise by a second,
-again and again, until Ctrl-C. Elsewhere than on a terminal the readings are
-printed one below the other. It reads, and changes nothing.
+		Long: `Shows what a card is, its jobs, and its counters with what they rise by a
+second, again and again, until Ctrl-C. Elsewhere than on a terminal the readings
+are printed one below the other. It reads, and changes nothing.
 
 A card takes one host at a time, so top sees it through the program that drives
 it: tributary reduce lets every tributary top of the same user look (Go
-programs: driver.Card.ServeReads). The job is not disturbed; each reading is
-some fifty headers on its link. The registers are read one after another, so
-that those read last may be ahead of those read first.
+programs: driver.Card.ServeReads). The jobs are not disturbed; each reading is
+some fifty headers on its link, and seven for each further job that the card can
+hold. The registers are read one after another, so that those read last may be
+ahead of those read first.
 
 A card that nobody drives is read once and left free at once, so that the next
 host finds it free. When tributary reduce comes to drive it, the view goes on by

@@ -95,7 +95,7 @@ func TestTopFollowsHosts(t *testing.T) {
 	require.Nil(t, first.Counters[0].PerSecond)
 	require.Equal(t, "tributary test", last.Host.Command)
 	require.Equal(t, name, last.Card)
-	require.True(t, last.Job.SetUp)
+	require.True(t, last.JobStates[0].SetUp)
 	require.NotEmpty(t, last.Owner)
 	require.Equal(t, stagedJob{Ports: []int{0, 2}, Chunk: 8, Window: 2}, last.Staged)
 	require.Equal(t, counterRate{Name: "stored", Value: 12, PerSecond: new(float64)}, last.Counters[1])
