@@ -98,6 +98,8 @@ func TestDecode(t *testing.T) {
 	damaged[len(damaged)-5] ^= 1
 	toCard := frames(
 		frame.Header{Kind: wire.KindRegRead, VID: wire.RegLanes, Length: 7},
+		frame.Header{Kind: wire.KindRegRead, VID: wire.RegJobState, Length: 9},
+		frame.Header{Kind: wire.KindRegRead, VID: wire.JobAddr(wire.RegJobSlots, 3), Length: 10},
 		frame.Header{Kind: wire.KindRegWrite, VID: wire.RegJobChunk, Length: 8, Mask: 64},
 		frame.Header{Kind: wire.KindData, Job: 0, Epoch: 9, Rank: 3, VID: 4294967295, Format: wire.FP32, Length: 4, Flags: uint8(wire.CE)},
 		frame.Header{Kind: wire.KindAsk, Epoch: 9, Rank: 1, VID: 5},

@@ -112,8 +112,31 @@ func runs(list []int) string {
 	return strings.Join(parts, ",")
 }
 
-// registerName returns the name of the register at an address.
+// registerName returns the name of the register at an address; of those that each
+// job has, with the job's number for all but job 0's.
 func registerName(addr uint32) string {
+	name, job := jobsRegister(addr)
+	if job != nil && *job > 0 {
+		return fmt.Sprintf("%s of job %d", name, *job)
+	}
+	return name
+}
+
+// jobsRegister returns the name of the register at an address, and whose it is of
+// the jobs; nil where it is the card's.
+func jobsRegister(addr uint32) (name string, job *uint8) {
+	of0, number := wire.SplitJobAddr(addr)
+	for _, r := range wire.Registers {
+		if r.Addr == of0 && r.PerJob() {
+			n := uint8(number)
+			return r.Name, &n
+		}
+	}
+	return cardsRegister(addr), nil
+}
+
+// cardsRegister returns the name of a register that no job has.
+func cardsRegister(addr uint32) string {
 	for _, r := range wire.Registers {
 		if r.Addr == addr {
 			return r.Name
@@ -190,7 +213,8 @@ func (j *lineJSON) fill(h *frame.Header) {
 	j.Kind = h.Kind.String()
 	switch h.Kind {
 	case wire.KindRegRead, wire.KindRegWrite, wire.KindReply:
-		j.Register, j.Tag = registerName(h.VID), &h.Length
+		j.Register, j.Job = jobsRegister(h.VID)
+		j.Tag = &h.Length
 		if h.Kind != wire.KindRegRead {
 			j.Value = fmt.Sprintf("%#x", h.Mask)
 		}
