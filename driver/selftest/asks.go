@@ -22,7 +22,7 @@ func askRegisters(ctx context.Context, r *rehearsal) error {
 	}{
 		{"the same set-up again", r.token, r.members(), r.chunk, 1, commitValue(r.epoch), wire.CodeDone},
 		{"another host's token", otherToken, r.members(), r.chunk, 1, commitValue(next), wire.CodeBusy},
-		{"job number 1", r.token, r.members(), r.chunk, 1, commitValue(next) | 1<<48, wire.CodeBadJob},
+		{"a job number too high", r.token, r.members(), r.chunk, 1, commitValue(next) | uint64(r.jobs)<<48, wire.CodeBadJob},
 		{"the running epoch with another first VID", r.token, r.members(), r.chunk, 1, commitValue(r.epoch) + 1, wire.CodeEpochInUse},
 		{"an older epoch", r.token, r.members(), r.chunk, 1, commitValue(r.epoch - 1), wire.CodeStaleEpoch},
 		{"no ports", r.token, 0, r.chunk, 1, commitValue(next), wire.CodeBadPorts},
@@ -40,17 +40,42 @@ func askRegisters(ctx context.Context, r *rehearsal) error {
 			return err
 		}
 	}
+	if r.jobs > 1 {
+		if err := askNoSlots(ctx, r); err != nil {
+			return err
+		}
+	}
 	return askAccesses(ctx, r, otherToken)
+}
+
+// askNoSlots tries to set up a second job that wants all slots.
+func askNoSlots(ctx context.Context, r *rehearsal) error {
+	const second = 1
+	state := wire.JobAddr(wire.RegJobState, second)
+	before, code, err := r.read(ctx, state)
+	if err := check(err, code == wire.CodeDone, "reading JOB_STATE of job %d is answered %s", second, code); err != nil {
+		return err
+	}
+	if err := r.stage(ctx, r.token, r.members(), r.chunk, r.maxWindow); err != nil {
+		return err
+	}
+	_, code, err = r.write(ctx, wire.RegJobCommit, commitValue(uint16(before>>16)+1)|second<<48)
+	if err := check(err, code == wire.CodeNoSlots, "JOB_COMMIT with a window that the slots left do not hold is answered %s, must be %s", code, wire.CodeNoSlots); err != nil {
+		return err
+	}
+	after, _, err := r.read(ctx, state)
+	return check(err, after == before, "JOB_STATE of job %d is %#x after a set-up that was refused, must be %#x as before", second, after, before)
 }
 
 // askAccesses makes single accesses that must change nothing.
 func askAccesses(ctx context.Context, r *rehearsal, otherToken uint64) error {
-	const nowhere = 0x3f8
-	v, code, err := r.read(ctx, nowhere)
-	if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x is answered %s with %x", nowhere, code, v); err != nil {
-		return err
+	for _, nowhere := range []uint32{0x3f8, wire.JobAddr(wire.RegJobState, r.jobs)} {
+		v, code, err := r.read(ctx, nowhere)
+		if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x is answered %s with %x", nowhere, code, v); err != nil {
+			return err
+		}
 	}
-	v, code, err = r.write(ctx, wire.RegMagic, 0)
+	v, code, err := r.write(ctx, wire.RegMagic, 0)
 	if err := check(err, code == wire.CodeReadOnly && v == 0, "writing MAGIC is answered %s with %x", code, v); err != nil {
 		return err
 	}
@@ -75,7 +100,7 @@ func askRefusals(ctx context.Context, r *rehearsal) error {
 		counter string
 		spoil   func(h *frame.Header)
 	}{
-		{"bad_job", func(h *frame.Header) { h.Job = 1 }},
+		{"bad_job", func(h *frame.Header) { h.Job = uint8(r.jobs) }},
 		{"bad_epoch", func(h *frame.Header) { h.Epoch-- }},
 		{"bad_rank", func(h *frame.Header) { h.Rank = uint8(r.ports) }},
 		{"bad_format", func(h *frame.Header) { h.Format = r.otherFormat() }},

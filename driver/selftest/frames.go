@@ -11,12 +11,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// rehearsal is a job that is set up by hand: all ports of the card, a window of
+// rehearsal is job 0, set up by hand: all ports of the card, a window of
 // one chunk, so two slots; the first chunk is number firstVID.
 type rehearsal struct {
 	*host
 	arithmetic
 	lanes, ports, maxChunk, maxWindow int
+	jobs                              int // that the card can hold
 	chunk                             int // elements
 	token                             uint64
 	epoch                             uint16
@@ -74,7 +75,8 @@ func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	r := &rehearsal{host: h, token: 0x5e1f7e57}
 	var formats int
 	for addr, to := range map[uint32]*int{
-		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow, wire.RegFormat: &formats,
+		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow,
+		wire.RegJobs: &r.jobs, wire.RegFormat: &formats,
 	} {
 		v, code, err := h.read(ctx, addr)
 		if err := check(err, code == wire.CodeDone, "the identification block cannot be read: %s", code); err != nil {

@@ -5,8 +5,8 @@
 // by the card. The questions come in three groups, each with a connection of its
 // own: sums through the driver (every lane, every port, the edges of the
 // arithmetic, three inputs at once as each sum must add them, what is counted of
-// overflow), frames sent by hand (what a card must refuse, count and repeat), and
-// sums over a link that flips bits.
+// overflow, as many jobs at once as the card holds), frames sent by hand (what a
+// card must refuse, count and repeat), and sums over a link that flips bits.
 //
 // The card must not be in use. Its counters are left as they are found, apart
 // from what the questions add to them.
@@ -15,6 +15,7 @@ package selftest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/driver"
@@ -53,6 +54,9 @@ type sumTest struct {
 	ask        func(ctx context.Context, s *subject) error
 }
 
+// jobsTest is asked of cards that can hold several jobs.
+var jobsTest = sumTest{"jobs", "jobs side by side, which come and go, keep out of one another's sums", 1, askJobs}
+
 var sumTests = []sumTest{
 	{"lanes", "what one port sends comes back from every lane and beat, port by port", 1, askLanes},
 	{"ports", "whole numbers from all ports add up", 1, askPorts},
@@ -70,7 +74,11 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 		return err
 	}
 	defer card.Close()
-	for _, t := range sumTests {
+	tests := sumTests
+	if atOnce(card.Info()) > 1 {
+		tests = append(slices.Clone(tests), jobsTest)
+	}
+	for _, t := range tests {
 		if card.Info().Ports < t.minPorts {
 			continue
 		}

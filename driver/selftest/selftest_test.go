@@ -106,6 +106,58 @@ func TestGoodCards(t *testing.T) {
 	}
 }
 
+// TestGoodCardsOfSeveralJobs: they are asked one question more, where they have
+// slots for two.
+func TestGoodCardsOfSeveralJobs(t *testing.T) {
+	for _, cfg := range []model.Config{
+		{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Jobs: 2},
+		{Lanes: 4, Ports: 3, Chunk: 8, Window: 2, Jobs: 4},
+		{Lanes: 4, Ports: 1, Chunk: 32, Window: 8, Jobs: 2},
+		{Lanes: 2, Ports: 4, Chunk: 8, Window: 16, Jobs: 16},
+	} {
+		t.Run(fmt.Sprintf("%d jobs, window %d", cfg.Jobs, cfg.Window), func(t *testing.T) {
+			outcomes := ask(t, serve(t, cfg, nil), 5*time.Second)
+			_, asked := outcomes["jobs"]
+			require.Equal(t, cfg.Window > 1, asked)
+			for name, err := range outcomes {
+				require.NoError(t, err, name)
+			}
+		})
+	}
+}
+
+// TestBadCardsOfSeveralJobs: what is wrong only where jobs run side by side is
+// found.
+func TestBadCardsOfSeveralJobs(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*frame.Frame)
+		wrong string
+	}{
+		"bits of another job's": {func(f *frame.Frame) {
+			if f.Kind == wire.KindResult && f.Job == 1 {
+				f.Payload[1] ^= 1
+			}
+		}, "jobs"},
+		"slots without end": {func(f *frame.Frame) {
+			if f.Code == wire.CodeNoSlots {
+				f.Code = wire.CodeDone
+			}
+		}, "registers"},
+		"a block too many": {func(f *frame.Frame) {
+			if f.VID == wire.JobAddr(wire.RegJobState, 2) {
+				f.Code = wire.CodeDone
+			}
+		}, "registers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outcomes := ask(t, serve(t, model.Config{Lanes: 4, Ports: 4, Chunk: 32, Window: 4, Jobs: 2}, c.spoil), time.Second)
+			for name, err := range outcomes {
+				require.Equal(t, name == c.wrong, err != nil, "%s: %v", name, err)
+			}
+		})
+	}
+}
+
 // TestGoodCardsOfEveryKind: the answers that are written down are those of the
 // model, which was written apart from them.
 func TestGoodCardsOfEveryKind(t *testing.T) {

@@ -1,0 +1,88 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"tributary/driver"
+)
+
+// atOnce returns how many jobs a card can hold at once, each with a window of at
+// least one chunk.
+func atOnce(card driver.Info) int { return min(card.Jobs, card.Window) }
+
+// jobTimes is how often each job sums.
+const jobTimes = 3
+
+// askJobs has as many jobs as the card can hold sum whole numbers side by side.
+// The first stays; the others end after each sum, and are set up anew.
+func askJobs(ctx context.Context, s *subject) error {
+	errs := make([]error, atOnce(s.Info))
+	var wg sync.WaitGroup
+	for n := range errs {
+		wg.Go(func() {
+			if n == 0 {
+				errs[n] = s.stay(ctx, n)
+			} else {
+				errs[n] = s.comeAndGo(ctx, n)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// stay sums several times in the n-th job.
+func (s *subject) stay(ctx context.Context, n int) error {
+	job, err := s.sideBySide(ctx, n)
+	for time := 0; err == nil && time < jobTimes; time++ {
+		err = s.sumWhole(ctx, job, time)
+	}
+	if err != nil {
+		return err
+	}
+	return job.Close(ctx)
+}
+
+// comeAndGo sets the n-th job up several times, to sum once.
+func (s *subject) comeAndGo(ctx context.Context, n int) error {
+	for time := range jobTimes {
+		job, err := s.sideBySide(ctx, n)
+		if err == nil {
+			err = s.sumWhole(ctx, job, n*jobTimes+time)
+		}
+		if err != nil {
+			return err
+		}
+		if err := job.Close(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sideBySide sets up the n-th of the jobs. Every second has one port alone.
+func (s *subject) sideBySide(ctx context.Context, n int) (*driver.Job, error) {
+	ports := s.allPorts()
+	if n%2 == 1 {
+		ports = ports[n%len(ports):][:1]
+	}
+	return s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: s.smallChunk(), Window: s.Window / atOnce(s.Info), FirstVID: uint32(n)})
+}
+
+// sumWhole sums whole numbers in a job: more chunks than it has slots, and so many
+// elements more.
+func (s *subject) sumWhole(ctx context.Context, job *driver.Job, more int) error {
+	cfg := job.Config()
+	n := (2*2*cfg.Window+1)*cfg.Chunk + more
+	inputs := s.wholeInputs(cfg.Workers, n)
+	sum := make([]byte, n*s.outBytes())
+	if err := job.ReduceBytes(ctx, sum, inputs); err != nil {
+		return err
+	}
+	if err := s.compare(cfg.Ports, sum, func(i int) uint32 { return s.wholeSum(cfg.Workers, i) }); err != nil {
+		return wrong("job %d: %w", job.Number(), err)
+	}
+	return nil
+}
