@@ -1,0 +1,82 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/element"
+)
+
+// TestJobsSumLikeTheModel has the jobs of cards sum side by side.
+func TestJobsSumLikeTheModel(t *testing.T) {
+	for _, name := range []string{
+		"model:jobs=2,lanes=2,workers=3,chunk=8,window=2",
+		"model:jobs=4,lanes=4,workers=5,chunk=64,window=8,format=bf16,result=fp32,sum=exact",
+		"model:jobs=16,lanes=1,workers=4,chunk=20,window=16,format=int32,sum=fused,saturate=true",
+	} {
+		t.Run(name, func(t *testing.T) { sumSideBySide(t, name) })
+	}
+}
+
+// sumSideBySide keeps as many jobs on a card as it holds: each sums three times
+// with random members, chunks, windows and lengths, ends and is followed by
+// another, and every bit is compared with what the model makes of its arrays.
+func sumSideBySide(t *testing.T, name string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	card, err := driver.Open(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	t.Run("jobs", func(t *testing.T) { // ends when all have
+		for n := range card.Info().Jobs {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(card.Info().ConfigHash, uint64(n)))
+				for range 5 {
+					reduceAtRandom(t, ctx, card, randomJob(rng, card.Info()), rng)
+				}
+			})
+		}
+	})
+}
+
+// randomJob returns a job for which a card has room whatever its other jobs are,
+// if they are such as well.
+func randomJob(rng *rand.Rand, info driver.Info) driver.JobConfig {
+	ports := rng.Perm(info.Ports)[:1+rng.IntN(info.Ports)]
+	slices.Sort(ports)
+	window := max(1, info.Window/info.Jobs)
+	for window > 1 && rng.IntN(2) == 0 {
+		window /= 2
+	}
+	return driver.JobConfig{Ports: ports, Chunk: info.Lanes * (1 + rng.IntN(info.Chunk/info.Lanes)), Window: window, FirstVID: rng.Uint32()}
+}
+
+// reduceAtRandom is reduceAndCompare with lengths drawn at random.
+func reduceAtRandom(t *testing.T, ctx context.Context, card *driver.Card, cfg driver.JobConfig, rng *rand.Rand) {
+	t.Helper()
+	job, err := card.Configure(ctx, cfg)
+	if err != nil {
+		t.Fatalf("%+v: %v", cfg, err)
+	}
+	info := card.Info()
+	for range 3 {
+		elements := 1 + rng.IntN(6*cfg.Window*cfg.Chunk)
+		inputs := someInputs(info, rng.Uint64(), len(cfg.Ports), elements)
+		sum := make([]byte, elements*element.Size(info.Result))
+		if err := job.ReduceBytes(ctx, sum, inputs); err != nil {
+			t.Fatalf("%+v, %d elements: %v", cfg, elements, err)
+		}
+		compare(t, info, cfg.Ports, inputs, sum)
+	}
+	if err := job.Close(ctx); err != nil {
+		t.Fatalf("%+v: %v", cfg, err)
+	}
+}
