@@ -237,8 +237,8 @@ func TestManifest(t *testing.T) {
 	assert.Equal(t, "MAGIC", m.Registers[0].Name)
 	assert.Equal(t, "0x5952545542495254", m.Registers[0].Value)
 	last := m.Registers[len(m.Registers)-1]
-	assert.Equal(t, "JOB_EVICTED", last.Name)
-	assert.Equal(t, "0x100", last.Stride, "each job has one")
+	assert.Equal(t, "JOB_LAG", last.Name)
+	assert.Equal(t, "0x2000", last.Stride, "each job has some")
 	assert.Empty(t, last.Value)
 }
 

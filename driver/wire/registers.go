@@ -89,8 +89,9 @@ const (
 	// LagBase is the first of the counts of how late contributions come; see
 	// LagAddr.
 	LagBase uint32 = 0x20000
-	lagJob  uint32 = 0x2000
-	lagRank uint32 = 0x80
+	LagJobStride    uint32 = 0x2000
+	LagRankStride   uint32 = 0x80
+	LagBucketStride uint32 = 8
 	// LagBuckets is how many counts each rank of each job has. Bucket 0 counts
 	// contributions that came first of their chunk, bucket k those that came
 	// 4^(k-1) cycles later or more, but less than 4^k; the last all later ones.
@@ -192,7 +193,7 @@ func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) 
 // LagAddr returns the byte address of a count of how late the contributions of
 // a rank came.
 func LagAddr(job, rank, bucket int) uint32 {
-	return LagBase + lagJob*uint32(job) + lagRank*uint32(rank) + 8*uint32(bucket)
+	return LagBase + LagJobStride*uint32(job) + LagRankStride*uint32(rank) + LagBucketStride*uint32(bucket)
 }
 
 // SplitJobAddr is the reverse of JobAddr: it returns what an address is called in
@@ -205,6 +206,9 @@ func SplitJobAddr(addr uint32) (of0 uint32, job int) {
 	job = int((addr - JobBase) / JobStride)
 	return addr - JobStride*uint32(job), job
 }
+
+// LagDoc says what the counts at LagAddr are.
+const LagDoc = "Stored contributions of the job's rank that came so late behind the first one of their chunk: bucket 0 came first, bucket k 4^(k-1) cycles later or more but less than 4^k, bucket 15 later still. 32 bits, wrapping; cleared when the job is set up."
 
 // CounterAddr returns the byte address of counter i of Counters.
 func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }

@@ -223,7 +223,9 @@ type JSONRegister struct {
 	Name   string `json:"name"`
 	Addr   string `json:"address"`
 	Access string `json:"access"`
-	Stride string `json:"stride,omitempty"` // from job 0's, at address, to the next job's
+	Stride string `json:"stride,omitempty"`        // from job 0's, at address, to the next job's
+	Rank   string `json:"rank_stride,omitempty"`   // from rank 0's to the next rank's
+	Bucket string `json:"bucket_stride,omitempty"` // from bucket 0 to the next
 	Doc    string `json:"doc"`
 }
 
@@ -247,6 +249,15 @@ func RegisterList() []JSONRegister {
 			Doc:    counterDoc(c),
 		})
 	}
+	jobs = append(jobs, JSONRegister{
+		Name:   "JOB_LAG",
+		Addr:   fmt.Sprintf("0x%x", wire.LagBase),
+		Access: wire.ReadOnly.String(),
+		Stride: fmt.Sprintf("0x%x", wire.LagJobStride),
+		Rank:   fmt.Sprintf("0x%x", wire.LagRankStride),
+		Bucket: fmt.Sprintf("0x%x", wire.LagBucketStride),
+		Doc:    wire.LagDoc,
+	})
 	return append(card, jobs...)
 }
 
@@ -277,6 +288,9 @@ func RegisterTable() string {
 		each := ""
 		if r.Stride != "" {
 			each = fmt.Sprintf(" + %s·job", r.Stride)
+		}
+		if r.Rank != "" {
+			each += fmt.Sprintf(" + %s·rank + %s·bucket", r.Rank, r.Bucket)
 		}
 		fmt.Fprintf(&b, "| `%s`%s | `%s` | %s | %s |\n", r.Addr, each, r.Name, r.Access, r.Doc)
 	}
