@@ -92,7 +92,7 @@ func TestTheSameFlagsGiveTheSameBytes(t *testing.T) {
 // meet in some card, in front of every tool.
 func TestPairwiseLint(t *testing.T) {
 	cards := make([]lint.Card, 0, 32)
-	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2}) {
+	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2, len(lintJobs)}) {
 		shell := lintShells[row[2]]
 		s := shape{
 			lanes:   lintLanes[row[0]],
@@ -101,6 +101,7 @@ func TestPairwiseLint(t *testing.T) {
 			link:    shell.link,
 			window:  lintWindows[row[3]],
 			chunk:   lintBeats[row[4]] * lintLanes[row[0]],
+			atOnce:  lintJobs[row[6]],
 		}
 		if row[5] == 1 {
 			s.bundle, s.prefix = true, "ring0"
@@ -125,6 +126,7 @@ var (
 	}{{"none", 0}, {"stream", 8}, {"stream", 32}, {"stream", 64}}
 	lintWindows = []int{1, 16}
 	lintBeats   = []int{1, 3, 8}
+	lintJobs    = []int{1, 2, 16}
 )
 
 // pairwise returns rows that choose a level (0..levels[f]-1) for each factor f,

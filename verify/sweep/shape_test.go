@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 type shape struct {
 	lanes, workers int
 	chunk, window  int
+	atOnce         int // jobs
 	shell          string
 	link           int
 	prefix         string
@@ -95,6 +96,9 @@ func (s shape) String() string {
 	if s.window != 0 {
 		name += fmt.Sprintf("_win%d", s.window)
 	}
+	if s.atOnce != 0 {
+		name += fmt.Sprintf("_j%d", s.atOnce)
+	}
 	if s.shell != "" {
 		name += "_" + s.shell
 	}
@@ -124,6 +128,7 @@ func (s shape) flags() []string {
 	}
 	number("-chunk", s.chunk)
 	number("-window", s.window)
+	number("-jobs", s.atOnce)
 	number("-link", s.link)
 	name := func(flag, value string) {
 		if value != "" {
