@@ -11,7 +11,8 @@
 // an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
 // dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
 // or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
-// and op_* need not hold any longer.
+// and op_* need not hold any longer. link_down stands until hold has been low for a while
+// (agg_link_session), so that then all jobs end.
 //
 // Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
 //
@@ -64,9 +65,9 @@ module agg_jobs #(
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
-    output wire [JOB_BITS-1:0] sets_up_job,  // that one, until cleared
-    input wire cleared,  // what was counted of it before
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [      JOB_BITS-1:0] sets_up_job,    // that one, until cleared
+    input  wire                      cleared,        // what was counted of it before
 
     // The jobs
     output wire [           JOBS-1:0] job_valid,
@@ -375,27 +376,19 @@ module agg_jobs #(
   wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
 
-  reg [SLOTS-1:0] its_slots;
-  integer s;
-
-  always @* begin
-    its_slots = {SLOTS{flush_all_reg}};
-    if (flushes && flush_slots_reg) begin
-      for (s = 0; s < SLOTS; s = s + 1) begin
-        if ((s[SLOT_BITS-1:0] & ~flush_mask) == flush_base) its_slots[s] = 1'b1;
-      end
-    end
-  end
+  // As many bits as it has slots, from its first one on
+  wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
+  wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
 
   assign op_done       = done_reg;
   assign op_code       = code_reg;
   assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
-  assign flush_slots   = flushes ? its_slots : {SLOTS{1'b0}};
+  assign flush_slots   = !flushes ? {SLOTS{1'b0}} : flush_all_reg ? {SLOTS{1'b1}} : one_slots;
   assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
-  assign sets_up_job = flush_job_reg;
+  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up_job   = flush_job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -542,6 +535,12 @@ module agg_jobs #(
         if (its != its_were) assert (!is_set_up && !flush[watched]);
       end
       if (ends && !is_set_up) assert (flush[watched]);
+      if (valid_reg[rival] || (gives && rival == flush_job_reg))
+        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
+      if (flushes && flush_slots_reg)
+        assert ((flush_base & flush_mask) == 0 && (flush_mask & (flush_mask + 1'b1)) == 0);
+      if (flushes && flush_slots_reg && is_set_up)
+        assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
       if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
 
       // A rank that has finished is kept; when all have the job ends.
@@ -554,7 +553,8 @@ module agg_jobs #(
       // A job is set up by an answer alone, to who is still there, as it was asked for.
       if (running_was && is_set_up && !set_up_was)
         assert (op_done && op_valid || link_was || link_down);
-      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
+      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op &&
+          !link_down && !link_was) begin
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
@@ -571,7 +571,8 @@ module agg_jobs #(
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
+        assert (op_commit && op_beyond == 0 && !running);
+        assert (ports_good && chunk_good && window_good && deadline_good);
         if (!gives) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
@@ -589,7 +590,8 @@ module agg_jobs #(
           assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
           if (valid_reg[rival]) assert (!meet);
           if (asked)
-            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
+              op_ports[PORTS-1:0],
               op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
         end
       end

@@ -24,7 +24,7 @@ module agg_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
+    parameter integer JOB_BITS  = 1,  // of a job's number, at least 1
     parameter integer RANK_BITS = 2
 ) (
     input wire clk,
@@ -57,27 +57,27 @@ module agg_registers #(
     input  wire [ 7:0] op_code,
 
     // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
-    input  wire [   JOBS-1:0] job_valid,
-    input  wire [   JOBS-1:0] job_ever,
-    input  wire [16*JOBS-1:0] job_epoch,
-    input  wire [64*JOBS-1:0] job_finished,
-    input  wire [64*JOBS-1:0] job_members,
-    input  wire [64*JOBS-1:0] job_evicted,
-    input  wire [16*JOBS-1:0] job_base,        // first slot
-    input  wire [16*JOBS-1:0] job_slots,       // how many
-    input  wire [32*JOBS-1:0] nonfinite_in,
-    input  wire [32*JOBS-1:0] nonfinite_out,
-    input  wire [32*JOBS-1:0] overflows,
-    input  wire [64*JOBS-1:0] first_in,
-    input  wire [64*JOBS-1:0] first_out,
-    input  wire [64*JOBS-1:0] first_overflow,
-    output wire [JOB_BITS-1:0] lag_job,
+    input  wire [     JOBS-1:0] job_valid,
+    input  wire [     JOBS-1:0] job_ever,
+    input  wire [  16*JOBS-1:0] job_epoch,
+    input  wire [  64*JOBS-1:0] job_finished,
+    input  wire [  64*JOBS-1:0] job_members,
+    input  wire [  64*JOBS-1:0] job_evicted,
+    input  wire [  16*JOBS-1:0] job_base,        // first slot
+    input  wire [  16*JOBS-1:0] job_slots,       // how many
+    input  wire [  32*JOBS-1:0] nonfinite_in,
+    input  wire [  32*JOBS-1:0] nonfinite_out,
+    input  wire [  32*JOBS-1:0] overflows,
+    input  wire [  64*JOBS-1:0] first_in,
+    input  wire [  64*JOBS-1:0] first_out,
+    input  wire [  64*JOBS-1:0] first_overflow,
+    output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
-    output wire [3:0] lag_bucket,
-    input wire [31:0] lag_value,  // a cycle later
-    output wire [5:0] counter_index,
-    input  wire [       31:0] counter_value,
-    output wire               clear_counters
+    output wire [          3:0] lag_bucket,
+    input  wire [         31:0] lag_value,       // a cycle later
+    output wire [          5:0] counter_index,
+    input  wire [         31:0] counter_value,
+    output wire                 clear_counters
 );
 
   `include "zwire.vh"
@@ -240,9 +240,9 @@ module agg_registers #(
   always @(posedge clk) begin
     case (state_reg)
       STATE_IDLE: begin
-        write_reg <= s_reg_write;
-        addr_reg  <= s_reg_addr;
-        data_reg  <= s_reg_wdata;
+        write_reg  <= s_reg_write;
+        addr_reg   <= s_reg_addr;
+        data_reg   <= s_reg_wdata;
         looked_reg <= 1'b0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end

@@ -267,7 +267,8 @@ module agg_slots #(
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
   wire [PORTS-1:0] finished_now = finished | ports;
-  wire turns = data && mine && writable && begins && (!used || (summed && (member & ~finished_now) == 0));
+  wire may = !used || (summed && (member & ~finished_now) == 0);
+  wire turns = data && mine && writable && begins && may;
   wire joins = data && mine && writable && used && vid == holds &&
       !(|(had & ports)) && !summing && !summed;
   wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
@@ -362,7 +363,8 @@ module agg_slots #(
           assert (turn_over || (!summing && !summed));
         end
         if (complete && cut) begin
-          assert (complete_ecn == (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_ecn ==
+                  (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
           assert (complete_nonfinite == special);
         end
         if (complete && !cut) begin

@@ -2873,6 +2873,7 @@ module left_ingress #(
   integer n, m;
 
   // The jobs: whose the slot is, and what left_jobs says of them.
+  reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
   reg [JOBS-1:0] owns, flush_was, valid_was;
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
@@ -2957,23 +2958,26 @@ module left_ingress #(
       // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
       // its slots given to another.
       for (n = 0; n < JOBS; n = n + 1) begin
-        `PROMISED((slot_base[SLOT_BITS*n+:SLOT_BITS] & slot_mask[SLOT_BITS*n+:SLOT_BITS]) == 0);
+        mask_n = slot_mask[SLOT_BITS*n+:SLOT_BITS];
+        base_n = slot_base[SLOT_BITS*n+:SLOT_BITS];
+        `PROMISED((base_n & mask_n) == 0);
         `PROMISED(!(flush[n] && job_valid[n]));
         if (running_was) begin
           `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
           `PROMISED(!(flush_was[n] && job_valid[n]));
-          for (m = 0; m < JOBS; m = m + 1)
+          for (m = 0; m < JOBS; m = m + 1) begin
+            mask_m = slot_mask[SLOT_BITS*m+:SLOT_BITS];
+            base_m = slot_base[SLOT_BITS*m+:SLOT_BITS];
+            `PROMISED(
+                !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
+                       ((base_n ^ base_m) & ~(mask_n | mask_m)) == 0));
+          end
           `PROMISED(
-              !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
-                       ((slot_base[SLOT_BITS*n+:SLOT_BITS] ^ slot_base[SLOT_BITS*m+:SLOT_BITS]) &
-                        ~(slot_mask[SLOT_BITS*n+:SLOT_BITS] | slot_mask[SLOT_BITS*m+:SLOT_BITS])) == 0));
-          `PROMISED(
-              !(valid_was[n] && !job_valid[n] &&
-                      (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) == slot_base[SLOT_BITS*n+:SLOT_BITS]) ||
+              !(valid_was[n] && !job_valid[n] && (watched & ~mask_n) == base_n) ||
                     flush_slots[watched]);
           `PROMISED(
-              (slot_mask[SLOT_BITS*n+:SLOT_BITS] == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
-                     slot_base[SLOT_BITS*n+:SLOT_BITS] == base_was[SLOT_BITS*n+:SLOT_BITS] &&
+              (mask_n == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     base_n == base_was[SLOT_BITS*n+:SLOT_BITS] &&
                      job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
                     (!job_valid[n] && !valid_was[n] && !flush[n]));
         end
@@ -2999,7 +3003,8 @@ module left_ingress #(
       if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
       if (at != 0) assert (writable_reg == writes);
       if (a_valid_reg && at == 0 && slot == watched)
-        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] && !holding));
+        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] &&
+            !holding));
       if (at != 0 && writes)
         assert ((job_valid[job] || flush[job]) && header_reg[7:4] == KIND_DATA);
       assert (had_place == (at > place));
@@ -3161,7 +3166,8 @@ endmodule
 // an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
 // dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
 // or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
-// and op_* need not hold any longer.
+// and op_* need not hold any longer. link_down stands until hold has been low for a while
+// (left_link_session), so that then all jobs end.
 //
 // Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
 //
@@ -3214,9 +3220,9 @@ module left_jobs #(
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
-    output wire [JOB_BITS-1:0] sets_up_job,  // that one, until cleared
-    input wire cleared,  // what was counted of it before
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
+    output wire [      JOB_BITS-1:0] sets_up_job,    // that one, until cleared
+    input  wire                      cleared,        // what was counted of it before
 
     // The jobs
     output wire [           JOBS-1:0] job_valid,
@@ -3534,27 +3540,19 @@ module left_jobs #(
   wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
 
-  reg [SLOTS-1:0] its_slots;
-  integer s;
-
-  always @* begin
-    its_slots = {SLOTS{flush_all_reg}};
-    if (flushes && flush_slots_reg) begin
-      for (s = 0; s < SLOTS; s = s + 1) begin
-        if ((s[SLOT_BITS-1:0] & ~flush_mask) == flush_base) its_slots[s] = 1'b1;
-      end
-    end
-  end
+  // As many bits as it has slots, from its first one on
+  wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
+  wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
 
   assign op_done       = done_reg;
   assign op_code       = code_reg;
   assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
-  assign flush_slots   = flushes ? its_slots : {SLOTS{1'b0}};
+  assign flush_slots   = !flushes ? {SLOTS{1'b0}} : flush_all_reg ? {SLOTS{1'b1}} : one_slots;
   assign quiet         = flushes && flush_all_reg;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
-  assign sets_up_job = flush_job_reg;
+  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
+  assign sets_up_job   = flush_job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -3701,6 +3699,12 @@ module left_jobs #(
         if (its != its_were) assert (!is_set_up && !flush[watched]);
       end
       if (ends && !is_set_up) assert (flush[watched]);
+      if (valid_reg[rival] || (gives && rival == flush_job_reg))
+        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
+      if (flushes && flush_slots_reg)
+        assert ((flush_base & flush_mask) == 0 && (flush_mask & (flush_mask + 1'b1)) == 0);
+      if (flushes && flush_slots_reg && is_set_up)
+        assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
       if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
 
       // A rank that has finished is kept; when all have the job ends.
@@ -3713,7 +3717,8 @@ module left_jobs #(
       // A job is set up by an answer alone, to who is still there, as it was asked for.
       if (running_was && is_set_up && !set_up_was)
         assert (op_done && op_valid || link_was || link_down);
-      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op && !link_down && !link_was) begin
+      if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op &&
+          !link_down && !link_was) begin
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
@@ -3730,7 +3735,8 @@ module left_jobs #(
       if (state_reg != STATE_IDLE && asked)
         assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
       if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running && ports_good && chunk_good && window_good && deadline_good);
+        assert (op_commit && op_beyond == 0 && !running);
+        assert (ports_good && chunk_good && window_good && deadline_good);
         if (!gives) assert (!stale);
         assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
       end
@@ -3748,7 +3754,8 @@ module left_jobs #(
           assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
           if (valid_reg[rival]) assert (!meet);
           if (asked)
-            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first, op_ports[PORTS-1:0],
+            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
+              op_ports[PORTS-1:0],
               op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
         end
       end
@@ -4927,7 +4934,7 @@ module left_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
+    parameter integer JOB_BITS  = 1,  // of a job's number, at least 1
     parameter integer RANK_BITS = 2
 ) (
     input wire clk,
@@ -4960,27 +4967,27 @@ module left_registers #(
     input  wire [ 7:0] op_code,
 
     // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
-    input  wire [   JOBS-1:0] job_valid,
-    input  wire [   JOBS-1:0] job_ever,
-    input  wire [16*JOBS-1:0] job_epoch,
-    input  wire [64*JOBS-1:0] job_finished,
-    input  wire [64*JOBS-1:0] job_members,
-    input  wire [64*JOBS-1:0] job_evicted,
-    input  wire [16*JOBS-1:0] job_base,        // first slot
-    input  wire [16*JOBS-1:0] job_slots,       // how many
-    input  wire [32*JOBS-1:0] nonfinite_in,
-    input  wire [32*JOBS-1:0] nonfinite_out,
-    input  wire [32*JOBS-1:0] overflows,
-    input  wire [64*JOBS-1:0] first_in,
-    input  wire [64*JOBS-1:0] first_out,
-    input  wire [64*JOBS-1:0] first_overflow,
-    output wire [JOB_BITS-1:0] lag_job,
+    input  wire [     JOBS-1:0] job_valid,
+    input  wire [     JOBS-1:0] job_ever,
+    input  wire [  16*JOBS-1:0] job_epoch,
+    input  wire [  64*JOBS-1:0] job_finished,
+    input  wire [  64*JOBS-1:0] job_members,
+    input  wire [  64*JOBS-1:0] job_evicted,
+    input  wire [  16*JOBS-1:0] job_base,        // first slot
+    input  wire [  16*JOBS-1:0] job_slots,       // how many
+    input  wire [  32*JOBS-1:0] nonfinite_in,
+    input  wire [  32*JOBS-1:0] nonfinite_out,
+    input  wire [  32*JOBS-1:0] overflows,
+    input  wire [  64*JOBS-1:0] first_in,
+    input  wire [  64*JOBS-1:0] first_out,
+    input  wire [  64*JOBS-1:0] first_overflow,
+    output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
-    output wire [3:0] lag_bucket,
-    input wire [31:0] lag_value,  // a cycle later
-    output wire [5:0] counter_index,
-    input  wire [       31:0] counter_value,
-    output wire               clear_counters
+    output wire [          3:0] lag_bucket,
+    input  wire [         31:0] lag_value,       // a cycle later
+    output wire [          5:0] counter_index,
+    input  wire [         31:0] counter_value,
+    output wire                 clear_counters
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -5188,9 +5195,9 @@ module left_registers #(
   always @(posedge clk) begin
     case (state_reg)
       STATE_IDLE: begin
-        write_reg <= s_reg_write;
-        addr_reg  <= s_reg_addr;
-        data_reg  <= s_reg_wdata;
+        write_reg  <= s_reg_write;
+        addr_reg   <= s_reg_addr;
+        data_reg   <= s_reg_wdata;
         looked_reg <= 1'b0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
@@ -5681,7 +5688,8 @@ module left_slots #(
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid == holds + two_windows : vid == would_hold;
   wire [PORTS-1:0] finished_now = finished | ports;
-  wire turns = data && mine && writable && begins && (!used || (summed && (member & ~finished_now) == 0));
+  wire may = !used || (summed && (member & ~finished_now) == 0);
+  wire turns = data && mine && writable && begins && may;
   wire joins = data && mine && writable && used && vid == holds &&
       !(|(had & ports)) && !summing && !summed;
   wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
@@ -5776,7 +5784,8 @@ module left_slots #(
           assert (turn_over || (!summing && !summed));
         end
         if (complete && cut) begin
-          assert (complete_ecn == (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
+          assert (complete_ecn ==
+                  (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
           assert (complete_nonfinite == special);
         end
         if (complete && !cut) begin

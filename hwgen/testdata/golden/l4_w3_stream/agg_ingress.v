@@ -216,6 +216,7 @@ module agg_ingress #(
   integer n, m;
 
   // The jobs: whose the slot is, and what agg_jobs says of them.
+  reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
   reg [JOBS-1:0] owns, flush_was, valid_was;
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
@@ -300,23 +301,26 @@ module agg_ingress #(
       // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
       // its slots given to another.
       for (n = 0; n < JOBS; n = n + 1) begin
-        `PROMISED((slot_base[SLOT_BITS*n+:SLOT_BITS] & slot_mask[SLOT_BITS*n+:SLOT_BITS]) == 0);
+        mask_n = slot_mask[SLOT_BITS*n+:SLOT_BITS];
+        base_n = slot_base[SLOT_BITS*n+:SLOT_BITS];
+        `PROMISED((base_n & mask_n) == 0);
         `PROMISED(!(flush[n] && job_valid[n]));
         if (running_was) begin
           `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
           `PROMISED(!(flush_was[n] && job_valid[n]));
-          for (m = 0; m < JOBS; m = m + 1)
+          for (m = 0; m < JOBS; m = m + 1) begin
+            mask_m = slot_mask[SLOT_BITS*m+:SLOT_BITS];
+            base_m = slot_base[SLOT_BITS*m+:SLOT_BITS];
+            `PROMISED(
+                !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
+                       ((base_n ^ base_m) & ~(mask_n | mask_m)) == 0));
+          end
           `PROMISED(
-              !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
-                       ((slot_base[SLOT_BITS*n+:SLOT_BITS] ^ slot_base[SLOT_BITS*m+:SLOT_BITS]) &
-                        ~(slot_mask[SLOT_BITS*n+:SLOT_BITS] | slot_mask[SLOT_BITS*m+:SLOT_BITS])) == 0));
-          `PROMISED(
-              !(valid_was[n] && !job_valid[n] &&
-                      (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) == slot_base[SLOT_BITS*n+:SLOT_BITS]) ||
+              !(valid_was[n] && !job_valid[n] && (watched & ~mask_n) == base_n) ||
                     flush_slots[watched]);
           `PROMISED(
-              (slot_mask[SLOT_BITS*n+:SLOT_BITS] == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
-                     slot_base[SLOT_BITS*n+:SLOT_BITS] == base_was[SLOT_BITS*n+:SLOT_BITS] &&
+              (mask_n == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     base_n == base_was[SLOT_BITS*n+:SLOT_BITS] &&
                      job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
                     (!job_valid[n] && !valid_was[n] && !flush[n]));
         end
@@ -342,7 +346,8 @@ module agg_ingress #(
       if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
       if (at != 0) assert (writable_reg == writes);
       if (a_valid_reg && at == 0 && slot == watched)
-        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] && !holding));
+        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] &&
+            !holding));
       if (at != 0 && writes)
         assert ((job_valid[job] || flush[job]) && header_reg[7:4] == KIND_DATA);
       assert (had_place == (at > place));
