@@ -28,7 +28,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount vectors sweep benches ## Run every check (about twenty minutes on two cores).
+test: lint unit prove recount vectors sweep soak benches ## Run every check (about twenty minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -58,6 +58,15 @@ verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; n
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
 
+# FAULTS=N goes on until N have happened, SEED=N begins with another round, DAMAGE=1 damages frames beyond
+# what the CRC must catch, and counts what it lets through.
+FAULTS ?= 10000
+SEED ?= 1
+soak: setup build ## Take a virtual card through ten thousand faults of every kind, comparing every sum (minutes).
+	@rm -rf build/soak && bin/hwgen -lanes 4 -workers 8 -chunk 16 -window 4 -o build/soak/card >/dev/null
+	@$(MAKE) -s -C build/soak/card/sim >/dev/null
+	go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(DAMAGE), -damage)
+
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
@@ -78,6 +87,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep soak benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -19,6 +19,7 @@ import (
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -65,44 +66,7 @@ func openName(t testing.TB, name string, opts ...driver.Option) *driver.Card {
 	return card
 }
 
-// cut is a link that ends when so many bytes were read from it and written to it
-// together: in the middle of a frame as often as not.
-type cut struct {
-	transport.Conn
-	mu   sync.Mutex
-	left int
-}
-
 var errCut = errors.New("the dog ate the cable")
-
-func (c *cut) pay(n int) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n = min(n, c.left)
-	if c.left -= n; c.left == 0 {
-		c.Conn.Close()
-		return n, errCut
-	}
-	return n, nil
-}
-
-func (c *cut) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if err != nil {
-		return 0, errCut
-	}
-	return c.pay(n)
-}
-
-func (c *cut) Write(p []byte) (int, error) {
-	n, cutErr := c.pay(len(p))
-	if n > 0 {
-		if _, err := c.Conn.Write(p[:n]); err != nil {
-			return 0, err
-		}
-	}
-	return n, cutErr
-}
 
 // outageLog gathers what OnOutage is told.
 type outageLog struct {
@@ -143,7 +107,7 @@ func (o *outageLog) check(t testing.TB, epoch uint16) int {
 // restarting returns the name of a card that loses its link after some random
 // number of bytes, times often. Each time it is another process, which knows
 // nothing; or where it stays, the same one.
-func restarting(t testing.TB, seed uint64, times int, stays bool, f faults) string {
+func restarting(t testing.TB, seed uint64, times int, stays bool, f faults.Rates) string {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	card, err := model.NewCard(small)
 	if err != nil {
@@ -156,9 +120,9 @@ func restarting(t testing.TB, seed uint64, times int, stays bool, f faults) stri
 				return nil, err
 			}
 		}
-		f.seed = seed + uint64(n)
-		link := newFaultyLink(connectNext(t, card, &serving), f)
-		link.on.Store(true)
+		f.Seed = seed + uint64(n)
+		link := faults.New(connectNext(t, card, &serving), f, new(faults.Counts))
+		link.On.Store(true)
 		if n >= times {
 			return link, nil
 		}
@@ -166,7 +130,7 @@ func restarting(t testing.TB, seed uint64, times int, stays bool, f faults) stri
 		if n == 0 {
 			least = 3000 // behind it: Configure is to succeed
 		}
-		return &cut{Conn: link, left: least + rng.IntN(20000)}, nil
+		return faults.CutAfter(link, least+rng.IntN(20000)), nil
 	})
 }
 
@@ -191,12 +155,12 @@ func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.
 func TestCarryOn(t *testing.T) {
 	checkNoLeak(t)
 	const elements = 3000
-	noise := faults{drop: 0.05, repeat: 0.05, swap: 0.1, flip: 0.05, garbage: 0.02}
+	noise := faults.Rates{Drop: 0.05, Repeat: 0.05, Swap: 0.1, Flip: 0.05, Garbage: 0.02}
 	const noisy = 40 // seeds from here on are
 	for seed := range uint64(noisy + 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			f, times := faults{}, 12
+			f, times := faults.Rates{}, 12
 			if seed >= noisy { // a lost register access takes its time to be repeated
 				f, times = noise, 4
 			}

@@ -22,6 +22,7 @@ import (
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -318,8 +319,8 @@ func TestOtherLengthInOneChunk(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	checkNoLeak(t)
-	link := newFaultyLink(serve(t, small, 1000), faults{pause: time.Millisecond})
-	link.on.Store(true)
+	link := faults.New(serve(t, small, 1000), faults.Rates{Pause: time.Millisecond}, new(faults.Counts))
+	link.On.Store(true)
 	card := open(t, link)
 	for range 5 {
 		job := configure(t, card, driver.JobConfig{})
@@ -343,7 +344,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("the card's job is still set up: %#x, %v", v, err)
 		}
 	}
-	link.on.Store(false)
+	link.On.Store(false)
 	reuse(t, card)
 }
 

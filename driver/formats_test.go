@@ -12,6 +12,7 @@ import (
 	"tributary/driver"
 	"tributary/driver/element"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -208,10 +209,10 @@ func TestFormatsOverABadLink(t *testing.T) {
 		}
 		t.Run(p.in.Name+" into "+p.out.Name, func(t *testing.T) {
 			t.Parallel()
-			link := newFaultyLink(serve(t, smallOf(p), 64<<10), faults{drop: 0.02, repeat: 0.05, swap: 0.05, flip: 0.02, garbage: 0.05, seed: 3})
+			link := faults.New(serve(t, smallOf(p), 64<<10), faults.Rates{Drop: 0.02, Repeat: 0.05, Swap: 0.05, Flip: 0.02, Garbage: 0.05, Seed: 3}, new(faults.Counts))
 			card := open(t, link)
 			job := configure(t, card, driver.JobConfig{})
-			link.on.Store(true)
+			link.On.Store(true)
 			in, want := wholes(p, 1, 4, 300)
 			got := make([]byte, len(want))
 			if err := job.ReduceBytes(testContext(t), got, in); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -193,20 +194,20 @@ func TestTinyPipes(t *testing.T) {
 // TestFaults: whatever the link does to frames, every sum is right bit for bit.
 func TestFaults(t *testing.T) {
 	checkNoLeak(t)
-	for name, f := range map[string]faults{
-		"drop":    {drop: 0.05},
-		"repeat":  {repeat: 0.2},
-		"swap":    {swap: 0.2},
-		"flip":    {flip: 0.05},
-		"garbage": {garbage: 0.2},
-		"all":     {drop: 0.02, repeat: 0.05, swap: 0.05, flip: 0.02, garbage: 0.05},
-		"heavy":   {drop: 0.2, repeat: 0.1, swap: 0.1, flip: 0.1},
+	for name, f := range map[string]faults.Rates{
+		"drop":    {Drop: 0.05},
+		"repeat":  {Repeat: 0.2},
+		"swap":    {Swap: 0.2},
+		"flip":    {Flip: 0.05},
+		"garbage": {Garbage: 0.2},
+		"all":     {Drop: 0.02, Repeat: 0.05, Swap: 0.05, Flip: 0.02, Garbage: 0.05},
+		"heavy":   {Drop: 0.2, Repeat: 0.1, Swap: 0.1, Flip: 0.1},
 	} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				t.Parallel()
 				f := f
-				f.seed = seed
+				f.Seed = seed
 				n := 700
 				if name == "heavy" {
 					n = 150 // every chunk takes several time-outs
@@ -218,13 +219,13 @@ func TestFaults(t *testing.T) {
 }
 
 // reduceWithFaults runs both kinds of reduction over a link with faults.
-func reduceWithFaults(t *testing.T, f faults, n int) {
-	link := newFaultyLink(serve(t, small, 64<<10), f)
+func reduceWithFaults(t *testing.T, f faults.Rates, n int) {
+	link := faults.New(serve(t, small, 64<<10), f, new(faults.Counts))
 	card := open(t, link, driver.WithTimeout(30*time.Second))
 	job := configure(t, card, driver.JobConfig{})
-	link.on.Store(true)
+	link.On.Store(true)
 	for round := range uint64(4) {
-		in := arrays(100*f.seed+round, 4, n)
+		in := arrays(100*f.Seed+round, 4, n)
 		want := treeSum(in, firstPorts(4), 4)
 		if round%2 == 0 {
 			if err := job.Reduce(testContext(t), in[3], in); err != nil {
@@ -243,7 +244,7 @@ func reduceWithFaults(t *testing.T, f faults, n int) {
 	if err := job.Close(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if link.happened.Load() == 0 {
+	if link.Happened.Total() == 0 {
 		t.Error("no fault has happened: this tested nothing")
 	}
 }
@@ -251,8 +252,8 @@ func reduceWithFaults(t *testing.T, f faults, n int) {
 // TestFaultsFromTheStart: opening, configuring and closing stand faults as well.
 func TestFaultsFromTheStart(t *testing.T) {
 	t.Parallel()
-	link := newFaultyLink(serve(t, small, 64<<10), faults{drop: 0.05, flip: 0.05, repeat: 0.1, garbage: 0.1, seed: 7})
-	link.on.Store(true)
+	link := faults.New(serve(t, small, 64<<10), faults.Rates{Drop: 0.05, Flip: 0.05, Repeat: 0.1, Garbage: 0.1, Seed: 7}, new(faults.Counts))
+	link.On.Store(true)
 	card := open(t, link)
 	job := configure(t, card, driver.JobConfig{Workers: 2})
 	in := arrays(1, 2, 100)
@@ -270,16 +271,16 @@ func TestFaultsFromTheStart(t *testing.T) {
 // expect is asked now and then, and is sent nothing twice.
 func TestSlowCard(t *testing.T) {
 	t.Parallel()
-	link := newFaultyLink(serve(t, small, 600), faults{pause: 300 * time.Millisecond})
+	link := faults.New(serve(t, small, 600), faults.Rates{Pause: 300 * time.Millisecond}, new(faults.Counts))
 	card := open(t, link)
 	job := configure(t, card, driver.JobConfig{})
-	link.on.Store(true)
+	link.On.Store(true)
 	in := arrays(1, 4, 200)
 	dst := make([]float32, 200)
 	if err := job.Reduce(testContext(t), dst, in); err != nil {
 		t.Fatal(err)
 	}
-	link.on.Store(false)
+	link.On.Store(false)
 	sameBits(t, "sum", dst, treeSum(in, firstPorts(4), 4))
 	if s := job.Stats(); s.Resent != 0 {
 		t.Errorf("%+v: chunks were sent twice to a card that is slow", s)
