@@ -69,9 +69,11 @@ var allowed = map[string][]string{
 	"verify/explore": {},
 
 	// The checks: nothing depends on them, and they run the commands.
-	"verify/bench": {"driver", "driver/wire", "driver/npy", "verify/operands", "verify/oracle"},
-	"verify/synth": {"hwgen/cells"},
-	"verify/...":   {"driver/...", "verify/..."},
+	"verify/bench":  {"driver", "driver/wire", "driver/npy", "verify/operands", "verify/oracle"},
+	"verify/synth":  {"hwgen/cells"},
+	"verify/faults": {"driver/frame", "driver/transport"},
+	"verify/soak":   {"driver", "driver/transport", "verify/faults"},
+	"verify/...":    {"driver/...", "verify/..."},
 }
 
 // testsNever says what the tests of a package must not import either.
