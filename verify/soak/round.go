@@ -17,11 +17,11 @@ import (
 
 const (
 	mostFaulty = 0.2 // of the frames of a round
-	elements   = 3000
+	mostChunks = 150 // in a reduction
 	reductions = 3
 
 	timeout  = 20 * time.Second // nothing moves
-	patience = time.Minute      // for a card that is away, and beyond it for a round
+	patience = time.Minute      // for a card that is away; a round has ten times as long
 )
 
 // round is some reductions under faults that its seed alone decides on; when they
@@ -106,7 +106,7 @@ func (c *cutOnce) Write(p []byte) (int, error) { return c.note(c.Conn.Write(p)) 
 // run carries the round out. An error is a wrong sum or one that did not come.
 func (r *round) run(ctx context.Context) error {
 	current.Store(r)
-	ctx, cancel := context.WithTimeout(ctx, 3*patience)
+	ctx, cancel := context.WithTimeout(ctx, 10*patience)
 	defer cancel()
 	card, err := driver.Open(ctx, "soak:", driver.WithTimeout(timeout))
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *round) configure(ctx context.Context, card *driver.Card) error {
 // is set up anew, and all begin again.
 func (r *round) reduce(ctx context.Context, card *driver.Card, i int) error {
 	ranks := r.job.Config().Workers
-	inputs := someArrays(r.rng, ranks, 1+r.rng.IntN(elements))
+	inputs := someArrays(r.rng, ranks, 1+r.rng.IntN(mostChunks*r.job.Config().Chunk))
 	want := treeSum(inputs)
 	if r.rng.IntN(6) == 0 {
 		if err := r.killRank(ctx, card, inputs); err != nil {
