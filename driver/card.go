@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/transport/record"
 	"tributary/driver/wire"
@@ -35,9 +34,7 @@ type Card struct {
 	carrying  sync.WaitGroup                                // carryOn, while the card is away
 	searching sync.Mutex                                    // held by carryOn: the next one waits until the last has told what it found
 
-	// Turns, of capacity 1, held by the goroutine whose register access is under
-	// way, and by the one that sets up a job or resets the card.
-	accessing, configuring chan struct{}
+	configuring chan struct{} // of capacity 1: the turn, held by the goroutine that sets up a job or resets the card
 
 	closing sync.Once
 	closed  error // what Close answers
@@ -47,7 +44,7 @@ type Card struct {
 	err      error     // why the card is gone
 	link     *link     // the one that leads to it
 	away     *away     // while the card is away and looked for; else nil
-	access   access
+	accesses accesses
 	seats    []seat    // by the numbers of the card's jobs
 	turn     int       // the number whose job sends data next
 	pinned   *call     // the writer reads this call's inputs
@@ -89,11 +86,10 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 		opts:        newOptions(opts),
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
-		accessing:   make(chan struct{}, 1),
 		configuring: make(chan struct{}, 1),
+		accesses:    newAccesses(),
 	}
 	c.unpinned.L = &c.mu
-	c.access.reply = make(chan frame.Header, 1)
 	if c.opts.record != nil {
 		c.record = record.New(c.opts.record).Record
 	}

@@ -366,7 +366,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 // resume has the job go on in another epoch; with Card.mu held.
 func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
-	j.timing = newTiming(j.card.access.trip)
+	j.timing = newTiming(j.card.accesses.trip)
 	for _, k := range j.calls {
 		k.moved = now
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
 
@@ -75,14 +76,19 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 	if v := int(version & 0xff); v != wire.Version {
 		return Info{}, &VersionError{Name: c.name, Got: v, Want: wire.Version}
 	}
-	values := map[uint32]uint64{}
+	var reads []frame.Header
 	for _, r := range wire.Registers {
-		if !r.Ident && r.Addr != wire.RegConfigHash {
-			continue
+		if r.Ident || r.Addr == wire.RegConfigHash {
+			reads = append(reads, readHeader(r.Addr))
 		}
-		if values[r.Addr], err = c.readOn(ctx, l, r.Addr); err != nil {
-			return Info{}, err
-		}
+	}
+	held, err := c.accessOn(ctx, l, reads...)
+	if err != nil {
+		return Info{}, err
+	}
+	values := map[uint32]uint64{}
+	for i, r := range reads {
+		values[r.VID] = held[i]
 	}
 	want := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
 	got := values[wire.RegConfigHash]
@@ -151,13 +157,17 @@ func (i Info) check() error {
 
 // Counters reads all of the card's counters.
 func (c *Card) Counters(ctx context.Context) ([]Counter, error) {
+	reads := make([]frame.Header, len(wire.Counters))
+	for i := range reads {
+		reads[i] = readHeader(wire.CounterAddr(i))
+	}
+	values, err := c.accessRegisters(ctx, reads...)
+	if err != nil {
+		return nil, err
+	}
 	counters := make([]Counter, len(wire.Counters))
 	for i, row := range wire.Counters {
-		v, err := c.ReadRegister(ctx, wire.CounterAddr(i))
-		if err != nil {
-			return nil, err
-		}
-		counters[i] = Counter{Name: row.Name, Value: uint32(v), Doc: row.Doc}
+		counters[i] = Counter{Name: row.Name, Value: uint32(values[i]), Doc: row.Doc}
 		if row.Refuse != 0 {
 			counters[i].Doc = codeDoc(row.Refuse)
 		}

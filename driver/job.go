@@ -256,21 +256,19 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) er
 	for _, p := range j.cfg.Ports {
 		ports |= 1 << p
 	}
-	for _, w := range []struct {
-		addr  uint32
-		value uint64
-	}{
-		{wire.RegJobToken, j.card.token},
-		{wire.RegJobPorts, ports},
-		{wire.RegJobChunk, uint64(j.cfg.Chunk)},
-		{wire.RegJobWindow, uint64(j.cfg.Window)},
-		{wire.RegJobCommit, uint64(first) | jobName(j.number, epoch)},
-	} {
-		if _, err := j.card.writeOn(ctx, l, w.addr, w.value); err != nil {
-			return err
-		}
+	if j.card.opts.reads {
+		return ErrReadOnly
 	}
-	return nil
+	_, err := j.card.accessOn(ctx, l,
+		writeHeader(wire.RegJobToken, j.card.token),
+		writeHeader(wire.RegJobPorts, ports),
+		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
+		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)))
+	if err != nil {
+		return err
+	}
+	_, err = j.card.writeOn(ctx, l, wire.RegJobCommit, uint64(first)|jobName(j.number, epoch))
+	return err
 }
 
 // jobName is how JOB_COMMIT and JOB_ABORT name the job of a number in an epoch.

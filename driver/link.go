@@ -170,7 +170,9 @@ func (c *Card) take(f *frame.Frame, now time.Time) {
 	defer c.mu.Unlock()
 	c.heard = now
 	if f.Kind == wire.KindReply {
-		c.access.takeReply(&f.Header)
+		if c.accesses.takeReply(&f.Header, now) {
+			c.kick()
+		}
 		return
 	}
 	if int(f.Job) >= len(c.seats) {
@@ -246,11 +248,7 @@ func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.access.due && c.access.link == l {
-		c.access.due = false
-		buf = frame.Append(buf, &c.access.header, nil)
-	}
-	wait = math.MaxInt64
+	buf, wait = c.accesses.appendDue(buf, l, now, c.opts.timeout/asksInTimeout)
 	if l.err != nil || c.away != nil {
 		return buf, wait
 	}

@@ -1,7 +1,7 @@
 package driver
 
-// Register accesses: one at a time, told apart by tags, repeated until they are
-// answered. Every access may be repeated without harm (SPEC.md, section 4).
+// Register accesses as callers see them; access.go has them sent, and repeated
+// until they are answered.
 
 import (
 	"context"
@@ -11,21 +11,6 @@ import (
 	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
-
-// firstRepeat is how long a register access waits for its answer before it is
-// repeated; each further wait is twice as long.
-const firstRepeat = 200 * time.Millisecond
-
-// access is the register access under way; guarded by Card.mu.
-type access struct {
-	link   *link // by which it goes
-	header frame.Header
-	due    bool              // the writer is to send it
-	open   bool              // no answer has come
-	reply  chan frame.Header // of capacity 1
-	tag    uint16            // of the last access
-	trip   time.Duration     // the last time from question to answer of one that was not repeated
-}
 
 // ReadRegister reads the 64-bit register at a byte address (wire.Registers).
 // It repeats itself when the link loses it, and waits for a card that is away
@@ -55,14 +40,23 @@ func writeHeader(addr uint32, value uint64) frame.Header {
 
 // accessRegister carries an access out by whatever link leads to the card.
 func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, error) {
+	values, err := c.accessRegisters(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	return values[0], nil
+}
+
+// accessRegisters does so with some that do not depend on one another.
+func (c *Card) accessRegisters(ctx context.Context, headers ...frame.Header) ([]uint64, error) {
 	for {
-		l, err := c.present(ctx, accessName(h))
+		l, err := c.present(ctx, accessName(headers[0]))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		value, err := c.accessOn(ctx, l, h)
+		values, err := c.accessOn(ctx, l, headers...)
 		if err == nil || !c.lost(l) {
-			return value, err
+			return values, err
 		}
 	}
 }
@@ -70,104 +64,86 @@ func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, erro
 // readOn and writeOn are ReadRegister and WriteRegister by one link, over which a
 // card is being set up: they fail when it does.
 func (c *Card) readOn(ctx context.Context, l *link, addr uint32) (uint64, error) {
-	return c.accessOn(ctx, l, readHeader(addr))
+	values, err := c.accessOn(ctx, l, readHeader(addr))
+	if err != nil {
+		return 0, err
+	}
+	return values[0], nil
 }
 
 func (c *Card) writeOn(ctx context.Context, l *link, addr uint32, value uint64) (uint64, error) {
 	if c.opts.reads {
 		return 0, ErrReadOnly
 	}
-	return c.accessOn(ctx, l, writeHeader(addr, value))
-}
-
-func (c *Card) accessOn(ctx context.Context, l *link, h frame.Header) (uint64, error) {
-	if err := c.takeTurn(ctx, c.accessing, accessName(h)); err != nil {
-		return 0, err
-	}
-	defer func() { <-c.accessing }()
-	reply, err := c.ask(ctx, l, h)
+	values, err := c.accessOn(ctx, l, writeHeader(addr, value))
 	if err != nil {
 		return 0, err
 	}
-	if reply.Code != wire.CodeDone {
-		return 0, &RefusedError{Card: c.name, What: accessName(h), Value: h.Mask, Code: reply.Code}
-	}
-	return reply.Mask, nil
+	return values[0], nil
 }
 
-// ask sends a register access until its answer comes.
-func (c *Card) ask(ctx context.Context, l *link, h frame.Header) (frame.Header, error) {
+// accessOn carries out accesses that do not depend on one another, and returns
+// what the registers hold. The first that is refused is the error.
+func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) ([]uint64, error) {
 	start := time.Now()
-	c.startAccess(l, h)
-	defer c.stopAccess()
-	wait := firstRepeat
-	timer := time.NewTimer(wait)
+	batch := c.startAccesses(l, headers)
+	defer c.stopAccesses(batch)
+	c.kick()
+	timer := time.NewTimer(c.opts.timeout)
 	defer timer.Stop()
-	for repeats := 0; ; repeats++ {
-		c.kick()
+	values := make([]uint64, len(batch))
+	for i := 0; i < len(batch); {
+		name := accessName(headers[i])
 		select {
-		case reply := <-c.access.reply:
-			if repeats == 0 {
-				c.noteTrip(time.Since(start))
+		case reply := <-batch[i].reply:
+			if reply.Code != wire.CodeDone {
+				return nil, &RefusedError{Card: c.name, What: name, Value: headers[i].Mask, Code: reply.Code}
 			}
-			return reply, nil
+			values[i] = reply.Mask
+			i++
 		case <-ctx.Done():
-			return frame.Header{}, c.stopped(ctx, accessName(h))
+			return nil, c.stopped(ctx, name)
 		case <-l.over:
-			return frame.Header{}, c.whyOver(l)
+			return nil, c.whyOver(l)
 		case <-timer.C:
+			silent := c.silentSince(start)
+			if silent >= c.opts.timeout {
+				return nil, &TimeoutError{Card: c.name, What: name, Waited: silent}
+			}
+			timer.Reset(c.opts.timeout - silent)
 		}
-		silent := c.repeatAccess(start)
-		if silent >= c.opts.timeout {
-			return frame.Header{}, &TimeoutError{Card: c.name, What: accessName(h), Waited: silent}
-		}
-		wait *= 2
-		timer.Reset(min(wait, c.opts.timeout-silent))
 	}
+	return values, nil
 }
 
-func (c *Card) startAccess(l *link, h frame.Header) {
+func (c *Card) startAccesses(l *link, headers []frame.Header) []*access {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := &c.access
-	a.tag++
-	h.Length = a.tag
-	a.link, a.header, a.due, a.open = l, h, true, true
-	select {
-	case <-a.reply: // of an access that was given up as its answer came
-	default:
-	}
+	return c.accesses.add(l, headers)
 }
 
-func (c *Card) stopAccess() {
+func (c *Card) stopAccesses(batch []*access) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.access.due, c.access.open = false, false
+	c.accesses.forget(batch)
 }
 
-// repeatAccess has the access sent again, and returns for how long the card has
-// been silent. Behind much data, the answer of a slow card may take long.
-func (c *Card) repeatAccess(start time.Time) time.Duration {
+// silentSince returns for how long the card has been silent since start. Behind
+// much data, the answer of a slow card may take long.
+func (c *Card) silentSince(start time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.access.due = true
 	if c.heard.After(start) {
 		start = c.heard
 	}
 	return time.Since(start)
 }
 
-// lastTrip returns the time that the last access took, 0 when it is not known.
+// lastTrip returns the time that an access took last, 0 when it is not known.
 func (c *Card) lastTrip() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.access.trip
-}
-
-func (c *Card) noteTrip(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.access.trip = d
+	return c.accesses.trip
 }
 
 // noteGaveUp notes that the card has not confirmed what it had to.
@@ -175,14 +151,6 @@ func (c *Card) noteGaveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gaveUp = time.Now()
-}
-
-// takeReply is called by the reader, with mu held, for a reply.
-func (a *access) takeReply(h *frame.Header) {
-	if a.open && h.Length == a.tag && h.VID == a.header.VID {
-		a.open = false
-		a.reply <- *h
-	}
 }
 
 // accessName names an access in messages: "read LANES".
