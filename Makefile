@@ -12,7 +12,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors)
+  -e /verify/vectors -e /verify/soak)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -28,7 +28,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone.
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount vectors sweep benches ## Run every check (about twenty minutes on two cores).
+test: lint unit prove recount vectors sweep faults benches ## Run every check (about twenty minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -58,14 +58,24 @@ verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; n
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
 
-# FAULTS=N goes on until N have happened, SEED=N begins with another round, DAMAGE=1 damages frames beyond
-# what the CRC must catch, and counts what it lets through.
-FAULTS ?= 10000
+faults: soak-card ## Take a virtual card through ten thousand faults of every kind, comparing every sum.
+	go test -count=1 -timeout=10m ./verify/soak
+
+# FAULTS=N goes on until N have happened, SEED=N begins with another round, ROUNDS=1 does that one alone;
+# DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
+FAULTS ?= 100000
 SEED ?= 1
-soak: setup build ## Take a virtual card through ten thousand faults of every kind, comparing every sum (minutes).
-	@rm -rf build/soak && bin/hwgen -lanes 4 -workers 8 -chunk 16 -window 4 -o build/soak/card >/dev/null
+soak: soak-card ## The same with a hundred thousand faults, or as many as you like (two minutes).
+	@go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
+
+# Small lanes, short chunks and a wide window: many frames for what it costs to simulate them. The card
+# that stands is kept when it is what hwgen writes now.
+soak-card: setup build
+	@rm -rf build/soak/new
+	@bin/hwgen -lanes 1 -workers 8 -chunk 8 -window 64 -o build/soak/new >/dev/null
+	@diff -r -x build build/soak/new build/soak/card >/dev/null 2>&1 || \
+	  { rm -rf build/soak/card && mv build/soak/new build/soak/card; }
 	@$(MAKE) -s -C build/soak/card/sim >/dev/null
-	go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(DAMAGE), -damage)
 
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
@@ -87,6 +97,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep soak benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

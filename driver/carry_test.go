@@ -155,7 +155,7 @@ func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.
 func TestCarryOn(t *testing.T) {
 	checkNoLeak(t)
 	const elements = 3000
-	noise := faults.Rates{Drop: 0.05, Repeat: 0.05, Swap: 0.1, Flip: 0.05, Garbage: 0.02}
+	noise := faults.Rates{Drop: 0.05, Repeat: 0.05, Reorder: 0.1, Flip: 0.05, Garbage: 0.02}
 	const noisy = 40 // seeds from here on are
 	for seed := range uint64(noisy + 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -209,7 +209,7 @@ func TestFormatsOverABadLink(t *testing.T) {
 		}
 		t.Run(p.in.Name+" into "+p.out.Name, func(t *testing.T) {
 			t.Parallel()
-			link := faults.New(serve(t, smallOf(p), 64<<10), faults.Rates{Drop: 0.02, Repeat: 0.05, Swap: 0.05, Flip: 0.02, Garbage: 0.05, Seed: 3}, new(faults.Counts))
+			link := faults.New(serve(t, smallOf(p), 64<<10), faults.Rates{Drop: 0.02, Repeat: 0.05, Reorder: 0.05, Flip: 0.02, Garbage: 0.05, Seed: 3}, new(faults.Counts))
 			card := open(t, link)
 			job := configure(t, card, driver.JobConfig{})
 			link.On.Store(true)

@@ -197,11 +197,11 @@ func TestFaults(t *testing.T) {
 	for name, f := range map[string]faults.Rates{
 		"drop":    {Drop: 0.05},
 		"repeat":  {Repeat: 0.2},
-		"swap":    {Swap: 0.2},
+		"swap":    {Reorder: 0.2},
 		"flip":    {Flip: 0.05},
 		"garbage": {Garbage: 0.2},
-		"all":     {Drop: 0.02, Repeat: 0.05, Swap: 0.05, Flip: 0.02, Garbage: 0.05},
-		"heavy":   {Drop: 0.2, Repeat: 0.1, Swap: 0.1, Flip: 0.1},
+		"all":     {Drop: 0.02, Repeat: 0.05, Reorder: 0.05, Flip: 0.02, Garbage: 0.05},
+		"heavy":   {Drop: 0.2, Repeat: 0.1, Reorder: 0.1, Flip: 0.1},
 	} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // ServeReads lets the program at the other end of conn look at the card while
 // this one drives it: opened there WithReadOnly, conn leads to the same card. All
 // registers can be read; a write is answered busy, and all other frames are
-// passed over. The reads take turns with this program's own register accesses;
-// each is a frame of a header alone, there and back.
+// passed over. The reads go among this program's own register accesses; each is
+// a frame of a header alone, there and back.
 //
 // It returns nil when the other end has hung up, else why it ended: ctx's error
 // or the card's. By then conn is closed. One Card can be looked at over any

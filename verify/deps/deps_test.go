@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"verify/bench":  {"driver", "driver/wire", "driver/npy", "verify/operands", "verify/oracle"},
 	"verify/synth":  {"hwgen/cells"},
 	"verify/faults": {"driver/frame", "driver/transport"},
-	"verify/soak":   {"driver", "driver/transport", "verify/faults"},
+	"verify/soak":   {"driver", "driver/frame", "driver/transport", "verify/faults"},
 	"verify/...":    {"driver/...", "verify/..."},
 }
 

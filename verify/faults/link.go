@@ -1,9 +1,9 @@
-// Package faults is a link that goes wrong: it stands between a host and a card
-// and loses, repeats, swaps, delays and breaks what passes, as drawn from a seed.
 package faults
 
 import (
+	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,72 +12,25 @@ import (
 	"tributary/driver/transport"
 )
 
-// Rates are the chances, per frame and in either direction, of what can happen to
-// it.
-type Rates struct {
-	Drop, Repeat, Swap float64
-	Delay              float64 // it comes behind frames of some milliseconds later
-	Flip               float64 // one to three bits
-	Burst              float64 // up to 16 bits in a row
-	Stall              float64 // the link stands still for some milliseconds before it
-
-	// What a CRC of 16 bits does not always catch: random bytes before the frame,
-	// and bytes cut out of it.
-	Garbage, Cut float64
-
-	Seed  uint64
-	Pause time.Duration // before every write to the card
-}
-
-// Kind is a kind of fault.
-type Kind int
-
-// The kinds, in the order of Kinds.
-const (
-	Drop Kind = iota
-	Repeat
-	Swap
-	Delay
-	Flip
-	Burst
-	Stall
-	Garbage
-	Cut
-)
-
-// Kinds are the names of the kinds.
-var Kinds = [...]string{"drop", "repeat", "swap", "delay", "flip", "burst", "stall", "garbage", "cut"}
-
-// Counts counts the faults that happened, by kind. Links may share one.
-type Counts [len(Kinds)]atomic.Int64
-
-// Total returns the number of faults of all kinds.
-func (c *Counts) Total() int64 {
-	var n int64
-	for i := range c {
-		n += c[i].Load()
-	}
-	return n
-}
-
 // Link is a Conn with faults, which happen while On is set.
 type Link struct {
 	transport.Conn
-	On           atomic.Bool
-	Happened     *Counts
-	Frames       atomic.Int64 // that came to it, either way
+	On       atomic.Bool
+	Happened *Counts
+	// Watch, if set before the link is used, is told of every frame that comes, and
+	// says whether the link is cut in the middle of it. Both directions call it.
+	Watch func(*frame.Header) (cut bool)
+
 	pause        time.Duration
-	out          mangler
-	in           mangler
-	read         []byte // mangled, to be read
+	out, in      way
+	read         []byte // is there to be read
 	toCard, toUs sync.Mutex
 }
 
 // New returns conn with faults, which it counts in counts.
 func New(conn transport.Conn, r Rates, counts *Counts) *Link {
 	l := &Link{Conn: conn, Happened: counts, pause: r.Pause}
-	l.out = mangler{link: l, Rates: r, scan: frame.NewScanner(frame.ToCard, 0), rng: rand.New(rand.NewPCG(r.Seed, 1))}
-	l.in = mangler{link: l, Rates: r, scan: frame.NewScanner(frame.FromCard, 0), rng: rand.New(rand.NewPCG(r.Seed, 2))}
+	l.out, l.in = newWay(l, r, frame.ToCard), newWay(l, r, frame.FromCard)
 	return l
 }
 
@@ -87,8 +40,15 @@ func (l *Link) Write(p []byte) (int, error) {
 	if l.On.Load() && l.pause > 0 {
 		time.Sleep(l.pause)
 	}
-	if _, err := l.Conn.Write(l.out.mangle(nil, p)); err != nil {
+	if l.out.cut {
+		return 0, ErrCut
+	}
+	if _, err := l.Conn.Write(l.out.pass(nil, p)); err != nil {
 		return 0, err
+	}
+	if l.out.cut {
+		l.Conn.Close()
+		return 0, ErrCut
 	}
 	return len(p), nil
 }
@@ -97,26 +57,34 @@ func (l *Link) Read(p []byte) (int, error) {
 	l.toUs.Lock()
 	defer l.toUs.Unlock()
 	for len(l.read) == 0 {
+		if l.in.cut {
+			l.Conn.Close()
+			return 0, ErrCut
+		}
 		buf := make([]byte, 32<<10)
 		n, err := l.Conn.Read(buf)
 		if err != nil {
 			return 0, err
 		}
-		l.read = l.in.mangle(nil, buf[:n])
+		l.read = l.in.pass(nil, buf[:n])
 	}
 	n := copy(p, l.read)
 	l.read = l.read[n:]
 	return n, nil
 }
 
-// mangler is one direction.
-type mangler struct {
-	link *Link
-	Rates
-	scan *frame.Scanner
-	rng  *rand.Rand
-	held []byte // goes behind the next frame
-	late []late // in the order in which they came
+// way is one direction of a link.
+type way struct {
+	link      *Link
+	direction frame.Direction
+	fate      *fate
+	before    *frame.Scanner  // over what comes
+	after     *frame.Scanner  // over what becomes of it
+	came      map[uint64]bool // hashes of the frames that came
+	hash      maphash.Seed
+	held      []byte // goes behind the next frame
+	late      []late // in the order in which they came
+	cut       bool
 }
 
 // late is a frame that is delayed.
@@ -125,88 +93,148 @@ type late struct {
 	due time.Time
 }
 
-// mangle appends to dst what becomes of p.
-func (m *mangler) mangle(dst, p []byte) []byte {
-	for len(m.late) > 0 && time.Now().After(m.late[0].due) {
-		dst = append(dst, m.late[0].raw...)
-		m.late = m.late[1:]
+func newWay(l *Link, r Rates, d frame.Direction) way {
+	return way{
+		link: l, direction: d, fate: newFate(r, d),
+		before: frame.NewScanner(d, 0), after: frame.NewScanner(d, 0),
+		came: map[uint64]bool{}, hash: maphash.MakeSeed(),
 	}
-	for len(p) > 0 {
-		p = p[m.scan.Feed(p):]
-		for f := (frame.Frame{}); m.scan.Next(&f); {
-			m.link.Frames.Add(1)
-			dst = m.one(dst, append([]byte(nil), f.Raw...))
+}
+
+// pass appends to dst what becomes of p.
+func (w *way) pass(dst, p []byte) []byte {
+	first := len(dst)
+	for len(w.late) > 0 && time.Now().After(w.late[0].due) {
+		dst = append(dst, w.late[0].raw...)
+		w.late = w.late[1:]
+	}
+	for len(p) > 0 && !w.cut {
+		p = p[w.before.Feed(p):]
+		for f := (frame.Frame{}); !w.cut && w.before.Next(&f); {
+			w.came[maphash.Bytes(w.hash, f.Raw)] = true
+			dst = w.one(dst, &f)
 		}
 	}
-	dst = append(dst, m.held...) // a link does not wait for the next frame
-	m.held = nil
+	if !w.cut {
+		dst = append(dst, w.held...) // a link does not wait for the next frame
+	}
+	w.held = nil
+	w.judge(dst[first:])
 	return dst
 }
 
-// happens draws whether a fault happens, and counts it.
-func (m *mangler) happens(kind Kind, chance float64) bool {
-	if chance == 0 || m.rng.Float64() >= chance {
-		return false
+// judge counts frames that came out of the faults and that nobody sent.
+func (w *way) judge(p []byte) {
+	for len(p) > 0 {
+		p = p[w.after.Feed(p):]
+		for f := (frame.Frame{}); w.after.Next(&f); {
+			if !w.came[maphash.Bytes(w.hash, f.Raw)] {
+				w.link.Happened.LetThrough[w.direction].Add(1)
+			}
+		}
 	}
-	m.link.Happened[kind].Add(1)
-	return true
 }
 
-func (m *mangler) one(dst, raw []byte) []byte {
-	if !m.link.On.Load() {
+// one appends to dst what becomes of a frame.
+func (w *way) one(dst []byte, f *frame.Frame) []byte {
+	w.link.Happened.Frames[w.direction].Add(1)
+	raw := slices.Clone(f.Raw)
+	if w.link.Watch != nil && w.link.Watch(&f.Header) {
+		w.cut = true
+		return append(dst, raw[:len(raw)/2]...)
+	}
+	if !w.link.On.Load() {
 		return append(dst, raw...)
 	}
-	if m.happens(Stall, m.Stall) {
-		time.Sleep(m.someTime())
-	}
-	if m.happens(Garbage, m.Garbage) {
-		for range m.rng.IntN(40) {
-			dst = append(dst, byte(m.rng.Uint32()))
+	kind, rng := w.fate.draw(&f.Header)
+	if kind == Reorder {
+		if w.held == nil {
+			w.held = raw
+			return dst
 		}
+		kind = none // it ends another's waiting
 	}
-	switch {
-	case m.happens(Drop, m.Drop):
-		return dst
-	case m.happens(Delay, m.Delay):
-		m.late = append(m.late, late{raw, time.Now().Add(m.someTime())})
-		return dst
-	case m.happens(Flip, m.Flip):
-		for range 1 + m.rng.IntN(3) {
-			m.flip(raw, m.rng.IntN(8*len(raw)))
-		}
-	case m.happens(Burst, m.Burst):
-		m.burst(raw)
-	case m.happens(Cut, m.Cut):
-		at := m.rng.IntN(len(raw))
-		raw = append(raw[:at], raw[min(len(raw), at+1+m.rng.IntN(40)):]...)
-	case m.happens(Repeat, m.Repeat):
-		dst = append(dst, raw...)
-	case m.held == nil && m.happens(Swap, m.Swap):
-		m.held = raw
-		return dst
+	n := len(dst)
+	if dst = w.apply(dst, raw, kind, rng); len(dst) > n && w.held != nil {
+		dst = append(dst, w.held...)
+		w.held = nil
+		w.count(Reorder)
 	}
-	dst = append(dst, raw...)
-	dst = append(dst, m.held...)
-	m.held = nil
 	return dst
 }
 
-func (m *mangler) someTime() time.Duration {
-	return time.Duration(1 + m.rng.IntN(int(10*time.Millisecond)))
+func (w *way) count(k Kind) { w.link.Happened.Faults[w.direction][k].Add(1) }
+
+// apply appends raw after a fault of a kind that concerns it alone.
+func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
+	if kind != none {
+		w.count(kind)
+	}
+	switch kind {
+	case Drop:
+		return dst
+	case Repeat:
+		dst = append(dst, raw...)
+	case Delay:
+		w.late = append(w.late, late{raw, time.Now().Add(someTime(rng))})
+		return dst
+	case Flip:
+		flips(raw, rng)
+	case Burst:
+		burst(raw, rng)
+	case Stall:
+		time.Sleep(someTime(rng))
+	case Garbage:
+		dst = appendRandom(dst, rng)
+	case Scramble:
+		at := rng.IntN(len(raw))
+		for i := range raw[at:min(len(raw), at+1+rng.IntN(mostBytes))] {
+			raw[at+i] = byte(rng.Uint32())
+		}
+	case Cut:
+		at := rng.IntN(len(raw))
+		raw = append(raw[:at], raw[min(len(raw), at+1+rng.IntN(mostBytes)):]...)
+	case Insert:
+		at := 1 + rng.IntN(len(raw)-1)
+		dst = appendRandom(append(dst, raw[:at]...), rng)
+		raw = raw[at:]
+	}
+	return append(dst, raw...)
+}
+
+// mostBytes are put in, taken away or replaced at once.
+const mostBytes = 40
+
+func appendRandom(dst []byte, rng *rand.Rand) []byte {
+	for range 1 + rng.IntN(mostBytes) {
+		dst = append(dst, byte(rng.Uint32()))
+	}
+	return dst
+}
+
+func someTime(rng *rand.Rand) time.Duration {
+	return time.Duration(1 + rng.IntN(int(10*time.Millisecond)))
 }
 
 // flip changes a bit; bits are counted as they pass, the highest of a byte first.
-func (m *mangler) flip(raw []byte, bit int) { raw[bit/8] ^= 0x80 >> (bit % 8) }
+func flip(raw []byte, bit int) { raw[bit/8] ^= 0x80 >> (bit % 8) }
+
+// flips changes one to three bits.
+func flips(raw []byte, rng *rand.Rand) {
+	for _, bit := range rng.Perm(8 * len(raw))[:1+rng.IntN(3)] {
+		flip(raw, bit)
+	}
+}
 
 // burst changes bits of which the first and the last are at most 16 apart.
-func (m *mangler) burst(raw []byte) {
-	length := 2 + m.rng.IntN(15)
-	first := m.rng.IntN(8*len(raw) - length)
-	m.flip(raw, first)
-	m.flip(raw, first+length-1)
+func burst(raw []byte, rng *rand.Rand) {
+	length := 2 + rng.IntN(15)
+	first := rng.IntN(8*len(raw) - length + 1)
+	flip(raw, first)
+	flip(raw, first+length-1)
 	for i := 1; i < length-1; i++ {
-		if m.rng.IntN(2) == 0 {
-			m.flip(raw, first+i)
+		if rng.IntN(2) == 0 {
+			flip(raw, first+i)
 		}
 	}
 }

@@ -2,18 +2,24 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"tributary/driver/frame"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
+
+var cardDir = flag.String("card", "../../build/soak/card", "the virtual card, as `make faults` builds it")
 
 // asCard in the environment makes the test binary a card: the model, which gets
 // the sums of "wrong" chunks wrong.
@@ -27,12 +33,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
 	os.Exit(m.Run())
 }
 
 // serve serves one host after another.
 func serve(socket string, wrong bool) error {
-	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 8, Chunk: 16, Window: 4, Shell: wire.ShellStream, Link: 32})
+	card, err := model.NewCard(model.Config{Lanes: 1, Ports: 8, Chunk: 8, Window: 64, Shell: wire.ShellStream, Link: 32})
 	if err != nil {
 		return err
 	}
@@ -90,44 +97,117 @@ func self(t *testing.T, how string) string {
 	return program
 }
 
-// TestSoak takes the model through two thousand faults. The virtual card has ten
-// thousand of its own in `make soak`.
-func TestSoak(t *testing.T) {
-	s, err := soak(t.Context(), self(t, "right"), 1, 2000, false)
-	if err != nil {
+// modelCampaign is one on the model, small enough for a test.
+func modelCampaign(t *testing.T, how string) *campaign {
+	return &campaign{program: self(t, how), seed: 1, faults: 2000, parallel: 6, report: func(int64) {}}
+}
+
+// TestVirtualCard takes the gateware through ten thousand faults. Of every kind
+// there are enough, so that none is left out unseen.
+func TestVirtualCard(t *testing.T) {
+	c := &campaign{program: filepath.Join(*cardDir, "sim", "build", "card"), seed: 1, faults: 10_000, parallel: 6, report: func(int64) {}}
+	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Total < 2000 || s.Results == 0 || s.Wrong+s.Failed != 0 {
-		t.Errorf("%+v", s)
+	logTable(t, c)
+	if c.total() < 10_000 || c.arrays.Load() < 100 {
+		t.Errorf("%d faults, %d arrays compared", c.total(), c.arrays.Load())
+	}
+	for kind := faults.Drop; kind <= faults.Stall; kind++ {
+		for direction := range c.counts.Faults {
+			if n, least := c.counts.Faults[direction][kind].Load(), int64(100); n < least {
+				t.Errorf("%s, direction %d: %d times, less than %d", faults.Kinds[kind], direction, n, least)
+			}
+		}
+	}
+	for e, least := range map[event]int64{linkCut: 4, cardKilled: 2, rankLate: 4, rankKilled: 2} {
+		if n := c.events[e].Load(); n < least {
+			t.Errorf("%s: %d times, less than %d", events[e], n, least)
+		}
+	}
+	for name, n := range map[string]int64{
+		"bytes hunted through by the card": c.effects.card["hunted"], "replays": c.effects.card["replays"],
+		"chunks sent again": int64(c.effects.member.Resent), "outages carried over": c.effects.carry,
+	} {
+		if n == 0 {
+			t.Errorf("no %s: the faults do nothing", name)
+		}
+	}
+}
+
+func logTable(t *testing.T, c *campaign) {
+	var out bytes.Buffer
+	c.print(&out)
+	t.Log(out.String())
+}
+
+// TestModel takes the model through two thousand.
+func TestModel(t *testing.T) {
+	c := modelCampaign(t, "right")
+	if err := c.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.total() < c.faults || c.arrays.Load() == 0 {
+		t.Errorf("%d faults, %d arrays compared", c.total(), c.arrays.Load())
 	}
 	var out bytes.Buffer
-	if err := s.print(&out, true); err != nil {
-		t.Fatal(err)
+	c.print(&out)
+	for _, row := range append(slices.Clone(faults.Kinds[:faults.Garbage]), "of frames", "let through", "wrong header CRCs", "chunks sent again") {
+		if !strings.Contains(out.String(), row) {
+			t.Errorf("the table has no row %q:\n%s", row, &out)
+		}
 	}
-	var back summary
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back.Total != s.Total {
-		t.Errorf("%v: %s", err, &out)
-	}
-	t.Logf("%+v", s)
 }
 
 // TestWrongCardIsFoundOut: a card that gets a bit wrong now and then ends the
-// campaign, with the command line that does it again.
+// campaign, with the command that does the round again, alone.
 func TestWrongCardIsFoundOut(t *testing.T) {
-	_, err := soak(t.Context(), self(t, "wrong"), 7, 100_000, false)
-	if err == nil || !strings.Contains(err.Error(), "the sum is") || !strings.Contains(err.Error(), "go run ./verify/soak -seed 7 -faults 1") {
-		t.Errorf("got %v", err)
+	c := modelCampaign(t, "wrong")
+	err := c.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the sum is") {
+		t.Fatalf("got %v", err)
+	}
+	var seed uint64
+	if _, command, _ := strings.Cut(err.Error(), "alone: "); command == "" {
+		t.Fatalf("%v: it says no command", err)
+	} else if _, err := fmt.Sscanf(command, "make soak SEED=%d ROUNDS=1", &seed); err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	alone := modelCampaign(t, "wrong")
+	alone.seed, alone.rounds = seed, 1
+	if again := alone.run(t.Context()); again == nil || alone.began != 1 {
+		t.Errorf("%v, then %v in %d rounds", err, again, alone.began)
 	}
 }
 
 // TestDamage: what is damaged beyond what the CRC must catch is counted, and ends
 // nothing.
 func TestDamage(t *testing.T) {
-	s, err := soak(t.Context(), self(t, "right"), 1, 500, true)
-	if err != nil {
+	c := modelCampaign(t, "right")
+	c.damage, c.faults = true, 1000
+	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Faults["garbage"] == 0 || s.Faults["cut"] == 0 || s.Faults["drop"] != 0 {
-		t.Errorf("%+v", s)
+	for kind := range faults.Kinds {
+		if n := c.counts.Of(faults.Kind(kind)); (n > 0) != (faults.Kind(kind) >= faults.Garbage) {
+			t.Errorf("%s: %d times", faults.Kinds[kind], n)
+		}
+	}
+	logTable(t, c)
+}
+
+// TestRoundIsItsSeeds: two rounds of a seed are planned alike, others not.
+func TestRoundIsItsSeeds(t *testing.T) {
+	if a, b := newPlan(5, false), newPlan(5, false); !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, and then %+v", a, b)
+	}
+	if a, b := newPlan(5, false), newPlan(6, false); reflect.DeepEqual(a, b) {
+		t.Errorf("two seeds, and one plan: %+v", a)
+	}
+	for seed := range uint64(1000) {
+		r := newPlan(seed, false).rates
+		if sum := r.Drop + r.Repeat + r.Reorder + r.Delay + r.Flip + r.Burst + r.Stall; sum < leastFaulty || sum > mostFaulty {
+			t.Errorf("seed %d: %.3f of the frames are faulty", seed, sum)
+		}
 	}
 }

@@ -1,0 +1,118 @@
+// Package faults is a link that goes wrong: it stands between a host and a card
+// and loses, repeats, reorders, delays and damages the frames that pass.
+//
+// What happens to a frame is drawn from a seed and from which frame it is: the
+// n-th with its direction, kind, rank and VID. So the same frames meet the same
+// faults again, however the goroutines and processes of another run take turns.
+package faults
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"tributary/driver/frame"
+)
+
+// Kind is a kind of fault. A frame meets one at most.
+type Kind int
+
+// The kinds. Those from Garbage on are more than a CRC of 16 bits must catch.
+const (
+	Drop     Kind = iota
+	Repeat        // it comes twice
+	Reorder       // it comes behind the next one
+	Delay         // it comes behind those of some milliseconds
+	Flip          // one to three of its bits are flipped
+	Burst         // up to 16 bits in a row are damaged
+	Stall         // the link stands still for some milliseconds before it
+	Garbage       // random bytes come before it
+	Scramble      // some of its bytes are replaced by random ones
+	Cut           // bytes are missing in it
+	Insert        // random bytes come in the middle of it
+)
+
+// Kinds are the names of the kinds.
+var Kinds = [...]string{"drop", "repeat", "reorder", "delay", "flip", "burst", "stall", "garbage", "scramble", "cut", "insert"}
+
+// Rates are the chances, per frame and in either direction, of each kind. Their
+// sum is at most 1.
+type Rates struct {
+	Drop, Repeat, Reorder, Delay, Flip, Burst, Stall float64
+	Garbage, Scramble, Cut, Insert                   float64
+
+	Seed  uint64
+	Pause time.Duration // before every write to the card
+}
+
+func (r *Rates) chances() [len(Kinds)]float64 {
+	return [...]float64{r.Drop, r.Repeat, r.Reorder, r.Delay, r.Flip, r.Burst, r.Stall, r.Garbage, r.Scramble, r.Cut, r.Insert}
+}
+
+// Counts counts what happened; the index is a frame.Direction. Links may share one.
+type Counts struct {
+	Frames     [2]atomic.Int64 // that came to the link
+	Faults     [2][len(Kinds)]atomic.Int64
+	LetThrough [2]atomic.Int64 // frames that nobody sent, and whose CRCs are right
+}
+
+// Total returns the number of faults of all kinds.
+func (c *Counts) Total() int64 {
+	var n int64
+	for kind := range Kinds {
+		n += c.Of(Kind(kind))
+	}
+	return n
+}
+
+// Of returns the number of faults of a kind, both ways.
+func (c *Counts) Of(k Kind) int64 {
+	return c.Faults[frame.ToCard][k].Load() + c.Faults[frame.FromCard][k].Load()
+}
+
+// fate draws what happens to frames.
+type fate struct {
+	seed    uint64
+	chances [len(Kinds)]float64
+	seen    map[identity]uint64
+	source  rand.PCG
+}
+
+// identity tells frames apart, but for repetitions.
+type identity struct {
+	kind, rank uint8
+	vid        uint32
+}
+
+func newFate(r Rates, d frame.Direction) *fate {
+	return &fate{seed: mix(r.Seed, uint64(d)+1), chances: r.chances(), seen: map[identity]uint64{}}
+}
+
+const none Kind = -1
+
+// draw returns what happens to a frame, and a source for the rest.
+func (f *fate) draw(h *frame.Header) (Kind, *rand.Rand) {
+	who := identity{uint8(h.Kind), h.Rank, h.VID}
+	n := f.seen[who]
+	f.seen[who]++
+	f.source.Seed(mix(f.seed, uint64(who.kind)<<40|uint64(who.rank)<<32|uint64(who.vid)), n)
+	rng := rand.New(&f.source)
+	_ = rng.Uint64() // the first depends on the seeds in too simple a way
+	x := rng.Float64()
+	for kind, chance := range f.chances {
+		if x < chance {
+			return Kind(kind), rng
+		}
+		x -= chance
+	}
+	return none, rng
+}
+
+// mix is the finalizer of SplitMix64 over two numbers (Steele, Lea and Flood, "Fast
+// splittable pseudorandom number generators", 2014).
+func mix(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + b
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
