@@ -182,3 +182,20 @@ func TestTimeoutBoundsTheWait(t *testing.T) {
 		t.Errorf("wait %s", wait)
 	}
 }
+
+// TestReplyOfAnotherAccess: one that came late, to an access that is over, is no
+// answer to the next of the same register.
+func TestReplyOfAnotherAccess(t *testing.T) {
+	b := newAccessBench()
+	old := b.ask(1)
+	b.sends(0)
+	b.forget(old)
+	next := b.ask(1)
+	b.sends(0)
+	if b.answer(old[0], time.Millisecond); len(b.open) != 1 || len(next[0].reply) != 0 {
+		t.Error("it was taken for the answer")
+	}
+	if b.answer(next[0], time.Millisecond); len(b.open) != 0 || len(next[0].reply) != 1 {
+		t.Error("the answer was not taken")
+	}
+}

@@ -22,7 +22,7 @@ const (
 	Drop     Kind = iota
 	Repeat        // it comes twice
 	Reorder       // it comes behind the next one
-	Delay         // it comes behind those of some milliseconds
+	Delay         // it comes behind those of some time, 200 ms at most
 	Flip          // one to three of its bits are flipped
 	Burst         // up to 16 bits in a row are damaged
 	Stall         // the link stands still for some milliseconds before it

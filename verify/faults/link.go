@@ -104,10 +104,14 @@ func newWay(l *Link, r Rates, d frame.Direction) way {
 // pass appends to dst what becomes of p.
 func (w *way) pass(dst, p []byte) []byte {
 	first := len(dst)
-	for len(w.late) > 0 && time.Now().After(w.late[0].due) {
-		dst = append(dst, w.late[0].raw...)
-		w.late = w.late[1:]
-	}
+	now := time.Now()
+	w.late = slices.DeleteFunc(w.late, func(l late) bool {
+		if now.Before(l.due) {
+			return false
+		}
+		dst = append(dst, l.raw...)
+		return true
+	})
 	for len(p) > 0 && !w.cut {
 		p = p[w.before.Feed(p):]
 		for f := (frame.Frame{}); !w.cut && w.before.Next(&f); {
@@ -176,7 +180,7 @@ func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
 	case Repeat:
 		dst = append(dst, raw...)
 	case Delay:
-		w.late = append(w.late, late{raw, time.Now().Add(someTime(rng))})
+		w.late = append(w.late, late{raw, time.Now().Add(longTime(rng))})
 		return dst
 	case Flip:
 		flips(raw, rng)
@@ -214,6 +218,14 @@ func appendRandom(dst []byte, rng *rand.Rand) []byte {
 
 func someTime(rng *rand.Rand) time.Duration {
 	return time.Duration(1 + rng.IntN(int(10*time.Millisecond)))
+}
+
+// longTime is some time, and now and then so long that another job is under way.
+func longTime(rng *rand.Rand) time.Duration {
+	if rng.IntN(4) == 0 {
+		return 20 * someTime(rng)
+	}
+	return someTime(rng)
 }
 
 // flip changes a bit; bits are counted as they pass, the highest of a byte first.

@@ -100,6 +100,9 @@ func newReduction(rng *rand.Rand, damage bool) reduction {
 	}
 	if rng.IntN(4) == 0 {
 		r.victim, r.dies = rng.IntN(1<<20), rng.IntN(8*r.chunks)
+		if rng.IntN(2) == 0 {
+			r.dies = rng.IntN(80) // what is late then has the VIDs of the next attempt
+		}
 	}
 	if rng.IntN(4) == 0 {
 		r.late, r.pause = rng.IntN(1<<20), time.Duration(rng.IntN(int(50*time.Millisecond)))
@@ -280,10 +283,12 @@ func (r *round) noteJob() {
 func (r *round) reduceOne(ctx context.Context, i int) error {
 	p := r.reduce[i]
 	chunk := r.job.Config().Chunk
-	inputs := someArrays(rand.New(rand.NewPCG(r.seed, uint64(i)+1)), r.job.Config().Workers, p.chunks*chunk-p.short%chunk)
+	rng := rand.New(rand.NewPCG(r.seed, uint64(i)+1))
+	inputs := someArrays(rng, r.job.Config().Workers, p.chunks*chunk-p.short%chunk)
 	want := treeSum(inputs)
 	if p.victim >= 0 {
-		r.killRank(ctx, inputs, p.victim%len(inputs), p.dies)
+		others := someArrays(rng, len(inputs), len(inputs[0])) // whose sums must not turn up
+		r.killRank(ctx, others, p.victim%len(inputs), p.dies)
 		if err := r.setUp(ctx); err != nil {
 			return err
 		}
@@ -315,18 +320,14 @@ func (r *round) allReduce(inputs [][]float32, of func(rank int) context.Context)
 	return errs
 }
 
-// killRank ends a rank's call some frames into a reduction of copies.
+// killRank ends a rank's call some frames into a reduction.
 func (r *round) killRank(ctx context.Context, inputs [][]float32, victim, after int) {
 	killed, kill := context.WithCancel(ctx)
 	defer kill()
 	r.mu.Lock()
 	r.victim, r.dies = kill, r.frames+after
 	r.mu.Unlock()
-	copies := make([][]float32, len(inputs))
-	for rank := range copies {
-		copies[rank] = slices.Clone(inputs[rank])
-	}
-	errs := r.allReduce(copies, func(rank int) context.Context {
+	errs := r.allReduce(inputs, func(rank int) context.Context {
 		if rank == victim {
 			return killed
 		}
