@@ -2,8 +2,10 @@ package driver
 
 // The register accesses under way. The card answers accesses in order (SPEC.md,
 // section 4), so those that do not depend on one another are in flight together,
-// and an answer shows that what was asked before it and is not answered was lost.
+// and an answer shows that what was sent before it and is not answered was lost.
 // What nothing shows, a timer does: it adapts to the card as those for results do.
+// Every sending has a tag of its own, which the reply echoes. So it is known which
+// is answered, and its time is a sample though it was not the only one.
 
 import (
 	"math"
@@ -22,17 +24,21 @@ type access struct {
 	link   *link // by which it goes
 	header frame.Header
 	due    bool              // the writer is to send it
-	again  bool              // it was sent more than once
-	sent   time.Time         // last; zero before the first time
+	sent   []sending         // with the last one last
 	reply  chan frame.Header // of capacity 1
+}
+
+type sending struct {
+	tag uint16
+	at  time.Time
 }
 
 // accesses are those that are not answered; guarded by Card.mu.
 type accesses struct {
-	open     []*access // in the order in which they were sent last; those that were not, behind
-	tag      uint16    // of the last access
-	answered time.Time // when the last answer came
-	trip     time.Duration
+	open     []*access     // in the order in which they were sent last; those that were not, behind
+	tag      uint16        // of the last sending
+	answered time.Time     // when the last answer came
+	trip     time.Duration // the last sample
 	timing   timing
 	backOff  backOff
 }
@@ -43,8 +49,6 @@ func newAccesses() accesses { return accesses{timing: timing{wait: firstRepeat}}
 func (r *accesses) add(l *link, headers []frame.Header) []*access {
 	batch := make([]*access, len(headers))
 	for i, h := range headers {
-		r.tag++
-		h.Length = r.tag
 		batch[i] = &access{link: l, header: h, due: true, reply: make(chan frame.Header, 1)}
 	}
 	r.open = append(r.open, batch...)
@@ -71,7 +75,9 @@ func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Durat
 		if a.link != l || !a.due {
 			return false
 		}
-		a.due, a.again, a.sent = false, !a.sent.IsZero(), now
+		r.tag++
+		a.due, a.header.Length = false, r.tag
+		a.sent = append(a.sent, sending{r.tag, now})
 		buf = frame.Append(buf, &a.header, nil)
 		sent = append(sent, a)
 		return true
@@ -85,37 +91,43 @@ func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Durat
 // asked much at once takes its time for each.
 func (r *accesses) untilOverdue(l *link, now time.Time, most time.Duration) time.Duration {
 	for _, a := range r.open {
-		if a.link != l || a.sent.IsZero() {
+		if a.link != l || len(a.sent) == 0 {
 			continue
 		}
-		since := a.sent
+		since := a.sent[len(a.sent)-1].at
 		if r.answered.After(since) {
 			since = r.answered
 		}
-		return since.Add(min(r.backOff.unbounded(&r.timing), most)).Sub(now)
+		return since.Add(min(r.backOff.wait(&r.timing), most)).Sub(now)
 	}
 	return math.MaxInt64
 }
 
 // takeReply hands a reply to the access that it answers, and says whether others
-// were seen to be lost. One that was sent once gives a sample of the time, and
-// tells what was lost; of another nobody knows which sending is answered.
+// were seen to be lost.
 func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
-	i := slices.IndexFunc(r.open, func(a *access) bool { return h.Length == a.header.Length && h.VID == a.header.VID })
-	if i < 0 {
-		return false
-	}
-	a := r.open[i]
-	if !a.again {
-		r.trip = now.Sub(a.sent)
-		r.timing.sample(r.trip)
-		r.backOff = 0
-		for _, before := range r.open[:i] {
-			before.due, lost = true, true
+	for i, a := range r.open {
+		for _, s := range a.sent {
+			if s.tag != h.Length || a.header.VID != h.VID {
+				continue
+			}
+			r.trip, r.answered, r.backOff = now.Sub(s.at), now, 0
+			r.timing.sample(r.trip)
+			r.open = slices.Delete(r.open, i, i+1)
+			a.reply <- *h
+			return r.lostBefore(s.tag)
 		}
 	}
-	r.open = slices.Delete(r.open, i, i+1)
-	r.answered = now
-	a.reply <- *h
+	return false
+}
+
+// lostBefore has accesses sent again that were sent last before the sending of a
+// tag, which was answered. It says whether there are any.
+func (r *accesses) lostBefore(tag uint16) (lost bool) {
+	for _, a := range r.open {
+		if n := len(a.sent); n > 0 && int16(a.sent[n-1].tag-tag) < 0 {
+			a.due, lost = true, true
+		}
+	}
 	return lost
 }

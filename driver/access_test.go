@@ -46,11 +46,15 @@ func (b *accessBench) sends(after time.Duration) []uint16 {
 	return tags
 }
 
-// answer lets time pass, and answers a.
+// answer lets time pass, and answers the last sending of a.
 func (b *accessBench) answer(a *access, after time.Duration) (lost bool) {
+	return b.answerTo(a, a.header.Length, after)
+}
+
+// answerTo lets time pass, and answers the sending of a with that tag.
+func (b *accessBench) answerTo(a *access, tag uint16, after time.Duration) (lost bool) {
 	b.now = b.now.Add(after)
-	h := frame.Header{Kind: wire.KindReply, VID: a.header.VID, Length: a.header.Length}
-	return b.takeReply(&h, b.now)
+	return b.takeReply(&frame.Header{Kind: wire.KindReply, VID: a.header.VID, Length: tag}, b.now)
 }
 
 func expectSent(t *testing.T, when string, got []uint16, want ...uint16) {
@@ -85,7 +89,7 @@ func TestLaterAnswerShowsALoss(t *testing.T) {
 	if !b.answer(batch[2], time.Millisecond) {
 		t.Error("the answer to the third does not show the second to be lost")
 	}
-	expectSent(t, "after the third's answer", b.sends(0), 2)
+	expectSent(t, "after the third's answer", b.sends(0), 5)
 	if b.answer(batch[3], time.Millisecond) {
 		t.Error("the fourth was asked before the second was asked again: its answer shows nothing")
 	}
@@ -95,36 +99,37 @@ func TestLaterAnswerShowsALoss(t *testing.T) {
 	}
 }
 
-// TestAnswerToWhatWasRepeatedShowsNothing: it may answer the first sending, from
-// before the others were asked. Nor is it a sample.
-func TestAnswerToWhatWasRepeatedShowsNothing(t *testing.T) {
+// TestRepeatedAccessGivesSamples: the tag says which sending is answered. An answer
+// to the first shows nothing of what was sent after it, and its time is that since
+// the first.
+func TestRepeatedAccessGivesSamples(t *testing.T) {
 	b := newAccessBench()
 	early := b.ask(1)
 	b.sends(0)
 	late := b.ask(1)
 	expectSent(t, "the second", b.sends(firstRepeat-1), 2)
-	expectSent(t, "both again", b.sends(1), 1, 2)
-	if b.answer(late[0], time.Millisecond) || b.timing.srtt != 0 || b.trip != 0 {
-		t.Error("the answer to what was sent twice was made use of")
+	expectSent(t, "both again", b.sends(1), 3, 4)
+	if b.answerTo(early[0], 1, time.Millisecond) || b.trip != firstRepeat+time.Millisecond {
+		t.Errorf("sample %s, or what was sent later is thought lost", b.trip)
 	}
-	if b.answer(early[0], time.Millisecond); b.timing.srtt != 0 || b.backOff != 1 {
-		t.Errorf("sample %s, back-off %d", b.timing.srtt, b.backOff)
+	if b.answerTo(late[0], 4, time.Millisecond) || b.trip != 2*time.Millisecond || b.backOff != 0 {
+		t.Errorf("sample %s, back-off %d", b.trip, b.backOff)
 	}
 }
 
 // TestAccessesBackOff: repeats come at doubling waits, the next access waits as
-// long as the last, and a sample ends that.
+// long as the last when that was given up, and an answer ends that.
 func TestAccessesBackOff(t *testing.T) {
 	b := newAccessBench()
 	a := b.ask(1)
 	expectSent(t, "first", b.sends(0), 1)
-	for _, wait := range []time.Duration{firstRepeat, 2 * firstRepeat, 4 * firstRepeat} {
+	for i, wait := range []time.Duration{firstRepeat, 2 * firstRepeat, 4 * firstRepeat} {
 		expectSent(t, "just before "+wait.String(), b.sends(wait-1))
-		expectSent(t, "after "+wait.String(), b.sends(1), 1)
+		expectSent(t, "after "+wait.String(), b.sends(1), uint16(i+2))
 	}
-	b.answer(a[0], time.Millisecond)
+	b.forget(a)
 	a = b.ask(1)
-	expectSent(t, "the next", b.sends(0), 2)
+	expectSent(t, "the next", b.sends(0), 5)
 	expectSent(t, "the next, after as long a wait", b.sends(8*firstRepeat-1))
 	b.answer(a[0], 0)
 	trip := 8*firstRepeat - 1
@@ -136,15 +141,14 @@ func TestAccessesBackOff(t *testing.T) {
 		b.sends(0)
 		b.answer(a[0], time.Microsecond)
 	}
-	a = b.ask(1)
+	b.ask(1)
 	b.sends(0)
 	expectSent(t, "of a fast card", b.sends(shortestWait-1))
-	expectSent(t, "of a fast card, after the shortest wait", b.sends(1), a[0].header.Length)
+	expectSent(t, "of a fast card, after the shortest wait", b.sends(1), b.tag)
 }
 
 // TestCardBecomesAThousandTimesSlower: what was measured is worth nothing then.
-// A few repeats are sent in vain, until an access was answered that was sent once;
-// from then on none.
+// Some repeats are sent in vain, until the first answer; from then on none.
 func TestCardBecomesAThousandTimesSlower(t *testing.T) {
 	const fast, slow = time.Millisecond, time.Second
 	b := newAccessBench()
@@ -156,19 +160,20 @@ func TestCardBecomesAThousandTimesSlower(t *testing.T) {
 	repeats := func() (n int) {
 		a := b.ask(1)
 		b.sends(0)
+		first := b.tag
 		for waited := time.Duration(0); waited < slow; waited += 5 * fast {
 			n += len(b.sends(5 * fast))
 		}
-		b.answer(a[0], 0)
+		b.answerTo(a[0], first, 0)
 		return n
 	}
-	// Of 20 ms, doubled, five pass in the first second, and 640 ms in the next.
-	if n := repeats() + repeats(); n != 6 {
-		t.Errorf("%d repeats of the first two slow accesses, want 6", n)
+	// At 20, 60, 140, 300 ms, and every 160 ms from then on.
+	if n := repeats(); n != 8 {
+		t.Errorf("%d repeats of the first slow access, want 8", n)
 	}
 	for i := range 20 {
 		if n := repeats(); n != 0 {
-			t.Errorf("%d repeats of slow access %d", n, i+3)
+			t.Errorf("%d repeats of slow access %d", n, i+2)
 		}
 	}
 }

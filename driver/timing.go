@@ -64,12 +64,5 @@ func (b backOff) wait(t *timing) time.Duration {
 	if t.srtt != 0 {
 		b = min(b, mostBackOff)
 	}
-	return b.unbounded(t)
-}
-
-// unbounded returns the wait without the bound of mostBackOff. Register accesses
-// give no samples but by their answers: behind a card that has become many times
-// slower, they would be repeated too early for ever.
-func (b backOff) unbounded(t *timing) time.Duration {
 	return min(t.wait<<min(b, 16), longestWait)
 }
