@@ -33,7 +33,7 @@ type campaign struct {
 	ended   int64
 	wrong   int64 // rounds with a wrong sum: with damage alone
 	failed  int64 // rounds that ended with another error: with damage alone
-	failure error // the first, without damage
+	failure error // the first of a round, without damage
 	effects effects
 }
 
@@ -76,7 +76,10 @@ func (c *campaign) run(ctx context.Context) error {
 				if !more {
 					return
 				}
-				c.end(seed, newRound(c, seed, filepath.Join(folder, fmt.Sprint(seed))).run(ctx), cancel)
+				err := newRound(c, seed, filepath.Join(folder, fmt.Sprint(seed))).run(ctx)
+				if ctx.Err() == nil && !c.end(seed, err) {
+					cancel()
+				}
 			}
 		})
 	}
@@ -99,19 +102,18 @@ func (c *campaign) next(ctx context.Context) (seed uint64, more bool) {
 	return c.seed + uint64(c.began) - 1, true
 }
 
-// end takes in how a round ended; the first that failed ends the others.
-func (c *campaign) end(seed uint64, err error, cancel func()) {
+// end takes in how a round ended, and says whether others may follow.
+func (c *campaign) end(seed uint64, err error) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var wrong *wrongSum
 	switch {
-	case c.failure != nil || errors.Is(err, context.Canceled):
-		return
 	case err == nil:
 	case !c.damage:
-		c.failure = fmt.Errorf("round %d: %w\n  this round alone: make soak SEED=%d ROUNDS=1", seed, err, seed)
-		cancel()
-		return
+		if c.failure == nil {
+			c.failure = fmt.Errorf("round %d: %w\n  this round alone: make soak SEED=%d ROUNDS=1", seed, err, seed)
+		}
+		return false
 	case errors.As(err, &wrong):
 		c.wrong++
 	default:
@@ -119,4 +121,5 @@ func (c *campaign) end(seed uint64, err error, cancel func()) {
 	}
 	c.ended++
 	c.report(c.total())
+	return true
 }
