@@ -681,7 +681,7 @@ func TestRegisterUnanswered(t *testing.T) {
 // TestLateCopyWhileTheJobIsClosed: all have finished for the card, and the answer
 // to one of them was lost, when a copy of data arrives that was under way for long.
 // The card refuses it, as it has no such job any more; the job is closed all the
-// same. A campaign of faults met this (make soak SEED=5 ROUNDS=1, at that time).
+// same. A campaign of faults met this.
 func TestLateCopyWhileTheJobIsClosed(t *testing.T) {
 	checkNoLeak(t)
 	p := newPeer()
