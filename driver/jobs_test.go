@@ -22,6 +22,7 @@ import (
 	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -85,22 +86,22 @@ func reduceOnce(t testing.TB, job *driver.Job, rng *rand.Rand) {
 // them, on a card that holds one for each; over links with and without faults.
 func TestJobsSideBySide(t *testing.T) {
 	checkNoLeak(t)
-	noise := faults{drop: 0.02, repeat: 0.05, swap: 0.1, flip: 0.02, garbage: 0.02, seed: 7}
+	noise := faults.Rates{Drop: 0.02, Repeat: 0.05, Reorder: 0.1, Flip: 0.02, Garbage: 0.02, Seed: 7}
 	for name, c := range map[string]struct {
 		jobs, rounds int
-		faults       faults
+		rates        faults.Rates
 	}{
-		"two":           {2, 12, faults{}},
-		"four":          {4, 12, faults{}},
+		"two":           {2, 12, faults.Rates{}},
+		"four":          {4, 12, faults.Rates{}},
 		"two, faults":   {2, 2, noise},
 		"four, faults":  {4, 2, noise},
-		"four, delayed": {4, 3, faults{pause: time.Millisecond}},
+		"four, delayed": {4, 3, faults.Rates{Pause: time.Millisecond}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			link := newFaultyLink(serve(t, holding(c.jobs), 4000), c.faults)
+			link := faults.New(serve(t, holding(c.jobs), 4000), c.rates, new(faults.Counts))
 			card := open(t, link)
-			link.on.Store(true)
+			link.On.Store(true)
 			var wg sync.WaitGroup
 			for g := range c.jobs {
 				wg.Go(func() {
@@ -583,7 +584,7 @@ func restartingJobs(t testing.TB, jobs int, seed uint64, times int, stays bool) 
 		if n == 0 {
 			least = 6000 // behind it: Configure is to succeed
 		}
-		return &cut{Conn: link, left: least + rng.IntN(20000)}, nil
+		return faults.CutAfter(link, least+rng.IntN(20000)), nil
 	})
 }
 
