@@ -287,6 +287,7 @@ func (b *coreBuilder) ingress(p int) {
 		m.Wire("resolve", b.Workers, "the fate of the port's written data is known")
 		m.Wire("reduced", 1, "a slot has been summed")
 		m.Wire("sum_slot", b.slotBits, "this one")
+		m.Wire("sum_job", b.jobBits, "its job")
 		m.Wire("req_valid", b.Workers, "ports that ask for a commit")
 		m.Wire("req_grant", b.Workers, "")
 		m.Wire("rd_en", 1, "all slot memories are read")
@@ -452,7 +453,6 @@ func (b *coreBuilder) commits() {
 // labels adds what keeps beside every slot what is known of its chunk.
 func (b *coreBuilder) labels() {
 	m := b.m
-	m.Wire("sum_job", b.jobBits, "of the sum that comes")
 	written := "written_job"
 	if b.Jobs == 1 {
 		written = "unused_written_job"

@@ -5924,7 +5924,7 @@ module left_status #(
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
-  reg [JOB_BITS-1:0] job_of[0:PORTS-1];
+  reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
@@ -5948,7 +5948,7 @@ module left_status #(
   integer d;
 
   always @* begin
-    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of[d]];
+    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
   // -- Picked -------------------------------------------------------------------------------------
@@ -5979,7 +5979,7 @@ module left_status #(
   always @(posedge clk) begin
     if (keep) begin
       statuses[port] <= {mask, vid, code, epoch, job, rank};
-      job_of[port]   <= job_index;
+      job_of_reg[JOB_BITS*port+:JOB_BITS] <= job_index;
     end
     waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
     if (pick_take) begin
@@ -6080,7 +6080,8 @@ module left_status #(
     if (was_reset && !rst) begin
       assert (waits == waits_reg[watched] && told == told_reg[watched]);
       assert (since <= PAUSE && pause_reg == PAUSE - since);
-      if (waits) assert (statuses[watched] == its && job_of[watched] == its_job);
+      if (waits)
+        assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
 
@@ -6603,6 +6604,7 @@ module left_core (
   wire [  1:0] resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
   wire [  2:0] sum_slot;  // this one
+  wire         sum_job;  // its job
   wire [  1:0] req_valid;  // ports that ask for a commit
   wire [  1:0] req_grant;
   wire         rd_en;  // all slot memories are read
@@ -7120,7 +7122,6 @@ module left_core (
 
   assign result_job = 1'd0;
 
-  wire        sum_job;  // of the sum that comes
   wire        unused_written_job;  // of the sum that is written
   wire [31:0] written_vid;
   wire [ 1:0] result_ports;  // in the result that can be sent

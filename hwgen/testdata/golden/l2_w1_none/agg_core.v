@@ -185,6 +185,7 @@ module agg_core (
   wire         resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
   wire         sum_slot;  // this one
+  wire         sum_job;  // its job
   wire         req_valid;  // ports that ask for a commit
   wire         req_grant;
   wire         rd_en;  // all slot memories are read
@@ -629,7 +630,6 @@ module agg_core (
 
   assign result_job = 1'd0;
 
-  wire        sum_job;  // of the sum that comes
   wire        unused_written_job;  // of the sum that is written
   wire [31:0] written_vid;
   wire        result_ports;  // in the result that can be sent

@@ -201,6 +201,7 @@ module agg_core (
   wire [  2:0] resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
   wire [  1:0] sum_slot;  // this one
+  wire         sum_job;  // its job
   wire [  2:0] req_valid;  // ports that ask for a commit
   wire [  2:0] req_grant;
   wire         rd_en;  // all slot memories are read
@@ -825,7 +826,6 @@ module agg_core (
 
   assign result_job = 1'd0;
 
-  wire        sum_job;  // of the sum that comes
   wire        unused_written_job;  // of the sum that is written
   wire [31:0] written_vid;
   wire [ 2:0] result_ports;  // in the result that can be sent

@@ -65,7 +65,7 @@ module agg_status #(
   localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
-  reg [JOB_BITS-1:0] job_of[0:PORTS-1];
+  reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
   reg [PORTS-1:0] above_reg;  // ports above the one picked last
   reg [9:0] pause_reg;
@@ -89,7 +89,7 @@ module agg_status #(
   integer d;
 
   always @* begin
-    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of[d]];
+    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
   // -- Picked -------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ module agg_status #(
   always @(posedge clk) begin
     if (keep) begin
       statuses[port] <= {mask, vid, code, epoch, job, rank};
-      job_of[port]   <= job_index;
+      job_of_reg[JOB_BITS*port+:JOB_BITS] <= job_index;
     end
     waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
     if (pick_take) begin
@@ -221,7 +221,8 @@ module agg_status #(
     if (was_reset && !rst) begin
       assert (waits == waits_reg[watched] && told == told_reg[watched]);
       assert (since <= PAUSE && pause_reg == PAUSE - since);
-      if (waits) assert (statuses[watched] == its && job_of[watched] == its_job);
+      if (waits)
+        assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
 
