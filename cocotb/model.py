@@ -19,7 +19,7 @@ ELEMENT_BYTES = {row[0]: row[1] // 8 for row in zwire.FORMATS.values()}
 # The merge's order, from its identity to what no other mark overrides.
 ECN_ORDER = [zwire.ECN_ECT1, zwire.ECN_ECT0, zwire.ECN_NOT_ECT, zwire.ECN_CE]
 
-# What is counted of a job, and kept when it has ended.
+# What is counted of a job (7.7), and kept when it has ended.
 JOB_COUNTS = [
     *("JOB_NONFINITE_IN", "JOB_NONFINITE_OUT", "JOB_OVERFLOW"),
     *("JOB_FIRST_IN", "JOB_FIRST_OUT", "JOB_FIRST_OVERFLOW"),
@@ -119,17 +119,17 @@ def parse_frames(data):
 
 
 class Card:
-    """A card of one job.
+    """A card, and the jobs on it.
 
     packet() takes what a port's stream carries; both it and register() return what the card sends for it
     (packets: a list of (header, payload, mask of ports)), once quiet. receive() takes link bytes.
     Payloads are bytes. shared says whether all ranks share one link: results then have receivers.
     """
 
-    def __init__(self, lanes, ports, chunk, window, ident, shared, arithmetic=None):
+    def __init__(self, lanes, ports, chunk, window, ident, shared, arithmetic=None, jobs=1):
         """ident: the values of the registers that cannot be derived here (LINK, LATENCY, CONFIG_HASH, ...).
 
-        arithmetic: its formats and sum; tree of fp32 unless given.
+        arithmetic: its formats and sum; tree of fp32 unless given. jobs: how many it holds at once.
         """
         self.lanes, self.ports, self.chunk, self.window = lanes, ports, chunk, window
         self.arithmetic = arithmetic or Arithmetic()
@@ -143,7 +143,7 @@ class Card:
             "SHELL": zwire.SHELL_STREAM if shared else zwire.SHELL_NONE,
             "CHUNK": chunk,
             "WINDOW": window,
-            "JOBS": 1,
+            "JOBS": jobs,
             "CYCLES": 0,  # no clock here
             **ident,
         }
@@ -151,11 +151,7 @@ class Card:
         self.counters = {name: 0 for name, _ in zwire.COUNTER_NAMES}
         self.owner = 0
         self.staged = {"JOB_TOKEN": 0, "JOB_PORTS": 0, "JOB_CHUNK": 0, "JOB_WINDOW": 0}
-        self.job = None  # the Job that is set up
-        self.found = dict.fromkeys(JOB_COUNTS, 0)  # in the job that was set up last
-        self.last_epoch = None
-        self.ended_by_finish = False
-        self.members = list(range(ports))  # port of each rank
+        self.blocks = [Block(number, ports) for number in range(jobs)]
         self.link = b""  # bytes received that are no whole frame yet
         self.judged = False  # the header at their beginning has been counted
 
@@ -173,8 +169,7 @@ class Card:
         """The host is gone."""
         self.link = b""
         self.judged = False
-        self._end_job()
-        self.owner = 0
+        self._end_all()
         self.counters["link_down"] += 1
 
     def _next_frame(self):
@@ -215,7 +210,8 @@ class Card:
         if kind in (zwire.KIND_REGREAD, zwire.KIND_REGWRITE):
             return [self.register(header)]
         bad = payload_size and trailer != crc16(payload, crc).to_bytes(2, "big")
-        port = self.members[header["rank"]] if header["rank"] < len(self.members) else None
+        members = self.block(header).members
+        port = members[header["rank"]] if header["rank"] < len(members) else None
         return self.packet(port, header, payload, bad)
 
     def _hunt(self, count):
@@ -236,42 +232,36 @@ class Card:
 
     def register(self, header):
         """The reply to a register access: (header, payload, ports), ports being None."""
-        name = self._register_name(header["vid"])
+        name, block = self._register_at(header["vid"])
         if name is None:
             code, value = zwire.CODE_BAD_ADDRESS, 0
         elif header["kind"] == zwire.KIND_REGREAD:
-            code, value = zwire.CODE_DONE, self._read(name)
+            code, value = zwire.CODE_DONE, self._read(name, block)
         else:
             code = self._write(name, header["mask"])
-            value = 0 if code == zwire.CODE_READ_ONLY else self._read(name)
+            value = 0 if code == zwire.CODE_READ_ONLY else self._read(name, block)
         reply = {"kind": zwire.KIND_REPLY, "code": code, "vid": header["vid"], "length": header["length"]}
         return ({**reply, "mask": value}, b"", None)
 
-    def _register_name(self, address):
+    def _register_at(self, address):
+        """Name of the register, None where there is none; and the block that it is of, if it is a job's."""
         for name, (at, _, _) in zwire.REGISTERS.items():
-            if at == address:
-                return name
-        index, rest = divmod(address - zwire.REG_COUNTERS, 8)
-        if rest == 0 and 0 <= index < len(zwire.COUNTER_NAMES):
-            return zwire.COUNTER_NAMES[index][0]
-        return None
+            for block in self.blocks if of_a_job(name) else [None]:
+                if address == address_of(name, block.number if block else 0):
+                    return name, block
+        return next(((name, None) for name in self.counters if address == address_of(name)), (None, None))
 
-    def _read(self, name):
+    def _read(self, name, block):
         if name in self.counters:
             return self.counters[name] & 0xFFFFFFFF
         if zwire.REGISTERS[name][1] == "WO":
             return 0
         if name in self.staged:
             return self.staged[name]
-        if name in self.found:
-            return self.found[name]
+        if block is not None:
+            return block.read(name)
         if name == "OWNER":
             return self.owner
-        if name == "JOB_STATE":
-            epoch = self.last_epoch
-            return int(self.job is not None) | (0 if epoch is None else 2 | epoch << 16)
-        if name == "JOB_FINISHED":
-            return sum(1 << r for r in self.job.finished) if self.job else 0
         return self.values[name]
 
     def _write(self, name, value):
@@ -296,15 +286,13 @@ class Card:
             return zwire.CODE_DONE
         if token != self.owner:
             return zwire.CODE_BUSY
-        self.owner = 0
-        self._end_job()
+        self._end_all()
         return zwire.CODE_DONE
 
     def _reset(self, token):
         if self.owner not in (0, token):
             return zwire.CODE_BUSY
-        self._end_job()
-        self.owner = 0
+        self._end_all()
         self.staged = dict.fromkeys(self.staged, 0)
         self.counters = dict.fromkeys(self.counters, 0)
         return zwire.CODE_DONE
@@ -313,13 +301,14 @@ class Card:
         ports, chunk, window = (self.staged[n] for n in ("JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW"))
         if self.owner == 0 or self.staged["JOB_TOKEN"] != self.owner:
             return zwire.CODE_BUSY
-        if number >= 1:
+        if number >= len(self.blocks):
             return zwire.CODE_BAD_JOB
-        if self.job is not None and self.job.epoch == epoch:
-            same = self.job.parameters == (ports, chunk, window, first)
+        block = self.blocks[number]
+        if block.job is not None and block.last_epoch == epoch:
+            same = block.job.parameters == (ports, chunk, window, first)
             return zwire.CODE_DONE if same else zwire.CODE_EPOCH_IN_USE
-        if self.last_epoch is not None:
-            ahead = (epoch - self.last_epoch) % (1 << 16)
+        if block.last_epoch is not None:
+            ahead = (epoch - block.last_epoch) % (1 << 16)
             if ahead == 0 or ahead >= 1 << 15:
                 return zwire.CODE_STALE_EPOCH
         if ports == 0 or ports >> self.ports:
@@ -328,30 +317,45 @@ class Card:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > self.window:
             return zwire.CODE_BAD_WINDOW
-        self._end_job()
-        self.members = [p for p in range(self.ports) if ports >> p & 1]
-        self.job = Job(epoch, ports, chunk, window, first, len(self.members))
-        self.last_epoch = epoch
-        self.found = dict.fromkeys(JOB_COUNTS, 0)
+        base = self._free_slots(2 * window, block)
+        if base is None:
+            return zwire.CODE_NO_SLOTS
+        block.set_up(epoch, Job(ports, chunk, window, first, base))
         return zwire.CODE_DONE
+
+    def _free_slots(self, count, block):
+        """The first of so many slots that are free for the block's next job, or None."""
+        others = [b.job for b in self.blocks if b is not block and b.job is not None]
+        used = {job.base + s for job in others for s in range(len(job.slots))}
+        for base in range(0, 2 * self.window, count):
+            if used.isdisjoint(range(base, base + count)):
+                return base
+        return None
 
     def _abort(self, epoch, number):
         if self.owner == 0 or self.staged["JOB_TOKEN"] != self.owner:
             return zwire.CODE_BUSY
-        if number >= 1:
+        if number >= len(self.blocks):
             return zwire.CODE_BAD_JOB
-        if self.job is None:
+        block = self.blocks[number]
+        if block.job is None:
             return zwire.CODE_DONE
-        if epoch != self.job.epoch:
+        if epoch != block.last_epoch:
             return zwire.CODE_BAD_EPOCH
-        self._end_job()
+        block.job = None
         return zwire.CODE_DONE
 
-    def _end_job(self):
-        self.job = None
-        self.ended_by_finish = False
+    def _end_all(self):
+        """The owner goes, and all jobs with it."""
+        self.owner = 0
+        for block in self.blocks:
+            block.job = None
 
     # Packets of a job (section 5)
+
+    def block(self, header):
+        """The block of the packet's job; of a number that there is not, the one that it counts as."""
+        return self.blocks[header["job"] % len(self.blocks)]
 
     def packet(self, port, header, payload=b"", bad=False):
         """A packet that came by a port (None: no port has the rank); what the card sends for it.
@@ -366,7 +370,7 @@ class Card:
                 zwire.KIND_ASK: self._ask,
                 zwire.KIND_FINISH: self._finish,
             }[header["kind"]]
-            refusal, sent = handle(header, payload)
+            refusal, sent = handle(self.block(header), header, payload)
         else:
             sent = []
         if refusal is not None:
@@ -377,15 +381,15 @@ class Card:
 
     def _check(self, port, header, payload, bad):
         """The first check that fails, or None."""
-        job = self.job
+        block = self.block(header)
         if header["version"] != zwire.VERSION:
             return "bad_version"
         if header["kind"] not in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
             return "bad_kind"
-        late_finish = self.ended_by_finish and header["kind"] == zwire.KIND_FINISH
-        if header["job"] != 0 or (job is None and not late_finish):
+        confirms = block.all_finished and header["kind"] == zwire.KIND_FINISH and header["epoch"] == block.last_epoch
+        if header["job"] >= len(self.blocks) or (block.job is None and not confirms):
             return "bad_job"
-        if header["epoch"] != self.last_epoch:
+        if header["epoch"] != block.last_epoch:
             return "bad_epoch"
         if not self._rank_belongs(port, header):
             return "bad_rank"
@@ -393,12 +397,14 @@ class Card:
             return None
         if header["format"] != self.arithmetic.format.number:
             return "bad_format"
-        if header["length"] != job.chunk or len(payload) != self.arithmetic.format.bytes * job.chunk:
+        chunk = block.job.chunk
+        if header["length"] != chunk or len(payload) != self.arithmetic.format.bytes * chunk:
             return "bad_length"
         return "payload_crc" if bad else None
 
     def _rank_belongs(self, port, header):
-        return header["rank"] < len(self.members) and self.members[header["rank"]] == port
+        members = self.block(header).members
+        return header["rank"] < len(members) and members[header["rank"]] == port
 
     def _answers(self, port, header, refusal):
         return refusal not in ("bad_rank", "payload_crc") and self._rank_belongs(port, header)
@@ -408,26 +414,27 @@ class Card:
         status = {"kind": zwire.KIND_STATUS, "code": code, "mask": mask}
         for name in ("job", "epoch", "rank", "vid"):
             status[name] = header[name]
-        return (status, b"", 1 << self.members[header["rank"]])
+        return (status, b"", 1 << self.block(header).members[header["rank"]])
 
-    def _data(self, header, payload):
-        job, rank, vid = self.job, header["rank"], header["vid"]
+    def _data(self, block, header, payload):
+        job, rank, vid = block.job, header["rank"], header["vid"]
         proven = job.slot(vid - job.window)
         if proven.vid == (vid - job.window) % 2**32 and proven.state == REDUCED:
             proven.done.add(rank)
         slot = job.slot(vid)
         if vid == slot.vid:
-            return self._data_at(slot, rank, header, payload)
+            return self._data_at(block, slot, header, payload)
         if vid == (slot.vid + 2 * job.window) % 2**32:
             slot.done.add(rank)
             if slot.state in (REDUCED, EMPTY) and len(slot.done) == job.ranks:
                 slot.turn_over(vid)
-                return self._data_at(slot, rank, header, payload)
+                return self._data_at(block, slot, header, payload)
             return "not_ready", []
         return _behind_or_ahead(vid, slot), []
 
-    def _data_at(self, slot, rank, header, payload):
+    def _data_at(self, block, slot, header, payload):
         """Data whose VID is the slot's."""
+        rank = header["rank"]
         if slot.state == EMPTY:
             return "late", []
         if slot.state == REDUCED:
@@ -440,62 +447,62 @@ class Card:
         slot.held[rank] = (bits, header["flags"] & zwire.ECN_CE)
         self.counters["stored"] += 1
         self.counters["ce"] += int(header["flags"] & 3 == zwire.ECN_CE)
-        self._count("nonfinite_in", "IN", int(self.arithmetic.format.nonfinite(bits).any()), slot.vid | rank << 32)
-        if len(slot.held) == self.job.ranks:
-            self._reduce(slot)
+        strange = int(self.arithmetic.format.nonfinite(bits).any())
+        self._count(block, "nonfinite_in", "IN", strange, slot.vid | rank << 32)
+        if len(slot.held) == block.job.ranks:
+            self._reduce(block, slot)
         return None, []
 
-    def _reduce(self, slot):
+    def _reduce(self, block, slot):
         inputs = [None] * self.ports
         for rank, (bits, _) in slot.held.items():
-            inputs[self.members[rank]] = bits
+            inputs[block.members[rank]] = bits
         total, over = self.arithmetic.sum(inputs)
         flags = merge_ecn([mark for _, mark in slot.held.values()])
         if any(self.arithmetic.format.nonfinite(bits).any() for bits, _ in slot.held.values()):
             flags |= zwire.FLAG_NONFINITE
         slot.result = (flags, self.arithmetic.result.payload(total))
         slot.state = REDUCED
-        slot.owed = set(range(self.job.ranks))
+        slot.owed = set(range(block.job.ranks))
         self.counters["chunks"] += 1
-        self.counters["beats"] += self.job.chunk // self.lanes
-        self._count("nonfinite_out", "OUT", int(self.arithmetic.result.nonfinite(total).sum()), slot.vid)
-        self._count("overflow", "OVERFLOW", int(over.sum()), slot.vid)
+        self.counters["beats"] += block.job.chunk // self.lanes
+        self._count(block, "nonfinite_out", "OUT", int(self.arithmetic.result.nonfinite(total).sum()), slot.vid)
+        self._count(block, "overflow", "OVERFLOW", int(over.sum()), slot.vid)
 
-    def _count(self, counter, first, count, place):
+    def _count(self, block, counter, first, count, place):
         """Counts elements or contributions in the card's counter and in the job's, which keeps the first place."""
         self.counters[counter] += count
-        held = self.found["JOB_" + counter.upper()]
+        held = block.found["JOB_" + counter.upper()]
         if count and not held:
-            self.found["JOB_FIRST_" + first] = 1 << 63 | place
-        self.found["JOB_" + counter.upper()] = min(held + count, 2**32 - 1)
+            block.found["JOB_FIRST_" + first] = 1 << 63 | place
+        block.found["JOB_" + counter.upper()] = min(held + count, 2**32 - 1)
 
     def _send_owed(self):
         """Sends what is owed; one packet for all receivers of a slot's result."""
         sent = []
-        for slot in self.job.slots if self.job else []:
-            if not slot.owed:
-                continue
+        for block, slot in [(b, s) for b in self.blocks if b.job for s in b.job.slots if s.owed]:
             kind = zwire.KIND_REPLAY if slot.owed & slot.sent else zwire.KIND_RESULT
             self.counters["replays" if kind == zwire.KIND_REPLAY else "results"] += 1
             flags, payload = slot.result
             header = {
                 "kind": kind,
                 "flags": flags,
+                "job": block.number,
                 "format": self.arithmetic.result.number,
-                "epoch": self.job.epoch,
+                "epoch": block.last_epoch,
                 "vid": slot.vid,
-                "length": self.job.chunk,
-                "mask": (1 << self.job.ranks) - 1,
+                "length": block.job.chunk,
+                "mask": (1 << block.job.ranks) - 1,
             }
             if self.shared:
                 header["receivers"] = sum(1 << r for r in slot.owed)
-            sent.append((header, payload, sum(1 << self.members[r] for r in slot.owed)))
+            sent.append((header, payload, sum(1 << block.members[r] for r in slot.owed)))
             slot.sent |= slot.owed
             slot.owed = set()
         return sent
 
-    def _ask(self, header, _):
-        job, rank, vid = self.job, header["rank"], header["vid"]
+    def _ask(self, block, header, _):
+        job, rank, vid = block.job, header["rank"], header["vid"]
         slot = job.slot(vid)
         everyone = (1 << job.ranks) - 1
         sent = []
@@ -515,26 +522,60 @@ class Card:
         self.counters["asks"] += 1
         return None, sent
 
-    def _finish(self, header, _):
+    def _finish(self, block, header, _):
         self.counters["finishes"] += 1
         sent = [self._status(header, zwire.CODE_DONE)]
-        if self.job is not None:
-            self.job.finished.add(header["rank"])
-            if len(self.job.finished) == self.job.ranks:
-                self.job = None
-                self.ended_by_finish = True
+        if block.job is not None:
+            block.job.finished.add(header["rank"])
+            if len(block.job.finished) == block.job.ranks:
+                block.job = None
+                block.all_finished = True
         return None, sent
+
+
+class Block:
+    """What a card knows of the jobs of one number: the running one, if any, and what is left of the last."""
+
+    def __init__(self, number, ports):
+        self.number = number
+        self.job = None  # the Job that is set up
+        self.last_epoch = None
+        self.all_finished = False  # so the last one ended
+        self.members = list(range(ports))  # port of each rank
+        self.found = dict.fromkeys(JOB_COUNTS, 0)
+
+    def set_up(self, epoch, job):
+        """Begins a job in the place of the last one."""
+        self.job, self.last_epoch, self.all_finished = job, epoch, False
+        self.members = job.members
+        self.found = dict.fromkeys(JOB_COUNTS, 0)
+
+    def read(self, name):
+        """What a register of the block holds."""
+        if name == "JOB_STATE":
+            epoch = 0 if self.last_epoch is None else 2 | self.last_epoch << 16
+            return int(self.job is not None) | epoch | self.number << 32
+        if name == "JOB_FINISHED":
+            return sum(1 << r for r in self.job.finished) if self.job else 0
+        if name == "JOB_MEMBERS":
+            return sum(1 << port for port in self.members)
+        if name == "JOB_SLOTS":
+            return self.job.base | len(self.job.slots) << 16 if self.job else 0
+        return self.found[name]
 
 
 class Job:
     """A job that is set up, and its slots."""
 
-    def __init__(self, epoch, ports, chunk, window, first, ranks):
+    def __init__(self, ports, chunk, window, first, base):
+        """base: the first of its slots, in the card's numbers."""
         self.parameters = (ports, chunk, window, first)
-        self.epoch, self.chunk, self.window, self.ranks = epoch, chunk, window, ranks
+        self.chunk, self.window, self.base = chunk, window, base
+        self.members = [port for port in range(ports.bit_length()) if ports >> port & 1]
+        self.ranks = len(self.members)
         self.finished = set()
         count = 2 * window
-        self.slots = [Slot((first + (s - first) % count - count) % 2**32, ranks) for s in range(count)]
+        self.slots = [Slot((first + (s - first) % count - count) % 2**32, self.ranks) for s in range(count)]
 
     def slot(self, vid):
         """The slot in which the VID lives."""
@@ -557,6 +598,18 @@ class Slot:
         """Makes the slot collect another chunk."""
         self.__init__(vid, 0)
         self.state = COLLECTING
+
+
+def of_a_job(name):
+    """Whether each job has a register of this name."""
+    return name in zwire.REGISTERS and zwire.REGISTERS[name][0] >= zwire.REG_JOBS_BASE
+
+
+def address_of(name, job=0):
+    """Byte address of a register or a counter; of those that each job has, of the job's."""
+    if name in zwire.REGISTERS:
+        return zwire.REGISTERS[name][0] + zwire.REG_JOB_STRIDE * (job if of_a_job(name) else 0)
+    return zwire.REG_COUNTERS + 8 * [n for n, _ in zwire.COUNTER_NAMES].index(name)
 
 
 def _behind_or_ahead(vid, slot):

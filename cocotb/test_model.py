@@ -77,32 +77,49 @@ def test_the_hand_written_frames(name):
         assert body == payload
 
 
-class TestSlots:
-    """Two ranks, one chunk of window: the slots of VID 0 and 1."""
+class OwnedCard:
+    """A card of one lane with chunks of one element, and a host that owns it."""
 
     EPOCH = 7
 
-    def setup_method(self):
+    def own(self, **sizes):
         ident = {"LINK": 32, "LATENCY": 11}
-        self.card = model.Card(lanes=1, ports=2, chunk=1, window=1, ident=ident, shared=True)
+        self.card = model.Card(lanes=1, chunk=1, ident=ident, shared=True, **sizes)
         self.write("OWNER", 99)
-        for name, value in {"JOB_TOKEN": 99, "JOB_PORTS": 3, "JOB_CHUNK": 1, "JOB_WINDOW": 1}.items():
+        self.write("JOB_TOKEN", 99)
+
+    def set_up(self, job=0, ports=3, window=1, epoch=EPOCH, first=0):
+        for name, value in {"JOB_PORTS": ports, "JOB_CHUNK": 1, "JOB_WINDOW": window}.items():
             self.write(name, value)
-        assert self.write("JOB_COMMIT", self.EPOCH << 32) == "done"
+        return self.write("JOB_COMMIT", job << 48 | epoch << 32 | first)
 
     def write(self, name, value):
         header = {"kind": zwire.KIND_REGWRITE, "vid": zwire.REGISTERS[name][0], "mask": value, "length": 0}
         reply, _, _ = self.card.register(header)
         return zwire.CODES[reply["code"]]
 
-    def send(self, kind, rank, vid, value=0.0):
-        header = {"version": 1, "kind": kind, "job": 0, "epoch": self.EPOCH, "rank": rank, "vid": vid}
+    def read(self, name, job=0):
+        at = zwire.REGISTERS[name][0] + 0x100 * job
+        reply, _, _ = self.card.register({"kind": zwire.KIND_REGREAD, "vid": at, "length": 0})
+        return reply["mask"] if reply["code"] == zwire.CODE_DONE else zwire.CODES[reply["code"]]
+
+    def send(self, kind, rank, vid, value=0.0, port=None, **change):
+        """Kinds, codes and ports of what is sent for a packet; it comes by the port of its rank's number."""
+        header = {"version": 1, "kind": kind, "job": 0, "epoch": self.EPOCH, "rank": rank, "vid": vid} | change
         payload = b""
         if kind == zwire.KIND_DATA:
             header |= {"format": zwire.FORMAT_FP32, "length": 1, "flags": 0}
             payload = np.float32(value).tobytes()
-        sent = self.card.packet(rank, header, payload)
-        return [(zwire.KINDS[h["kind"]][0], zwire.CODES[h.get("code", 0)], ports) for h, _, ports in sent]
+        self.sent = self.card.packet(rank if port is None else port, header, payload)
+        return [(zwire.KINDS[h["kind"]][0], zwire.CODES[h.get("code", 0)], ports) for h, _, ports in self.sent]
+
+
+class TestSlots(OwnedCard):
+    """Two ranks, one chunk of window: the slots of VID 0 and 1."""
+
+    def setup_method(self):
+        self.own(ports=2, window=1)
+        assert self.set_up() == "done"
 
     def test_a_chunk_is_summed_once_and_replayed(self):
         assert self.send(zwire.KIND_DATA, 0, 0, 1.0) == []
@@ -134,3 +151,85 @@ class TestSlots:
         assert self.send(zwire.KIND_FINISH, 1, 1) == [("status", "done", 2)]
         assert self.send(zwire.KIND_FINISH, 0, 1) == [("status", "done", 1)]
         assert self.send(zwire.KIND_DATA, 0, 1) == [("status", "bad_job", 1)]
+
+    def test_only_the_epoch_that_all_finished_is_confirmed(self):
+        for rank in (0, 1):
+            self.send(zwire.KIND_FINISH, rank, 1)
+        assert self.send(zwire.KIND_FINISH, 0, 1, epoch=6) == [("status", "bad_job", 1)]
+        self.write("RELEASE", 99)
+        assert self.send(zwire.KIND_FINISH, 0, 1) == [("status", "done", 1)]
+        assert self.card.counters["finishes"] == 3
+
+
+class TestJobs(OwnedCard):
+    """Four job numbers on a card with eight slots and three ports."""
+
+    def setup_method(self):
+        self.own(ports=3, window=4, jobs=4)
+
+    def slots(self, job):
+        """The job's slots: the first, and how many."""
+        value = self.read("JOB_SLOTS", job)
+        return value & 0xFFFF, value >> 16
+
+    def test_slots_are_the_first_that_are_free_and_aligned(self):
+        assert self.set_up(job=0, window=1) == "done"
+        assert self.set_up(job=1, window=2) == "done"
+        assert self.set_up(job=2, window=2) == "no_slots"
+        assert self.set_up(job=2, window=1) == "done"
+        assert [self.slots(job) for job in range(4)] == [(0, 2), (4, 4), (2, 2), (0, 0)]
+        assert self.set_up(job=3, window=1) == "no_slots"
+        # The slots of the running job of the number count as free: job 2 leaves slot 2 for slot 0.
+        self.write("JOB_ABORT", self.EPOCH << 32)
+        assert self.set_up(job=2, window=2, epoch=8) == "done"
+        assert self.slots(2) == (0, 4)
+        # No slots is the last check, and a job that is refused leaves the one that runs.
+        assert self.set_up(job=2, window=4, epoch=9) == "no_slots"
+        assert self.set_up(job=2, window=8, epoch=9) == "bad_window"
+        assert self.set_up(job=4, window=8, epoch=9) == "bad_job"
+        assert self.read("JOB_STATE", 2) == 2 << 32 | 8 << 16 | 3
+
+    def test_chunks_of_several_jobs_do_not_meet(self):
+        """Ports 0 and 1 in job 0, ports 1 and 2 in job 3: the same epochs, ranks and VIDs."""
+        self.set_up(job=0, ports=0b011)
+        self.set_up(job=3, ports=0b110)
+        assert self.send(zwire.KIND_DATA, 0, 0, 1.0) == []
+        assert self.send(zwire.KIND_DATA, 1, 0, 4.0, port=2, job=3) == []
+        assert self.send(zwire.KIND_ASK, 1, 0, port=2, job=3) == [("status", "wait", 0b100)]
+        assert self.send(zwire.KIND_DATA, 1, 0, 2.0) == [("result", "done", 0b011)]
+        ((header, payload, _),) = self.sent
+        assert (header["job"], payload) == (0, np.float32(3).tobytes())
+        assert self.send(zwire.KIND_DATA, 0, 0, float("inf"), port=1, job=3) == [("result", "done", 0b110)]
+        ((header, payload, _),) = self.sent
+        assert (header["job"], payload) == (3, np.float32("inf").tobytes())
+        assert [self.read("JOB_NONFINITE_IN", job) for job in range(4)] == [0, 0, 0, 1]
+        assert [self.read("JOB_FIRST_OUT", job) for job in (0, 3)] == [0, 1 << 63]
+
+    def test_a_rank_belongs_to_its_jobs_port(self):
+        assert [self.read("JOB_MEMBERS", job) for job in range(4)] == [0b111] * 4
+        self.set_up(job=1, ports=0b110)
+        assert self.read("JOB_MEMBERS", 1) == 0b110
+        assert self.send(zwire.KIND_ASK, 0, 0, job=1) == []
+        assert self.card.counters["bad_rank"] == 1
+        # What is refused is answered where the rank belongs: by the remainder of what is no number.
+        assert self.send(zwire.KIND_ASK, 0, 0, job=2) == [("status", "bad_job", 0b001)]
+        assert self.send(zwire.KIND_ASK, 0, 0, port=1, job=5) == [("status", "bad_job", 0b010)]
+        assert self.send(zwire.KIND_ASK, 0, 0, job=5) == []
+        assert self.send(zwire.KIND_ASK, 0, 0, job=6) == [("status", "bad_job", 0b001)]
+
+    def test_jobs_end_one_by_one_or_with_their_owner(self):
+        for job in range(3):
+            assert self.set_up(job, ports=0b001, epoch=self.EPOCH + job) == "done"
+        assert self.send(zwire.KIND_FINISH, 0, 0, job=1, epoch=self.EPOCH + 1) == [("status", "done", 1)]
+        assert [self.read("JOB_STATE", job) & 1 for job in range(3)] == [1, 0, 1]
+        self.write("JOB_ABORT", 2 << 48 | self.EPOCH + 2 << 32)
+        assert [self.read("JOB_STATE", job) & 1 for job in range(3)] == [1, 0, 0]
+        assert self.set_up(1, epoch=self.EPOCH) == "stale_epoch"
+        assert self.set_up(3, epoch=0) == "done"
+        self.write("RELEASE", 99)
+        assert [self.read("JOB_STATE", job) & 1 for job in range(4)] == [0] * 4
+        assert [self.read("JOB_STATE", job) >> 16 & 0xFFFF for job in range(4)] == [7, 8, 9, 0]
+
+    def test_blocks_of_numbers_that_do_not_exist_do_not_either(self):
+        assert self.read("JOB_STATE", 3) == 3 << 32
+        assert self.read("JOB_STATE", 4) == "bad_address"
