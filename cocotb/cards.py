@@ -29,9 +29,6 @@ REFUSAL_CYCLES = 1024
 # Registers whose value is a matter of time, or of how a sum is arrived at.
 TIMED = [zwire.REG_CYCLES, *(zwire.REG_COUNTERS + 8 * i for i in (zwire.COUNT_UNDECIDED, zwire.COUNT_STALLED))]
 
-# Sync word, header with a mask, and its CRC.
-REPLY_BYTES = 4 + 22 + 2
-
 
 def run_card(name, flags, testcase=None):
     """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
@@ -61,13 +58,14 @@ class CardBench:
         self.dut = dut
         self.manifest = manifest()
         self.lanes, self.ports = self.manifest["lanes"], self.manifest["workers"]
-        self.chunk, self.window = self.manifest["chunk"], self.manifest["window"]
+        self.chunk, self.window, self.jobs = (self.manifest[name] for name in ("chunk", "window", "jobs"))
         self.latency = self.manifest["latency"]
         ident = {"LINK": self.manifest["link"], "LATENCY": self.latency}
         how = {name: self.manifest[name] for name in ("format", "result", "sum", "saturate")}
         self.arithmetic = Arithmetic(**how)
         self.format, self.result = self.arithmetic.format, self.arithmetic.result
-        self.model = model.Card(self.lanes, self.ports, self.chunk, self.window, ident, shared, self.arithmetic)
+        sizes = (self.lanes, self.ports, self.chunk, self.window)
+        self.model = model.Card(*sizes, ident, shared, self.arithmetic, self.jobs)
         self.sent = []  # what the card has sent and no test has looked at
         self.moved = 0  # cycle in which something last went in or out
         self.refused = -(10**9)  # cycle in which the last refusal was seen
@@ -116,26 +114,28 @@ class CardBench:
 
     async def write(self, name, value):
         """Writes the register, checking the reply; returns its value afterwards."""
-        header = {"kind": zwire.KIND_REGWRITE, "vid": address(name), "mask": value, "length": 0}
+        header = {"kind": zwire.KIND_REGWRITE, "vid": model.address_of(name), "mask": value, "length": 0}
         return await self.access(header)
 
-    async def read(self, name):
-        """Reads the register, checking it with the model; returns its value."""
-        return await self.access({"kind": zwire.KIND_REGREAD, "vid": address(name), "length": 0})
+    async def read(self, name, job=0):
+        """Reads the register, of a job's block the job's, checking it with the model; returns its value."""
+        return await self.access({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
 
-    async def set_up(self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0):
+    async def set_up(self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0, job=0):
         """Takes the card and sets a job up on it: on all ports, with its largest chunk and window."""
         await self.write("OWNER", token)
         await self.write("JOB_TOKEN", token)
         await self.write("JOB_PORTS", (1 << self.ports) - 1 if ports is None else ports)
         await self.write("JOB_CHUNK", chunk or self.chunk)
         await self.write("JOB_WINDOW", window or self.window)
-        await self.write("JOB_COMMIT", epoch << 32 | first)
+        await self.write("JOB_COMMIT", job << 48 | epoch << 32 | first)
 
     async def check_registers(self):
-        """Reads every register there is, and compares all with the model."""
+        """Reads every register there is, and the first of a job that is not, and compares all with the model."""
         for name in [*zwire.REGISTERS, *(name for name, _ in zwire.COUNTER_NAMES)]:
-            await self.read(name)
+            for job in range(self.jobs if model.of_a_job(name) else 1):
+                await self.read(name, job)
+        await self.read("JOB_STATE", self.jobs)
 
     # Comparison
 
@@ -160,13 +160,6 @@ class CardBench:
             self.statuses_left_out += 1
             self.model.counters["statuses"] -= 1
         assert not self.sent, f"sent, not expected: {[describe(s) for s in self.sent]}"
-
-
-def address(name):
-    """Byte address of a register or a counter."""
-    if name in zwire.REGISTERS:
-        return zwire.REGISTERS[name][0]
-    return zwire.REG_COUNTERS + 8 * [n for n, _ in zwire.COUNTER_NAMES].index(name)
 
 
 def whole(header, shared):
@@ -285,7 +278,7 @@ class LinkCard(CardBench):
         self.slowest = self.lanes * min(self.format.bytes, self.result.bytes)  # a beat a cycle
         self.rx = StreamSource(dut, "link_rx", idle=idle(), fields=("tdata", "tkeep"))
         self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"))
-        self.bytes = b""  # sent by the card and not yet parsed
+        self.bytes = b""  # of a frame that the card has begun to send
         self.replies = []  # register replies that no test has looked at
 
     async def reset(self):
@@ -299,6 +292,10 @@ class LinkCard(CardBench):
             count = beat["tkeep"].bit_length()
             assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"link_tx_tkeep is {beat['tkeep']:#b}"
             self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
+            whole, self.bytes = model.whole_frames(self.bytes)
+            for header, payload in whole:
+                packets = self.replies if header["kind"] == zwire.KIND_REPLY else self.sent
+                packets.append((header, payload, None))
 
     def calm(self):
         return super().calm() + 2 * (max(self.format.bytes, self.result.bytes) * self.chunk + 60) // min(self.word, self.slowest)
@@ -313,10 +310,7 @@ class LinkCard(CardBench):
 
     async def quiet(self):
         await super().quiet()
-        for header, payload in model.parse_frames(self.bytes):
-            packet = (header, payload, None)
-            (self.replies if header["kind"] == zwire.KIND_REPLY else self.sent).append(packet)
-        self.bytes = b""
+        assert not self.bytes, f"the card stopped in a frame: {self.bytes.hex()}"
 
     def expand(self, expected):
         """The same packets, without a port."""
@@ -350,8 +344,8 @@ class LinkCard(CardBench):
 
     async def register(self, header):
         self.put(model.frame(header))
-        while len(self.bytes) < REPLY_BYTES:
+        while not self.replies:
             await ClockCycles(self.dut.clk, 4)
-        ((reply, _),) = model.parse_frames(self.bytes)
-        self.bytes = b""
+        ((reply, _, _),) = self.replies
+        self.replies.clear()
         return reply

@@ -99,23 +99,43 @@ def from_host(kind):
 
 def parse_frames(data):
     """Splits bytes that a card sent into (header, payload) pairs; anything wrong in them is an error."""
-    out = []
-    while data:
-        assert data[:4] == SYNC, f"no sync word but {data[:4].hex()} in a card's bytes"
-        kind = data[4] >> 4
-        assert kind in zwire.KINDS and zwire.KINDS[kind][4], f"a card sent kind {kind}"
-        size = header_bytes(kind, shared=True)
-        raw, data = data[4 : 4 + size], data[4 + size :]
-        crc = crc16(raw)
-        assert data[:2] == crc.to_bytes(2, "big"), f"a card sent a wrong header CRC: {raw.hex()}"
-        header, payload, data = unpack(raw), b"", data[2:]
-        if zwire.KINDS[kind][3]:
-            size = ELEMENT_BYTES[header["format"]] * header["length"]
-            payload, data = data[:size], data[size:]
-            assert len(payload) == size and data[:2] == crc16(payload, crc).to_bytes(2, "big")
-            data = data[2:]
-        out.append((header, payload))
+    out, rest = whole_frames(data)
+    assert not rest, f"a card sent a part of a frame: {rest.hex()}"
     return out
+
+
+def whole_frames(data):
+    """Like parse_frames, but also returns the bytes of a last frame that is not whole yet."""
+    out = []
+    while (end := _frame_end(data)) is not None and len(data) >= end:
+        out.append(_parse(data[:end]))
+        data = data[end:]
+    return out, data
+
+
+def _frame_end(data):
+    """How long the frame is that a card's bytes begin with; None while that cannot be told."""
+    assert SYNC.startswith(data[:4]), f"no sync word but {data[:4].hex()} in a card's bytes"
+    if len(data) < 5:
+        return None
+    kind = data[4] >> 4
+    assert kind in zwire.KINDS and zwire.KINDS[kind][4], f"a card sent kind {kind}"
+    end = 4 + header_bytes(kind, shared=True) + 2
+    if len(data) < end or not zwire.KINDS[kind][3]:
+        return end
+    header = unpack(data[4 : end - 2])
+    return end + ELEMENT_BYTES[header["format"]] * header["length"] + 2
+
+
+def _parse(data):
+    """The header and payload of a frame that a card sent."""
+    size = header_bytes(data[4] >> 4, shared=True)
+    raw, rest = data[4 : 4 + size], data[4 + size :]
+    crc = crc16(raw)
+    assert rest[:2] == crc.to_bytes(2, "big"), f"a card sent a wrong header CRC: {raw.hex()}"
+    payload = rest[2:-2]
+    assert not rest[2:] or rest[-2:] == crc16(payload, crc).to_bytes(2, "big"), "a card sent a wrong payload CRC"
+    return unpack(raw), payload
 
 
 class Card:

@@ -68,6 +68,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
     """
     rng = random.Random(1)
     card = BareCard(dut)
+    block = card.model.blocks[0]
     await card.reset()
     everyone = (1 << card.ports) - 1
     members = [everyone >> 1 or 1, everyone & ~1 or 1]  # all but the last port, all but the first
@@ -75,8 +76,8 @@ async def a_result_under_way_keeps_its_receivers(dut):
     for gap in range(24):
         epoch = gap + 1
         await card.set_up(epoch=2 * epoch, ports=members[0])
-        port = card.model.members[0]
-        for rank, member in enumerate(card.model.members):
+        port = block.members[0]
+        for rank, member in enumerate(block.members):
             await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch), elements(rng, card.chunk, card.format))
         await card.write("JOB_PORTS", members[1])
         ask = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, "kind": zwire.KIND_ASK, "epoch": 2 * epoch}
@@ -89,7 +90,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
         assert card.sent in ([], replay), f"commit {gap} cycles after the ask: {card.sent}"
         replays.append(bool(card.sent))
         card.sent.clear()
-        for rank, member in enumerate(card.model.members):
+        for rank, member in enumerate(block.members):
             await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch + 1), elements(rng, card.chunk, card.format))
     # A replay that was not begun when the job ended is dropped with it.
     assert set(replays) == {False, True}

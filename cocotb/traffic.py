@@ -57,15 +57,28 @@ def specials(format):
 
 
 class Traffic:
-    """Sends random packets to a card and compares what comes of each with the model."""
+    """Sends random packets to a card, of all its jobs in turns, and compares what comes of each with the model."""
 
     def __init__(self, card, rng):
         self.card, self.model, self.rng = card, card.model, rng
-        self.epoch = rng.getrandbits(16)
+        self.block = card.model.blocks[0]  # of the job whose turn it is
+        self.epochs = [rng.getrandbits(16) for _ in card.model.blocks]  # while none was ever set
+
+    @property
+    def job(self):
+        """The running job whose turn it is, or None."""
+        return self.block.job
+
+    @property
+    def epoch(self):
+        """The epoch that packets carry."""
+        last = self.block.last_epoch
+        return self.epochs[self.block.number] if last is None else last
 
     async def step(self):
         """One packet or one register access."""
-        if self.model.job is None and self.rng.random() < 0.5:
+        self.block = self.rng.choice(self.model.blocks)
+        if self.job is None and self.rng.random() < 0.5:
             await self.set_up()
             return
         actions = {
@@ -84,7 +97,7 @@ class Traffic:
 
     async def progress(self):
         """Data that a slot lacks, from one of the ranks that have not sent it."""
-        job = self.model.job
+        job = self.job
         if job is None:
             return await self.near()
         slot = min(job.slots, key=lambda s: (s.vid - job.parameters[3] + 2 * len(job.slots)) % 2**32)
@@ -97,10 +110,10 @@ class Traffic:
 
     async def near(self):
         """Data or an ask near to what a slot holds: repeated, late, early, next."""
-        job = self.model.job
+        job = self.job
         window, slots = (job.window, job.slots) if job else (1, [model.Slot(7, 1)])
         vid = self.rng.choice(slots).vid + self.rng.choice([-2, 0, 0, 0, 0, 2, 2, 4, 2**31]) * window
-        rank = self.rng.randrange(len(self.model.members))
+        rank = self.rng.randrange(len(self.block.members))
         if self.rng.random() < 0.5:
             await self.data(rank, vid)
         else:
@@ -108,8 +121,8 @@ class Traffic:
 
     async def wrong(self):
         """Something that a check refuses."""
-        rng, job = self.rng, self.model.job
-        rank = rng.randrange(len(self.model.members))
+        rng, job = self.rng, self.job
+        rank = rng.randrange(len(self.block.members))
         vid = rng.choice(job.slots).vid if job else rng.getrandbits(32)
         wrong = rng.choice(["version", "kind", "job", "epoch", "rank", "format", "length", "bad"])
         if wrong == "bad":
@@ -117,9 +130,9 @@ class Traffic:
         change = {
             "version": rng.choice([0, 2, 15]),
             "kind": rng.choice([0, 6, 7, 8, 9, 10, 11, 15]),
-            "job": rng.randint(1, 255),
+            "job": (self.block.number + rng.choice([1, rng.randint(1, 255)])) % 256,
             "epoch": rng.getrandbits(16),
-            "rank": rng.choice([rank ^ 1, len(self.model.members), 255]),
+            "rank": rng.choice([rank ^ 1, len(self.block.members), 255]),
             "format": rng.choice([0, self.card.format.number % 6 + 1, 255]),
             "length": self.card.lanes * rng.randint(0, self.card.chunk // self.card.lanes + 1),
         }
@@ -130,14 +143,14 @@ class Traffic:
 
     async def finish(self):
         """A rank says that it is done."""
-        rank = self.rng.randrange(len(self.model.members))
+        rank = self.rng.randrange(len(self.block.members))
         await self.header_alone(zwire.KIND_FINISH, rank, self.rng.getrandbits(32))
 
     async def data(self, rank, vid, change=None, bad=False):
         """Data as it should be, but for the fields in change."""
         header = self.fields(zwire.KIND_DATA, rank, vid)
         header["format"] = self.card.format.number
-        header["length"] = self.model.job.chunk if self.model.job else self.card.chunk
+        header["length"] = self.job.chunk if self.job else self.card.chunk
         header |= change or {}
         payload = elements(self.rng, header["length"], self.card.format)
         await self.card.exchange(self.port(rank), header, payload, bad)
@@ -156,6 +169,7 @@ class Traffic:
         return {
             "kind": kind,
             "flags": self.rng.getrandbits(8),
+            "job": self.block.number,
             "epoch": self.epoch,
             "rank": rank,
             "code": self.rng.getrandbits(8),
@@ -163,30 +177,30 @@ class Traffic:
         }
 
     def port(self, rank):
-        return self.model.members[rank]
+        return self.block.members[rank]
 
     # Registers
 
     async def set_up(self):
-        """A new job with random members, chunk, window and first VID."""
+        """A new job with random members, chunk, window and first VID, if there are slots for it."""
         rng, card = self.rng, self.card
-        self.epoch = (self.epoch + rng.choice([1, 2, 1000])) % 2**16
-        if self.model.last_epoch is not None:
-            self.epoch = (self.model.last_epoch + rng.choice([1, 2, 1000])) % 2**16
         window = 1 << rng.randrange(card.window.bit_length())
         await card.set_up(
-            self.epoch,
+            (self.epoch + rng.choice([1, 2, 1000])) % 2**16,
             ports=rng.randint(1, (1 << card.ports) - 1),
             chunk=card.lanes * rng.randint(1, card.chunk // card.lanes),
             window=window,
             first=rng.choice([0, 5, 2**32 - 3, rng.getrandbits(32)]),
             token=TOKEN,
+            job=self.block.number,
         )
 
     async def any_register(self):
         """Reads or writes a register that need not exist; writes that would end a job are rare."""
         rng = self.rng
-        at = rng.choice([rng.randrange(0, 0x500, 8), rng.getrandbits(32), zwire.REG_OWNER, zwire.REG_RELEASE])
+        any_job = zwire.REG_JOBS_BASE + rng.randrange(0, zwire.REG_JOB_STRIDE * (len(self.model.blocks) + 1), 8)
+        owned = [zwire.REG_OWNER, zwire.REG_RELEASE]
+        at = rng.choice([rng.randrange(0, 0x500, 8), any_job, rng.getrandbits(32), *owned])
         if rng.random() < 0.5:
             await self.card.access({"kind": zwire.KIND_REGREAD, "vid": at, "length": rng.getrandbits(16)})
         else:
@@ -197,16 +211,14 @@ class Traffic:
 
     async def commit_something(self):
         """A commit that may be of the running job, of an old one, or wrong in some parameter."""
-        rng, card, job = self.rng, self.card, self.model.job
+        rng, card, job = self.rng, self.card, self.job
         await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, TOKEN, 0, 1]))
         ports, chunk, window, first = job.parameters if job else (1, card.lanes, 1, 0)
         await card.write("JOB_PORTS", rng.choice([ports, ports, 0, 1 << card.ports]))
         await card.write("JOB_CHUNK", rng.choice([chunk, chunk, 0, card.chunk + card.lanes, card.lanes * 2**32]))
         await card.write("JOB_WINDOW", rng.choice([window, window, 0, 3, 2 * card.window, 2**40]))
         epoch = rng.choice([self.epoch, self.epoch, self.epoch + 1, self.epoch - 1, self.epoch + 2**15])
-        await card.write("JOB_COMMIT", rng.choice([0, 0, 0, 1]) << 48 | epoch % 2**16 << 32 | first)
-        if self.model.last_epoch is not None:
-            self.epoch = self.model.last_epoch
+        await card.write("JOB_COMMIT", self.some_number() << 48 | epoch % 2**16 << 32 | first)
 
     async def end_job(self):
         """Abort, release or soft reset; right and wrong."""
@@ -214,16 +226,21 @@ class Traffic:
         await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, 1]))
         name = rng.choice(["JOB_ABORT", "JOB_ABORT", "RELEASE", "RESET"])
         if name == "JOB_ABORT":
-            await card.write(name, rng.choice([self.epoch, self.epoch, 1]) << 32 | rng.choice([0, 0, 1]) << 48)
+            await card.write(name, rng.choice([self.epoch, self.epoch, 1]) << 32 | self.some_number() << 48)
         else:
             await card.write(name, rng.choice([TOKEN, TOKEN, 1]))
         await card.write("OWNER", TOKEN)
 
+    def some_number(self):
+        """The job's number, as a rule; else one that there is not."""
+        return self.rng.choice([*[self.block.number] * 3, len(self.model.blocks)])
 
-def data_header(card, rank, vid, epoch):
+
+def data_header(card, rank, vid, epoch, job=0):
     """The header of a chunk of a job with the card's largest chunk."""
     return {
         "kind": zwire.KIND_DATA,
+        "job": job,
         "format": card.format.number,
         "epoch": epoch,
         "rank": rank,
