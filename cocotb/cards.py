@@ -92,6 +92,13 @@ class CardBench:
             await ClockCycles(self.dut.clk, 8)
             assert self.cycle - began < 1000 * self.calm(), "the card does not come to rest"
 
+    async def link_fails(self, cycles):
+        """Takes the link down for so many cycles."""
+        self.dut.link_up.value = 0
+        await ClockCycles(self.dut.clk, cycles)
+        self.dut.link_up.value = 1
+        self.model.link_down()
+
     def calm(self):
         """Cycles after which nothing more comes of what went in."""
         undecided = self.manifest["slots"] * self.manifest["beats"] * self.manifest["undecided"]["beat_cycles"]
@@ -162,6 +169,11 @@ class CardBench:
         assert not self.sent, f"sent, not expected: {[describe(s) for s in self.sent]}"
 
 
+def spoiled(frame, bad):
+    """The frame, if bad with a bit of its last CRC flipped."""
+    return frame[:-1] + bytes([frame[-1] ^ 0x10]) if bad else frame
+
+
 def whole(header, shared):
     """The header with every field that its kind has."""
     size = model.header_bytes(header["kind"], shared)
@@ -220,6 +232,14 @@ class BareCard(CardBench):
     def busy(self):
         """Whether something is still to be sent to the card."""
         return any(source.queue for source in self.sources)
+
+    def idle(self, port):
+        """Whether nothing waits to be sent by the port."""
+        return not self.sources[port].queue
+
+    def receivers(self, members, header, port):
+        """The ranks that a packet is for, of a job with these members."""
+        return [members.index(port)]
 
     def expand(self, expected):
         """One packet for each port that the model names."""
@@ -297,6 +317,13 @@ class LinkCard(CardBench):
                 packets = self.replies if header["kind"] == zwire.KIND_REPLY else self.sent
                 packets.append((header, payload, None))
 
+    async def link_fails(self, cycles):
+        await super().link_fails(cycles)
+        await ClockCycles(self.dut.clk, 2)
+        while not int(self.dut.link_rx_tready.value):
+            await ClockCycles(self.dut.clk, 1)
+        self.bytes = b""  # words that the last host was sent, also half ones, are not the next one's
+
     def calm(self):
         return super().calm() + 2 * (max(self.format.bytes, self.result.bytes) * self.chunk + 60) // min(self.word, self.slowest)
 
@@ -307,6 +334,20 @@ class LinkCard(CardBench):
     def busy(self):
         """Whether something is still to be sent to the card."""
         return bool(self.rx.queue)
+
+    def idle(self, port):
+        """Whether little waits to be sent, by whichever port."""
+        return len(self.rx.queue) < 32
+
+    def receivers(self, members, header, port):
+        """The ranks that a packet is for, of a job with these members."""
+        if header["kind"] == zwire.KIND_STATUS:
+            return [header["rank"]]
+        return [rank for rank in range(len(members)) if header["receivers"] >> rank & 1]
+
+    def send(self, port, header, payload=b"", bad=False):
+        """Queues a frame on the link; bad: its last CRC is spoiled."""
+        self.put(spoiled(model.frame(header, payload), bad))
 
     async def quiet(self):
         await super().quiet()
@@ -338,9 +379,7 @@ class LinkCard(CardBench):
             data, _ = model.frame_header(header, 14)  # as long as the card takes it to be
         else:
             data = model.frame(header, payload)
-        if bad:
-            data = data[:-1] + bytes([data[-1] ^ 0x10])
-        await self.transmit(data)
+        await self.transmit(spoiled(data, bad))
 
     async def register(self, header):
         self.put(model.frame(header))

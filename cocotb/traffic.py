@@ -250,22 +250,25 @@ def data_header(card, rank, vid, epoch, job=0):
 
 
 class Contributions:
-    """What every port sends for every chunk of a reduction, and what the sums must be."""
+    """What every member sends for every chunk of a reduction, and what the sums must be."""
 
-    def __init__(self, card, rng, chunks, special=0.1):
-        self.arithmetic = card.arithmetic
-        self.payloads = [[elements(rng, card.chunk, card.format, special) for _ in range(card.ports)] for _ in range(chunks)]
-        if card.manifest["undecided"]["element_cycles"]:
+    def __init__(self, card, rng, chunks, special=0.1, members=None, size=None):
+        """members: the ports of the ranks, all unless given; size: elements of a chunk, else the card's most."""
+        self.arithmetic, self.ports = card.arithmetic, card.ports
+        self.members = members or list(range(card.ports))
+        size = size or card.chunk
+        self.payloads = [[elements(rng, size, card.format, special) for _ in self.members] for _ in range(chunks)]
+        if card.manifest["undecided"]["element_cycles"] and len(self.members) > 2:
             for chunk in self.payloads:
                 self._doubt(card, rng, chunk, rng.choice([0, 0.1, 1]))
-        self.ecn = [[rng.choice(model.ECN_ORDER) for _ in range(card.ports)] for _ in range(chunks)]
+        self.ecn = [[rng.choice(model.ECN_ORDER) for _ in self.members] for _ in range(chunks)]
 
     def _doubt(self, card, rng, chunk, chance):
         """Makes some elements of a chunk such that one pass through the lanes does not decide them."""
         columns = [card.format.elements(payload) for payload in chunk]
-        for i in range(card.chunk):
+        for i in range(len(columns[0])):
             if rng.random() < chance:
-                for column, x in zip(columns, doubtful(rng, card.format, card.result, card.ports)):
+                for column, x in zip(columns, doubtful(rng, card.format, card.result, len(columns))):
                     column[i] = x
         chunk[:] = [card.format.payload(column) for column in columns]
 
@@ -274,13 +277,27 @@ class Contributions:
 
     def sum(self, chunk):
         """Payload of the chunk's result."""
-        total, _ = self.arithmetic.sum(self._bits(chunk))
+        total, _ = self._total(chunk)
         return self.arithmetic.result.payload(total)
 
     def flags(self, chunk):
         """Flags of the chunk's result."""
-        strange = any(self.arithmetic.format.nonfinite(bits).any() for bits in self._bits(chunk))
-        return model.merge_ecn(self.ecn[chunk]) | (zwire.FLAG_NONFINITE if strange else 0)
+        return model.merge_ecn(self.ecn[chunk]) | (zwire.FLAG_NONFINITE if any(self.strange(chunk)) else 0)
+
+    def strange(self, chunk):
+        """By rank, whether the contribution holds a NaN or an infinity."""
+        return [bool(self.arithmetic.format.nonfinite(bits).any()) for bits in self._bits(chunk)]
+
+    def strange_sums(self, chunk):
+        """How many elements of the chunk's sum are a NaN or an infinity, and how many overflowed."""
+        total, over = self._total(chunk)
+        return int(self.arithmetic.result.nonfinite(total).sum()), int(over.sum())
+
+    def _total(self, chunk):
+        ports = [None] * self.ports
+        for port, bits in zip(self.members, self._bits(chunk)):
+            ports[port] = bits
+        return self.arithmetic.sum(ports)
 
     def _bits(self, chunk):
         return [self.arithmetic.format.elements(payload) for payload in self.payloads[chunk]]
