@@ -1,0 +1,222 @@
+"""Several jobs on one card: their packets, slots, counts and lives do not meet.
+
+First one packet at a time, as the model says; then workers of all jobs at once, while jobs end in one way or another
+and others are set up in their place, on other ports and slots, and late packets of what has ended keep coming.
+"""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, Combine, Lock
+
+import model
+import zwire
+from cards import BareCard, LinkCard, manifest, run_card
+from streams import PATTERNS
+from traffic import TOKEN, Traffic, data_header, elements
+from workers import Reduction, deliver
+
+CARDS = {
+    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
+    "four": ["-jobs", 4, "-lanes", 1, "-workers", 4, "-chunk", 2, "-window", 4, "-sum", "exact", "-shell", "none"],
+    "two_link": ["-jobs", 2, "-lanes", 1, "-workers", 3, "-chunk", 6, "-window", 2, "-shell", "stream"],
+    "four_link": ["-jobs", 4, "-lanes", 2, "-workers", 4, "-chunk", 8, "-window", 4, "-link", 64, "-shell", "stream"],
+}
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_top_jobs(card):
+    run_card(f"jobs_{card}", CARDS[card])
+
+
+def connect(dut, idle="never", stall="never"):
+    shell = BareCard if manifest()["shell"] == "none" else LinkCard
+    return shell(dut, PATTERNS[idle], PATTERNS[stall])
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(idle=["never", "bursts"], stall=["at_random"])
+async def answers_like_the_model(dut, idle, stall):
+    card = connect(dut, idle, stall)
+    await card.reset()
+    traffic = Traffic(card, random.Random(f"{idle} {stall}"))
+    for _ in range(120):
+        await traffic.step()
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def slots_are_the_first_that_are_free(dut):
+    """Jobs of all windows come and go until every pattern of free slots is met; what does not fit is refused."""
+    rng = random.Random(4)
+    card = connect(dut)
+    await card.reset()
+    blocks, refused = card.model.blocks, 0
+    for epoch in range(1, 60):
+        job = rng.randrange(card.jobs)
+        if blocks[job].job and rng.random() < 0.6:
+            await card.write("JOB_ABORT", job << 48 | blocks[job].last_epoch << 32)
+        else:
+            window = 1 << rng.randrange(card.window.bit_length())
+            await card.set_up(epoch, ports=rng.randint(1, (1 << card.ports) - 1), window=window, token=TOKEN, job=job)
+            refused += blocks[job].last_epoch != epoch
+        for number in range(card.jobs):
+            for name in ("JOB_STATE", "JOB_SLOTS", "JOB_MEMBERS"):
+                await card.read(name, number)
+    assert refused > 5
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_same_vids_of_all_jobs_do_not_meet(dut):
+    """All jobs on all ports, with one epoch; every chunk is sent for all jobs by one rank after another."""
+    rng = random.Random(5)
+    card = connect(dut)
+    await card.reset()
+    window = card.window // card.jobs
+    for job in range(card.jobs):
+        await card.set_up(1, window=window, first=2**32 - 2, token=TOKEN, job=job)
+    for vid in range(2**32 - 2, 2**32 + 3 * window):
+        for rank in range(card.ports):
+            for job in rng.sample(range(card.jobs), card.jobs):
+                header = data_header(card, rank, vid, epoch=1, job=job) | {"flags": rng.choice(model.ECN_ORDER)}
+                await card.exchange(rank, header, elements(rng, card.chunk, card.format))
+    await card.check_registers()
+
+
+class Lives:
+    """Jobs that are set up, run and end, under all numbers at once."""
+
+    MOST_CYCLES = 400  # before a job is ended
+
+    def __init__(self, card, rng):
+        self.card, self.rng = card, rng
+        self.registers = Lock()  # one access at a time, and what is staged is one job's
+        self.reductions = []  # also those that have ended
+        self.whole = 0  # that ended as all had finished
+        cocotb.start_soon(deliver(card, self.reductions))
+
+    async def live(self, job, count):
+        """So many jobs of the number, one after another."""
+        last, epoch = None, self.rng.getrandbits(16)
+        for _ in range(count):
+            epoch = (epoch + self.rng.choice([1, 2, 1000])) % 2**16
+            last = await self.begin(job, epoch, last)
+            reducing = cocotb.start_soon(last.reduce())
+            if self.rng.random() < 0.6:
+                await reducing
+                await self.finish(last)
+            else:
+                await ClockCycles(self.card.dut.clk, self.rng.randint(1, self.MOST_CYCLES))
+                if self.rng.random() < 0.5:
+                    await self.abort(last)
+                # Else the next one takes its number while it runs.
+        await self.abort(last)
+
+    async def begin(self, job, epoch, last):
+        """Sets up a job that fits among the others, in the place of the last one, which leaves late packets."""
+        while True:
+            reduction = self.some_job(job, epoch)
+            async with self.registers:
+                begun = await reduction.set_up(TOKEN)
+                if begun:
+                    self.reductions.append(reduction)
+                    await self.read_block(job)
+            if last is not None and (begun or last.ended):
+                last.ended = True
+                for _ in range(self.rng.randint(0, 4)):
+                    last.late()
+            if begun:
+                return reduction
+            await ClockCycles(self.card.dut.clk, 100)
+
+    def some_job(self, job, epoch):
+        rng, card = self.rng, self.card
+        return Reduction(
+            card,
+            rng,
+            chunks=rng.randint(1, 14),
+            epoch=epoch,
+            job=job,
+            ports=rng.randint(1, (1 << card.ports) - 1),
+            chunk=card.lanes * rng.randint(1, card.chunk // card.lanes),
+            window=1 << rng.randrange(card.window.bit_length()),
+            first=rng.choice([0, 2**32 - 3, rng.getrandbits(32)]),
+        )
+
+    async def read_block(self, job):
+        """Reads what only register accesses and the finish of all change."""
+        for name in ("JOB_STATE", "JOB_MEMBERS", "JOB_SLOTS"):
+            await self.card.read(name, job)
+
+    async def abort(self, reduction):
+        async with self.registers:
+            await self.card.write("JOB_ABORT", reduction.job << 48 | reduction.epoch << 32)
+            reduction.ended = True
+            await self.read_block(reduction.job)
+
+    async def finish(self, reduction):
+        """All finish, which ends the job; its registers tell what there was in it."""
+        self.whole += 1
+        async with self.registers:
+            await reduction.finish()
+            for rank, port in enumerate(reduction.members):
+                header = reduction.header(zwire.KIND_FINISH, rank, 0) | {"version": zwire.VERSION}
+                self.card.model.packet(port, header)
+            await self.read_block(reduction.job)
+            await self.card.read("JOB_FINISHED", reduction.job)
+            found = {name: await self.held(name, reduction.job) for name in model.JOB_COUNTS}
+        counts = reduction.counts()
+        assert {name: found[name] for name in counts} == counts
+        for name in counts:
+            first = found[name.replace("JOB_", "JOB_FIRST_").replace("NONFINITE_", "")]
+            assert first >> 63 == (counts[name] > 0)
+            chunk = (first - reduction.first) % 2**32
+            if name == "JOB_NONFINITE_IN" and first:
+                assert reduction.data.strange(chunk)[first >> 32 & 0xFF]
+            elif first:
+                assert reduction.data.strange_sums(chunk)[name == "JOB_OVERFLOW"]
+
+    async def held(self, name, job):
+        """What a register holds that the model does not follow."""
+        reply = await self.card.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
+        return reply["mask"]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(idle=["never", "bursts"], stall=["never", "at_random"])
+async def jobs_come_and_go_beside_one_another(dut, idle, stall):
+    rng = random.Random(f"{idle} {stall}")
+    card = connect(dut, idle, stall)
+    await card.reset()
+    lives = Lives(card, rng)
+    await Combine(*[cocotb.start_soon(lives.live(job, 6)) for job in range(card.jobs)])
+    await card.quiet()
+    assert lives.whole > 1
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_link_that_goes_down_ends_all_jobs(dut):
+    """While all jobs' workers are busy; what comes for them after it had begun to leave, or waited in a port's queue."""
+    rng = random.Random(6)
+    card = connect(dut)
+    await card.reset()
+    reductions = []
+    cocotb.start_soon(deliver(card, reductions))
+    for epoch in range(1, 9):
+        fresh = [Reduction(card, rng, 20, epoch, job, window=max(1, card.window // card.jobs)) for job in range(card.jobs)]
+        for reduction in fresh:
+            assert await reduction.set_up(TOKEN + epoch)
+        reductions += fresh
+        running = [cocotb.start_soon(reduction.reduce()) for reduction in fresh]
+        await ClockCycles(dut.clk, rng.randint(1, 200))
+        for reduction in fresh:
+            reduction.ended = True
+        await card.link_fails(rng.choice([1, 2, 60]))
+        await Combine(*running)
+        await card.quiet()
+        for job in range(card.jobs):
+            for name in ("JOB_STATE", "JOB_SLOTS", "JOB_FINISHED", "JOB_MEMBERS"):
+                await card.read(name, job)
+        await card.read("OWNER")
+        await card.read("link_down")
