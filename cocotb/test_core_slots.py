@@ -1,4 +1,7 @@
-"""The slot table, judged packet by packet against the rules of section 5 of the specification."""
+"""The slot table, judged packet by packet against the rules of section 5 of the specification.
+
+Members are told apart by their ports here. Jobs share the table, each with slots of its own.
+"""
 
 import random
 
@@ -14,68 +17,77 @@ EMPTY, COLLECTING, REDUCING, REDUCED = "empty", "collecting", "reducing", "reduc
 
 
 class Slot:
-    def __init__(self, vid, ranks):
+    def __init__(self, vid, members):
         self.vid, self.state = vid, EMPTY
-        self.held, self.done = set(), set(range(ranks))
+        self.held, self.done = set(), set(members)
         self.marks, self.nonfinite = [], False
 
 
 class Rules:
-    """The rules, with a reduction that takes as long as the bench likes."""
+    """The rules for one job, with a reduction that takes as long as the bench likes."""
 
-    def __init__(self, first, window, ranks):
-        self.first, self.window, self.ranks = first, window, ranks
-        count = 2 * window
-        self.slots = [Slot((first + (s - first) % count - count) % 2**32, ranks) for s in range(count)]
+    def __init__(self, first, window, members, base):
+        self.first, self.window, self.members, self.base = first, window, members, base
+        self.count = count = 2 * window
+        self.slots = [Slot((first + (s - first) % count - count) % 2**32, members) for s in range(count)]
         self.reducing = []  # slots, in the order in which they became complete
 
     def of(self, vid):
-        return self.slots[vid % len(self.slots)]
+        return self.slots[vid % self.count]
 
-    def data(self, rank, vid, ecn, nonfinite, writable):
+    def place(self, vid):
+        """The number of the VID's slot in the table."""
+        return self.base + vid % self.count
+
+    def mask(self):
+        """The slots of the job, a bit for each of the table."""
+        return ((1 << self.count) - 1) << self.base
+
+    def data(self, port, vid, ecn, nonfinite, writable):
         """What the table must answer, by the names of its outputs."""
         proven = self.of(vid - self.window)
         if proven.vid == (vid - self.window) % 2**32 and proven.state == REDUCED:
-            proven.done.add(rank)
+            proven.done.add(port)
         slot = self.of(vid)
         if vid == slot.vid:
-            return self.repeat(slot, rank, ecn, nonfinite, writable)
+            return self.repeat(slot, port, ecn, nonfinite, writable)
         if vid != (slot.vid + 2 * self.window) % 2**32:
             return {"refused": behind_or_ahead(vid, slot.vid)}
-        slot.done.add(rank)
-        if slot.state not in (REDUCED, EMPTY) or len(slot.done) < self.ranks or not writable:
+        slot.done.add(port)
+        if slot.state not in (REDUCED, EMPTY) or slot.done != self.members or not writable:
             return {"refused": zwire.CODE_NOT_READY}
-        slot.__init__(vid, 0)
+        slot.__init__(vid, ())
         slot.state = COLLECTING
-        return {"turn_over": 1} | self.store(slot, rank, ecn, nonfinite)
+        return {"turn_over": 1} | self.store(slot, port, ecn, nonfinite)
 
-    def repeat(self, slot, rank, ecn, nonfinite, writable):
+    def repeat(self, slot, port, ecn, nonfinite, writable):
         """Data for the VID that the slot holds."""
         if slot.state == EMPTY:
             return {"refused": zwire.CODE_LATE}
         if slot.state == REDUCED:
             return {"refused": zwire.CODE_DUPLICATE, "owe": 1}
-        if rank in slot.held or slot.state == REDUCING:
+        if port in slot.held or slot.state == REDUCING:
             return {"refused": zwire.CODE_DUPLICATE}
         if not writable:
             return {"refused": zwire.CODE_NOT_READY}
-        return self.store(slot, rank, ecn, nonfinite)
+        return self.store(slot, port, ecn, nonfinite)
 
-    def store(self, slot, rank, ecn, nonfinite):
-        slot.held.add(rank)
+    def store(self, slot, port, ecn, nonfinite):
+        slot.held.add(port)
         slot.marks.append(ecn)
         slot.nonfinite |= nonfinite
         answer = {"store": 1, "store_ce": int(ecn == zwire.ECN_CE), "store_nonfinite": int(nonfinite)}
-        if len(slot.held) == self.ranks:
+        if slot.held == self.members:
             slot.state = REDUCING
             self.reducing.append(slot)
             mark = max(slot.marks, key=model.ECN_ORDER.index)
-            answer |= {"complete": 1, "complete_ecn": mark, "complete_nonfinite": int(slot.nonfinite)}
+            answer |= {"complete": 1, "complete_ports": bits(self.members)}
+            answer |= {"complete_ecn": mark, "complete_nonfinite": int(slot.nonfinite)}
         return answer
 
-    def ask(self, rank, vid):
+    def ask(self, port, vid):
         slot = self.of(vid)
-        everyone = (1 << self.ranks) - 1
+        everyone = bits(self.members)
         if vid == (slot.vid + 2 * self.window) % 2**32:
             return {"asked": 1, "answer": (zwire.CODE_SEND, everyone)}
         if vid != slot.vid:
@@ -86,18 +98,23 @@ class Rules:
             return {"asked": 1, "owe": 1}
         if slot.state == REDUCING:
             return {"asked": 1}
-        code = zwire.CODE_WAIT if rank in slot.held else zwire.CODE_SEND
-        return {"asked": 1, "answer": (code, everyone & ~sum(1 << r for r in slot.held))}
+        code = zwire.CODE_WAIT if port in slot.held else zwire.CODE_SEND
+        return {"asked": 1, "answer": (code, everyone & ~bits(slot.held))}
 
 
 def behind_or_ahead(vid, held):
     return zwire.CODE_LATE if (vid - held) % 2**32 >= 1 << 31 else zwire.CODE_EARLY
 
 
-def set_up(dut, first, window, ranks):
-    dut.job_first.value, dut.job_window.value = first, window
-    dut.slot_mask.value = 2 * window - 1
-    dut.job_ranks.value = (1 << ranks) - 1
+def bits(ports):
+    return sum(1 << p for p in ports)
+
+
+def show_job(dut, rules):
+    """Drives what the packet's job was set up with."""
+    dut.job_first.value, dut.job_window.value = rules.first, rules.window
+    dut.slot_mask.value, dut.slot_base.value = rules.count - 1, rules.base
+    dut.member.value = bits(rules.members)
 
 
 def quiet(dut):
@@ -109,7 +126,7 @@ def compare(dut, expected, what):
     """The table's outputs in this cycle are what the rules say."""
     for name in ("store", "turn_over", "owe", "complete", "asked"):
         assert int(getattr(dut, name).value) == expected.get(name, 0), f"{what}: {name}, want {expected}"
-    for name in ("store_ce", "store_nonfinite", "complete_ecn", "complete_nonfinite"):
+    for name in ("store_ce", "store_nonfinite", "complete_ports", "complete_ecn", "complete_nonfinite"):
         if name in expected:
             assert int(getattr(dut, name).value) == expected[name], f"{what}: {name}, want {expected}"
     assert int(dut.refused.value) == int("refused" in expected), f"{what}: refused, want {expected}"
@@ -117,68 +134,94 @@ def compare(dut, expected, what):
         assert int(dut.refused_code.value) == expected["refused"], f"{what}: want {expected}"
     assert int(dut.answer.value) == int("answer" in expected), f"{what}: answer, want {expected}"
     if "answer" in expected:
-        assert (int(dut.answer_code.value), int(dut.answer_mask.value)) == expected["answer"], what
+        assert (int(dut.answer_code.value), int(dut.answer_ports.value)) == expected["answer"], what
+
+
+class Table:
+    """The jobs that have slots in the table, and room for others."""
+
+    def __init__(self, rng, ports, slots):
+        self.rng, self.ports, self.slots = rng, ports, slots
+        self.jobs = []
+
+    def begin(self):
+        """A new job where its slots are free, or None."""
+        rng = self.rng
+        count = 2 << rng.randrange((self.slots // 2).bit_length())
+        base = rng.randrange(0, self.slots, count)
+        first = rng.choice([0, 1, 2**32 - 1, 2**32 - count, 2**31 - 1, rng.getrandbits(32)])
+        rules = Rules(first, count // 2, set(rng.sample(range(self.ports), rng.randint(1, self.ports))), base)
+        if any(rules.mask() & job.mask() for job in self.jobs):
+            return None
+        self.jobs.append(rules)
+        return rules
+
+    def end(self):
+        """Ends a job, and returns its slots."""
+        return self.jobs.pop(self.rng.randrange(len(self.jobs))).mask()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(order=["near", "mixed", "wild"])
 async def the_rules_hold(dut, order):
-    """Random packets, one a cycle, in jobs of any window; every output in every cycle."""
+    """Random packets of several jobs of any window, one a cycle; every output in every cycle. Jobs end and begin."""
     rng = random.Random(order)
-    ports = len(dut.ports)
-    most = 1 << len(dut.job_window) - 1
-    dut.flush.value = 0
-    set_up(dut, 0, 1, 1)
+    table = Table(rng, len(dut.ports), 1 << len(dut.slot))
+    dut.flush_slots.value = (1 << table.slots) - 1
+    dut.vid.value = dut.ports.value = dut.reduced_slot.value = 0
+    show_job(dut, table.begin())
     quiet(dut)
     await start(dut)
-    stored = completed = 0
+    stored = completed = most = 0
     for _ in range(25):
-        ranks = rng.randint(1, ports)
-        window = 1 << rng.randrange(most.bit_length())
-        first = rng.choice([0, 1, 2**32 - 1, 2**32 - 2 * window, 2**31 - 1, rng.getrandbits(32)])
-        dut.flush.value = 1
-        quiet(dut)
-        set_up(dut, first, window, ranks)
-        await RisingEdge(dut.clk)
-        dut.flush.value = 0
-        rules = Rules(first, window, ranks)
-        for _ in range(150):
-            answer = await packet(dut, rng, rules, order)
+        ended = table.end() if table.jobs and rng.random() < 0.7 else 0
+        for cycle in range(150):
+            dut.flush_slots.value = 0 if cycle else ended
+            if cycle:
+                table.begin()
+            most = max(most, len(table.jobs))
+            if not table.jobs:
+                quiet(dut)
+                await RisingEdge(dut.clk)
+                continue
+            answer = await packet(dut, rng, rng.choice(table.jobs), table.jobs, order)
             stored += answer.get("store", 0)
             completed += answer.get("complete", 0)
     assert stored > 100 and completed > 25
+    assert most > 1 or table.slots == 2
 
 
-async def packet(dut, rng, rules, order):
-    """One random cycle: a packet or none, and perhaps the end of a reduction."""
+async def packet(dut, rng, rules, jobs, order):
+    """One random cycle: a packet of the job or none, and perhaps the end of a reduction of any."""
     quiet(dut)
-    rank, port = rng.randrange(rules.ranks), rng.randrange(len(dut.ports))
+    port = rng.choice(sorted(rules.members))
     slot = rng.choice(rules.slots)
     steps = {"near": [0, 2, 2], "mixed": [-2, -1, 0, 0, 1, 2, 2, 2, 3, 4], "wild": [-(2**30), 0, 2, 2**30, 2**31]}
     vid = (slot.vid + rng.choice(steps[order]) * rules.window) % 2**32
     ecn, nonfinite, writable = rng.randrange(4), rng.random() < 0.2, rng.random() < 0.9
-    dut.ports.value, dut.rank.value, dut.vid.value, dut.ecn.value = 1 << port, rank, vid, ecn
+    show_job(dut, rules)
+    dut.ports.value, dut.vid.value, dut.ecn.value = 1 << port, vid, ecn
     dut.nonfinite.value, dut.writable.value, dut.belongs.value = int(nonfinite), int(writable), 1
     dut.code.value = rng.choice([zwire.CODE_BAD_EPOCH, zwire.CODE_PAYLOAD_CRC])
-    done = None
-    if rules.reducing and rng.random() < 0.3:
-        done = rules.reducing.pop(0)
-        dut.reduced.value, dut.reduced_slot.value = 1, done.vid % len(rules.slots)
+    done, job = None, rng.choice(jobs)
+    if job.reducing and rng.random() < 0.5:
+        done = job.reducing.pop(0)
+        dut.reduced.value, dut.reduced_slot.value = 1, job.place(done.vid)
     kind = rng.choice(["data"] * 6 + ["ask", "ask", "finish", "refuse", "none"])
     if kind != "none":
         getattr(dut, kind).value = 1
     await FallingEdge(dut.clk)
     expected = {}
     if kind == "data":
-        expected = rules.data(rank, vid, ecn, nonfinite, writable)
+        expected = rules.data(port, vid, ecn, nonfinite, writable)
     elif kind == "ask":
-        expected = rules.ask(rank, vid)
+        expected = rules.ask(port, vid)
     elif kind == "finish":
         expected = {"answer": (zwire.CODE_DONE, 0)}
     elif kind == "refuse":
         expected = {"refused": int(dut.code.value)}
-    compare(dut, expected, f"{kind} {vid} from {rank}")
-    assert int(dut.rank_bit.value) == 1 << rank and int(dut.slot.value) == vid % len(rules.slots)
+    compare(dut, expected, f"{kind} {vid} from {port}")
+    assert int(dut.slot.value) == rules.place(vid)
     resolved = kind in ("data", "refuse") and writable
     assert int(dut.resolve.value) == (1 << port if resolved else 0)
     if "refused" in expected:
@@ -192,8 +235,8 @@ async def packet(dut, rng, rules, order):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_strangers_refusal_is_not_answered(dut):
-    dut.flush.value = 0
-    set_up(dut, 0, 1, 1)
+    dut.flush_slots.value = (1 << len(dut.flush_slots)) - 1
+    show_job(dut, Rules(0, 1, {0}, 0))
     quiet(dut)
     await start(dut)
     dut.refuse.value, dut.code.value = 1, zwire.CODE_BAD_EPOCH
@@ -212,7 +255,6 @@ def test_agg_slots(ports, window):
             "WINDOW": window,
             "SLOT_BITS": (2 * window - 1).bit_length(),
             "ROW_BITS": max(1, (window - 1).bit_length()),
-            "RANK_BITS": max(1, (ports - 1).bit_length()),
         },
         testcase=[f"the_rules_hold/order={order}" for order in ("near", "mixed", "wild")]
         + ["a_strangers_refusal_is_not_answered"],
