@@ -44,6 +44,11 @@ def pack_request(request):
     return value
 
 
+def joined(bits, values):
+    """A vector of so many bits of each, the first lowest."""
+    return sum(int(value) << bits * i for i, value in enumerate(values))
+
+
 def header_bits(fields):
     """The header as a number, with the fields given by name."""
     value = 0
@@ -55,7 +60,10 @@ def header_bits(fields):
 
 # agg_ingress
 
-BEATS, SLOTS, BEAT_BITS = 3, 8, 32
+BEATS, BEAT_BITS = 3, 32
+
+# Of each job: its first slot, how many, beats of a chunk, and whether it is set up.
+JOBS = {1: [(0, 8, BEATS, 1)], 4: [(4, 4, BEATS, 1), (2, 2, 2, 1), (0, 8, 1, 0), (0, 2, 4, 1)]}
 
 
 class Ingress:
@@ -63,27 +71,31 @@ class Ingress:
 
     def __init__(self, dut, idle, stall, rng):
         self.dut, self.stall, self.rng = dut, stall, rng
+        self.jobs = JOBS[len(dut.flush)]
         self.memory = {}  # (slot, beat): what was written
         self.held = {}  # slot: beats of the contribution that is stored and not summed
         self.packets = []  # sent, not yet requested
         self.requests = []  # requested, not yet resolved: packet, request, cycles left
         self.stored = self.unwritten = self.commits = 0
-        for name in ("flush", "req_grant", "resolve", "resolve_slot", "resolve_stored", "reduced", "reduced_slot"):
+        for name in ("flush", "flush_slots", "req_grant", "resolve", "resolve_slot", "resolve_stored"):
             getattr(dut, name).value = 0
-        dut.s_nonfinite.value = 0
-        dut.slot_mask.value = SLOTS - 1
-        dut.job_last.value = BEATS - 1
+        dut.reduced.value = dut.reduced_slot.value = dut.s_nonfinite.value = 0
+        bases, counts, beats, valid = zip(*self.jobs)
+        dut.slot_base.value, dut.slot_mask.value = joined(3, bases), joined(3, [count - 1 for count in counts])
+        dut.job_last.value, dut.job_valid.value = joined(2, [n - 1 for n in beats]), joined(1, valid)
         self.source = StreamSource(dut, "s_axis", idle)
 
     def send(self):
         """Queues a random packet."""
         rng = self.rng
         kind = rng.choice([zwire.KIND_DATA] * 5 + [zwire.KIND_ASK, zwire.KIND_FINISH])
-        count = rng.choice([BEATS] * 6 + [1, 2, 4, 7, 9]) if kind == zwire.KIND_DATA else 1
+        job = rng.randrange(len(self.jobs))
+        count = rng.choice([self.jobs[job][2]] * 6 + [1, 2, 4, 7, 9]) if kind == zwire.KIND_DATA else 1
         fields = {name: rng.getrandbits(32) for name in zwire.FIELDS if name not in ("mask", "receivers")}
         fields["kind"] = kind
+        fields["job"] = rng.choice([job] * 9 + [job + len(self.jobs)])
         # Few slots, so that packets of one slot follow each other closely.
-        fields["vid"] = rng.getrandbits(32) & ~(SLOTS - 1) | rng.randrange(3)
+        fields["vid"] = rng.getrandbits(32) & ~7 | rng.randrange(3)
         full = (1 << BEAT_BITS // 8) - 1
         beats = []
         for i in range(count):
@@ -115,7 +127,6 @@ class Ingress:
         if int(self.dut.wr_en.value):
             slot, beat = int(self.dut.wr_slot.value), int(self.dut.wr_beat.value)
             assert slot not in self.held, f"slot {slot} is written while its contribution is held"
-            assert beat < BEATS
             self.memory[slot, beat] = int(self.dut.wr_data.value)
 
     def grant(self):
@@ -141,16 +152,17 @@ class Ingress:
         dut, rng = self.dut, self.rng
         request, beats = self.requests.pop(0)
         self.commits += 1
-        slot = request["vid"] % SLOTS
         if not request["writable"]:
             self.unwritten += request["kind"] == zwire.KIND_DATA
             return
+        base, slots, length, _ = self.jobs[request["job"]]
+        slot = base + request["vid"] % slots
         good = request["whole"] and not request["bad"] and rng.random() < 0.8
         dut.resolve.value, dut.resolve_slot.value, dut.resolve_stored.value = 1, slot, int(good)
         if good:
             self.stored += 1
             self.held[slot] = [b["tdata"] for b in beats]
-            assert [self.memory[slot, i] for i in range(BEATS)] == self.held[slot], "not what was sent"
+            assert [self.memory[slot, i] for i in range(length)] == self.held[slot], "not what was sent"
 
     def check_request(self, request, fields, beats):
         data = fields["kind"] == zwire.KIND_DATA
@@ -159,8 +171,12 @@ class Ingress:
         assert request["ecn"] == fields["flags"] & 3
         assert request["bad"] == beats[-1]["tuser"] >> 112
         full = all(b["tkeep"] == (1 << BEAT_BITS // 8) - 1 for b in beats)
-        assert request["whole"] == int(full and len(beats) == BEATS)
-        assert data or not request["writable"]
+        if fields["job"] < len(self.jobs):
+            _, _, length, valid = self.jobs[fields["job"]]
+            assert request["whole"] == int(full and len(beats) == length)
+            assert (data and valid) or not request["writable"]
+        else:
+            assert not request["writable"]
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -195,36 +211,52 @@ async def granted(dut):
     return request
 
 
-async def flush(dut):
-    dut.flush.value = 1
-    await RisingEdge(dut.clk)
-    dut.flush.value = 0
+async def flush(bench, job):
+    """A cycle in which the job ends, and goes on with the same slots."""
+    base, slots, _, _ = bench.jobs[job]
+    bench.dut.flush.value, bench.dut.flush_slots.value = 1 << job, (1 << slots) - 1 << base
+    await RisingEdge(bench.dut.clk)
+    bench.dut.flush.value = bench.dut.flush_slots.value = 0
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(wait=[0, 3])
-async def a_flush_takes_the_permission(dut, wait):
-    """A packet that was on its way when the job ended is not to be stored, and blocks nothing."""
+@cocotb.parametrize(wait=[0, 3], ended=[0, 1])
+async def a_flush_takes_the_permission(dut, wait, ended):
+    """A packet of job 0 that was on its way when a job ended is not to be stored, if it was that job, and blocks nothing."""
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
+    if ended >= len(bench.jobs):
+        return
     await start(dut)
     await bench.source.send(data_beats(5, 2, last=False))
     await ClockCycles(dut.clk, wait)
-    await flush(dut)
-    for writable in (0, 1):
-        bench.source.put(data_beats(5, 1))
+    await flush(bench, ended)
+    for vid, writable in ((5, ended), (5 + ended, 1)):  # a slot's next data would wait for what became of the first
+        bench.source.put(data_beats(vid, 1))
         assert (await granted(dut))["writable"] == writable
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-async def a_flush_takes_the_permission_of_requests(dut):
-    """So it is with those that wait to be granted."""
+@cocotb.parametrize(ended=[0, 1])
+async def a_flush_takes_the_permission_of_requests(dut, ended):
+    """So it is with those that wait to be granted; and of its job alone what is held and not resolved is forgotten."""
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
+    if ended >= len(bench.jobs):
+        return
     await start(dut)
     bench.source.put(data_beats(1, BEATS) + data_beats(2, BEATS))
     await ClockCycles(dut.clk, 3 * BEATS)
-    await flush(dut)
+    await flush(bench, ended)
+    for _ in range(2):
+        assert (await granted(dut))["writable"] == ended
     bench.source.put(data_beats(1, BEATS))
-    assert [(await granted(dut))["writable"] for _ in range(3)] == [0, 0, 1]
+    await ClockCycles(dut.clk, 3 * BEATS)
+    # Of a job that goes on the first one is not resolved yet, and its slot waits for that.
+    await FallingEdge(dut.clk)
+    assert int(dut.req_valid.value) == int(not ended)
+    dut.resolve.value, dut.resolve_slot.value = 1, bench.jobs[0][0] + 1
+    await RisingEdge(dut.clk)
+    dut.resolve.value = 0
+    assert (await granted(dut))["writable"] == 1
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -239,18 +271,22 @@ async def a_nonfinite_beat_marks_its_packet_alone(dut):
             dut.s_nonfinite.value = int(mark)
             await bench.source.send(beat)
         assert (await granted(dut))["nonfinite"] == int(any(marks))
-        dut.resolve.value, dut.resolve_slot.value = 1, vid % SLOTS
+        base, slots, _, _ = bench.jobs[0]
+        dut.resolve.value, dut.resolve_slot.value = 1, base + vid % slots
         await RisingEdge(dut.clk)
         dut.resolve.value = 0
 
 
-def test_agg_ingress():
+@pytest.mark.parametrize("jobs", JOBS)
+def test_agg_ingress(jobs):
+    job_bits = max(1, (jobs - 1).bit_length())
     run(
         "agg_ingress",
-        parameters={"BEAT_BITS": BEAT_BITS, "SLOT_BITS": 3, "INDEX_BITS": 2},
+        parameters={"BEAT_BITS": BEAT_BITS, "SLOT_BITS": 3, "INDEX_BITS": 2, "JOBS": jobs, "JOB_BITS": job_bits},
         testcase=[f"what_is_held_is_never_written/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + [f"a_flush_takes_the_permission/wait={wait}" for wait in (0, 3)]
-        + ["a_flush_takes_the_permission_of_requests", "a_nonfinite_beat_marks_its_packet_alone"],
+        + [f"a_flush_takes_the_permission/wait={wait}/ended={job}" for wait in (0, 3) for job in range(min(jobs, 2))]
+        + [f"a_flush_takes_the_permission_of_requests/ended={job}" for job in range(min(jobs, 2))]
+        + ["a_nonfinite_beat_marks_its_packet_alone"],
     )
 
 
@@ -307,8 +343,9 @@ def test_agg_arbiter(ports, bits):
 # agg_commit
 
 
-def expected_code(request, job, port):
+def expected_code(request, jobs, port):
     """The specification's checks, in their order; 0 when all hold."""
+    job = jobs[request["job"] % len(jobs)]
     kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)
     finish = request["kind"] == zwire.KIND_FINISH
     confirms = finish and job["complete"] and request["epoch"] == job["epoch"]
@@ -316,7 +353,7 @@ def expected_code(request, job, port):
     checks = [
         (request["version"] == zwire.VERSION, zwire.CODE_BAD_VERSION),
         (request["kind"] in kinds, zwire.CODE_BAD_KIND),
-        (request["job"] == 0 and (job["valid"] or confirms), zwire.CODE_BAD_JOB),
+        (request["job"] < len(jobs) and (job["valid"] or confirms), zwire.CODE_BAD_JOB),
         (request["epoch"] == job["epoch"], zwire.CODE_BAD_EPOCH),
         (job["ranks"].get(port) == request["rank"], zwire.CODE_BAD_RANK),
         (not data or request["format"] == zwire.FORMAT_FP32, zwire.CODE_BAD_FORMAT),
@@ -326,26 +363,41 @@ def expected_code(request, job, port):
     return next((code for holds, code in checks if not holds), 0)
 
 
+def random_job(rng, ports):
+    """What agg_commit is told of a job."""
+    members = sorted(rng.sample(range(ports), rng.randint(1, ports)))
+    return {
+        "valid": rng.random() < 0.8,
+        "complete": rng.random() < 0.5,
+        "epoch": rng.getrandbits(16),
+        "chunk": rng.getrandbits(16),
+        "ranks": {port: rank for rank, port in enumerate(members)},
+    }
+
+
+def show_jobs(dut, jobs, ports):
+    dut.job_valid.value = joined(1, [job["valid"] for job in jobs])
+    dut.job_complete.value = joined(1, [job["complete"] for job in jobs])
+    dut.job_epoch.value = joined(16, [job["epoch"] for job in jobs])
+    dut.job_chunk.value = joined(16, [job["chunk"] for job in jobs])
+    dut.member.value = joined(1, [p in job["ranks"] for job in jobs for p in range(ports)])
+    dut.rank_of_port.value = joined(8, [job["ranks"].get(p, 200) for job in jobs for p in range(ports)])
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_first_check_that_fails_is_the_refusal(dut):
     rng = random.Random(3)
     seen = set()
-    ports = len(dut.member)
+    count, ports = len(dut.job_valid), len(dut.member) // len(dut.job_valid)
     for _ in range(4000):
-        members = rng.sample(range(ports), rng.randint(1, ports))
-        ranks = {port: rank for rank, port in enumerate(sorted(members))}
-        job = {
-            "valid": rng.random() < 0.8,
-            "complete": rng.random() < 0.5,
-            "epoch": rng.getrandbits(16),
-            "chunk": rng.getrandbits(16),
-            "ranks": ranks,
-        }
-        port = rng.randrange(ports)
+        jobs = [random_job(rng, ports) for _ in range(count)]
+        number = rng.randrange(count)
+        job, port = jobs[number], rng.randrange(ports)
+        ranks = job["ranks"]
         request = {
             "version": zwire.VERSION,
             "kind": rng.choice([zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH]),
-            "job": 0,
+            "job": number,
             "format": zwire.FORMAT_FP32,
             "epoch": job["epoch"],
             "rank": ranks.get(port, 0),
@@ -359,17 +411,15 @@ async def the_first_check_that_fails_is_the_refusal(dut):
         dut.valid.value = valid = int(rng.random() < 0.9)
         dut.port.value = port
         dut.request.value = pack_request(request)
-        dut.job_valid.value, dut.job_complete.value = int(job["valid"]), int(job["complete"])
-        dut.job_epoch.value, dut.job_chunk.value = job["epoch"], job["chunk"]
-        dut.member.value = sum(1 << p for p in members)
-        dut.rank_of_port.value = sum(ranks.get(p, 200) << 8 * p for p in range(ports))
+        show_jobs(dut, jobs, ports)
         await Timer(1, "ns")
-        code = expected_code(request, job, port)
+        code = expected_code(request, jobs, port)
         seen.add(code)
         accepted = valid and code == 0
         assert int(dut.refused.value) == int(valid and code != 0)
         assert int(dut.code.value) == code
-        assert int(dut.belongs.value) == int(ranks.get(port) == request["rank"])
+        assert int(dut.index.value) == request["job"] % count
+        assert int(dut.belongs.value) == int(jobs[request["job"] % count]["ranks"].get(port) == request["rank"])
         for kind, name in ((zwire.KIND_DATA, "data"), (zwire.KIND_ASK, "ask"), (zwire.KIND_FINISH, "finish")):
             assert int(getattr(dut, name).value) == int(accepted and request["kind"] == kind)
         for name in ("ecn", "job", "epoch", "rank", "vid", "nonfinite", "writable"):
@@ -377,9 +427,10 @@ async def the_first_check_that_fails_is_the_refusal(dut):
     assert len(seen) == 9, "not every check was tried"
 
 
-def test_agg_commit():
+@pytest.mark.parametrize("jobs, job_bits", [(1, 1), (4, 2)])
+def test_agg_commit(jobs, job_bits):
     run(
         "agg_commit",
-        parameters={"PORTS": 5, "PORT_BITS": 3},
+        parameters={"PORTS": 5, "PORT_BITS": 3, "JOBS": jobs, "JOB_BITS": job_bits},
         testcase=["the_first_check_that_fails_is_the_refusal"],
     )
