@@ -158,59 +158,82 @@ def test_agg_slot_fifo(bits):
 class Reader:
     """agg_reader between a slot table that completes slots and a sum that may ask for beats again."""
 
-    def __init__(self, dut, rng):
-        self.dut, self.rng = dut, rng
-        self.beats = int(dut.job_last.value) + 1
-        self.waiting = []  # complete slots whose reading has not begun
+    def __init__(self, dut, lasts):
+        """lasts: of each job the number of a chunk's last beat."""
+        self.dut, self.lasts = dut, lasts
+        self.waiting = [[] for _ in lasts]  # of each job: complete slots whose reading has not begun
         self.current = None  # slot and next beat
-        self.on_way = {}  # slot: beats whose sums are still to come
+        self.on_way = set()  # slots whose sums are still to come
         self.sending = None
         self.last = None  # what was read in the last cycle
-        self.reads = 0
+        self.reads = self.turns = 0
+        self.in_front = [set() for _ in lasts]  # jobs that were begun while this one could have been
+        quiet_reader(dut, lasts)
 
-    async def cycle(self, complete=None, again=None, reduced=None, flush=False, stop=False):
-        """One cycle; what is read must be the beat asked for again, or else the next one, if none is held back."""
+    def job(self, slot):
+        """The job that has the slot."""
+        return slot % len(self.lasts)
+
+    def of(self, job):
+        """Slots of the job that are on their way."""
+        return [slot for slot in self.on_way if self.job(slot) == job]
+
+    async def cycle(self, complete=None, again=None, reduced=None, flush=(), stop=False):
+        """One cycle; what is read must be the beat asked for again, or else the next one, if none is held back.
+
+        flush: jobs that end.
+        """
         dut = self.dut
         dut.stop.value = int(stop)
         dut.complete.value, dut.complete_slot.value = int(complete is not None), complete or 0
+        dut.complete_job.value = self.job(complete or 0)
         slot, beat = again or (0, 0)
         dut.again_valid.value, dut.again_slot.value, dut.again_beat.value = int(again is not None), slot, beat
-        dut.reduced.value, dut.flush.value = int(reduced is not None), int(flush)
+        dut.reduced.value, dut.flush.value = int(reduced is not None), sum(1 << job for job in flush)
+        dut.reduced_job.value = self.job(reduced or 0)
         dut.sending.value, dut.sending_slot.value = int(self.sending is not None), self.sending or 0
         await FallingEdge(dut.clk)
-        waits = self.next_beat(flush)
-        expected = again or (None if stop else waits)
+        heads = [q[0] for job, q in enumerate(self.waiting) if q and job not in flush and q[0] != self.sending]
+        waits = [self.current] if self.current else [(slot, 0) for slot in heads]
+        expected = [again] if again else [] if stop else waits
         assert int(dut.stalled.value) == int(bool(waits and (again or stop)))
-        assert int(dut.rd_en.value) == int(expected is not None)
-        if expected:
-            assert (int(dut.rd_slot.value), int(dut.rd_beat.value)) == expected
+        assert int(dut.rd_en.value) == int(bool(expected))
+        read = (int(dut.rd_slot.value), int(dut.rd_beat.value)) if expected else None
+        assert not expected or read in expected
         self.check_tag()
-        assert int(dut.drained.value) == int(not self.on_way), "drained"
-        self.last = (expected, again is not None)
-        if expected and not again:
-            self.advance(expected)
+        for job in range(len(self.lasts)):
+            assert int(dut.drained.value) >> job & 1 == int(not self.of(job)), f"drained {job}"
+        self.last = (read, again is not None)
+        self.check_turn(heads, read if read and not again and not self.current else None)
+        if read and not again:
+            self.advance(read)
         if reduced is not None:
-            del self.on_way[reduced]
-        if flush and self.current is None:
-            self.waiting = []
-        elif complete is not None:
-            self.waiting.append(complete)
+            self.on_way.remove(reduced)
+        for job in flush:
+            if self.current is None or self.job(self.current[0]) != job:
+                self.waiting[job] = []
+        if complete is not None:
+            self.waiting[self.job(complete)].append(complete)
         await RisingEdge(dut.clk)
 
-    def next_beat(self, flush):
-        if self.current:
-            return self.current
-        if not self.waiting or flush or self.waiting[0] == self.sending:
-            return None
-        return (self.waiting[0], 0)
+    def check_turn(self, heads, begun):
+        """No job is begun twice while another waits that has a slot that could be begun."""
+        waiting = {self.job(slot) for slot in heads}
+        for job in range(len(self.lasts)):
+            if job not in waiting or (begun and self.job(begun[0]) == job):
+                self.in_front[job] = set()
+            elif begun:
+                assert self.job(begun[0]) not in self.in_front[job], f"job {job} was passed over"
+                self.in_front[job].add(self.job(begun[0]))
+                self.turns += 1
 
     def advance(self, read):
         slot, beat = read
         self.reads += 1
         if beat == 0:
-            self.waiting.pop(0)
-            self.on_way[slot] = self.beats
-        self.current = (slot, beat + 1) if beat + 1 < self.beats else None
+            self.waiting[self.job(slot)].pop(0)
+            self.on_way.add(slot)
+        self.current = (slot, beat + 1) if beat < self.lasts[self.job(slot)] else None
 
     def check_tag(self):
         """What was read in the last cycle now stands beside the memories' outputs."""
@@ -223,64 +246,119 @@ class Reader:
             assert tag == (*read, int(passed))
 
 
-def quiet_reader(dut, last):
-    for name in ("flush", "complete", "complete_slot", "sending", "sending_slot", "reduced"):
+def quiet_reader(dut, lasts):
+    for name in ("flush", "complete", "complete_slot", "complete_job", "sending", "sending_slot", "reduced"):
         getattr(dut, name).value = 0
-    for name in ("stop", "again_valid", "again_slot", "again_beat"):
+    for name in ("reduced_job", "stop", "again_valid", "again_slot", "again_beat"):
         getattr(dut, name).value = 0
-    dut.job_last.value = last
+    bits = len(dut.job_last) // len(lasts)
+    dut.job_last.value = sum(last << bits * job for job, last in enumerate(lasts))
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def beats_follow_one_another(dut, idle, stall):
-    """Slots in the order in which they are complete, no bubble, beats again when the sum asks."""
+    """Of each job slots in the order in which they are complete, no bubble, beats again when the sum asks; and jobs end."""
     rng = random.Random(f"{idle} {stall}")
+    crowded = idle == "never"
     idle, stall = PATTERNS[idle](), PATTERNS[stall]()
-    slots = 1 << len(dut.complete_slot)
-    last = rng.randrange(1 << len(dut.job_last))
-    quiet_reader(dut, last)
+    slots, jobs = 1 << len(dut.complete_slot), len(dut.flush)
+    bench = Reader(dut, [rng.randrange(1 << len(dut.again_beat)) for _ in range(jobs)])
     await start(dut)
-    bench = Reader(dut, rng)
+    flush = set()
     for _ in range(600):
-        free = [s for s in range(slots) if s not in bench.on_way and s not in bench.waiting]
+        held = bench.on_way | {slot for queue in bench.waiting for slot in queue}
+        free = [s for s in range(slots) if s not in held and bench.job(s) not in flush]
         complete = rng.choice(free) if free and not next(idle) else None
-        done = [s for s in bench.on_way if bench.current is None or bench.current[0] != s]
+        done = sorted(s for s in bench.on_way if bench.current is None or bench.current[0] != s)
         reduced = rng.choice(done) if done and rng.random() < 0.3 else None
         again = None
         if bench.on_way and next(stall):
-            again = (rng.choice(list(bench.on_way)), rng.randint(0, last))
+            slot = rng.choice(sorted(bench.on_way))
+            again = (slot, rng.randint(0, bench.lasts[bench.job(slot)]))
         if rng.random() < 0.1:
             bench.sending = rng.choice([None, rng.randrange(slots)])
-        await bench.cycle(complete, again, reduced, stop=rng.random() < 0.1)
+        await bench.cycle(complete, again, reduced, flush, stop=rng.random() < 0.1)
+        # A job ends until nothing of it is on its way.
+        flush = {job for job in flush if bench.of(job)}
+        if rng.random() < 0.01:
+            flush.add(rng.randrange(jobs))
     assert bench.reads > 20
+    assert bench.turns > 5 or jobs == 1 or not crowded
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_finishes_the_slot_and_drops_the_rest(dut):
-    quiet_reader(dut, 3)
+    """Of its job; others are read on."""
+    jobs = len(dut.flush)
+    bench = Reader(dut, [3] * jobs)
     await start(dut)
-    bench = Reader(dut, random.Random(1))
-    for complete in (0, 1, 2):
+    for complete in (0, jobs, 2 * jobs):
         await bench.cycle(complete)
+    if jobs > 1:
+        await bench.cycle(1)
     for _ in range(8):
-        await bench.cycle(flush=True)
-    assert bench.reads == 4 and list(bench.on_way) == [0]
-    await bench.cycle(flush=True, reduced=0)
-    await bench.cycle(complete=3)
+        await bench.cycle(flush={0})
+    assert bench.on_way == ({0, 1} if jobs > 1 else {0})
+    await bench.cycle(flush={0}, reduced=0)
+    await bench.cycle(complete=3 * jobs)
     for _ in range(5):
         await bench.cycle()
-    assert bench.reads == 8 and list(bench.on_way) == [3]
+    assert bench.on_way == ({1, 3 * jobs} if jobs > 1 else {3})
 
 
-@pytest.mark.parametrize("slot_bits, index_bits", [(1, 1), (3, 2)])
-def test_agg_reader(slot_bits, index_bits):
+@pytest.mark.parametrize("slot_bits, index_bits, jobs, job_bits", [(1, 1, 1, 1), (3, 2, 1, 1), (3, 1, 2, 1), (4, 2, 4, 2)])
+def test_agg_reader(slot_bits, index_bits, jobs, job_bits):
     run(
         "agg_reader",
         [path("agg_reader"), path("agg_slot_fifo")],
-        parameters={"SLOT_BITS": slot_bits, "INDEX_BITS": index_bits},
+        parameters={"SLOT_BITS": slot_bits, "INDEX_BITS": index_bits, "JOBS": jobs, "JOB_BITS": job_bits},
         testcase=[f"beats_follow_one_another/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
         + (["a_flush_finishes_the_slot_and_drops_the_rest"] if index_bits == 2 else []),
+    )
+
+
+# agg_labels
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def every_reader_sees_a_slots_last_label(dut):
+    """What is completed in a cycle is seen from the next one on, by each reader of the slot that it looks at."""
+    rng = random.Random(5)
+    slots = 1 << len(dut.complete_slot)
+    fields = ("job", "ports", "vid", "ecn", "nonfinite")
+    labels = {}
+    dut.complete.value = 0
+    await start(dut)
+    written = None
+    for _ in range(600):
+        complete, slot = rng.random() < 0.5, rng.randrange(slots)
+        label = {name: rng.getrandbits(len(getattr(dut, f"complete_{name}"))) for name in fields}
+        dut.complete.value, dut.complete_slot.value = int(complete), slot
+        for name, value in label.items():
+            getattr(dut, f"complete_{name}").value = value
+        beat, summed, sent = (rng.choice(sorted(labels) or [0]) for _ in range(3))
+        dut.beat_slot.value, dut.sum_slot.value, dut.send_slot.value = beat, summed, sent
+        await FallingEdge(dut.clk)
+        if labels:
+            assert int(dut.beat_ports.value) == labels[beat]["ports"]
+            assert int(dut.sum_job.value) == labels[summed]["job"]
+            for name in ("ports", "vid", "ecn", "nonfinite"):
+                assert int(getattr(dut, f"send_{name}").value) == labels[sent][name]
+        if written:
+            assert (int(dut.written_job.value), int(dut.written_vid.value)) == (written["job"], written["vid"])
+        written = labels.get(summed)
+        if complete:
+            labels[slot] = label
+        await RisingEdge(dut.clk)
+
+
+@pytest.mark.parametrize("ports, job_bits, slot_bits", [(1, 1, 1), (5, 2, 3)])
+def test_agg_labels(ports, job_bits, slot_bits):
+    run(
+        "agg_labels",
+        parameters={"PORTS": ports, "JOB_BITS": job_bits, "SLOT_BITS": slot_bits},
+        testcase=["every_reader_sees_a_slots_last_label"],
     )
 
 
@@ -290,19 +368,19 @@ def test_agg_reader(slot_bits, index_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), order=["straight", "any"])
 async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
-    """Sums of several slots, in order or not, some of them in parts; what a reader of the cache may read at every
-    moment."""
+    """Sums of several slots, whose chunks differ in length, in order or not, some of them in parts; what a reader of the
+    cache may read at every moment."""
     rng = random.Random(f"{idle} {order}")
     idle = PATTERNS[idle]()
-    slots, lanes, beats = 1 << len(dut.next_slot), len(dut.sum_nonfinite), rng.randint(1, 1 << len(dut.next_beat))
-    dut.job_last.value = beats - 1
+    slots, lanes, most = 1 << len(dut.next_slot), len(dut.sum_nonfinite), 1 << len(dut.next_beat)
+    beats = [rng.randint(1, most) for _ in range(slots)]  # of each slot's last chunk
     dut.next_valid.value = dut.sum_nonfinite.value = dut.sum_over.value = dut.query_slot.value = dut.query_beat.value = 0
     await start(dut)
     todo, written, whole, writes, counts = [], {}, set(), None, (0, 0)
     for _ in range(500):
-        if not todo or (order == "any" and len(todo) < 2 * beats):
+        if not todo or (order == "any" and len(todo) < 2 * most):
             free = set(range(slots)) - {slot for slot, _ in todo}
-            todo += [(slot, b) for slot in rng.sample(sorted(free), min(1, len(free))) for b in range(beats)]
+            todo += [(slot, b) for slot in rng.sample(sorted(free), min(1, len(free))) for b in range(beats[slot])]
         at = rng.randrange(len(todo)) if order == "any" else 0
         sum_now = todo[at] if not next(idle) else None
         complete = rng.random() < 0.7  # else a part comes, and not the last one
@@ -312,8 +390,10 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
         dut.next_valid.value = int(sum_now is not None)
         dut.next_whole.value = int(complete)
         dut.next_slot.value, dut.next_beat.value = sum_now or (0, 0)
+        dut.next_last.value = beats[sum_now[0]] - 1 if sum_now else rng.randrange(most)
         dut.sum_nonfinite.value, dut.sum_over.value = strange, over
-        query = (rng.randrange(slots), rng.randrange(beats))
+        queried = rng.randrange(slots)
+        query = (queried, rng.randrange(beats[queried]))
         dut.query_slot.value, dut.query_beat.value = query
         await FallingEdge(dut.clk)
         # The cycle's write, announced one cycle ago.
@@ -335,7 +415,7 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
             if begun:
                 whole.discard(slot)
             written.setdefault(slot, set()).add(beat)
-            reduced = len(written[slot]) == beats
+            reduced = len(written[slot]) == beats[slot]
             if reduced:
                 del written[slot]
                 whole.add(slot)
