@@ -168,7 +168,6 @@ async def the_rules_hold(dut, order):
     rng = random.Random(order)
     table = Table(rng, len(dut.ports), 1 << len(dut.slot))
     dut.flush_slots.value = (1 << table.slots) - 1
-    dut.vid.value = dut.ports.value = dut.reduced_slot.value = 0
     show_job(dut, table.begin())
     quiet(dut)
     await start(dut)
