@@ -80,19 +80,19 @@ def test_agg_byte_fifo(link, window):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def routes_by_rank(dut):
-    """agg_route: to the member of that rank, else to port 0; ready is that port's."""
+    """agg_route: to the member of that rank in the job, else to port 0; ready is that port's."""
     rng = random.Random(2)
-    ports = len(dut.member)
+    ports, jobs = len(dut.m_axis_tvalid), int(dut.JOBS.value)
     for _ in range(400):
-        member = rng.randrange(1 << ports)
-        # Ranks count the members; what a port that is none holds must not matter.
-        ranks = [bin(member & ((1 << p) - 1)).count("1") for p in range(ports)]
-        ranks = [r if member >> p & 1 else rng.randrange(ports) for p, r in enumerate(ranks)]
+        members = [rng.randrange(1 << ports) for _ in range(jobs)]
+        maps = [ranks_of(rng, member, ports) for member in members]
+        job = rng.randrange(256)
+        member, ranks = members[job % jobs], maps[job % jobs]
         rank = rng.choice([rng.randrange(ports), rng.randrange(256)])
         ready, valid = rng.randrange(1 << ports), rng.randrange(2)
-        dut.member.value = member
-        dut.rank_of_port.value = int.from_bytes(bytes(ranks), "little")
-        dut.rank.value = rank
+        dut.member.value = sum(member << ports * j for j, member in enumerate(members))
+        dut.rank_of_port.value = int.from_bytes(bytes(sum(maps, [])), "little")
+        dut.job.value, dut.rank.value = job, rank
         dut.s_axis_tvalid.value = valid
         dut.m_axis_tready.value = ready
         await Timer(1, "ns")
@@ -101,9 +101,15 @@ async def routes_by_rank(dut):
         assert int(dut.s_axis_tready.value) == ready >> want & 1
 
 
-@pytest.mark.parametrize("ports", [1, 5, 64])
-def test_agg_route(ports):
-    run("agg_route", parameters={"PORTS": ports}, testcase=["routes_by_rank"])
+def ranks_of(rng, member, ports):
+    """Every port's rank: ranks count the members; what a port that is none holds must not matter."""
+    ranks = [bin(member & ((1 << p) - 1)).count("1") for p in range(ports)]
+    return [r if member >> p & 1 else rng.randrange(ports) for p, r in enumerate(ranks)]
+
+
+@pytest.mark.parametrize("ports, jobs, job_bits", [(1, 1, 1), (5, 4, 2), (64, 2, 1)])
+def test_agg_route(ports, jobs, job_bits):
+    run("agg_route", parameters={"PORTS": ports, "JOBS": jobs, "JOB_BITS": job_bits}, testcase=["routes_by_rank"])
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

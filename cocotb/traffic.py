@@ -262,6 +262,7 @@ class Contributions:
             for chunk in self.payloads:
                 self._doubt(card, rng, chunk, rng.choice([0, 0.1, 1]))
         self.ecn = [[rng.choice(model.ECN_ORDER) for _ in self.members] for _ in range(chunks)]
+        self._totals = {}  # by chunk: its sum, and which elements overflowed
 
     def _doubt(self, card, rng, chunk, chance):
         """Makes some elements of a chunk such that one pass through the lanes does not decide them."""
@@ -294,10 +295,12 @@ class Contributions:
         return int(self.arithmetic.result.nonfinite(total).sum()), int(over.sum())
 
     def _total(self, chunk):
-        ports = [None] * self.ports
-        for port, bits in zip(self.members, self._bits(chunk)):
-            ports[port] = bits
-        return self.arithmetic.sum(ports)
+        if chunk not in self._totals:
+            ports = [None] * self.ports
+            for port, bits in zip(self.members, self._bits(chunk)):
+                ports[port] = bits
+            self._totals[chunk] = self.arithmetic.sum(ports)
+        return self._totals[chunk]
 
     def _bits(self, chunk):
         return [self.arithmetic.format.elements(payload) for payload in self.payloads[chunk]]

@@ -150,7 +150,7 @@ class Worker:
 async def deliver(card, reductions):
     """Hands on what the card sends to the reductions there are, for ever; what is for no other is an error."""
     while True:
-        await ClockCycles(card.dut.clk, 1)
+        await ClockCycles(card.dut.clk, 4)
         for header, payload, port in card.sent:
             of = [r for r in reductions if (r.job, r.epoch) == (header["job"], header["epoch"])]
             assert len(of) == 1, f"sent to port {port}, for no job that was: {header}"
