@@ -608,7 +608,7 @@ def test_agg_registers(jobs, job_bits):
     run(
         "agg_registers",
         parameters={name: f"64'd{value}" for name, value in (IDENT | {"JOBS": jobs}).items()} | {"JOB_BITS": job_bits},
-        testcase=[f"registers_do_as_specified/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
+        testcase=[f"registers_do_as_specified/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS if jobs > 1 or i == s]
         + ["a_link_that_goes_down_clears_the_owner"],
     )
 

@@ -25,9 +25,13 @@ from workers import Reduction
 CHUNKS = 32
 PERIOD = 96  # of the fixed schedule: more than a chunk can take
 
-# Ports, elements of a chunk, and window.
-A = {"ports": 0b000011, "chunk": 6, "window": 8}
-OTHERS = [{"ports": 0b001100, "chunk": 16, "window": 4}, {"ports": 0b110000, "chunk": 5, "window": 4}]
+# Number, ports, elements of a chunk, and window. A's number is between the others, so that no fixed order favours it.
+A = {"job": 2, "ports": 0b000011, "chunk": 6, "window": 8}
+OTHERS = [
+    {"job": 0, "ports": 0b001100, "chunk": 16, "window": 4},
+    {"job": 3, "ports": 0b110000, "chunk": 5, "window": 4},
+]
+UNUSED = [1, 4, 6, 255]  # numbers of no job; 6 is A's in its low bits
 
 
 def test_top_isolation():
@@ -63,8 +67,8 @@ class Bench(BareCard):
     async def set_up_others(self):
         """Sets the other jobs up, with members that do nothing yet."""
         self.epoch += 1
-        for job, shape in enumerate(OTHERS, 1):
-            reduction = Reduction(self, random.Random(job), 1, self.epoch, job, first=2**32 - 5, **shape)
+        for shape in OTHERS:
+            reduction = Reduction(self, random.Random(8), 1, self.epoch, first=2**32 - 5, **shape)
             assert await reduction.set_up(TOKEN)
             for rank, port in enumerate(reduction.members):
                 self.peers[port] = Peer(self, reduction, rank)
@@ -80,7 +84,7 @@ class Bench(BareCard):
     async def check_counts(self, a):
         """The registers tell of job A what there was in it."""
         for name, value in a.counts().items():
-            reply = await self.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name), "length": 0})
+            reply = await self.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, a.job), "length": 0})
             assert reply["mask"] == value, f"{name} of job A is {reply['mask']}, want {value}"
 
     async def run_a(self, a, scheduled):
@@ -168,7 +172,7 @@ class Peer:
             "version": rng.choice([zwire.VERSION] * 9 + [0]),
             "kind": rng.choice([zwire.KIND_DATA] * 4 + [zwire.KIND_ASK, zwire.KIND_FINISH, 0, 5, 8, 15]),
             "flags": rng.getrandbits(8),
-            "job": rng.choice([0, 0, self.reduction.job, self.reduction.job, 3, 4, 255]),
+            "job": rng.choice([*[A["job"]] * 4, *[self.reduction.job] * 4, *UNUSED]),
             "format": rng.choice([card.format.number] * 9 + [0]),
             "epoch": rng.choice([card.epoch, self.reduction.epoch, rng.getrandbits(16)]),
             "rank": rng.choice([0, 1, self.rank, rng.getrandbits(8)]),
@@ -266,14 +270,14 @@ async def jobs_that_come_and_go_cost_no_more(dut, scheduled):
     epoch = card.epoch
     while not running.done():
         epoch += 1
-        for job, shape in enumerate(OTHERS, 1):
-            reduction = Reduction(card, random.Random(job), 1, epoch, job, first=2**32 - 5, **shape)
+        for shape in OTHERS:
+            reduction = Reduction(card, random.Random(8), 1, epoch, first=2**32 - 5, **shape)
             await reduction.set_up(TOKEN)
             for rank, port in enumerate(reduction.members):
                 card.peers[port].reduction, card.peers[port].next = reduction, 0
                 card.peers[port].got.clear()
             await ClockCycles(dut.clk, 60)
             if epoch % 2:
-                await card.write("JOB_ABORT", job << 48 | epoch << 32)
+                await card.write("JOB_ABORT", shape["job"] << 48 | epoch << 32)
     compare(alone, running.result(), scheduled)
     await card.check_counts(a)

@@ -184,7 +184,7 @@ class Lives:
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
-@cocotb.parametrize(idle=["never", "bursts"], stall=["never", "at_random"])
+@cocotb.parametrize((("idle", "stall"), [("never", "never"), ("bursts", "at_random")]))
 async def jobs_come_and_go_beside_one_another(dut, idle, stall):
     rng = random.Random(f"{idle} {stall}")
     card = connect(dut, idle, stall)
