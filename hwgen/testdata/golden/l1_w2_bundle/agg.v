@@ -1067,8 +1067,8 @@ endmodule
 // in that cycle act names the slot, if it still is overdue. Its time begins anew. A job's deadline of 0
 // is none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and two
-// more for each that is acted upon before. Not done here: what is to be done with it (left_slots).
+// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and one
+// more, and two more for each other one that is found overdue before. Not done here: what is to be done with it (left_slots).
 
 `default_nettype none
 
@@ -4915,7 +4915,7 @@ endmodule
 // wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 2 cycles from the access to its answer, more where left_jobs is asked. Not done here:
+// Latency: 2 cycles from the access to its answer, 3 of JOB_LAG, more where left_jobs is asked. Not done here:
 // the values of counters (left_counters) and of the jobs (left_jobs, left_job_counts).
 
 `default_nettype none

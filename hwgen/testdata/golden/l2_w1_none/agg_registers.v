@@ -8,7 +8,7 @@
 // wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 2 cycles from the access to its answer, more where agg_jobs is asked. Not done here:
+// Latency: 2 cycles from the access to its answer, 3 of JOB_LAG, more where agg_jobs is asked. Not done here:
 // the values of counters (agg_counters) and of the jobs (agg_jobs, agg_job_counts).
 
 `default_nettype none

@@ -9,8 +9,8 @@
 // in that cycle act names the slot, if it still is overdue. Its time begins anew. A job's deadline of 0
 // is none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and two
-// more for each that is acted upon before. Not done here: what is to be done with it (agg_slots).
+// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and one
+// more, and two more for each other one that is found overdue before. Not done here: what is to be done with it (agg_slots).
 
 `default_nettype none
 
