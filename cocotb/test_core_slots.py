@@ -26,8 +26,9 @@ class Slot:
 class Rules:
     """The rules for one job, with a reduction that takes as long as the bench likes."""
 
-    def __init__(self, first, window, members, base):
-        self.first, self.window, self.members, self.base = first, window, members, base
+    def __init__(self, first, window, members, base, partial=False):
+        self.first, self.window, self.base, self.partial = first, window, base, partial
+        self.members, self.evicted = set(members), set()  # those that were evicted are members no more
         self.count = count = 2 * window
         self.slots = [Slot((first + (s - first) % count - count) % 2**32, members) for s in range(count)]
         self.reducing = []  # slots, in the order in which they became complete
@@ -54,8 +55,9 @@ class Rules:
         if vid != (slot.vid + 2 * self.window) % 2**32:
             return {"refused": behind_or_ahead(vid, slot.vid)}
         slot.done.add(port)
-        if slot.state not in (REDUCED, EMPTY) or slot.done != self.members or not writable:
-            return {"refused": zwire.CODE_NOT_READY}
+        all_done = slot.done >= self.members
+        if slot.state not in (REDUCED, EMPTY) or not all_done or not writable:
+            return {"refused": zwire.CODE_NOT_READY, "stall": int(slot.state == REDUCED and not all_done)}
         slot.__init__(vid, ())
         slot.state = COLLECTING
         return {"turn_over": 1} | self.store(slot, port, ecn, nonfinite)
@@ -77,13 +79,15 @@ class Rules:
         slot.marks.append(ecn)
         slot.nonfinite |= nonfinite
         answer = {"store": 1, "store_ce": int(ecn == zwire.ECN_CE), "store_nonfinite": int(nonfinite)}
-        if slot.held == self.members:
-            slot.state = REDUCING
-            self.reducing.append(slot)
-            mark = max(slot.marks, key=model.ECN_ORDER.index)
-            answer |= {"complete": 1, "complete_ports": bits(self.members)}
-            answer |= {"complete_ecn": mark, "complete_nonfinite": int(slot.nonfinite)}
-        return answer
+        return answer | self.close(slot) if slot.held >= self.members else answer
+
+    def close(self, slot):
+        """The slot is given to be summed, with what it holds."""
+        slot.state = REDUCING
+        self.reducing.append(slot)
+        mark = max(slot.marks, key=model.ECN_ORDER.index)
+        answer = {"complete": 1, "complete_ports": bits(slot.held), "complete_vid": slot.vid}
+        return answer | {"complete_ecn": mark, "complete_nonfinite": int(slot.nonfinite)}
 
     def ask(self, port, vid):
         slot = self.of(vid)
@@ -101,6 +105,23 @@ class Rules:
         code = zwire.CODE_WAIT if port in slot.held else zwire.CODE_SEND
         return {"asked": 1, "answer": (code, everyone & ~bits(slot.held))}
 
+    def overdue(self, slot):
+        """No more time is given to the slot."""
+        collects = slot.state == COLLECTING
+        waits_for = self.members - (slot.held if collects else slot.done)
+        if not collects and (slot.state != REDUCED or not waits_for):
+            return {}
+        if not self.partial:
+            told = bits(self.members - waits_for)
+            return {"overdue": 1, "notice": (zwire.CODE_OVERDUE, slot.vid, told, bits(waits_for))}
+        if collects:
+            return {"overdue": 1} | self.close(slot)
+        everyone = bits(self.members | self.evicted)
+        self.members -= waits_for
+        self.evicted |= waits_for
+        notice = (zwire.CODE_EVICTED, slot.vid, everyone, bits(self.evicted))
+        return {"overdue": 1, "evict": bits(waits_for), "notice": notice}
+
 
 def behind_or_ahead(vid, held):
     return zwire.CODE_LATE if (vid - held) % 2**32 >= 1 << 31 else zwire.CODE_EARLY
@@ -114,19 +135,21 @@ def show_job(dut, rules):
     """Drives what the packet's job was set up with."""
     dut.job_first.value, dut.job_window.value = rules.first, rules.window
     dut.slot_mask.value, dut.slot_base.value = rules.count - 1, rules.base
-    dut.member.value = bits(rules.members)
+    dut.member.value, dut.evicted.value = bits(rules.members), bits(rules.evicted)
+    dut.partial.value = int(rules.partial)
 
 
 def quiet(dut):
-    for name in ("refuse", "data", "ask", "finish", "reduced"):
+    for name in ("refuse", "data", "ask", "finish", "reduced", "act"):
         getattr(dut, name).value = 0
 
 
 def compare(dut, expected, what):
     """The table's outputs in this cycle are what the rules say."""
-    for name in ("store", "turn_over", "owe", "complete", "asked"):
+    for name in ("store", "turn_over", "owe", "complete", "asked", "stall", "overdue", "evict"):
         assert int(getattr(dut, name).value) == expected.get(name, 0), f"{what}: {name}, want {expected}"
-    for name in ("store_ce", "store_nonfinite", "complete_ports", "complete_ecn", "complete_nonfinite"):
+    of_complete = ("complete_ports", "complete_vid", "complete_ecn", "complete_nonfinite")
+    for name in ("store_ce", "store_nonfinite", *of_complete):
         if name in expected:
             assert int(getattr(dut, name).value) == expected[name], f"{what}: {name}, want {expected}"
     assert int(dut.refused.value) == int("refused" in expected), f"{what}: refused, want {expected}"
@@ -135,6 +158,10 @@ def compare(dut, expected, what):
     assert int(dut.answer.value) == int("answer" in expected), f"{what}: answer, want {expected}"
     if "answer" in expected:
         assert (int(dut.answer_code.value), int(dut.answer_ports.value)) == expected["answer"], what
+    assert int(dut.notice.value) == int("notice" in expected), f"{what}: notice, want {expected}"
+    if "notice" in expected:
+        shown = (dut.notice_code, dut.notice_vid, dut.notice_ports, dut.answer_ports)
+        assert tuple(int(signal.value) for signal in shown) == expected["notice"], f"{what}: want {expected}"
 
 
 class Table:
@@ -150,48 +177,61 @@ class Table:
         count = 2 << rng.randrange((self.slots // 2).bit_length())
         base = rng.randrange(0, self.slots, count)
         first = rng.choice([0, 1, 2**32 - 1, 2**32 - count, 2**31 - 1, rng.getrandbits(32)])
-        rules = Rules(first, count // 2, set(rng.sample(range(self.ports), rng.randint(1, self.ports))), base)
+        members = rng.sample(range(self.ports), rng.randint(1, self.ports))
+        rules = Rules(first, count // 2, members, base, partial=rng.random() < 0.5)
         if any(rules.mask() & job.mask() for job in self.jobs):
             return None
         self.jobs.append(rules)
         return rules
 
-    def end(self):
+    def end(self, job):
         """Ends a job, and returns its slots."""
-        return self.jobs.pop(self.rng.randrange(len(self.jobs))).mask()
+        self.jobs.remove(job)
+        return job.mask()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(order=["near", "mixed", "wild"])
 async def the_rules_hold(dut, order):
-    """Random packets of several jobs of any window, one a cycle; every output in every cycle. Jobs end and begin."""
+    """Random packets of several jobs of any window, one a cycle, or slots that are overdue; every output in every
+    cycle. Jobs end and begin."""
     rng = random.Random(order)
     table = Table(rng, len(dut.ports), 1 << len(dut.slot))
     dut.flush_slots.value = (1 << table.slots) - 1
     show_job(dut, table.begin())
     quiet(dut)
     await start(dut)
-    stored = completed = most = 0
-    for _ in range(25):
-        ended = table.end() if table.jobs and rng.random() < 0.7 else 0
-        for cycle in range(150):
-            dut.flush_slots.value = 0 if cycle else ended
-            if cycle:
-                table.begin()
-            most = max(most, len(table.jobs))
-            if not table.jobs:
-                quiet(dut)
-                await RisingEdge(dut.clk)
-                continue
-            answer = await packet(dut, rng, rng.choice(table.jobs), table.jobs, order)
-            stored += answer.get("store", 0)
-            completed += answer.get("complete", 0)
-    assert stored > 100 and completed > 25
+    seen, ended, most = [], 0, 0
+    for cycle in range(3750):
+        dut.flush_slots.value = ended
+        if not ended and cycle % 8 == 0:
+            table.begin()
+        ended = 0
+        most = max(most, len(table.jobs))
+        if table.jobs:
+            job = rng.choice(table.jobs)
+            seen.append(await packet(dut, rng, job, table.jobs, order))
+            # Where all were evicted nobody is left who could send anything.
+            if not job.members or rng.random() < 0.005:
+                ended = table.end(job)
+        else:
+            quiet(dut)
+            await RisingEdge(dut.clk)
     assert most > 1 or table.slots == 2
+    several = table.ports > 1
+    counts = {name: sum(name in answer for answer in seen) for name in ("store", "complete", "overdue", "evict")}
+    assert counts["store"] > 100 and counts["complete"] > 25
+    assert counts["overdue"] > 30 * several and counts["evict"] >= 5 * several, counts
+    early = sum("overdue" in answer and "complete" in answer for answer in seen)
+    assert early >= 5 * several, "no slot was closed with what it held"
+
+
+def random_kind(rng):
+    return rng.choice(["data"] * 12 + ["ask"] * 4 + ["finish"] * 2 + ["refuse"] * 2 + ["none"] * 2 + ["act"] * 2)
 
 
 async def packet(dut, rng, rules, jobs, order):
-    """One random cycle: a packet of the job or none, and perhaps the end of a reduction of any."""
+    """One random cycle: a packet of the job, an overdue slot of it or none, and perhaps the end of a reduction of any."""
     quiet(dut)
     port = rng.choice(sorted(rules.members))
     slot = rng.choice(rules.slots)
@@ -202,11 +242,12 @@ async def packet(dut, rng, rules, jobs, order):
     dut.ports.value, dut.vid.value, dut.ecn.value = 1 << port, vid, ecn
     dut.nonfinite.value, dut.writable.value, dut.belongs.value = int(nonfinite), int(writable), 1
     dut.code.value = rng.choice([zwire.CODE_BAD_EPOCH, zwire.CODE_PAYLOAD_CRC])
+    dut.act_slot.value = rules.place(slot.vid)
     done, job = None, rng.choice(jobs)
     if job.reducing and rng.random() < 0.5:
         done = job.reducing.pop(0)
         dut.reduced.value, dut.reduced_slot.value = 1, job.place(done.vid)
-    kind = rng.choice(["data"] * 6 + ["ask", "ask", "finish", "refuse", "none"])
+    kind = random_kind(rng)
     if kind != "none":
         getattr(dut, kind).value = 1
     await FallingEdge(dut.clk)
@@ -219,8 +260,10 @@ async def packet(dut, rng, rules, jobs, order):
         expected = {"answer": (zwire.CODE_DONE, 0)}
     elif kind == "refuse":
         expected = {"refused": int(dut.code.value)}
+    elif kind == "act":
+        expected = rules.overdue(slot)
     compare(dut, expected, f"{kind} {vid} from {port}")
-    assert int(dut.slot.value) == rules.place(vid)
+    assert int(dut.slot.value) == rules.place(slot.vid if kind == "act" else vid)
     resolved = kind in ("data", "refuse") and writable
     assert int(dut.resolve.value) == (1 << port if resolved else 0)
     if "refused" in expected:
