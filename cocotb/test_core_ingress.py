@@ -356,6 +356,7 @@ def expected_code(request, jobs, port):
         (request["job"] < len(jobs) and (job["valid"] or confirms), zwire.CODE_BAD_JOB),
         (request["epoch"] == job["epoch"], zwire.CODE_BAD_EPOCH),
         (job["ranks"].get(port) == request["rank"], zwire.CODE_BAD_RANK),
+        (port not in job["evicted"], zwire.CODE_EVICTED),
         (not data or request["format"] == zwire.FORMAT_FP32, zwire.CODE_BAD_FORMAT),
         (not data or (request["length"] == job["chunk"] and request["whole"]), zwire.CODE_BAD_LENGTH),
         (not data or not request["bad"], zwire.CODE_PAYLOAD_CRC),
@@ -372,6 +373,7 @@ def random_job(rng, ports):
         "epoch": rng.getrandbits(16),
         "chunk": rng.getrandbits(16),
         "ranks": {port: rank for rank, port in enumerate(members)},
+        "evicted": {port for port in members if rng.random() < 0.1},
     }
 
 
@@ -381,6 +383,7 @@ def show_jobs(dut, jobs, ports):
     dut.job_epoch.value = joined(16, [job["epoch"] for job in jobs])
     dut.job_chunk.value = joined(16, [job["chunk"] for job in jobs])
     dut.member.value = joined(1, [p in job["ranks"] for job in jobs for p in range(ports)])
+    dut.evicted.value = joined(1, [p in job["evicted"] for job in jobs for p in range(ports)])
     dut.rank_of_port.value = joined(8, [job["ranks"].get(p, 200) for job in jobs for p in range(ports)])
 
 
@@ -424,7 +427,7 @@ async def the_first_check_that_fails_is_the_refusal(dut):
             assert int(getattr(dut, name).value) == int(accepted and request["kind"] == kind)
         for name in ("ecn", "job", "epoch", "rank", "vid", "nonfinite", "writable"):
             assert int(getattr(dut, name).value) == request[name]
-    assert len(seen) == 9, "not every check was tried"
+    assert len(seen) == 10, "not every check was tried"
 
 
 @pytest.mark.parametrize("jobs, job_bits", [(1, 1), (4, 2)])
