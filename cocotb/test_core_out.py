@@ -252,47 +252,120 @@ def test_agg_turns(jobs, job_bits):
 PAUSE = 1024  # cycles from one refusal that is answered to the next
 
 
+class Statuses:
+    """What each port is to be sent: its latest status, and of the latest notice."""
+
+    def __init__(self, jobs):
+        self.jobs = jobs
+        self.latest, self.told = {}, {}  # by port
+        self.refused = -PAUSE
+        self.picked = []  # "status" or "notice", in the order in which they were
+
+    def add(self, kind, cycle, port, status, drop):
+        """An answer or a refusal, which is nothing where its job ends as it comes."""
+        if kind == "refuse":
+            kept = cycle - self.refused >= PAUSE
+            self.refused = cycle if kept else self.refused
+            status = status | {"mask": 0}
+        else:
+            kept = kind == "answer"
+        if kept and not self.ends(status, drop):
+            self.latest[port] = status
+
+    def ends(self, status, drop):
+        """Its job does; of a job's number the low bits count."""
+        return drop >> status["job"] % self.jobs & 1
+
+    def drop(self, drop):
+        for kept in (self.latest, self.told):
+            for port in [p for p, status in kept.items() if self.ends(status, drop)]:
+                del kept[port]
+
+    def check(self, port, shown, ready):
+        """The pick is one of those that can go; statuses and the notice take turns. Returns which it is."""
+        can_send, can_tell = ({p for p in kept if ready >> p & 1} for kept in (self.latest, self.told))
+        is_status = port in can_send and shown == self.latest[port]
+        assert is_status or (port in can_tell and shown == self.told[port]), f"port {port}: {shown}"
+        kind = "status" if is_status else "notice"
+        assert not (can_send and can_tell and self.picked[-1:] == [kind]), "no turn was taken"
+        return kind
+
+    def take(self, kind, port):
+        del (self.latest if kind == "status" else self.told)[port]
+        self.picked.append(kind)
+
+
+STATUS = ["port", "job", "epoch", "rank", "code", "vid", "mask"]
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=list(PATTERNS))
 async def every_port_gets_its_latest_status(dut, stall):
-    """But for those of a job that ends meanwhile, also in the cycle in which they come."""
+    """And the latest notice; but for those of a job that ends meanwhile, also in the cycle in which they come."""
     rng = random.Random(stall)
     stall = PATTERNS[stall]()
     ports, jobs = len(dut.ready), len(dut.drop)
-    for name in ("drop", "answer", "refuse", "ready", "pick_take"):
+    for name in ("drop", "answer", "refuse", "notice", "ready", "pick_take"):
         getattr(dut, name).value = 0
     await start(dut)
-    latest, refused, picked = {}, -PAUSE, 0
+    statuses, often, cut_off = Statuses(jobs), 0.2, 0
     for cycle in range(3000):
-        kind = rng.choice(["answer", "refuse"]) if rng.random() < 0.2 else None
-        fields = {name: rng.getrandbits(len(getattr(dut, name))) for name in ("job", "epoch", "rank", "vid")}
-        port, code, mask = rng.randrange(ports), rng.getrandbits(8), rng.getrandbits(ports)
+        if cycle % 500 == 0:
+            often = rng.choice([0.05, 0.2, 0.6])
+        kind = rng.choice(["answer"] * 4 + ["refuse"] * 4 + ["notice"] * 2) if rng.random() < often else None
         drop = rng.getrandbits(jobs) if rng.random() < 0.06 else 0
         ready = rng.getrandbits(ports)
-        dut.drop.value, dut.ready.value, dut.port.value = drop, ready, port
-        dut.answer.value, dut.refuse.value = int(kind == "answer"), int(kind == "refuse")
-        dut.answer_code.value = dut.refuse_code.value = code
-        dut.answer_mask.value = mask
-        for name, value in fields.items():
-            getattr(dut, name).value = value
+        dut.drop.value, dut.ready.value = drop, ready
+        drive = drive_notice if kind == "notice" else drive_status
+        added = drive(dut, rng, kind)
         await FallingEdge(dut.clk)
-        can = {p for p in latest if ready >> p & 1}
-        assert int(dut.pick_valid.value) == int(bool(can))
-        take = bool(can) and not next(stall)
+        can = any(ready >> p & 1 for p in (*statuses.latest, *statuses.told))
+        assert int(dut.pick_valid.value) == int(can)
+        take = can and not next(stall)
         dut.pick_take.value = int(take)
         if can:
             at = int(dut.pick_port.value)
-            shown = {n: int(getattr(dut, f"pick_{n}").value) for n in ("job", "epoch", "rank", "vid", "code", "mask")}
-            assert at in can and shown == latest[at]
-        if take:
-            del latest[at]
-            picked += 1
-        if kind == "answer" or (kind == "refuse" and cycle - refused >= PAUSE):
-            latest[port] = fields | {"code": code, "mask": mask if kind == "answer" else 0}
-            refused = cycle if kind == "refuse" else refused
-        latest = {p: status for p, status in latest.items() if not drop >> status["job"] % jobs & 1}
+            shown = {n: int(getattr(dut, f"pick_{n}").value) for n in STATUS if n != "port"}
+            what = statuses.check(at, shown, ready)
+            if take:
+                statuses.take(what, at)
+        if kind == "notice":
+            cut_off += bool(statuses.told)
+            statuses.told = added
+        statuses.drop(drop)
+        if kind != "notice":
+            port, status = added
+            statuses.add(kind, cycle, port, status, drop)
         await RisingEdge(dut.clk)
-    assert picked > 50
+    assert statuses.picked.count("status") > 50 and statuses.picked.count("notice") > 10
+    assert cut_off > 5 or ports == 1, "no notice replaced what was not sent of the last one"
+
+
+def drive_status(dut, rng, kind):
+    """An answer or a refusal to a port, or none; returns both."""
+    fields = {name: rng.getrandbits(len(getattr(dut, name))) for name in ("job", "epoch", "rank", "vid")}
+    port, code, mask = rng.randrange(len(dut.ready)), rng.getrandbits(8), rng.getrandbits(len(dut.ready))
+    dut.port.value = port
+    dut.answer.value, dut.refuse.value, dut.notice.value = int(kind == "answer"), int(kind == "refuse"), 0
+    dut.answer_code.value = dut.refuse_code.value = code
+    dut.answer_mask.value = mask
+    for name, value in fields.items():
+        getattr(dut, name).value = value
+    return port, fields | {"code": code, "mask": mask}
+
+
+def drive_notice(dut, rng, _):
+    """A notice to some ports, with the rank that each has; returns what each is to be sent."""
+    ports, jobs = len(dut.ready), len(dut.drop)
+    status = {"job": rng.randrange(jobs), "epoch": rng.getrandbits(16)}
+    status |= {"vid": rng.getrandbits(32), "code": rng.getrandbits(8)}
+    to, mask, ranks = rng.getrandbits(ports), rng.getrandbits(ports), [rng.getrandbits(8) for _ in range(ports)]
+    dut.answer.value, dut.refuse.value, dut.notice.value = 0, 0, 1
+    dut.notice_ports.value, dut.answer_mask.value = to, mask
+    dut.notice_ranks.value = sum(rank << 8 * p for p, rank in enumerate(ranks))
+    for name, value in status.items():
+        getattr(dut, f"notice_{name}").value = value
+    return {p: status | {"mask": mask, "rank": ranks[p]} for p in range(ports) if to >> p & 1}
 
 
 @pytest.mark.parametrize("ports, port_bits, jobs, job_bits", [(1, 1, 1, 1), (5, 3, 1, 1), (5, 3, 4, 2)])
@@ -365,8 +438,8 @@ class Egress:
         return pick
 
 
-RESULT = ["slot", "last", "ports", "job", "epoch", "chunk", "vid", "ecn", "nonfinite", "mask", "receivers", "replay"]
-STATUS = ["port", "job", "epoch", "rank", "code", "vid", "mask"]
+RESULT = ["slot", "last", "ports", "job", "epoch", "chunk", "vid", "ecn", "nonfinite", "partial", "mask", "receivers"]
+RESULT += ["replay"]
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -399,7 +472,7 @@ def check_result(packet, picked):
     want = {
         "version": zwire.VERSION,
         "kind": zwire.KIND_REPLAY if picked["replay"] else zwire.KIND_RESULT,
-        "flags": picked["ecn"] | (zwire.FLAG_NONFINITE if picked["nonfinite"] else 0),
+        "flags": picked["ecn"] | picked["nonfinite"] * zwire.FLAG_NONFINITE | picked["partial"] * zwire.FLAG_PARTIAL,
         "format": zwire.FORMAT_FP32,
         "rank": 0,
         "code": 0,
