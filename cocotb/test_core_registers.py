@@ -94,6 +94,7 @@ def test_agg_port_ranks(ports):
 # agg_jobs
 
 CHUNK, WINDOW, LANES = 24, 8, 4
+PARTIAL = 1 << 32  # sums, in JOB_DEADLINE
 
 
 class Job:
@@ -101,10 +102,21 @@ class Job:
 
     def __init__(self):
         self.running = self.ever = self.complete = False
-        self.epoch, self.setup, self.base, self.finished = 0, None, 0, set()
+        self.epoch, self.setup, self.base = 0, None, 0
+        self.finished, self.evicted = set(), set()  # ranks
 
     def end(self):
         self.running, self.finished = False, set()
+
+    def ranks(self):
+        """Those that were not evicted."""
+        return set(range(self.setup[0].bit_count())) - self.evicted
+
+    def end_if_finished(self):
+        """Ends it when all that are left have finished."""
+        if self.finished >= self.ranks():
+            self.end()
+            self.complete = True
 
     def slots(self):
         """The slots it has, or had, a bit for each."""
@@ -120,7 +132,7 @@ class Jobs:
 
     def commit(self, number, epoch, setup):
         """The code of JOB_COMMIT."""
-        members, chunk, window, _ = setup
+        members, chunk, window, _, deadline = setup
         if number >= len(self.jobs):
             return zwire.CODE_BAD_JOB
         job = self.jobs[number]
@@ -135,12 +147,15 @@ class Jobs:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > WINDOW:
             return zwire.CODE_BAD_WINDOW
+        if deadline >> 33 or deadline == PARTIAL:
+            return zwire.CODE_BAD_DEADLINE
         base = self.free(2 * window, job)
         if base is None:
             return zwire.CODE_NO_SLOTS
         job.running = job.ever = True
         job.complete = False
-        job.epoch, job.setup, job.base, job.finished = epoch, setup, base, set()
+        job.epoch, job.setup, job.base = epoch, setup, base
+        job.finished, job.evicted = set(), set()
         return zwire.CODE_DONE
 
     def free(self, count, job):
@@ -169,9 +184,11 @@ class Jobs:
         job = self.jobs[number]
         if job.running:
             job.finished.add(rank)
-            if len(job.finished) == job.setup[0].bit_count():
-                job.end()
-                job.complete = True
+            job.end_if_finished()
+
+    def evict(self, number, ranks):
+        self.jobs[number].evicted |= ranks
+        self.jobs[number].end_if_finished()
 
 
 class JobsBench:
@@ -183,7 +200,10 @@ class JobsBench:
         self.model = Jobs(len(dut.member) // self.jobs, self.jobs)
         self.touched = range(self.jobs)  # jobs that may change now
         self.forget()
-        dut.op_valid.value = dut.finish.value = dut.link_down.value = 0
+        self.evictions = self.ended_by_eviction = 0
+        self.clearing, self.cleared_job = 0, None  # cycles until what was counted of that job is cleared
+        dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.evict.value = 0
+        dut.cleared.value = 1
         dut.drained.value = (1 << self.jobs) - 1
 
     def forget(self):
@@ -208,8 +228,18 @@ class JobsBench:
                 assert valid >> number & 1 == job.running, f"job {number} is disturbed"
                 assert not (flush | dropped) >> number & 1, f"job {number} is disturbed"
                 assert not job.running or not slots & job.slots(), f"slots of job {number} are emptied"
+        if self.clearing:
+            self.clearing -= 1
+            assert int(dut.sets_up_job.value) == self.cleared_job
+            assert not valid >> self.cleared_job & 1, "set up before what was counted is cleared"
+            assert not int(dut.op_done.value)
+        sets_up = int(dut.sets_up.value)
+        if sets_up:
+            self.clearing, self.cleared_job = self.rng.choice([0, 1, 4, 9]), sets_up.bit_length() - 1
+            assert sets_up == 1 << self.cleared_job and int(dut.sets_up_job.value) == self.cleared_job
         code = int(dut.op_code.value) if int(dut.op_done.value) else None
         await RisingEdge(dut.clk)
+        dut.cleared.value = int(not self.clearing)
         return code
 
     async def operate(self, kind, job, epoch, setup):
@@ -226,12 +256,12 @@ class JobsBench:
         dut.op_valid.value = 1
         dut.op_commit.value, dut.op_abort.value = int(kind == "commit"), int(kind == "abort")
         dut.op_job.value, dut.op_epoch.value = job, epoch
-        dut.op_ports.value, dut.op_chunk.value, dut.op_window.value, dut.op_first.value = setup
+        dut.op_ports.value, dut.op_chunk.value, dut.op_window.value, dut.op_first.value, dut.op_deadline.value = setup
 
     def let_go(self):
         """Drives no operation, and anything in its fields."""
         self.dut.op_valid.value = 0
-        for field in ("op_ports", "op_chunk", "op_window", "op_first", "op_epoch"):
+        for field in ("op_ports", "op_chunk", "op_window", "op_first", "op_deadline", "op_epoch"):
             getattr(self.dut, field).value = self.rng.getrandbits(16)
 
     async def settle(self):
@@ -253,13 +283,17 @@ class JobsBench:
         assert shown("job_complete") == int(job.complete)
         assert shown("job_epoch") == job.epoch
         assert shown("job_finished") == sum(1 << r for r in job.finished)
+        assert shown("job_evicted") == sum(1 << r for r in job.evicted)
         if job.running:
-            members, chunk, window, first = job.setup
+            members, chunk, window, first, deadline = job.setup
             assert shown("job_chunk") == chunk and shown("job_last") == chunk // LANES - 1
             assert shown("job_window") == window and shown("slot_mask") == 2 * window - 1
             assert shown("job_first") == first and shown("slot_base") == job.base
             ranks = {p: r for r, p in enumerate(members_of(members))}
             assert ranks_of(self.dut, self.model.ports, number, self.jobs) == ranks
+            evicted = sum(1 << p for p, r in ranks.items() if r in job.evicted)
+            assert (shown("evicted"), shown("present")) == (evicted, members & ~evicted)
+            assert shown("job_deadline") == deadline % PARTIAL and shown("job_partial") == deadline // PARTIAL
 
     async def step(self):
         """One random thing that may happen to a job, or to all."""
@@ -269,9 +303,9 @@ class JobsBench:
         number = rng.randrange(self.jobs)
         asked = rng.choice([number] * 9 + [number + self.jobs])
         job = model.jobs[number]
-        action = rng.choice(["commit"] * 20 + ["abort"] * 4 + ["end", "link_down"] + ["finish"] * 12)
+        action = rng.choice(["commit"] * 20 + ["abort"] * 4 + ["end", "link_down"] + ["finish"] * 12 + ["evict"] * 8)
         self.touched = range(self.jobs) if action in ("end", "link_down") else [number]
-        good = ((1 << model.ports) - 1, CHUNK, rng.choice([1, 1, 1, 2, 4, 8]), 7)
+        good = ((1 << model.ports) - 1, CHUNK, rng.choice([1, 1, 1, 2, 4, 8]), 7, rng.choice([0, 9, PARTIAL + 9, PARTIAL + 9]))
         setup = job.setup if job.setup and rng.random() < 0.2 else good
         setup = tuple(v if rng.random() < 0.85 else self.wrong(i) for i, v in enumerate(setup))
         epoch = (job.epoch + rng.choice([0, 1, 1, 1, 5, 2**15 - 1, 2**15, -1])) % 2**16
@@ -289,6 +323,8 @@ class JobsBench:
             await self.settle()
             self.dut.link_down.value = 0
             model.end_all()
+        elif action == "evict":
+            await self.evict(number)
         else:
             await self.finish(number)
         await self.settle()
@@ -304,27 +340,47 @@ class JobsBench:
             assert self.flushed >> number & 1, f"{action} ended job {number} without a flush"
             assert self.flushed_slots & slots == slots
             dropped = self.dropped >> number & 1
-            assert dropped == (action != "finish"), f"{action}: statuses of job {number} dropped: {dropped}"
+            assert dropped == (action not in ("finish", "evict")), f"{action}: statuses of job {number} dropped: {dropped}"
             assert self.quiet or action not in ("end", "link_down"), "packets are judged though all jobs end"
 
     async def finish(self, number):
         job = self.model.jobs[number]
-        rank = self.rng.randrange(job.setup[0].bit_count()) if job.setup else 0
+        rank = self.rng.choice(sorted(job.ranks()) or [0]) if job.setup else 0
         self.dut.finish.value, self.dut.finish_job.value, self.dut.finish_bit.value = 1, number, 1 << rank
         self.model.finish(number, rank)
+        await self.changing()
+        self.dut.finish.value = 0
+
+    async def evict(self, number):
+        """Some of a job that has partial sums, if it has; all that were are told beside them."""
+        job, dut = self.model.jobs[number], self.dut
+        if not job.running or job.setup[4] < PARTIAL:
+            return
+        left, ports = sorted(job.ranks()), members_of(job.setup[0])
+        ranks = set(self.rng.sample(left, self.rng.randint(1, len(left))))
+        dut.evict.value, dut.evict_job.value = sum(1 << ports[r] for r in ranks), number
+        dut.evict_ranks.value = sum(1 << r for r in job.evicted | ranks)
+        self.model.evict(number, ranks)
+        self.evictions += 1
+        self.ended_by_eviction += not job.running
+        await self.changing()
+        dut.evict.value = 0
+
+    async def changing(self):
+        """A cycle in which what is driven has not changed any job yet."""
         touched, self.touched = self.touched, range(self.jobs)
         await self.cycle()
         self.touched = touched
-        self.dut.finish.value = 0
 
     def wrong(self, which):
-        """Another value of members, chunk, window or first VID, wrong or not."""
+        """Another value of members, chunk, window, first VID or deadline, wrong or not."""
         rng = self.rng
         values = [
             [0, 1, 1 << self.model.ports, 1 << 63],
             [0, 1, LANES, 2 * LANES, CHUNK + LANES, 1 << 40],
             [0, 1, 2, 3, 2 * WINDOW, 1 << 32],
             [0, 2**32 - 1],
+            [0, 2**32 - 1, PARTIAL, 2 * PARTIAL - 1, 2 * PARTIAL, 1 << 63 | 9],
         ]
         return rng.choice(values[which])
 
@@ -337,9 +393,11 @@ async def jobs_live_as_specified(dut, seed):
     await bench.settle()
     bench.check()
     codes = set()
-    for _ in range(350):
+    for _ in range(400):
         codes.add(await bench.step())
     assert zwire.CODE_NO_SLOTS in codes or bench.jobs == 1
+    assert zwire.CODE_BAD_DEADLINE in codes and bench.ended_by_eviction
+    assert bench.evictions > bench.ended_by_eviction or bench.model.ports == 1
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -352,7 +410,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
     bench = JobsBench(dut, random.Random(5))
     model = bench.model
     everyone = (1 << model.ports) - 1
-    setup = (everyone, CHUNK, WINDOW // bench.jobs, 7)
+    setup = (everyone, CHUNK, WINDOW // bench.jobs, 7, PARTIAL + 9)
     await start(dut)
     await bench.settle()
     outcomes = set()
@@ -416,14 +474,16 @@ def test_agg_jobs(ports, port_bits, jobs, job_bits):
 
 TOKEN = 0x1122_3344_5566_7788
 STAGED = {"JOB_TOKEN": "token", "JOB_PORTS": "op_ports", "JOB_CHUNK": "op_chunk", "JOB_WINDOW": "op_window"}
+STAGED |= {"JOB_DEADLINE": "op_deadline"}
 IDENT = {"LANES": 3, "PORTS": 5, "FORMAT": 0x0101, "SUM": 1, "SHELL": 1, "CHUNK": 99, "WINDOW": 4}
 IDENT |= {"LINK": 32, "LATENCY": 13, "CONFIG_HASH": 0x0123_4567_89AB_CDEF}
-
+RANK_BITS = 3  # of a rank's number
 
 # What agg_jobs and agg_job_counts hold of each job, and the registers that show it as it is.
 JOB_SHOWN = {
     "job_finished": "JOB_FINISHED",
     "job_members": "JOB_MEMBERS",
+    "job_evicted": "JOB_EVICTED",
     "nonfinite_in": "JOB_NONFINITE_IN",
     "nonfinite_out": "JOB_NONFINITE_OUT",
     "overflows": "JOB_OVERFLOW",
@@ -431,6 +491,10 @@ JOB_SHOWN = {
     "first_out": "JOB_FIRST_OUT",
     "first_overflow": "JOB_FIRST_OVERFLOW",
 }
+
+
+def lag_address(job, rank, bucket):
+    return zwire.REG_JOB_LAG + 0x2000 * job + 0x80 * rank + 8 * bucket
 
 
 class Bank:
@@ -484,6 +548,7 @@ class RegistersBench:
         self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata"), "valid", "ready")
         self.answers = StreamSink(dut, "m_reg", stall, ("code", "value"), "valid", "ready")
         self.counters = {}
+        self.lags = {}  # by job, rank and bucket
         self.job_code, self.operation, self.cleared = 0, None, 0
         dut.link_down.value = dut.op_done.value = dut.op_code.value = 0
         self.show_jobs()
@@ -501,12 +566,17 @@ class RegistersBench:
             block["JOB_STATE"] = number << 32 | of["job_epoch"] << 16 | of["job_ever"] << 1 | of["job_valid"]
             block["JOB_SLOTS"] = (of["job_slots"] << 16 | of["job_base"]) * of["job_valid"]
             block |= {register: of[signal] for signal, register in JOB_SHOWN.items()}
+            block["ever"] = of["job_ever"]
 
     async def jobs(self):
-        """Stands in for agg_jobs and agg_counters."""
-        dut = self.dut
+        """Stands in for agg_jobs, agg_counters and agg_lags."""
+        dut, looked_at = self.dut, None
         while True:
             await FallingEdge(dut.clk)
+            # What stands there is the count that was looked at in the cycle before.
+            dut.lag_value.value = self.lags.get(looked_at, self.rng.getrandbits(32))
+            lag = (dut.lag_job.value, dut.lag_rank.value, dut.lag_bucket.value)
+            looked_at = tuple(map(int, lag)) if all(number.is_resolvable for number in lag) else None
             index = dut.counter_index.value
             dut.counter_value.value = self.counters.get(int(index), 0) if index.is_resolvable else 0
             asked = dut.op_valid.value.is_resolvable and int(dut.op_valid.value)
@@ -514,7 +584,7 @@ class RegistersBench:
             dut.op_done.value, dut.op_code.value = int(done), self.job_code
             if done:
                 kind = "JOB_COMMIT" if int(dut.op_commit.value) else "JOB_ABORT" if int(dut.op_abort.value) else "END"
-                fields = ("op_job", "op_epoch", "op_first", "op_ports", "op_chunk", "op_window")
+                fields = ("op_job", "op_epoch", "op_first", "op_ports", "op_chunk", "op_window", "op_deadline")
                 self.operation = (kind, {f: int(getattr(dut, f).value) for f in fields})
                 await Timer(1, "ns")
                 self.cleared += int(dut.clear_counters.value)
@@ -524,7 +594,8 @@ class RegistersBench:
     async def step(self):
         """A random access, compared with the bank."""
         rng = self.rng
-        name = rng.choice([*zwire.REGISTERS, "OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", None])
+        often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", "JOB_LAG", "JOB_LAG", None]
+        name = rng.choice([*zwire.REGISTERS, *often])
         write = rng.random() < 0.5
         value = rng.choice([TOKEN, TOKEN, 0, rng.getrandbits(64)])
         address, block = zwire.REGISTERS[name][0] if name in zwire.REGISTERS else None, 0
@@ -536,12 +607,20 @@ class RegistersBench:
             self.counters = {index: rng.getrandbits(32)}
             self.bank.constants["counter"] = self.counters[index]
             address = zwire.REG_COUNTERS + 8 * index
+        elif name == "JOB_LAG":
+            block, rank, bucket = rng.randrange(len(self.bank.blocks)), rng.randrange(IDENT["PORTS"]), rng.randrange(16)
+            self.lags = {(block, rank, bucket): rng.getrandbits(32)}
+            # Of a job that never was nothing came late.
+            self.bank.constants["JOB_LAG"] = self.lags[block, rank, bucket] * self.bank.blocks[block]["ever"]
+            address = lag_address(block, rank, bucket)
         elif name is None:
             known = {a for a, _, _ in zwire.REGISTERS.values()}
             after = zwire.REG_COUNTERS + 8 * len(zwire.COUNTER_NAMES)
             behind = zwire.REG_JOBS_BASE + zwire.REG_JOB_STRIDE * len(self.bank.blocks)
             unknown = [4, 0x0F8, after, after + 8, 0x401, rng.getrandbits(32) | 1 << 20, 1 << 31]
-            unknown += [behind, behind + 0x20, behind - 8, zwire.REG_JOB_FIRST_OVERFLOW + 8, zwire.REG_JOB_STATE - 8]
+            unknown += [behind, behind + 0x20, behind - 8, zwire.REG_JOB_EVICTED + 8, zwire.REG_JOB_STATE - 8]
+            unknown += [zwire.REG_JOB_LAG - 8, lag_address(0, 1, 2) + 4, lag_address(0, IDENT["PORTS"], 0)]
+            unknown += [lag_address(len(self.bank.blocks), 0, 0), lag_address(len(self.bank.blocks) - 1, 63, 15)]
             address = rng.choice(unknown)
             assert address not in known
         self.job_code = rng.choice([zwire.CODE_DONE, zwire.CODE_STALE_EPOCH])
@@ -571,7 +650,7 @@ async def registers_do_as_specified(dut, idle, stall):
     rng = random.Random(f"{idle} {stall}")
     bench = RegistersBench(dut, PATTERNS[idle](), PATTERNS[stall](), rng)
     await start(dut)
-    for _ in range(160):
+    for _ in range(180):
         if rng.random() < 0.1:
             bench.show_jobs()
         await bench.step()
@@ -595,6 +674,29 @@ async def a_link_that_goes_down_clears_the_owner(dut):
     assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, 0)
 
 
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_lag_is_read_a_cycle_later(dut):
+    """Than other registers; only then is its value there."""
+    for name in ("op_done", "link_down", "s_reg_valid"):
+        getattr(dut, name).value = 0
+    dut.m_reg_ready.value = 1
+    dut.job_ever.value = (1 << len(dut.job_ever)) - 1
+    await start(dut)
+    for rank in range(IDENT["PORTS"]):
+        dut.lag_value.value = 1000
+        await access(dut, 0, lag_address(0, rank, 7), 0)
+        assert int(dut.m_reg_valid.value) == 0
+        assert (int(dut.lag_job.value), int(dut.lag_rank.value), int(dut.lag_bucket.value)) == (0, rank, 7)
+        dut.lag_value.value = rank
+        await RisingEdge(dut.clk)
+        await FallingEdge(dut.clk)
+        assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, rank)
+        await RisingEdge(dut.clk)
+        await access(dut, 0, zwire.REG_LANES, 0)
+        assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, IDENT["LANES"])
+        await RisingEdge(dut.clk)
+
+
 async def access(dut, write, address, value):
     """Makes an access and returns when its answer should stand there."""
     dut.s_reg_valid.value, dut.s_reg_write.value = 1, write
@@ -609,9 +711,10 @@ async def access(dut, write, address, value):
 def test_agg_registers(jobs, job_bits):
     run(
         "agg_registers",
-        parameters={name: f"64'd{value}" for name, value in (IDENT | {"JOBS": jobs}).items()} | {"JOB_BITS": job_bits},
+        parameters={name: f"64'd{value}" for name, value in (IDENT | {"JOBS": jobs}).items()}
+        | {"JOB_BITS": job_bits, "RANK_BITS": RANK_BITS},
         testcase=[f"registers_do_as_specified/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS if jobs > 1 or i == s]
-        + ["a_link_that_goes_down_clears_the_owner"],
+        + ["a_link_that_goes_down_clears_the_owner", "a_lag_is_read_a_cycle_later"],
     )
 
 
@@ -630,6 +733,9 @@ EVENTS = {
     "stored_ce": "ce",
     "undecided": "undecided",
     "stalled": "stalled",
+    "overdue": "overdue",
+    "partial": "partial",
+    "evicts": "evictions",
 }
 AMOUNTS = ["nonfinite_out", "overflow"]  # so many count
 SHELL_EVENTS = ["frames", "hunted", "header_crc", "bad_version", "bad_kind", "bad_length"]
