@@ -99,6 +99,10 @@ class CardBench:
         self.dut.link_up.value = 1
         self.model.link_down()
 
+    def arrived(self, packet):
+        """A whole packet has come, which is no register's."""
+        self.sent.append(packet)
+
     def calm(self):
         """Cycles after which nothing more comes of what went in."""
         undecided = self.manifest["slots"] * self.manifest["beats"] * self.manifest["undecided"]["beat_cycles"]
@@ -112,7 +116,7 @@ class CardBench:
         expected, _, _ = self.model.register(header)
         reply = await self.register(header)
         for field in ("code", "mask", "vid", "length"):
-            timed = field == "mask" and header["vid"] in TIMED
+            timed = field == "mask" and is_timed(header["vid"])
             if field in reply and not timed:
                 assert reply[field] == expected[field], (
                     f"register access {header}: {field} is {reply[field]:#x}, want {expected[field]:#x}"
@@ -128,13 +132,16 @@ class CardBench:
         """Reads the register, of a job's block the job's, checking it with the model; returns its value."""
         return await self.access({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
 
-    async def set_up(self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0, job=0):
+    async def set_up(
+        self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0, job=0, deadline=0
+    ):
         """Takes the card and sets a job up on it: on all ports, with its largest chunk and window."""
         await self.write("OWNER", token)
         await self.write("JOB_TOKEN", token)
         await self.write("JOB_PORTS", (1 << self.ports) - 1 if ports is None else ports)
         await self.write("JOB_CHUNK", chunk or self.chunk)
         await self.write("JOB_WINDOW", window or self.window)
+        await self.write("JOB_DEADLINE", deadline)
         await self.write("JOB_COMMIT", job << 48 | epoch << 32 | first)
 
     async def check_registers(self):
@@ -181,8 +188,13 @@ def whole(header, shared):
 
 
 def is_refusal(header):
-    """Whether it is a status that names a refusal, which the card answers at a limited rate."""
-    return header["kind"] == zwire.KIND_STATUS and header["code"] >= zwire.CODE_BAD_VERSION
+    """Whether it is a status that names a refusal, which the card answers at a limited rate; notices have a mask."""
+    return header["kind"] == zwire.KIND_STATUS and header["code"] >= zwire.CODE_BAD_VERSION and not header["mask"]
+
+
+def is_timed(address):
+    """Whether the register there holds what the model does not know."""
+    return address in TIMED or 0 <= address - zwire.REG_JOB_LAG < 16 * model.LAG_JOB_STRIDE
 
 
 def describe(packet):
@@ -224,7 +236,7 @@ class BareCard(CardBench):
             size = self.result.bytes * self.lanes
             payload = b"".join(b["tdata"].to_bytes(size, "little") for b in beats if b["tkeep"])
             assert all(b["tkeep"] in (0, (1 << size) - 1) for b in beats), "tkeep is neither empty nor full"
-            self.sent.append((header, payload, port))
+            self.arrived((header, payload, port))
 
     def count_access(self):
         """A register access that does not come by a link is no frame."""
@@ -314,8 +326,10 @@ class LinkCard(CardBench):
             self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
             whole, self.bytes = model.whole_frames(self.bytes)
             for header, payload in whole:
-                packets = self.replies if header["kind"] == zwire.KIND_REPLY else self.sent
-                packets.append((header, payload, None))
+                if header["kind"] == zwire.KIND_REPLY:
+                    self.replies.append((header, payload, None))
+                else:
+                    self.arrived((header, payload, None))
 
     async def link_fails(self, cycles):
         await super().link_fails(cycles)

@@ -6,6 +6,9 @@ one of the three (gateware, Go, Python) shows as a difference. Sums are arithmet
 Card takes packets one at a time and settles after each: a reduction that a packet completes is done, and what
 is owed is sent, before the next packet. Benches that compare with it wait for the gateware to be quiet in
 between. What overlaps in time is checked by the benches themselves, against the same sums and the rules.
+
+It has no clock. When a slot is found overdue the bench says, and checks the time; how late contributions came is
+the bench's to count, too.
 """
 
 import zwire
@@ -26,6 +29,10 @@ JOB_COUNTS = [
 ]
 
 EMPTY, COLLECTING, REDUCED = "empty", "collecting", "reduced"
+
+# The histogram of each rank of a job (JOB_LAG).
+LAG_BUCKETS = 16
+LAG_JOB_STRIDE, LAG_RANK_STRIDE = 0x2000, 0x80
 
 
 # Marks (section 5)
@@ -170,7 +177,7 @@ class Card:
         self.values["CONFIG_HASH"] = config_hash(self.values)
         self.counters = {name: 0 for name, _ in zwire.COUNTER_NAMES}
         self.owner = 0
-        self.staged = {"JOB_TOKEN": 0, "JOB_PORTS": 0, "JOB_CHUNK": 0, "JOB_WINDOW": 0}
+        self.staged = dict.fromkeys(["JOB_TOKEN", "JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW", "JOB_DEADLINE"], 0)
         self.blocks = [Block(number, ports) for number in range(jobs)]
         self.link = b""  # bytes received that are no whole frame yet
         self.judged = False  # the header at their beginning has been counted
@@ -269,11 +276,21 @@ class Card:
             for block in self.blocks if of_a_job(name) else [None]:
                 if address == address_of(name, block.number if block else 0):
                     return name, block
+        if self._is_lag(address):
+            return "JOB_LAG", None
         return next(((name, None) for name in self.counters if address == address_of(name)), (None, None))
+
+    def _is_lag(self, address):
+        """Whether it is the address of a count of a histogram, of a job and a rank that the card can have."""
+        job, place = divmod(address - zwire.REG_JOB_LAG, LAG_JOB_STRIDE)
+        rank, bucket = divmod(place, LAG_RANK_STRIDE)
+        return 0 <= job < len(self.blocks) and rank < self.ports and bucket % 8 == 0
 
     def _read(self, name, block):
         if name in self.counters:
             return self.counters[name] & 0xFFFFFFFF
+        if name == "JOB_LAG":
+            return 0  # no clock here
         if zwire.REGISTERS[name][1] == "WO":
             return 0
         if name in self.staged:
@@ -318,14 +335,15 @@ class Card:
         return zwire.CODE_DONE
 
     def _commit(self, first, epoch, number):
-        ports, chunk, window = (self.staged[n] for n in ("JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW"))
+        names = ("JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW", "JOB_DEADLINE")
+        ports, chunk, window, deadline = (self.staged[n] for n in names)
         if self.owner == 0 or self.staged["JOB_TOKEN"] != self.owner:
             return zwire.CODE_BUSY
         if number >= len(self.blocks):
             return zwire.CODE_BAD_JOB
         block = self.blocks[number]
         if block.job is not None and block.last_epoch == epoch:
-            same = block.job.parameters == (ports, chunk, window, first)
+            same = block.job.parameters == (ports, chunk, window, first, deadline)
             return zwire.CODE_DONE if same else zwire.CODE_EPOCH_IN_USE
         if block.last_epoch is not None:
             ahead = (epoch - block.last_epoch) % (1 << 16)
@@ -337,10 +355,12 @@ class Card:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > self.window:
             return zwire.CODE_BAD_WINDOW
+        if deadline >> 33 or (deadline >> 32 and not deadline & 0xFFFFFFFF):
+            return zwire.CODE_BAD_DEADLINE
         base = self._free_slots(2 * window, block)
         if base is None:
             return zwire.CODE_NO_SLOTS
-        block.set_up(epoch, Job(ports, chunk, window, first, base))
+        block.set_up(epoch, Job(ports, chunk, window, first, deadline, base))
         return zwire.CODE_DONE
 
     def _free_slots(self, count, block):
@@ -413,6 +433,8 @@ class Card:
             return "bad_epoch"
         if not self._rank_belongs(port, header):
             return "bad_rank"
+        if header["rank"] in block.evicted:
+            return "evicted"
         if header["kind"] != zwire.KIND_DATA:
             return None
         if header["format"] != self.arithmetic.format.number:
@@ -446,9 +468,10 @@ class Card:
             return self._data_at(block, slot, header, payload)
         if vid == (slot.vid + 2 * job.window) % 2**32:
             slot.done.add(rank)
-            if slot.state in (REDUCED, EMPTY) and len(slot.done) == job.ranks:
+            if slot.state == EMPTY or (slot.state == REDUCED and block.left <= slot.done):
                 slot.turn_over(vid)
                 return self._data_at(block, slot, header, payload)
+            slot.refused |= slot.state == REDUCED
             return "not_ready", []
         return _behind_or_ahead(vid, slot), []
 
@@ -466,10 +489,11 @@ class Card:
         bits = self.arithmetic.format.elements(payload)
         slot.held[rank] = (bits, header["flags"] & zwire.ECN_CE)
         self.counters["stored"] += 1
+        block.stored[rank] += 1
         self.counters["ce"] += int(header["flags"] & 3 == zwire.ECN_CE)
         strange = int(self.arithmetic.format.nonfinite(bits).any())
         self._count(block, "nonfinite_in", "IN", strange, slot.vid | rank << 32)
-        if len(slot.held) == block.job.ranks:
+        if block.left <= slot.held.keys():
             self._reduce(block, slot)
         return None, []
 
@@ -481,9 +505,12 @@ class Card:
         flags = merge_ecn([mark for _, mark in slot.held.values()])
         if any(self.arithmetic.format.nonfinite(bits).any() for bits, _ in slot.held.values()):
             flags |= zwire.FLAG_NONFINITE
+        if len(slot.held) < block.job.ranks:
+            flags |= zwire.FLAG_PARTIAL
+            self.counters["partial"] += 1
         slot.result = (flags, self.arithmetic.result.payload(total))
         slot.state = REDUCED
-        slot.owed = set(range(block.job.ranks))
+        slot.owed = set(block.left)
         self.counters["chunks"] += 1
         self.counters["beats"] += block.job.chunk // self.lanes
         self._count(block, "nonfinite_out", "OUT", int(self.arithmetic.result.nonfinite(total).sum()), slot.vid)
@@ -512,10 +539,10 @@ class Card:
                 "epoch": block.last_epoch,
                 "vid": slot.vid,
                 "length": block.job.chunk,
-                "mask": (1 << block.job.ranks) - 1,
+                "mask": mask_of(slot.held),
             }
             if self.shared:
-                header["receivers"] = sum(1 << r for r in slot.owed)
+                header["receivers"] = mask_of(slot.owed)
             sent.append((header, payload, sum(1 << block.members[r] for r in slot.owed)))
             slot.sent |= slot.owed
             slot.owed = set()
@@ -524,7 +551,6 @@ class Card:
     def _ask(self, block, header, _):
         job, rank, vid = block.job, header["rank"], header["vid"]
         slot = job.slot(vid)
-        everyone = (1 << job.ranks) - 1
         sent = []
         if vid == slot.vid:
             if slot.state == EMPTY:
@@ -533,10 +559,9 @@ class Card:
                 slot.owed.add(rank)
             else:
                 code = zwire.CODE_WAIT if rank in slot.held else zwire.CODE_SEND
-                missing = everyone & ~sum(1 << r for r in slot.held)
-                sent = [self._status(header, code, missing)]
+                sent = [self._status(header, code, mask_of(block.left - slot.held.keys()))]
         elif vid == (slot.vid + 2 * job.window) % 2**32:
-            sent = [self._status(header, zwire.CODE_SEND, everyone)]
+            sent = [self._status(header, zwire.CODE_SEND, mask_of(block.left))]
         else:
             return _behind_or_ahead(vid, slot), []
         self.counters["asks"] += 1
@@ -547,10 +572,37 @@ class Card:
         sent = [self._status(header, zwire.CODE_DONE)]
         if block.job is not None:
             block.job.finished.add(header["rank"])
-            if len(block.job.finished) == block.job.ranks:
-                block.job = None
-                block.all_finished = True
+            block.end_when_all_finished()
         return None, sent
+
+    # Deadlines (section 5)
+
+    def overdue(self, number, vid):
+        """The card finds the slot of a chunk of the job overdue; what it sends for that.
+
+        Whether the time has come is for the bench to know.
+        """
+        block = self.blocks[number]
+        slot = block.job.slot(vid)
+        assert slot.vid == vid and block.may_be_overdue(slot), f"VID {vid} of job {number} waits for nobody"
+        self.counters["overdue"] += 1
+        missing = block.waits_for(slot)
+        if not block.job.partial_sums:
+            sent = self._notices(block, slot, zwire.CODE_OVERDUE, block.left - missing, missing)
+        elif slot.state == COLLECTING:
+            self._reduce(block, slot)
+            sent = []
+        else:
+            self.counters["evictions"] += 1
+            block.evicted |= missing
+            sent = self._notices(block, slot, zwire.CODE_EVICTED, range(block.job.ranks), block.evicted)
+            block.end_when_all_finished()
+        return sent + self._send_owed()
+
+    def _notices(self, block, slot, code, ranks, mask):
+        """A status about the slot to each of the ranks, which no packet asked for."""
+        about = {"job": block.number, "epoch": block.last_epoch, "vid": slot.vid}
+        return [self._status(about | {"rank": rank}, code, mask_of(mask)) for rank in ranks]
 
 
 class Block:
@@ -562,13 +614,42 @@ class Block:
         self.last_epoch = None
         self.all_finished = False  # so the last one ended
         self.members = list(range(ports))  # port of each rank
+        self._forget()
+
+    def _forget(self):
+        """Clears what is kept of a job that has ended."""
         self.found = dict.fromkeys(JOB_COUNTS, 0)
+        self.evicted = set()
+        self.stored = [0] * len(self.members)  # contributions of each rank, which is what its JOB_LAG add up to
 
     def set_up(self, epoch, job):
         """Begins a job in the place of the last one."""
         self.job, self.last_epoch, self.all_finished = job, epoch, False
         self.members = job.members
-        self.found = dict.fromkeys(JOB_COUNTS, 0)
+        self._forget()
+
+    @property
+    def left(self):
+        """The ranks of the job that were not evicted."""
+        return set(range(len(self.members))) - self.evicted
+
+    def waits_for(self, slot):
+        """The ranks that a slot of the job waits for: to send, or to hold its result."""
+        return self.left - (slot.held.keys() if slot.state == COLLECTING else slot.done)
+
+    def may_be_overdue(self, slot):
+        """Whether the slot is one that is overdue when its time has come."""
+        if not self.job.deadline:
+            return False
+        if slot.state == COLLECTING:
+            return bool(self.waits_for(slot)) or self.job.partial_sums
+        return slot.state == REDUCED and slot.refused and bool(self.waits_for(slot))
+
+    def end_when_all_finished(self):
+        """Ends the job when no rank is left that has not finished."""
+        if self.left <= self.job.finished:
+            self.job = None
+            self.all_finished = True
 
     def read(self, name):
         """What a register of the block holds."""
@@ -576,20 +657,23 @@ class Block:
             epoch = 0 if self.last_epoch is None else 2 | self.last_epoch << 16
             return int(self.job is not None) | epoch | self.number << 32
         if name == "JOB_FINISHED":
-            return sum(1 << r for r in self.job.finished) if self.job else 0
+            return mask_of(self.job.finished) if self.job else 0
         if name == "JOB_MEMBERS":
-            return sum(1 << port for port in self.members)
+            return mask_of(self.members)
         if name == "JOB_SLOTS":
             return self.job.base | len(self.job.slots) << 16 if self.job else 0
+        if name == "JOB_EVICTED":
+            return mask_of(self.evicted)
         return self.found[name]
 
 
 class Job:
     """A job that is set up, and its slots."""
 
-    def __init__(self, ports, chunk, window, first, base):
-        """base: the first of its slots, in the card's numbers."""
-        self.parameters = (ports, chunk, window, first)
+    def __init__(self, ports, chunk, window, first, deadline, base):
+        """deadline: as in JOB_DEADLINE. base: the first of its slots, in the card's numbers."""
+        self.parameters = (ports, chunk, window, first, deadline)
+        self.deadline, self.partial_sums = deadline & 0xFFFFFFFF, bool(deadline >> 32)
         self.chunk, self.window, self.base = chunk, window, base
         self.members = [port for port in range(ports.bit_length()) if ports >> port & 1]
         self.ranks = len(self.members)
@@ -612,12 +696,18 @@ class Slot:
         self.done = set(range(ranks))
         self.owed = set()
         self.sent = set()
+        self.refused = False  # the next chunk, because a rank was not done with this one's result
         self.result = None  # (flags, payload)
 
     def turn_over(self, vid):
         """Makes the slot collect another chunk."""
         self.__init__(vid, 0)
         self.state = COLLECTING
+
+
+def mask_of(numbers):
+    """The mask with these bits."""
+    return sum(1 << number for number in numbers)
 
 
 def of_a_job(name):
@@ -630,6 +720,17 @@ def address_of(name, job=0):
     if name in zwire.REGISTERS:
         return zwire.REGISTERS[name][0] + zwire.REG_JOB_STRIDE * (job if of_a_job(name) else 0)
     return zwire.REG_COUNTERS + 8 * [n for n, _ in zwire.COUNTER_NAMES].index(name)
+
+
+def lag_address(job, rank, bucket):
+    """Byte address of a count of the rank's histogram."""
+    return zwire.REG_JOB_LAG + LAG_JOB_STRIDE * job + LAG_RANK_STRIDE * rank + 8 * bucket
+
+
+def lag_bucket(cycles):
+    """Where a contribution is counted that was stored so many cycles after the first of its chunk."""
+    bounds = [0 if bucket == 0 else 4 ** (bucket - 1) for bucket in range(LAG_BUCKETS)]
+    return max(bucket for bucket, bound in enumerate(bounds) if cycles >= bound)
 
 
 def _behind_or_ahead(vid, slot):

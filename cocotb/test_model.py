@@ -88,8 +88,8 @@ class OwnedCard:
         self.write("OWNER", 99)
         self.write("JOB_TOKEN", 99)
 
-    def set_up(self, job=0, ports=3, window=1, epoch=EPOCH, first=0):
-        for name, value in {"JOB_PORTS": ports, "JOB_CHUNK": 1, "JOB_WINDOW": window}.items():
+    def set_up(self, job=0, ports=3, window=1, epoch=EPOCH, first=0, deadline=0):
+        for name, value in {"JOB_PORTS": ports, "JOB_CHUNK": 1, "JOB_WINDOW": window, "JOB_DEADLINE": deadline}.items():
             self.write(name, value)
         return self.write("JOB_COMMIT", job << 48 | epoch << 32 | first)
 
@@ -111,6 +111,14 @@ class OwnedCard:
             header |= {"format": zwire.FORMAT_FP32, "length": 1, "flags": 0}
             payload = np.float32(value).tobytes()
         self.sent = self.card.packet(rank if port is None else port, header, payload)
+        return self.described()
+
+    def overdue(self, vid, job=0):
+        """The same of what is sent for a slot that is found overdue."""
+        self.sent = self.card.overdue(job, vid)
+        return self.described()
+
+    def described(self):
         return [(zwire.KINDS[h["kind"]][0], zwire.CODES[h.get("code", 0)], ports) for h, _, ports in self.sent]
 
 
@@ -233,3 +241,152 @@ class TestJobs(OwnedCard):
     def test_blocks_of_numbers_that_do_not_exist_do_not_either(self):
         assert self.read("JOB_STATE", 3) == 3 << 32
         assert self.read("JOB_STATE", 4) == "bad_address"
+
+
+class TestDeadlines(OwnedCard):
+    """Three ranks, one chunk of window, and slots that are given 50 cycles."""
+
+    PARTIAL = 1 << 32
+
+    def begin(self, deadline):
+        self.own(ports=3, window=1, jobs=2)
+        assert self.set_up(ports=7, deadline=deadline) == "done"
+
+    def data(self, vid, *ranks):
+        """Data of these ranks, rank r sends 2^r; what the last one leads to."""
+        return [self.send(zwire.KIND_DATA, rank, vid, 2.0**rank) for rank in ranks][-1]
+
+    def of_result(self):
+        """Mask, whether partial, and sum of a result that was sent."""
+        ((header, payload, _),) = self.sent
+        (total,) = np.frombuffer(payload, dtype=np.float32)
+        return header["mask"], bool(header["flags"] & zwire.FLAG_PARTIAL), total
+
+    def test_a_deadline_that_is_none_is_refused(self):
+        self.own(ports=3, window=1)
+        for deadline in (self.PARTIAL, 1 << 33 | 50, 1 << 63 | self.PARTIAL | 50):
+            assert self.set_up(deadline=deadline) == "bad_deadline"
+            assert self.read("JOB_DEADLINE") == deadline
+        assert self.set_up(window=2, deadline=self.PARTIAL) == "bad_window"
+        assert self.set_up(deadline=2**32 - 1) == "done"
+        assert self.set_up(deadline=2**32 - 1) == "done"
+        assert self.set_up(deadline=self.PARTIAL | 2**32 - 1) == "epoch_in_use"
+        self.write("RESET", 99)
+        assert self.read("JOB_DEADLINE") == 0
+
+    def test_ranks_that_wait_are_told_for_whom(self):
+        self.begin(50)
+        self.data(0, 1)
+        for _ in range(2):
+            assert self.overdue(0) == [("status", "overdue", 0b010)]
+            assert self.sent[0][0]["mask"] == 0b101
+        self.data(0, 0)
+        assert self.overdue(0) == [("status", "overdue", 0b001), ("status", "overdue", 0b010)]
+        assert [(h["rank"], h["vid"], h["mask"]) for h, _, _ in self.sent] == [(0, 0, 0b100), (1, 0, 0b100)]
+        assert self.data(0, 2) == [("result", "done", 0b111)]
+        assert self.of_result() == (0b111, False, 7.0)
+        assert [self.card.counters[name] for name in ("overdue", "partial", "evictions")] == [3, 0, 0]
+
+    def test_a_slot_that_cannot_turn_over_is_overdue_once_it_was_asked_to(self):
+        self.begin(50)
+        self.data(0, 0, 1, 2)
+        with pytest.raises(AssertionError):
+            self.overdue(0)
+        assert self.data(2, 0) == [("status", "not_ready", 0b001)]
+        assert self.overdue(0) == [("status", "overdue", 0b001)]
+        assert self.sent[0][0]["mask"] == 0b110
+        assert self.data(2, 1, 2) == []
+        assert self.data(2, 0, 1) == [("result", "done", 0b111)]
+
+    def test_a_partial_sum_takes_nothing_more(self):
+        self.begin(self.PARTIAL | 50)
+        self.data(0, 0, 2)
+        assert self.overdue(0) == [("result", "done", 0b111)]
+        assert self.of_result() == (0b101, True, 5.0)
+        # Who comes late is answered with the result, which leaves it out; then it is with the others again.
+        assert self.data(0, 1) == [("replay", "done", 0b010)]
+        assert self.of_result() == (0b101, True, 5.0)
+        assert self.data(1, 0, 1, 2) == [("result", "done", 0b111)]
+        assert self.of_result() == (0b111, False, 7.0)
+        assert [self.card.counters[name] for name in ("overdue", "partial", "duplicate")] == [1, 1, 1]
+
+    def test_who_does_not_come_back_is_evicted(self):
+        self.begin(self.PARTIAL | 50)
+        self.data(0, 0, 1, 2)
+        self.data(1, 1)
+        self.overdue(1)
+        self.data(2, 1)
+        everyone = [("status", "evicted", 1 << rank) for rank in range(3)]
+        # Of VID 0: rank 1 sent VID 2, the others nothing after VID 0; rank 2 speaks up in time.
+        self.data(1, 2)
+        self.data(2, 2)
+        assert self.overdue(0) == everyone
+        assert [(h["vid"], h["mask"]) for h, _, _ in self.sent] == [(0, 0b001)] * 3
+        assert self.read("JOB_EVICTED") == 0b001
+        for kind in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
+            assert self.send(kind, 0, 1) == [("status", "evicted", 0b001)]
+        assert self.send(zwire.KIND_DATA, 0, 1, format=77) == [("status", "evicted", 0b001)]
+        assert self.card.counters["evicted"] == 4
+        # The rest goes on without it.
+        self.data(2, 1)
+        assert self.send(zwire.KIND_ASK, 1, 2) == [("status", "wait", 0b010)]
+        assert self.sent[0][0]["mask"] == 0b100
+        assert self.data(2, 2) == [("result", "done", 0b110)]
+        assert self.of_result() == (0b110, True, 6.0)
+        assert self.send(zwire.KIND_ASK, 1, 3) == [("status", "send", 0b010)]
+        assert self.sent[0][0]["mask"] == 0b110
+        for rank in (1, 2):
+            self.send(zwire.KIND_FINISH, rank, 3)
+        assert self.read("JOB_STATE") & 1 == 0
+        assert self.send(zwire.KIND_FINISH, 1, 3) == [("status", "done", 0b010)]
+        assert self.send(zwire.KIND_FINISH, 0, 3) == [("status", "evicted", 0b001)]
+        assert self.read("JOB_EVICTED") == 0b001
+        assert self.set_up(ports=7, epoch=8) == "done"
+        assert self.read("JOB_EVICTED") == 0
+
+    def test_what_the_evicted_gave_stays_in_its_sum(self):
+        """Rank 0 is evicted for VID 0 while VIDs 1 to 3 are collected."""
+        self.own(ports=3, window=2)
+        self.set_up(ports=7, window=2, deadline=self.PARTIAL | 50)
+        self.data(0, 0, 1, 2)
+        self.data(1, 0, 1)
+        self.data(2, 2)
+        self.data(3, 1, 2)
+        assert self.data(4, 1) == [("status", "not_ready", 0b010)]
+        assert self.overdue(0) == [("status", "evicted", 1 << rank) for rank in range(3)]
+        assert self.read("JOB_EVICTED") == 0b001
+        assert self.data(1, 2) == [("result", "done", 0b110)]
+        assert self.of_result() == (0b111, False, 7.0)
+        assert self.data(2, 1) == [("result", "done", 0b110)]
+        assert self.of_result() == (0b110, True, 6.0)
+        # Who holds all that are left waits for nobody, and goes on at its deadline.
+        assert self.send(zwire.KIND_ASK, 1, 3) == [("status", "wait", 0b010)]
+        assert self.sent[0][0]["mask"] == 0
+        assert self.overdue(3) == [("result", "done", 0b110)]
+        assert self.card.counters["partial"] == 2
+
+    def test_the_job_ends_when_the_last_that_had_not_finished_is_evicted(self):
+        self.begin(self.PARTIAL | 50)
+        self.data(0, 0, 1, 2)
+        self.data(1, 1)
+        self.data(2, 0)
+        for rank in (0, 1):
+            self.send(zwire.KIND_FINISH, rank, 1)
+        assert self.overdue(0) == [("status", "evicted", 1 << rank) for rank in range(3)]
+        assert self.read("JOB_STATE") & 1 == 0
+        assert self.send(zwire.KIND_FINISH, 0, 1) == [("status", "done", 0b001)]
+        assert self.send(zwire.KIND_FINISH, 2, 1) == [("status", "evicted", 0b100)]
+
+    def test_lags_have_an_address_for_each_rank_that_there_can_be(self):
+        self.begin(50)
+        for address in (0x20000, 0x20000 + 0x2000 + 2 * 0x80 + 15 * 8):
+            assert self.card.register({"kind": zwire.KIND_REGREAD, "vid": address, "length": 0})[0]["code"] == zwire.CODE_DONE
+        for address in (0x24000, 0x20000 + 3 * 0x80, 0x20001, 0x20000 - 8):
+            assert self.card.register({"kind": zwire.KIND_REGREAD, "vid": address, "length": 0})[0]["code"] == zwire.CODE_BAD_ADDRESS
+        assert model.lag_address(1, 2, 15) == 0x20000 + 0x2000 + 2 * 0x80 + 15 * 8
+
+    @pytest.mark.parametrize(
+        "cycles, bucket", [(0, 0), (1, 1), (3, 1), (4, 2), (15, 2), (16, 3), (4**14 - 1, 14), (4**14, 15), (2**32, 15)]
+    )
+    def test_lags_are_counted_by_powers_of_four(self, cycles, bucket):
+        assert model.lag_bucket(cycles) == bucket

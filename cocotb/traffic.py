@@ -213,10 +213,11 @@ class Traffic:
         """A commit that may be of the running job, of an old one, or wrong in some parameter."""
         rng, card, job = self.rng, self.card, self.job
         await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, TOKEN, 0, 1]))
-        ports, chunk, window, first = job.parameters if job else (1, card.lanes, 1, 0)
+        ports, chunk, window, first, deadline = job.parameters if job else (1, card.lanes, 1, 0, 0)
         await card.write("JOB_PORTS", rng.choice([ports, ports, 0, 1 << card.ports]))
         await card.write("JOB_CHUNK", rng.choice([chunk, chunk, 0, card.chunk + card.lanes, card.lanes * 2**32]))
         await card.write("JOB_WINDOW", rng.choice([window, window, 0, 3, 2 * card.window, 2**40]))
+        await card.write("JOB_DEADLINE", rng.choice([deadline, deadline, deadline, 1 << 32, 1 << 33 | 5, 1 << 63]))
         epoch = rng.choice([self.epoch, self.epoch, self.epoch + 1, self.epoch - 1, self.epoch + 2**15])
         await card.write("JOB_COMMIT", self.some_number() << 48 | epoch % 2**16 << 32 | first)
 
