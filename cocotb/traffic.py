@@ -59,8 +59,9 @@ def specials(format):
 class Traffic:
     """Sends random packets to a card, of all its jobs in turns, and compares what comes of each with the model."""
 
-    def __init__(self, card, rng):
-        self.card, self.model, self.rng = card, card.model, rng
+    def __init__(self, card, rng, deadlines=(0,)):
+        """deadlines: what JOB_DEADLINE may be; the card must be one whose bench knows of deadlines."""
+        self.card, self.model, self.rng, self.deadlines = card, card.model, rng, deadlines
         self.block = card.model.blocks[0]  # of the job whose turn it is
         self.epochs = [rng.getrandbits(16) for _ in card.model.blocks]  # while none was ever set
 
@@ -182,7 +183,7 @@ class Traffic:
     # Registers
 
     async def set_up(self):
-        """A new job with random members, chunk, window and first VID, if there are slots for it."""
+        """A new job with random members, chunk, window, first VID and deadline, if there are slots for it."""
         rng, card = self.rng, self.card
         window = 1 << rng.randrange(card.window.bit_length())
         await card.set_up(
@@ -193,6 +194,7 @@ class Traffic:
             first=rng.choice([0, 5, 2**32 - 3, rng.getrandbits(32)]),
             token=TOKEN,
             job=self.block.number,
+            deadline=rng.choice(self.deadlines),
         )
 
     async def any_register(self):

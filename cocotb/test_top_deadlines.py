@@ -1,0 +1,542 @@
+"""Jobs with deadlines: who waits is told for whom, or is given a partial sum, and who stays away is evicted.
+
+One packet at a time, as the model says. What a card does at a deadline it does by itself, so the bench keeps the time: it knows
+when each slot was turned over, or refused to be, waits before anything that would come too close to a deadline until that has
+passed, tells the model, and compares what was sent, and when.
+"""
+
+import itertools
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, Combine
+
+import model
+import zwire
+from cards import BareCard, LinkCard, manifest, run_card
+from streams import PATTERNS
+from traffic import TOKEN, Traffic, data_header, elements
+from workers import Reduction
+
+CARDS = {
+    "one": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
+    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
+    "one_link": ["-lanes", 1, "-workers", 4, "-chunk", 12, "-window", 2, "-link", 32, "-shell", "stream"],
+    "two_link": ["-jobs", 2, "-lanes", 1, "-workers", 3, "-chunk", 6, "-window", 2, "-shell", "stream"],
+}
+
+PARTIAL = 1 << 32
+SLACK = 4  # cycles by which packets of different kinds may differ on their way
+STALLED = 60  # the same where sources and sinks are held back
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_top_deadlines(card):
+    run_card(f"deadlines_{card}", CARDS[card])
+
+
+class Clocked:
+    """What a bench of either shell has more, to know of deadlines."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.came = []  # (cycle, packet) of all that the card has sent
+        self.beside = {}  # job: what its packets are handed to, instead of being compared with the model
+        self.due = {}  # (job, epoch, VID, state) of each slot that waits: first and last cycle in which the card finds it
+        self.paths = {}  # kind: cycles from the last beat of what it answers to the last beat of the packet
+        self.slack = SLACK  # cycles by which a packet may take more or less
+
+    def arrived(self, packet):
+        self.came.append((self.cycle, packet))
+        if packet[0]["job"] in self.beside:
+            self.beside[packet[0]["job"]](*packet)
+        else:
+            super().arrived(packet)
+
+    async def measure(self):
+        """Learns how long statuses and results are under way."""
+        await self.set_up(1, token=TOKEN)
+        await self.data(0, 0)
+        await self.send_kind(zwire.KIND_ASK, 0, 0)
+        self.paths[zwire.KIND_STATUS] = self.came[-1][0] - self.entered(self.blocks[0].members[0])
+        for rank in range(1, self.ports):
+            await self.data(rank, 0)
+        self.paths[zwire.KIND_RESULT] = self.came[-1][0] - self.entered(self.blocks[0].members[-1])
+        await self.write("JOB_ABORT", 1 << 32)
+
+    @property
+    def blocks(self):
+        return self.model.blocks
+
+    @property
+    def cycles_given(self):
+        """A deadline that leaves time for several packets between those of all slots, one after the other."""
+        return 30 * self.calm()
+
+    def entered(self, port):
+        """Cycle in which the last beat that came by the port did so."""
+        return (self.rx if self.model.shared else self.sources[port]).accepted_at[-1]
+
+    async def drained(self, port):
+        """Waits until all that is to be sent to the card is in; returns when that was."""
+        while self.busy():
+            await ClockCycles(self.dut.clk, 1)
+        return self.entered(port)
+
+    # One packet at a time
+
+    async def data(self, rank, vid, job=0):
+        """A contribution of the rank, of random elements."""
+        block = self.blocks[job]
+        chunk = block.job.chunk if block.job else self.chunk
+        header = data_header(self, rank, vid, block.last_epoch, job) | {"length": chunk}
+        header["flags"] = self.rng.choice(model.ECN_ORDER)
+        await self.exchange(block.members[rank], header, elements(self.rng, chunk, self.format))
+
+    async def send_kind(self, kind, rank, vid, job=0):
+        """An ask or a finish of the rank."""
+        block = self.blocks[job]
+        header = {"kind": kind, "job": job, "epoch": block.last_epoch, "rank": rank, "vid": vid % 2**32}
+        await self.exchange(block.members[rank], header)
+
+    async def exchange(self, port, header, payload=b"", bad=False):
+        await self.pass_deadlines()
+        await super().exchange(port, header, payload, bad)
+        if port is not None:
+            self.follow(self.entered(port))
+
+    async def access(self, header):
+        await self.pass_deadlines()
+        value = await super().access(header)
+        self.follow(self.cycle)
+        return value
+
+    # Deadlines
+
+    def follow(self, cycle):
+        """Looks at which slots wait since the cycle in which the last packet entered."""
+        due = {}
+        for block in self.blocks:
+            for slot in block.job.slots if block.job else []:
+                if block.may_be_overdue(slot):
+                    key = (block.number, block.last_epoch, slot.vid, slot.state)
+                    due[key] = self.due.get(key) or self.next_due(block, cycle, cycle)
+        self.due = due
+
+    def next_due(self, block, earliest, latest):
+        """First and last cycle of finding a slot of the job overdue that began to wait between two cycles."""
+        return earliest + block.job.deadline, latest + block.job.deadline + 2 * self.window
+
+    @property
+    def meanwhile(self):
+        """Cycles after which a packet or a register access that begins now has been answered."""
+        return 3 * self.calm()
+
+    async def pass_deadlines(self):
+        """If a deadline would pass meanwhile, waits until it has, and compares what the card did with the model."""
+        while any(first < self.cycle + self.meanwhile for first, _ in self.due.values()):
+            await self.pass_deadline()
+
+    async def pass_deadline(self):
+        """Waits for the next deadline, and for all that come so soon after it that they would be answered together."""
+        found, end = [], None
+        for key, (first, last) in sorted(self.due.items(), key=lambda item: item[1]):
+            if found and first > end + self.meanwhile:
+                break
+            found.append(key)
+            end = last + 4 * len(found)
+        if end > self.cycle:
+            await ClockCycles(self.dut.clk, end - self.cycle)
+        await self.quiet()
+        expected = []
+        for key in found:
+            first, last = self.due[key]
+            job, _, vid, state = key
+            block = self.blocks[job]
+            if block.job is None or not block.may_be_overdue(block.job.slot(vid)):
+                continue  # what was evicted for another slot is waited for no more
+            packets = self.model.overdue(job, vid)
+            expected += packets
+            acted = self.check_time(packets, first, last + 4 * len(found))
+            if block.job and not block.job.partial_sums:
+                self.due[key] = self.next_due(block, first, acted)
+        await self.expect(expected)
+        self.follow(self.cycle)
+
+    def check_time(self, packets, first, last):
+        """Holds what was sent for a slot to the time of its deadline; returns the latest cycle in which the card can have acted."""
+        ways = [self.first_came(packet) - self.paths[packet[0]["kind"]] for packet in self.expand(packets)]
+        assert min(ways) >= first - self.slack, f"acted in cycle {min(ways)}, before {first}: {packets[0][0]}"
+        assert min(ways) <= last + self.slack, f"acted in cycle {min(ways)}, after {last}: {packets[0][0]}"
+        return min(ways) + self.slack
+
+    def first_came(self, packet):
+        """When a packet came that was not looked at yet."""
+        at = [cycle for cycle, came in self.came[-200:] if came == packet and came in self.sent]
+        assert at, f"not sent at the deadline: {packet[0]}"
+        return at[-1]
+
+    async def evict_last(self, vid):
+        """Has the last rank of job 0 give to the next chunk and then nothing more, until it is evicted; returns for which.
+
+        It had given to all chunks before. The others get so far as the slots go.
+        """
+        job, last = self.blocks[0].job, self.ports - 1
+        await self.data(last, vid)
+        stuck = max(vid - job.window + 1, job.parameters[3])  # the first that it did not prove to hold
+        for chunk in range(vid, stuck + 2 * job.window):
+            for rank in range(last):
+                await self.data(rank, chunk)
+            while self.due:
+                await self.pass_deadline()
+        await self.data(0, stuck + 2 * job.window)
+        while self.due:
+            await self.pass_deadline()
+        assert self.blocks[0].evicted == {last}
+        return stuck
+
+    async def lags(self, rank, job=0):
+        """The histogram of the rank."""
+        places = [model.lag_address(job, rank, bucket) for bucket in range(model.LAG_BUCKETS)]
+        return [await self.access({"kind": zwire.KIND_REGREAD, "vid": place, "length": 0}) for place in places]
+
+    # What was sent
+
+    def came_partial(self, vid, mask, began):
+        """All that came from the packet of that number on is the chunk's sum of these ranks."""
+        headers = [header for _, (header, _, _) in self.came[began:] if header["kind"] != zwire.KIND_STATUS]
+        assert headers and all((h["vid"], h["mask"]) == (vid % 2**32, mask) for h in headers)
+        assert all(h["flags"] & zwire.FLAG_PARTIAL for h in headers)
+
+    def notices(self, code, began=0):
+        """Rank, VID and mask of each notice of that code, from the packet of that number on."""
+        headers = [header for _, (header, _, _) in self.came[began:] if header["kind"] == zwire.KIND_STATUS]
+        return sorted((h["rank"], h["vid"], h["mask"]) for h in headers if h["code"] == code and h["mask"])
+
+
+class ClockedBareCard(Clocked, BareCard):
+    pass
+
+
+class ClockedLinkCard(Clocked, LinkCard):
+    pass
+
+
+async def connect(dut, idle="never", stall="never"):
+    shell = ClockedBareCard if manifest()["shell"] == "none" else ClockedLinkCard
+    card = shell(dut, PATTERNS[idle], PATTERNS[stall])
+    if idle != "never" or stall != "never":
+        card.slack = STALLED
+    await card.reset()
+    await card.measure()
+    return card
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def who_waits_is_told_for_whom(dut):
+    card = await connect(dut)
+    window, last, D = card.window // card.jobs, card.ports - 1, card.cycles_given
+    rest = range(last)
+    first = 2**32 - 1
+    await card.set_up(2, window=window, first=first, token=TOKEN, deadline=D)
+    began = len(card.came)
+    for rank in rest:
+        await card.data(rank, first)
+    for times in (1, 2, 3):
+        await card.pass_deadline()
+        told = sorted([(rank, first, 1 << last) for rank in rest] * times)
+        assert card.notices(zwire.CODE_OVERDUE, began) == told
+        assert await card.read("overdue") == times
+    await card.data(last, first)
+    # Nobody is waited for any more.
+    assert not card.due
+    await ClockCycles(dut.clk, 2 * D)
+    await card.expect([])
+    # A slot that cannot turn over waits for those that are not done with it, once it has refused to.
+    began = len(card.came)
+    await card.data(0, first + 2 * window)
+    assert await card.read("not_ready") == 1
+    await card.pass_deadline()
+    assert card.notices(zwire.CODE_OVERDUE, began) == [(0, first, (1 << card.ports) - 2)]
+    began = len(card.came)
+    for rank in rest:
+        await card.data(rank, first + window)  # which proves that the rank holds the first
+    await card.pass_deadline()
+    told = [notice for notice in card.notices(zwire.CODE_OVERDUE, began) if notice[1] == first]
+    assert told == [(rank, first, 1 << last) for rank in rest]
+    await card.data(last, first + window)
+    assert not card.due
+    for rank in range(card.ports):
+        await card.data(rank, first + 2 * window)
+    await card.write("JOB_ABORT", 2 << 32)
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
+    card = await connect(dut)
+    window, last = card.window // card.jobs, card.ports - 1
+    rest, everyone = range(last), (1 << card.ports) - 1
+    await card.set_up(2, window=window, first=5, token=TOKEN, deadline=PARTIAL | card.cycles_given)
+    vid = 5
+
+    async def without_the_last():
+        nonlocal vid
+        began = len(card.came)
+        for rank in rest:
+            await card.data(rank, vid)
+        await card.pass_deadline()
+        card.came_partial(vid, everyone ^ 1 << last, began)
+        vid += 1
+
+    # Late by a little: its contribution is answered with the sum that lacks it.
+    await without_the_last()
+    began = len(card.came)
+    await card.data(last, vid - 1)
+    card.came_partial(vid - 1, everyone ^ 1 << last, began)
+    for rank in range(card.ports):
+        await card.data(rank, vid)
+    assert card.came[-1][1][0]["mask"] == everyone and not card.came[-1][1][0]["flags"] & zwire.FLAG_PARTIAL
+    vid += 1
+    # Late by a window, which it may be without holding anybody up.
+    for _ in range(window):
+        await without_the_last()
+    for behind in range(vid - window, vid):
+        await card.data(last, behind)
+    assert await card.read("partial") == window + 1
+    # For ever: the others get so far as the slots go.
+    began = len(card.came)
+    stuck = await card.evict_last(vid)
+    vid = stuck + 2 * window
+    assert card.notices(zwire.CODE_EVICTED, began) == [(rank, stuck, 1 << last) for rank in range(card.ports)]
+    assert await card.read("JOB_EVICTED") == 1 << last
+    # What it sends is refused, each time, and answered when the last answer is long ago.
+    before = await card.read("evicted")
+    for kind in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
+        await ClockCycles(dut.clk, 1100)
+        if kind == zwire.KIND_DATA:
+            await card.data(last, vid)
+        else:
+            await card.send_kind(kind, last, vid)
+        header = card.came[-1][1][0]
+        assert (header["kind"], header["code"], header["rank"]) == (zwire.KIND_STATUS, zwire.CODE_EVICTED, last)
+    assert await card.read("evicted") == before + 3
+    # The rest goes on, and waits for nothing.
+    for vid in range(vid, vid + 3 * window):
+        for rank in rest:
+            assert not card.due or rank
+            await card.data(rank, vid)
+        card.came_partial(vid, everyone ^ 1 << last, len(card.came) - (1 if card.model.shared else last))
+    for rank in rest:
+        await card.send_kind(zwire.KIND_FINISH, rank, vid + 1)
+    assert await card.read("JOB_STATE") & 1 == 0
+    await card.read("JOB_EVICTED")
+    await card.send_kind(zwire.KIND_FINISH, last, vid + 1)
+    await card.send_kind(zwire.KIND_FINISH, 0, vid + 1)
+    # With everybody back, in a new epoch.
+    await card.set_up(3, window=window, first=vid + 1, token=TOKEN, deadline=PARTIAL | card.cycles_given)
+    assert await card.read("JOB_EVICTED") == 0
+    for rank in range(card.ports):
+        await card.data(rank, vid + 1)
+    assert card.came[-1][1][0]["mask"] == everyone
+    await card.write("JOB_ABORT", 3 << 32)
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def sums_hold_what_the_evicted_gave(dut):
+    """A rank is evicted while chunks are collected that it gave to, and the others' finishes come before."""
+    card = await connect(dut)
+    window, last = card.window // card.jobs, card.ports - 1
+    rest, everyone = range(last), (1 << card.ports) - 1
+    for epoch in (2, 3):
+        finish_first = epoch == 3
+        await card.set_up(epoch, window=window, token=TOKEN, deadline=PARTIAL | 2 * card.cycles_given)
+        for rank in range(card.ports):
+            await card.data(rank, 0)
+        await card.data(0, 2 * window)  # is refused
+        for rank in rest:
+            await card.data(rank, window)  # proves that the rank holds the first
+        if finish_first:
+            for rank in rest:
+                await card.send_kind(zwire.KIND_FINISH, rank, window)
+        elif window > 1:
+            await card.data(last, window - 1)
+        await card.pass_deadline()
+        while card.due:
+            await card.pass_deadline()
+        assert await card.read("JOB_EVICTED") == 1 << last
+        assert await card.read("JOB_STATE") & 1 == (not finish_first)
+        if not finish_first and window > 1:
+            assert card.blocks[0].job.slot(window - 1).held.keys() == {last}
+    await card.check_registers()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_rest_goes_on_at_full_rate(dut):
+    """As fast as a job that never had the member that was evicted."""
+    card = await connect(dut)
+    window, last = card.window // card.jobs, card.ports - 1
+    rest = range(last)
+
+    async def cycles_of(count, first):
+        """Cycles that the rest needs for so many chunks, each sent as soon as the window lets it; checks the sums."""
+        block, got, began = card.blocks[0], {rank: {first - 1} for rank in rest}, card.cycle
+        payloads = [[elements(card.rng, card.chunk, card.format) for _ in rest] for _ in range(count)]
+
+        def take(header, payload, port):
+            assert header["kind"] == zwire.KIND_RESULT and header["mask"] == (1 << last) - 1
+            bits = [card.format.elements(p) for p in payloads[header["vid"] - first]]
+            assert payload == card.result.payload(card.arithmetic.sum([*bits, None])[0])
+            for rank in card.receivers(block.members, header, port):
+                got[rank].add(header["vid"])
+
+        async def run(rank):
+            for vid in range(first, first + count):
+                while vid - window >= first and vid - window not in got[rank]:
+                    await ClockCycles(dut.clk, 1)
+                card.send(block.members[rank], data_header(card, rank, vid, block.last_epoch), payloads[vid - first][rank])
+            while first + count - 1 not in got[rank]:
+                await ClockCycles(dut.clk, 1)
+
+        card.beside[0] = take
+        await Combine(*[cocotb.start_soon(run(rank)) for rank in rest])
+        del card.beside[0]
+        return card.cycle - began
+
+    await card.set_up(2, ports=(1 << last) - 1, window=window, token=TOKEN)
+    alone = await cycles_of(40, 0)
+    await card.set_up(3, window=window, token=TOKEN, deadline=PARTIAL | card.cycles_given)
+    stuck = await card.evict_last(0)
+    assert await card.read("JOB_EVICTED") == 1 << last
+    assert await cycles_of(40, stuck + 2 * window) <= alone + 8
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(partial=[0, PARTIAL])
+async def a_job_beside_it_is_not_disturbed(dut, partial):
+    """All workers of a job without a deadline, who lose and repeat, while members of another job stay away."""
+    card = await connect(dut)
+    if card.jobs == 1:
+        return
+    window, last, everyone = card.window // 2, card.ports - 1, (1 << card.ports) - 1
+    D = 400
+    beside = Reduction(card, card.rng, 60, 9, 1, window=window, first=2**32 - 9)
+    await card.set_up(2, window=window, token=TOKEN, deadline=partial | D)
+    assert await beside.set_up(TOKEN)
+    came = []
+    card.beside = {0: lambda *packet: came.append(packet), 1: beside.take}
+    running = cocotb.start_soon(beside.reduce())
+    job, payload = card.blocks[0].job, elements(card.rng, card.chunk, card.format)
+    for vid in range(2 * window + 1):
+        for rank in range(last):
+            card.send(job.members[rank], data_header(card, rank, vid, 2), payload)
+        if vid == 0:
+            card.send(job.members[last], data_header(card, last, vid, 2), payload)
+        await ClockCycles(dut.clk, 2 * D)
+    await running
+    await beside.finish()
+    await card.quiet()
+    headers = [packet[0] for packet in came]
+    assert {h["mask"] for h in headers if h["kind"] == zwire.KIND_RESULT} == ({everyone, everyone ^ 1 << last} if partial else {everyone})
+    codes = [h["code"] for h in headers if h["kind"] == zwire.KIND_STATUS and h["mask"]]
+    if partial:
+        assert codes == [zwire.CODE_EVICTED] * card.ports
+    else:
+        assert len(codes) > 4 and set(codes) == {zwire.CODE_OVERDUE}
+    for name, value in beside.counts().items():
+        reply = await card.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, 1), "length": 0})
+        assert reply["mask"] == value, f"{name} of the job beside it is {reply['mask']}, want {value}"
+    for rank in range(card.ports):
+        assert sum(await card.lags(rank, 1)) == 60
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def lags_are_counted_by_powers_of_four(dut):
+    """Contributions come by so many cycles one behind another, also at either side of what parts the buckets."""
+    card = await connect(dut)
+    # On a link a frame takes longer than the shorter ones of these.
+    gaps = [gap for power in range(7) for gap in (4**power - 1, 4**power) if gap > (card.calm() if card.model.shared else 0)]
+    await card.set_up(2, window=1, token=TOKEN)
+    block = card.blocks[0]
+    want = {rank: [0] * model.LAG_BUCKETS for rank in range(card.ports)}
+    for vid, (gap, again) in enumerate([*itertools.product(gaps[-1:], gaps[:4]), *zip(gaps, [*gaps[1:], gaps[0]])]):
+        ranks = card.rng.sample(range(card.ports), card.ports)
+        entered, expected = {}, []
+        for rank, cycles in zip(ranks, [0, gap, *[again] * card.ports]):
+            await ClockCycles(dut.clk, cycles)
+            header = {"version": zwire.VERSION, "flags": 0} | data_header(card, rank, vid, 2)
+            payload = elements(card.rng, card.chunk, card.format)
+            card.send(block.members[rank], header, payload)
+            expected += card.model.packet(block.members[rank], header, payload)
+            if card.model.shared:
+                entered[rank] = await card.drained(block.members[rank])
+        await card.expect(expected)
+        for rank in ranks:
+            entered[rank] = entered.get(rank) or card.entered(block.members[rank])
+            want[rank][model.lag_bucket(entered[rank] - entered[ranks[0]])] += 1
+    for rank in range(card.ports):
+        assert await card.lags(rank) == want[rank]
+        assert sum(want[rank]) == block.stored[rank]
+    # Repeats are not counted, the end of the job changes nothing, and setting one up clears them.
+    await card.data(0, vid)
+    await card.write("JOB_ABORT", 2 << 32)
+    for rank in range(card.ports):
+        assert await card.lags(rank) == want[rank]
+    await card.set_up(3, token=TOKEN)
+    for rank in range(card.ports):
+        assert await card.lags(rank) == [0] * model.LAG_BUCKETS
+
+
+class LateTraffic(Traffic):
+    """Random packets, where some ranks of each job send little, and deadlines pass more often than they would."""
+
+    def __init__(self, card, rng):
+        given = [card.cycles_given, *(PARTIAL | times * card.cycles_given for times in (1, 1, 2)), 0]
+        super().__init__(card, rng, given)
+        self.present = {}  # by job and epoch: ranks that send
+
+    async def step(self):
+        if self.card.due and self.rng.random() < 0.1:
+            await self.card.pass_deadline()
+        else:
+            await super().step()
+
+    async def progress(self):
+        """Data of a rank that sends, for a slot that lacks it, or the next one for a slot that may turn over."""
+        rng, job = self.rng, self.job
+        if job is None:
+            return await self.near()
+        key = (self.block.number, self.epoch)
+        if key not in self.present or rng.random() < 0.03:
+            self.present[key] = rng.sample(range(job.ranks), rng.randint(1, job.ranks))
+        rank = rng.choice(self.present[key])
+        lacking = [slot for slot in job.slots if slot.state == model.COLLECTING and rank not in slot.held]
+        if lacking and rng.random() < 0.7:
+            return await self.data(rank, rng.choice(lacking).vid)
+        slot = min(job.slots, key=lambda s: (s.vid - job.parameters[3] + 2 * len(job.slots)) % 2**32)
+        await self.data(rank, slot.vid + len(job.slots))
+
+    async def end_job(self):
+        if self.rng.random() < 0.5:
+            await super().end_job()
+
+
+@cocotb.test(timeout_time=40, timeout_unit="ms")
+@cocotb.parametrize((("idle", "stall"), [("never", "never"), ("bursts", "at_random")]))
+async def answers_like_the_model(dut, idle, stall):
+    """Random packets of jobs with deadlines and without, with partial sums and without."""
+    card = await connect(dut, idle, stall)
+    traffic = LateTraffic(card, random.Random(f"{idle} {stall}"))
+    most = dict.fromkeys(["overdue", "partial", "evictions", "evicted"], 0)  # a reset clears the counters
+    for steps in range(3000):
+        await traffic.step()
+        most = {name: max(value, card.model.counters[name]) for name, value in most.items()}
+        if steps >= 250 and all(most.values()):
+            break
+    assert all(most.values()), f"not met: {most}"
+    await card.check_registers()
+    for block in card.blocks:
+        for rank in range(len(block.members)):
+            assert sum(await card.lags(rank, block.number)) == block.stored[rank]
