@@ -166,10 +166,18 @@ class Clocked:
 
     def check_time(self, packets, first, last):
         """Holds what was sent for a slot to the time of its deadline; returns the latest cycle in which the card can have acted."""
-        ways = [self.first_came(packet) - self.paths[packet[0]["kind"]] for packet in self.expand(packets)]
+        ways = [self.first_came(packet) - self.path(packet) for packet in self.expand(packets)]
         assert min(ways) >= first - self.slack, f"acted in cycle {min(ways)}, before {first}: {packets[0][0]}"
         assert min(ways) <= last + self.slack, f"acted in cycle {min(ways)}, after {last}: {packets[0][0]}"
         return min(ways) + self.slack
+
+    def path(self, packet):
+        """Cycles that the packet is under way; a result of a short chunk is so for less than the one that was measured."""
+        header, payload, _ = packet
+        if header["kind"] == zwire.KIND_STATUS:
+            return self.paths[zwire.KIND_STATUS]
+        lacks = self.result.bytes * self.chunk - len(payload)
+        return self.paths[zwire.KIND_RESULT] - lacks // (self.word if self.model.shared else self.lanes * self.result.bytes)
 
     def first_came(self, packet):
         """When a packet came that was not looked at yet."""
