@@ -17,7 +17,7 @@ import zwire
 from cards import BareCard, LinkCard, manifest, run_card
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
-from workers import Reduction
+from workers import Reduction, Worker, deliver
 
 CARDS = {
     "one": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
@@ -185,6 +185,14 @@ class Clocked:
         assert at, f"not sent at the deadline: {packet[0]}"
         return at[-1]
 
+    async def nothing_is_due(self):
+        """Nobody is waited for any more, and nothing comes however long that is so."""
+        assert not self.due
+        await ClockCycles(self.dut.clk, 3 * self.cycles_given)
+        await self.expect([])
+        for counter in ("overdue", "partial", "evictions"):
+            await self.read(counter)
+
     async def evict_last(self, vid):
         """Has the last rank of job 0 give to the next chunk and then nothing more, until it is evicted; returns for which.
 
@@ -203,6 +211,11 @@ class Clocked:
             await self.pass_deadline()
         assert self.blocks[0].evicted == {last}
         return stuck
+
+    async def holds(self, name, job=0):
+        """What a register holds that the model does not follow."""
+        reply = await self.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
+        return reply["mask"]
 
     async def lags(self, rank, job=0):
         """The histogram of the rank."""
@@ -244,10 +257,10 @@ async def connect(dut, idle="never", stall="never"):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def who_waits_is_told_for_whom(dut):
     card = await connect(dut)
-    window, last, D = card.window // card.jobs, card.ports - 1, card.cycles_given
+    window, last = card.window // card.jobs, card.ports - 1
     rest = range(last)
     first = 2**32 - 1
-    await card.set_up(2, window=window, first=first, token=TOKEN, deadline=D)
+    await card.set_up(2, window=window, first=first, token=TOKEN, deadline=card.cycles_given)
     began = len(card.came)
     for rank in rest:
         await card.data(rank, first)
@@ -257,10 +270,7 @@ async def who_waits_is_told_for_whom(dut):
         assert card.notices(zwire.CODE_OVERDUE, began) == told
         assert await card.read("overdue") == times
     await card.data(last, first)
-    # Nobody is waited for any more.
-    assert not card.due
-    await ClockCycles(dut.clk, 2 * D)
-    await card.expect([])
+    await card.nothing_is_due()
     # A slot that cannot turn over waits for those that are not done with it, once it has refused to.
     began = len(card.came)
     await card.data(0, first + 2 * window)
@@ -274,7 +284,7 @@ async def who_waits_is_told_for_whom(dut):
     told = [notice for notice in card.notices(zwire.CODE_OVERDUE, began) if notice[1] == first]
     assert told == [(rank, first, 1 << last) for rank in rest]
     await card.data(last, first + window)
-    assert not card.due
+    await card.nothing_is_due()
     for rank in range(card.ports):
         await card.data(rank, first + 2 * window)
     await card.write("JOB_ABORT", 2 << 32)
@@ -319,6 +329,7 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
     vid = stuck + 2 * window
     assert card.notices(zwire.CODE_EVICTED, began) == [(rank, stuck, 1 << last) for rank in range(card.ports)]
     assert await card.read("JOB_EVICTED") == 1 << last
+    await card.nothing_is_due()
     # What it sends is refused, each time, and answered when the last answer is long ago.
     before = await card.read("evicted")
     for kind in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
@@ -454,8 +465,7 @@ async def a_job_beside_it_is_not_disturbed(dut, partial):
     else:
         assert len(codes) > 4 and set(codes) == {zwire.CODE_OVERDUE}
     for name, value in beside.counts().items():
-        reply = await card.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, 1), "length": 0})
-        assert reply["mask"] == value, f"{name} of the job beside it is {reply['mask']}, want {value}"
+        assert await card.holds(name, 1) == value
     for rank in range(card.ports):
         assert sum(await card.lags(rank, 1)) == 60
 
@@ -548,3 +558,137 @@ async def answers_like_the_model(dut, idle, stall):
     for block in card.blocks:
         for rank in range(len(block.members)):
             assert sum(await card.lags(rank, block.number)) == block.stored[rank]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def slots_that_fall_due_together_are_all_found(dut):
+    """One rank gives to as many chunks as there are slots to hold them, as fast as it can."""
+    card = await connect(dut)
+    window = card.window // card.jobs
+    await card.set_up(2, window=window, token=TOKEN, deadline=PARTIAL | card.cycles_given)
+    block, expected = card.blocks[0], []
+    for vid in range(2 * window):
+        header = {"version": zwire.VERSION, "flags": 0} | data_header(card, 0, vid, 2)
+        payload = elements(card.rng, card.chunk, card.format)
+        card.send(0, header, payload)
+        expected += card.model.packet(0, header, payload)
+    entered = await card.drained(0)
+    assert await card.holds("partial") == 0
+    began = len(card.came)
+    await ClockCycles(dut.clk, card.cycles_given - (card.cycle - entered))
+    for vid in range(2 * window):
+        expected += card.model.overdue(0, vid)
+    await card.expect(expected)
+    # The last one is found and summed when each one before it was, and sent behind those that were.
+    frame = card.paths[zwire.KIND_RESULT]
+    latest = entered + card.cycles_given + 2 * card.window + 4 * 2 * window + 2 * window * frame
+    assert card.came[began][0] < card.came[-1][0] <= latest + SLACK
+    assert block.stored[0] == 2 * window == sum(await card.lags(0))
+    await card.write("JOB_ABORT", 2 << 32)
+    await card.check_registers()
+
+
+class LateReduction(Reduction):
+    """A reduction whose workers stay away at times, for longer than the deadline."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.workers = [LateWorker(self, rank) for rank in range(len(self.members))]
+        self.sums = {}  # by chunk: its mask, flags and payload
+
+    async def run(self):
+        """Returns when all that were not evicted have finished."""
+        await Combine(*[cocotb.start_soon(worker.run()) for worker in self.workers])
+
+    def take(self, header, payload, port):
+        if header["kind"] == zwire.KIND_STATUS:
+            return self.workers[header["rank"]].take_status(header, port)
+        chunk, mask = (header["vid"] - self.first) % 2**32, header["mask"]
+        if chunk not in self.sums:
+            self.sums[chunk] = self.sum_of(chunk, mask)
+            assert self.deadline & PARTIAL or mask == (1 << len(self.members)) - 1
+        assert (mask, header["flags"], payload) == self.sums[chunk]
+        workers = [self.workers[rank] for rank in self.card.receivers(self.members, header, port)]
+        if any(chunk in worker.sent for worker in workers):
+            assert header["kind"] == zwire.KIND_REPLAY, f"chunk {chunk} came again as a result"
+        for worker in workers:
+            worker.take_result(chunk)
+
+    def sum_of(self, chunk, mask):
+        """Mask, flags and payload of the chunk's result when it is the sum of these ranks."""
+        ranks = [rank for rank in range(len(self.members)) if mask >> rank & 1]
+        inputs, format = [None] * self.card.ports, self.card.format
+        for rank in ranks:
+            inputs[self.members[rank]] = format.elements(self.data.payloads[chunk][rank])
+        total, _ = self.card.arithmetic.sum(inputs)
+        strange = self.data.strange(chunk)
+        flags = model.merge_ecn([self.data.ecn[chunk][rank] for rank in ranks])
+        flags |= zwire.FLAG_NONFINITE if any(strange[rank] for rank in ranks) else 0
+        flags |= zwire.FLAG_PARTIAL if len(ranks) < len(self.members) else 0
+        return mask, flags, self.card.result.payload(total)
+
+
+class LateWorker(Worker):
+    """A worker that stays away at times, and stops when it was evicted."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.evicted = False
+
+    async def run(self):
+        most, deadline = 2 * self.reduction.chunk // self.card.lanes, self.reduction.deadline % PARTIAL
+        while len(self.got) < len(self.data) and not self.evicted:
+            self.act()
+            away = self.rng.choice([0, 1, 4]) * deadline if self.rng.random() < 0.05 else 0
+            await ClockCycles(self.card.dut.clk, away + self.rng.randint(1, most))
+        while not self.finished and not self.evicted:
+            self.send(zwire.KIND_FINISH, len(self.data))
+            await ClockCycles(self.card.dut.clk, 200)
+
+    def take_status(self, header, port):
+        if header["code"] == zwire.CODE_EVICTED:
+            self.evicted |= header["mask"] in (0, header["mask"] | 1 << self.rank)
+        elif header["code"] == zwire.CODE_OVERDUE:
+            assert header["mask"] and not header["mask"] >> self.rank & 1
+        elif header["code"] != zwire.CODE_WAIT:
+            super().take_status(header, port)
+
+    def take_result(self, chunk):
+        if chunk < self.next:
+            super().take_result(chunk)
+        self.sent.add(chunk)
+
+
+@cocotb.test(timeout_time=40, timeout_unit="ms")
+@cocotb.parametrize((("deadline", "stall"), [(1, "never"), (60, "at_random"), (300, "never")]))
+async def workers_that_stay_away_at_times(dut, deadline, stall):
+    """All at once, so that contributions meet deadlines in every way; every sum is that of the ranks in its mask."""
+    card = await connect(dut, stall=stall)
+    card.rng = random.Random(f"{deadline} {stall}")
+    reductions = []
+    cocotb.start_soon(deliver(card, reductions))
+    partial = evicted = 0
+    for epoch in range(2, 20):
+        fresh = []
+        for job in range(card.jobs):
+            given = deadline | (PARTIAL if job == 0 else 0)
+            window = card.window // card.jobs
+            fresh.append(LateReduction(card, card.rng, 20, epoch, job, window=window, first=2**32 - 7, deadline=given))
+            assert await fresh[-1].set_up(TOKEN)
+        reductions += fresh
+        await Combine(*[cocotb.start_soon(reduction.run()) for reduction in fresh])
+        await card.quiet()
+        for reduction in fresh:
+            assert await card.holds("JOB_STATE", reduction.job) & 1 == 0
+            gone = model.mask_of(worker.rank for worker in reduction.workers if worker.evicted)
+            assert await card.holds("JOB_EVICTED", reduction.job) == gone
+            assert len(reduction.sums) == len(reduction.data)
+            masks = [mask for mask, _, _ in reduction.sums.values()]
+            for rank in range(card.ports):
+                assert sum(await card.lags(rank, reduction.job)) == sum(mask >> rank & 1 for mask in masks)
+            partial += sum(mask != (1 << card.ports) - 1 for mask in masks)
+            evicted += gone.bit_count()
+        if epoch > 3 and partial and evicted:
+            break
+    assert partial and evicted
+    assert await card.holds("partial") == partial

@@ -14,11 +14,11 @@ from traffic import Contributions, data_header, elements
 class Reduction:
     """One job, from its set-up to its end, and its workers."""
 
-    def __init__(self, card, rng, chunks, epoch, job=0, ports=None, chunk=None, window=None, first=0):
-        """ports, chunk, window: the card's most unless given."""
+    def __init__(self, card, rng, chunks, epoch, job=0, ports=None, chunk=None, window=None, first=0, deadline=0):
+        """ports, chunk, window: the card's most unless given. deadline: as in JOB_DEADLINE."""
         self.card, self.rng, self.epoch, self.job, self.first = card, rng, epoch, job, first
         self.ports = ports or (1 << card.ports) - 1
-        self.chunk, self.window = chunk or card.chunk, window or card.window
+        self.chunk, self.window, self.deadline = chunk or card.chunk, window or card.window, deadline
         self.members = [port for port in range(card.ports) if self.ports >> port & 1]
         self.data = Contributions(card, rng, chunks, members=self.members, size=self.chunk)
         self.workers = [Worker(self, rank) for rank in range(len(self.members))]
@@ -26,7 +26,7 @@ class Reduction:
 
     async def set_up(self, token):
         """Sets the job up; returns whether the card had slots for it."""
-        sizes = {"ports": self.ports, "chunk": self.chunk, "window": self.window}
+        sizes = {"ports": self.ports, "chunk": self.chunk, "window": self.window, "deadline": self.deadline}
         await self.card.set_up(self.epoch, **sizes, first=self.first, token=token, job=self.job)
         return self.card.model.blocks[self.job].last_epoch == self.epoch
 
