@@ -88,7 +88,7 @@ const (
 
 	// LagBase is the first of the counts of how late contributions come; see
 	// LagAddr.
-	LagBase uint32 = 0x20000
+	LagBase         uint32 = 0x20000
 	LagJobStride    uint32 = 0x2000
 	LagRankStride   uint32 = 0x80
 	LagBucketStride uint32 = 8
@@ -194,6 +194,16 @@ func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) 
 // a rank came.
 func LagAddr(job, rank, bucket int) uint32 {
 	return LagBase + LagJobStride*uint32(job) + LagRankStride*uint32(rank) + LagBucketStride*uint32(bucket)
+}
+
+// SplitLagAddr is the reverse of LagAddr; ok is false for an address that is none
+// of those counts on any card.
+func SplitLagAddr(addr uint32) (job, rank, bucket int, ok bool) {
+	offset := addr - LagBase
+	if addr < LagBase || offset >= LagJobStride*MaxJobs || offset%LagBucketStride != 0 {
+		return 0, 0, 0, false
+	}
+	return int(offset / LagJobStride), int(offset % LagJobStride / LagRankStride), int(offset % LagRankStride / LagBucketStride), true
 }
 
 // SplitJobAddr is the reverse of JobAddr: it returns what an address is called in

@@ -26,8 +26,9 @@ type Card struct {
 	summing  turns // of the jobs' complete chunks
 	sending  turns // of the jobs' results
 
-	statuses    []Header // the pending status of each port
+	statuses    []Header // the pending answer or refusal of each port
 	statusPorts uint64   // the ports that have one
+	notice      notice
 
 	refusedAt  uint64 // when the last refusal was answered
 	refusedYet bool   // one was
@@ -65,8 +66,12 @@ func NewCard(cfg Config) (*Card, error) {
 // another.
 func (c *Card) Config() Config { return c.cfg }
 
-// Advance lets the clock run on by the given number of cycles.
-func (c *Card) Advance(cycles uint64) { c.cycles += cycles }
+// Advance lets the clock run on by the given number of cycles, and looks once
+// which slots are overdue by then.
+func (c *Card) Advance(cycles uint64) {
+	c.cycles += cycles
+	c.lookAtDeadlines()
+}
 
 // PortOf returns the port that a rank belongs to, and whether there is one, of
 // the job that was set up last under the number job (before the first, rank r
@@ -87,7 +92,7 @@ func (c *Card) numbered(number uint8) *job { return &c.jobs[int(number)%len(c.jo
 // other kind is refused. It copies what it keeps of the payload. A slot that
 // becomes complete is reduced by the next call of Reduce or Next.
 func (c *Card) Handle(port int, p *Packet) {
-	c.cycles += c.beats(p.Payload)
+	c.Advance(c.beats(p.Payload))
 	if code := c.check(port, p); code != accepted {
 		c.refuse(port, &p.Header, code)
 		return
@@ -123,6 +128,8 @@ func (c *Card) check(port int, p *Packet) wire.Code {
 		return wire.CodeBadEpoch
 	case !j.owns(port, p.Rank):
 		return wire.CodeBadRank
+	case j.evicted>>p.Rank&1 != 0:
+		return wire.CodeEvicted
 	}
 	if p.Kind != wire.KindData {
 		return accepted
@@ -140,7 +147,7 @@ func (c *Card) check(port int, p *Packet) wire.Code {
 
 // data applies the slot rules to a contribution.
 func (c *Card) data(j *job, port int, p *Packet) {
-	s, code, owed := j.table.offer(p.Rank, p.VID)
+	s, code, owed := j.table.offer(p.Rank, p.VID, c.cycles)
 	switch {
 	case code == accepted:
 		c.store(j, s, p)
@@ -168,6 +175,7 @@ func (c *Card) store(j *job, s *slot, p *Packet) {
 		c.counters.add(countNonfiniteIn, 1)
 		j.nonfiniteIn.add(1, uint64(p.Rank)<<32|uint64(p.VID))
 	}
+	j.lags[p.Rank].add(s.held == 0, c.cycles-s.turned)
 	j.table.hold(s, p.Rank)
 }
 
@@ -184,8 +192,8 @@ func (c *Card) ask(j *job, port int, p *Packet) {
 	}
 }
 
-// finish notes that a rank has finished; when all have, the job ends, and the
-// answers that wait are still sent.
+// finish notes that a rank has finished; when all members have, the job ends, and
+// the answers that wait are still sent.
 func (c *Card) finish(j *job, port int, p *Packet) {
 	c.counters.add(countFinishes, 1)
 	c.answer(port, &p.Header, wire.CodeDone, 0)
@@ -193,9 +201,9 @@ func (c *Card) finish(j *job, port int, p *Packet) {
 		return
 	}
 	j.finished |= 1 << p.Rank
-	if j.finished == j.all {
-		j.end()
+	if j.allFinished() {
 		j.complete = true
+		j.end()
 	}
 }
 
@@ -240,8 +248,8 @@ func (c *Card) Reduce() {
 	}
 }
 
-// reduce sums the slot of a job that is complete for the longest time into its
-// cache entry.
+// reduce sums what the slot of a job holds that is closed for the longest time
+// into its cache entry.
 func (c *Card) reduce(j *job) {
 	s := &j.table.slots[j.table.reducing[0]]
 	if s.result == nil {
@@ -251,7 +259,12 @@ func (c *Card) reduce(j *job) {
 	s.result = s.result[:chunk*elementBytes(c.cfg.Result)]
 	clear(c.operands)
 	for rank, port := range j.portOf {
-		c.operands[port] = s.contributions[rank]
+		if s.held>>rank&1 != 0 {
+			c.operands[port] = s.contributions[rank]
+		}
+	}
+	if s.held != j.all {
+		c.counters.add(countPartial, 1)
 	}
 	nonfinite, overflowed := c.sum.chunk(s.result, c.operands)
 	c.counters.add(countChunks, 1)
@@ -271,6 +284,9 @@ func (c *Card) endJob(j *job) {
 		if c.numbered(c.statuses[port].Job) == j {
 			c.statusPorts &^= 1 << port
 		}
+	}
+	if c.notice.job == j {
+		c.notice = notice{}
 	}
 }
 

@@ -80,6 +80,7 @@ func (d *desk) stage(s setup) {
 	d.write(wire.RegJobPorts, s.ports)
 	d.write(wire.RegJobChunk, s.chunk)
 	d.write(wire.RegJobWindow, s.window)
+	d.write(wire.RegJobDeadline, s.deadline)
 }
 
 // setUp owns the card and sets the job up.

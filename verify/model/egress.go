@@ -16,13 +16,17 @@ const AllPorts = ^uint64(0)
 // ports that can take a packet, a bit each; ports are those that the packet is
 // for. It returns ok = false, and leaves out alone, when there is none.
 //
-// Statuses go first, those of lower ports before others; then the jobs take
-// turns, each with one result at a time: replays, then fresh ones. A result is one packet for all its receivers (the shells give
-// it to each, or send it once with the receivers' mask).
+// Answers and refusals go first, those of lower ports before others, then the
+// notice, to a port at a time; then the jobs take turns, each with one result at a
+// time: replays, then fresh ones. A result is one packet for all its receivers (the
+// shells give it to each, or send it once with the receivers' mask).
 func (c *Card) Next(ready uint64, out *Packet) (ports uint64, ok bool) {
 	c.Reduce()
 	if waiting := c.statusPorts & ready; waiting != 0 {
 		return c.beginStatus(bits.TrailingZeros64(waiting), out), true
+	}
+	if ranks := c.notice.ranksAmong(ready); ranks != 0 {
+		return c.beginNotice(bits.TrailingZeros64(ranks), out), true
 	}
 	var d delivery
 	number, ok := c.sending.take(func(number int) (due bool) {
@@ -38,7 +42,7 @@ func (c *Card) Next(ready uint64, out *Packet) (ports uint64, ok bool) {
 
 // Pending reports whether Next has a packet for a port that can take it.
 func (c *Card) Pending() bool {
-	if c.statusPorts != 0 {
+	if c.statusPorts != 0 || c.notice.ranks != 0 {
 		return true
 	}
 	for number := range c.jobs {
@@ -53,9 +57,20 @@ func (c *Card) Pending() bool {
 func (c *Card) beginStatus(port int, out *Packet) (ports uint64) {
 	c.statusPorts &^= 1 << port
 	c.counters.add(countStatuses, 1)
-	c.cycles++
 	*out = Packet{Header: c.statuses[port], Payload: out.Payload[:0]}
+	c.Advance(1)
 	return 1 << port
+}
+
+// beginNotice sends the notice to a rank.
+func (c *Card) beginNotice(rank int, out *Packet) (ports uint64) {
+	ports = 1 << c.notice.job.portOf[rank]
+	*out = Packet{Header: c.notice.header, Payload: out.Payload[:0]}
+	out.Rank = uint8(rank)
+	c.notice.ranks &^= 1 << rank
+	c.counters.add(countStatuses, 1)
+	c.Advance(1)
+	return ports
 }
 
 // beginResult sends the cache entry of a job's slot to its receivers.
@@ -75,19 +90,22 @@ func (c *Card) beginResult(j *job, d delivery, out *Packet) (ports uint64) {
 			Format:    c.cfg.Result,
 			VID:       s.vid,
 			Length:    uint16(j.setup.chunk),
-			Mask:      j.all,
+			Mask:      s.held,
 			Receivers: d.receivers,
 		},
 		Payload: append(out.Payload[:0], s.result...),
+	}
+	if s.held != j.all {
+		out.Flags |= wire.FlagPartial
 	}
 	if s.nonfinite {
 		out.Flags |= wire.FlagNonfinite
 	}
 	j.table.pay(d.slot, d.receivers)
 	c.counters.add(count, 1)
-	c.cycles += j.setup.chunk / uint64(c.cfg.Lanes)
 	for rank, port := range j.portOf {
 		ports |= d.receivers >> rank & 1 << port
 	}
+	c.Advance(j.setup.chunk / uint64(c.cfg.Lanes))
 	return ports
 }

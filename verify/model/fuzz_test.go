@@ -77,7 +77,10 @@ func play(t *testing.T, script []byte) *desk {
 	var players []player
 	for number, d := range newDesks(t, playedJobs) {
 		// No slots are left for the last one, until another ends.
-		d.trySetUp(1, setup{ports: 0b1011, chunk: 2, window: []uint64{2, 1, 1, 1}[number], first: 0xfffffffe})
+		d.trySetUp(1, setup{
+			ports: 0b1011, chunk: 2, window: []uint64{2, 1, 1, 1}[number], first: 0xfffffffe,
+			deadline: []uint64{0, 5000, deadlinePartial | 8000, 0}[number],
+		})
 		players = append(players, player{d, map[uint32][]byte{}})
 	}
 	for ; len(script) >= 4; script = script[4:] {
@@ -98,7 +101,7 @@ func play(t *testing.T, script []byte) *desk {
 // slots hold, one in 64 steps a register access or a change of job.
 func TestRandomTraffic(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 11))
-	chunks, replays := 0, 0
+	counted := map[string]int{}
 	for range 40 {
 		jobs := 1 << r.IntN(3)
 		var script []byte
@@ -113,11 +116,13 @@ func TestRandomTraffic(t *testing.T) {
 			script = append(script, what, byte(r.IntN(256)), byte(i/(40*jobs)+r.IntN(5)), byte(r.IntN(256)))
 		}
 		d := play(t, script)
-		chunks += d.count("chunks")
-		replays += d.count("replays")
+		for _, c := range wire.Counters {
+			counted[c.Name] += d.count(c.Name)
+		}
 	}
-	assert.Greater(t, chunks, 100)
-	assert.Greater(t, replays, 100)
+	for name, least := range map[string]int{"chunks": 100, "replays": 100, "overdue": 100, "partial": 100, "evictions": 10, "evicted": 100} {
+		assert.Greater(t, counted[name], least, name)
+	}
 }
 
 // step does one thing that four bytes say.
@@ -144,13 +149,17 @@ func (d player) step(what, a, b, c byte, all []player) {
 		switch a % 8 {
 		case 0:
 			d.card.Reduce()
+			d.card.Advance(uint64(b) * 16)
 		case 1:
 			d.card.LinkDown()
 			d.write(wire.RegOwner, owner)
 		case 2:
 			d.abort(d.now + uint16(c%2))
 		default:
-			d.trySetUp(d.state().epoch+uint16(c%3), setup{ports: uint64(b&0xf) | 1, chunk: 2, window: 1 << (a >> 3 % 3), first: 0xfffffffe})
+			d.trySetUp(d.state().epoch+uint16(c%3), setup{
+				ports: uint64(b&0xf) | 1, chunk: 2, window: 1 << (a >> 3 % 3), first: 0xfffffffe,
+				deadline: []uint64{0, 3000, deadlinePartial | 3000, deadlinePartial | 50}[c>>2%4],
+			})
 		}
 	}
 }
@@ -168,7 +177,9 @@ func (d player) collect(ready uint64, packets int, all []player) {
 		if p.Kind == wire.KindStatus {
 			continue
 		}
-		require.Equal(d, all[p.Job].state().epoch, p.Epoch)
+		job := all[p.Job].state()
+		require.Equal(d, job.epoch, p.Epoch)
+		require.Equal(d, p.Mask != job.all, p.Flags&wire.FlagPartial != 0)
 		sums := all[p.Job].sums
 		first, seen := sums[p.VID]
 		if p.Kind == wire.KindReplay {
@@ -188,6 +199,10 @@ func (d *desk) state() *job { return &d.card.jobs[d.number] }
 func (d *desk) invariants() {
 	j := d.state()
 	t := &j.table
+	require.Zero(d, j.evicted&^j.all)
+	if j.evicted != 0 {
+		require.True(d, j.setup.partial())
+	}
 	if !j.running {
 		require.Zero(d, j.slots)
 		require.Empty(d, t.owing)
@@ -195,24 +210,35 @@ func (d *desk) invariants() {
 		return
 	}
 	d.slotsAreItsOwn()
+	require.Equal(d, j.all&^j.evicted, t.members)
+	require.NotZero(d, t.members&^j.finished, "else it has ended")
 	for number := range t.count {
 		s := &t.slots[number]
 		require.Equal(d, number, s.vid%t.count, "a VID lives in its slot")
-		require.Zero(d, (s.held|s.done|s.owed|s.sent)&^t.all, "no bit of a rank that is none")
+		require.Zero(d, (s.held|s.done|s.owed|s.sent)&^j.all, "no bit of a rank that is none")
 		switch s.state {
 		case empty:
 			require.Zero(d, s.held|s.owed|s.sent)
-			require.Equal(d, t.all, s.done)
+			require.Equal(d, j.all, s.done)
+			require.False(d, s.waits)
 		case collecting:
 			require.NotZero(d, s.held)
-			require.NotEqual(d, t.all, s.held)
+			require.NotEqual(d, j.all, s.held)
 			require.Zero(d, s.owed|s.sent)
+			require.True(d, s.waits)
+			if j.setup.cycles() != 0 {
+				require.Less(d, d.card.cycles-s.since, j.setup.cycles(), "else it was acted upon")
+			}
 		case reducing:
-			require.Equal(d, t.all, s.held)
+			require.NotZero(d, s.held)
+			require.False(d, s.waits)
 			require.Contains(d, t.reducing, int(number))
 			require.Zero(d, s.owed|s.sent)
 		case reduced:
-			require.Equal(d, t.all, s.held)
+			require.NotZero(d, s.held)
+			if !j.setup.partial() {
+				require.Equal(d, j.all, s.held)
+			}
 			listed := 0
 			if s.owed != 0 {
 				listed = 1

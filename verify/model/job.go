@@ -19,6 +19,7 @@ type job struct {
 	complete bool   // the last job set up ended because all had finished
 	epoch    uint16 // of the last job set up
 	finished uint64 // ranks of the running job that have finished
+	evicted  uint64 // ranks that were evicted from the last job set up
 	setup    setup  // of the last job set up; its ports are all before the first
 	slots    span   // of the running job
 	n        int    // members: bits of the setup's ports
@@ -27,23 +28,25 @@ type job struct {
 	table    slotTable
 
 	// What came of the last job set up.
-	nonfiniteIn  tally // contributions that held a NaN or an infinity
-	nonfiniteOut tally // elements of sums that are one
-	overflow     tally // elements of sums that overflowed
+	nonfiniteIn  tally  // contributions that held a NaN or an infinity
+	nonfiniteOut tally  // elements of sums that are one
+	overflow     tally  // elements of sums that overflowed
+	lags         []lags // of each rank that the card can have
 }
 
 // setup is what a job is set up with, as the registers hold it.
 type setup struct {
-	ports  uint64 // the member ports
-	chunk  uint64 // elements
-	window uint64 // chunks
-	first  uint32 // VID
+	ports    uint64 // the member ports
+	chunk    uint64 // elements
+	window   uint64 // chunks
+	deadline uint64 // JOB_DEADLINE
+	first    uint32 // VID
 }
 
 // newJob returns what a number has before its first job: rank r belongs to port
 // r.
 func newJob(number int, cfg Config) job {
-	j := job{number: number, table: slotTable{ports: cfg.Ports}}
+	j := job{number: number, table: slotTable{ports: cfg.Ports}, lags: make([]lags, cfg.Ports)}
 	j.set(setup{ports: lowBits(cfg.Ports)})
 	return j
 }
@@ -69,11 +72,15 @@ func (j *job) owns(port int, rank uint8) bool {
 // start makes j the running job of a new epoch, in the given slots of the card.
 func (j *job) start(s setup, epoch uint16, slots span) {
 	j.running, j.everSet, j.complete = true, true, false
-	j.epoch, j.finished, j.slots = epoch, 0, slots
+	j.epoch, j.finished, j.evicted, j.slots = epoch, 0, 0, slots
+	clear(j.lags)
 	j.nonfiniteIn, j.nonfiniteOut, j.overflow = tally{}, tally{}, tally{}
 	j.set(s)
 	j.table.setUp(uint32(s.window), s.first, j.all)
 }
+
+// allFinished reports whether all members have finished that were not evicted.
+func (j *job) allFinished() bool { return j.table.members&^j.finished == 0 }
 
 // end ends the job: what is being reduced and what is owed is dropped, its slots
 // are free; its ranks and its epoch stay.

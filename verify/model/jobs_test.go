@@ -146,7 +146,7 @@ func TestEachJobHasABlockOfRegisters(t *testing.T) {
 			}
 		}
 	}
-	for _, addr := range []uint32{0x1050, 0x1150, 0x13f8, 0x1400, 0x1f00} {
+	for _, addr := range []uint32{0x1058, 0x1158, 0x13f8, 0x1400, 0x1f00} {
 		for _, write := range []bool{false, true} {
 			code, _ := d[0].card.Register(write, addr, 1)
 			assert.Equal(t, wire.CodeBadAddress, code, "%#x", addr)

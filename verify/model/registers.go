@@ -6,14 +6,17 @@ import "tributary/driver/wire"
 
 // staged holds the registers that JOB_COMMIT and JOB_ABORT take.
 type staged struct {
-	token, ports, chunk, window uint64
+	token, ports, chunk, window, deadline uint64
 }
 
 // Register carries out one access on the register bus: it returns the reply's
 // code and its value, which is what the register holds after the access, or 0
 // with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
-	c.cycles++
+	c.Advance(1)
+	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
+		return c.lagRegister(write, job, rank, bucket)
+	}
 	addr, number := wire.SplitJobAddr(addr)
 	access, ok := accessOf(addr)
 	if !ok || number >= len(c.jobs) {
@@ -33,6 +36,17 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 		return code, c.jobs[number].read(addr)
 	}
 	return code, c.read(addr)
+}
+
+// lagRegister carries out an access to a count of JOB_LAG.
+func (c *Card) lagRegister(write bool, job, rank, bucket int) (wire.Code, uint64) {
+	switch {
+	case job >= len(c.jobs) || rank >= c.cfg.Ports:
+		return wire.CodeBadAddress, 0
+	case write:
+		return wire.CodeReadOnly, 0
+	}
+	return wire.CodeDone, uint64(c.jobs[job].lags[rank][bucket])
 }
 
 // accessOf returns what may be done with the register at addr, and whether
@@ -79,6 +93,8 @@ func (c *Card) read(addr uint32) uint64 {
 		return c.staged.chunk
 	case wire.RegJobWindow:
 		return c.staged.window
+	case wire.RegJobDeadline:
+		return c.staged.deadline
 	}
 	panic("model: a register that can be read has no value")
 }
@@ -93,6 +109,8 @@ func (j *job) read(addr uint32) uint64 {
 		return j.finished
 	case wire.RegJobMembers:
 		return j.setup.ports
+	case wire.RegJobEvicted:
+		return j.evicted
 	case wire.RegJobSlots:
 		return uint64(j.slots.first) | uint64(j.slots.count)<<16
 	case wire.RegJobNonfiniteIn:
@@ -142,6 +160,8 @@ func (c *Card) write(addr uint32, value uint64) wire.Code {
 		c.staged.chunk = value
 	case wire.RegJobWindow:
 		c.staged.window = value
+	case wire.RegJobDeadline:
+		c.staged.deadline = value
 	case wire.RegJobCommit:
 		return c.commit(commandOf(value))
 	case wire.RegJobAbort:
@@ -193,7 +213,10 @@ func (c *Card) owned() bool { return c.owner != 0 && c.staged.token == c.owner }
 
 // commit sets a job up, or refuses to and changes nothing.
 func (c *Card) commit(cmd command) wire.Code {
-	wanted := setup{ports: c.staged.ports, chunk: c.staged.chunk, window: c.staged.window, first: cmd.first}
+	wanted := setup{
+		ports: c.staged.ports, chunk: c.staged.chunk, window: c.staged.window, deadline: c.staged.deadline,
+		first: cmd.first,
+	}
 	j := c.numbered(cmd.job)
 	age := cmd.epoch - j.epoch
 	switch {
@@ -213,6 +236,8 @@ func (c *Card) commit(cmd command) wire.Code {
 		return wire.CodeBadChunk
 	case wanted.window == 0 || wanted.window&(wanted.window-1) != 0 || wanted.window > uint64(c.cfg.Window):
 		return wire.CodeBadWindow
+	case wanted.badDeadline():
+		return wire.CodeBadDeadline
 	}
 	slots, ok := c.allot(j, 2*int(wanted.window))
 	if !ok {

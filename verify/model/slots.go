@@ -28,6 +28,10 @@ type slot struct {
 	owed  uint64 // the result is to be sent to it
 	sent  uint64 // a transmission of the result to it was begun
 
+	turned uint64 // when it turned over: the first contribution came
+	waits  bool   // it is collecting, or it is reduced and has refused to turn over
+	since  uint64 // since when, or since when again: its deadline is counted from then
+
 	congestion int  // merged ECN, as a place in wire.ECNOrder
 	nonfinite  bool // a contribution held a NaN or an infinity
 
@@ -38,13 +42,13 @@ type slot struct {
 // slotTable holds the slots of one job. accepted is the answer to a packet that
 // no rule refuses.
 type slotTable struct {
-	ports  int    // of the card: the most ranks
-	slots  []slot // at least count, kept from job to job for their memory
-	count  uint32 // 2W of the running job
-	window uint32 // W
-	all    uint64 // a bit for each rank
+	ports   int    // of the card: the most ranks
+	slots   []slot // at least count, kept from job to job for their memory
+	count   uint32 // 2W of the running job
+	window  uint32 // W
+	members uint64 // M: a bit for each rank that was not evicted
 
-	reducing []int // complete slots, in the order they became so
+	reducing []int // closed slots whose sum is not there, in the order they became so
 	owing    []int // slots that owe a result, fresh ones in the order of reduction
 }
 
@@ -55,14 +59,14 @@ const accepted = wire.CodeDone
 // first.
 func (t *slotTable) setUp(window, first uint32, all uint64) {
 	t.clear()
-	t.window, t.count, t.all = window, 2*window, all
+	t.window, t.count, t.members = window, 2*window, all
 	for uint32(len(t.slots)) < t.count {
 		t.slots = append(t.slots, slot{contributions: make([][]byte, t.ports)})
 	}
 	for s := range t.count {
 		slot := &t.slots[s]
 		slot.vid = first + (s-first)%t.count - t.count
-		slot.state = empty
+		slot.state, slot.waits = empty, false
 		slot.held, slot.done, slot.owed, slot.sent = 0, all, 0, 0
 	}
 }
@@ -84,8 +88,8 @@ func outOfWindow(vid, u uint32) wire.Code {
 // offer applies the rules for data: rank's contribution to vid. When code is
 // accepted, it is to be stored in s, and hold called; else code is the
 // refusal. owed says that the refusal is answered by the result that the slot
-// holds.
-func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code, owed bool) {
+// holds. now is the card's clock.
+func (t *slotTable) offer(rank uint8, vid uint32, now uint64) (s *slot, code wire.Code, owed bool) {
 	bit := uint64(1) << rank
 	if before, _ := t.of(vid - t.window); before.vid == vid-t.window && before.state == reduced {
 		before.done |= bit
@@ -104,10 +108,14 @@ func (t *slotTable) offer(rank uint8, vid uint32) (s *slot, code wire.Code, owed
 		return nil, wire.CodeDuplicate, s.state == reduced
 	case s.vid + t.count:
 		s.done |= bit
-		if s.state != reduced && s.state != empty || s.done != t.all {
+		switch {
+		case s.state == reduced && t.members&^s.done != 0:
+			s.wait(now)
+			return nil, wire.CodeNotReady, false
+		case s.state != reduced && s.state != empty:
 			return nil, wire.CodeNotReady, false
 		}
-		t.turnOver(number, vid)
+		t.turnOver(number, vid, now)
 		return s, accepted, false
 	}
 	return nil, outOfWindow(vid, s.vid), false
@@ -122,31 +130,53 @@ func (t *slotTable) clear() {
 }
 
 // turnOver makes the slot collect vid.
-func (t *slotTable) turnOver(number int, vid uint32) {
+func (t *slotTable) turnOver(number int, vid uint32, now uint64) {
 	s := &t.slots[number]
 	t.forgive(number)
-	s.vid, s.state = vid, collecting
+	s.vid, s.state, s.turned = vid, collecting, now
+	s.waits, s.since = true, now
 	s.held, s.done, s.owed, s.sent = 0, 0, 0, 0
 	s.congestion, s.nonfinite = 0, false
 }
 
-// hold notes that rank's contribution is stored; with the last one the slot is
-// complete, and to be reduced.
-func (t *slotTable) hold(s *slot, rank uint8) {
-	s.held |= 1 << rank
-	if s.held == t.all {
-		s.state = reducing
-		t.reducing = append(t.reducing, int(s.vid%t.count))
+// wait begins the time after which the slot is overdue, if it does not run.
+func (s *slot) wait(now uint64) {
+	if !s.waits {
+		s.waits, s.since = true, now
 	}
 }
 
-// reduced notes that the result of the first complete slot is in the cache:
-// every rank is owed it.
+// hold notes that rank's contribution is stored; with the last member's the slot
+// is closed.
+func (t *slotTable) hold(s *slot, rank uint8) {
+	s.held |= 1 << rank
+	if t.members&^s.held == 0 {
+		t.close(s)
+	}
+}
+
+// close has the slot reduced with what it holds.
+func (t *slotTable) close(s *slot) {
+	s.state, s.waits = reducing, false
+	t.reducing = append(t.reducing, int(s.vid%t.count))
+}
+
+// missing returns the members that the slot, which is collecting or reduced,
+// waits for.
+func (t *slotTable) missing(s *slot) uint64 {
+	if s.state == collecting {
+		return t.members &^ s.held
+	}
+	return t.members &^ s.done
+}
+
+// reduced notes that the result of the first closed slot is in the cache: all
+// members are owed it.
 func (t *slotTable) reduced() {
 	number := t.reducing[0]
 	t.reducing = slices.Delete(t.reducing, 0, 1)
 	t.slots[number].state = reduced
-	t.owe(number, t.all)
+	t.owe(number, t.members)
 }
 
 // owe notes that the slot's result is to be sent to ranks.
@@ -223,11 +253,11 @@ func (t *slotTable) ask(rank uint8, vid uint32) (status wire.Code, missing uint6
 			if s.held&bit != 0 {
 				status = wire.CodeWait
 			}
-			return status, t.all &^ s.held, true, accepted
+			return status, t.members &^ s.held, true, accepted
 		}
 		return 0, 0, false, accepted
 	case s.vid + t.count:
-		return wire.CodeSend, t.all, true, accepted
+		return wire.CodeSend, t.members, true, accepted
 	}
 	return 0, 0, false, outOfWindow(vid, s.vid)
 }
