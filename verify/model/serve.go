@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // ErrBusy is what Serve returns when the card already serves a host.
@@ -13,6 +14,13 @@ var ErrBusy = errors.New("model: the card serves another host")
 
 // batchBytes is about how much the sender gathers before it writes.
 const batchBytes = 32 << 10
+
+// The clock of a card that is served: it runs on with the time that passes, as
+// that of a board does, for every tick at the latest. Traffic may take it ahead.
+const (
+	servedRate = 100_000_000 // cycles a second
+	servedTick = time.Millisecond
+)
 
 // Serve is the byte stream of the card for one host: it reads what the host
 // sends and writes what the card answers until the host is gone, takes the
@@ -23,6 +31,10 @@ const batchBytes = 32 << 10
 //
 // Reading never waits for writing: results that the host does not take wait
 // in the card's cache, at most 16 replies in a queue.
+//
+// The card lives in time while it is served: its clock makes 100 cycles a
+// microsecond, or more where its traffic takes more, so that a deadline passes
+// also while nobody sends.
 func (c *Card) Serve(rw io.ReadWriteCloser) error {
 	link, err := NewLink(c)
 	if err != nil {
@@ -35,28 +47,59 @@ func (c *Card) Serve(rw io.ReadWriteCloser) error {
 	}
 	defer func() { <-c.serving }()
 
-	s := server{link: link, rw: rw}
+	s := server{link: link, rw: rw, over: make(chan struct{}), began: time.Now(), from: c.cycles}
 	s.changed.L = &s.mu
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		s.send()
-	}()
+	var others sync.WaitGroup
+	others.Go(s.send)
+	others.Go(s.keepTime)
 	s.receive()
-	<-sent
+	others.Wait()
 	link.Down()
 	return s.err
 }
 
-// server is one run of Serve: the receiver and the sender share the link.
+// server is one run of Serve: the receiver, the sender and the clock share the
+// link.
 type server struct {
-	rw io.ReadWriteCloser
+	rw    io.ReadWriteCloser
+	over  chan struct{} // closed when down is set
+	began time.Time
+	from  uint64 // the card's clock then
 
 	mu      sync.Mutex // guards the card, the link's replies, down and err
 	changed sync.Cond  // something to send, a reply less, or the link is down
 	link    *Link
 	down    bool
 	err     error // what ended reading; nil when the host is gone
+}
+
+// keepTime has the card's clock run while nobody sends.
+func (s *server) keepTime() {
+	ticks := time.NewTicker(servedTick)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-ticks.C:
+			s.mu.Lock()
+			s.catchUp()
+			s.mu.Unlock()
+		}
+	}
+}
+
+// catchUp sets the card's clock to the time, unless it is ahead; with mu held.
+func (s *server) catchUp() {
+	card := s.link.card
+	now := s.from + uint64(time.Since(s.began).Seconds()*servedRate)
+	if now > card.cycles {
+		card.Advance(now - card.cycles)
+		card.Reduce()
+	}
+	if s.link.pending() {
+		s.changed.Signal()
+	}
 }
 
 // stop takes the link down for both sides; the first reason is kept.
@@ -67,6 +110,7 @@ func (s *server) stop(why error) {
 		return
 	}
 	s.down, s.err = true, why
+	close(s.over)
 	s.changed.Broadcast()
 	s.rw.Close() // the other side may be blocked; the reason is known already
 }
@@ -107,9 +151,7 @@ func (s *server) take(p *Packet) bool {
 	}
 	s.link.take(p)
 	s.link.card.Reduce()
-	if s.link.pending() {
-		s.changed.Signal()
-	}
+	s.catchUp()
 	return true
 }
 

@@ -188,3 +188,19 @@ func TestServeNeedsAStreamShell(t *testing.T) {
 	require.NoError(t, err)
 	assert.Error(t, card.Serve(brokenLine{io.EOF}))
 }
+
+func TestDeadlinesPassWhileNobodySends(t *testing.T) {
+	card, err := NewCard(served)
+	require.NoError(t, err)
+	h := connect(t, card)
+	h.write(wire.RegJobDeadline, deadlinePartial|servedRate/100) // 10 ms
+	h.setUp(1)
+	began := time.Now()
+	h.send(contribution(1, 1, 0, 1, 2, 3, 4))
+	header, payload := h.receive(wire.KindResult, 16)
+	assert.GreaterOrEqual(t, time.Since(began), 10*time.Millisecond)
+	assert.EqualValues(t, 0b10, header.Mask)
+	assert.Equal(t, words(1, 2, 3, 4), payload)
+	require.NoError(t, h.conn.Close())
+	require.NoError(t, <-h.done)
+}

@@ -72,6 +72,7 @@ func transcript(args []string, s said) string {
 		{`(epoch\s+)\d+`, "${1}N"},
 		{`("epoch": )\d+`, "${1}N"},
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
+		{`(clock +|"cycles": ?)\d+`, "${1}N"},
 		{`in cycles \d+ to \d+`, "in cycles N to N"},
 		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
 		{`(back after )[\d.]+m?s`, "${1}T"},

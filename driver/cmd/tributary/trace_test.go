@@ -80,7 +80,7 @@ func TestTrace(t *testing.T) {
 	}
 	require.Equal(t, "waveform", read(waveFile))
 	golden(t, filepath.Join(goldens, surferFile), read(surferFile))
-	when := regexp.MustCompile(`(?m)^(\[timestart\] |\*-?)[\d.]+`)
+	when := regexp.MustCompile(`(?m)^(\[timestart\] |\*)-?[\d.]+`)
 	golden(t, filepath.Join(goldens, gtkwaveFile), when.ReplaceAllString(read(gtkwaveFile), "${1}N"))
 	require.Len(t, readArray(t, "trace/sum.npy").Data, 4*2*2*32)
 }
