@@ -41,6 +41,8 @@ type call struct {
 	ring   []chunkState // of chunk i at i mod window, for low <= i < low + window
 	resend int          // chunks with a rank in resend
 
+	lacking []contributors // chunks whose sum is partial, in the order in which they came
+
 	backOff  backOff
 	moved    time.Time // last sign of progress
 	report   bool      // the caller wants to know of progress
@@ -95,13 +97,20 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	case j.finish.left != 0:
 		return &InputError{"reduction", "the job is being closed"}
 	}
-	k.first = k.members[0].next
+	leader := k.turnOf(0)
+	if leader.out != nil {
+		return leader.out
+	}
+	k.first = leader.next
 	for _, m := range k.members {
+		if m.out != nil {
+			continue
+		}
 		if m.busy {
 			return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; a member makes one call at a time", m.rank)}
 		}
 		if m.next != k.first {
-			return &InputError{"reduction", fmt.Sprintf("rank %d stands at chunk %d and rank %d at chunk %d; all members must have made the same calls", m.rank, m.next, k.members[0].rank, k.first)}
+			return &InputError{"reduction", fmt.Sprintf("rank %d stands at chunk %d and rank %d at chunk %d; all members must have made the same calls", m.rank, m.next, leader.rank, k.first)}
 		}
 	}
 	chunks := (elements + j.cfg.Chunk - 1) / j.cfg.Chunk
@@ -114,6 +123,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	copy(k.inputs, inputs)
 	k.dst, k.elements = dst, elements
 	k.chunks = chunks
+	k.lacking = k.lacking[:0]
 	k.low, k.held, k.kept, k.next, k.turn, k.sent, k.resend = 0, 0, 0, 0, 0, 0, 0
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
@@ -176,7 +186,9 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 				progress(k.summed(), k.elements)
 			}
 		case <-ctx.Done():
-			return k.giveUp(k.stopped(ctx))
+			if err := k.stopped(ctx); !k.withdraw(err, ctx.Err()) {
+				return k.giveUp(err)
+			}
 		case <-k.timer.C:
 			left := c.opts.timeout - k.silent()
 			if left <= 0 && !c.missed(k.job) {

@@ -49,6 +49,7 @@ type Card struct {
 	turn     int       // the number whose job sends data next
 	pinned   *call     // the writer reads this call's inputs
 	heard    time.Time // when the last whole frame came
+	tell     func()    // what a frame has the reader tell the program; nil: nothing
 	gaveUp   time.Time // when a call that failed gave up waiting for the card to drop its job
 	past     LinkStats // of links that are over
 }

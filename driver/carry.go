@@ -371,7 +371,7 @@ func (j *Job) resume(epoch uint16, now time.Time) {
 		k.moved = now
 	}
 	if j.finish.left != 0 {
-		j.finish.begin(j.ranks)
+		j.finish.begin(j.ranks &^ j.evicted)
 	}
 	j.outage.patience.Stop()
 	j.outage.count++

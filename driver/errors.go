@@ -212,6 +212,28 @@ func (e *EndedError) Error() string {
 
 func (e *EndedError) Unwrap() error { return e.Err }
 
+// EvictedError is answered by the calls of a member that takes no part in the job
+// any more, while the others go on (JobConfig.Partial).
+type EvictedError struct {
+	Card string
+	Rank int
+	VID  uint32 // of the chunk for which it was waited in vain
+	Err  error  // the error of the context with which it left by itself; nil when the card evicted it
+
+	job string // its label
+}
+
+func (e *EvictedError) Error() string {
+	why := "the card has evicted it, as it came too late"
+	if e.Err != nil {
+		why = "its call was given up (" + e.Err.Error() + ")"
+	}
+	return fmt.Sprintf("card %s%s: rank %d is out of the job since chunk %d: %s; the others go on; close the job and configure a new one to have it back",
+		e.Card, e.job, e.Rank, e.VID, why)
+}
+
+func (e *EvictedError) Unwrap() error { return e.Err }
+
 // DiedError is answered when the link to the card broke.
 type DiedError struct {
 	Card string

@@ -23,10 +23,18 @@ type finish struct {
 }
 
 // Close finishes the job: it tells the card that every member holds its
-// results, until the card has confirmed it. Members must not be in a call. A
-// job that was finished stays so; one that ended in another way answers
-// EndedError.
+// results, until the card has confirmed it; members that were evicted do not
+// count. Members must not be in a call. A job that was finished stays so; one that
+// ended in another way answers EndedError.
 func (j *Job) Close(ctx context.Context) error {
+	if err := j.finishAll(ctx); err != nil {
+		return err
+	}
+	return j.abortOnCard(ctx) // when it waits for a member that is out, and would for ever
+}
+
+// finishAll is Close for those that take part.
+func (j *Job) finishAll(ctx context.Context) error {
 	if ended, err := j.startFinish(); ended || err != nil {
 		return err
 	}
@@ -76,7 +84,11 @@ func (j *Job) startFinish() (ended bool, err error) {
 	case j.finish.left != 0:
 		return false, &InputError{"close of the job", "it is being closed already"}
 	}
-	j.finish.begin(j.ranks)
+	if j.ranks == j.evicted {
+		j.endLocked(nil)
+		return true, nil
+	}
+	j.finish.begin(j.ranks &^ j.evicted)
 	return false, nil
 }
 
@@ -128,7 +140,16 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 	}
 	f.moved = now
 	j.outage.since = time.Time{}
-	if f.left &^= 1 << m.rank; f.left == 0 {
+	j.finished(1 << m.rank)
+}
+
+// finished notes that no finish of the ranks is waited for any more.
+func (j *Job) finished(ranks uint64) {
+	f := &j.finish
+	if f.left == 0 {
+		return
+	}
+	if f.left &^= ranks; f.left == 0 {
 		j.endLocked(nil)
 		f.done <- nil
 	}

@@ -36,6 +36,36 @@ type JobConfig struct {
 	// job goes on, which waits for it to return the first time. It must not call
 	// the job's or the card's methods.
 	OnOutage func(Outage)
+
+	// Deadline is how long the card gives a chunk from its first contribution to
+	// its last, and how long members who want to go on are kept from it by others
+	// who have not taken its result; 0: as long as it takes. The card counts cycles:
+	// at set-up its clock is compared with the time that passes, which takes 50 ms or
+	// more. A board's clock is even; that of a simulation, which may make 200 k
+	// cycles a second or none while its machine is busy, is not, and there
+	// DeadlineCycles, which says the same in cycles, is the better measure. One
+	// of the two can be given.
+	//
+	// What comes of a chunk that is overdue: without Partial the card says whom it
+	// waits for, again and again, and goes on waiting. OnOverdue is told, and a call
+	// that is given up meanwhile names them (MissingError).
+	Deadline       time.Duration
+	DeadlineCycles uint32
+
+	// Partial, with a deadline, has the card sum a chunk that is overdue without
+	// the contributions that it lacks; they are not added later. Who comes late gets
+	// the same results as the others, and Partials tells which sums lack whom. A
+	// member that is so far behind that others cannot go on, for the deadline once
+	// more, is evicted: its calls answer EvictedError, the others go on without it,
+	// and it takes part again in the next job. A member whose context ends in a call
+	// of its own is out as well, and ends nothing for the others. It is not for
+	// jobs that carry on: their members must hold the same results.
+	Partial bool
+
+	// OnOverdue is told, in a job with a deadline and without Partial, whom the card
+	// waits for; again each time that the deadline passes. It runs while the link
+	// is not read: it must return soon, and not call the job's or the card's methods.
+	OnOverdue func(Overdue)
 }
 
 // Outage is what OnOutage is told.
@@ -55,7 +85,8 @@ type Outage struct {
 //
 // A call that fails, and one whose context ends, ends the job: the members no
 // longer agree on where they are in its stream. Its calls then answer
-// EndedError, and Configure sets up the next job at once.
+// EndedError, and Configure sets up the next job at once. Where sums may be
+// partial a member can be evicted instead (JobConfig.Partial).
 type Job struct {
 	card    *Card
 	cfg     JobConfig
@@ -75,6 +106,7 @@ type Job struct {
 	sentData time.Time // when the link last took such data
 	finish   finish
 	outage   outage
+	evicted  uint64 // ranks that take no part any more
 	ended    bool
 	err      error // why it ended; nil when it was finished
 }
@@ -169,6 +201,9 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 	if cfg.Window == 0 {
 		cfg.Window = max(1, i.Window/i.Jobs)
 	}
+	if err := cfg.checkDeadline(); err != nil {
+		return cfg, err
+	}
 	switch {
 	case cfg.CarryOn < 0:
 		return cfg, &InputError{"carry on", fmt.Sprintf("%s is no time to wait", cfg.CarryOn)}
@@ -252,6 +287,10 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 // setUp stages the job's parameters on the card and commits them, for an epoch
 // that begins with chunk first.
 func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) error {
+	deadline, err := j.deadline(ctx, l)
+	if err != nil {
+		return err
+	}
 	var ports uint64
 	for _, p := range j.cfg.Ports {
 		ports |= 1 << p
@@ -259,11 +298,12 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) er
 	if j.card.opts.reads {
 		return ErrReadOnly
 	}
-	_, err := j.card.accessOn(ctx, l,
+	_, err = j.card.accessOn(ctx, l,
 		writeHeader(wire.RegJobToken, j.card.token),
 		writeHeader(wire.RegJobPorts, ports),
 		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
-		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)))
+		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)),
+		writeHeader(wire.RegJobDeadline, deadline))
 	if err != nil {
 		return err
 	}
@@ -370,7 +410,7 @@ func (j *Job) endLocked(err error) bool {
 		return false
 	}
 	j.ended, j.err = true, err
-	j.leave(err != nil)
+	j.leave(err != nil || j.evicted != 0) // the card may wait for who has left by itself
 	for len(j.calls) > 0 {
 		j.calls[0].complete(j.endedError())
 	}

@@ -164,10 +164,20 @@ func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 	}
 }
 
-// take hands one frame to whom it is for.
+// take hands one frame to whom it is for, and tells the program what it asked to
+// be told of.
 func (c *Card) take(f *frame.Frame, now time.Time) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.takeLocked(f, now)
+	tell := c.tell
+	c.tell = nil
+	c.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+func (c *Card) takeLocked(f *frame.Frame, now time.Time) {
 	c.heard = now
 	if f.Kind == wire.KindReply {
 		if c.accesses.takeReply(&f.Header, now) {

@@ -10,6 +10,7 @@ type Member struct {
 	next  uint32 // VID of the first chunk that it does not hold, when it is in no call
 	busy  bool   // in a call
 	stats MemberStats
+	out   *EvictedError // why it takes no part any more; nil while it does
 }
 
 // Rank returns the member's place in the job.

@@ -14,7 +14,9 @@ import (
 
 // takeResult takes a result or replay in, for every call that it is for.
 func (j *Job) takeResult(f *frame.Frame, now time.Time) {
-	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || f.Mask != j.ranks || f.Flags&wire.FlagPartial != 0 {
+	partial := f.Flags&wire.FlagPartial != 0
+	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || partial != (f.Mask != j.ranks) ||
+		partial && (!j.cfg.Partial || f.Mask == 0 || f.Mask&^j.ranks != 0) {
 		return // not a sum of this job's members
 	}
 	idle := f.Receivers & j.ranks
@@ -48,6 +50,9 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	} else {
 		k.count(k.ranks, func(s *MemberStats) { s.Results++ })
 		copy(k.part(k.dst, i, k.job.outBytes), f.Payload)
+		if f.Mask != k.job.ranks {
+			k.lacking = append(k.lacking, contributors{i, f.Mask})
+		}
 	}
 	switch {
 	case !s.again && k.ranks == k.job.ranks:
@@ -120,6 +125,10 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 				k.takeMissing(h, now)
 			}
 		}
+	case wire.CodeOverdue:
+		j.takeOverdue(h)
+	case wire.CodeEvicted:
+		j.takeEvicted(h)
 	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
 		// Of a packet that came late or twice. If data was lost with it,
 		// the next ask brings it to light.

@@ -163,6 +163,9 @@ func accessName(h frame.Header) string {
 }
 
 func registerName(addr uint32) string {
+	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
+		return fmt.Sprintf("JOB_LAG %d of job %d, rank %d", bucket, job, rank)
+	}
 	of0, job := wire.SplitJobAddr(addr)
 	for _, r := range wire.Registers {
 		switch {

@@ -149,6 +149,7 @@ type JobState struct {
 	Epoch      uint16 // of the job
 	Ports      []int  // of its members, rank r on Ports[r]; all of the card's before the first job
 	Finished   []int  // ranks that have finished; none of a job that is over
+	Evicted    []int  // ranks that were evicted
 	FirstSlot  int    // the first of its slots among the card's, of which there are twice the card's window
 	Slots      int    // how many they are, twice the job's window; 0 while it is not set up
 	Exceptions Exceptions
@@ -185,8 +186,8 @@ func (c *Card) readJobs(read func(addr uint32) (uint64, error)) ([]JobState, err
 
 func readJob(number int, read func(addr uint32) (uint64, error)) (JobState, error) {
 	s := JobState{Number: number}
-	var values [4]uint64
-	for i, r := range []uint32{wire.RegJobState, wire.RegJobFinished, wire.RegJobMembers, wire.RegJobSlots} {
+	var values [5]uint64
+	for i, r := range []uint32{wire.RegJobState, wire.RegJobFinished, wire.RegJobMembers, wire.RegJobSlots, wire.RegJobEvicted} {
 		var err error
 		if values[i], err = read(wire.JobAddr(r, number)); err != nil {
 			return s, err
@@ -194,7 +195,7 @@ func readJob(number int, read func(addr uint32) (uint64, error)) (JobState, erro
 	}
 	state, slots := values[0], values[3]
 	s.SetUp, s.EverSetUp, s.Epoch = state&stateSetUp != 0, state&stateEpochSet != 0, uint16(state>>stateEpochShift)
-	s.Finished, s.Ports = bitSlice(values[1]), bitSlice(values[2])
+	s.Finished, s.Ports, s.Evicted = bitSlice(values[1]), bitSlice(values[2]), bitSlice(values[4])
 	s.FirstSlot, s.Slots = int(slots&slotsFirstMask), int(slots>>slotsCountShift)
 	var err error
 	s.Exceptions, err = readExceptions(number, read)

@@ -30,12 +30,41 @@ func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 func (j *Job) appendData(buf []byte, now time.Time) []byte {
 	for n := range j.calls {
 		k := j.calls[(j.turn+n)%len(j.calls)]
-		if k.next < min(k.chunks, k.low+len(k.ring)) {
+		for k.next < min(k.chunks, k.low+len(k.ring)) {
+			if k.members[k.turn].out != nil {
+				k.pass(now)
+				continue
+			}
 			j.turn = (j.turn + n + 1) % len(j.calls)
 			return k.appendNext(buf, now)
 		}
 	}
 	return buf
+}
+
+// pass notes that the member whose turn it is has sent its next chunk, or has none
+// to send.
+func (k *call) pass(now time.Time) {
+	s := k.state(k.next)
+	if k.turn == 0 {
+		*s = chunkState{kept: s.kept}
+	}
+	if k.turn++; k.turn == len(k.members) {
+		k.turn = 0
+		k.next++
+		s.sent, s.since = now, now
+	}
+}
+
+// turnOf returns the n-th of the members in turn, or the next one behind it that
+// takes part. When none does it is any.
+func (k *call) turnOf(n int) *Member {
+	for i := range k.members {
+		if m := k.members[(n+i)%len(k.members)]; m.out == nil {
+			return m
+		}
+	}
+	return k.members[0]
 }
 
 func (k *call) appendNext(buf []byte, now time.Time) []byte {
@@ -57,16 +86,8 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 		return buf // it ended meanwhile; the card refuses or drops the frame
 	}
 
-	s := k.state(i)
-	if k.turn == 0 {
-		*s = chunkState{kept: s.kept}
-	}
 	k.countSent(m)
-	if k.turn++; k.turn == len(k.members) {
-		k.turn = 0
-		k.next++
-		s.sent, s.since = now, now
-	}
+	k.pass(now)
 	return buf
 }
 
@@ -173,7 +194,7 @@ func (k *call) appendAsk(buf []byte, now time.Time) ([]byte, time.Duration) {
 	if !fast {
 		k.backOff++
 	}
-	m := k.members[s.asks%len(k.members)]
+	m := k.turnOf(s.asks)
 	m.stats.Asked++
 	s.asks++
 	s.again, s.waiting, s.since = true, true, now

@@ -106,7 +106,7 @@ func (r *rehearsal) stage(ctx context.Context, token, ports uint64, chunk, windo
 		value uint64
 	}{
 		{wire.RegJobToken, token}, {wire.RegJobPorts, ports},
-		{wire.RegJobChunk, uint64(chunk)}, {wire.RegJobWindow, uint64(window)},
+		{wire.RegJobChunk, uint64(chunk)}, {wire.RegJobWindow, uint64(window)}, {wire.RegJobDeadline, 0},
 	} {
 		_, code, err := r.write(ctx, w.addr, w.value)
 		if err := check(err, code == wire.CodeDone, "staging register 0x%x is answered %s", w.addr, code); err != nil {

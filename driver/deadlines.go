@@ -1,0 +1,272 @@
+package driver
+
+// Deadlines: how long a card gives a chunk, whose sums are partial, who was
+// evicted, and who is late how often (SPEC.md, section 5, deadlines and lags).
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// deadlinePartial is the bit of JOB_DEADLINE that asks for partial sums.
+const deadlinePartial = 1 << 32
+
+// checkDeadline refuses what no card can be asked for.
+func (cfg *JobConfig) checkDeadline() error {
+	given := cfg.Deadline != 0 || cfg.DeadlineCycles != 0
+	switch {
+	case cfg.Deadline < 0:
+		return &InputError{"deadline", fmt.Sprintf("%s is no time to wait", cfg.Deadline)}
+	case cfg.Deadline != 0 && cfg.DeadlineCycles != 0:
+		return &InputError{"deadline", fmt.Sprintf("it is %s and %d cycles; give one of the two", cfg.Deadline, cfg.DeadlineCycles)}
+	case cfg.Partial && !given:
+		return &InputError{"partial sums", "they are for a job with a deadline, after which they are made"}
+	case cfg.Partial && cfg.CarryOn > 0:
+		return &InputError{"partial sums", "not in a job that carries on, whose members must hold the same results"}
+	}
+	return nil
+}
+
+// deadline returns what JOB_DEADLINE is to hold.
+func (j *Job) deadline(ctx context.Context, l *link) (uint64, error) {
+	value := uint64(j.cfg.DeadlineCycles)
+	if j.cfg.Deadline > 0 {
+		var err error
+		if value, err = j.card.cyclesIn(ctx, l, j.cfg.Deadline); err != nil {
+			return 0, err
+		}
+	}
+	if j.cfg.Partial {
+		value |= deadlinePartial
+	}
+	return value, nil
+}
+
+// A card's clock is watched for this long, or for so many times what a look at it
+// takes, so that the error is some percent.
+const (
+	clockWatch      = 50 * time.Millisecond
+	clockWatchTrips = 20
+)
+
+// cyclesIn returns how many cycles the card's clock makes in d, by what it makes
+// now.
+func (c *Card) cyclesIn(ctx context.Context, l *link, d time.Duration) (uint64, error) {
+	from, began, trip, err := c.clock(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-time.After(max(clockWatch, clockWatchTrips*trip)):
+	case <-ctx.Done():
+		return 0, c.stopped(ctx, "set-up of a job")
+	case <-l.over:
+		return 0, c.whyOver(l)
+	}
+	to, ended, _, err := c.clock(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	cycles := math.Ceil(float64(to-from) * d.Seconds() / ended.Sub(began).Seconds())
+	switch {
+	case to == from:
+		return 0, &InputError{"deadline", "the clock of card " + c.name + " stands still, so that a time says nothing; give the deadline in cycles"}
+	case cycles > math.MaxUint32:
+		return 0, &InputError{"deadline", fmt.Sprintf("%s is %.0f cycles of the clock of card %s, which counts up to %d", d, cycles, c.name, uint32(math.MaxUint32))}
+	}
+	return uint64(cycles), nil
+}
+
+// clock reads the card's clock, and says when that was and how long it took.
+func (c *Card) clock(ctx context.Context, l *link) (cycles uint64, at time.Time, trip time.Duration, err error) {
+	start := time.Now()
+	cycles, err = c.readOn(ctx, l, wire.RegCycles)
+	trip = time.Since(start)
+	return cycles, start.Add(trip / 2), trip, err
+}
+
+// Overdue is what OnOverdue is told.
+type Overdue struct {
+	Card  string
+	Job   int    // its number
+	VID   uint32 // of the chunk
+	Ranks []int  // that the card waits for: to contribute, or to take its result
+}
+
+// takeOverdue takes in that a chunk waits for ranks. Of the notices to many ranks
+// one is told to the program, that to the lowest.
+func (j *Job) takeOverdue(h *frame.Header) {
+	missing := h.Mask & j.ranks
+	for _, k := range j.calls {
+		if i := int(h.VID - k.first); i >= k.low && i < k.next && !k.state(i).held {
+			s := k.state(i)
+			s.known, s.missing = true, missing
+		}
+	}
+	if told := j.ranks &^ missing; j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {
+		return
+	}
+	overdue := Overdue{Card: j.card.name, Job: j.Number(), VID: h.VID, Ranks: bitSlice(missing)}
+	j.card.tell = func() { j.cfg.OnOverdue(overdue) }
+}
+
+// takeEvicted takes in that ranks were evicted: a notice names them all, and a
+// refusal is for one of them.
+func (j *Job) takeEvicted(h *frame.Header) {
+	evicted := h.Mask & j.ranks
+	if h.Mask == 0 {
+		j.members[h.Rank].stats.Refused++
+		evicted = 1 << h.Rank
+	}
+	j.evict(evicted, h.VID, nil)
+}
+
+// evict has ranks take no part any more, from the chunk vid on; err is why, where
+// the card has not done it.
+func (j *Job) evict(ranks uint64, vid uint32, err error) {
+	ranks &^= j.evicted
+	j.evicted |= ranks
+	for _, rank := range bitSlice(ranks) {
+		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.label()}
+	}
+	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to the place of its own
+		k := j.calls[n]
+		for i := k.low; i < k.next; i++ {
+			s := k.state(i)
+			k.setResend(s, s.resend&^ranks)
+		}
+		if k.ranks&^j.evicted == 0 {
+			k.complete(k.members[0].out)
+		}
+	}
+	j.finished(ranks)
+	j.card.kick()
+}
+
+// withdraw has the one member of a call leave the job, which was given up with err
+// because of cause, where the others can go on without it.
+func (k *call) withdraw(err, cause error) bool {
+	j := k.job
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if !k.active || !j.cfg.Partial || k == j.whole || j.ranks&^j.evicted&^k.ranks == 0 {
+		return false
+	}
+	vid := k.first + uint32(k.low)
+	k.complete(err)
+	j.evict(k.ranks, vid, cause)
+	return true
+}
+
+// Evicted returns the ranks that take no part in the job any more, as far as this
+// host knows (JobConfig.Partial).
+func (j *Job) Evicted() []int {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	return bitSlice(j.evicted)
+}
+
+// Partial says of elements of an array that their sums lack members.
+type Partial struct {
+	VID      uint32 // of the first of their chunks
+	From, To int    // they are From to To-1
+	Ranks    []int  // whose contributions are in the sums; a mean divides by their number
+}
+
+// Partials tells which sums of the last Reduce lack members, in the order of the
+// elements; none where all are whole (JobConfig.Partial). Reduce ends with an
+// error only if all members are evicted.
+func (j *Job) Partials() []Partial { return j.whole.partials() }
+
+// Partials tells which sums of the member's last AllReduce lack members, in the
+// order of the elements; none where all are whole (JobConfig.Partial).
+func (m *Member) Partials() []Partial { return m.call.partials() }
+
+// contributors is a chunk of a call whose sum is partial.
+type contributors struct {
+	chunk int
+	ranks uint64
+}
+
+// partials joins chunks that follow one another and have the same contributors.
+func (k *call) partials() []Partial {
+	k.job.card.mu.Lock()
+	defer k.job.card.mu.Unlock()
+	chunks := slices.Clone(k.lacking)
+	slices.SortFunc(chunks, func(a, b contributors) int { return cmp.Compare(a.chunk, b.chunk) })
+	var all []Partial
+	for i, c := range chunks {
+		to := min((c.chunk+1)*k.job.cfg.Chunk, k.elements)
+		if i > 0 && c == (contributors{chunks[i-1].chunk + 1, chunks[i-1].ranks}) {
+			all[len(all)-1].To = to
+			continue
+		}
+		all = append(all, Partial{VID: k.first + uint32(c.chunk), From: c.chunk * k.job.cfg.Chunk, To: to, Ranks: bitSlice(c.ranks)})
+	}
+	return all
+}
+
+// Lags counts the contributions of one rank by how many cycles of the card's clock
+// they came behind the first one of their chunk: Lags[0] those that came first,
+// Lags[k] those that came 4^(k-1) cycles later or more, but less than 4^k; the last
+// all later ones. The counts wrap around.
+type Lags [wire.LagBuckets]uint32
+
+// Lags reads how late the contributions of each rank came, by rank, of the job that
+// is set up under a number, or else of the last one that was. Setting one up
+// clears them. Errors are those of ReadRegister.
+func (c *Card) Lags(ctx context.Context, number int) ([]Lags, error) {
+	members, err := c.ReadRegister(ctx, wire.JobAddr(wire.RegJobMembers, number))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Lags, bits.OnesCount64(members))
+	for rank := range all {
+		for bucket := range all[rank] {
+			count, err := c.ReadRegister(ctx, wire.LagAddr(number, rank, bucket))
+			if err != nil {
+				return nil, err
+			}
+			all[rank][bucket] = uint32(count)
+		}
+	}
+	return all, nil
+}
+
+// Total returns how many contributions were counted.
+func (l *Lags) Total() uint64 {
+	var n uint64
+	for _, count := range l {
+		n += uint64(count)
+	}
+	return n
+}
+
+// Within returns the number of cycles behind the first contribution in which, at
+// most, the given part (0 to 1) of the contributions came: 0 when they were first
+// themselves, else a power of four. ok is false when they came later than the
+// counts tell apart, or there are none.
+func (l *Lags) Within(part float64) (cycles uint64, ok bool) {
+	least := uint64(math.Ceil(part * float64(l.Total())))
+	if least == 0 {
+		return 0, false
+	}
+	var n uint64
+	for bucket, count := range l[:wire.LagBuckets-1] {
+		if n += uint64(count); n >= least && bucket == 0 {
+			return 0, true
+		}
+		if n >= least {
+			return 1 << (2 * bucket), true
+		}
+	}
+	return 0, false
+}

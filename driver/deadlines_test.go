@@ -1,0 +1,499 @@
+package driver_test
+
+// Deadlines: workers that stall, come late, leave and die, over the model card.
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// soon is a deadline of 20 ms on a model card.
+const soon = 2_000_000
+
+// partialJob is a job of all ports of the small card whose sums may be partial.
+var partialJob = driver.JobConfig{DeadlineCycles: soon, Partial: true}
+
+// reduceAll has the given ranks call AllReduce, each with its array, and returns
+// what each was left with and its error.
+func reduceAll(ctx context.Context, job *driver.Job, ranks []int, inputs [][]float32) (sums [][]float32, errs []error) {
+	sums, errs = clone(inputs), make([]error, len(inputs))
+	var wg sync.WaitGroup
+	for _, r := range ranks {
+		wg.Go(func() { errs[r] = job.Member(r).AllReduce(ctx, sums[r]) })
+	}
+	wg.Wait()
+	return sums, errs
+}
+
+// sumOf is the sum of some ranks' arrays on a card of small's ports, rank r on
+// port r.
+func sumOf(inputs [][]float32, ranks []int) []float32 {
+	var chosen [][]float32
+	for _, r := range ranks {
+		chosen = append(chosen, inputs[r])
+	}
+	return treeSum(chosen, ranks, small.Ports)
+}
+
+// wantNil fails the test if one of the ranks has an error.
+func wantNil(t *testing.T, errs []error, ranks ...int) {
+	t.Helper()
+	for _, r := range ranks {
+		if errs[r] != nil {
+			t.Fatalf("rank %d: %v", r, errs[r])
+		}
+	}
+}
+
+// mute is a link on which what one rank sends is lost once on is set.
+type mute struct {
+	transport.Conn
+	on   atomic.Bool
+	rank uint8
+}
+
+func (m *mute) Write(p []byte) (int, error) {
+	if !m.on.Load() {
+		return m.Conn.Write(p)
+	}
+	var rest []byte
+	scan := frame.NewScanner(frame.ToCard, 0)
+	for left := p; len(left) > 0; {
+		left = left[scan.Feed(left):]
+		for f := (frame.Frame{}); scan.Next(&f); {
+			ofRank := f.Kind == wire.KindData || f.Kind == wire.KindAsk || f.Kind == wire.KindFinish
+			if !ofRank || f.Rank != m.rank {
+				rest = append(rest, f.Raw...)
+			}
+		}
+	}
+	_, err := m.Conn.Write(rest)
+	return len(p), err
+}
+
+// closes closes a job.
+func closes(t *testing.T, job *driver.Job) {
+	t.Helper()
+	if err := job.Close(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDeadlineTellsWhoIsMissing(t *testing.T) {
+	checkNoLeak(t)
+	for name, cfg := range map[string]driver.JobConfig{
+		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := make(chan driver.Overdue, 100)
+			cfg.OnOverdue = func(o driver.Overdue) { told <- o }
+			card := openSmall(t)
+			job := configure(t, card, cfg)
+			inputs := arrays(1, 4, 40)
+			began := time.Now()
+			var came time.Duration
+			first := make(chan driver.Overdue, 1)
+			sums := clone(inputs)
+			errs := make([]error, 4)
+			var wg sync.WaitGroup
+			for r := range 4 {
+				wg.Go(func() {
+					if r == 2 {
+						first <- <-told
+						<-told // again
+						came = time.Since(began)
+					}
+					errs[r] = job.Member(r).AllReduce(testContext(t), sums[r])
+				})
+			}
+			wg.Wait()
+			wantNil(t, errs, 0, 1, 2, 3)
+			if got, want := <-first, (driver.Overdue{Card: "test", VID: 0, Ranks: []int{2}}); got.VID > 2 || !slices.Equal(got.Ranks, want.Ranks) || got.Card != want.Card {
+				t.Errorf("told %+v, want %+v", got, want)
+			}
+			if came < 20*time.Millisecond || came > 5*time.Second {
+				t.Errorf("told after %s", came)
+			}
+			for r := range 4 {
+				sameBits(t, "whole sum", sums[r], sumOf(inputs, []int{0, 1, 2, 3}))
+				if p := job.Member(r).Partials(); p != nil {
+					t.Errorf("rank %d: %+v", r, p)
+				}
+			}
+			closes(t, job)
+		})
+	}
+}
+
+// TestComesLate: who stalls for one reduction gets its results all the same, and
+// is in the next ones.
+func TestComesLate(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t)
+	job := configure(t, card, partialJob)
+	inputs := arrays(2, 4, 50) // 4 chunks, the last one short
+	early := []int{0, 1, 3}
+	sums, errs := reduceAll(testContext(t), job, early, inputs)
+	wantNil(t, errs, early...)
+	want := []driver.Partial{{VID: 0, From: 0, To: 50, Ranks: early}}
+	for _, r := range early {
+		sameBits(t, "partial sum", sums[r], sumOf(inputs, early))
+		if got := job.Member(r).Partials(); !reflect.DeepEqual(got, want) {
+			t.Errorf("rank %d: %+v, want %+v", r, got, want)
+		}
+	}
+	late, errs := reduceAll(testContext(t), job, []int{2}, inputs)
+	wantNil(t, errs, 2)
+	sameBits(t, "what comes late", late[2], sums[0])
+	if got := job.Member(2).Partials(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+
+	all := []int{0, 1, 2, 3}
+	next := arrays(3, 4, 50)
+	sums, errs = reduceAll(testContext(t), job, all, next)
+	wantNil(t, errs, all...)
+	for _, r := range all {
+		sameBits(t, "sum of all", sums[r], sumOf(next, all))
+		if got := job.Member(r).Partials(); got != nil {
+			t.Errorf("rank %d: %+v", r, got)
+		}
+	}
+	if e := job.Evicted(); len(e) != 0 {
+		t.Errorf("evicted: %v", e)
+	}
+	closes(t, job)
+}
+
+// TestDies: who never comes again is evicted, the others go on, and the next job
+// has all.
+func TestDies(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t)
+	job := configure(t, card, partialJob)
+	inputs := arrays(4, 4, 500) // 32 chunks of 16, of which 8 have a slot
+	all, left := []int{0, 1, 2, 3}, []int{0, 2, 3}
+	sums, errs := reduceAll(testContext(t), job, left, inputs)
+	wantNil(t, errs, left...)
+	for _, r := range left {
+		sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
+	}
+	if e := job.Evicted(); !slices.Equal(e, []int{1}) {
+		t.Fatalf("evicted: %v", e)
+	}
+	_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
+	if e := wantError[*driver.EvictedError](t, errs[1], "rank 1", "configure a new one"); e.Rank != 1 || e.VID >= 8 {
+		t.Errorf("%+v", e)
+	}
+	states, err := card.Jobs(testContext(t))
+	if err != nil || !slices.Equal(states[0].Evicted, []int{1}) || !states[0].SetUp {
+		t.Errorf("%+v, %v", states, err)
+	}
+	// Reduce speaks for those that are left.
+	sum := make([]float32, 500)
+	if err := job.Reduce(testContext(t), sum, inputs); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "Reduce", sum, sumOf(inputs, left))
+	if got, want := job.Partials(), []driver.Partial{{VID: 32, From: 0, To: 500, Ranks: left}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	closes(t, job)
+	if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
+		t.Errorf("%+v, %v", states, err)
+	}
+
+	job = configure(t, card, partialJob)
+	sums, errs = reduceAll(testContext(t), job, all, inputs)
+	wantNil(t, errs, all...)
+	sameBits(t, "sum of all again", sums[1], sumOf(inputs, all))
+	closes(t, job)
+}
+
+// TestDiesInACall: a member is evicted while it is in a call, as nothing that it
+// sends arrives.
+func TestDiesInACall(t *testing.T) {
+	checkNoLeak(t)
+	link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
+	card := open(t, link)
+	job := configure(t, card, partialJob)
+	inputs := arrays(5, 4, 500)
+	link.on.Store(true)
+	sums, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
+	wantNil(t, errs, 0, 2, 3)
+	wantError[*driver.EvictedError](t, errs[1], "rank 1", "the card has evicted it")
+	for _, r := range []int{0, 2, 3} {
+		sameBits(t, "sum of those left", sums[r], sumOf(inputs, []int{0, 2, 3}))
+	}
+	closes(t, job)
+}
+
+// TestLeaves: a member whose context ends is out, and ends nothing for the others.
+func TestLeaves(t *testing.T) {
+	checkNoLeak(t)
+	card := openHolding(t, 2)
+	job := configure(t, card, driver.JobConfig{Ports: []int{0, 1, 2}, DeadlineCycles: soon, Partial: true})
+	inputs := arrays(6, 3, 20)
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	_, errs := reduceAll(ctx, job, []int{0}, inputs)
+	if !errors.Is(errs[0], context.Canceled) {
+		t.Fatal(errs[0])
+	}
+	_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
+	wantNil(t, errs, 1, 2)
+	if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); !errors.Is(e, context.Canceled) {
+		t.Errorf("%v hides the context's error", e)
+	}
+	if e := job.Evicted(); !slices.Equal(e, []int{0}) {
+		t.Errorf("evicted: %v", e)
+	}
+	closes(t, job)
+	states, err := card.Jobs(testContext(t))
+	if err != nil || states[0].SetUp {
+		t.Errorf("the card waits for who has left: %+v, %v", states, err)
+	}
+}
+
+// TestTheLastOneLeaves: a job without members has ended.
+func TestTheLastOneLeaves(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t)
+	job := configure(t, card, driver.JobConfig{Workers: 2, DeadlineCycles: soon, Partial: true})
+	for r := range 2 {
+		ctx, cancel := context.WithCancel(testContext(t))
+		cancel()
+		if err := job.Member(r).AllReduce(ctx, make([]float32, 2000)); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	wantError[*driver.EndedError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 20)))
+	reuse(t, card)
+}
+
+// TestEvictionsAddUp: who was evicted first stays out; Reduce speaks for the others.
+func TestEvictionsAddUp(t *testing.T) {
+	checkNoLeak(t)
+	link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
+	card := open(t, link)
+	job := configure(t, card, partialJob)
+	inputs := arrays(7, 4, 500)
+	link.on.Store(true)
+	_, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
+	wantNil(t, errs, 0, 2, 3)
+	_, errs = reduceAll(testContext(t), job, []int{1, 2, 3}, inputs) // 0 stays away
+	wantNil(t, errs, 2, 3)
+	if e := job.Evicted(); !slices.Equal(e, []int{0, 1}) {
+		t.Fatalf("evicted: %v", e)
+	}
+	sum := make([]float32, 500)
+	if err := job.Reduce(testContext(t), sum, inputs); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "Reduce", sum, sumOf(inputs, []int{2, 3}))
+	closes(t, job)
+}
+
+// TestStallsAtRandom: members stall now and then, over a link that loses and
+// repeats. Who goes on holds what the others hold, and each element is the sum of
+// those that are said to be in it, bit for bit.
+func TestStallsAtRandom(t *testing.T) {
+	checkNoLeak(t)
+	lacking, evictions := 0, 0
+	for seed := range uint64(6) {
+		link := newFaultyLink(serve(t, small, 64<<10), faults{drop: 0.01, repeat: 0.02, swap: 0.02, flip: 0.01, seed: seed})
+		card := open(t, link)
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon / 2, Partial: true, FirstVID: 1<<32 - 20})
+		link.on.Store(true)
+		l, e := stallAtRandom(t, job, seed)
+		lacking += l
+		evictions += e
+		link.on.Store(false)
+		closes(t, job)
+	}
+	if lacking == 0 || evictions == 0 {
+		t.Errorf("%d partial sums, %d evictions: nothing was tried", lacking, evictions)
+	}
+}
+
+func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictions int) {
+	const rounds = 12
+	type outcome struct {
+		sum      []float32
+		partials []driver.Partial
+		err      error
+	}
+	var inputs [rounds][][]float32
+	var outcomes [rounds][4]outcome
+	rng := rand.New(rand.NewPCG(seed, 3))
+	lengths := make([]int, rounds)
+	for i := range inputs {
+		lengths[i] = 1 + rng.IntN(200)
+		inputs[i] = arrays(seed*100+uint64(i), 4, lengths[i])
+	}
+	var wg sync.WaitGroup
+	for r := range 4 {
+		pauses := rand.New(rand.NewPCG(seed, uint64(10+r)))
+		wg.Go(func() {
+			for i := range rounds {
+				if pauses.IntN(6) == 0 {
+					time.Sleep(time.Duration(pauses.IntN(40)) * time.Millisecond)
+				}
+				o := &outcomes[i][r]
+				o.sum = slices.Clone(inputs[i][r])
+				o.err = job.Member(r).AllReduce(testContext(t), o.sum)
+				o.partials = job.Member(r).Partials()
+				if o.err != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range rounds {
+		var held *outcome
+		for r := range 4 {
+			o := &outcomes[i][r]
+			switch {
+			case o.sum == nil:
+				continue
+			case o.err != nil:
+				wantError[*driver.EvictedError](t, o.err)
+				evictions++
+				continue
+			case held == nil:
+				held = o
+				want := sumOf(inputs[i], []int{0, 1, 2, 3})
+				for _, p := range o.partials {
+					copy(want[p.From:p.To], sumOf(inputs[i], p.Ranks)[p.From:p.To])
+					lacking++
+				}
+				sameBits(t, "sum of the contributors", o.sum, want)
+			}
+			sameBits(t, "what another member holds", o.sum, held.sum)
+			if !reflect.DeepEqual(o.partials, held.partials) {
+				t.Errorf("round %d, rank %d: %+v, another member %+v", i, r, o.partials, held.partials)
+			}
+		}
+		if held == nil {
+			t.Fatalf("round %d: nobody is left", i)
+		}
+	}
+	return lacking, evictions
+}
+
+func TestDeadlinesThatCannotBe(t *testing.T) {
+	card := openSmall(t)
+	for _, c := range []struct {
+		cfg   driver.JobConfig
+		words []string
+	}{
+		{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
+		{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
+		{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
+		{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
+		{driver.JobConfig{Partial: true, Deadline: time.Second, CarryOn: time.Second}, []string{"partial sums", "carries on"}},
+	} {
+		_, err := card.Configure(testContext(t), c.cfg)
+		wantError[*driver.InputError](t, err, c.words...)
+	}
+	reuse(t, card)
+}
+
+// TestDeadlineOfOneJobIsNotTheNextOnes: what is staged on a card stays there.
+func TestDeadlineOfOneJobIsNotTheNextOnes(t *testing.T) {
+	card := openSmall(t)
+	closes(t, configure(t, card, partialJob))
+	job := configure(t, card, driver.JobConfig{Workers: 2})
+	done := make(chan error, 1)
+	inputs := arrays(8, 2, 20)
+	first := slices.Clone(inputs[0])
+	go func() { done <- job.Member(0).AllReduce(testContext(t), first) }()
+	time.Sleep(60 * time.Millisecond)
+	if err := job.Member(1).AllReduce(testContext(t), slices.Clone(inputs[1])); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "whole sum", first, treeSum(inputs, firstPorts(2), small.Ports))
+	closes(t, job)
+}
+
+func TestLags(t *testing.T) {
+	card := openSmall(t)
+	job := configure(t, card, driver.JobConfig{Workers: 3})
+	inputs := arrays(9, 3, 160) // 10 chunks
+	var wg sync.WaitGroup
+	for r := range 3 {
+		wg.Go(func() {
+			if r == 2 {
+				time.Sleep(20 * time.Millisecond)
+			}
+			if err := job.Member(r).AllReduce(testContext(t), inputs[r]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	lags, err := card.Lags(testContext(t), job.Number())
+	if err != nil || len(lags) != 3 {
+		t.Fatal(lags, err)
+	}
+	firsts := uint32(0)
+	for r := range lags {
+		if n := lags[r].Total(); n != 10 {
+			t.Errorf("rank %d: %d contributions counted", r, n)
+		}
+		firsts += lags[r][0]
+	}
+	if firsts != 10 {
+		t.Errorf("%d came first of 10 chunks", firsts)
+	}
+	if cycles, ok := lags[2].Within(1); !ok || cycles < 2_000_000 || cycles > 1<<30 {
+		t.Errorf("rank 2, which came 20 ms late: within %d cycles, %t: %v", cycles, ok, lags[2])
+	}
+	closes(t, job)
+}
+
+func TestLagsWithin(t *testing.T) {
+	l := driver.Lags{0: 50, 1: 30, 2: 10, 5: 9, 15: 1}
+	for part, want := range map[float64]uint64{0.1: 0, 0.5: 0, 0.51: 4, 0.8: 4, 0.9: 16, 0.99: 1024} {
+		if got, ok := l.Within(part); got != want || !ok {
+			t.Errorf("%g: %d, %t; want %d", part, got, ok, want)
+		}
+	}
+	if _, ok := l.Within(1); ok {
+		t.Error("the last bucket has no end")
+	}
+	if _, ok := (&driver.Lags{}).Within(0.5); ok {
+		t.Error("there are none")
+	}
+}
+
+// TestPartialInTime: the time of a deadline is what passes.
+func TestPartialInTime(t *testing.T) {
+	card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))
+	job := configure(t, card, driver.JobConfig{Deadline: 80 * time.Millisecond, Partial: true})
+	began := time.Now()
+	if err := job.Member(0).AllReduce(testContext(t), make([]float32, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 60*time.Millisecond || took > 5*time.Second {
+		t.Errorf("a deadline of 80ms took %s", took)
+	}
+	closes(t, job)
+}
