@@ -40,12 +40,28 @@ func askRegisters(ctx context.Context, r *rehearsal) error {
 			return err
 		}
 	}
+	if err := askBadDeadline(ctx, r); err != nil {
+		return err
+	}
 	if r.jobs > 1 {
 		if err := askNoSlots(ctx, r); err != nil {
 			return err
 		}
 	}
 	return askAccesses(ctx, r, otherToken)
+}
+
+// askBadDeadline tries to set up a job with partial sums and no deadline after
+// which they are made.
+func askBadDeadline(ctx context.Context, r *rehearsal) error {
+	if err := r.stage(ctx, r.token, r.members(), r.chunk, 1); err != nil {
+		return err
+	}
+	if _, _, err := r.write(ctx, wire.RegJobDeadline, 1<<32); err != nil {
+		return err
+	}
+	_, code, err := r.write(ctx, wire.RegJobCommit, commitValue(r.epoch+1))
+	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline is answered %s, must be %s", code, wire.CodeBadDeadline)
 }
 
 // askNoSlots tries to set up a second job that wants all slots.

@@ -5,7 +5,7 @@
 // by the card. The questions come in three groups, each with a connection of its
 // own: sums through the driver (every lane, every port, the edges of the
 // arithmetic, three inputs at once as each sum must add them, what is counted of
-// overflow, as many jobs at once as the card holds), frames sent by hand (what a
+// overflow, deadlines, as many jobs at once as the card holds), frames sent by hand (what a
 // card must refuse, count and repeat), and sums over a link that flips bits.
 //
 // The card must not be in use. Its counters are left as they are found, apart
@@ -65,6 +65,7 @@ var sumTests = []sumTest{
 	{"order", "ties, cancellation and overflow between every three neighbouring ports, added in the order that the card's sum has, or in none", 3, askOrder},
 	{"far", "between four ports, ties that are broken, or not, by what is far below them", 4, askFar},
 	{"counted", "overflows and NaNs are counted for each job, with the chunk and the rank of the first", 2, askCounted},
+	{"deadlines", "a chunk is summed without who does not come in time, and who holds the others up is evicted", 2, askDeadlines},
 	{"sizes", "lengths around the borders of lane, beat, chunk and window", 1, askSizes},
 }
 

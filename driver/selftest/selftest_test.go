@@ -89,7 +89,7 @@ func ask(t *testing.T, name string, timeout time.Duration) map[string]error {
 }
 
 func TestGoodCards(t *testing.T) {
-	for ports, questions := range map[int]int{1: 10, 2: 13, 3: 14, 5: 15, 64: 15} {
+	for ports, questions := range map[int]int{1: 10, 2: 14, 3: 15, 5: 16, 64: 16} {
 		for _, cfg := range []model.Config{
 			{Lanes: 1, Ports: ports, Chunk: 1, Window: 1},
 			{Lanes: 4, Ports: ports, Chunk: 32, Window: 4},
@@ -231,7 +231,7 @@ func TestBadCards(t *testing.T) {
 		}
 		panic(name)
 	}
-	all := []string{"lanes", "ports", "single", "edges", "order", "far", "counted", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
+	all := []string{"lanes", "ports", "single", "edges", "order", "far", "counted", "deadlines", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
 	for name, c := range map[string]struct {
 		spoil func(*frame.Frame)
 		wrong []string // answered wrongly
@@ -243,7 +243,7 @@ func TestBadCards(t *testing.T) {
 				binary.LittleEndian.PutUint32(p, b)
 				binary.LittleEndian.PutUint32(p[8:], a)
 			}
-		}, []string{"lanes", "ports", "sizes", "damage", "replay", "refusals", "flips"}, false},
+		}, []string{"lanes", "ports", "deadlines", "sizes", "damage", "replay", "refusals", "flips"}, false},
 		"subnormals flushed": {elements(func(x uint32) uint32 {
 			if x&0x7f800000 == 0 {
 				return x & 0x80000000
@@ -307,6 +307,21 @@ func TestBadCards(t *testing.T) {
 				f.Mask &^= 0xff << 32
 			}
 		}, []string{"counted"}, false},
+		"partial sums with another bit": {func(f *frame.Frame) {
+			if f.Flags&wire.FlagPartial != 0 && len(f.Payload) > 0 {
+				f.Payload[0] ^= 1
+			}
+		}, []string{"deadlines"}, false},
+		"the evicted forgotten": {func(f *frame.Frame) {
+			if isReply(f, wire.RegJobEvicted) {
+				f.Mask = 0
+			}
+		}, []string{"deadlines"}, false},
+		"any deadline taken": {func(f *frame.Frame) {
+			if f.Code == wire.CodeBadDeadline {
+				f.Code = wire.CodeDone
+			}
+		}, []string{"registers"}, false},
 		"no end of a job": {func(f *frame.Frame) {
 			if isReply(f, wire.RegJobState) {
 				f.Mask |= 1
