@@ -57,13 +57,13 @@ func TestSelftestFails(t *testing.T) {
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.out, "WRONG registers")
 	require.Contains(t, s.out, "writing MAGIC is answered done")
-	require.Contains(t, s.errs, "wrong answers to 1 of 15 questions")
+	require.Contains(t, s.errs, "wrong answers to 1 of 16 questions")
 
 	s = tributary(context.Background(), "selftest", "-json", "-card", card)
 	require.Equal(t, 1, s.status)
 	var outcomes []outcome
 	require.NoError(t, json.Unmarshal([]byte(s.out), &outcomes))
-	require.Len(t, outcomes, 15)
+	require.Len(t, outcomes, 16)
 	for _, o := range outcomes {
 		require.Equal(t, o.Name != "registers", o.OK, o.Name)
 	}
@@ -100,6 +100,8 @@ func TestDecode(t *testing.T) {
 		frame.Header{Kind: wire.KindRegRead, VID: wire.RegLanes, Length: 7},
 		frame.Header{Kind: wire.KindRegRead, VID: wire.RegJobState, Length: 9},
 		frame.Header{Kind: wire.KindRegRead, VID: wire.JobAddr(wire.RegJobSlots, 3), Length: 10},
+		frame.Header{Kind: wire.KindRegRead, VID: wire.LagAddr(0, 2, 15), Length: 11},
+		frame.Header{Kind: wire.KindRegRead, VID: wire.LagAddr(3, 63, 0), Length: 12},
 		frame.Header{Kind: wire.KindRegWrite, VID: wire.RegJobChunk, Length: 8, Mask: 64},
 		frame.Header{Kind: wire.KindData, Job: 0, Epoch: 9, Rank: 3, VID: 4294967295, Format: wire.FP32, Length: 4, Flags: uint8(wire.CE)},
 		frame.Header{Kind: wire.KindAsk, Epoch: 9, Rank: 1, VID: 5},
@@ -114,6 +116,9 @@ func TestDecode(t *testing.T) {
 		frame.Header{Kind: wire.KindReplay, Epoch: 9, VID: 4, Format: wire.FP32, Length: 4, Mask: 0x3, Receivers: 0x1, Flags: uint8(wire.ECT1) | wire.FlagPartial},
 		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 1, VID: 5, Code: wire.CodeWait, Mask: 0x8},
 		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 1, VID: 6, Code: wire.CodeDone},
+		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 1, VID: 7, Code: wire.CodeOverdue, Mask: 0x5},
+		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 0, VID: 7, Code: wire.CodeEvicted, Mask: 0x6},
+		frame.Header{Kind: wire.KindStatus, Epoch: 9, Rank: 2, VID: 8, Code: wire.CodeEvicted},
 	)
 
 	var log bytes.Buffer

@@ -22,10 +22,12 @@ func newInfo() *cobra.Command {
 		Long: `Shows a card's identification block, the state of its jobs, and its counters.
 
 A job: its ports, which of the card's slots it has, and the ranks that have
-finished. What it met of NaNs, infinities and overflows, and in which chunk and
-whose it met the first, stays until the next job of its number is set up. An
-element overflowed when its sum is beyond the format though no input to it was a
-NaN or an infinity.
+finished or were evicted. How late each rank comes: within how many cycles of
+the first contribution to a chunk came half, and 99 %, of its own (0: it came
+first itself). What it met of NaNs, infinities and overflows, and in which chunk and
+whose it met the first. That stays until the next job of its number is set up.
+An element overflowed when its sum is beyond the format though no input to it
+was a NaN or an infinity.
 
 The counters: what the card summed, what it refused and why, and how many
 flipped bits its checks caught (header_crc and payload_crc). With the sum
@@ -39,7 +41,7 @@ cycles in which a complete slot waited because of them; neither changes a sum.`,
 				return err
 			}
 			return f.withCard(cmd.Context(), transport.Needs{}, func(card *driver.Card) error {
-				report, err := readInfo(cmd.Context(), card)
+				report, err := readInfo(cmd.Context(), card, func(s driver.JobState) bool { return s.EverSetUp })
 				if err != nil {
 					return err
 				}
@@ -88,6 +90,12 @@ type jobState struct {
 	FirstSlot int    `json:"first_slot"`
 	Slots     int    `json:"slots"`    // twice its window; 0 while it is not set up
 	Finished  []int  `json:"finished"` // ranks
+	Evicted   []int  `json:"evicted"`  // ranks
+
+	// Of each rank, how many contributions came so late behind the first one of
+	// their chunk: first themselves, then in less than 4, 16, 64, ... cycles, and at
+	// last all later ones. Left out of a job of which it was not read.
+	Lags []driver.Lags `json:"lags,omitempty"`
 
 	NonfiniteIn  jobException `json:"nonfinite_in"`  // contributions that held a NaN or an infinity
 	NonfiniteOut jobException `json:"nonfinite_out"` // elements of sums that are a NaN or an infinity
@@ -106,7 +114,7 @@ func newJobState(s driver.JobState) jobState {
 	e := s.Exceptions
 	j := jobState{
 		Number: s.Number, SetUp: s.SetUp, EverSetUp: s.EverSetUp, LastEpoch: s.Epoch,
-		Ports: s.Ports, FirstSlot: s.FirstSlot, Slots: s.Slots, Finished: s.Finished,
+		Ports: s.Ports, FirstSlot: s.FirstSlot, Slots: s.Slots, Finished: s.Finished, Evicted: s.Evicted,
 		NonfiniteIn: newJobException(e.NonfiniteIn), NonfiniteOut: newJobException(e.NonfiniteOut), Overflow: newJobException(e.Overflow),
 	}
 	if e.NonfiniteIn.Count > 0 {
@@ -142,7 +150,8 @@ type counterJSON struct {
 	Doc   string `json:"doc"`
 }
 
-func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
+// readInfo reads a card; how late contributions came of those jobs that lags picks.
+func readInfo(ctx context.Context, card *driver.Card, lags func(driver.JobState) bool) (*infoReport, error) {
 	i := card.Info()
 	r := &infoReport{
 		Card: i.Name, Version: i.Version, ConfigHash: fmt.Sprintf("%016x", i.ConfigHash),
@@ -158,7 +167,13 @@ func readInfo(ctx context.Context, card *driver.Card) (*infoReport, error) {
 		return nil, err
 	}
 	for _, s := range jobs {
-		r.JobStates = append(r.JobStates, newJobState(s))
+		j := newJobState(s)
+		if lags(s) {
+			if j.Lags, err = card.Lags(ctx, s.Number); err != nil {
+				return nil, err
+			}
+		}
+		r.JobStates = append(r.JobStates, j)
 	}
 	counters, err := card.Counters(ctx)
 	for _, c := range counters {
@@ -184,6 +199,11 @@ func (r *infoReport) print(out io.Writer) error {
 	fmt.Fprintf(w, "  clock\t%d cycles since the hard reset\n", r.Cycles)
 	for _, j := range r.JobStates {
 		fmt.Fprintf(w, "  job %d\t%s\n", j.Number, j)
+		for rank, l := range j.Lags {
+			if n := l.Total(); n > 0 {
+				fmt.Fprintf(w, "  rank %d\t%d chunks: %s\n", rank, n, lateWords(l))
+			}
+		}
 		if j.EverSetUp {
 			fmt.Fprintf(w, "  its inputs\t%d chunks held a NaN or an infinity%s\n", j.NonfiniteIn.Count, j.NonfiniteIn)
 			fmt.Fprintf(w, "  its sums\t%d elements are a NaN or an infinity%s\n", j.NonfiniteOut.Count, j.NonfiniteOut)
@@ -216,7 +236,11 @@ func (s jobState) String() string {
 		if len(s.Finished) > 0 {
 			finished = runs(s.Finished)
 		}
-		return fmt.Sprintf("set up, epoch %d, ports %s, slots %d-%d, finished: %s", s.LastEpoch, runs(s.Ports), s.FirstSlot, s.FirstSlot+s.Slots-1, finished)
+		state := fmt.Sprintf("set up, epoch %d, ports %s, slots %d-%d, finished: %s", s.LastEpoch, runs(s.Ports), s.FirstSlot, s.FirstSlot+s.Slots-1, finished)
+		if len(s.Evicted) > 0 {
+			state += ", evicted: " + runs(s.Evicted)
+		}
+		return state
 	case s.EverSetUp:
 		return fmt.Sprintf("none; the last one had epoch %d", s.LastEpoch)
 	}

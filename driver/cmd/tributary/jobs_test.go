@@ -32,18 +32,22 @@ func TestEveryJobIsShown(t *testing.T) {
 	require.NoError(t, ends.Close(ctx))
 	require.Zero(t, stays.Number())
 
-	info, err := readInfo(ctx, card)
+	info, err := readInfo(ctx, card, func(s driver.JobState) bool { return s.EverSetUp })
 	require.NoError(t, err)
 	info.Card, info.Cycles = "model:", 0
 	for i := range 2 {
 		info.JobStates[i].LastEpoch = 7 // they began with a random one
 	}
+	late := []driver.Lags{{0: 700, 1: 300}, {1: 600, 3: 300, 7: 100}, {15: 1000}}
+	info.JobStates[0].Lags, info.JobStates[0].Evicted = late, []int{2}
 	var text, script strings.Builder
 	require.NoError(t, info.print(&text))
 	require.NoError(t, printJSON(&script, info.JobStates))
 	reading, err := takeReading(ctx, card, nil)
 	require.NoError(t, err)
 	reading.Card, reading.Cycles, reading.Owner = "model:", 0, ""
+	reading.JobStates[0].Lags, reading.JobStates[0].Evicted = append(late, late...), []int{2}
+	reading.Staged.Deadline, reading.Staged.Partial = 2_000_000, true
 	upTo := func(text, what string) string { return text[:strings.Index(text, what)] }
 	golden(t, filepath.Join("testdata", "jobs.txt"), transcript([]string{"info"}, said{out: upTo(text.String(), "counters")})+
 		transcript([]string{"info", "-json"}, said{out: script.String()})+

@@ -45,7 +45,10 @@ func describeFrame(h *frame.Header) string {
 		return fmt.Sprintf("%s %s = %#x, %s (tag %d)", head, registerName(h.VID), h.Mask, h.Code, h.Length)
 	case wire.KindStatus:
 		s := fmt.Sprintf("%s %s rank %d vid %d: %s", head, job, h.Rank, h.VID, h.Code)
-		if h.Mask != 0 {
+		switch {
+		case h.Mask != 0 && h.Code == wire.CodeEvicted:
+			s += ", all in all " + ranks(h.Mask)
+		case h.Mask != 0:
 			s += ", missing " + ranks(h.Mask)
 		}
 		return s
@@ -125,6 +128,10 @@ func registerName(addr uint32) string {
 // jobsRegister returns the name of the register at an address, and whose it is of
 // the jobs; nil where it is the card's.
 func jobsRegister(addr uint32) (name string, job *uint8) {
+	if of, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
+		n := uint8(of)
+		return fmt.Sprintf("JOB_LAG %d of rank %d", bucket, rank), &n
+	}
 	of0, number := wire.SplitJobAddr(addr)
 	for _, r := range wire.Registers {
 		if r.Addr == of0 && r.PerJob() {
@@ -189,7 +196,7 @@ type lineJSON struct {
 	Format    string         `json:"format,omitempty"`
 	Length    *uint16        `json:"length,omitempty"` // elements
 	Flags     *uint8         `json:"flags,omitempty"`
-	Ranks     []int          `json:"ranks,omitempty"`     // in the sum, or missing
+	Ranks     []int          `json:"ranks,omitempty"`     // in the sum, missing, or evicted
 	Receivers []int          `json:"receivers,omitempty"` // ranks
 	Register  string         `json:"register,omitempty"`
 	Tag       *uint16        `json:"tag,omitempty"`

@@ -29,6 +29,9 @@ type stagedJob struct {
 	Ports  []int  `json:"ports"`
 	Chunk  uint64 `json:"chunk"`  // elements
 	Window uint64 `json:"window"` // chunks
+
+	Deadline uint64 `json:"deadline"` // cycles; 0: none
+	Partial  bool   `json:"partial"`  // sums after it
 }
 
 // counterRate is a counter and its rise.
@@ -41,12 +44,12 @@ type counterRate struct {
 // takeReading reads a card; last is the reading before, nil for the first.
 func takeReading(ctx context.Context, card *driver.Card, last *reading) (*reading, error) {
 	now := time.Now()
-	info, err := readInfo(ctx, card)
+	info, err := readInfo(ctx, card, func(s driver.JobState) bool { return s.SetUp })
 	if err != nil {
 		return nil, err
 	}
 	r := &reading{Time: now, infoReport: *info}
-	var owner, ports uint64
+	var owner, ports, deadline uint64
 	for _, from := range []struct {
 		addr uint32
 		to   *uint64
@@ -55,6 +58,7 @@ func takeReading(ctx context.Context, card *driver.Card, last *reading) (*readin
 		{wire.RegJobPorts, &ports},
 		{wire.RegJobChunk, &r.Staged.Chunk},
 		{wire.RegJobWindow, &r.Staged.Window},
+		{wire.RegJobDeadline, &deadline},
 	} {
 		if *from.to, err = card.ReadRegister(ctx, from.addr); err != nil {
 			return nil, err
@@ -64,6 +68,7 @@ func takeReading(ctx context.Context, card *driver.Card, last *reading) (*readin
 		r.Owner = fmt.Sprintf("%016x", owner)
 	}
 	r.Staged.Ports = rankList(ports)
+	r.Staged.Deadline, r.Staged.Partial = deadline&(1<<32-1), deadline>>32&1 != 0
 	for _, c := range info.Counters {
 		r.Counters = append(r.Counters, counterRate{Name: c.Name, Value: c.Value})
 	}
@@ -97,8 +102,8 @@ func rise(from, to uint32) uint32 {
 	return to - from
 }
 
-// lines returns a reading as text of 80 columns, but for long names; 23 lines for
-// a card that holds one job.
+// lines returns a reading as text of 80 columns, but for long names; some 25 lines
+// for a card that holds one job.
 func (r *reading) lines(status string) []string {
 	link := fmt.Sprintf("%s, %d bits a cycle", r.Shell, r.Link)
 	lines := []string{
@@ -109,6 +114,7 @@ func (r *reading) lines(status string) []string {
 	}
 	for _, j := range r.JobStates {
 		lines = append(lines, fmt.Sprintf("job %-3d %s", j.Number, j))
+		lines = append(lines, j.lateLines()...)
 		if r.Jobs == 1 || j.metAny() {
 			lines = append(lines, fmt.Sprintf("  met   NaN or infinity: %d chunks in, %d elements out; overflows: %d", j.NonfiniteIn.Count, j.NonfiniteOut.Count, j.Overflow.Count))
 		}
@@ -163,7 +169,14 @@ func (s stagedJob) String() string {
 	if len(s.Ports) == 0 {
 		return "nothing"
 	}
-	return fmt.Sprintf("ports %s, chunks of %d elements, %d in flight", runs(s.Ports), s.Chunk, s.Window)
+	text := fmt.Sprintf("ports %s, chunks of %d elements, %d in flight", runs(s.Ports), s.Chunk, s.Window)
+	if s.Deadline > 0 {
+		text += fmt.Sprintf(", deadline %s cycles", shortRate(float64(s.Deadline)))
+	}
+	if s.Partial {
+		text += ", partial"
+	}
+	return text
 }
 
 // shortRate writes a rate in at most 7 columns.

@@ -28,6 +28,8 @@ type reduceFlags struct {
 	verify        bool
 	failNonfinite bool
 	carryOn       time.Duration
+	deadline      time.Duration
+	partial       bool
 	stats         bool
 	json          bool
 }
@@ -78,6 +80,14 @@ the first chunk whose sum is not there. Every bit of the sum is as if it had
 never been away. What it had counted is lost with it: NaNs, infinities and
 overflows are counted from that chunk on, and -stats leaves its figures out.
 
+With -deadline the card says of a chunk that waits for longer than that for whom
+it waits. It counts cycles; the command compares the card's clock with the time
+first. With -partial such a chunk is summed without those who did not come in
+time, and who holds up the others for as long again is left out of all that
+follows. That is no failure: the exit status is 0, and a warning says which
+workers' arrays are missing from how many elements; -json says from which. A
+mean divides by those that are there.
+
 The output file appears whole or not at all.`,
 		Example: `  tributary reduce -o sum.npy w0.npy w1.npy w2.npy w3.npy
   tributary reduce -card sim:tributary_l16_w4_fp32_tree -op mean -o mean.npz w0.npz w1.npz
@@ -99,6 +109,8 @@ The output file appears whole or not at all.`,
 	cmd.Flags().BoolVar(&f.verify, "verify", false, "compare every bit with the Go model before anything is written")
 	cmd.Flags().BoolVar(&f.failNonfinite, "fail-nonfinite", false, "fail, and write nothing, on a NaN, an infinity or an overflow")
 	cmd.Flags().DurationVar(&f.carryOn, "carry-on", 0, "wait this `TIME` for a card that goes away to come back, and carry on (default: fail)")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "say of chunks that wait for longer than this `TIME` for whom they wait")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "sum chunks that wait for longer than -deadline without those who are late")
 	cmd.Flags().BoolVar(&f.stats, "stats", false, "print what the card and the link did")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the outcome as JSON")
 	return cmd
@@ -120,6 +132,9 @@ func (f *reduceFlags) check(inputs []string) error {
 		return usagef("-carry-on %s: it must be more than zero", f.carryOn)
 	case f.carryOn > 0 && f.failNonfinite:
 		return usagef("-fail-nonfinite: not with -carry-on, as a card that comes back has lost its counts")
+	}
+	if err := f.checkDeadline(); err != nil {
+		return err
 	}
 	if f.block != 0 && !f.quantize {
 		return usagef("-block: it is for -quantize")
@@ -180,6 +195,8 @@ type reduction struct {
 
 	progress *progress
 	outages  []outageReport // what the card was away for
+	overdue  string         // what was said last of who is late
+	partials []driver.Partial
 }
 
 // carryOut sums the files and writes the result.
@@ -218,7 +235,10 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
 	r.progress = newProgress(errs, r.lengths)
 	defer r.progress.close()
-	job, err := r.configure(ctx, card, driver.JobConfig{Workers: len(r.files), CarryOn: r.carryOn, OnOutage: r.noteOutage})
+	job, err := r.configure(ctx, card, driver.JobConfig{
+		Workers: len(r.files), CarryOn: r.carryOn, OnOutage: r.noteOutage,
+		Deadline: r.deadline, Partial: r.partial, OnOverdue: r.noteOverdue,
+	})
 	if err != nil {
 		return err
 	}
@@ -238,6 +258,7 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	} else if err := work(); err != nil {
 		return err
 	}
+	r.notePartials(job)
 	if r.report.Exceptions, err = r.readExceptions(ctx, job); err != nil {
 		return err
 	}
@@ -282,7 +303,9 @@ func (r *reduction) result() (npy.Type, []byte) {
 	if r.quantize {
 		return npy.Float32, r.scaled.restore(r.sums, r.divisor())
 	}
-	element.Mean(r.card.Result, r.sums, r.divisor())
+	if r.op == "mean" {
+		r.divide()
+	}
 	return keptAs[r.card.Result], r.sums
 }
 
@@ -306,6 +329,9 @@ func (r *reduction) judge(errs io.Writer) error {
 	for _, l := range lines {
 		fmt.Fprintf(errs, "%s: warning: %s\n", r.command, l)
 	}
+	for _, l := range r.partialLines() {
+		fmt.Fprintf(errs, "%s: warning: %s\n", r.command, l)
+	}
 	return nil
 }
 
@@ -322,7 +348,9 @@ type reduceReport struct {
 	Quantized  *quantizedReport `json:"quantized,omitempty"`
 	Verified   bool             `json:"verified"` // compared with the model, every bit
 	Outages    []outageReport   `json:"outages,omitempty"`
-	Exceptions exceptionsReport `json:"exceptions"` // since the last outage
+	Partial    []partialReport  `json:"partial,omitempty"` // elements whose sums lack workers
+	Evicted    []int            `json:"evicted,omitempty"` // workers that were left out in the end
+	Exceptions exceptionsReport `json:"exceptions"`        // since the last outage
 	Stats      *reduceStats     `json:"stats,omitempty"`
 }
 

@@ -31,12 +31,16 @@ func newTop() *cobra.Command {
 second, again and again, until Ctrl-C. Elsewhere than on a terminal the readings
 are printed one below the other. It reads, and changes nothing.
 
+Of a job's ranks it shows how late they come: within how many cycles of the first
+contribution to a chunk came half, and 99 %, of theirs (0: they were first).
+
 A card takes one host at a time, so top sees it through the program that drives
 it: tributary reduce lets every tributary top of the same user look (Go
 programs: driver.Card.ServeReads). The jobs are not disturbed; each reading is
-some fifty headers on its link, and seven for each further job that the card can
-hold. The registers are read one after another, so that those read last may be
-ahead of those read first.
+some fifty headers on its link, eight for each further job that the card can
+hold, and sixteen for each rank of the jobs that are set up. The registers are
+read one after another, so that those read last may be ahead of those read
+first.
 
 A card that nobody drives is read once and left free at once, so that the next
 host finds it free. When tributary reduce comes to drive it, the view goes on by
