@@ -42,6 +42,15 @@
 // finds no room is refused with a FullError. Frames of all jobs take turns on the
 // link. A card that holds one job gives it to whoever calls Configure last.
 //
+// # Workers that are late
+//
+// A job can give its chunks a deadline (JobConfig.Deadline). The card then says of
+// a chunk that waits too long for whom it waits, or, with JobConfig.Partial, sums it
+// without those who are late. Partials tells after a call which sums lack whom; all
+// members hold the same. Who holds the others up for the deadline again is evicted:
+// its calls answer EvictedError, those of the others go on. Card.Lags reads how late
+// each rank comes.
+//
 // # A card that goes away
 //
 // A link that breaks, a card's process that ends, a card that says nothing for
@@ -65,8 +74,8 @@
 // NoCardError, BusyError, VersionError and HashError from Open; InputError for
 // arguments that are refused before the card is touched; FullError for a job that
 // finds no room beside others; RefusedError for what the card refuses;
-// MissingError and TimeoutError when nothing moves; EndedError when the job is
-// over; DiedError when the card is gone, LostError (which is one) when it was
+// MissingError and TimeoutError when nothing moves; EvictedError for a member that
+// is out of a job whose sums may be partial; EndedError when the job is over; DiedError when the card is gone, LostError (which is one) when it was
 // waited for in vain or has come back as another. ErrClosed is what a closed Card
 // answers.
 package driver

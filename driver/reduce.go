@@ -17,8 +17,12 @@ import (
 // It is for cards that sum fp32 into fp32. For others there is the function of
 // the same name, and ReduceBytes.
 //
-// Errors: InputError, EndedError, MissingError, TimeoutError, RefusedError,
-// DiedError, ErrClosed, or one that wraps ctx's.
+// In a job with partial sums (JobConfig.Partial), Partials tells afterwards which
+// sums lack whom; a rank that was evicted is left out.
+//
+// Errors: InputError, EndedError, EvictedError (when all are evicted),
+// MissingError, TimeoutError, RefusedError, DiedError, ErrClosed, or one that wraps
+// ctx's.
 func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opts ...ReduceOption) error {
 	return Reduce(ctx, j, dst, inputs, opts...)
 }
@@ -66,7 +70,8 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 // which must call it too, with the same length. It returns when buf holds the
 // sum. One call at a time per member; those of different members go side by
 // side in goroutines of their own. Errors are those of Job.Reduce; after one,
-// part of buf is summed and part is not.
+// part of buf is summed and part is not; EvictedError says that this member is out
+// of a job whose sums may be partial (JobConfig.Partial).
 //
 // It is for cards that sum fp32 into fp32. For others there is the function of
 // the same name, and AllReduceBytes.
