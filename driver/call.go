@@ -127,6 +127,10 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	k.low, k.held, k.kept, k.next, k.turn, k.sent, k.resend = 0, 0, 0, 0, 0, 0, 0
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
+	if j.past != nil && (j.outage.count > 0 || j.card.away != nil) {
+		clear(k.ring) // of what an earlier call left
+		k.catchUp()
+	}
 	return nil
 }
 

@@ -6,7 +6,8 @@ package driver
 // from the first chunk whose result is not there.
 //
 // All members of a job live in this process and take every result that reaches one of
-// them (takeResult), so all hold the same chunks. Some may lie above the first
+// them (takeResult), so all hold the same chunks; where sums may be partial, those
+// that are behind first take what they lack from the others (past.go). Some may lie above the first
 // that is lacking; their inputs may be overwritten by their results. The card
 // takes chunks in turn, so these pass through it again, but as zeros, and what
 // comes of them is not stored: no contribution is in two sums.
@@ -183,6 +184,9 @@ func (c *Card) waitFor(a *away) (gone []news) {
 		for _, k := range j.calls {
 			k.rewind()
 		}
+		for n := len(j.calls) - 1; j.past != nil && n >= 0; n-- { // complete moves the last call to the place of its own
+			j.calls[n].catchUp()
+		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
 		j.outage.patience = time.AfterFunc(patience, func() { j.loseHope(a) })
 		gone = append(gone, news{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
@@ -200,12 +204,12 @@ func (j *Job) loseHope(a *away) {
 	}
 }
 
-// firstLacking returns the VID of the first chunk that not all members hold.
+// firstLacking returns the VID of the first chunk that no member holds without a
+// gap below it. All that are in a call hold the same; one that is behind takes what
+// it lacks when it makes its next call.
 func (j *Job) firstLacking() uint32 {
-	if len(j.calls) > 0 {
-		return j.calls[0].first + uint32(j.calls[0].low)
-	}
-	return j.members[0].next
+	_, ahead := j.stands()
+	return ahead
 }
 
 // rewind has nothing sent of the chunks that are not held, and keeps the results

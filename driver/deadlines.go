@@ -29,8 +29,6 @@ func (cfg *JobConfig) checkDeadline() error {
 		return &InputError{"deadline", fmt.Sprintf("it is %s and %d cycles; give one of the two", cfg.Deadline, cfg.DeadlineCycles)}
 	case cfg.Partial && !given:
 		return &InputError{"partial sums", "they are for a job with a deadline, after which they are made"}
-	case cfg.Partial && cfg.CarryOn > 0:
-		return &InputError{"partial sums", "not in a job that carries on, whose members must hold the same results"}
 	}
 	return nil
 }

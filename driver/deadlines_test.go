@@ -329,6 +329,112 @@ func TestStallsAtRandom(t *testing.T) {
 	}
 }
 
+// TestPartialCarriesOn: the same, on a card that goes and comes back: members that
+// are behind get what they lack from the others, and no contribution is in a sum of
+// a chunk that others have had already.
+func TestPartialCarriesOn(t *testing.T) {
+	checkNoLeak(t)
+	lacking := 0
+	for seed := range uint64(20) {
+		card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults{}))
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon / 4, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
+		l, _ := stallAtRandom(t, job, seed)
+		lacking += l
+		closes(t, job)
+		if job.Outages() == 0 {
+			t.Errorf("seed %d: the card stayed", seed)
+		}
+	}
+	if lacking == 0 {
+		t.Error("no partial sums: nothing was tried")
+	}
+}
+
+// deaf is a link on which nothing arrives once on is set.
+type deaf struct {
+	transport.Conn
+	on atomic.Bool
+}
+
+func (d *deaf) Write(p []byte) (int, error) {
+	if d.on.Load() {
+		return len(p), nil
+	}
+	return d.Conn.Write(p)
+}
+
+// TestBehindWhenTheCardGoes: a member that stands in a call behind the others when
+// the card goes takes from them what they hold, and goes on with them.
+func TestBehindWhenTheCardGoes(t *testing.T) {
+	checkNoLeak(t)
+	link := &deaf{Conn: serve(t, small, 64<<10)}
+	card := openName(t, comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return link, nil
+		}
+		return serve(t, small, 64<<10), nil
+	}))
+	cfg := partialJob
+	cfg.CarryOn = 10 * time.Second
+	job := configure(t, card, cfg)
+	early, all := []int{0, 2, 3}, []int{0, 1, 2, 3}
+	inputs := arrays(10, 4, 7*16+5) // as many chunks as there are slots
+	sums, errs := reduceAll(testContext(t), job, early, inputs)
+	wantNil(t, errs, early...)
+
+	link.on.Store(true)
+	time.AfterFunc(100*time.Millisecond, func() { link.Conn.Close() })
+	late, errs := reduceAll(testContext(t), job, []int{1}, inputs)
+	wantNil(t, errs, 1)
+	sameBits(t, "what comes late", late[1], sums[0])
+	if got := job.Member(1).Partials(); !reflect.DeepEqual(got, job.Member(0).Partials()) || len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+	next := arrays(11, 4, 100)
+	sums, errs = reduceAll(testContext(t), job, all, next)
+	wantNil(t, errs, all...)
+	for _, r := range all {
+		sameBits(t, "sum of all", sums[r], sumOf(next, all))
+	}
+	closes(t, job)
+	if n := job.Outages(); n != 1 {
+		t.Errorf("%d outages", n)
+	}
+}
+
+// TestEvictedBeforeTheCardGoes: who was evicted stays out when the others carry on.
+func TestEvictedBeforeTheCardGoes(t *testing.T) {
+	checkNoLeak(t)
+	first := serve(t, small, 64<<10)
+	card := openName(t, comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return first, nil
+		}
+		return serve(t, small, 64<<10), nil
+	}))
+	cfg := partialJob
+	cfg.CarryOn = 10 * time.Second
+	job := configure(t, card, cfg)
+	left := []int{0, 1, 2}
+	for round := range uint64(2) {
+		inputs := arrays(12+round, 4, 300)
+		sums, errs := reduceAll(testContext(t), job, left, inputs)
+		wantNil(t, errs, left...)
+		for _, r := range left {
+			sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
+		}
+		first.Close()
+	}
+	if e := job.Evicted(); !slices.Equal(e, []int{3}) {
+		t.Errorf("evicted: %v", e)
+	}
+	wantError[*driver.EvictedError](t, job.Member(3).AllReduce(testContext(t), make([]float32, 300)), "rank 3")
+	closes(t, job)
+	if n := job.Outages(); n != 1 {
+		t.Errorf("%d outages", n)
+	}
+}
+
 func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictions int) {
 	const rounds = 12
 	type outcome struct {
@@ -405,7 +511,6 @@ func TestDeadlinesThatCannotBe(t *testing.T) {
 		{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
 		{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
 		{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
-		{driver.JobConfig{Partial: true, Deadline: time.Second, CarryOn: time.Second}, []string{"partial sums", "carries on"}},
 	} {
 		_, err := card.Configure(testContext(t), c.cfg)
 		wantError[*driver.InputError](t, err, c.words...)

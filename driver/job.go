@@ -58,8 +58,10 @@ type JobConfig struct {
 	// member that is so far behind that others cannot go on, for the deadline once
 	// more, is evicted: its calls answer EvictedError, the others go on without it,
 	// and it takes part again in the next job. A member whose context ends in a call
-	// of its own is out as well, and ends nothing for the others. It is not for
-	// jobs that carry on: their members must hold the same results.
+	// of its own is out as well, and ends nothing for the others. In a
+	// job that carries on, results that some members have and others have not are kept
+	// for these; who was evicted before its card went stays out, for which the card
+	// waits anew.
 	Partial bool
 
 	// OnOverdue is told, in a job with a deadline and without Partial, whom the card
@@ -107,6 +109,7 @@ type Job struct {
 	finish   finish
 	outage   outage
 	evicted  uint64 // ranks that take no part any more
+	past     *past
 	ended    bool
 	err      error // why it ended; nil when it was finished
 }
@@ -270,6 +273,7 @@ func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint
 
 func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
+	j.past = newPast(cfg)
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {

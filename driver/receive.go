@@ -28,6 +28,10 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 		k.take(f, now)
 		idle &^= k.ranks
 	}
+	if j.past != nil {
+		behind, _ := j.stands()
+		j.past.forget(behind)
+	}
 	for ; idle != 0; idle &= idle - 1 {
 		j.members[bits.TrailingZeros64(idle)].stats.Duplicates++
 	}
@@ -48,11 +52,8 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 		s.kept = false
 		k.kept--
 	} else {
-		k.count(k.ranks, func(s *MemberStats) { s.Results++ })
-		copy(k.part(k.dst, i, k.job.outBytes), f.Payload)
-		if f.Mask != k.job.ranks {
-			k.lacking = append(k.lacking, contributors{i, f.Mask})
-		}
+		k.store(i, f.Payload, f.Mask)
+		k.job.past.keep(f)
 	}
 	switch {
 	case !s.again && k.ranks == k.job.ranks:

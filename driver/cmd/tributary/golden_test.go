@@ -57,7 +57,6 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy -window 3 w0.npy",
 			"reduce -o sum.npy -deadline -1s w0.npy",
 			"reduce -o sum.npy -partial w0.npy",
-			"reduce -o sum.npy -deadline 1s -partial -carry-on 1s w0.npy",
 			"reduce -o sum.npy -deadline 1s -partial -quantize w0.npy",
 			"reduce -o sum.npy -deadline 1s -partial -verify w0.npy",
 			"reduce -o sum.npy -timeout 0s w0.npy",

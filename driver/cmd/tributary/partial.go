@@ -19,8 +19,6 @@ func (f *reduceFlags) checkDeadline() error {
 		return usagef("-deadline %s: it must be more than zero", f.deadline)
 	case f.partial && f.deadline == 0:
 		return usagef("-partial: -deadline is missing, after which sums are partial")
-	case f.partial && f.carryOn > 0:
-		return usagef("-partial: not with -carry-on, which needs all workers' sums to be the same")
 	case f.partial && f.quantize:
 		return usagef("-partial: not with -quantize, whose scales are for all workers")
 	case f.partial && f.verify:
