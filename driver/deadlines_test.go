@@ -510,6 +510,7 @@ func TestDeadlinesThatCannotBe(t *testing.T) {
 		{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
 		{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
 		{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
+		{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "give up", "10s"}},
 		{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
 	} {
 		_, err := card.Configure(testContext(t), c.cfg)

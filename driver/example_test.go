@@ -38,6 +38,42 @@ func Example() {
 	// Output: [111 222]
 }
 
+// A worker that is late: the card sums without it when the time is over, and it
+// gets the same result.
+func ExampleMember_Partials() {
+	ctx := context.Background()
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{Deadline: 50 * time.Millisecond, Partial: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gradients := [][]float32{{1, 2}, {10, 20}, {100, 200}}
+	reduce := func(rank int) {
+		if err := job.Member(rank).AllReduce(ctx, gradients[rank]); err != nil {
+			log.Fatal(err)
+		}
+	}
+	var inTime sync.WaitGroup
+	inTime.Go(func() { reduce(0) })
+	inTime.Go(func() { reduce(2) })
+	inTime.Wait()
+	reduce(1) // late
+	fmt.Println(gradients[1])
+	for _, p := range job.Member(1).Partials() {
+		fmt.Printf("elements %d to %d are the sums of ranks %v\n", p.From, p.To-1, p.Ranks)
+	}
+	if err := job.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// [101 202]
+	// elements 0 to 1 are the sums of ranks [0 2]
+}
+
 // A card of another format than fp32: bf16 travels as its encodings, and comes
 // back in the card's wider result format.
 func ExampleReduce() {

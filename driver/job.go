@@ -44,7 +44,8 @@ type JobConfig struct {
 	// more. A board's clock is even; that of a simulation, which may make 200 k
 	// cycles a second or none while its machine is busy, is not, and there
 	// DeadlineCycles, which says the same in cycles, is the better measure. One
-	// of the two can be given.
+	// of the two can be given. Calls must be allowed more time than that
+	// (WithTimeout), or they give up before.
 	//
 	// What comes of a chunk that is overdue: without Partial the card says whom it
 	// waits for, again and again, and goes on waiting. OnOverdue is told, and a call
@@ -131,6 +132,9 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	cfg, err := c.info.complete(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Partial && cfg.Deadline >= c.opts.timeout {
+		return nil, &InputError{"deadline", fmt.Sprintf("%s, but calls give up when nothing moves for %s, before a sum would be partial; allow them more time, or set a shorter deadline", cfg.Deadline, c.opts.timeout)}
 	}
 	if cfg.CarryOn > 0 && c.reopen == nil {
 		return nil, &InputError{"carry on", "card " + c.name + " was opened on a stream of the caller's, which this package cannot open again; open it by its name"}
