@@ -180,8 +180,8 @@ type Partial struct {
 }
 
 // Partials tells which sums of the last Reduce lack members, in the order of the
-// elements; none where all are whole (JobConfig.Partial). Reduce ends with an
-// error only if all members are evicted.
+// elements; none where all are whole (JobConfig.Partial). Reduce goes on without
+// members that are evicted, and answers EvictedError when none is left.
 func (j *Job) Partials() []Partial { return j.whole.partials() }
 
 // Partials tells which sums of the member's last AllReduce lack members, in the

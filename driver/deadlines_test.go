@@ -284,6 +284,29 @@ func TestTheLastOneLeaves(t *testing.T) {
 	reuse(t, card)
 }
 
+// TestAllAreEvicted: a call that speaks for nobody any more has failed, and the job
+// can be closed.
+func TestAllAreEvicted(t *testing.T) {
+	checkNoLeak(t)
+	p := newPeer()
+	p.other = func(f *frame.Frame) []frame.Header {
+		if f.Kind != wire.KindData {
+			return nil
+		}
+		return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeEvicted}}
+	}
+	card := open(t, p.serve(t))
+	job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+	inputs := [][]float32{make([]float32, 9), make([]float32, 9)}
+	for range 2 {
+		err := job.Reduce(testContext(t), make([]float32, 9), inputs)
+		if e := wantError[*driver.EvictedError](t, err, "the card has evicted it"); e.VID != 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	closes(t, job)
+}
+
 // TestEvictionsAddUp: who was evicted first stays out; Reduce speaks for the others.
 func TestEvictionsAddUp(t *testing.T) {
 	checkNoLeak(t)

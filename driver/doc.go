@@ -75,7 +75,8 @@
 // arguments that are refused before the card is touched; FullError for a job that
 // finds no room beside others; RefusedError for what the card refuses;
 // MissingError and TimeoutError when nothing moves; EvictedError for a member that
-// is out of a job whose sums may be partial; EndedError when the job is over; DiedError when the card is gone, LostError (which is one) when it was
+// is out of a job whose sums may be partial; EndedError when the job is over;
+// DiedError when the card is gone, LostError (which is one) when it was
 // waited for in vain or has come back as another. ErrClosed is what a closed Card
 // answers.
 package driver

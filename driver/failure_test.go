@@ -564,7 +564,7 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 	for code, ends := range map[wire.Code]bool{
-		wire.CodeBadEpoch: true, wire.CodeBadJob: true, wire.CodeBadLength: true,
+		wire.CodeBadEpoch: true, wire.CodeBadJob: true, wire.CodeBadLength: true, wire.CodeEvicted: true,
 		wire.CodeLate: false, wire.CodeEarly: false, wire.CodeNotReady: false, wire.CodeDuplicate: false,
 	} {
 		t.Run(code.String(), func(t *testing.T) {

@@ -117,6 +117,10 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		return
 	}
 	m := j.members[h.Rank]
+	if h.Code == wire.CodeEvicted && j.cfg.Partial {
+		j.takeEvicted(h)
+		return
+	}
 	switch h.Code {
 	case wire.CodeDone:
 		j.takeFinished(m, h, now)
@@ -128,8 +132,6 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		}
 	case wire.CodeOverdue:
 		j.takeOverdue(h)
-	case wire.CodeEvicted:
-		j.takeEvicted(h)
 	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
 		// Of a packet that came late or twice. If data was lost with it,
 		// the next ask brings it to light.
