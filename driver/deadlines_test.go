@@ -20,8 +20,12 @@ import (
 	"tributary/verify/model"
 )
 
-// soon is a deadline of 20 ms on a model card.
-const soon = 2_000_000
+// soon is a deadline of 200 ms on a model card: who is not to be late has time on a
+// busy machine.
+const soon = 20_000_000
+
+// millisecond is one in the model card's cycles.
+const millisecond = 100_000
 
 // partialJob is a job of all ports of the small card whose sums may be partial.
 var partialJob = driver.JobConfig{DeadlineCycles: soon, Partial: true}
@@ -95,7 +99,7 @@ func closes(t *testing.T, job *driver.Job) {
 func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 	checkNoLeak(t)
 	for name, cfg := range map[string]driver.JobConfig{
-		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: soon},
+		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: 20 * millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := make(chan driver.Overdue, 100)
@@ -339,7 +343,7 @@ func TestStallsAtRandom(t *testing.T) {
 	for seed := range uint64(6) {
 		link := newFaultyLink(serve(t, small, 64<<10), faults{drop: 0.01, repeat: 0.02, swap: 0.02, flip: 0.01, seed: seed})
 		card := open(t, link)
-		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon / 2, Partial: true, FirstVID: 1<<32 - 20})
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: 10 * millisecond, Partial: true, FirstVID: 1<<32 - 20})
 		link.on.Store(true)
 		l, e := stallAtRandom(t, job, seed)
 		lacking += l
@@ -360,7 +364,7 @@ func TestPartialCarriesOn(t *testing.T) {
 	lacking := 0
 	for seed := range uint64(20) {
 		card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults{}))
-		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon / 4, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: 5 * millisecond, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
 		l, _ := stallAtRandom(t, job, seed)
 		lacking += l
 		closes(t, job)
@@ -551,7 +555,7 @@ func TestDeadlineOfOneJobIsNotTheNextOnes(t *testing.T) {
 	inputs := arrays(8, 2, 20)
 	first := slices.Clone(inputs[0])
 	go func() { done <- job.Member(0).AllReduce(testContext(t), first) }()
-	time.Sleep(60 * time.Millisecond)
+	time.Sleep(250 * time.Millisecond)
 	if err := job.Member(1).AllReduce(testContext(t), slices.Clone(inputs[1])); err != nil {
 		t.Fatal(err)
 	}
