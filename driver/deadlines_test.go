@@ -17,6 +17,7 @@ import (
 	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
+	"tributary/verify/faults"
 	"tributary/verify/model"
 )
 
@@ -341,14 +342,14 @@ func TestStallsAtRandom(t *testing.T) {
 	checkNoLeak(t)
 	lacking, evictions := 0, 0
 	for seed := range uint64(6) {
-		link := newFaultyLink(serve(t, small, 64<<10), faults{drop: 0.01, repeat: 0.02, swap: 0.02, flip: 0.01, seed: seed})
+		link := faults.New(serve(t, small, 64<<10), faults.Rates{Drop: 0.01, Repeat: 0.02, Reorder: 0.02, Flip: 0.01, Seed: seed}, new(faults.Counts))
 		card := open(t, link)
 		job := configure(t, card, driver.JobConfig{DeadlineCycles: 10 * millisecond, Partial: true, FirstVID: 1<<32 - 20})
-		link.on.Store(true)
+		link.On.Store(true)
 		l, e := stallAtRandom(t, job, seed)
 		lacking += l
 		evictions += e
-		link.on.Store(false)
+		link.On.Store(false)
 		closes(t, job)
 	}
 	if lacking == 0 || evictions == 0 {
@@ -363,7 +364,7 @@ func TestPartialCarriesOn(t *testing.T) {
 	checkNoLeak(t)
 	lacking := 0
 	for seed := range uint64(20) {
-		card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults{}))
+		card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults.Rates{}))
 		job := configure(t, card, driver.JobConfig{DeadlineCycles: 5 * millisecond, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
 		l, _ := stallAtRandom(t, job, seed)
 		lacking += l
