@@ -12,7 +12,7 @@ import (
 
 // TestHelp holds the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "reset", "sim", "trace", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "sim", "trace", "decode"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -71,6 +71,15 @@ func TestErrors(t *testing.T) {
 			"config -workers 0",
 			"config -workers 65",
 			"config -workers 3 -ports 0,1",
+			"bench extra",
+			"bench -workers 0",
+			"bench -workers 2,65",
+			"bench -workers x",
+			"bench -window 4,3",
+			"bench -window 0",
+			"bench -chunk 0",
+			"bench -time 0s",
+			"bench -elements 0",
 			"sim",
 			"sim one two",
 			"trace",
@@ -118,6 +127,10 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy -window 64 w0.npy w1.npy",
 			"reduce -o sum.npy -card model:unbuilt w0.npy w0.npy w0.npy w0.npy",
 			"config -card model:unbuilt -ports 1,3",
+			"bench -card unix:no.sock",
+			"bench -card model:unbuilt -workers 2,4",
+			"bench -card model:unbuilt -window 64",
+			"bench -card model:unbuilt -chunk 15",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,7 @@ Exit status
 		newList(),
 		newConfig(),
 		newSelftest(),
+		newBench(),
 		newReset(),
 		newSim(),
 		newTrace(),

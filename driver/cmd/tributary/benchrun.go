@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/element"
+)
+
+// benchReport is what tributary bench has to say.
+type benchReport struct {
+	Card   string     `json:"card"`
+	Lanes  int        `json:"lanes"`
+	Ports  int        `json:"ports"`
+	Format string     `json:"format"`
+	Result string     `json:"result"`
+	Sum    string     `json:"sum"`
+	Link   int        `json:"link"` // bits a cycle
+	Runs   []benchRun `json:"runs"`
+}
+
+// benchRun is what was measured of one number of workers and one window. What the
+// card's clock tells is left out where it has none.
+type benchRun struct {
+	Workers  int `json:"workers"`
+	Window   int `json:"window"`   // chunks
+	Chunk    int `json:"chunk"`    // elements
+	Elements int `json:"elements"` // of each worker
+
+	LinkShare         float64 `json:"link_share,omitempty"`           // cycles that the frames alone take, of those that passed
+	PayloadOut        float64 `json:"payload_to_card"`                // elements' bytes, of all bytes
+	PayloadIn         float64 `json:"payload_from_card"`              //
+	CyclesPerBeat     float64 `json:"cycles_per_beat,omitempty"`      //
+	LinkCyclesPerBeat float64 `json:"link_cycles_per_beat,omitempty"` // that the frames alone take
+	ResentShare       float64 `json:"resent_share"`                   // frames of data sent again, of those sent once
+	AskedShare        float64 `json:"asked_share"`                    // results asked for, of all chunks
+
+	Chunks     uint32 `json:"chunks"`
+	Beats      uint32 `json:"beats"`
+	Cycles     uint64 `json:"cycles,omitempty"`
+	Resent     uint64 `json:"resent"`
+	Asked      uint64 `json:"asked"`
+	Replays    uint32 `json:"replays"`
+	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
+	PayloadCRC uint64 `json:"payload_crc"`
+
+	ElementsPerSecond float64 `json:"elements_per_second"` // of each worker
+	ChunksPerSecond   float64 `json:"chunks_per_second"`
+	BytesOutPerSecond float64 `json:"payload_bytes_to_card_per_second"`
+	BytesInPerSecond  float64 `json:"payload_bytes_from_card_per_second"`
+	AccessSeconds     float64 `json:"register_access_seconds"` // with nothing else under way
+	ChunkSeconds      float64 `json:"chunk_alone_seconds"`     // a reduction of one chunk, with nothing else under way
+	Seconds           float64 `json:"seconds"`
+}
+
+func newBenchReport(i driver.Info) benchReport {
+	return benchReport{
+		Card: i.Name, Lanes: i.Lanes, Ports: i.Ports, Format: i.Format.String(), Result: i.Result.String(), Sum: i.Sum.String(), Link: i.Link,
+		Runs: []benchRun{},
+	}
+}
+
+func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m measurement, did counts, access, chunk time.Duration) *benchRun {
+	r := &benchRun{
+		Workers: cfg.Workers, Window: cfg.Window, Chunk: cfg.Chunk, Elements: elements,
+		Chunks: m.rise["chunks"], Beats: m.rise["beats"], Resent: did.member.Resent, Asked: did.member.Asked, Replays: m.rise["replays"],
+		HeaderCRC: uint64(m.rise["header_crc"]) + did.link.HeaderCRC, PayloadCRC: uint64(m.rise["payload_crc"]) + did.link.PayloadCRC,
+		AccessSeconds: access.Seconds(), ChunkSeconds: chunk.Seconds(), Seconds: m.elapsed.Seconds(),
+	}
+	out := float64(cfg.Workers * elements * element.Size(info.Format))
+	in := float64(elements * element.Size(info.Result))
+	r.PayloadOut, r.PayloadIn = out/float64(did.link.BytesOut), in/float64(did.link.BytesIn)
+	r.ResentShare, r.AskedShare = float64(r.Resent)/float64(did.member.Sent), float64(r.Asked)/float64(r.Chunks)
+	r.ElementsPerSecond, r.ChunksPerSecond = float64(elements)/r.Seconds, float64(r.Chunks)/r.Seconds
+	r.BytesOutPerSecond, r.BytesInPerSecond = out/r.Seconds, in/r.Seconds
+	bound := linkBound(uint64(r.Chunks), cfg.Workers, cfg.Chunk, info)
+	if strings.HasPrefix(info.Name, "model:") || bound == 0 {
+		return r
+	}
+	r.Cycles = m.cycles
+	r.LinkShare = float64(bound) / float64(m.cycles)
+	r.CyclesPerBeat, r.LinkCyclesPerBeat = float64(m.cycles)/float64(r.Beats), float64(bound)/float64(r.Beats)
+	return r
+}
+
+func (r benchReport) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "card %s\n%d lanes x %d ports, %s into %s, sum %s; %d bits a cycle\n\n", r.Card, r.Lanes, r.Ports, r.Format, r.Result, r.Sum, r.Link)
+	fmt.Fprintln(w, "workers\twindow\tlink\tpayload to card\tfrom card\tcycles a beat\tframes alone\tsent again\tasked")
+	for _, n := range r.Runs {
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Workers, n.Window, share(n.LinkShare), share(n.PayloadOut), share(n.PayloadIn),
+			cycles(n.CyclesPerBeat), cycles(n.LinkCyclesPerBeat), percent(n.ResentShare), percent(n.AskedShare))
+	}
+	fmt.Fprintln(w, "\nworkers\twindow\telements/s\tchunks/s\tMB/s to card\tfrom card\tregister\tchunk alone")
+	for _, n := range r.Runs {
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%.2f\t%.2f\t%.3f ms\t%.3f ms\n", n.Workers, n.Window, shortRate(n.ElementsPerSecond), shortRate(n.ChunksPerSecond),
+			n.BytesOutPerSecond/1e6, n.BytesInPerSecond/1e6, 1e3*n.AccessSeconds, 1e3*n.ChunkSeconds)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, n := range r.Runs {
+		if n.HeaderCRC+n.PayloadCRC == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\n%d workers, window %d: flipped bits were caught in %d headers and %d payloads\n", n.Workers, n.Window, n.HeaderCRC, n.PayloadCRC); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share writes a share that is not known where it is 0.
+func share(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*x)
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
+
+// cycles writes a number of cycles that is not known where it is 0.
+func cycles(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
