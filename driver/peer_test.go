@@ -67,7 +67,7 @@ func (p *peer) serve(t *testing.T) transport.Conn {
 }
 
 func (p *peer) build(h *frame.Header) []byte {
-	if h.Kind != wire.KindResult {
+	if h.Kind != wire.KindResult && h.Kind != wire.KindReplay {
 		return frame.Append(nil, h, nil)
 	}
 	p.results++

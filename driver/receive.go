@@ -58,8 +58,8 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	switch {
 	case !s.again && k.ranks == k.job.ranks:
 		k.sample(now.Sub(s.sent))
-	case f.Kind == wire.KindReplay && k.ranks&f.Receivers != 0:
-		k.noteAnswer(s, now)
+	case f.Kind == wire.KindReplay:
+		k.noteAnswer(s, now, k.ranks&f.Receivers != 0)
 	}
 	k.setResend(s, 0)
 	s.held = true
@@ -82,15 +82,15 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	}
 }
 
-// noteAnswer takes in that an ask was answered. It gives a sample when it was the
-// only one for its chunk: else nobody knows which of them is answered, but waits
-// need not be doubled further.
-func (k *call) noteAnswer(s *chunkState, now time.Time) {
+// noteAnswer takes in that an ask was answered, own or another call's. Its own
+// gives a sample when it was the only one for its chunk: else nobody knows which
+// of them is answered, but waits need not be doubled further.
+func (k *call) noteAnswer(s *chunkState, now time.Time, own bool) {
 	if !s.waiting {
 		return
 	}
 	s.waiting = false
-	if s.asks == 1 {
+	if own && s.asks == 1 {
 		k.sample(now.Sub(s.since))
 	} else if k.job.timing.srtt != 0 {
 		k.backOff = 0
@@ -126,9 +126,7 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		j.takeFinished(m, h, now)
 	case wire.CodeWait, wire.CodeSend:
 		for _, k := range j.calls {
-			if k.ranks>>m.rank&1 != 0 {
-				k.takeMissing(h, now)
-			}
+			k.takeMissing(h, now)
 		}
 	case wire.CodeOverdue:
 		j.takeOverdue(h)
@@ -148,15 +146,11 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 // takeMissing takes in the answer to an ask: the ranks whose contribution the
 // card lacks. Those of this call send theirs again, once for every ask.
 func (k *call) takeMissing(h *frame.Header, now time.Time) {
-	i := int(h.VID - k.first)
-	if i < k.low || i >= k.next {
+	s := k.awaited(h.VID)
+	if s == nil || !s.waiting {
 		return
 	}
-	s := k.state(i)
-	if s.held || !s.waiting {
-		return
-	}
-	k.noteAnswer(s, now)
+	k.noteAnswer(s, now, k.ranks>>h.Rank&1 != 0)
 	if s.known && bits.OnesCount64(h.Mask) < bits.OnesCount64(s.missing) {
 		k.moved = now
 	}

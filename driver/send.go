@@ -174,38 +174,73 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	buf, wait := j.appendFinishes(buf, now)
 	for _, k := range j.calls {
 		var w time.Duration
-		buf, w = k.appendAsk(buf, now)
+		buf, w = k.appendAsks(buf, now)
 		wait = min(wait, w)
 	}
 	return buf, wait
 }
 
-// appendAsk asks for the oldest result when it is overdue: several later ones
-// are there, or the timer says so. Its members take turns.
-func (k *call) appendAsk(buf []byte, now time.Time) ([]byte, time.Duration) {
+// appendAsks asks for the results that are overdue: those that several later ones
+// have overtaken, and again when the timer says so; when nothing has come, for the
+// oldest alone. wait is how long it is until the next one may be due.
+func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
 	if k.low == k.next {
 		return buf, longestWait
 	}
-	s := k.state(k.low)
-	fast := s.asks == 0 && k.held-k.low >= fastAsk
-	if wait := k.untilAsk(s, now); wait > 0 && !fast {
-		return buf, wait
+	wait = longestWait
+	inVain := false
+	later := k.held - k.low // results that are there of chunks beyond i
+	for i := k.low; i == k.low || later >= fastAsk; i++ {
+		s := k.state(i)
+		if s.held {
+			later--
+			continue
+		}
+		overtaken := s.asks == 0 && later >= fastAsk
+		if overtaken || k.untilAsk(s, now) <= 0 {
+			inVain = inVain || !overtaken
+			buf = k.appendAsk(buf, i, now)
+		}
+		wait = min(wait, k.untilAsk(s, now))
 	}
-	if !fast {
-		k.backOff++
+	if inVain {
+		for _, other := range k.job.calls {
+			other.backOff++
+		}
 	}
-	m := k.turnOf(s.asks)
+	return buf, wait
+}
+
+// appendAsk asks for the result of chunk i. The call's members take turns, and
+// no other call of the job asks for what this one has asked for: the answer tells
+// all of them.
+func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
+	m := k.turnOf(k.state(i).asks)
 	m.stats.Asked++
-	s.asks++
-	s.again, s.waiting, s.since = true, true, now
 	h := frame.Header{
 		Kind:  wire.KindAsk,
 		Job:   k.job.number,
 		Epoch: k.job.epoch,
 		Rank:  uint8(m.rank),
-		VID:   k.first + uint32(k.low),
+		VID:   k.first + uint32(i),
 	}
-	return frame.Append(buf, &h, nil), k.untilAsk(s, now)
+	for _, other := range k.job.calls {
+		if s := other.awaited(h.VID); s != nil {
+			s.asks++
+			s.again, s.waiting, s.since = true, true, now
+		}
+	}
+	return frame.Append(buf, &h, nil)
+}
+
+// awaited returns the state of the chunk of a VID that the call's members have
+// sent and whose result is not there; nil for any other.
+func (k *call) awaited(vid uint32) *chunkState {
+	i := int(vid - k.first)
+	if i < k.low || i >= k.next || k.state(i).held {
+		return nil
+	}
+	return k.state(i)
 }
 
 // asksInTimeout is how often a result is asked for, at least, before the
