@@ -15,17 +15,25 @@ func atOnce(card driver.Info) int { return min(card.Jobs, card.Window) }
 // jobTimes is how often each job sums.
 const jobTimes = 3
 
-// askJobs has as many jobs as the card can hold sum whole numbers side by side.
-// The first stays; the others end after each sum, and are set up anew.
+// askJobs sets up as many jobs as the card can hold, and has them sum whole
+// numbers side by side. The first stays; the others end after each sum, and are
+// set up anew.
 func askJobs(ctx context.Context, s *subject) error {
-	errs := make([]error, atOnce(s.Info))
+	jobs := make([]*driver.Job, atOnce(s.Info))
+	for n := range jobs {
+		var err error
+		if jobs[n], err = s.sideBySide(ctx, n); err != nil {
+			return err
+		}
+	}
+	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for n := range errs {
+	for n, job := range jobs {
 		wg.Go(func() {
 			if n == 0 {
-				errs[n] = s.stay(ctx, n)
+				errs[n] = s.stay(ctx, job)
 			} else {
-				errs[n] = s.comeAndGo(ctx, n)
+				errs[n] = s.comeAndGo(ctx, job, n)
 			}
 		})
 	}
@@ -33,26 +41,26 @@ func askJobs(ctx context.Context, s *subject) error {
 	return errors.Join(errs...)
 }
 
-// stay sums several times in the n-th job.
-func (s *subject) stay(ctx context.Context, n int) error {
-	job, err := s.sideBySide(ctx, n)
-	for time := 0; err == nil && time < jobTimes; time++ {
-		err = s.sumWhole(ctx, job, time)
-	}
-	if err != nil {
-		return err
+// stay sums several times in a job.
+func (s *subject) stay(ctx context.Context, job *driver.Job) error {
+	for time := range jobTimes {
+		if err := s.sumWhole(ctx, job, time); err != nil {
+			return err
+		}
 	}
 	return job.Close(ctx)
 }
 
-// comeAndGo sets the n-th job up several times, to sum once.
-func (s *subject) comeAndGo(ctx context.Context, n int) error {
+// comeAndGo sums once in the n-th job, and in several that follow it.
+func (s *subject) comeAndGo(ctx context.Context, job *driver.Job, n int) error {
 	for time := range jobTimes {
-		job, err := s.sideBySide(ctx, n)
-		if err == nil {
-			err = s.sumWhole(ctx, job, n*jobTimes+time)
+		if time > 0 {
+			var err error
+			if job, err = s.sideBySide(ctx, n); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err := s.sumWhole(ctx, job, n*jobTimes+time); err != nil {
 			return err
 		}
 		if err := job.Close(ctx); err != nil {
