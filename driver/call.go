@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// fastAsk is the number of later results that show a result to be lost, without
-// waiting for a timer.
+// fastAsk is the number of answers to what was sent or asked for later that show
+// a chunk, an ask or its answer to be lost, without waiting for a timer.
 const fastAsk = 3
 
 type call struct {
@@ -43,6 +43,9 @@ type call struct {
 
 	lacking []contributors // chunks whose sum is partial, in the order in which they came
 
+	order    uint64          // of what was sent and asked for last, counted from 1
+	answered [fastAsk]uint64 // the highest orders that were answered, the lowest of them first
+
 	backOff  backOff
 	moved    time.Time // last sign of progress
 	report   bool      // the caller wants to know of progress
@@ -60,6 +63,7 @@ type chunkState struct {
 	waiting bool      // an ask has not been answered
 	sent    time.Time // by the last member, for the sample
 	since   time.Time // sent, asked for or sent again
+	order   uint64    // of that, in the call
 	known   bool      // missing is what the card said last
 	missing uint64    // ranks whose contribution the card lacks
 	resend  uint64    // ranks that are to send it again
@@ -81,6 +85,29 @@ func newCall(j *Job, members []*Member) *call {
 	}
 	return k
 }
+
+// ordered gives what is sent or asked for now its place in the order.
+func (k *call) ordered(s *chunkState) {
+	k.order++
+	s.order = k.order
+}
+
+// noteOrder takes in that what was sent or asked for in that order was answered.
+func (k *call) noteOrder(order uint64) {
+	for i := range k.answered {
+		if order <= k.answered[i] {
+			return
+		}
+		if i > 0 {
+			k.answered[i-1] = k.answered[i]
+		}
+		k.answered[i] = order
+	}
+}
+
+// overtaken says whether several answers to what was sent or asked for later than
+// the chunk of s have come: then its own is lost.
+func (k *call) overtaken(s *chunkState) bool { return k.answered[0] > s.order }
 
 // state returns the state of chunk i, which is in the window.
 func (k *call) state(i int) *chunkState { return &k.ring[i&(len(k.ring)-1)] }
@@ -125,6 +152,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	k.chunks = chunks
 	k.lacking = k.lacking[:0]
 	k.low, k.held, k.kept, k.next, k.turn, k.sent, k.resend = 0, 0, 0, 0, 0, 0, 0
+	k.order, k.answered = 0, [fastAsk]uint64{}
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
 	if j.past != nil && (j.outage.count > 0 || j.card.away != nil) {

@@ -61,6 +61,7 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	case f.Kind == wire.KindReplay:
 		k.noteAnswer(s, now, k.ranks&f.Receivers != 0)
 	}
+	k.noteOrder(s.order)
 	k.setResend(s, 0)
 	s.held = true
 	k.held++
@@ -155,6 +156,8 @@ func (k *call) takeMissing(h *frame.Header, now time.Time) {
 		k.moved = now
 	}
 	s.known, s.missing = true, h.Mask&k.job.ranks
+	k.noteOrder(s.order)
+	k.ordered(s) // who lacks it sends it now
 	k.setResend(s, s.missing&k.ranks)
 	if s.resend != 0 {
 		k.job.card.kick()

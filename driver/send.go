@@ -53,6 +53,7 @@ func (k *call) pass(now time.Time) {
 		k.turn = 0
 		k.next++
 		s.sent, s.since = now, now
+		k.ordered(s)
 	}
 }
 
@@ -180,9 +181,10 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	return buf, wait
 }
 
-// appendAsks asks for the results that are overdue: those that several later ones
-// have overtaken, and again when the timer says so; when nothing has come, for the
-// oldest alone. wait is how long it is until the next one may be due.
+// appendAsks asks for the results that are overdue: those behind which several
+// later ones are there, when answers have overtaken them or the timer says so, and
+// else for the oldest, by the timer. wait is how long it is until the next one may
+// be due.
 func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
 	if k.low == k.next {
 		return buf, longestWait
@@ -196,7 +198,7 @@ func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Durati
 			later--
 			continue
 		}
-		overtaken := s.asks == 0 && later >= fastAsk
+		overtaken := k.overtaken(s)
 		if overtaken || k.untilAsk(s, now) <= 0 {
 			inVain = inVain || !overtaken
 			buf = k.appendAsk(buf, i, now)
@@ -228,6 +230,7 @@ func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
 		if s := other.awaited(h.VID); s != nil {
 			s.asks++
 			s.again, s.waiting, s.since = true, true, now
+			other.ordered(s)
 		}
 	}
 	return frame.Append(buf, &h, nil)
