@@ -96,7 +96,8 @@ module commit #(
   wire good_length = !is_data || (length == chunk && whole);
   wire good_payload = !is_data || !bad;
   wire good_member = !gone[port];
-  wire good_header = good_version && good_kind && good_job && good_epoch && good_rank && good_member;
+  wire good_header =
+      good_version && good_kind && good_job && good_epoch && good_rank && good_member;
   wire good = good_header && good_format && good_length && good_payload;
 
   always @* begin

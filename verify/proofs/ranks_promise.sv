@@ -22,9 +22,9 @@ module agg_ranks #(
     output wire [  PORTS*JOBS-1:0] ranks
 );
 
-  (* anyseq *) reg any_done;
+  (* anyseq *)reg any_done;
   reg walks_reg;
-  reg [  PORTS*JOBS-1:0] member_reg, ranks_reg;
+  reg [PORTS*JOBS-1:0] member_reg, ranks_reg;
   reg [8*PORTS*JOBS-1:0] map_reg;
   reg [8*PORTS-1:0] map;
   reg [PORTS-1:0] bits;
