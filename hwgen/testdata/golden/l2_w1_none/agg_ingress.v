@@ -226,7 +226,6 @@ module agg_ingress #(
   reg [INDEX_BITS:0] at;  // of the beat in A; stays at its largest value
   reg all_full, any_special, had_place, writes;
   reg [BEAT_BITS-1:0] its_place;
-  reg [97:0] its_header;
   wire now_place = at == place;
 
   // A request that was granted is judged in the next cycle.
@@ -242,12 +241,9 @@ module agg_ingress #(
 
   reg holding;  // a contribution to the slot is held and not yet summed
   reg [BEAT_BITS-1:0] memory, queue_has, flight_has;
-  reg memory_known;
   wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
   wire in_flight = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
 
-  reg offered;
-  reg [112:0] user_was;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
