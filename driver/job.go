@@ -33,8 +33,9 @@ type JobConfig struct {
 	// also where it fails. It is for cards opened by Open.
 	CarryOn time.Duration
 	// OnOutage, with CarryOn, is told when the card has gone, and again when the
-	// job goes on, which waits for it to return the first time. It must not call
-	// the job's or the card's methods.
+	// job goes on, which waits for it to return the first time, and not the second
+	// time: a call may have ended by then, and Card.Close alone waits for it. It must
+	// not call the job's or the card's methods.
 	OnOutage func(Outage)
 
 	// Deadline is how long the card gives a chunk from its first contribution to

@@ -598,15 +598,15 @@ func TestJobsCarryOn(t *testing.T) {
 			jobs := 2 + 2*int(seed%2)
 			const times = 8
 			card := openName(t, restartingJobs(t, jobs, seed, times, seed%3 == 1))
+			logs, epochs := make([]outageLog, jobs), make([]uint16, jobs)
 			var wg sync.WaitGroup
 			for g := range jobs {
 				rng := rand.New(rand.NewPCG(seed, uint64(g)))
 				cfg := randomJob(rng, jobs)
 				cfg.FirstVID = 0
-				var log outageLog
-				cfg.CarryOn, cfg.OnOutage = patience, log.note
+				cfg.CarryOn, cfg.OnOutage = patience, logs[g].note
 				job := configure(t, card, cfg)
-				epoch := job.Epoch()
+				epochs[g] = job.Epoch()
 				wg.Go(func() {
 					for round := 0; round < 100 && (round < 4 || job.Outages() < times/2); round++ {
 						reduceOnce(t, job, rng)
@@ -614,10 +614,12 @@ func TestJobsCarryOn(t *testing.T) {
 					if err := job.Close(testContext(t)); err != nil {
 						t.Error(err)
 					}
-					log.check(t, epoch)
 				})
 			}
 			wg.Wait()
+			for g := range jobs {
+				logs[g].check(t, card, epochs[g])
+			}
 		})
 	}
 }
