@@ -15,10 +15,13 @@ Name the former without a leading "test_", so that pytest does not collect them.
 WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
 """
 
+import functools
 import hashlib
 import inspect
 import os
 import pathlib
+import shutil
+import subprocess
 
 import cocotb
 from cocotb.clock import Clock
@@ -70,18 +73,22 @@ def run(
         visible = build_dir / "visible.vlt"
         visible.write_text(VISIBLE.format(toplevel=toplevel))
         sources.insert(0, visible)
+        args, os.environ["MAKEFLAGS"] = with_library()
+    else:
+        args = ICARUS_ARGS
     runner = get_runner(simulator)
-    os.environ["MAKEFLAGS"] = VERILATOR_MAKEFLAGS
     runner.build(
         sources=sources,
         hdl_toplevel=toplevel,
         parameters=parameters,
         includes=list(includes),
         build_dir=build_dir,
-        build_args=ICARUS_ARGS if simulator == "icarus" else VERILATOR_ARGS,
+        build_args=args,
         timescale=("1ns", "1ns"),
         always=True,
     )
+    if simulator == "verilator":
+        keep_library(build_dir)
     results = runner.test(
         test_module=module,
         hdl_toplevel=toplevel,
@@ -94,6 +101,41 @@ def run(
     tests, failed = get_results(results)
     assert tests > 0, f"{module}: no cocotb test ran"
     assert failed == 0, f"{module}: {failed} of {tests} cocotb tests failed"
+
+
+@functools.cache
+def library():
+    """The folder of the library of the Verilator that is used, as the first design built compiled it."""
+    version = subprocess.run(["verilator", "--version"], check=True, capture_output=True).stdout
+    key = version + VERILATOR_MAKEFLAGS.encode()
+    return BUILD / f"verilated_{hashlib.sha256(key).hexdigest()[:8]}"
+
+
+def with_library():
+    """Arguments of Verilator, and MAKEFLAGS, with which the library is linked where it was compiled before.
+
+    It takes the compiler longer than most designs, and is the same for all.
+    """
+    objects = sorted(library().glob("*.o"))
+    if not objects:
+        return VERILATOR_ARGS, VERILATOR_MAKEFLAGS
+    none = " VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
+    return [*VERILATOR_ARGS, "-LDFLAGS", " ".join(map(str, objects))], VERILATOR_MAKEFLAGS + none
+
+
+def keep_library(build_dir):
+    """Keeps what was compiled of the library in build_dir; all at once, for another bench may look."""
+    objects = list(build_dir.glob("verilated*.o"))
+    if not objects or library().exists():
+        return
+    whole = library().with_name(f"{library().name}.{os.getpid()}")
+    whole.mkdir()
+    for made in objects:
+        shutil.copy2(made, whole)
+    try:
+        whole.rename(library())
+    except OSError:  # another bench was first
+        shutil.rmtree(whole)
 
 
 def _calling_bench():

@@ -210,8 +210,9 @@ class StreamSink(_Stream):
         self.beats = []  # taken so far
         self.taken_at = []  # cycle in which each of them was taken
         self._moved = Event()
+        self._ready = None  # what it is driven with
         if self.ready is not None:
-            self.ready.value = 0
+            self._set_ready(0)
         cocotb.start_soon(self._run())
 
     async def take(self, count):
@@ -245,7 +246,12 @@ class StreamSink(_Stream):
                 waiting = None
                 self._moved.set()
             if self.ready is not None:
-                self.ready.value = int(not next(self.stall))
+                self._set_ready(int(not next(self.stall)))
+
+    def _set_ready(self, ready):
+        """Drives ready; a change alone, for a write of every cycle takes as long as all the rest."""
+        if ready != self._ready:
+            self.ready.value = self._ready = ready
 
     def _offers(self):
         """Whether valid is high; during reset it may be X, and means nothing."""
