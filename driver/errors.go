@@ -79,16 +79,20 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.What + ": " + e.Why }
 
-// RefusedError is answered when the card refuses a register access.
+// RefusedError is answered when the card refuses a register access, or a packet.
 type RefusedError struct {
 	Card  string
-	What  string // the access: "JOB_COMMIT"
-	Value uint64 // what was to be written; 0 for a read
+	What  string // "write JOB_COMMIT", "chunk 7 of rank 2"
+	Value uint64 // what was to be written; else 0
 	Code  wire.Code
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("card %s refused %s (0x%x): %s: %s", e.Card, e.What, e.Value, e.Code, codeDoc(e.Code))
+	what := e.What
+	if e.Value != 0 {
+		what += fmt.Sprintf(" (0x%x)", e.Value)
+	}
+	return fmt.Sprintf("card %s refused %s: %s: %s", e.Card, what, e.Code, codeDoc(e.Code))
 }
 
 // FullError is answered by Configure when the card has no room for another job.

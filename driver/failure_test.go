@@ -555,11 +555,11 @@ func TestRefusals(t *testing.T) {
 	t.Run("register", func(t *testing.T) {
 		card := openSmall(t)
 		_, err := card.ReadRegister(testContext(t), 0xffff8)
-		if e := wantError[*driver.RefusedError](t, err, "0xffff8"); e.Code != wire.CodeBadAddress {
+		if e := wantError[*driver.RefusedError](t, err, "refused read register 0xffff8: bad_address"); e.Code != wire.CodeBadAddress {
 			t.Errorf("%+v", e)
 		}
 		_, err = card.WriteRegister(testContext(t), wire.RegLanes, 5)
-		if e := wantError[*driver.RefusedError](t, err, "LANES"); e.Code != wire.CodeReadOnly {
+		if e := wantError[*driver.RefusedError](t, err, "refused write LANES (0x5): read_only"); e.Code != wire.CodeReadOnly {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -585,7 +585,7 @@ func TestRefusals(t *testing.T) {
 				}
 				return
 			}
-			if e := wantError[*driver.RefusedError](t, err, "chunk 0", code.String()); e.Code != code {
+			if e := wantError[*driver.RefusedError](t, err, "refused chunk 0 of rank 0: "+code.String()); e.Code != code {
 				t.Errorf("%+v", e)
 			}
 			wantError[*driver.EndedError](t, job.Close(testContext(t)))
