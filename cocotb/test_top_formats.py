@@ -48,7 +48,7 @@ def connect(dut, idle="never", stall="never"):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
-@cocotb.parametrize(idle=["never", "bursts"], stall=["never", "at_random"])
+@cocotb.parametrize((("idle", "stall"), [("never", "never"), ("bursts", "at_random")]))
 async def answers_like_the_model(dut, idle, stall):
     card = connect(dut, idle, stall)
     await card.reset()
