@@ -4,9 +4,10 @@ import "math/bits"
 
 // header is what the card reads of a packet, and the port it came by.
 type header struct {
+	kind  kind
 	port  int // the member whose link it came by
 	job   int
-	epoch int // modulo epochModulus
+	epoch int // modulo config.epochs()
 	rank  int // the member that it says it is from
 	vid   int // modulo config.Modulus
 }
@@ -17,48 +18,58 @@ type answer int
 const (
 	stored answer = iota
 	duplicate
-	owes // the result is on its way
+	owes     // the result is to be sent
+	underWay // nothing is done, since it is being summed
 	wait
 	sendIt
 	notReady
 	late
 	early
-	refused
 	done
+
+	// What the checks refuse, and JOB_COMMIT.
+	badJob
+	badEpoch
+	badRank
+	gone // it was evicted
+	stale
 )
 
 // headerOf is the header of a packet from a member that keeps the rules.
 func (w *world) headerOf(p packet) header {
-	return header{port: int(p.member), job: int(p.job), epoch: int(p.epoch) % epochModulus,
+	return header{kind: p.kind, port: int(p.member), job: int(p.job), epoch: int(p.epoch) % w.config.epochs(),
 		rank: int(p.member), vid: w.field(int(p.vid))}
 }
 
-// check makes the checks of the header in their order, and says why a packet
-// is refused.
-func (w *world) check(h *header) bool {
+// check makes the checks of the header in their order; why is the first that
+// fails.
+func (w *world) check(h *header) (why answer, ok bool) {
 	if w.without(anyJob) {
 		*h = w.inFirstJob(*h)
 	}
 	j := &w.jobs[h.job]
 	switch {
-	case !j.up && !w.without(notUp):
+	case !j.up && !w.confirmsEnd(*h) && !w.without(notUp):
 		w.say("the card refuses it: job %d is not set up", h.job)
-		if j.over && h.epoch == int(j.epoch)%epochModulus && h.rank == h.port {
-			w.tellOut(h.job, h.rank)
+		if j.over && h.epoch == int(j.epoch)%w.config.epochs() && h.rank == h.port {
+			w.tellEnded(*h)
 		}
-	case h.epoch != int(j.epoch)%epochModulus && !w.without(anyEpoch):
+		return badJob, false
+	case h.epoch != int(j.epoch)%w.config.epochs() && !w.without(anyEpoch):
 		w.say("the card refuses it: its epoch is another")
+		return badEpoch, false
 	case h.rank != h.port && !w.without(anyRank):
 		w.say("the card drops it: worker %d's rank does not belong to this port", h.rank)
+		return badRank, false
 	case w.config.membersOf(h.job)&bit(h.rank) == 0:
 		w.say("the card drops it: not a rank of job %d", h.job)
-	case j.members&bit(h.rank) == 0 && !w.without(evictedHeard):
+		return badRank, false
+	case j.members&bit(h.rank) == 0 && !w.without(evictedHeard) && !(w.confirmsEnd(*h) && w.without(evictedFinishHeard)):
 		w.say("the card refuses it: %s was evicted", w.name(h.rank))
 		w.tellOut(h.job, h.rank)
-	default:
-		return true
+		return gone, false
 	}
-	return false
+	return 0, true
 }
 
 // inFirstJob is a header whose job is not looked at: the member of that rank in
@@ -73,8 +84,8 @@ func (w *world) inFirstJob(h header) header {
 
 // takeData is the commit of a contribution.
 func (w *world) takeData(h header, payload func(*slot) tag) answer {
-	if !w.check(&h) {
-		return refused
+	if why, ok := w.check(&h); !ok {
+		return why
 	}
 	w.evidence(h)
 	s := w.slotOf(h.job, h.vid)
@@ -139,6 +150,7 @@ func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
 	members := w.jobs[h.job].members
 	over := s.phase == reduced || s.phase == empty || w.without(turnoverUnreduced)
 	if !over || s.done&members != members && !w.without(turnoverWithoutDone) {
+		s.stalled = s.stalled || s.phase == reduced && (w.config.Partial || w.config.Notices)
 		w.say("the card drops it: not ready, the slot waits until %s are done with %s",
 			w.set(members&^s.done), w.v(int(s.vid)))
 		return notReady
@@ -153,6 +165,7 @@ func (w *world) turnOver(j int, s *slot) {
 	w.judgeTurnover(j, s)
 	s.vid += uint8(w.slotCount())
 	s.phase = collecting
+	s.stalled = false
 	s.count = 0
 	s.mask = 0
 	if !w.without(turnoverKeepsHeld) {
@@ -205,8 +218,8 @@ func (w *world) outside(h header, u int) answer {
 
 // takeAsk is the commit of an ask.
 func (w *world) takeAsk(h header) answer {
-	if !w.check(&h) {
-		return refused
+	if why, ok := w.check(&h); !ok {
+		return why
 	}
 	s := w.slotOf(h.job, h.vid)
 	u := w.field(int(s.vid))
@@ -241,26 +254,32 @@ func (w *world) askOfSlot(h header, s *slot) answer {
 		}
 	}
 	w.say("the card does nothing")
-	return wait
+	return underWay
 }
 
 // takeFinish is the commit of a finish: its sender holds everything.
 func (w *world) takeFinish(h header) answer {
+	if why, ok := w.check(&h); !ok {
+		return why
+	}
 	j := &w.jobs[h.job]
-	ended := j.over && h.epoch == int(j.epoch)%epochModulus && h.rank == h.port
-	if ended && !w.without(finishForgotten) {
+	if w.confirmsEnd(h) {
 		w.say("the card answers: done, the job has ended")
 		w.answerFinish(h)
 		return done
-	}
-	if !w.check(&h) {
-		return refused
 	}
 	j.finished |= bit(h.rank)
 	w.say("the card answers: done")
 	w.answerFinish(h)
 	w.endIfFinished(h.job)
 	return done
+}
+
+// confirmsEnd says whether a packet is a finish of a job that has ended because
+// all had finished: it is answered as if the job were set up.
+func (w *world) confirmsEnd(h header) bool {
+	j := &w.jobs[h.job]
+	return h.kind == finish && !j.up && j.over && h.epoch == int(j.epoch)%w.config.epochs() && !w.without(finishForgotten)
 }
 
 func (w *world) answerFinish(h header) {
@@ -274,7 +293,11 @@ func (w *world) endIfFinished(job int) {
 		return
 	}
 	w.judgeEnd(job)
-	w.say("all have finished: the job has ended")
+	if j.members == 0 {
+		w.say("nobody is left: the job has ended")
+	} else {
+		w.say("all have finished: the job has ended")
+	}
 	j.over = true
 	w.endJob(job)
 }
@@ -300,7 +323,7 @@ func (w *world) endJob(job int) {
 		if !w.without(setUpKeepsOwed) {
 			s.owed = 0
 		}
-		s.vid, s.done, s.mask, s.count = 0, 0, 0, 0
+		s.vid, s.done, s.mask, s.count, s.stalled = 0, 0, 0, 0, false
 	}
 }
 
@@ -318,18 +341,18 @@ func (w *world) setUp(job, epoch, first int) {
 }
 
 // takeCommit is a write of JOB_COMMIT.
-func (w *world) takeCommit(job, epoch, first int) {
+func (w *world) takeCommit(job, epoch, first int) answer {
 	j := &w.jobs[job]
-	newer := (epoch - int(j.epoch)) % epochModulus
+	newer := (epoch - int(j.epoch)) % w.config.epochs()
 	if newer < 0 {
-		newer += epochModulus
+		newer += w.config.epochs()
 	}
 	switch {
 	case j.up && newer == 0 && !w.without(sameEpochAgain):
 		w.say("the card acknowledges it again and changes nothing")
-	case (newer == 0 || newer >= epochModulus/2) && !w.without(anyOlderEpoch) && !(newer == 0 && w.without(sameEpochAgain)):
+	case (newer == 0 || newer >= w.config.epochs()/2) && !w.without(anyOlderEpoch) && !(newer == 0 && w.without(sameEpochAgain)):
 		w.say("the card refuses it: a stale epoch")
-		return
+		return stale
 	default:
 		if j.up {
 			w.say("the card ends epoch %d and sets up epoch %d", j.epoch, epoch)
@@ -342,4 +365,5 @@ func (w *world) takeCommit(job, epoch, first int) {
 	if c := &w.controllers[job]; int(c.epoch) == epoch {
 		c.confirmed = true
 	}
+	return done
 }

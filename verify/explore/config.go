@@ -10,7 +10,7 @@ const (
 	maxVID     = 32 // absolute VIDs, see packet.vid
 	maxEpochs  = 4
 
-	epochModulus = 4 // of 2^16 in the protocol: an epoch is newer when it is less than half of this ahead
+	fewEpochs = 4 // the modulus of epochs where nothing else is said
 )
 
 // config is one setting that is explored completely: how many workers, how
@@ -20,17 +20,19 @@ type config struct {
 	Name  string
 	About string // what it is there for, in a few words
 
-	Jobs    []int // members of each job; member numbers run on through the jobs
-	Window  int   // W, in chunks
-	Modulus int   // of VIDs; 2^32 in the protocol
-	First   int   // absolute VID that the stream begins with, at least 2W
-	Chunks  int   // length of the stream of every job
-	Beats   int   // of a chunk; 2 lets a sum and a transmission be caught half way
+	Jobs         []int // members of each job; member numbers run on through the jobs
+	Window       int   // W, in chunks
+	Modulus      int   // of VIDs; 2^32 in the protocol
+	EpochModulus int   // 2^16 in the protocol, here few: an epoch is newer when it is less than half of this ahead; 0: fewEpochs
+	First        int   // absolute VID that the stream begins with, at least 2W
+	Chunks       int   // length of the stream of every job
+	Beats        int   // of a chunk; 2 lets a sum and a transmission be caught half way
 
 	CutThrough bool // a result may begin to leave when its first beat is summed
 
 	Rogue     bool // the last member sends what it likes
 	Partial   bool // jobs ask for partial sums at a deadline
+	Notices   bool // deadlines of other jobs count too, though they change nothing; for walks
 	Evictions int  // members that a second deadline may evict
 	Restarts  int  // workers that may lose their state
 	Resets    int  // soft resets of the card
@@ -91,6 +93,14 @@ func (c *config) inputsKept() int {
 		return 2 * c.Window
 	}
 	return c.Window
+}
+
+// epochs is the modulus of epochs.
+func (c *config) epochs() int {
+	if c.EpochModulus == 0 {
+		return fewEpochs
+	}
+	return c.EpochModulus
 }
 
 func bit(member int) uint8 { return 1 << member }

@@ -34,7 +34,7 @@ func (m *member) encode(b []byte) []byte {
 }
 
 func (s *slot) encode(b []byte, c *config) []byte {
-	b = append(b, s.vid, byte(s.phase), s.held, s.done, s.owed, s.mask, s.count, s.cacheMask)
+	b = append(b, s.vid, byte(s.phase)|boolBit(s.stalled)<<4, s.held, s.done, s.owed, s.mask, s.count, s.cacheMask)
 	for m := range c.members() {
 		b = binary.LittleEndian.AppendUint16(b, uint16(s.memory[m]))
 		for beat := range c.Beats {
@@ -78,7 +78,9 @@ func (w *world) decode(b string) {
 }
 
 func (s *slot) decode(r *reader, c *config) {
-	s.vid, s.phase = r.byte(), phase(r.byte())
+	s.vid = r.byte()
+	flags := r.byte()
+	s.phase, s.stalled = phase(flags&0xf), flags>>4 == 1
 	s.held, s.done, s.owed, s.mask, s.count, s.cacheMask = r.byte(), r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
 	for m := range c.members() {
 		s.memory[m] = tag(r.uint16())

@@ -26,13 +26,61 @@ func TestEverythingHappens(t *testing.T) {
 		"its epoch is another", "rank does not belong to this port", "is not set up", "was evicted",
 		"has summed {0} of", "has summed {0,1} of", "sums the first beat", "the deadline of", "the card evicts",
 		"begins to send", "sends the rest", "is broken off", "sends the result",
-		"knows that it is out", "has everything, and stops", "lacks no such result", "not of its epoch",
+		"knows that it is out", "waits for the answer to its finish", "the news that the job has ended", "lacks no such result", "not of its epoch",
 		"sends finish", "the job has ended", "answers: done, the job has ended", "finish was heard",
 		"acknowledges it again", "a stale epoch", "ends epoch 0 and sets up epoch 1", "the card is reset", "begins in epoch 1",
 		"payload 1", "of job 1",
 	} {
 		assert.True(t, strings.Contains(all.String(), text), "it never happens that %s", text)
 	}
+}
+
+// TestTwoEvictEachOther: where W is 2 or more, two workers that keep the rules can
+// each wait for the other's slot; if neither gets through in time, both are
+// evicted. The job then ends, and nothing worse happens.
+func TestTwoEvictEachOther(t *testing.T) {
+	c := config{Name: "both", Jobs: []int{2}, Window: 2, Modulus: 16, First: 4, Chunks: 6, Beats: 1, Epochs: 1, Partial: true, Evictions: 2}
+	w := newExplorer(c, 0, property{}, 0).world()
+	w.start()
+	sends := func(m int, arrives bool) {
+		if n := w.sendNext(m); arrives {
+			w.deliver(n)
+		}
+	}
+	settle := func() {
+		for i := range w.slotCount() {
+			w.reduce(i)
+			w.transmit(i, 0)
+			w.transmit(i, 1)
+		}
+		w.network.each(func(n int) {
+			if w.packets.packets[n].kind == result {
+				w.deliver(n)
+			}
+		})
+	}
+	for range 2 {
+		sends(0, true)
+		sends(1, true)
+		settle()
+	}
+	// 0 is not known to hold the second chunk, and 1 not to hold the first.
+	sends(0, true)
+	sends(1, false)
+	sends(0, false)
+	sends(1, true)
+	assert.True(t, w.deadline(2) && w.deadline(3))
+	settle()
+	sends(0, true) // waits for 1 to be done with the first
+	sends(1, false)
+	sends(0, false)
+	sends(1, true) // waits for 0 to be done with the second
+	assert.True(t, w.deadline(0))
+	assert.Equal(t, bit(0), w.jobs[0].members)
+	assert.True(t, w.deadline(1))
+	assert.Zero(t, w.jobs[0].members)
+	assert.False(t, w.jobs[0].up)
+	assert.Nil(t, w.broken)
 }
 
 // listen collects what is said of the steps from the states of a configuration.

@@ -11,11 +11,12 @@ const (
 	finished             // the card has seen that member's finish
 	commit               // the controller sets a job up
 	evicted              // the card tells a member that it is out
+	ended                // the card refuses a packet: its job has ended
 )
 
 // packet is what may be under way. The numbers are absolute, so that what a
 // packet means is known to the properties; the rules of card and worker look
-// at the VID modulo config.Modulus and the epoch modulo epochModulus only.
+// at the VID modulo config.Modulus and the epoch modulo that of epochs only.
 type packet struct {
 	kind   kind
 	member uint8 // who sent it, or whom it is for; 0 for commit
@@ -23,6 +24,7 @@ type packet struct {
 	epoch  uint8
 	vid    uint8 // commit: the first VID of the epoch
 	mask   uint8 // result: who is in the sum
+	of     kind  // ended: what is refused
 	sum    sum   // result
 }
 

@@ -185,19 +185,18 @@ func (w *world) drain() {
 	}
 }
 
-// deadlines lets the first deadlines pass, or else one second deadline; it says
-// whether there were any.
+// deadlines lets the deadlines of all collecting slots pass, or else that of one
+// that is asked to turn over; it says whether there were any.
 func (w *world) deadlines() bool {
 	passed := false
-	for i := range len(w.config.Jobs) * w.slotCount() {
-		passed = w.happens(step{kind: stepDeadline, slot: uint8(i)}) || passed
-	}
-	for i := range len(w.config.Jobs) * w.slotCount() {
-		for m := range w.config.members() {
-			if !passed {
-				passed = w.happens(step{kind: stepEvict, slot: uint8(i), member: uint8(m)})
-			}
+	slots := len(w.config.Jobs) * w.slotCount()
+	for i := range slots {
+		if w.slots[i].phase == collecting {
+			passed = w.happens(step{kind: stepDeadline, slot: uint8(i)}) || passed
 		}
+	}
+	for i := 0; i < slots && !passed; i++ {
+		passed = w.happens(step{kind: stepDeadline, slot: uint8(i)})
 	}
 	return passed
 }

@@ -23,6 +23,8 @@ var (
 		"data of a member that keeps the rules is stored, or is a repetition; without deadlines no slot makes it wait"}
 	isolated = property{"isolated",
 		"a packet of one job's member changes nothing of another job"}
+	forCause = property{"evicted for cause",
+		"who is evicted keeps another waiting: one that is done with a result which the evicted has not confirmed"}
 	inputsThere = property{"inputs there",
 		"every worker still has its inputs from the VID on that a new epoch begins with"}
 	progress = property{"progress",
@@ -30,7 +32,7 @@ var (
 )
 
 // properties lists them all, for help and documentation.
-var properties = []property{summedOnce, sameReplay, rightResult, noEarlyReuse, neverTurnedAway, isolated, inputsThere, progress}
+var properties = []property{summedOnce, sameReplay, rightResult, noEarlyReuse, neverTurnedAway, isolated, forCause, inputsThere, progress}
 
 // violation is a property that did not hold, and how.
 type violation struct {
@@ -150,6 +152,13 @@ func (w *world) judgeEnd(job int) {
 		if w.mayAsk(job, m) && int(w.members[m].low) < w.config.end() {
 			w.violate(noEarlyReuse, "the job ends, and %s lacks %s", w.name(m), w.v(int(w.members[m].low)))
 		}
+	}
+}
+
+// judgeEviction looks at a slot for whose sake members are about to be evicted.
+func (w *world) judgeEviction(s *slot, behind uint8) {
+	if s.done == 0 {
+		w.violate(forCause, "%s are evicted, and nobody waits for the slot of %s", w.set(behind), w.v(int(s.vid)))
 	}
 }
 

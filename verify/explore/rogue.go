@@ -5,7 +5,7 @@ package main
 type forgery struct {
 	kind    kind // data, ask, finish
 	job     int
-	epoch   int // ahead of the card's; modulo epochModulus
+	epoch   int // ahead of the card's; modulo config.epochs()
 	rank    int
 	vid     int // the field
 	variant int // of the payload
@@ -34,7 +34,7 @@ func (w *world) rogueAlphabet() []forgery {
 	for vid := range c.Modulus {
 		w.alphabet = append(w.alphabet,
 			forgery{kind: data, job: c.jobOf(own), rank: own, vid: vid, variant: 1},
-			forgery{kind: data, job: c.jobOf(own), rank: own, vid: vid, epoch: epochModulus - 1})
+			forgery{kind: data, job: c.jobOf(own), rank: own, vid: vid, epoch: c.epochs() - 1})
 	}
 	return w.alphabet
 }
@@ -47,7 +47,7 @@ func (w *world) rogue(f forgery) bool {
 	if w.jobs[f.job].members == bit(own) {
 		return false
 	}
-	h := header{port: own, job: f.job, epoch: (int(w.jobs[f.job].epoch) + f.epoch) % epochModulus, rank: f.rank, vid: f.vid}
+	h := header{kind: f.kind, port: own, job: f.job, epoch: (int(w.jobs[f.job].epoch) + f.epoch) % w.config.epochs(), rank: f.rank, vid: f.vid}
 	before := w.state
 	switch f.kind {
 	case data:

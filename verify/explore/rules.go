@@ -63,9 +63,12 @@ const (
 	evictedHeard        // an evicted member's packets are taken
 	evictMissingOnly    // a second deadline evicts only who is missing in a sum
 	evictionUntold      // it is not told
-	evictionLeavesSlots // slots that only waited for the evicted go on waiting
+	evictionClosesSlots // slots that only waited for the evicted go on at once
+	evictionDropsOwed   // the evicted is no longer owed results
+	evictUnasked        // members are evicted though nobody waits for the slot
+	evictOne            // ... one at a time
+	evictedFinishHeard  // a finish of the evicted is answered done after the job's end
 	evictionLeavesJob   // a job that only waited for the finish of the evicted does not end
-	evictionLeavesOwed  // the evicted is still owed results
 	partialUnmarked     // a partial sum names all members
 	deadlineOfAny       // partial sums of jobs that did not ask
 

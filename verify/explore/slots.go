@@ -1,7 +1,5 @@
 package main
 
-import "math/bits"
-
 // reduce is a step of a slot's sum: all of it, or the next beat. It says
 // whether the slot could take it: a sum is not begun while the result that it
 // takes the place of is being sent.
@@ -135,59 +133,86 @@ func (w *world) sendResult(p packet) {
 	}
 }
 
-// deadline ends the wait of a collecting slot, where the job asked for partial
-// sums.
+// deadline is what the card does with a slot that is overdue, where the job
+// asked for partial sums; it says whether it did anything. In other jobs it tells
+// who is waited for, which changes nothing.
 func (w *world) deadline(i int) bool {
 	s := &w.slots[i]
-	if s.phase != collecting || s.held == 0 || !w.config.Partial && !w.without(deadlineOfAny) {
+	switch {
+	case !w.config.Partial && !w.without(deadlineOfAny):
 		return false
+	case s.phase == collecting:
+		s.phase = reducing
+		s.mask = s.held
+		w.say("the deadline of %s passes: the card sums what it has, %s", w.v(int(s.vid)), w.set(s.held))
+		return true
+	case s.phase == reduced && (s.stalled || w.without(evictUnasked)):
+		return w.evict(i)
 	}
-	s.phase = reducing
-	s.mask = s.held
-	w.say("the deadline of %s passes: the card sums what it has, %s", w.v(int(s.vid)), w.set(s.held))
-	return true
+	return false
 }
 
-// evict is the second deadline: a member that has not come for the slot's
-// result is put out of the job, if it was missing in the sum, or if others are
-// done with it and wait for the slot. The last member is not put out.
-func (w *world) evict(i, m int) bool {
+// evict puts all members out of the job that are not done with a slot, since
+// another one waits for it to turn over.
+func (w *world) evict(i int) bool {
 	s := &w.slots[i]
 	job := w.jobOfSlot(i)
 	j := &w.jobs[job]
-	if !w.config.Partial || w.evictions == 0 || !j.up || s.phase != reduced || j.members&bit(m) == 0 ||
-		s.done&bit(m) != 0 || s.cacheMask&bit(m) != 0 && (s.done&j.members == 0 || w.without(evictMissingOnly)) || bits.OnesCount8(j.members) == 1 {
+	behind := j.members &^ s.done
+	if w.without(evictMissingOnly) {
+		behind &^= s.cacheMask
+	}
+	if w.without(evictOne) {
+		behind &= -behind
+	}
+	if behind == 0 || w.evictions == 0 {
 		return false
 	}
 	w.evictions--
-	w.say("the second deadline of %s passes: the card evicts %s", w.v(int(s.vid)), w.name(m))
+	w.judgeEviction(s, behind)
+	w.say("the deadline of %s passes again: the card evicts %s", w.v(int(s.vid)), w.set(behind))
 	if !w.without(evictedCounts) {
-		j.members &^= bit(m)
+		j.members &^= behind
 	}
 	for k := range w.slotCount() {
 		w.waitNoLonger(job, w.slotOf(job, k))
 	}
-	w.tellOut(job, m)
+	// All members are told who was evicted so far: who is not among them learns
+	// nothing that it acts upon.
+	for m := range w.config.members() {
+		if (w.config.membersOf(job)&^j.members|behind)&bit(m) != 0 {
+			w.tellOut(job, m)
+		}
+	}
 	if !w.without(evictionLeavesJob) {
 		w.endIfFinished(job)
 	}
 	return true
 }
 
-// waitNoLonger is what an eviction means for a slot.
+// waitNoLonger is what an eviction could mean for a slot. By the rules it is
+// nothing: what was owed is still sent, and one that collects goes on at its
+// deadline.
 func (w *world) waitNoLonger(job int, s *slot) {
-	if !w.without(evictionLeavesOwed) {
+	if w.without(evictionDropsOwed) {
 		s.owed &= w.jobs[job].members
 	}
-	if s.phase == collecting && !w.without(evictionLeavesSlots) {
+	if s.phase == collecting && w.without(evictionClosesSlots) {
 		w.complete(job, s)
 	}
 }
 
-// tellOut tells a member that it is out of the job, or that the job has ended
-// without it, which only one that was evicted can be surprised by.
+// tellOut tells a member that it was evicted.
 func (w *world) tellOut(job, m int) {
 	if w.config.honest(m) && !w.without(evictionUntold) {
 		w.send(packet{kind: evicted, member: uint8(m), job: uint8(job), epoch: w.jobs[job].epoch})
+	}
+}
+
+// tellEnded tells a member, whose packet is refused, that its job has ended: of
+// one that lacks results nobody waits any more, so it was evicted.
+func (w *world) tellEnded(h header) {
+	if w.config.honest(h.rank) && !w.without(evictionUntold) {
+		w.send(packet{kind: ended, member: uint8(h.rank), job: uint8(h.job), epoch: w.jobs[h.job].epoch, of: h.kind})
 	}
 }

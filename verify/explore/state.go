@@ -49,13 +49,14 @@ const (
 
 // slot is one slot of a job. The sets have a bit for each member.
 type slot struct {
-	vid   uint8 // u, absolute: the rules see it modulo config.Modulus
-	phase phase
-	held  uint8 // its contribution is stored
-	done  uint8 // it holds the result u
-	owed  uint8 // the result is to be sent to it
-	mask  uint8 // who is named as being in the sum
-	count uint8 // of arrivals, where a weakening counts them
+	vid     uint8 // u, absolute: the rules see it modulo config.Modulus
+	phase   phase
+	held    uint8 // its contribution is stored
+	done    uint8 // it holds the result u
+	owed    uint8 // the result is to be sent to it
+	stalled bool  // it was asked to turn over while reduced, and not all were done
+	mask    uint8 // who is named as being in the sum
+	count   uint8 // of arrivals, where a weakening counts them
 
 	memory    [maxMembers]tag // by member; outlives turnover and job, as a RAM does
 	cache     sum             // likewise

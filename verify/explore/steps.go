@@ -12,7 +12,6 @@ const (
 	stepTransmit                  // slot to member
 	stepRest                      // the second beat to member
 	stepDeadline                  // slot
-	stepEvict                     // slot, member
 	stepRestart                   // member
 	stepReset
 	stepNewEpoch // job is member
@@ -48,7 +47,6 @@ func (w *world) steps(f func(step)) {
 		f(step{kind: stepDeadline, slot: uint8(i)})
 		for m := range w.config.members() {
 			f(step{kind: stepTransmit, slot: uint8(i), member: uint8(m)})
-			f(step{kind: stepEvict, slot: uint8(i), member: uint8(m)})
 		}
 	}
 	for j := range w.config.Jobs {
@@ -100,8 +98,6 @@ func (w *world) take(s step) bool {
 		return w.transmitRest(m)
 	case stepDeadline:
 		return w.deadline(int(s.slot))
-	case stepEvict:
-		return w.evict(int(s.slot), m)
 	case stepRestart:
 		if life := w.members[m].life; w.restarts == 0 || life == down || life == out {
 			return false
@@ -181,6 +177,9 @@ func (w *world) deliver(n int) {
 	case evicted:
 		w.say("the news that it is out%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeOut(p)
+	case ended:
+		w.say("the news that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
+		w.takeEnded(p)
 	}
 }
 
@@ -189,7 +188,9 @@ func (w *world) deliverAsk(n int) answer {
 	p := w.packets.packets[n]
 	w.say("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
 	before := w.state
-	a := w.takeAsk(w.headerOf(p))
+	h := w.headerOf(p)
+	h.kind = ask
+	a := w.takeAsk(h)
 	w.judgeIsolation(int(p.member), &before)
 	return a
 }

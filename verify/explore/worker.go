@@ -56,7 +56,7 @@ func (w *world) expire(job, epoch, vid int) {
 func (w *world) takeResult(p packet) bool {
 	m := int(p.member)
 	me := &w.members[m]
-	if me.life != active || p.epoch%epochModulus != me.epoch%epochModulus && !w.without(resultOfAnyEpoch) {
+	if me.life != active || int(p.epoch)%w.config.epochs() != int(me.epoch)%w.config.epochs() && !w.without(resultOfAnyEpoch) {
 		w.say("%s ignores it: not of its epoch", w.name(m))
 		return false
 	}
@@ -115,9 +115,19 @@ func (w *world) takeFinished(p packet) {
 	w.say("%s ignores it", w.name(int(p.member)))
 }
 
+// takeEnded is a refusal because the job has ended. While a finish is not
+// confirmed only its own refusal says anything: an old copy of another packet may
+// have been refused.
+func (w *world) takeEnded(p packet) {
+	if int(w.members[p.member].low) == w.config.end() && p.of != finish {
+		w.say("%s ignores it: it waits for the answer to its finish", w.name(int(p.member)))
+		return
+	}
+	w.takeOut(p)
+}
+
 // takeOut tells a worker that it is out of its epoch. One that has everything
-// needs no more: it may hear so because the job has ended, and an old packet of
-// its own was repeated.
+// needs no more.
 func (w *world) takeOut(p packet) {
 	me := &w.members[p.member]
 	if me.life != active || me.epoch != p.epoch {
