@@ -12,7 +12,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors -e /verify/soak -e /verify/parser)
+  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -55,8 +55,9 @@ vectors: setup build ## Compare millions of sums of Verilated lanes with the mod
 verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; no part of test).
 	go run ./verify/exhaustive
 
-sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen.
+sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen; have two do what the explorer does.
 	go test -count=1 -timeout=15m ./verify/sweep
+	go test -count=1 -timeout=15m ./verify/traces
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000

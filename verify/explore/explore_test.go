@@ -141,6 +141,7 @@ func TestCommand(t *testing.T) {
 		{"-weaken no-bitmap", exitBroken, "broken: summed once"},
 		{"-weaken no-bitmap -config partial", exitBroken, "partial: "},
 		{"-list", 0, "send-one-ahead"},
+		{"-walk 7", 0, `"Answer":"stored"`},
 		{"-help", 0, "Exit status"},
 		{"-weaken nothing", exitUsage, "there is no weakening \"nothing\""},
 		{"-workers 7", exitUsage, "there is no such configuration"},
@@ -151,6 +152,16 @@ func TestCommand(t *testing.T) {
 		assert.Equal(t, test.status, status, test.args)
 		assert.Contains(t, out.String(), test.says, test.args)
 	}
+}
+
+// TestWalk: a walk is its seed's, and another seed's is another.
+func TestWalk(t *testing.T) {
+	var walks [3]bytes.Buffer
+	for i, seed := range []uint64{5, 5, 6} {
+		require.NoError(t, takeWalk(&walks[i], seed, 0))
+	}
+	assert.Equal(t, walks[0].String(), walks[1].String())
+	assert.NotEqual(t, walks[0].String(), walks[2].String())
 }
 
 // TestPage holds the tables of verify/README.md against the configurations and

@@ -31,6 +31,7 @@ configurations, and prints a shortest counterexample where a property breaks.
     go run ./verify/explore -weaken no-bitmap            a rule left out, where that shows
     go run ./verify/explore -weaken no-bitmap -config partial
     go run ./verify/explore -list                        what there is to choose from
+    go run ./verify/explore -walk 7                      a random run through the card, for verify/traces
 
 Exit status: 0 every property holds, 1 one does not, 2 usage.
 
@@ -43,6 +44,7 @@ type selection struct {
 	workers, window int
 	limit           int
 	large, list     bool
+	walk            uint64
 }
 
 func main() {
@@ -65,6 +67,7 @@ func run(args []string, out, errors io.Writer) int {
 	flags.IntVar(&want.limit, "limit", 0, "give up after so many `STATES` (0: never)")
 	flags.BoolVar(&want.large, "large", false, "also the large configurations")
 	flags.BoolVar(&want.list, "list", false, "list configurations, properties and weakenings")
+	flags.Uint64Var(&want.walk, "walk", 0, "print the card's part in the random run of this `SEED`, in lines of JSON")
 	if err := flags.Parse(args); err == flag.ErrHelp {
 		return 0
 	} else if err != nil {
@@ -81,6 +84,13 @@ func run(args []string, out, errors io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(errors, "explore:", err)
 		return exitUsage
+	}
+	if want.walk != 0 {
+		if err := takeWalk(out, want.walk, weak.rules); err != nil {
+			fmt.Fprintln(errors, "explore:", err)
+			return exitBroken
+		}
+		return 0
 	}
 	return exploreAll(out, chosen, weak, want.limit)
 }

@@ -1,0 +1,246 @@
+package main
+
+// What the card does in a walk, and when.
+
+// receive lets the card have data, an ask or a finish.
+func (k *walk) receive(h header, payload tag) {
+	e := walkEvent{Port: h.port, Job: h.job, Epoch: k.epochBase + uint16(h.epoch), Rank: k.rank(h.job, h.rank), VID: k.vidBase + uint32(h.vid)}
+	k.event(e, func(e *walkEvent) answer {
+		var a answer
+		switch h.kind {
+		case data:
+			e.Do, e.Tag = "data", &walkTag{payload.from(), uint16(payload)}
+			a = k.takeData(h, func(*slot) tag { return payload })
+		case ask:
+			e.Do = "ask"
+			a = k.takeAsk(h)
+		case finish:
+			e.Do = "finish"
+			a = k.takeFinish(h)
+		}
+		k.count(h, a)
+		k.status(e, h, a)
+		return a
+	})
+}
+
+// rank is a member's rank in a job, in 8 bits: one that is none where it belongs
+// to another.
+func (k *walk) rank(job, member int) uint8 {
+	for j := range job {
+		member -= k.config.Jobs[j]
+	}
+	return uint8(member)
+}
+
+// ranks are the ranks of members in a job.
+func (k *walk) ranks(job int, members uint8) uint64 {
+	var ranks uint64
+	for m := range k.config.members() {
+		if members&bit(m) != 0 {
+			ranks |= 1 << k.rank(job, m)
+		}
+	}
+	return ranks
+}
+
+// count counts what the card counts of a packet that was judged so.
+func (k *walk) count(h header, a answer) {
+	name := answerNames[a]
+	switch {
+	case h.kind == finish && a == done:
+		name = "finishes"
+	case h.kind == ask && (a == owes || a == underWay || a == wait || a == sendIt):
+		name = "asks"
+	case a == owes:
+		name = "duplicate"
+	}
+	k.counts[name]++
+}
+
+// status notes the status that answers a packet. Where the result is the answer,
+// or is still being summed, there is none, and none where the rank does not belong
+// to the port.
+func (k *walk) status(e *walkEvent, h header, a answer) {
+	if a == stored || a == owes || a == underWay || a == badRank || h.rank != h.port || k.config.membersOf(h.job)&bit(h.rank) == 0 {
+		return
+	}
+	s := walkPacket{Kind: "status", Job: h.job, Epoch: e.Epoch, Rank: e.Rank, Code: answerNames[a], VID: e.VID}
+	if a == wait || a == sendIt {
+		missing := k.jobs[h.job].members
+		if holds := k.slotOf(h.job, h.vid); k.field(int(holds.vid)) == h.vid {
+			missing &^= holds.held
+		}
+		s.Mask = k.ranks(h.job, missing)
+	}
+	e.Sent = append(e.Sent, s)
+}
+
+// waitForDeadline lets time run on until a deadline passes.
+func (k *walk) waitForDeadline() {
+	if i, ok := k.nextDeadline(); ok {
+		k.passDeadline(i)
+	}
+}
+
+// nextDeadline is the slot whose deadline passes first.
+func (k *walk) nextDeadline() (slot int, ok bool) {
+	for i, t := range k.timers {
+		if !ok || t.at < k.timers[slot].at {
+			slot, ok = i, true
+		}
+	}
+	return slot, ok
+}
+
+// passDeadline lets the deadline of a slot pass, which is the next to pass. Its time begins anew.
+func (k *walk) passDeadline(i int) {
+	t := k.timers[i]
+	t.at += walkDeadline
+	k.timers[i] = t
+	job := k.jobOfSlot(i)
+	e := walkEvent{Do: "deadline", At: t.at - walkDeadline, Job: job, VID: k.vidBase + uint32(k.slots[i].vid), Epoch: k.epochBase + uint16(k.jobs[job].epoch)}
+	k.happen(e, func(e *walkEvent) answer {
+		k.overdue(e, i)
+		return done
+	})
+}
+
+// overdue is what the card does with a slot at its deadline, and whom it tells.
+func (k *walk) overdue(e *walkEvent, i int) {
+	s, j := &k.slots[i], &k.jobs[e.Job]
+	before := j.members
+	missing := before &^ s.done
+	if s.phase == collecting {
+		missing = before &^ s.held
+	}
+	if missing == 0 && s.phase == reduced {
+		k.say("the deadline of %s passes, and it waits for nobody any more", k.v(int(s.vid)))
+		return
+	}
+	k.counts["overdue"]++
+	acted, closed := k.deadline(i), s.phase == reducing
+	told, code, named := before&^missing, "overdue", missing
+	switch {
+	case closed:
+		return
+	case acted:
+		k.counts["evictions"]++
+		told, code, named = k.config.membersOf(e.Job), "evicted", k.config.membersOf(e.Job)&^j.members
+	default:
+		k.say("the deadline of %s passes: the card tells %s that it waits for %s", k.v(int(s.vid)), k.set(told), k.set(named))
+	}
+	for m := range k.config.members() {
+		if told&bit(m) != 0 {
+			e.Sent = append(e.Sent, walkPacket{Kind: "status", Job: e.Job, Epoch: e.Epoch, Rank: k.rank(e.Job, m), Code: code, VID: e.VID, Mask: k.ranks(e.Job, named)})
+		}
+	}
+}
+
+// event lets something happen as the next packet; deadlines that would fall into
+// its time pass before.
+func (k *walk) event(e walkEvent, do func(*walkEvent) answer) {
+	e.At = k.now + walkGap
+	for {
+		i, ok := k.nextDeadline()
+		if !ok || k.timers[i].at >= e.At+walkGap {
+			break
+		}
+		k.passDeadline(i)
+		e.At = k.now + walkGap
+	}
+	k.packets++
+	k.happen(e, do)
+}
+
+// happen lets something happen at its time, and all that it leads to, and prints it.
+func (k *walk) happen(e walkEvent, do func(*walkEvent) answer) {
+	k.now = e.At
+	k.tale = &tale{}
+	k.begin()
+	a := do(&e)
+	e.Answer = answerNames[a]
+	k.settle(&e)
+	e.Says = k.tale.last().text
+	for j := range k.config.Jobs {
+		of := &k.jobs[j]
+		e.Jobs = append(e.Jobs, walkJob{Up: of.up, Epoch: k.epochBase + uint16(of.epoch),
+			Finished: k.ranks(j, of.finished), Evicted: k.ranks(j, k.config.membersOf(j)&^of.members)})
+	}
+	if e.Do == "reset" {
+		k.counts = map[string]int{}
+	}
+	k.counts["statuses"] += statuses(e.Sent)
+	k.keepTime()
+	if k.err == nil {
+		k.err = k.out.Encode(e)
+	}
+}
+
+func statuses(sent []walkPacket) int {
+	n := 0
+	for _, p := range sent {
+		if p.Kind == "status" {
+			n++
+		}
+	}
+	return n
+}
+
+// settle lets the card do all that it does by itself: sum what is complete, and
+// send what is owed, once.
+func (k *walk) settle(e *walkEvent) {
+	for i := range len(k.config.Jobs) * k.slotCount() {
+		job := k.jobOfSlot(i)
+		if k.reduce(i) {
+			k.counts["chunks"]++
+			if s := &k.slots[i]; s.cacheMask != k.config.membersOf(job) {
+				k.counts["partial"]++
+			}
+		}
+	}
+	for i := range len(k.config.Jobs) * k.slotCount() {
+		for m := range k.config.members() {
+			k.result(e, i, m)
+		}
+	}
+}
+
+// result sends a slot's result to a member, if it is owed it.
+func (k *walk) result(e *walkEvent, i, m int) {
+	if !k.transmit(i, m) {
+		return
+	}
+	s, job := &k.slots[i], k.jobOfSlot(i)
+	epoch := int(k.jobs[job].epoch)
+	p := walkPacket{Kind: "result", Job: job, Epoch: k.epochBase + uint16(epoch), Rank: k.rank(job, m), VID: k.vidBase + uint32(s.vid),
+		Mask: k.ranks(job, s.cacheMask)}
+	// For the workers a replay is a result; which it is to be is kept here alone.
+	key := sentKey{job, epoch, int(s.vid), m}
+	if k.sentTo[key] {
+		p.Kind = "replay"
+	}
+	k.sentTo[key] = true
+	for _, t := range s.cache[0] {
+		if t != 0 {
+			p.Tags = append(p.Tags, walkTag{t.from(), uint16(t)})
+		}
+	}
+	e.Sent = append(e.Sent, p)
+}
+
+// keepTime begins the times of slots that wait, and ends those of others.
+func (k *walk) keepTime() {
+	for i := range len(k.config.Jobs) * k.slotCount() {
+		s := &k.slots[i]
+		waits := (s.phase == collecting || s.phase == reduced && (s.stalled || k.without(evictUnasked))) && (k.config.Partial || k.config.Notices)
+		t, runs := k.timers[i]
+		same := runs && t.vid == s.vid && t.collected == (s.phase == collecting)
+		switch {
+		case !waits:
+			delete(k.timers, i)
+		case !same:
+			k.timers[i] = timer{at: k.now + walkDeadline, vid: s.vid, collected: s.phase == collecting}
+		}
+	}
+}
