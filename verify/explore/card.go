@@ -340,6 +340,23 @@ func (w *world) setUp(job, epoch, first int) {
 	}
 }
 
+// takeAbort is a write of JOB_ABORT. Only walks have it: for workers it is like a
+// reset of the card.
+func (w *world) takeAbort(job, epoch int) answer {
+	j := &w.jobs[job]
+	switch {
+	case !j.up:
+		w.say("the card has no such job, and does nothing")
+	case epoch != int(j.epoch):
+		w.say("the card refuses it: its epoch is another")
+		return badEpoch
+	default:
+		w.say("the card ends the job")
+		w.endJob(job)
+	}
+	return done
+}
+
 // takeCommit is a write of JOB_COMMIT.
 func (w *world) takeCommit(job, epoch, first int) answer {
 	j := &w.jobs[job]

@@ -37,7 +37,7 @@ type walkHead struct {
 // walkEvent is a line of a walk: what happens, and what the card then does. VIDs
 // and epochs are as they travel.
 type walkEvent struct {
-	Do     string // commit, data, ask, finish, reset, deadline, end
+	Do     string // commit, abort, data, ask, finish, reset, deadline, end
 	At     int    // clock cycles since the walk began
 	Port   int    `json:",omitempty"`
 	Job    int

@@ -17,6 +17,8 @@ func (k *walk) step() {
 		k.take(step{kind: stepRestart, member: uint8(k.rng.IntN(k.config.members()))})
 	case r < 141 && k.anyUp():
 		k.event(walkEvent{Do: "reset"}, func(*walkEvent) answer { k.reset(); return done })
+	case r < 145:
+		k.abort()
 	case r < 700 && len(k.fresh) > 0:
 		i := len(k.fresh) - 1 - k.rng.IntN(min(len(k.fresh), 6)) // what was sent long ago is as good as lost
 		n := k.fresh[i]
@@ -118,6 +120,13 @@ func (k *walk) commitOld() {
 	})
 }
 
+// abort ends a job, or would if its epoch were another.
+func (k *walk) abort() {
+	job := k.rng.IntN(len(k.config.Jobs))
+	epoch := int(k.jobs[job].epoch) + k.rng.IntN(2)
+	k.event(walkEvent{Do: "abort", Job: job, Epoch: k.epochBase + uint16(epoch)}, func(*walkEvent) answer { return k.takeAbort(job, epoch) })
+}
+
 // commit brings a commit to the card.
 func (k *walk) commit(p packet) {
 	e := walkEvent{Do: "commit", Job: int(p.job), Epoch: k.epochBase + uint16(p.epoch), VID: k.vidBase + uint32(p.vid)}
@@ -126,9 +135,9 @@ func (k *walk) commit(p packet) {
 
 // probe makes visible what the slots hold: all members ask for all VIDs of the
 // windows, and then send what makes the slots turn over, which shows who was done;
-// and what is known of who has finished. In every other walk that has deadlines
-// each slot is first asked to turn over by one member, and the others are not heard
-// in time.
+// and what is known of who has finished. Where sums may be partial, and in half of
+// the other walks, each slot is first asked to turn over by one member, and the
+// others are not heard in time.
 func (k *walk) probe() {
 	for job := range k.config.Jobs {
 		low, high := 255, 0
@@ -142,7 +151,7 @@ func (k *walk) probe() {
 		for vid := low; vid <= high+k.slotCount(); vid++ {
 			k.everyone(job, ask, vid)
 		}
-		if k.rng.IntN(2) == 0 {
+		if k.config.Partial || k.rng.IntN(2) == 0 {
 			k.waitForEachOther(job)
 		}
 		for i := range k.slotCount() {

@@ -36,7 +36,7 @@ func (e *Event) text() string {
 	switch e.Do {
 	case "reset", "end":
 		return e.Do
-	case "commit", "deadline":
+	case "commit", "abort", "deadline":
 		return fmt.Sprintf("%s, job %d, epoch %d, VID %d", e.Do, e.Job, e.Epoch, e.VID)
 	}
 	return fmt.Sprintf("%s by port %d, job %d, epoch %d, rank %d, VID %d", e.Do, e.Port, e.Job, e.Epoch, e.Rank, e.VID)
@@ -91,6 +91,7 @@ func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
 		return fmt.Sprintf("it should send\n%sand sends\n%s", want, got), nil
 	}
 	if heard != nil {
+		heard[e.Do]++
 		heard[e.Answer]++
 		for _, s := range e.Sent {
 			heard[strings.TrimSpace(s.Kind+" "+s.Code)]++
@@ -121,6 +122,8 @@ func (r *replay) do(e *Event) (what string, err error) {
 	switch e.Do {
 	case "commit":
 		return r.commit(e)
+	case "abort":
+		return r.abort(e)
 	case "reset":
 		r.counts, r.left = map[string]int{}, map[string]int{}
 		return r.write(wire.RegReset, token, "done")
@@ -148,6 +151,16 @@ func (r *replay) commit(e *Event) (what string, err error) {
 		}
 	}
 	return r.write(wire.RegJobCommit, uint64(e.Job)<<48|uint64(e.Epoch)<<32|uint64(e.VID), e.Answer)
+}
+
+// abort owns the card, which may have been reset, and aborts a job.
+func (r *replay) abort(e *Event) (what string, err error) {
+	for _, own := range []uint32{wire.RegOwner, wire.RegJobToken} {
+		if what, err = r.write(own, token, "done"); what != "" || err != nil {
+			return what, err
+		}
+	}
+	return r.write(wire.RegJobAbort, uint64(e.Job)<<48|uint64(e.Epoch)<<32, e.Answer)
 }
 
 // write writes a register, and says so if the reply is another than it should be.

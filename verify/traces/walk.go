@@ -33,7 +33,7 @@ type Walk struct {
 // Event is something that happens, and what a card then does. VIDs and epochs
 // are as they travel.
 type Event struct {
-	Do     string // commit, data, ask, finish, reset, deadline, end
+	Do     string // commit, abort, data, ask, finish, reset, deadline, end
 	At     int    // clock cycles since the walk began
 	Port   int    // that the packet comes by
 	Job    int
