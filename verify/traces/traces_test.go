@@ -85,11 +85,15 @@ func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card)
 	}
 }
 
-// happens is what becomes of packets, and what cards send. That an ask or a
+// happens is what is done, what becomes of packets, and what cards send. That an ask or a
 // repetition comes while its chunk is being summed is not here: walks wait until
 // the card is at rest.
-var happens = []string{"commit", "abort", "reset", "data", "ask", "finish", "deadline", "stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done", "bad_job", "bad_epoch",
-	"bad_rank", "evicted", "stale_epoch", "result", "replay", "status overdue", "status evicted", "status done", "nobody is left"}
+var happens = []string{
+	"commit", "abort", "reset", "data", "ask", "finish", "deadline",
+	"stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done",
+	"bad_job", "bad_epoch", "bad_rank", "evicted", "stale_epoch",
+	"result", "replay", "status overdue", "status evicted", "status done", "nobody is left",
+}
 
 // TestModel has the model take many walks.
 func TestModel(t *testing.T) {
