@@ -75,6 +75,9 @@ func (w *world) check(h *header) (why answer, ok bool) {
 // inFirstJob is a header whose job is not looked at: the member of that rank in
 // job 0 is then taken to have sent it, as where a port belongs to both jobs.
 func (w *world) inFirstJob(h header) header {
+	if w.config.membersOf(h.job)&bit(h.rank) == 0 {
+		return h // it is nobody's in either
+	}
 	for j := range h.job {
 		h.rank -= w.config.Jobs[j]
 	}

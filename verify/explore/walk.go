@@ -12,9 +12,8 @@ import (
 // beside them anyone sends anything. What a card does by itself it does at once
 // here, all of it, since another card cannot be held up in the middle.
 //
-// Time is counted in clock cycles, for the deadlines: packets are so far apart
-// that what one leads to is over before the next, and none comes while a deadline
-// passes.
+// Time is counted in clock cycles, for the deadlines: events are so far apart that
+// what one leads to is over before the next, and none comes while a deadline passes.
 const (
 	walkGap      = 1500  // from one packet to the next, at least: a card answers refusals every 1,024 cycles
 	walkWindow   = 800   // in which all that an event leads to happens
@@ -37,19 +36,20 @@ type walkHead struct {
 // walkEvent is a line of a walk: what happens, and what the card then does. VIDs
 // and epochs are as they travel.
 type walkEvent struct {
-	Do     string // commit, abort, data, ask, finish, reset, deadline, end
-	At     int    // clock cycles since the walk began
-	Port   int    `json:",omitempty"`
-	Job    int
-	Epoch  uint16
-	Rank   uint8
-	VID    uint32
-	Tag    *walkTag `json:",omitempty"` // data: what its payload is
-	Says   []string
-	Answer string
-	Sent   []walkPacket
-	Jobs   []walkJob
-	Counts map[string]int `json:",omitempty"` // end: what the card has counted since the last reset
+	Do      string // commit, abort, data, ask, finish, together, reset, deadline, end
+	At      int    // clock cycles since the walk began
+	Port    int    `json:",omitempty"`
+	Job     int
+	Epoch   uint16
+	Rank    uint8
+	VID     uint32
+	Tag     *walkTag `json:",omitempty"` // data: what its payload is
+	Says    []string
+	Answer  string
+	Sent    []walkPacket
+	Jobs    []walkJob
+	Packets []walkEvent    `json:",omitempty"` // together: what is sent at once
+	Counts  map[string]int `json:",omitempty"` // end: what the card has counted since the last reset
 }
 
 // walkPacket is a packet that the card sends, for one receiver.

@@ -4,24 +4,37 @@ package main
 
 // receive lets the card have data, an ask or a finish.
 func (k *walk) receive(h header, payload tag) {
-	e := walkEvent{Port: h.port, Job: h.job, Epoch: k.epochBase + uint16(h.epoch), Rank: k.rank(h.job, h.rank), VID: k.vidBase + uint32(h.vid)}
-	k.event(e, func(e *walkEvent) answer {
-		var a answer
-		switch h.kind {
-		case data:
-			e.Do, e.Tag = "data", &walkTag{payload.from(), uint16(payload)}
-			a = k.takeData(h, func(*slot) tag { return payload })
-		case ask:
-			e.Do = "ask"
-			a = k.takeAsk(h)
-		case finish:
-			e.Do = "finish"
-			a = k.takeFinish(h)
-		}
-		k.count(h, a)
-		k.status(e, h, a)
-		return a
-	})
+	s := sending{h, payload}
+	k.event(k.packetEvent(s), func(e *walkEvent) answer { return k.takePacket(e, s) })
+}
+
+// packetEvent is a packet as a walk prints it.
+func (k *walk) packetEvent(s sending) walkEvent {
+	h := s.header
+	e := walkEvent{Do: doNames[h.kind], Port: h.port, Job: h.job, Epoch: k.epochBase + uint16(h.epoch), Rank: k.rank(h.job, h.rank),
+		VID: k.vidBase + uint32(h.vid)}
+	if h.kind == data {
+		e.Tag = &walkTag{s.payload.from(), uint16(s.payload)}
+	}
+	return e
+}
+
+var doNames = map[kind]string{data: "data", ask: "ask", finish: "finish"}
+
+// takePacket lets the card take a packet, and notes the status that answers it.
+func (k *walk) takePacket(e *walkEvent, s sending) answer {
+	var a answer
+	switch s.header.kind {
+	case data:
+		a = k.takeData(s.header, func(*slot) tag { return s.payload })
+	case ask:
+		a = k.takeAsk(s.header)
+	case finish:
+		a = k.takeFinish(s.header)
+	}
+	k.count(s.header, a)
+	k.status(e, s, a)
+	return a
 }
 
 // rank is a member's rank in a job, in 8 bits: one that is none where it belongs
@@ -61,11 +74,13 @@ func (k *walk) count(h header, a answer) {
 // status notes the status that answers a packet. Where the result is the answer,
 // or is still being summed, there is none, and none where the rank does not belong
 // to the port.
-func (k *walk) status(e *walkEvent, h header, a answer) {
+func (k *walk) status(e *walkEvent, of sending, a answer) {
+	h := of.header
 	if a == stored || a == owes || a == underWay || a == badRank || h.rank != h.port || k.config.membersOf(h.job)&bit(h.rank) == 0 {
 		return
 	}
-	s := walkPacket{Kind: "status", Job: h.job, Epoch: e.Epoch, Rank: e.Rank, Code: answerNames[a], VID: e.VID}
+	p := k.packetEvent(of)
+	s := walkPacket{Kind: "status", Job: h.job, Epoch: p.Epoch, Rank: p.Rank, Code: answerNames[a], VID: p.VID}
 	if a == wait || a == sendIt {
 		missing := k.jobs[h.job].members
 		if holds := k.slotOf(h.job, h.vid); k.field(int(holds.vid)) == h.vid {
@@ -137,20 +152,24 @@ func (k *walk) overdue(e *walkEvent, i int) {
 	}
 }
 
-// event lets something happen as the next packet; deadlines that would fall into
-// its time pass before.
+// event lets something happen as the next packet.
 func (k *walk) event(e walkEvent, do func(*walkEvent) answer) {
+	k.passDeadlines()
 	e.At = k.now + walkGap
-	for {
-		i, ok := k.nextDeadline()
-		if !ok || k.timers[i].at >= e.At+walkGap {
-			break
-		}
-		k.passDeadline(i)
-		e.At = k.now + walkGap
-	}
 	k.packets++
 	k.happen(e, do)
+}
+
+// passDeadlines lets those deadlines pass that would fall into the time of the next
+// packet.
+func (k *walk) passDeadlines() {
+	for {
+		i, ok := k.nextDeadline()
+		if !ok || k.timers[i].at >= k.now+2*walkGap {
+			return
+		}
+		k.passDeadline(i)
+	}
 }
 
 // happen lets something happen at its time, and all that it leads to, and prints it.
@@ -233,14 +252,19 @@ func (k *walk) result(e *walkEvent, i, m int) {
 func (k *walk) keepTime() {
 	for i := range len(k.config.Jobs) * k.slotCount() {
 		s := &k.slots[i]
-		waits := (s.phase == collecting || s.phase == reduced && (s.stalled || k.without(evictUnasked))) && (k.config.Partial || k.config.Notices)
 		t, runs := k.timers[i]
 		same := runs && t.vid == s.vid && t.collected == (s.phase == collecting)
 		switch {
-		case !waits:
+		case !k.waits(s):
 			delete(k.timers, i)
 		case !same:
 			k.timers[i] = timer{at: k.now + walkDeadline, vid: s.vid, collected: s.phase == collecting}
 		}
 	}
+}
+
+// waits says whether a slot's time runs.
+func (k *walk) waits(s *slot) bool {
+	waits := s.phase == collecting || s.phase == reduced && (s.stalled || k.without(evictUnasked))
+	return waits && (k.config.Partial || k.config.Notices)
 }

@@ -19,6 +19,8 @@ func (k *walk) step() {
 		k.event(walkEvent{Do: "reset"}, func(*walkEvent) answer { k.reset(); return done })
 	case r < 145:
 		k.abort()
+	case r < 245:
+		k.together()
 	case r < 700 && len(k.fresh) > 0:
 		i := len(k.fresh) - 1 - k.rng.IntN(min(len(k.fresh), 6)) // what was sent long ago is as good as lost
 		n := k.fresh[i]

@@ -36,6 +36,12 @@ func (e *Event) text() string {
 	switch e.Do {
 	case "reset", "end":
 		return e.Do
+	case "together":
+		var texts []string
+		for i := range e.Packets {
+			texts = append(texts, e.Packets[i].text())
+		}
+		return "at once " + strings.Join(texts, "; ")
 	case "commit", "abort", "deadline":
 		return fmt.Sprintf("%s, job %d, epoch %d, VID %d", e.Do, e.Job, e.Epoch, e.VID)
 	}
@@ -93,6 +99,9 @@ func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
 	if heard != nil {
 		heard[e.Do]++
 		heard[e.Answer]++
+		for i := range e.Packets {
+			heard["together: "+e.Packets[i].Answer]++
+		}
 		for _, s := range e.Sent {
 			heard[strings.TrimSpace(s.Kind+" "+s.Code)]++
 		}
@@ -127,6 +136,13 @@ func (r *replay) do(e *Event) (what string, err error) {
 	case "reset":
 		r.counts, r.left = map[string]int{}, map[string]int{}
 		return r.write(wire.RegReset, token, "done")
+	case "together":
+		for i := range e.Packets {
+			if err := r.card.Send(e.Packets[i].Port, r.packet(&e.Packets[i])); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
 	case "deadline", "end":
 		return "", nil // they come by themselves
 	}
@@ -282,6 +298,16 @@ func (r *replay) compareCounts(e *Event) (what string, err error) {
 		name := counterOf(e)
 		r.counts[name]++
 		return r.compareCount(name, r.counts[name])
+	case "together":
+		for i := range e.Packets {
+			r.counts[counterOf(&e.Packets[i])]++
+		}
+		for i := range e.Packets {
+			name := counterOf(&e.Packets[i])
+			if what, err = r.compareCount(name, r.counts[name]); what != "" || err != nil {
+				return what, err
+			}
+		}
 	case "end":
 		for name, n := range e.Counts {
 			if what, err = r.compareCount(name, n-r.left[name]); what != "" || err != nil {

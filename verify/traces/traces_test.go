@@ -89,7 +89,7 @@ func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card)
 // repetition comes while its chunk is being summed is not here: walks wait until
 // the card is at rest.
 var happens = []string{
-	"commit", "abort", "reset", "data", "ask", "finish", "deadline",
+	"commit", "abort", "reset", "data", "ask", "finish", "together", "deadline",
 	"stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done",
 	"bad_job", "bad_epoch", "bad_rank", "evicted", "stale_epoch",
 	"result", "replay", "status overdue", "status evicted", "status done", "nobody is left",

@@ -33,19 +33,20 @@ type Walk struct {
 // Event is something that happens, and what a card then does. VIDs and epochs
 // are as they travel.
 type Event struct {
-	Do     string // commit, abort, data, ask, finish, reset, deadline, end
-	At     int    // clock cycles since the walk began
-	Port   int    // that the packet comes by
-	Job    int
-	Epoch  uint16
-	Rank   uint8
-	VID    uint32
-	Tag    Tag      // data: what its payload is
-	Says   []string // the explorer, of what the card does
-	Answer string   // a code's name, or what else becomes of the packet
-	Sent   []Sent   // by the card, for one receiver each
-	Jobs   []JobState
-	Counts map[string]int // end: of the card's counters, since the last reset
+	Do      string // commit, abort, data, ask, finish, together, reset, deadline, end
+	At      int    // clock cycles since the walk began
+	Port    int    // that the packet comes by
+	Job     int
+	Epoch   uint16
+	Rank    uint8
+	VID     uint32
+	Tag     Tag      // data: what its payload is
+	Says    []string // the explorer, of what the card does
+	Answer  string   // a code's name, or what else becomes of the packet
+	Sent    []Sent   // by the card, for one receiver each
+	Jobs    []JobState
+	Packets []Event        // together: what is sent at once
+	Counts  map[string]int // end: of the card's counters, since the last reset
 }
 
 // Sent is a packet that the card sends.
