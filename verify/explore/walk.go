@@ -79,7 +79,7 @@ type walkJob struct {
 	Evicted  uint64
 }
 
-// names of the answers in a walk, which are the names of codes where there are
+// answerNames are the names of answers in a walk: those of codes where there are
 // any.
 var answerNames = map[answer]string{stored: "stored", duplicate: "duplicate", owes: "owes", underWay: "under_way", wait: "wait",
 	sendIt: "send", notReady: "not_ready", late: "late", early: "early", done: "done", badJob: "bad_job", badEpoch: "bad_epoch",
@@ -111,6 +111,7 @@ type timer struct {
 	collected bool
 }
 
+// sentKey is a result that was sent to a member.
 type sentKey struct{ job, epoch, vid, member int }
 
 // takeWalk prints the walk of a seed.

@@ -108,7 +108,8 @@ func (k *walk) nextDeadline() (slot int, ok bool) {
 	return slot, ok
 }
 
-// passDeadline lets the deadline of a slot pass, which is the next to pass. Its time begins anew.
+// passDeadline lets the deadline of a slot pass, which is the next one. Its time
+// begins anew.
 func (k *walk) passDeadline(i int) {
 	t := k.timers[i]
 	t.at += walkDeadline

@@ -1,5 +1,7 @@
 package main
 
+// Packets that reach the card at once.
+
 import (
 	"fmt"
 	"maps"
