@@ -118,14 +118,15 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	j := k.job
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
+	leader := k.turnOf(0)
 	switch {
 	case j.ended:
+		k.lacking = k.lacking[:0] // what Partials told is of an earlier call
 		return j.endedError()
 	case j.finish.left != 0:
 		return &InputError{"reduction", "the job is being closed"}
-	}
-	leader := k.turnOf(0)
-	if leader.out != nil {
+	case leader.out != nil:
+		k.lacking = k.lacking[:0]
 		return leader.out
 	}
 	k.first = leader.next

@@ -246,6 +246,34 @@ func TestDiesInACall(t *testing.T) {
 	closes(t, job)
 }
 
+// TestRefusedCallHasNoPartials: a call that an evicted member is refused has no
+// sums, so Partials tells nothing of it, and not what it told of the call before.
+func TestRefusedCallHasNoPartials(t *testing.T) {
+	checkNoLeak(t)
+	card := openSmall(t)
+	job := configure(t, card, partialJob)
+	inputs := arrays(14, 4, 20)
+	present, left := []int{0, 1}, []int{0}
+	_, errs := reduceAll(testContext(t), job, present, inputs)
+	wantNil(t, errs, present...)
+	if got := job.Member(1).Partials(); len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	_, errs = reduceAll(testContext(t), job, left, arrays(15, 4, 500))
+	wantNil(t, errs, left...)
+	_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
+	wantError[*driver.EvictedError](t, errs[1], "rank 1")
+	if got := job.Member(1).Partials(); got != nil {
+		t.Errorf("%+v", got)
+	}
+	closes(t, job)
+	_, errs = reduceAll(testContext(t), job, left, inputs)
+	wantError[*driver.EndedError](t, errs[0])
+	if got := job.Member(0).Partials(); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestLeaves: a member whose context ends is out, and ends nothing for the others.
 func TestLeaves(t *testing.T) {
 	checkNoLeak(t)
