@@ -76,7 +76,7 @@ soak: soak-card ## The same with a hundred thousand faults, or as many as you li
 # that stands is kept when it is what hwgen writes now.
 soak-card: setup build
 	@rm -rf build/soak/new
-	@bin/hwgen -lanes 1 -workers 8 -chunk 8 -window 64 -o build/soak/new >/dev/null
+	@bin/hwgen -lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4 -o build/soak/new >/dev/null
 	@diff -r -x build build/soak/new build/soak/card >/dev/null 2>&1 || \
 	  { rm -rf build/soak/card && mv build/soak/new build/soak/card; }
 	@$(MAKE) -s -C build/soak/card/sim >/dev/null

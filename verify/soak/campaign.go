@@ -21,6 +21,7 @@ type campaign struct {
 	rounds   int64  // to stop after; 0 for no such end
 	parallel int
 	damage   bool
+	clock    uint32             // by how much the card's clock is faster than a simulation's
 	report   func(faults int64) // after every round
 
 	counts faults.Counts
@@ -45,9 +46,10 @@ const (
 	cardKilled
 	rankLate
 	rankKilled
+	rankAway
 )
 
-var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed"}
+var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away"}
 
 func (c *campaign) total() int64 {
 	n := c.counts.Total()

@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	dir := flag.String("card", "build/soak/card", "the card's `DIR`, built")
-	c := campaign{report: func(int64) {}}
+	c := campaign{clock: 1, report: func(int64) {}}
 	flag.Int64Var(&c.faults, "faults", 100_000, "go on until `N` faults have happened")
 	flag.Int64Var(&c.rounds, "rounds", 0, "stop after `N` rounds in any case; 0 for no such end")
 	flag.Uint64Var(&c.seed, "seed", 1, "the `SEED` of the first round; each round has the next")

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,115 +14,37 @@ import (
 )
 
 const (
-	leastFaulty, mostFaulty = 0.02, 0.2 // of the frames of a round
-
-	reductions = 3
-	mostChunks = 300 // in a reduction
-
 	timeout  = 20 * time.Second // nothing moves
 	patience = time.Minute      // for a card that is away
 	limit    = 3 * time.Minute  // of a round
-
-	retry = 5 * time.Millisecond // between attempts to open a card that is away
 )
 
-// plan is what a round's seed decides on. What happens when is counted in frames.
-type plan struct {
-	rates    faults.Rates
-	window   int // how often the card's is halved
-	chunk    int // beats, modulo the card's
-	firstVID uint32
-	cuts     []int // frames of the round in which a link is cut, ascending
-	kill     int   // frame at which the card is killed; 0: it is not
-	reduce   [reductions]reduction
-}
-
-type reduction struct {
-	chunks int
-	short  int // elements by which the last chunk is short, modulo the chunk
-	victim int // rank that dies in a first attempt, modulo the ranks; -1: none
-	dies   int // frames into it
-	late   int // rank that comes late, modulo the ranks; -1: none
-	pause  time.Duration
-}
-
-func newPlan(seed uint64, damage bool) plan {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	p := plan{rates: newRates(rng, seed, damage), window: rng.IntN(3), chunk: rng.IntN(1 << 20), firstVID: rng.Uint32()}
-	if rng.IntN(2) == 0 {
-		p.firstVID = -uint32(rng.IntN(mostChunks)) // VIDs wrap around soon
-	}
-	frames := 0
-	for i := range p.reduce {
-		p.reduce[i] = newReduction(rng, damage)
-		frames += 8 * p.reduce[i].chunks // at least: a chunk's data
-	}
-	if damage {
-		return p
-	}
-	if rng.IntN(2) == 0 {
-		for range 1 + rng.IntN(3) {
-			p.cuts = append(p.cuts, 1+rng.IntN(frames))
-		}
-		slices.Sort(p.cuts)
-	}
-	if rng.IntN(2) == 0 {
-		p.kill = 1 + rng.IntN(frames)
-	}
-	return p
-}
-
-func newRates(rng *rand.Rand, seed uint64, damage bool) faults.Rates {
-	r := faults.Rates{Seed: seed}
-	kinds := []*float64{&r.Drop, &r.Repeat, &r.Reorder, &r.Delay, &r.Flip, &r.Burst, &r.Stall}
-	if damage {
-		kinds = []*float64{&r.Garbage, &r.Scramble, &r.Cut, &r.Insert}
-	}
-	var sum float64
-	for _, rate := range kinds {
-		*rate = rng.Float64()
-		sum += *rate
-	}
-	faulty := leastFaulty + (mostFaulty-leastFaulty)*rng.Float64()
-	for _, rate := range kinds {
-		*rate *= faulty / sum
-	}
-	return r
-}
-
-func newReduction(rng *rand.Rand, damage bool) reduction {
-	r := reduction{chunks: 1 + rng.IntN(mostChunks), short: rng.IntN(1 << 20), victim: -1, late: -1}
-	if damage {
-		return r
-	}
-	if rng.IntN(4) == 0 {
-		r.victim, r.dies = rng.IntN(1<<20), rng.IntN(8*r.chunks)
-		if rng.IntN(2) == 0 {
-			r.dies = rng.IntN(80) // what is late then has the VIDs of the next attempt
-		}
-	}
-	if rng.IntN(4) == 0 {
-		r.late, r.pause = rng.IntN(1<<20), time.Duration(rng.IntN(int(50*time.Millisecond)))
-	}
-	return r
-}
-
-// round is some reductions under faults that its seed alone decides on.
+// round is one card and one link to it, which its tenants share, under faults. Its
+// seed alone decides on the faults, the jobs and the members' fates. What it cannot
+// decide on is who takes turns with whom: so not which chunks of a job are overdue,
+// who is evicted, and how far the tenants are when the link is cut.
 type round struct {
 	*campaign
 	plan
 	seed uint64
 	card card
-	host *driver.Card
-	job  *driver.Job
+
+	opening sync.Mutex
+	host    *driver.Card // guarded by opening; nil when it is not open
 
 	mu       sync.Mutex
 	frames   int // that came to its links
 	links    uint64
-	victim   func() // kills a rank
-	dies     int    // frame at which it does
+	deaths   []*death
 	restarts sync.WaitGroup
 	restart  error
+}
+
+// death ends the call of a rank some frames of its job from now.
+type death struct {
+	job  int // its number
+	left int // frames
+	kill func()
 }
 
 // running are the rounds to whose cards "soak:SEED" leads.
@@ -163,7 +82,7 @@ func (r *round) dial(ctx context.Context) (transport.Conn, error) {
 }
 
 // watch counts the frames and has happen what is to happen at this one.
-func (r *round) watch(*frame.Header) (cut bool) {
+func (r *round) watch(h *frame.Header) (cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frames++
@@ -171,9 +90,13 @@ func (r *round) watch(*frame.Header) (cut bool) {
 		r.events[cardKilled].Add(1)
 		r.restarts.Go(func() { r.restart = r.card.restart() })
 	}
-	if r.victim != nil && r.frames >= r.dies {
-		r.victim()
-		r.victim = nil
+	for _, d := range r.deaths {
+		if int(h.Job) != d.job {
+			continue
+		}
+		if d.left--; d.left < 0 {
+			d.kill()
+		}
 	}
 	if len(r.cuts) > 0 && r.frames >= r.cuts[0] {
 		r.events[linkCut].Add(1)
@@ -183,7 +106,29 @@ func (r *round) watch(*frame.Header) (cut bool) {
 	return false
 }
 
-// run carries the round out. An error is a wrong sum or one that did not come.
+// mortal returns a context that ends after so many frames of a job, and what
+// withdraws that.
+func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, func()) {
+	ctx, kill := context.WithCancel(ctx)
+	d := &death{job, frames, kill}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaths = append(r.deaths, d)
+	return ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for i := range r.deaths {
+			if r.deaths[i] == d {
+				r.deaths = append(r.deaths[:i], r.deaths[i+1:]...)
+				break
+			}
+		}
+		kill()
+	}
+}
+
+// run has every tenant do what is planned. The first that fails ends the others,
+// whose errors say nothing then.
 func (r *round) run(ctx context.Context) error {
 	if err := r.card.start(); err != nil {
 		return fmt.Errorf("%w; `make soak` builds one", err)
@@ -193,56 +138,37 @@ func (r *round) run(ctx context.Context) error {
 	defer running.Delete(fmt.Sprint(r.seed))
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := r.reduceAll(ctx)
-	if r.host != nil {
-		r.leave(ctx)
+	var all sync.WaitGroup
+	var first sync.Once
+	var err error
+	for i, p := range r.tenants {
+		all.Go(func() {
+			if failure := newTenant(r, p, i).run(ctx); failure != nil {
+				first.Do(func() { err = fmt.Errorf("tenant %d of %d: %w", i, len(r.tenants), failure) })
+				cancel()
+			}
+		})
 	}
+	all.Wait()
+	r.leave(ctx)
 	r.restarts.Wait()
 	return errors.Join(err, r.restart)
 }
 
-func (r *round) reduceAll(ctx context.Context) error {
-	if err := r.setUp(ctx); err != nil {
-		return err
+// open opens the card where it is not open: it may go away for good while no job is
+// there that would wait for it.
+func (r *round) open(ctx context.Context) (*driver.Card, error) {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if r.host != nil && r.host.Err() == nil {
+		return r.host, nil
 	}
-	for i := range r.reduce {
-		if err := r.reduceOne(ctx, i); err != nil {
-			return fmt.Errorf("reduction %d: %w", i, err)
-		}
+	r.leaveLocked(ctx)
+	host, err := driver.Open(ctx, fmt.Sprint("soak:", r.seed), driver.WithTimeout(timeout))
+	if err == nil {
+		r.host = host
 	}
-	return r.job.Close(ctx)
-}
-
-// setUp sets a job up, and opens the card where it is not open: a card may go away
-// while no job is there that would wait for it.
-func (r *round) setUp(ctx context.Context) error {
-	for {
-		err := r.trySetUp(ctx)
-		if err == nil || ctx.Err() != nil || !goneAway(err) {
-			return err
-		}
-		time.Sleep(retry)
-	}
-}
-
-func (r *round) trySetUp(ctx context.Context) (err error) {
-	r.noteJob()
-	if r.host != nil && r.host.Err() != nil {
-		r.leave(ctx)
-	}
-	if r.host == nil {
-		if r.host, err = driver.Open(ctx, fmt.Sprint("soak:", r.seed), driver.WithTimeout(timeout)); err != nil {
-			return err
-		}
-	}
-	info := r.host.Info()
-	r.job, err = r.host.Configure(ctx, driver.JobConfig{
-		Window:   max(1, info.Window>>r.window),
-		Chunk:    info.Lanes * (1 + r.chunk%(info.Chunk/info.Lanes)),
-		FirstVID: r.firstVID,
-		CarryOn:  patience,
-	})
-	return err
+	return host, err
 }
 
 func goneAway(err error) bool {
@@ -252,9 +178,17 @@ func goneAway(err error) bool {
 	return errors.As(err, &died) || errors.As(err, &none) || errors.As(err, &busy)
 }
 
-// leave closes the card, and takes in what it has counted.
+// leave closes the card, if it is open, and takes in what it has counted.
 func (r *round) leave(ctx context.Context) {
-	r.noteJob()
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	r.leaveLocked(ctx)
+}
+
+func (r *round) leaveLocked(ctx context.Context) {
+	if r.host == nil {
+		return
+	}
 	counters, err := r.host.Counters(ctx)
 	_ = r.host.Close() // the link may be cut
 	r.campaign.mu.Lock()
@@ -264,97 +198,4 @@ func (r *round) leave(ctx context.Context) {
 	}
 	r.effects.addLink(r.host.LinkStats())
 	r.host = nil
-}
-
-// noteJob takes in what a job has counted that is over.
-func (r *round) noteJob() {
-	if r.job == nil {
-		return
-	}
-	r.campaign.mu.Lock()
-	defer r.campaign.mu.Unlock()
-	r.effects.addJob(r.job)
-	r.job = nil
-}
-
-// reduceOne has every rank reduce in place in a goroutine of its own, one of them
-// late perhaps, and compares every bit. Where a rank is to die, it does so in an
-// attempt before, which ends the job: then another is set up, and all begin again.
-func (r *round) reduceOne(ctx context.Context, i int) error {
-	p := r.reduce[i]
-	chunk := r.job.Config().Chunk
-	rng := rand.New(rand.NewPCG(r.seed, uint64(i)+1))
-	inputs := someArrays(rng, r.job.Config().Workers, p.chunks*chunk-p.short%chunk)
-	want := treeSum(inputs)
-	if p.victim >= 0 {
-		others := someArrays(rng, len(inputs), len(inputs[0])) // whose sums must not turn up
-		r.killRank(ctx, others, p.victim%len(inputs), p.dies)
-		if err := r.setUp(ctx); err != nil {
-			return err
-		}
-	}
-	if p.late >= 0 {
-		r.events[rankLate].Add(1)
-	}
-	err := errors.Join(r.allReduce(inputs, func(rank int) context.Context {
-		if p.late >= 0 && rank == p.late%len(inputs) {
-			time.Sleep(p.pause)
-		}
-		return ctx
-	})...)
-	if err != nil {
-		return err
-	}
-	r.arrays.Add(int64(len(inputs)))
-	return compare(inputs, want)
-}
-
-// allReduce has every rank reduce in place, with the context that it is given.
-func (r *round) allReduce(inputs [][]float32, of func(rank int) context.Context) []error {
-	errs := make([]error, len(inputs))
-	var all sync.WaitGroup
-	for rank := range inputs {
-		all.Go(func() { errs[rank] = r.job.Member(rank).AllReduce(of(rank), inputs[rank]) })
-	}
-	all.Wait()
-	return errs
-}
-
-// killRank ends a rank's call some frames into a reduction.
-func (r *round) killRank(ctx context.Context, inputs [][]float32, victim, after int) {
-	killed, kill := context.WithCancel(ctx)
-	defer kill()
-	r.mu.Lock()
-	r.victim, r.dies = kill, r.frames+after
-	r.mu.Unlock()
-	errs := r.allReduce(inputs, func(rank int) context.Context {
-		if rank == victim {
-			return killed
-		}
-		return ctx
-	})
-	if errors.Is(errs[victim], context.Canceled) {
-		r.events[rankKilled].Add(1)
-	}
-}
-
-// wrongSum is what must never be.
-type wrongSum struct {
-	rank, element int
-	got, want     float32
-}
-
-func (w *wrongSum) Error() string {
-	return fmt.Sprintf("rank %d: element %d is %08x, the sum is %08x", w.rank, w.element, math.Float32bits(w.got), math.Float32bits(w.want))
-}
-
-func compare(got [][]float32, want []float32) error {
-	for rank := range got {
-		for i, x := range got[rank] {
-			if math.Float32bits(x) != math.Float32bits(want[i]) {
-				return &wrongSum{rank, i, x, want[i]}
-			}
-		}
-	}
-	return nil
 }

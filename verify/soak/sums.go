@@ -21,22 +21,24 @@ func someArrays(rng *rand.Rand, ranks, n int) [][]float32 {
 	return all
 }
 
-// treeSum is section 7.3 of the specification by the processor's additions, for as
-// many ranks as ports.
-func treeSum(inputs [][]float32) []float32 {
-	sum := make([]float32, len(inputs[0]))
-	level := make([]float32, len(inputs))
+// treeSum is section 7.3 of the specification by the processor's additions: of n
+// elements of the ports' parts, nil where a port contributes nothing.
+func treeSum(parts [][]float32, n int) []float32 {
+	sum := make([]float32, n)
+	level := make([]float32, len(parts))
 	for i := range sum {
-		for r := range inputs {
-			level[r] = inputs[r][i]
+		for p := range parts {
+			if level[p] = identity; parts[p] != nil {
+				level[p] = parts[p][i]
+			}
 		}
-		n := len(level)
-		for ; n > 1; n = (n + 1) / 2 {
-			for k := range n / 2 {
+		left := len(level)
+		for ; left > 1; left = (left + 1) / 2 {
+			for k := range left / 2 {
 				level[k] = level[2*k] + level[2*k+1]
 			}
-			if n%2 == 1 {
-				level[n/2] = level[n-1]
+			if left%2 == 1 {
+				level[left/2] = level[left-1]
 			}
 		}
 		if sum[i] = level[0]; sum[i] != sum[i] {
@@ -45,3 +47,6 @@ func treeSum(inputs [][]float32) []float32 {
 	}
 	return sum
 }
+
+// identity is the contribution of a port that contributes nothing.
+var identity = float32(math.Copysign(0, -1))

@@ -15,6 +15,12 @@ type effects struct {
 	link   driver.LinkStats
 	member driver.MemberStats
 	carry  int64 // outages that a job was carried over
+
+	jobs    int64 // that were set up
+	overdue int64 // notices
+	partial int64 // chunks whose sums lack somebody
+	evicted int64 // members
+	back    int64 // members that were evicted and are in sums of the next job
 }
 
 // refusals are the counters of a card for packets that it refused.
@@ -79,6 +85,11 @@ func (c *campaign) print(out io.Writer) {
 	row("results replayed", e.card["replays"], "")
 	row("chunks sent again", "", e.member.Resent)
 	row("outages a job was carried over", "", e.carry)
+	row("jobs", "", e.jobs)
+	row("notices of overdue chunks", "", e.overdue)
+	row("chunks summed without a member", "", e.partial)
+	row("members evicted", "", e.evicted)
+	row("evicted, and in the next job", "", e.back)
 	if c.damage {
 		fmt.Fprintf(out, "\nRounds with a wrong sum: %d; given up: %d.\n", c.wrong, c.failed)
 	}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"tributary/driver"
+)
+
+const retry = 5 * time.Millisecond // between attempts to set up a job on a card that is away
+
+// tenant sets up one job after another, beside the other tenants of a round, and
+// has every member of each reduce in a goroutine of its own.
+type tenant struct {
+	*round
+	tenantPlan
+	rng     *rand.Rand // of the inputs
+	job     *driver.Job
+	notices *notices // of the job
+}
+
+// notices are what OnOverdue was told of one job.
+type notices struct {
+	mu  sync.Mutex
+	all []driver.Overdue
+}
+
+func (n *notices) note(o driver.Overdue) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, o)
+}
+
+func (n *notices) told() []driver.Overdue {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}
+
+func newTenant(r *round, p tenantPlan, i int) *tenant {
+	return &tenant{round: r, tenantPlan: p, rng: rand.New(rand.NewPCG(r.seed, uint64(i)+1))}
+}
+
+func (t *tenant) run(ctx context.Context) error {
+	var evicted []int // from the job before
+	for i, plan := range t.jobs {
+		if err := t.setUp(ctx); err != nil {
+			return fmt.Errorf("job %d: %w", i, err)
+		}
+		v := newVerdict(t.job.Config(), plan, t.rng)
+		t.reduceAll(ctx, plan, v)
+		err := t.job.Close(ctx)
+		v.evicted, v.overdue = t.job.Evicted(), t.notices.told()
+		if err := v.judge(t.job.Number(), err); err != nil {
+			return fmt.Errorf("job %d: %w", i, err)
+		}
+		t.takeIn(v, evicted)
+		evicted = v.gone
+	}
+	return nil
+}
+
+// setUp sets up a job, on a card that is opened again where it has gone away while
+// no job was there that would wait for it.
+func (t *tenant) setUp(ctx context.Context) error {
+	for {
+		err := t.trySetUp(ctx)
+		if err == nil || ctx.Err() != nil || !goneAway(err) {
+			return err
+		}
+		time.Sleep(retry)
+	}
+}
+
+func (t *tenant) trySetUp(ctx context.Context) error {
+	host, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	info := host.Info()
+	share := info.Window / mostTenants
+	for 2*share*len(t.tenants) <= info.Window {
+		share *= 2
+	}
+	t.notices = new(notices)
+	cfg := driver.JobConfig{
+		Ports:          t.ports,
+		Window:         max(1, share>>t.window),
+		Chunk:          info.Lanes * (1 + t.chunk%(info.Chunk/info.Lanes)),
+		FirstVID:       t.firstVID,
+		CarryOn:        patience,
+		DeadlineCycles: t.deadline * t.clock,
+		Partial:        t.partial,
+		OnOverdue:      t.notices.note,
+	}
+	t.job, err = host.Configure(ctx, cfg)
+	return err
+}
+
+// reduceAll has all members do their reductions, each for itself, and notes what
+// comes of them.
+func (t *tenant) reduceAll(ctx context.Context, plan []reduction, v *verdict) {
+	var all sync.WaitGroup
+	for rank := range t.ports {
+		all.Go(func() {
+			for i := range plan {
+				if plan[i].away == rank {
+					t.events[rankAway].Add(1)
+					return
+				}
+				if v.outcomes[i][rank] = t.reduce(ctx, &plan[i], rank, v.inputs[i][rank]); v.outcomes[i][rank].err != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// reduce does one reduction of a member, in place in a copy of its input.
+func (t *tenant) reduce(ctx context.Context, p *reduction, rank int, input []float32) *outcome {
+	m := t.job.Member(rank)
+	if p.late == rank {
+		t.events[rankLate].Add(1)
+		time.Sleep(p.pause)
+	}
+	if p.victim == rank {
+		var live func()
+		ctx, live = t.mortal(ctx, t.job.Number(), p.dies)
+		defer live()
+	}
+	o := &outcome{buffer: slices.Clone(input)}
+	o.err = m.AllReduce(ctx, o.buffer)
+	o.partials = m.Partials()
+	if o.killed = p.victim == rank && errors.Is(o.err, context.Canceled); o.killed {
+		t.events[rankKilled].Add(1)
+	}
+	return o
+}
+
+// takeIn counts what came of a job, before which others were evicted.
+func (t *tenant) takeIn(v *verdict, before []int) {
+	t.arrays.Add(v.arrays)
+	t.campaign.mu.Lock()
+	defer t.campaign.mu.Unlock()
+	e := &t.effects
+	e.addJob(t.job)
+	e.jobs++
+	e.partial += v.partial
+	e.evicted += int64(len(v.gone))
+	e.overdue += int64(len(v.overdue))
+	for _, rank := range before {
+		if v.contributed>>rank&1 != 0 {
+			e.back++
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"tributary/driver"
+)
+
+// verdict is what a job was given, what it made of it, and what is to be said of
+// that.
+type verdict struct {
+	cfg      driver.JobConfig
+	inputs   [][][]float32 // of each reduction and rank
+	outcomes [][]*outcome  // nil where there was no call
+	evicted  []int         // by the job's word, with those that left by themselves
+	overdue  []driver.Overdue
+
+	arrays      int64  // that are sums throughout
+	partial     int64  // chunks whose sums lack somebody
+	gone        []int  // ranks that the card evicted
+	contributed uint64 // ranks that are in some sum
+}
+
+// outcome is what became of one rank's call.
+type outcome struct {
+	buffer   []float32
+	partials []driver.Partial
+	err      error
+	killed   bool // on the way, as was planned
+}
+
+func newVerdict(cfg driver.JobConfig, plan []reduction, rng *rand.Rand) *verdict {
+	v := &verdict{cfg: cfg, inputs: make([][][]float32, len(plan)), outcomes: make([][]*outcome, len(plan))}
+	for i, p := range plan {
+		v.inputs[i] = someArrays(rng, cfg.Workers, p.chunks*cfg.Chunk-p.short%cfg.Chunk)
+		v.outcomes[i] = make([]*outcome, cfg.Workers)
+	}
+	return v
+}
+
+// judge says what is wrong with the job of a number, and with how its end went:
+// first of all with its sums.
+func (v *verdict) judge(number int, closed error) error {
+	vid := v.cfg.FirstVID
+	for i := range v.inputs {
+		s := newSums(v.cfg, v.inputs[i], vid)
+		for rank, o := range v.outcomes[i] {
+			if o == nil {
+				continue
+			}
+			if err := s.take(rank, o); err != nil {
+				return fmt.Errorf("reduction %d, rank %d: %w", i, rank, err)
+			}
+			if o.err == nil {
+				v.arrays++
+			}
+		}
+		v.partial += s.partial
+		v.contributed |= s.contributed
+		vid += uint32(s.chunks())
+	}
+	return errors.Join(v.judgeErrors(closed), v.judgeNotices(number, vid))
+}
+
+// judgeErrors holds the members' errors against what a job promises: none at all
+// where nobody was killed. Where sums may be partial a member is evicted alone, and
+// one that is killed leaves alone, while others are there. Else its death ends the
+// job.
+func (v *verdict) judgeErrors(closed error) error {
+	left := 0 // members that left by themselves
+	for _, o := range slices.Concat(v.outcomes...) {
+		if o != nil && o.killed {
+			left++
+		}
+	}
+	ended := left > 0 && (!v.cfg.Partial || len(v.evicted) >= v.cfg.Workers-1)
+	allowed := func(err error) bool {
+		var over *driver.EndedError
+		return err == nil || ended && errors.As(err, &over)
+	}
+	for rank := range v.cfg.Workers {
+		o := v.last(rank)
+		if o == nil || o.killed || allowed(o.err) {
+			continue
+		}
+		var out *driver.EvictedError
+		if !v.cfg.Partial || !errors.As(o.err, &out) || out.Rank != rank || out.Err != nil || !slices.Contains(v.evicted, rank) {
+			return fmt.Errorf("rank %d (evicted: %v): %w", rank, v.evicted, o.err)
+		}
+	}
+	for _, rank := range v.evicted {
+		if o := v.last(rank); o == nil || !o.killed {
+			v.gone = append(v.gone, rank)
+		}
+	}
+	if !v.cfg.Partial && len(v.evicted) > 0 {
+		return fmt.Errorf("ranks %v were evicted from a job whose sums are whole", v.evicted)
+	}
+	if !allowed(closed) {
+		return fmt.Errorf("close: %w", closed)
+	}
+	return nil
+}
+
+// last returns what became of a rank's last call; nil where it made none.
+func (v *verdict) last(rank int) *outcome {
+	var last *outcome
+	for i := range v.outcomes {
+		if o := v.outcomes[i][rank]; o != nil {
+			last = o
+		}
+	}
+	return last
+}
+
+// judgeNotices holds what OnOverdue was told against the job: its number, its
+// chunks up to that of vid, and some of its ranks, but not all.
+func (v *verdict) judgeNotices(number int, vid uint32) error {
+	for _, o := range v.overdue {
+		if v.cfg.DeadlineCycles == 0 || v.cfg.Partial || o.Job != number || o.VID-v.cfg.FirstVID >= vid-v.cfg.FirstVID ||
+			len(o.Ranks) == 0 || len(o.Ranks) >= v.cfg.Workers || o.Ranks[len(o.Ranks)-1] >= v.cfg.Workers {
+			return fmt.Errorf("job %d of chunks %d to %d and %d members was told %+v", number, v.cfg.FirstVID, vid-1, v.cfg.Workers, o)
+		}
+	}
+	return nil
+}
+
+// sums are the sums of one reduction that its members hold, chunk by chunk.
+type sums struct {
+	cfg    driver.JobConfig
+	inputs [][]float32
+	vid    uint32 // of the first chunk
+	held   []held
+
+	partial     int64
+	contributed uint64
+}
+
+// held is the sum of a chunk that the members hold who have it.
+type held struct {
+	ranks uint64 // whose sum it is; 0: nobody has it
+	sum   []float32
+}
+
+func newSums(cfg driver.JobConfig, inputs [][]float32, vid uint32) *sums {
+	return &sums{cfg: cfg, inputs: inputs, vid: vid, held: make([]held, (len(inputs[0])+cfg.Chunk-1)/cfg.Chunk)}
+}
+
+func (s *sums) chunks() int { return len(s.held) }
+
+// span returns the elements of a chunk of an array.
+func (s *sums) span(array []float32, chunk int) []float32 {
+	return array[chunk*s.cfg.Chunk : min((chunk+1)*s.cfg.Chunk, len(array))]
+}
+
+// take compares what a rank holds: each chunk with the sum over those who are said
+// to be in it, all of the members where nobody is said to be missing, and with those
+// whom others say. A call that failed may have left inputs.
+func (s *sums) take(rank int, o *outcome) error {
+	said, err := s.contributors(o.partials)
+	if err != nil {
+		return err
+	}
+	for chunk, ranks := range said {
+		got := s.span(o.buffer, chunk)
+		if o.err != nil && same(got, s.span(s.inputs[rank], chunk)) < 0 {
+			continue
+		}
+		h := &s.held[chunk]
+		if h.ranks == 0 {
+			*h = s.sumOf(chunk, ranks)
+		}
+		if i := same(got, h.sum); h.ranks != ranks || i >= 0 {
+			return &wrongSum{chunk, max(i, 0), ranks, h.ranks, got[max(i, 0)], h.sum[max(i, 0)]}
+		}
+	}
+	return nil
+}
+
+// contributors returns who is in each chunk, by what a call says of those that lack
+// somebody.
+func (s *sums) contributors(partials []driver.Partial) ([]uint64, error) {
+	all := uint64(1)<<s.cfg.Workers - 1
+	said := slices.Repeat([]uint64{all}, s.chunks())
+	for _, p := range partials {
+		var ranks uint64
+		for _, r := range p.Ranks {
+			ranks |= 1 << r
+		}
+		first, n := p.From/s.cfg.Chunk, len(s.inputs[0])
+		if !s.cfg.Partial || ranks == 0 || ranks&^all != 0 || ranks == all || p.From%s.cfg.Chunk != 0 || p.VID != s.vid+uint32(first) ||
+			p.From >= p.To || p.To > n || p.To%s.cfg.Chunk != 0 && p.To != n {
+			return nil, fmt.Errorf("of %d elements from chunk %d on it is said: %+v", n, s.vid, p)
+		}
+		for chunk := first; chunk*s.cfg.Chunk < p.To; chunk++ {
+			said[chunk] = ranks
+		}
+	}
+	return said, nil
+}
+
+// sumOf returns the sum of some ranks, and counts it.
+func (s *sums) sumOf(chunk int, ranks uint64) held {
+	parts := make([][]float32, ports)
+	for rank, port := range s.cfg.Ports {
+		if ranks>>rank&1 != 0 {
+			parts[port] = s.span(s.inputs[rank], chunk)
+		}
+	}
+	if ranks != 1<<s.cfg.Workers-1 {
+		s.partial++
+	}
+	s.contributed |= ranks
+	return held{ranks, treeSum(parts, len(s.span(s.inputs[0], chunk)))}
+}
+
+// same returns the first element in which two arrays differ, in whatever bit; -1
+// when they do not.
+func same(a, b []float32) int {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// wrongSum is what must never be.
+type wrongSum struct {
+	chunk, element int
+	ranks, others  uint64 // said to be in it, by this member and by those before it
+	got, want      float32
+}
+
+func (w *wrongSum) Error() string {
+	if w.ranks != w.others {
+		return fmt.Sprintf("chunk %d: it is said to be the sum of ranks %b, and to another rank of %b", w.chunk, w.ranks, w.others)
+	}
+	return fmt.Sprintf("chunk %d: element %d is %08x, the sum of ranks %b is %08x", w.chunk, w.element, math.Float32bits(w.got), w.ranks, math.Float32bits(w.want))
+}
