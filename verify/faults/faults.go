@@ -2,7 +2,7 @@
 // and loses, repeats, reorders, delays and damages the frames that pass.
 //
 // What happens to a frame is drawn from a seed and from which frame it is: the
-// n-th with its direction, kind, rank and VID. So the same frames meet the same
+// n-th with its direction, kind, job, rank and VID. So the same frames meet the same
 // faults again, however the goroutines and processes of another run take turns.
 package faults
 
@@ -80,8 +80,8 @@ type fate struct {
 
 // identity tells frames apart, but for repetitions.
 type identity struct {
-	kind, rank uint8
-	vid        uint32
+	kind, job, rank uint8
+	vid             uint32
 }
 
 func newFate(r Rates, d frame.Direction) *fate {
@@ -92,10 +92,10 @@ const none Kind = -1
 
 // draw returns what happens to a frame, and a source for the rest.
 func (f *fate) draw(h *frame.Header) (Kind, *rand.Rand) {
-	who := identity{uint8(h.Kind), h.Rank, h.VID}
+	who := identity{uint8(h.Kind), h.Job, h.Rank, h.VID}
 	n := f.seen[who]
 	f.seen[who]++
-	f.source.Seed(mix(f.seed, uint64(who.kind)<<40|uint64(who.rank)<<32|uint64(who.vid)), n)
+	f.source.Seed(mix(f.seed, uint64(who.job)<<48|uint64(who.kind)<<40|uint64(who.rank)<<32|uint64(who.vid)), n)
 	rng := rand.New(&f.source)
 	_ = rng.Uint64() // the first depends on the seeds in too simple a way
 	x := rng.Float64()

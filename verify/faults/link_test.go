@@ -58,7 +58,7 @@ func TestFateIsTheFrames(t *testing.T) {
 			var x frame.Frame
 			scan.Next(&x)
 			kind, _ := f.draw(&x.Header)
-			got[identity{uint8(x.Kind), x.Rank, x.VID}] = kind
+			got[identity{uint8(x.Kind), x.Job, x.Rank, x.VID}] = kind
 		}
 		return got
 	}

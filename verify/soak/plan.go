@@ -148,7 +148,7 @@ func (p *tenantPlan) newJob(rng *rand.Rand, damage bool) []reduction {
 			r.dies = rng.IntN(80) // what is late then has the VIDs of the next job
 		}
 	}
-	if p.partial && len(p.ports) > 1 && rng.IntN(3) == 0 {
+	if p.partial && len(p.ports) > 1 && rng.IntN(2) == 0 {
 		all[rng.IntN(len(all))].away = rng.IntN(len(p.ports))
 	}
 	return all

@@ -127,8 +127,7 @@ func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, f
 	}
 }
 
-// run has every tenant do what is planned. The first that fails ends the others,
-// whose errors say nothing then.
+// run has every tenant do what is planned.
 func (r *round) run(ctx context.Context) error {
 	if err := r.card.start(); err != nil {
 		return fmt.Errorf("%w; `make soak` builds one", err)
@@ -138,21 +137,37 @@ func (r *round) run(ctx context.Context) error {
 	defer running.Delete(fmt.Sprint(r.seed))
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var all sync.WaitGroup
-	var first sync.Once
-	var err error
+	err := r.runTenants(ctx)
+	r.leave(ctx)
+	r.restarts.Wait()
+	return errors.Join(err, r.restart)
+}
+
+// runTenants sets up the first job of each tenant in turn, so that these have the
+// same numbers whenever the round is done, and then lets all go on. The first that
+// fails ends the others, whose errors say nothing then.
+func (r *round) runTenants(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	all := make([]*tenant, len(r.tenants))
 	for i, p := range r.tenants {
-		all.Go(func() {
-			if failure := newTenant(r, p, i).run(ctx); failure != nil {
-				first.Do(func() { err = fmt.Errorf("tenant %d of %d: %w", i, len(r.tenants), failure) })
+		all[i] = newTenant(r, p, i)
+		if err := all[i].setUp(ctx); err != nil {
+			return fmt.Errorf("tenant %d of %d: set-up: %w", i, len(all), err)
+		}
+	}
+	var under sync.WaitGroup
+	var first sync.Once
+	for i, t := range all {
+		under.Go(func() {
+			if failure := t.run(ctx); failure != nil {
+				first.Do(func() { err = fmt.Errorf("tenant %d of %d: %w", i, len(all), failure) })
 				cancel()
 			}
 		})
 	}
-	all.Wait()
-	r.leave(ctx)
-	r.restarts.Wait()
-	return errors.Join(err, r.restart)
+	under.Wait()
+	return err
 }
 
 // open opens the card where it is not open: it may go away for good while no job is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -69,7 +70,7 @@ func (v *verdict) judge(number int, closed error) error {
 // judgeErrors holds the members' errors against what a job promises: none at all
 // where nobody was killed. Where sums may be partial a member is evicted alone, and
 // one that is killed leaves alone, while others are there. Else its death ends the
-// job.
+// job; where the card is away just then, that is told in a LostError.
 func (v *verdict) judgeErrors(closed error) error {
 	left := 0 // members that left by themselves
 	for _, o := range slices.Concat(v.outcomes...) {
@@ -80,7 +81,7 @@ func (v *verdict) judgeErrors(closed error) error {
 	ended := left > 0 && (!v.cfg.Partial || len(v.evicted) >= v.cfg.Workers-1)
 	allowed := func(err error) bool {
 		var over *driver.EndedError
-		return err == nil || ended && errors.As(err, &over)
+		return err == nil || ended && (errors.As(err, &over) || errors.Is(err, context.Canceled))
 	}
 	for rank := range v.cfg.Workers {
 		o := v.last(rank)
