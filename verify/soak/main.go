@@ -1,9 +1,12 @@
-// Soak drives virtual cards for 8 ranks, by default, through faults of every kind,
-// drawn from a seed, and compares every sum with the processor's own, bit for bit:
-// frames that are lost, repeated, reordered, delayed, and damaged within what the
-// CRC must catch; links that stall and are cut in the middle of a frame; ranks that
-// come late and die; cards that are killed and started again. A round that fails
-// ends the campaign with the command that does that round again, alone.
+// Soak drives virtual cards, by default of 8 ports and 4 jobs, through faults of
+// every kind, drawn from a seed, and compares every sum with the processor's own,
+// bit for bit: frames that are lost, repeated, reordered, delayed, and damaged within
+// what the CRC must catch; links that stall and are cut in the middle of a frame;
+// ranks that come late, die and stay away; cards that are killed and started again.
+// Up to four jobs share a card and its link. Some have deadlines; where these make
+// partial sums, each is compared with the sum of the ranks that are said to be in
+// it. A round that fails ends the campaign with the command that does that round
+// again, alone.
 //
 // With -damage frames are damaged beyond that, by random bytes, bytes that are
 // missing and bytes too many, and what a CRC of 16 bits lets through is counted.

@@ -156,17 +156,20 @@ func TestVirtualCard(t *testing.T) {
 			}
 		}
 	}
-	for e, least := range map[event]int64{linkCut: 4, cardKilled: 2, rankLate: 4, rankKilled: 2} {
+	for e, least := range map[event]int64{linkCut: 4, cardKilled: 2, rankLate: 4, rankKilled: 2, rankAway: 2} {
 		if n := c.events[e].Load(); n < least {
 			t.Errorf("%s: %d times, less than %d", events[e], n, least)
 		}
 	}
-	for name, n := range map[string]int64{
-		"bytes hunted through by the card": c.effects.card["hunted"], "replays": c.effects.card["replays"],
-		"chunks sent again": int64(c.effects.member.Resent), "outages carried over": c.effects.carry,
+	e := &c.effects
+	for name, of := range map[string]struct{ n, least int64 }{
+		"bytes hunted through by the card": {e.card["hunted"], 1}, "replays": {e.card["replays"], 1},
+		"chunks sent again": {int64(e.member.Resent), 1}, "outages carried over": {e.carry, 1},
+		"jobs": {e.jobs, 10}, "jobs beside others": {e.beside, 10}, "notices": {e.overdue, 10},
+		"chunks summed without a member": {e.partial, 10}, "members evicted": {e.evicted, 2}, "evicted, and back": {e.back, 1},
 	} {
-		if n == 0 {
-			t.Errorf("no %s: the faults do nothing", name)
+		if of.n < of.least {
+			t.Errorf("%s: %d, less than %d: the faults do nothing", name, of.n, of.least)
 		}
 	}
 }
@@ -188,7 +191,7 @@ func TestModel(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c.print(&out)
-	for _, row := range append(slices.Clone(faults.Kinds[:faults.Garbage]), "of frames", "let through", "wrong header CRCs", "chunks sent again") {
+	for _, row := range append(slices.Clone(faults.Kinds[:faults.Garbage]), "of frames", "let through", "wrong header CRCs", "chunks sent again", "chunks summed without a member") {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("the table has no row %q:\n%s", row, &out)
 		}

@@ -16,7 +16,8 @@ type effects struct {
 	member driver.MemberStats
 	carry  int64 // outages that a job was carried over
 
-	jobs    int64 // that were set up
+	jobs    int64
+	beside  int64 // those with others on their card
 	overdue int64 // notices
 	partial int64 // chunks whose sums lack somebody
 	evicted int64 // members
@@ -86,6 +87,7 @@ func (c *campaign) print(out io.Writer) {
 	row("chunks sent again", "", e.member.Resent)
 	row("outages a job was carried over", "", e.carry)
 	row("jobs", "", e.jobs)
+	row("jobs beside others", "", e.beside)
 	row("notices of overdue chunks", "", e.overdue)
 	row("chunks summed without a member", "", e.partial)
 	row("members evicted", "", e.evicted)

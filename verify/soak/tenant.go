@@ -154,6 +154,9 @@ func (t *tenant) takeIn(v *verdict, before []int) {
 	e := &t.effects
 	e.addJob(t.job)
 	e.jobs++
+	if len(t.tenants) > 1 {
+		e.beside++
+	}
 	e.partial += v.partial
 	e.evicted += int64(len(v.gone))
 	e.overdue += int64(len(v.overdue))
