@@ -42,8 +42,9 @@ type JobConfig struct {
 	// its last, and how long members who want to go on are kept from it by others
 	// who have not taken its result; 0: as long as it takes. The card counts cycles:
 	// at set-up its clock is compared with the time that passes, which takes 50 ms or
-	// more. A board's clock is even; that of a simulation, which may make 200 k
-	// cycles a second or none while its machine is busy, is not, and there
+	// more. A board's clock is even; that of a simulation is not: it may make 200 k
+	// cycles a second, or none while its machine is busy, and it stands some thousand
+	// cycles after anything has moved last, so that only asks bring it on. There
 	// DeadlineCycles, which says the same in cycles, is the better measure. One
 	// of the two can be given. Calls must be allowed more time than that
 	// (WithTimeout), or they give up before.

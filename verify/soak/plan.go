@@ -19,7 +19,7 @@ const (
 	mostReductions = 3   // of a job
 	mostChunks     = 160 // in a reduction
 
-	shortestDeadline, longestDeadline = 1 << 11, 1 << 15 // cycles of a simulation
+	shortestDeadline, longestDeadline = 1 << 11, 1 << 14 // cycles of a simulation
 
 	// Pauses of a rank that is late: a few round trips, and more than most deadlines.
 	mostLate        = 50 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 const (
 	timeout  = 20 * time.Second // nothing moves
 	patience = time.Minute      // for a card that is away
-	limit    = 3 * time.Minute  // of a round
+	limit    = 5 * time.Minute  // of a round
 )
 
 // round is one card and one link to it, which its tenants share, under faults. Its

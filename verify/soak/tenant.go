@@ -10,9 +10,16 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/wire"
 )
 
-const retry = 5 * time.Millisecond // between attempts to set up a job on a card that is away
+const (
+	retry = 5 * time.Millisecond // between attempts to set up a job on a card that is away
+
+	// A virtual card sleeps, and its clock stands, 4,096 cycles after something
+	// moved last. So often it is woken while a deadline may have to pass.
+	wake = 200 * time.Millisecond
+)
 
 // tenant sets up one job after another, beside the other tenants of a round, and
 // has every member of each reduce in a goroutine of its own.
@@ -20,6 +27,7 @@ type tenant struct {
 	*round
 	tenantPlan
 	rng     *rand.Rand // of the inputs
+	on      *driver.Card
 	job     *driver.Job
 	notices *notices // of the job
 }
@@ -101,6 +109,7 @@ func (t *tenant) trySetUp(ctx context.Context) error {
 		Partial:        t.partial,
 		OnOverdue:      t.notices.note,
 	}
+	t.on = host
 	t.job, err = host.Configure(ctx, cfg)
 	return err
 }
@@ -122,7 +131,29 @@ func (t *tenant) reduceAll(ctx context.Context, plan []reduction, v *verdict) {
 			}
 		})
 	}
+	if t.deadline > 0 {
+		ctx, over := context.WithCancel(ctx)
+		var awake sync.WaitGroup
+		awake.Go(func() { t.keepAwake(ctx) })
+		defer awake.Wait()
+		defer over()
+	}
 	all.Wait()
+}
+
+// keepAwake reads a register again and again, so that the card's clock runs on
+// while all wait for somebody.
+func (t *tenant) keepAwake(ctx context.Context) {
+	tick := time.NewTicker(wake)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, _ = t.on.ReadRegister(ctx, wire.RegCycles) // a card that is gone is found out by the calls
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // reduce does one reduction of a member, in place in a copy of its input.
