@@ -339,7 +339,7 @@ func (j *Job) setUpAgain(ctx context.Context, l *link) (uint16, error) {
 	if set && int16(last-epoch) >= 0 {
 		epoch = last + 1
 	}
-	return epoch, j.setUp(ctx, l, epoch, first)
+	return j.setUp(ctx, l, epoch, first)
 }
 
 // resume lets the frames of the jobs that were set up again pass, by the link l.

@@ -2,10 +2,8 @@ package driver
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"time"
@@ -176,7 +174,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, e
 		return nil, err
 	}
 	j := newJob(c, cfg, number, epoch)
-	err = j.setUp(ctx, l, epoch, cfg.FirstVID)
+	j.epoch, err = j.setUp(ctx, l, epoch, cfg.FirstVID)
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused) && refused.Code == wire.CodeNoSlots:
@@ -184,7 +182,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, e
 	case errors.As(err, &refused):
 		return nil, err
 	case err != nil:
-		c.linger(l, number, epoch) // the commit may have reached the card
+		c.linger(l, number, j.epoch) // the commit may have reached the card
 		c.dismissLate(l)
 		return nil, err
 	case !c.seatJob(l, j):
@@ -247,36 +245,6 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 	return cfg, nil
 }
 
-// The bits of the values of JOB_COMMIT and JOB_ABORT.
-const (
-	commitEpochShift = 32
-	commitJobShift   = 48
-)
-
-// nextEpoch chooses the epoch of the next job of a number: the one after the
-// last, or a random one where there was none.
-func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, error) {
-	epoch, set, err := c.lastEpoch(ctx, l, number)
-	if err != nil {
-		return 0, err
-	}
-	if set {
-		return epoch + 1, nil
-	}
-	var b [2]byte
-	if _, err := io.ReadFull(c.opts.random, b[:]); err != nil {
-		return 0, fmt.Errorf("card %s: no random epoch: %w", c.name, err)
-	}
-	return binary.LittleEndian.Uint16(b[:]), nil
-}
-
-// lastEpoch returns the epoch of the card's last job of a number, if one was ever
-// set.
-func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint16, set bool, err error) {
-	state, err := c.readOn(ctx, l, wire.JobAddr(wire.RegJobState, int(number)))
-	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
-}
-
 func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
 	j.past = newPast(cfg)
@@ -292,38 +260,6 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j.calls = make([]*call, 0, cfg.Workers)
 	j.timing = newTiming(c.lastTrip())
 	return j
-}
-
-// setUp stages the job's parameters on the card and commits them, for an epoch
-// that begins with chunk first.
-func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) error {
-	deadline, err := j.deadline(ctx, l)
-	if err != nil {
-		return err
-	}
-	var ports uint64
-	for _, p := range j.cfg.Ports {
-		ports |= 1 << p
-	}
-	if j.card.opts.reads {
-		return ErrReadOnly
-	}
-	_, err = j.card.accessOn(ctx, l,
-		writeHeader(wire.RegJobToken, j.card.token),
-		writeHeader(wire.RegJobPorts, ports),
-		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
-		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)),
-		writeHeader(wire.RegJobDeadline, deadline))
-	if err != nil {
-		return err
-	}
-	_, err = j.card.writeOn(ctx, l, wire.RegJobCommit, uint64(first)|jobName(j.number, epoch))
-	return err
-}
-
-// jobName is how JOB_COMMIT and JOB_ABORT name the job of a number in an epoch.
-func jobName(number uint8, epoch uint16) uint64 {
-	return uint64(epoch)<<commitEpochShift | uint64(number)<<commitJobShift
 }
 
 // Config returns the job's parameters with every default filled in.

@@ -89,6 +89,10 @@ func (p *peer) answer(f *frame.Frame) []frame.Header {
 		return []frame.Header{reply}
 	case f.Kind == wire.KindRegWrite && (f.VID != wire.RegOwner || p.registers[f.VID] == 0):
 		p.registers[f.VID] = f.Mask
+		if f.VID == wire.RegJobCommit {
+			p.registers[wire.JobAddr(wire.RegJobMembers, 0)] = p.registers[wire.RegJobPorts]
+			p.registers[wire.JobAddr(wire.RegJobSlots, 0)] = 2 * p.registers[wire.RegJobWindow] << 16
+		}
 	}
 	reply.Mask = p.registers[f.VID]
 	return []frame.Header{reply}

@@ -34,7 +34,7 @@ func main() {
 	flag.Int64Var(&c.faults, "faults", 100_000, "go on until `N` faults have happened")
 	flag.Int64Var(&c.rounds, "rounds", 0, "stop after `N` rounds in any case; 0 for no such end")
 	flag.Uint64Var(&c.seed, "seed", 1, "the `SEED` of the first round; each round has the next")
-	flag.IntVar(&c.parallel, "parallel", 6*runtime.NumCPU(), "`N` rounds at once, as they wait more than they work")
+	flag.IntVar(&c.parallel, "parallel", 12*runtime.NumCPU(), "`N` rounds at once, as they wait more than they work")
 	flag.BoolVar(&c.damage, "damage", false, "damage frames beyond what the CRC must catch, and count what it lets through")
 	flag.Parse()
 	c.program = filepath.Join(*dir, "sim", "build", "card")

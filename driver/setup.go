@@ -1,0 +1,160 @@
+package driver
+
+// How a job comes to be on the card: its epoch, what is staged, the commit, and
+// whether that took what was staged (SPEC.md, sections 4 and 8).
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// The bits of the values of JOB_COMMIT and JOB_ABORT.
+const (
+	commitEpochShift = 32
+	commitJobShift   = 48
+)
+
+// jobName is how JOB_COMMIT and JOB_ABORT name the job of a number in an epoch.
+func jobName(number uint8, epoch uint16) uint64 {
+	return uint64(epoch)<<commitEpochShift | uint64(number)<<commitJobShift
+}
+
+// nextEpoch chooses the epoch of the next job of a number: the one after the
+// last, or a random one where there was none.
+func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, error) {
+	epoch, set, err := c.lastEpoch(ctx, l, number)
+	if err != nil {
+		return 0, err
+	}
+	if set {
+		return epoch + 1, nil
+	}
+	var b [2]byte
+	if _, err := io.ReadFull(c.opts.random, b[:]); err != nil {
+		return 0, fmt.Errorf("card %s: no random epoch: %w", c.name, err)
+	}
+	return binary.LittleEndian.Uint16(b[:]), nil
+}
+
+// lastEpoch returns the epoch of the card's last job of a number, if one was ever
+// set.
+func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint16, set bool, err error) {
+	state, err := c.readOn(ctx, l, wire.JobAddr(wire.RegJobState, int(number)))
+	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
+}
+
+// mostSetUps is how often a job is set up until the card has taken what was
+// written: each time a copy of a frame must have come late at the wrong moment.
+const mostSetUps = 10
+
+// setUp stages the job's parameters on the card and commits them, for an epoch
+// that begins with chunk first. On a link where frames overtake one another, a copy
+// of what was staged for an earlier job can come between the two. Then the
+// job is set up again, in the next epoch. It returns the last one, also where it
+// fails.
+func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (uint16, error) {
+	staged, err := j.staged(ctx, l)
+	if err != nil {
+		return epoch, err
+	}
+	if j.card.opts.reads {
+		return epoch, ErrReadOnly
+	}
+	for range mostSetUps {
+		refused, err := j.commit(ctx, l, staged, epoch, first)
+		if err != nil {
+			return epoch, err
+		}
+		right, err := j.looksRight(ctx, l, staged, refused == nil)
+		switch {
+		case err != nil:
+			return epoch, err
+		case right && refused != nil:
+			return epoch, refused
+		case right:
+			return epoch, nil
+		case refused != nil:
+			continue // nothing has changed
+		}
+		if _, err := j.card.writeOn(ctx, l, wire.RegJobAbort, jobName(j.number, epoch)); err != nil {
+			return epoch, err
+		}
+		epoch++
+	}
+	return epoch, fmt.Errorf("card %s: job %d was set up %d times, and never with what was written; see whether another program writes the card's registers",
+		j.card.name, j.number, mostSetUps)
+}
+
+// commit stages the job's parameters and commits them. A refusal of the commit is
+// no error here.
+func (j *Job) commit(ctx context.Context, l *link, staged []frame.Header, epoch uint16, first uint32) (refused *RefusedError, err error) {
+	if _, err := j.card.accessOn(ctx, l, staged...); err != nil {
+		return nil, err
+	}
+	_, err = j.card.writeOn(ctx, l, wire.RegJobCommit, uint64(first)|jobName(j.number, epoch))
+	if errors.As(err, &refused) {
+		return refused, nil
+	}
+	return nil, err
+}
+
+// staged returns the writes that stage the job's parameters.
+func (j *Job) staged(ctx context.Context, l *link) ([]frame.Header, error) {
+	deadline, err := j.deadline(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return []frame.Header{
+		writeHeader(wire.RegJobToken, j.card.token),
+		writeHeader(wire.RegJobPorts, j.ports()),
+		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
+		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)),
+		writeHeader(wire.RegJobDeadline, deadline),
+	}, nil
+}
+
+// ports returns the job's ports, as bits.
+func (j *Job) ports() (ports uint64) {
+	for _, p := range j.cfg.Ports {
+		ports |= 1 << p
+	}
+	return ports
+}
+
+// looksRight says whether what was staged still stands behind the commit, and
+// whether a job that is set up has the members and slots that it is to have. The
+// card tells neither its chunk nor its deadline: these were wrong unseen if one copy
+// came before the commit and another, of the right value, after it.
+func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, isSetUp bool) (bool, error) {
+	var reads []frame.Header
+	var want []uint64
+	expect := func(addr uint32, value uint64) {
+		reads, want = append(reads, readHeader(addr)), append(want, value)
+	}
+	for _, h := range staged {
+		expect(h.VID, h.Mask)
+	}
+	if isSetUp {
+		expect(wire.JobAddr(wire.RegJobMembers, int(j.number)), j.ports())
+		expect(wire.JobAddr(wire.RegJobSlots, int(j.number)), uint64(2*j.cfg.Window))
+	}
+	got, err := j.card.accessOn(ctx, l, reads...)
+	if err != nil {
+		return false, err
+	}
+	if isSetUp {
+		got[len(got)-1] >>= slotsCountShift
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,95 @@
+package driver_test
+
+// Set-up over a link on which copies of frames come late.
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+)
+
+// lateCopy is a link on which a copy of the first write to a register comes once
+// more, right before later commits.
+type lateCopy struct {
+	transport.Conn
+	register uint32
+	scan     *frame.Scanner
+	first    []byte
+	commits  int
+	times    int // commits before which it comes
+}
+
+func (l *lateCopy) Write(p []byte) (int, error) {
+	var out []byte
+	for rest := p; len(rest) > 0; {
+		rest = rest[l.scan.Feed(rest):]
+		for f := (frame.Frame{}); l.scan.Next(&f); {
+			if f.Kind == wire.KindRegWrite && f.VID == l.register && l.first == nil {
+				l.first = slices.Clone(f.Raw)
+			}
+			if f.Kind == wire.KindRegWrite && f.VID == wire.RegJobCommit {
+				if l.commits++; l.commits > 1 && l.commits <= 1+l.times {
+					out = append(out, l.first...)
+				}
+			}
+			out = append(out, f.Raw...)
+		}
+	}
+	if _, err := l.Conn.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// lateJobs is a job whose staged registers come late, and the next one, which
+// differs in them.
+var lateJobs = [2]driver.JobConfig{
+	{Ports: []int{0, 1, 2}, Chunk: 16, Window: 4, DeadlineCycles: 1, Partial: true},
+	{Ports: []int{1, 3}, Chunk: 8, Window: 2},
+}
+
+// TestLateCopyOfWhatWasStaged: a campaign of faults found a job whose members were
+// those of another: a copy of a write to JOB_PORTS had come between what was staged
+// for it and its commit. Its data then waited for ranks that it did not have.
+func TestLateCopyOfWhatWasStaged(t *testing.T) {
+	checkNoLeak(t)
+	for name, register := range map[string]uint32{
+		"ports": wire.RegJobPorts, "chunk": wire.RegJobChunk, "window": wire.RegJobWindow, "deadline": wire.RegJobDeadline,
+	} {
+		t.Run(name, func(t *testing.T) {
+			link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: register, scan: frame.NewScanner(frame.ToCard, 0), times: 2}
+			card := open(t, link)
+			closes(t, configure(t, card, lateJobs[0]))
+			job := configure(t, card, lateJobs[1])
+			states, err := card.Jobs(testContext(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := states[0]; !slices.Equal(s.Ports, []int{1, 3}) || s.Slots != 4 || s.Epoch != job.Epoch() {
+				t.Errorf("%+v, epoch %d here", s, job.Epoch())
+			}
+			reduceOnce(t, job, rand.New(rand.NewPCG(1, 2)))
+			closes(t, job)
+		})
+	}
+}
+
+// TestNeverWhatWasStaged: a card that is set up with something else again and again
+// is told of.
+func TestNeverWhatWasStaged(t *testing.T) {
+	checkNoLeak(t)
+	link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}
+	card := open(t, link)
+	closes(t, configure(t, card, lateJobs[0]))
+	_, err := card.Configure(testContext(t), lateJobs[1])
+	if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, and never with what was written") {
+		t.Errorf("got %v", err)
+	}
+	closes(t, configure(t, card, lateJobs[1]))
+}
