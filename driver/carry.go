@@ -174,6 +174,15 @@ func (o *outage) begin(went time.Time, carryOn time.Duration) {
 	}
 }
 
+// heardOf notes that the card has done something for the job, which then waits
+// for it anew when it goes the next time. A link that is over may still be read: what
+// comes by it is no sign that the card is back.
+func (j *Job) heardOf() {
+	if j.card.away == nil {
+		j.outage.since = time.Time{}
+	}
+}
+
 // waitFor has the members of all jobs stand at the first chunk that they lack, of
 // which nothing was sent, and each job wait for the card for as long as it is to.
 // Nobody uses the link any more.

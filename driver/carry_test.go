@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -545,4 +546,59 @@ func TestCarryOnRefused(t *testing.T) {
 	if e := wantError[*driver.InputError](t, err, "carry on"); !strings.Contains(e.Why, "-1s") {
 		t.Error(e)
 	}
+}
+
+// halfDead is a link whose writes fail once on is set, though they arrive; what the
+// card answers comes a second later, and then the end.
+type halfDead struct {
+	transport.Conn
+	on   atomic.Bool
+	ends bool
+}
+
+func (h *halfDead) Write(p []byte) (int, error) {
+	n, err := h.Conn.Write(p)
+	if h.on.Load() {
+		return 0, errCut
+	}
+	return n, err
+}
+
+func (h *halfDead) Read(p []byte) (int, error) {
+	if h.ends {
+		return 0, errCut
+	}
+	n, err := h.Conn.Read(p)
+	if h.on.Load() {
+		time.Sleep(time.Second)
+		h.ends = true
+	}
+	return n, err
+}
+
+// TestResultsBehindTheEnd: results that are read from a link when the writer has
+// found it to be over do not shorten the wait for the card. A job once gave it up at
+// once.
+func TestResultsBehindTheEnd(t *testing.T) {
+	checkNoLeak(t)
+	link := &halfDead{Conn: serve(t, small, 64<<10)}
+	card := openName(t, comes(func(n int) (transport.Conn, error) {
+		if n == 0 {
+			return link, nil
+		}
+		return serve(t, small, 64<<10), nil
+	}))
+	job := configure(t, card, driver.JobConfig{CarryOn: 10 * time.Second})
+	in := arrays(1, 4, 500)
+	want := treeSum(in, firstPorts(4), small.Ports)
+	link.on.Store(true)
+	sum := make([]float32, len(want))
+	if err := job.Reduce(testContext(t), sum, in); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, "sum", sum, want)
+	if n := job.Outages(); n != 1 {
+		t.Errorf("%d outages", n)
+	}
+	closes(t, job)
 }

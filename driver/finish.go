@@ -139,7 +139,7 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 		return
 	}
 	f.moved = now
-	j.outage.since = time.Time{}
+	j.heardOf()
 	j.finished(1 << m.rank)
 }
 

@@ -65,7 +65,7 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	k.setResend(s, 0)
 	s.held = true
 	k.held++
-	k.job.outage.since = time.Time{}
+	k.job.heardOf()
 	for k.low < k.next && k.state(k.low).held {
 		k.low++
 	}
