@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"tributary/driver"
 )
 
 // someArrays returns one array a rank, of numbers of all sizes and both signs.
@@ -50,3 +54,117 @@ func treeSum(parts [][]float32, n int) []float32 {
 
 // identity is the contribution of a port that contributes nothing.
 var identity = float32(math.Copysign(0, -1))
+
+// sums are the sums of one reduction that its members hold, chunk by chunk.
+type sums struct {
+	cfg    driver.JobConfig
+	inputs [][]float32
+	vid    uint32 // of the first chunk
+	held   []held
+
+	partial     int64
+	contributed uint64
+}
+
+// held is the sum of a chunk that the members hold who have it.
+type held struct {
+	ranks uint64 // whose sum it is; 0: nobody has it
+	sum   []float32
+}
+
+func newSums(cfg driver.JobConfig, inputs [][]float32, vid uint32) *sums {
+	return &sums{cfg: cfg, inputs: inputs, vid: vid, held: make([]held, (len(inputs[0])+cfg.Chunk-1)/cfg.Chunk)}
+}
+
+func (s *sums) chunks() int { return len(s.held) }
+
+// span returns the elements of a chunk of an array.
+func (s *sums) span(array []float32, chunk int) []float32 {
+	return array[chunk*s.cfg.Chunk : min((chunk+1)*s.cfg.Chunk, len(array))]
+}
+
+// take compares what a rank holds: each chunk with the sum over those who are said
+// to be in it, all of the members where nobody is said to be missing, and with those
+// whom others say. A call that failed may have left inputs.
+func (s *sums) take(rank int, o *outcome) error {
+	said, err := s.contributors(o.partials)
+	if err != nil {
+		return err
+	}
+	for chunk, ranks := range said {
+		got := s.span(o.buffer, chunk)
+		if o.err != nil && same(got, s.span(s.inputs[rank], chunk)) < 0 {
+			continue
+		}
+		h := &s.held[chunk]
+		if h.ranks == 0 {
+			*h = s.sumOf(chunk, ranks)
+		}
+		if i := same(got, h.sum); h.ranks != ranks || i >= 0 {
+			return &wrongSum{chunk, max(i, 0), ranks, h.ranks, got[max(i, 0)], h.sum[max(i, 0)]}
+		}
+	}
+	return nil
+}
+
+// contributors returns who is in each chunk, by what a call says of those that lack
+// somebody.
+func (s *sums) contributors(partials []driver.Partial) ([]uint64, error) {
+	all := uint64(1)<<s.cfg.Workers - 1
+	said := slices.Repeat([]uint64{all}, s.chunks())
+	for _, p := range partials {
+		var ranks uint64
+		for _, r := range p.Ranks {
+			ranks |= 1 << r
+		}
+		first, n := p.From/s.cfg.Chunk, len(s.inputs[0])
+		if !s.cfg.Partial || ranks == 0 || ranks&^all != 0 || ranks == all || p.From%s.cfg.Chunk != 0 || p.VID != s.vid+uint32(first) ||
+			p.From >= p.To || p.To > n || p.To%s.cfg.Chunk != 0 && p.To != n {
+			return nil, fmt.Errorf("of %d elements from chunk %d on it is said: %+v", n, s.vid, p)
+		}
+		for chunk := first; chunk*s.cfg.Chunk < p.To; chunk++ {
+			said[chunk] = ranks
+		}
+	}
+	return said, nil
+}
+
+// sumOf returns the sum of some ranks, and counts it.
+func (s *sums) sumOf(chunk int, ranks uint64) held {
+	parts := make([][]float32, ports)
+	for rank, port := range s.cfg.Ports {
+		if ranks>>rank&1 != 0 {
+			parts[port] = s.span(s.inputs[rank], chunk)
+		}
+	}
+	if ranks != 1<<s.cfg.Workers-1 {
+		s.partial++
+	}
+	s.contributed |= ranks
+	return held{ranks, treeSum(parts, len(s.span(s.inputs[0], chunk)))}
+}
+
+// same returns the first element in which two arrays differ, in whatever bit; -1
+// when they do not.
+func same(a, b []float32) int {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// wrongSum is what must never be.
+type wrongSum struct {
+	chunk, element int
+	ranks, others  uint64 // said to be in it, by this member and by those before it
+	got, want      float32
+}
+
+func (w *wrongSum) Error() string {
+	if w.ranks != w.others {
+		return fmt.Sprintf("chunk %d: it is said to be the sum of ranks %b, and to another rank of %b", w.chunk, w.ranks, w.others)
+	}
+	return fmt.Sprintf("chunk %d: element %d is %08x, the sum of ranks %b is %08x", w.chunk, w.element, math.Float32bits(w.got), w.ranks, math.Float32bits(w.want))
+}
