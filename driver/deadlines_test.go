@@ -340,6 +340,34 @@ func TestAllAreEvicted(t *testing.T) {
 	closes(t, job)
 }
 
+// TestLateCopyOfOneThatLeft: data of a member that left in a call, and that comes
+// when all others have finished for the card, is refused, which once failed the
+// close of the job.
+func TestLateCopyOfOneThatLeft(t *testing.T) {
+	checkNoLeak(t)
+	p := newPeer()
+	late := true
+	p.other = func(f *frame.Frame) []frame.Header {
+		if f.Kind != wire.KindFinish {
+			return nil
+		}
+		status := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeDone}
+		if late {
+			late = false
+			status.Rank, status.VID, status.Code = 1, 5, wire.CodeBadJob
+		}
+		return []frame.Header{status}
+	}
+	card := open(t, p.serve(t))
+	job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	if err := job.Member(1).AllReduce(ctx, make([]float32, 200)); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	closes(t, job)
+}
+
 // TestEvictionsAddUp: who was evicted first stays out; Reduce speaks for the others.
 func TestEvictionsAddUp(t *testing.T) {
 	checkNoLeak(t)

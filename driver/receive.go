@@ -137,7 +137,7 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		m.stats.Refused++
 	default:
 		m.stats.Refused++
-		if j.finish.left != 0 && int32(h.VID-m.next) < 0 {
+		if j.finish.left != 0 && (m.out != nil || int32(h.VID-m.next) < 0) {
 			return // of a copy that came late, to a card for which all have finished
 		}
 		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d%s", h.VID, h.Rank, j.label()), Code: h.Code})

@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"verify/bench":  {"driver", "driver/wire", "driver/npy", "driver/transport", "verify/faults", "verify/operands", "verify/oracle"},
 	"verify/synth":  {"hwgen/cells"},
 	"verify/faults": {"driver/frame", "driver/transport"},
-	"verify/soak":   {"driver", "driver/frame", "driver/transport", "verify/faults"},
+	"verify/soak":   {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/faults"},
 	// It runs verify/explore, and reads what that prints.
 	"verify/traces": {"driver/wire", "verify/model"},
 	"verify/...":    {"driver/...", "verify/..."},
