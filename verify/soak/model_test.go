@@ -48,6 +48,12 @@ var lies = map[string]func(*frame.Frame) bool{
 		f.Mask &= f.Mask - 1
 		return f.Flags&wire.FlagPartial != 0 && f.Mask != 0
 	},
+	"nobody missing": func(f *frame.Frame) bool {
+		partial := f.Flags&wire.FlagPartial != 0
+		f.Flags &^= wire.FlagPartial
+		f.Mask |= f.Receivers // of all members, while none is evicted
+		return partial
+	},
 	"mask too small": func(f *frame.Frame) bool {
 		whole := f.Flags&wire.FlagPartial == 0
 		f.Flags |= wire.FlagPartial
@@ -81,7 +87,7 @@ func serve(socket string, lie func(*frame.Frame) bool) error {
 	}
 }
 
-// wrongLink changes one in fifty of the results that can be changed.
+// wrongLink changes one in twenty of the results that can be changed.
 type wrongLink struct {
 	net.Conn
 	scan    *frame.Scanner
@@ -106,7 +112,7 @@ func (w *wrongLink) passed(f *frame.Frame) []byte {
 	wrong := *f
 	wrong.Payload = slices.Clone(f.Payload)
 	if f.Kind == wire.KindResult && w.lie(&wrong) {
-		if w.results++; w.results%50 == 0 {
+		if w.results++; w.results%20 == 0 {
 			return frame.Append(nil, &wrong.Header, wrong.Payload)
 		}
 	}

@@ -103,11 +103,16 @@ func TestWrongCardIsFoundOut(t *testing.T) {
 			} else if _, err := fmt.Sscanf(command, "make soak SEED=%d ROUNDS=1", &seed); err != nil {
 				t.Fatalf("%s: %v", command, err)
 			}
-			alone := modelCampaign(t, how)
-			alone.seed, alone.rounds = seed, 1
-			if again := alone.run(t.Context()); again == nil || alone.began != 1 {
-				t.Errorf("%v, then %v in %d rounds", err, again, alone.began)
+			for range 5 { // which chunks are overdue is not the seed's to decide
+				alone := modelCampaign(t, how)
+				alone.seed, alone.rounds = seed, 1
+				if again := alone.run(t.Context()); alone.began != 1 {
+					t.Errorf("%d rounds in the place of one", alone.began)
+				} else if again != nil {
+					return
+				}
 			}
+			t.Errorf("%v, and then never again", err)
 		})
 	}
 }
