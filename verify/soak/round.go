@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	timeout  = 20 * time.Second // nothing moves
+	timeout  = 2 * time.Minute  // nothing moves, on a machine that others use too
 	patience = time.Minute      // for a card that is away
-	limit    = 5 * time.Minute  // of a round
+	limit    = 10 * time.Minute // of a round
 )
 
 // round is one card and one link to it, which its tenants share, under faults. Its
