@@ -32,9 +32,10 @@ type campaign struct {
 	mu      sync.Mutex
 	began   int64 // rounds
 	ended   int64
-	wrong   int64 // rounds with a wrong sum: with damage alone
-	failed  int64 // rounds that ended with another error: with damage alone
-	failure error // the first of a round, without damage
+	wrong   int64   // rounds with a wrong sum: with damage alone
+	failed  int64   // rounds that ended with another error: with damage alone
+	reasons []error // of both
+	failure error   // the first of a round, without damage
 	effects effects
 }
 
@@ -109,11 +110,15 @@ func (c *campaign) end(seed uint64, err error) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var wrong *wrongSum
+	if err != nil {
+		err = fmt.Errorf("round %d: %w", seed, err)
+		c.reasons = append(c.reasons, err)
+	}
 	switch {
 	case err == nil:
 	case !c.damage:
 		if c.failure == nil {
-			c.failure = fmt.Errorf("round %d: %w\n  this round alone: make soak SEED=%d ROUNDS=1", seed, err, seed)
+			c.failure = fmt.Errorf("%w\n  this round alone: make soak SEED=%d ROUNDS=1", err, seed)
 		}
 		return false
 	case errors.As(err, &wrong):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,12 +118,7 @@ func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, f
 	return ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for i := range r.deaths {
-			if r.deaths[i] == d {
-				r.deaths = append(r.deaths[:i], r.deaths[i+1:]...)
-				break
-			}
-		}
+		r.deaths = slices.DeleteFunc(r.deaths, func(other *death) bool { return other == d })
 		kill()
 	}
 }

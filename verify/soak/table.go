@@ -94,5 +94,8 @@ func (c *campaign) print(out io.Writer) {
 	row("evicted, and in the next job", "", e.back)
 	if c.damage {
 		fmt.Fprintf(out, "\nRounds with a wrong sum: %d; given up: %d.\n", c.wrong, c.failed)
+		for _, reason := range c.reasons {
+			fmt.Fprintf(out, "  %v\n", reason)
+		}
 	}
 }
