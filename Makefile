@@ -69,7 +69,7 @@ faults: soak-card ## Take a virtual card through ten thousand faults of every ki
 # DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
 FAULTS ?= 100000
 SEED ?= 1
-soak: soak-card ## The same with a hundred thousand faults, or as many as you like (two minutes).
+soak: soak-card ## The same with a hundred thousand faults, or as many as you like (some minutes).
 	@go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # Small lanes, short chunks and a wide window: many frames for what it costs to simulate them. The card
