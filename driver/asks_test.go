@@ -51,6 +51,30 @@ func TestAsksForAllThatWereOvertaken(t *testing.T) {
 	}
 }
 
+// TestAsksOftenEnoughBeforeAnyAnswer: a link that loses much may lose the first
+// asks one after another, or their answers.
+func TestAsksOftenEnoughBeforeAnyAnswer(t *testing.T) {
+	p := newPeer()
+	p.payload = func(int) byte { return 0 }
+	const lost = 6
+	asks := 0
+	p.other = func(f *frame.Frame) (answers []frame.Header) {
+		if f.Kind != wire.KindAsk {
+			return nil
+		}
+		if asks++; asks > lost {
+			answers = append(answers, resultOf(f, wire.KindReplay, f.VID, 3))
+		}
+		return answers
+	}
+	card := open(t, p.serve(t), driver.WithTimeout(4*time.Second))
+	job := configure(t, card, driver.JobConfig{})
+	in := make([]float32, 16)
+	if err := job.Reduce(testContext(t), make([]float32, len(in)), [][]float32{in, in}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestOneMemberAsksForAll: members with calls of their own ask once for a chunk,
 // and the answer tells all: of a lost result, and of lost data, which its own
 // rank sends again, whoever asked.

@@ -247,8 +247,10 @@ func (k *call) awaited(vid uint32) *chunkState {
 }
 
 // asksInTimeout is how often a result is asked for, at least, before the
-// time-out, so that the ranks that are missing can be named.
-const asksInTimeout = 4
+// time-out, so that the ranks that are missing can be named. Over a link that loses a
+// fifth of the frames half of what an ask brings about is lost again, and until
+// one is answered nothing tells how long to wait for it.
+const asksInTimeout = 8
 
 // untilAsk returns how long it is until the chunk of s is overdue.
 func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
