@@ -44,9 +44,10 @@ var allowed = map[string][]string{
 	"driver/transport/pipe":   {},
 	"driver/transport/record": {"driver/transport"},
 	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "verify/model"},
+	"driver/usbip":            {"driver/wire"},
 	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
-		"driver/selftest", "driver/transport", "driver/transport/record"},
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},

@@ -1,0 +1,58 @@
+// Package usbip makes a card whose byte stream can be opened a USB device: it
+// serves it over USB/IP, the protocol by which Linux attaches devices of other
+// machines (`modprobe vhci-hcd`, `usbip attach`). What the device is stands in
+// SPEC.md, section 9. A virtual card so becomes one of which programs
+// that use USB, and the kernel below them, cannot say that it is none.
+//
+// A Server offers one Card to one host at a time. It knows nothing of frames.
+package usbip
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"regexp"
+
+	"tributary/driver/wire"
+)
+
+// Card is what a server offers.
+type Card struct {
+	Ident  []byte // its identification block, wire.USBIdentBytes
+	Serial string // number; see CheckSerial
+
+	// Link opens the card's byte stream. The card's link is up until the stream
+	// is closed.
+	Link func() (net.Conn, error)
+}
+
+// Ident returns the identification block of a card whose registers hold what
+// register answers.
+func Ident(register func(addr uint32) uint64) []byte {
+	var block []byte
+	for addr := uint32(0); int(addr) < wire.USBIdentBytes; addr += 8 {
+		block = binary.LittleEndian.AppendUint64(block, register(addr))
+	}
+	return block
+}
+
+// hash returns the card's configuration hash.
+func (c *Card) hash() uint64 { return binary.LittleEndian.Uint64(c.Ident[wire.RegConfigHash:]) }
+
+var serialPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
+
+// CheckSerial refuses what is no serial number of a card.
+func CheckSerial(serial string) error {
+	if !serialPattern.MatchString(serial) {
+		return fmt.Errorf("%q is no serial number; it has 1 to 32 letters, digits, '-', '_' or '.'", serial)
+	}
+	return nil
+}
+
+// check refuses a card that cannot be offered.
+func (c *Card) check() error {
+	if len(c.Ident) != wire.USBIdentBytes {
+		return fmt.Errorf("usbip: an identification block of %d bytes; it has %d", len(c.Ident), wire.USBIdentBytes)
+	}
+	return CheckSerial(c.Serial)
+}
