@@ -68,6 +68,10 @@ func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("open card %s: %w", name, err)
 		}
+		var taken *transport.TakenError
+		if errors.As(err, &taken) {
+			return nil, &BusyError{Name: name, Reason: taken.Reason}
+		}
 		return nil, &NoCardError{Name: name, Err: err}
 	}
 	return openOn(ctx, name, conn, reopen, opts)

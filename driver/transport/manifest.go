@@ -75,14 +75,15 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("%s lacks the value of register %s; generate the card again", m.Path, r.Name)
 		}
 	}
-	if hash := wire.ConfigHash(m.constant); hash != m.ConfigHash {
+	if hash := wire.ConfigHash(m.Constant); hash != m.ConfigHash {
 		return fmt.Errorf("%s: config_hash is %016x, but the registers there give %016x: the file was changed; generate the card again", m.Path, m.ConfigHash, hash)
 	}
 	return nil
 }
 
-// constant returns the value of the register at an address, 0 when it has none.
-func (m *Manifest) constant(addr uint32) uint64 {
+// Constant returns the value of the register at an address, 0 when it is not one
+// that never changes.
+func (m *Manifest) Constant(addr uint32) uint64 {
 	for _, r := range wire.Registers {
 		if r.Addr == addr {
 			return m.Constants[r.Name]

@@ -78,6 +78,13 @@ func (e *SchemeError) Error() string {
 	return fmt.Sprintf("%q is no card's name; a name begins with one of %s:", e.Name, strings.Join(e.Known, ":, "))
 }
 
+// TakenError is answered by an opener whose card is there but another program's.
+type TakenError struct {
+	Reason string
+}
+
+func (e *TakenError) Error() string { return e.Reason }
+
 // Open opens the byte stream to the card called name, SCHEME:ADDRESS.
 func Open(ctx context.Context, name string, needs Needs) (Conn, error) {
 	scheme, address, ok := strings.Cut(name, ":")

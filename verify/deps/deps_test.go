@@ -43,11 +43,13 @@ var allowed = map[string][]string{
 	"driver/transport":        {"driver/wire"},
 	"driver/transport/pipe":   {},
 	"driver/transport/record": {"driver/transport"},
+	"driver/transport/bulk":   {"driver/transport", "driver/wire"},
+	"driver/transport/usb":    {"driver/transport", "driver/transport/bulk", "driver/wire"},
 	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "verify/model"},
 	"driver/usbip":            {"driver/wire"},
 	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/usbip"},
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/usb", "driver/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},

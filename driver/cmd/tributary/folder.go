@@ -37,14 +37,17 @@ func (c cardFolder) built(name string) bool {
 func (c cardFolder) format() wire.Format { return wire.Format(c.Constants["FORMAT"]) }
 
 // describe says what card the folder holds.
-func (c cardFolder) describe() string {
-	format := formats(c.format().String(), wire.Format(c.Constants["FORMAT"]>>8).String())
+func (c cardFolder) describe() string { return describe(c.Constant) }
+
+// describe says what a card is whose registers hold what register answers.
+func describe(register func(addr uint32) uint64) string {
+	format, sum := register(wire.RegFormat), register(wire.RegSum)
 	saturates := ""
-	if c.Constants["SUM"]>>8&1 != 0 {
+	if sum>>8&1 != 0 {
 		saturates = " that saturates"
 	}
-	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s%s, shell %s", c.Constants["LANES"], c.Constants["PORTS"],
-		format, wire.Sum(c.Constants["SUM"]), saturates, c.Shell)
+	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s%s, shell %s", register(wire.RegLanes), register(wire.RegPorts),
+		formats(wire.Format(format).String(), wire.Format(format>>8).String()), wire.Sum(sum), saturates, wire.Shell(register(wire.RegShell)))
 }
 
 // folderDepth is how deep below a folder its cards are searched.

@@ -82,6 +82,9 @@ func TestErrors(t *testing.T) {
 			"bench -elements 0",
 			"sim",
 			"sim one two",
+			"sim . -usbip 3240",
+			"sim . -serial A1",
+			"sim . -usbip :3240 -serial a#b",
 			"trace",
 			"trace unbuilt -format bf16",
 			"trace unbuilt -window 3",
@@ -105,6 +108,7 @@ func TestErrors(t *testing.T) {
 		},
 		"card": {
 			"info -card usb7",
+
 			"info -card unix:no.sock",
 			"info -card tcp:localhost",
 			"info -card sim:.",

@@ -14,7 +14,7 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List the cards that can be opened from here",
 		Long: `Lists the folders below this one that hold a card of hwgen's, the virtual cards
-that tributary sim keeps up, and the Go model. No card is opened or disturbed.`,
+that tributary sim keeps up, cards on USB, and the Go model. No card is disturbed.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),
@@ -56,7 +56,24 @@ func listCards() ([]listedCard, error) {
 	for _, f := range folders {
 		cards = append(cards, f.list())
 	}
-	return cards, nil
+	return append(cards, usbCards()...), nil
+}
+
+// usbCards lists the cards on USB. On a machine that has no USB there are none.
+func usbCards() []listedCard {
+	plugged, err := listUSB()
+	if err != nil {
+		return []listedCard{{"usb:", false, err.Error()}}
+	}
+	var cards []listedCard
+	for _, c := range plugged {
+		if c.Err != nil {
+			cards = append(cards, listedCard{c.Name, false, c.Err.Error()})
+			continue
+		}
+		cards = append(cards, listedCard{c.Name, true, describe(c.Register)})
+	}
+	return cards
 }
 
 // list says what can be done with a card's folder.

@@ -47,6 +47,10 @@ A CARD is named
   sim:DIR           starts the virtual card built in DIR, for this command
   unix:PATH         a card that listens on a socket
   tcp:HOST:PORT     a card that listens on a port
+  usb:              the card that is plugged in
+  usb:VENDOR:PRODUCT#SERIAL
+                    the one with these numbers, as tributary list has them;
+                    #SERIAL only where there are several
 
 Flags can be written -flag or --flag. A file whose name begins with a dash is
 written ./-name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,11 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/usbip"
 )
 
 // simFlags is the command line of tributary sim.
 type simFlags struct {
 	listen string
+	usbip  string
+	serial string
 	trace  string
 	once   bool
 }
@@ -32,9 +36,15 @@ func newSim() *cobra.Command {
 it up until Ctrl-C. Hosts use it one after another. At the end the card prints
 its cycles, beats and bytes.
 
+With -usbip the card is a USB device that any Linux machine can attach
+(modprobe vhci-hcd; the command is printed); programs there see it as they see
+any other, tributary as usb:. The address has no password: keep it to
+127.0.0.1 or a network that you trust.
+
 Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
   tributary sim tributary_l16_w4_fp32_tree -listen tcp:127.0.0.1:7000
+  tributary sim tributary_l16_w4_fp32_tree -usbip 127.0.0.1:3240
   tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst`,
 		Args: exactly("DIR, the card's folder,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,6 +52,8 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
+	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`; no other socket without -listen")
+	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
 	return cmd
@@ -51,21 +63,33 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 // did and go.
 const stopGrace = 5 * time.Second
 
-// check refuses an address that is none.
+// check refuses addresses that are none.
 func (f *simFlags) check() error {
 	scheme, address, _ := strings.Cut(f.listen, ":")
-	switch {
-	case f.listen == "", scheme == "unix" && address != "", scheme == "tcp" && strings.Contains(address, ":"):
-		return nil
+	if f.listen != "" && (scheme != "unix" || address == "") && (scheme != "tcp" || !strings.Contains(address, ":")) {
+		return usagef("-listen %s: it must be unix:PATH or tcp:HOST:PORT", f.listen)
 	}
-	return usagef("-listen %s: it must be unix:PATH or tcp:HOST:PORT", f.listen)
+	if f.usbip == "" && f.serial != "" {
+		return usagef("-serial: only a USB device has one; add -usbip HOST:PORT")
+	}
+	if f.usbip != "" {
+		if _, _, err := net.SplitHostPort(f.usbip); err != nil {
+			return usagef("-usbip %s: it must be HOST:PORT", f.usbip)
+		}
+	}
+	if f.serial != "" {
+		if err := usbip.CheckSerial(f.serial); err != nil {
+			return usagef("-serial: %w", err)
+		}
+	}
+	return nil
 }
 
 func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	program, err := f.program(dir)
+	folder, err := f.open(dir)
 	if err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
 	}
@@ -73,7 +97,31 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	if listen == "" {
 		listen = "unix:" + filepath.Join(dir, "sim", "build", "card.sock")
 	}
-	card := exec.CommandContext(ctx, program, f.arguments(listen)...)
+	listens := func(name string) (stop func()) {
+		fmt.Fprintln(out, "listening", name)
+		return showRunning(name, dir, errs)
+	}
+	if f.usbip == "" {
+		return f.keepUp(ctx, folder, listen, listens, out, errs)
+	}
+	usb, err := newUSBCard(folder, f.usbip, f.serial)
+	if err != nil {
+		return err
+	}
+	defer usb.close()
+	if f.listen == "" {
+		return f.keepUp(ctx, folder, "unix:"+usb.socket, usb.serve(nil, out, errs), out, errs)
+	}
+	return f.keepUp(ctx, folder, listen, usb.serve(listens, out, errs), out, errs)
+}
+
+// listener is told where a card listens; the function that it returns is called
+// when the card has ended.
+type listener func(name string) (stop func())
+
+// keepUp runs the card until it ends or ctx does.
+func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string, listens listener, out, errs io.Writer) error {
+	card := exec.CommandContext(ctx, folder.program(f.programName()), f.arguments(listen)...)
 	card.Cancel = func() error { return card.Process.Signal(syscall.SIGTERM) }
 	card.WaitDelay = stopGrace
 	card.Stderr = errs
@@ -82,36 +130,44 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 		return err
 	}
 	if err := card.Start(); err != nil {
-		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
+		return &driver.NoCardError{Name: "sim:" + folder.dir, Err: err}
 	}
-	follow(said, out, errs, dir)
+	follow(said, out, listens)
 	err = card.Wait()
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how it ends
 	}
 	if err != nil {
-		return fmt.Errorf("the card in %s ended: %w", dir, err)
+		return fmt.Errorf("the card in %s ended: %w", folder.dir, err)
 	}
 	return nil
 }
 
-// program returns the program to start, or says how to build it.
-func (f *simFlags) program(dir string) (string, error) {
+// open opens the card's folder, or says how to build what is to be started.
+func (f *simFlags) open(dir string) (cardFolder, error) {
 	folder, err := openFolder(dir)
 	if err != nil {
-		return "", err
+		return folder, err
 	}
 	if err := folder.CheckLink(); err != nil {
-		return "", err
+		return folder, err
 	}
-	name, target := "card", ""
+	if !folder.built(f.programName()) {
+		target := ""
+		if f.trace != "" {
+			target = " trace"
+		}
+		return folder, fmt.Errorf("it is not built; build it with: make -C %s/sim%s", dir, target)
+	}
+	return folder, nil
+}
+
+// programName returns which of the folder's programs is to be started.
+func (f *simFlags) programName() string {
 	if f.trace != "" {
-		name, target = "card_trace", " trace"
+		return "card_trace"
 	}
-	if !folder.built(name) {
-		return "", fmt.Errorf("it is not built; build it with: make -C %s/sim%s", dir, target)
-	}
-	return folder.program(name), nil
+	return "card"
 }
 
 func (f *simFlags) arguments(listen string) []string {
@@ -125,24 +181,28 @@ func (f *simFlags) arguments(listen string) []string {
 	return args
 }
 
-// follow passes on what a card says until it ends, and notes where it listens
-// for tributary list.
-func follow(said io.Reader, out, errs io.Writer, dir string) {
+// follow passes on what a card says until it ends.
+func follow(said io.Reader, out io.Writer, listens listener) {
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
-		fmt.Fprintln(out, lines.Text())
-		name, ok := strings.CutPrefix(lines.Text(), "listening ")
-		if !ok {
-			continue
+		if name, ok := strings.CutPrefix(lines.Text(), "listening "); ok {
+			defer listens(name)()
+		} else {
+			fmt.Fprintln(out, lines.Text())
 		}
-		if abs, err := filepath.Abs(dir); err == nil {
-			dir = abs
-		}
-		remove, err := noteRunning(runningCard{Card: absoluteCard(name), Dir: dir})
-		if err != nil {
-			fmt.Fprintf(errs, "tributary list will not show this card: %v\n", err)
-			continue
-		}
-		defer remove()
 	}
+}
+
+// showRunning notes a card for tributary list until the function that it returns
+// is called.
+func showRunning(name, dir string, errs io.Writer) (stop func()) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	remove, err := noteRunning(runningCard{Card: absoluteCard(name), Dir: dir})
+	if err != nil {
+		fmt.Fprintf(errs, "tributary list will not show this card: %v\n", err)
+		return func() {}
+	}
+	return remove
 }

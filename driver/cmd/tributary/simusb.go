@@ -1,0 +1,84 @@
+package main
+
+// The virtual card of tributary sim as a USB device, with -usbip.
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"tributary/driver/usbip"
+)
+
+// usbCard offers a virtual card over USB/IP. The card listens on a socket of its
+// own for it.
+type usbCard struct {
+	folder   string // that holds the socket
+	socket   string
+	serial   string
+	listener net.Listener
+	server   *usbip.Server
+}
+
+// newUSBCard gets ready to offer the card built in a folder at an address,
+// HOST:PORT.
+func newUSBCard(card cardFolder, address, serial string) (*usbCard, error) {
+	folder, err := os.MkdirTemp("", "tributary")
+	if err != nil {
+		return nil, err
+	}
+	u := &usbCard{folder: folder, socket: filepath.Join(folder, "card"), serial: serial}
+	if u.serial == "" {
+		u.serial = defaultSerial(card.dir)
+	}
+	u.server, err = usbip.NewServer(usbip.Card{
+		Ident:  usbip.Ident(card.Constant),
+		Serial: u.serial,
+		Link:   func() (net.Conn, error) { return net.Dial("unix", u.socket) },
+	})
+	if err == nil {
+		u.listener, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		os.RemoveAll(folder)
+		return nil, err
+	}
+	return u, nil
+}
+
+// defaultSerial returns a serial number that stays with the card's folder.
+func defaultSerial(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	h := fnv.New32a()
+	io.WriteString(h, dir)
+	return fmt.Sprintf("SIM-%08X", h.Sum32())
+}
+
+// serve returns what takes hosts as soon as the card listens, and passes that on.
+func (u *usbCard) serve(listens listener, out, errs io.Writer) listener {
+	return func(name string) (stop func()) {
+		host, port, _ := net.SplitHostPort(u.listener.Addr().String())
+		fmt.Fprintf(out, "usbip %s, serial number %s; attach it: usbip --tcp-port %s attach -r %s -b %s\n", u.listener.Addr(), u.serial, port, host, usbip.BusID)
+		go func() {
+			if err := u.server.Serve(u.listener); err != nil {
+				fmt.Fprintf(errs, "tributary sim: no further host can attach the card: %v\n", err)
+			}
+		}()
+		if listens == nil {
+			return func() {}
+		}
+		return listens(name)
+	}
+}
+
+// close unplugs the device.
+func (u *usbCard) close() {
+	u.listener.Close()
+	u.server.Close()
+	os.RemoveAll(u.folder)
+}

@@ -1,0 +1,62 @@
+// Package bulk carries a card's byte stream over the bulk endpoints of a USB device,
+// as SPEC.md, section 9, has it. It finds the card that a name means, and says in
+// words what is wrong where it cannot be had.
+//
+// It knows no USB library: a Bus is what it needs of one. Package usb beside it
+// brings libusb's and registers the scheme usb.
+package bulk
+
+import (
+	"context"
+	"errors"
+)
+
+// Bus is what a USB library must offer. It is used by one goroutine.
+type Bus interface {
+	// Devices opens all devices of a vendor and product. Those that cannot be
+	// opened are among the answers.
+	Devices(vendor, product uint16) ([]Found, error)
+	// Close gives the library back; all devices are closed by then.
+	Close() error
+}
+
+// Found is a device that is plugged in.
+type Found struct {
+	Place  string // where it is plugged in
+	Device Device // nil when it could not be opened
+	Err    error  // why
+}
+
+// Device is an open device.
+type Device interface {
+	Serial() (string, error)
+	// Identify carries out the request of that name, and returns how many
+	// bytes of the block came.
+	Identify(block []byte) (int, error)
+	// Claim selects the alternate setting in which the link is up, also when
+	// it is selected already.
+	Claim() (Stream, error)
+	Close() error
+}
+
+// Stream is the byte stream of a claimed card, with several transfers in flight
+// each way. Read and Write may be called at the same time by two goroutines, and
+// end when their context does; what was in flight may be lost then.
+type Stream interface {
+	// Read may return no bytes and no error: the end of a burst.
+	Read(ctx context.Context, p []byte) (int, error)
+	Write(ctx context.Context, p []byte) (int, error)
+	// Close takes back what is in flight, and gives the card up: its link goes
+	// down. No Read or Write is under way.
+	Close() error
+}
+
+// Errors of a Bus and what it opens. They read well behind "the card is gone:".
+var (
+	ErrAccess    = errors.New("this user may not open it")
+	ErrClaimed   = errors.New("another program has claimed it")
+	ErrStalled   = errors.New("it halted an endpoint, which opening it again clears")
+	ErrUnplugged = errors.New("it was unplugged")
+	ErrFailed    = errors.New("a USB transfer failed: it was unplugged, or its cable or port is at fault")
+	ErrSilent    = errors.New("it does not answer requests in time")
+)

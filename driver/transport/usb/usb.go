@@ -1,0 +1,233 @@
+// Package usb registers the scheme usb: cards on USB, reached with libusb
+// (libusb-1.0 and a C compiler are needed to build it). A program that opens
+// them imports it for that alone:
+//
+//	import _ "tributary/driver/transport/usb"
+//
+// Names are usb: for the one card that is plugged in, usb:VENDOR:PRODUCT, and
+// usb:VENDOR:PRODUCT#SERIAL. All that does not concern libusb is in package bulk.
+package usb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/gousb"
+
+	"tributary/driver/transport"
+	"tributary/driver/transport/bulk"
+	"tributary/driver/wire"
+)
+
+func init() {
+	transport.Register("usb", func(_ context.Context, r transport.Request) (transport.Conn, error) {
+		bus, err := newBus()
+		if err != nil {
+			return nil, err
+		}
+		return bulk.Open(bus, r.Address)
+	})
+}
+
+// List returns the cards that are plugged in. It claims none.
+func List() ([]bulk.Card, error) {
+	bus, err := newBus()
+	if err != nil {
+		return nil, err
+	}
+	cards, err := bulk.List(bus)
+	return cards, errors.Join(err, bus.Close())
+}
+
+// controlTimeout is how long a device may take to answer a request.
+const controlTimeout = 2 * time.Second
+
+// What is in flight in either direction: a transfer carries so many bytes at most,
+// whole packets, which is more than a card sends in one burst most of the time.
+// The kernel lends programs 16 MiB for all that is in flight.
+const (
+	transferBytes = 64 << 10
+	transfers     = 4
+)
+
+// bus is libusb. Each has looked at what is plugged in when it was made, so a new
+// one finds what was plugged in since, without events.
+type bus struct{ *gousb.Context }
+
+func newBus() (b bus, err error) {
+	defer func() {
+		if r := recover(); r != nil { // gousb has no other way to say it
+			err = fmt.Errorf("this machine has no USB that libusb can use (%v)", r)
+		}
+	}()
+	return bus{gousb.NewContext()}, nil
+}
+
+func (b bus) Devices(vendor, product uint16) ([]bulk.Found, error) {
+	var plugged []*gousb.DeviceDesc
+	opened, err := b.OpenDevices(func(d *gousb.DeviceDesc) bool {
+		matches := d.Vendor == gousb.ID(vendor) && d.Product == gousb.ID(product)
+		if matches {
+			plugged = append(plugged, d)
+		}
+		return matches
+	})
+	if err != nil && len(plugged) == 0 {
+		return nil, nil // it concerns other devices
+	}
+	found := make([]bulk.Found, len(plugged))
+	for i, desc := range plugged {
+		found[i] = bulk.Found{Place: fmt.Sprintf("bus %d, device %d", desc.Bus, desc.Address), Err: words(err)}
+		for _, o := range opened {
+			if o.Desc == desc {
+				o.ControlTimeout = controlTimeout
+				found[i].Device, found[i].Err = device{o}, nil
+			}
+		}
+	}
+	return found, nil
+}
+
+// device is a device that libusb has opened.
+type device struct{ *gousb.Device }
+
+func (d device) Serial() (string, error) {
+	serial, err := d.SerialNumber()
+	return serial, words(err)
+}
+
+func (d device) Identify(block []byte) (int, error) {
+	n, err := d.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block)
+	return n, words(err)
+}
+
+func (d device) Claim() (_ bulk.Stream, err error) {
+	s := &stream{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(words(err), s.Close())
+		}
+	}()
+	if s.config, err = d.Config(wire.USBConfiguration); err != nil {
+		return nil, err
+	}
+	if s.claimed, err = s.config.Interface(wire.USBInterface, wire.USBLinkUp); err != nil {
+		return nil, err
+	}
+	out, err := s.claimed.OutEndpoint(int(wire.USBOut))
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.claimed.InEndpoint(int(wire.USBIn & 0x7f))
+	if err != nil {
+		return nil, err
+	}
+	if s.out, err = out.NewStream(wholePackets(out.Desc), transfers); err != nil {
+		return nil, err
+	}
+	if s.in, err = in.NewStream(wholePackets(in.Desc), transfers); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// wholePackets returns the bytes of a transfer at an endpoint.
+func wholePackets(e gousb.EndpointDesc) int {
+	return transferBytes / e.MaxPacketSize * e.MaxPacketSize
+}
+
+// stream is a claimed interface with its endpoints.
+type stream struct {
+	config  *gousb.Config
+	claimed *gousb.Interface
+	in      *gousb.ReadStream
+	out     *gousb.WriteStream
+}
+
+func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
+	n, err := s.in.ReadContext(ctx, p)
+	return n, words(err)
+}
+
+func (s *stream) Write(ctx context.Context, p []byte) (int, error) {
+	n, err := s.out.WriteContext(ctx, p)
+	return n, words(err)
+}
+
+// Close also closes what Claim has opened before it failed.
+func (s *stream) Close() error {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if s.in != nil {
+		_ = s.in.Close() // nothing further is submitted
+		for buf := make([]byte, transferBytes); ; {
+			if _, err := s.in.ReadContext(over, buf); err != nil {
+				break
+			}
+		}
+	}
+	if s.out != nil {
+		_ = s.out.CloseContext(over) // that transfers were taken back is no news
+	}
+	if s.claimed != nil {
+		s.claimed.Close()
+	}
+	if s.config != nil {
+		return s.config.Close()
+	}
+	return nil
+}
+
+// words returns the error of package bulk for one of gousb's. Some of those have
+// lost their type on the way.
+func words(err error) error {
+	var code gousb.Error
+	var status gousb.TransferStatus
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &code):
+		return codeWords(code)
+	case errors.As(err, &status):
+		return statusWords(status)
+	}
+	for _, code := range []gousb.Error{gousb.ErrorBusy, gousb.ErrorNoDevice, gousb.ErrorAccess, gousb.ErrorPipe} {
+		if strings.HasSuffix(err.Error(), code.Error()) {
+			return codeWords(code)
+		}
+	}
+	return err
+}
+
+func codeWords(code gousb.Error) error {
+	switch code {
+	case gousb.ErrorAccess:
+		return bulk.ErrAccess
+	case gousb.ErrorBusy:
+		return bulk.ErrClaimed
+	case gousb.ErrorPipe:
+		return bulk.ErrStalled
+	case gousb.ErrorNoDevice, gousb.ErrorNotFound:
+		return bulk.ErrUnplugged
+	case gousb.ErrorTimeout:
+		return bulk.ErrSilent
+	case gousb.ErrorIO:
+		return bulk.ErrFailed
+	}
+	return code
+}
+
+func statusWords(status gousb.TransferStatus) error {
+	switch status {
+	case gousb.TransferStall:
+		return bulk.ErrStalled
+	case gousb.TransferNoDevice:
+		return bulk.ErrUnplugged
+	case gousb.TransferError:
+		return bulk.ErrFailed
+	}
+	return status
+}
