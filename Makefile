@@ -22,8 +22,10 @@ help: ## Say what can be made.
 setup: ## Install the pinned tools into .tools (at once when they are there).
 	@verify/tools/setup.sh $(TOOLS)
 
-build: ## Build bin/hwgen and bin/tributary; needs Go alone.
-	go build -o bin/ ./hwgen ./driver/cmd/tributary
+# Cards on USB need libusb and a C compiler.
+USB = $(shell pkg-config --exists libusb-1.0 2>/dev/null && command -v $(CC) >/dev/null && echo -tags usb)
+build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: libusb too).
+	go build -o bin/ $(USB) ./hwgen ./driver/cmd/tributary
 
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh

@@ -125,9 +125,7 @@ func (d device) Claim() (_ bulk.Stream, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.out, err = out.NewStream(wholePackets(out.Desc), transfers); err != nil {
-		return nil, err
-	}
+	s.out = &writer{endpoint: out, most: wholePackets(out.Desc)}
 	if s.in, err = in.NewStream(wholePackets(in.Desc), transfers); err != nil {
 		return nil, err
 	}
@@ -144,7 +142,7 @@ type stream struct {
 	config  *gousb.Config
 	claimed *gousb.Interface
 	in      *gousb.ReadStream
-	out     *gousb.WriteStream
+	out     *writer
 }
 
 func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
@@ -153,7 +151,7 @@ func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 }
 
 func (s *stream) Write(ctx context.Context, p []byte) (int, error) {
-	n, err := s.out.WriteContext(ctx, p)
+	n, err := s.out.write(ctx, p)
 	return n, words(err)
 }
 
@@ -170,7 +168,7 @@ func (s *stream) Close() error {
 		}
 	}
 	if s.out != nil {
-		_ = s.out.CloseContext(over) // that transfers were taken back is no news
+		_ = s.out.wait(over, 0) // that transfers were taken back is no news
 	}
 	if s.claimed != nil {
 		s.claimed.Close()
@@ -179,6 +177,51 @@ func (s *stream) Close() error {
 		return s.config.Close()
 	}
 	return nil
+}
+
+// writer keeps OUT transfers in flight. Each is a stream of gousb's of its own, which has
+// one transfer: those of a longer one are sent whole, however few bytes were
+// written to them.
+type writer struct {
+	endpoint *gousb.OutEndpoint
+	most     int                  // bytes in a transfer
+	flying   []*gousb.WriteStream // the oldest first
+}
+
+// write returns when all of p is in flight.
+func (w *writer) write(ctx context.Context, p []byte) (int, error) {
+	for done := 0; ; {
+		if done == len(p) {
+			return done, nil
+		}
+		if err := w.wait(ctx, transfers-1); err != nil {
+			return done, err
+		}
+		piece := p[done:min(len(p), done+w.most)]
+		transfer, err := w.endpoint.NewStream(len(piece), 1)
+		if err != nil {
+			return done, err
+		}
+		if _, err := transfer.Write(piece); err != nil { // submits it, and does not wait
+			return done, err
+		}
+		w.flying = append(w.flying, transfer)
+		done += len(piece)
+	}
+}
+
+// wait waits until so many transfers are left in flight, or takes the others back
+// when ctx ends.
+func (w *writer) wait(ctx context.Context, left int) (err error) {
+	for len(w.flying) > left {
+		oldest := w.flying[0]
+		w.flying = w.flying[1:]
+		err = errors.Join(err, oldest.CloseContext(ctx))
+		if err != nil && left > 0 {
+			return err
+		}
+	}
+	return err
 }
 
 // words returns the error of package bulk for one of gousb's. Some of those have
