@@ -12,7 +12,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces)
+  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces -e /verify/usb)
 # The generator has one thread.
 CONCURRENT := ./driver/... ./verify/model
 
@@ -30,13 +30,13 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: l
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount vectors sweep faults benches ## Run every check (about twenty minutes on two cores).
+test: lint unit prove recount vectors sweep faults usb benches ## Run every check (about twenty minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
 	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+	go vet ./... && go vet -tags usb ./...
+	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/lint
 
 unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the race detector.
@@ -83,6 +83,17 @@ soak-card: setup build
 	  { rm -rf build/soak/card && mv build/soak/new build/soak/card; }
 	@$(MAKE) -s -C build/soak/card/sim >/dev/null
 
+usb: usb-card ## Run tributary over USB, against virtual cards that are USB devices, with faults of that kind.
+	go test -race -count=1 -timeout=10m ./verify/usb
+
+# A card that is simulated fast, kept when it is what hwgen writes now.
+usb-card: setup build
+	@rm -rf build/usb/new
+	@bin/hwgen -lanes 4 -workers 4 -chunk 64 -window 8 -o build/usb/new >/dev/null
+	@diff -r -x build build/usb/new build/usb/card >/dev/null 2>&1 || \
+	  { rm -rf build/usb/card && mv build/usb/new build/usb/card; }
+	@$(MAKE) -s -C build/usb/card/sim >/dev/null
+
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
@@ -103,6 +114,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

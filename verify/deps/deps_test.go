@@ -149,6 +149,22 @@ func TestDriverImportsModelInOneFile(t *testing.T) {
 	}
 }
 
+// TestOnlyUSBNeedsLibusb: the commands and the library build without it, unless they
+// are told to bring cards on USB.
+func TestOnlyUSBNeedsLibusb(t *testing.T) {
+	for _, tags := range []string{"", "usb"} {
+		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./hwgen", "./driver/cmd/tributary")
+		list.Dir = root
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		if brings := strings.Contains(string(out), "google/gousb"); brings != (tags == "usb") {
+			t.Errorf("with tags %q, libusb is needed: %t", tags, brings)
+		}
+	}
+}
+
 // TestCocotbFolderIsNoPackage: an __init__.py there would shadow cocotb itself.
 func TestCocotbFolderIsNoPackage(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "cocotb", "__init__.py")); err == nil {

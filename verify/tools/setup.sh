@@ -49,6 +49,9 @@ missing_packages() {
   command -v git >/dev/null || echo git
   have_header zlib.h || echo zlib1g-dev
   have_header lz4.h || echo liblz4-dev
+  command -v pkg-config >/dev/null || echo pkg-config
+  have_header libusb-1.0/libusb.h || echo libusb-1.0-0-dev
+  command -v umockdev-run >/dev/null || echo umockdev
   if ! command -v "$python" >/dev/null; then
     echo python3 python3-venv libpython3-dev
     return

@@ -107,6 +107,18 @@ func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
 	return d, nil
 }
 
+// Newest returns the device that was plugged in last, nil if it is gone.
+func (t *Testbed) Newest() *Device {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for d := range t.devices {
+		if d.number == t.number {
+			return d
+		}
+	}
+	return nil
+}
+
 // Device is one that is plugged in.
 type Device struct {
 	bed      *Testbed
