@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"verify/explore": {},
 
 	// The checks: nothing depends on them, and they run the commands.
-	"verify/bench":  {"driver", "driver/wire", "driver/npy", "driver/transport", "verify/faults", "verify/operands", "verify/oracle"},
+	"verify/bench":  {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/usbip", "verify/usb/testbed", "verify/faults", "verify/operands", "verify/oracle"},
 	"verify/synth":  {"hwgen/cells"},
 	"verify/faults": {"driver/frame", "driver/transport"},
 	"verify/soak":   {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/faults"},
