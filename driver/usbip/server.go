@@ -64,6 +64,15 @@ func (s *Server) Close() {
 	}
 }
 
+// Unplug takes the device from the host that has it. It can be attached again.
+func (s *Server) Unplug() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.device != nil {
+		s.device.lost()
+	}
+}
+
 // Halt halts an endpoint of the device as a fault in it would, and says whether it
 // could: whether a host has claimed it.
 func (s *Server) Halt(endpoint uint8) bool {

@@ -410,6 +410,7 @@ func TestHalt(t *testing.T) {
 func TestUnplug(t *testing.T) {
 	for name, unplug := range map[string]func(*bench, net.Conn){
 		"card":   func(_ *bench, link net.Conn) { link.Close() },
+		"cable":  func(b *bench, _ net.Conn) { b.server.Unplug() },
 		"server": func(b *bench, _ net.Conn) { b.server.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 
 	"tributary/driver/usbip"
 	"tributary/driver/wire"
+	"tributary/verify/usb/rig"
 	"tributary/verify/usb/testbed"
 )
 
@@ -36,7 +37,7 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, 3, r.status)
 	words(t, r.errs, "no device 1209:0001 is plugged in")
 
-	newCard(t, "A1").plug(bed)
+	plug(t, bed, newCard(t, "A1"))
 	for _, c := range []struct{ line, want string }{
 		{"list", "usb:1209:0001#A1 ready 4 lanes, 4 workers, fp32, sum tree, shell stream"},
 		{"info -card usb:", "lanes 4, fp32 into fp32, sum tree"},
@@ -83,7 +84,7 @@ func TestSim(t *testing.T) {
 	require.NoError(t, err)
 
 	dir := t.TempDir()
-	files := arrays(t, dir, long)
+	files := rig.Arrays(t, dir, workers, long)
 	var sums [2][]byte
 	for i, card := range []string{"usb:1209:0001#SIM1", "sim:" + folder} {
 		out := filepath.Join(dir, fmt.Sprint("sum", i, ".npy"))
@@ -102,8 +103,8 @@ func TestSim(t *testing.T) {
 func TestTwoCards(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
-	newCard(t, "A1").plug(bed)
-	newCard(t, "B2").plug(bed)
+	plug(t, bed, newCard(t, "A1"))
+	plug(t, bed, newCard(t, "B2"))
 	r := tributary(t, bed, "info", "-card", "usb:")
 	require.Equal(t, 3, r.status)
 	words(t, r.errs, "2 cards are plugged in; say which:", "usb:1209:0001#A1", "usb:1209:0001#B2")
@@ -124,9 +125,9 @@ func TestClaimed(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
 	c := newCard(t, "A1")
-	c.plug(bed)
+	plug(t, bed, c)
 	met := make(chan [2]ran, 1)
-	c.after(middle, func() {
+	c.After(middle, func() {
 		met <- [2]ran{tributary(t, bed, "reset", "-card", "usb:"), tributary(t, bed, "list")}
 	})
 	r := reduce(t, bed, long, "-card", "usb:")
@@ -141,7 +142,7 @@ func TestClaimed(t *testing.T) {
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
-	d := newCard(t, "A1").plug(bed)
+	d := plug(t, bed, newCard(t, "A1"))
 	require.NoError(t, errors.Join(os.Chmod(d.Node(), 0), os.Chmod(bed.Dir(), 0o777)))
 	mine := filepath.Join(bed.Dir(), "tributary")
 	text, err := os.ReadFile(program)
@@ -163,19 +164,19 @@ func TestNoPermission(t *testing.T) {
 // fault is what may befall a card in the middle of a reduction.
 type fault struct {
 	name string
-	do   func(t *testing.T, c *card, bed *testbed.Testbed, d *testbed.Device)
+	do   func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device)
 	says string // of the reduction that it ends
 }
 
 var faults = []fault{
-	{"stall in", func(_ *testing.T, c *card, _ *testbed.Testbed, _ *testbed.Device) { c.server.Halt(wire.USBIn) },
+	{"stall in", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBIn) },
 		"card usb: is gone: it halted an endpoint"},
-	{"stall out", func(_ *testing.T, c *card, _ *testbed.Testbed, _ *testbed.Device) { c.server.Halt(wire.USBOut) },
+	{"stall out", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBOut) },
 		"card usb: is gone: it halted an endpoint"},
-	{"unplug", func(_ *testing.T, c *card, bed *testbed.Testbed, d *testbed.Device) {
+	{"unplug", func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
 		d.Unplug()
 		time.Sleep(200 * time.Millisecond)
-		c.plug(bed)
+		plug(t, bed, c)
 	}, "card usb: is gone: it was unplugged"},
 }
 
@@ -188,9 +189,9 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			bed := machine(t)
 			c := newCard(t, "A1")
-			d := c.plug(bed)
+			d := plug(t, bed, c)
 			over := make(chan bool)
-			c.after(middle, func() { f.do(t, c, bed, d); close(over) })
+			c.After(middle, func() { f.do(t, c, bed, d); close(over) })
 			r := reduce(t, bed, long, "-card", "usb:")
 			require.Equal(t, 1, r.status, r.errs)
 			words(t, r.errs, f.says)
@@ -209,7 +210,7 @@ func TestCarryOn(t *testing.T) {
 			t.Parallel()
 			bed := machine(t)
 			c := newCard(t, "A1")
-			d := c.plug(bed)
+			d := plug(t, bed, c)
 			const times = 3
 			left, over := times, make(chan bool)
 			var again func()
@@ -217,12 +218,12 @@ func TestCarryOn(t *testing.T) {
 				f.do(t, c, bed, d)
 				if d = bed.Newest(); left > 1 {
 					left--
-					c.after(middle/3, again)
+					c.After(middle/3, again)
 				} else {
 					close(over)
 				}
 			}
-			c.after(middle/3, again)
+			c.After(middle/3, again)
 			r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "30s", "-stats")
 			require.Equal(t, 0, r.status, r.errs)
 			<-over
@@ -238,13 +239,13 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
 	c := newCard(t, "A1")
-	c.plug(bed)
-	c.after(middle, func() { c.cmd.Process.Signal(syscall.SIGSTOP) })
+	plug(t, bed, c)
+	c.After(middle, func() { c.Stop() })
 	start := time.Now()
 	r := reduce(t, bed, long, "-card", "usb:", "-timeout", "1s")
 	require.Equal(t, 4, r.status, r.errs)
 	require.Less(t, time.Since(start), patience/2)
-	require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
+	c.Continue()
 	works(t, bed, "usb:")
 }
 
@@ -257,12 +258,12 @@ func TestCancel(t *testing.T) {
 			t.Parallel()
 			bed := machine(t)
 			c := newCard(t, "A1")
-			c.plug(bed)
+			plug(t, bed, c)
 			line := reduceArgs(t, long, "-card", "usb:")
 			for range 3 {
 				cmd, out, errs := command(t, bed, program, line...)
 				require.NoError(t, cmd.Start())
-				c.after(middle, func() { cmd.Process.Signal(signal) })
+				c.After(middle, func() { cmd.Process.Signal(signal) })
 				r := ended(t, cmd, out, errs)
 				require.NotEqual(t, 0, r.status)
 				if signal == syscall.SIGINT {
@@ -286,22 +287,6 @@ func buildLoop(t *testing.T) string {
 	return path
 }
 
-// echo sends back what it gets, in pieces of n bytes and less.
-func echo(n int) func(net.Conn) {
-	return func(conn net.Conn) {
-		buf := make([]byte, n)
-		for {
-			n, err := conn.Read(buf)
-			if err != nil {
-				return
-			}
-			if _, err := conn.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}
-}
-
 // TestStreams: bytes pass both ways at once, unchanged and in order, whatever their
 // bursts are: many short packets, whole packets that a packet of no bytes ends,
 // whole transfers; in writes of all sizes.
@@ -311,7 +296,7 @@ func TestStreams(t *testing.T) {
 	for _, size := range []int{1, 511, 512, 513, 1024, 64 << 10, 200_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			bed := machine(t)
-			newFake(t, echo(size)).plug(bed)
+			plug(t, bed, rig.NewFake(t, "ECHO", rig.Echo(size)))
 			bytes := min(4<<20, 10_000*size)
 			for _, write := range []int{64 << 10, 2047} {
 				cmd, out, errs := command(t, bed, loop, "-bytes", fmt.Sprint(bytes), "-write", fmt.Sprint(write))
@@ -329,13 +314,12 @@ func TestStuck(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
 	var links atomic.Int32
-	newFake(t, func(conn net.Conn) {
+	plug(t, bed, rig.NewFake(t, "STUCK", func(conn net.Conn) {
 		if links.Add(1) == 1 {
 			<-t.Context().Done()
-			conn.Close()
 		}
-		echo(4096)(conn)
-	}).plug(bed)
+		rig.Echo(4096)(conn)
+	}))
 	loop := buildLoop(t)
 	for _, args := range [][]string{{"-stuck"}, {"-bytes", "100000"}} {
 		cmd, out, errs := command(t, bed, loop, args...)
@@ -349,9 +333,7 @@ func TestStuck(t *testing.T) {
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
-	c := &card{t: t}
-	c.offer(make([]byte, wire.USBIdentBytes), "X", func() (net.Conn, error) { return nil, errors.New("no link") })
-	c.plug(bed)
+	plug(t, bed, rig.NewStranger(t))
 	r := tributary(t, bed, "info", "-card", "usb:")
 	require.Equal(t, 3, r.status)
 	words(t, r.errs, "device 1209:0001 is no Tributary card")
