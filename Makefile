@@ -94,6 +94,10 @@ usb-card: setup build
 	  { rm -rf build/usb/card && mv build/usb/new build/usb/card; }
 	@$(MAKE) -s -C build/usb/card/sim >/dev/null
 
+test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).
+	@verify/usb/kernel/setup.sh $(TOOLS)/kernel
+	go test -count=1 -v -timeout=30m ./verify/usb/kernel -record
+
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
@@ -114,6 +118,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card test-usb-kernel benches bench synth synth-full env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

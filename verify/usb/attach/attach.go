@@ -74,20 +74,26 @@ func List(conn net.Conn) ([]usbip.DeviceInfo, error) {
 // Import attaches the device that a server offers under a name. conn is the
 // host's from then on.
 func Import(conn net.Conn, name string) (*Host, error) {
+	info, err := Request(conn, name)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Info: info, conn: conn, waiting: map[uint32]*Transfer{}, gone: make(chan struct{})}
+	go h.read()
+	return h, nil
+}
+
+// Request asks a server for a device. What passes on conn after that are transfers.
+func Request(conn net.Conn, name string) (info usbip.DeviceInfo, err error) {
 	var id [32]byte
 	copy(id[:], name)
 	if err := begin(conn, 0x8003, id); err != nil {
-		return nil, err
+		return info, err
 	}
-	h := &Host{conn: conn, waiting: map[uint32]*Transfer{}, gone: make(chan struct{})}
 	if err := answer(conn, 0x0003); err != nil {
-		return nil, err
+		return info, err
 	}
-	if err := binary.Read(conn, binary.BigEndian, &h.Info); err != nil {
-		return nil, err
-	}
-	go h.read()
-	return h, nil
+	return info, binary.Read(conn, binary.BigEndian, &info)
 }
 
 // begin sends the request that begins a connection.

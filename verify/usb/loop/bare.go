@@ -19,7 +19,7 @@ const (
 
 // loopBare sends bytes around with gousb's streams and nothing else. There must be a
 // whole number of transfers.
-func loopBare(bytes int) error {
+func loopBare(size int) error {
 	ctx := gousb.NewContext()
 	defer ctx.Close()
 	dev, err := ctx.OpenDeviceWithVIDPID(gousb.ID(wire.USBVendor), gousb.ID(wire.USBProduct))
@@ -48,8 +48,8 @@ func loopBare(bytes int) error {
 		return err
 	}
 	return loop(
-		func() error { return errors.Join(send(to, bytes, transferBytes), to.Close()) },
-		func() error { return errors.Join(receive(from, bytes), takeBack(from)) })
+		func() error { return errors.Join(send(to, size, transferBytes), to.Close()) },
+		func() error { return errors.Join(receive(from, size), takeBack(from)) })
 }
 
 // takeBack ends the transfers that wait for more than has come.

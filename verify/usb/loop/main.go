@@ -1,4 +1,4 @@
-// Command loop sends bytes to the USB device usb: and checks that the same come
+// Command loop sends bytes to a USB device and checks that the same come
 // back; whatever the device does to borders of packets, a stream is a stream.
 // It prints how many bytes a second passed each way.
 //
@@ -8,11 +8,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -21,43 +23,44 @@ import (
 )
 
 func main() {
-	bytes := flag.Int("bytes", 1<<20, "bytes to send")
+	card := flag.String("card", "usb:", "the device")
+	size := flag.Int("bytes", 1<<20, "bytes to send")
 	write := flag.Int("write", 64<<10, "bytes in a write, at most; they are of all sizes below that when it is odd")
 	bare := flag.Bool("bare", false, "use gousb alone")
 	stuck := flag.Bool("stuck", false, "expect that the device takes nothing")
 	flag.Parse()
-	if err := run(*bytes, *write, *bare, *stuck); err != nil {
+	if err := run(*card, *size, *write, *bare, *stuck); err != nil {
 		fmt.Fprintln(os.Stderr, "loop:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bytes, write int, bare, stuck bool) error {
+func run(card string, size, write int, bare, stuck bool) error {
 	if bare {
-		return report(bytes, func() error { return loopBare(bytes) })
+		return report(size, func() error { return loopBare(size) })
 	}
-	conn, err := transport.Open(context.Background(), "usb:", transport.Needs{})
+	conn, err := transport.Open(context.Background(), card, transport.Needs{})
 	if err != nil {
 		return err
 	}
 	if stuck {
 		return giveUp(conn)
 	}
-	err = report(bytes, func() error {
+	err = report(size, func() error {
 		return loop(
-			func() error { return send(conn, bytes, write) },
-			func() error { return receive(conn, bytes) })
+			func() error { return send(conn, size, write) },
+			func() error { return receive(conn, size) })
 	})
 	return errors.Join(err, conn.Close())
 }
 
 // report prints how fast bytes have passed.
-func report(bytes int, pass func() error) error {
+func report(size int, pass func() error) error {
 	start := time.Now()
 	if err := pass(); err != nil {
 		return err
 	}
-	fmt.Printf("%.1f MB/s\n", float64(bytes)/1e6/time.Since(start).Seconds())
+	fmt.Printf("%.1f MB/s\n", float64(size)/1e6/time.Since(start).Seconds())
 	return nil
 }
 
@@ -68,20 +71,36 @@ func loop(send, receive func() error) error {
 	return errors.Join(receive(), <-sent)
 }
 
-// value is byte i of the stream: no period of it is one of packets.
-func value(i int) byte { return byte(i + i/251 + i/65521) }
+// pattern is what the stream repeats: random bytes, as many as a prime, so that no
+// period of it is one of packets or transfers.
+var pattern = func() []byte {
+	p := make([]byte, 65521)
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(p) // it does not fail
+	return p
+}()
 
-func fill(p []byte, from int) {
-	for i := range p {
-		p[i] = value(from + i)
+// pieces cuts p, which begins at a byte of the stream, where the pattern begins anew.
+func pieces(p []byte, from int, each func(piece, want []byte, from int) error) error {
+	for len(p) > 0 {
+		want := pattern[from%len(pattern):]
+		n := min(len(p), len(want))
+		if err := each(p[:n], want[:n], from); err != nil {
+			return err
+		}
+		p, from = p[n:], from+n
 	}
+	return nil
 }
 
-func check(p []byte, from int) error {
-	for i, b := range p {
-		if b != value(from+i) {
-			return fmt.Errorf("byte %d came back as %02x, not %02x", from+i, b, value(from+i))
-		}
+func fill(piece, want []byte, _ int) error {
+	copy(piece, want)
+	return nil
+}
+
+func check(piece, want []byte, from int) error {
+	if !bytes.Equal(piece, want) {
+		return fmt.Errorf("of the bytes from %d to %d some came back as others", from, from+len(piece))
 	}
 	return nil
 }
@@ -93,7 +112,9 @@ func send(to io.Writer, end, write int) error {
 			size = 1 + (size+from)%write
 		}
 		p := buf[:min(size, end-from)]
-		fill(p, from)
+		if err := pieces(p, from, fill); err != nil {
+			return err
+		}
 		if _, err := to.Write(p); err != nil {
 			return err
 		}
@@ -109,7 +130,7 @@ func receive(from io.Reader, end int) error {
 		if err != nil {
 			return fmt.Errorf("after %d bytes: %w", got, err)
 		}
-		if err := check(buf[:n], got); err != nil {
+		if err := pieces(buf[:n], got, check); err != nil {
 			return err
 		}
 		got += n
