@@ -69,7 +69,7 @@ func command(t *testing.T, bed *testbed.Testbed, name string, args ...string) (c
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd = exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), bed.Env()...)
+	cmd.Env = append(append(os.Environ(), bed.Env()...), "XDG_RUNTIME_DIR="+bed.Dir()) // other machines' hosts are not its own
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, errs
 	return cmd, out, errs

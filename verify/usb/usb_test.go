@@ -126,16 +126,19 @@ func TestClaimed(t *testing.T) {
 	bed := machine(t)
 	c := newCard(t, "A1")
 	plug(t, bed, c)
-	met := make(chan [2]ran, 1)
-	c.After(middle, func() {
-		met <- [2]ran{tributary(t, bed, "reset", "-card", "usb:"), tributary(t, bed, "list")}
-	})
-	r := reduce(t, bed, long, "-card", "usb:")
-	require.Equal(t, 0, r.status, r.errs)
-	other := <-met
-	require.Equal(t, 1, other[0].status)
-	words(t, other[0].errs, "card usb: is busy: another program has claimed usb:1209:0001#A1")
-	words(t, other[1].out, "usb:1209:0001#A1 ready")
+	begun := make(chan bool)
+	c.After(middle, func() { close(begun) })
+	cmd, out, errs := command(t, bed, program, "bench", "-card", "usb:", "-time", "1m")
+	require.NoError(t, cmd.Start())
+	<-begun
+	r := tributary(t, bed, "reset", "-card", "usb:")
+	require.Equal(t, 1, r.status)
+	words(t, r.errs, "card usb: is busy: another program has claimed usb:1209:0001#A1")
+	words(t, tributary(t, bed, "list").out, "usb:1209:0001#A1 ready")
+	words(t, tributary(t, bed, "top", "-card", "usb:", "-count", "1").out, "through tributary bench")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	words(t, ended(t, cmd, out, errs).errs, "stopped")
+	works(t, bed, "usb:")
 }
 
 // TestNoPermission: the rule to install is printed.

@@ -52,7 +52,7 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
-	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`; no other socket without -listen")
+	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`, in the place of a socket")
 	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
@@ -72,10 +72,14 @@ func (f *simFlags) check() error {
 	if f.usbip == "" && f.serial != "" {
 		return usagef("-serial: only a USB device has one; add -usbip HOST:PORT")
 	}
-	if f.usbip != "" {
-		if _, _, err := net.SplitHostPort(f.usbip); err != nil {
-			return usagef("-usbip %s: it must be HOST:PORT", f.usbip)
-		}
+	if f.usbip == "" {
+		return nil
+	}
+	if f.listen != "" {
+		return usagef("-usbip and -listen: a card has one host, by USB or by a socket; give one of them")
+	}
+	if _, _, err := net.SplitHostPort(f.usbip); err != nil {
+		return usagef("-usbip %s: it must be HOST:PORT", f.usbip)
 	}
 	if f.serial != "" {
 		if err := usbip.CheckSerial(f.serial); err != nil {
@@ -93,26 +97,27 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	if err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
 	}
-	listen := f.listen
-	if listen == "" {
-		listen = "unix:" + filepath.Join(dir, "sim", "build", "card.sock")
-	}
-	listens := func(name string) (stop func()) {
-		fmt.Fprintln(out, "listening", name)
-		return showRunning(name, dir, errs)
-	}
 	if f.usbip == "" {
-		return f.keepUp(ctx, folder, listen, listens, out, errs)
+		return f.runOnSocket(ctx, folder, out, errs)
 	}
 	usb, err := newUSBCard(folder, f.usbip, f.serial)
 	if err != nil {
 		return err
 	}
 	defer usb.close()
-	if f.listen == "" {
-		return f.keepUp(ctx, folder, "unix:"+usb.socket, usb.serve(nil, out, errs), out, errs)
+	return f.keepUp(ctx, folder, "unix:"+usb.socket, usb.serve(out, errs), out, errs)
+}
+
+// runOnSocket keeps the card up on a socket for everyone.
+func (f *simFlags) runOnSocket(ctx context.Context, folder cardFolder, out, errs io.Writer) error {
+	listen := f.listen
+	if listen == "" {
+		listen = "unix:" + filepath.Join(folder.dir, "sim", "build", "card.sock")
 	}
-	return f.keepUp(ctx, folder, listen, usb.serve(listens, out, errs), out, errs)
+	return f.keepUp(ctx, folder, listen, func(name string) (stop func()) {
+		fmt.Fprintln(out, "listening", name)
+		return showRunning(name, folder.dir, errs)
+	}, out, errs)
 }
 
 // listener is told where a card listens; the function that it returns is called

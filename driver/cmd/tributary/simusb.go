@@ -59,9 +59,9 @@ func defaultSerial(dir string) string {
 	return fmt.Sprintf("SIM-%08X", h.Sum32())
 }
 
-// serve returns what takes hosts as soon as the card listens, and passes that on.
-func (u *usbCard) serve(listens listener, out, errs io.Writer) listener {
-	return func(name string) (stop func()) {
+// serve returns what takes hosts as soon as the card listens.
+func (u *usbCard) serve(out, errs io.Writer) listener {
+	return func(string) (stop func()) {
 		host, port, _ := net.SplitHostPort(u.listener.Addr().String())
 		fmt.Fprintf(out, "usbip %s, serial number %s; attach it: usbip --tcp-port %s attach -r %s -b %s\n", u.listener.Addr(), u.serial, port, host, usbip.BusID)
 		go func() {
@@ -69,10 +69,7 @@ func (u *usbCard) serve(listens listener, out, errs io.Writer) listener {
 				fmt.Fprintf(errs, "tributary sim: no further host can attach the card: %v\n", err)
 			}
 		}()
-		if listens == nil {
-			return func() {}
-		}
-		return listens(name)
+		return func() {}
 	}
 }
 
