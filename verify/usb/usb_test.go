@@ -236,6 +236,19 @@ func TestCarryOn(t *testing.T) {
 	}
 }
 
+// TestGoneForGood: a reduction that is to carry on says that its card did not come
+// back.
+func TestGoneForGood(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	c := newCard(t, "A1")
+	d := plug(t, bed, c)
+	c.After(middle, d.Unplug)
+	r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "1s")
+	require.Equal(t, 3, r.status, r.errs)
+	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no card at usb:: no device 1209:0001 is plugged in")
+}
+
 // TestTimeout: a card that stops answering is given up in time, and can be used
 // again when it does.
 func TestTimeout(t *testing.T) {

@@ -62,8 +62,7 @@ func defaultSerial(dir string) string {
 // serve returns what takes hosts as soon as the card listens.
 func (u *usbCard) serve(out, errs io.Writer) listener {
 	return func(string) (stop func()) {
-		host, port, _ := net.SplitHostPort(u.listener.Addr().String())
-		fmt.Fprintf(out, "usbip %s, serial number %s; attach it: usbip --tcp-port %s attach -r %s -b %s\n", u.listener.Addr(), u.serial, port, host, usbip.BusID)
+		fmt.Fprintf(out, "usbip %s, serial number %s; attach it: %s\n", u.listener.Addr(), u.serial, u.attachCommand())
 		go func() {
 			if err := u.server.Serve(u.listener); err != nil {
 				fmt.Fprintf(errs, "tributary sim: no further host can attach the card: %v\n", err)
@@ -71,6 +70,16 @@ func (u *usbCard) serve(out, errs io.Writer) listener {
 		}()
 		return func() {}
 	}
+}
+
+// attachCommand returns what attaches the card to a machine.
+func (u *usbCard) attachCommand() string {
+	at := u.listener.Addr().(*net.TCPAddr)
+	host := at.IP.String()
+	if at.IP.IsUnspecified() {
+		host = "HOST" // as the other machine knows this one
+	}
+	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, host, usbip.BusID)
 }
 
 // close unplugs the device.

@@ -24,6 +24,7 @@ const (
 	program = "../../../bin/tributary"
 	folder  = "../../../build/usb/card"
 	kernel  = "../../../.tools/kernel"
+	usbip   = "/usr/sbin/usbip" // Debian's
 )
 
 const (
@@ -79,17 +80,19 @@ func fill(t *testing.T, root string, files []string) {
 		}
 	}
 	place("", "init")
-	place("bin", "/bin/busybox", program)
+	place("bin", "/bin/busybox", program, usbip)
 	place("tmp", files...)
 	modules, err := filepath.Glob(filepath.Join(kernel, "*.ko"))
 	require.NoError(t, err)
 	require.Len(t, modules, 5, "make test-usb-kernel gets them")
 	place("modules", modules...)
-	libraries, err := exec.Command("ldd", program).Output()
-	require.NoError(t, err)
-	for _, word := range strings.Fields(string(libraries)) {
-		if strings.HasPrefix(word, "/") {
-			place(filepath.Dir(word), word)
+	for _, p := range []string{program, usbip} {
+		libraries, err := exec.Command("ldd", p).Output()
+		require.NoError(t, err)
+		for _, word := range strings.Fields(string(libraries)) {
+			if strings.HasPrefix(word, "/") {
+				place(filepath.Dir(word), word)
+			}
 		}
 	}
 }
@@ -161,7 +164,21 @@ func (g *guest) run(line string) (r ran) {
 // plug attaches a card to a port of the guest's, now and whenever it was unplugged.
 func (g *guest) plug(c *rig.Card, port int) {
 	g.t.Helper()
-	_, number, err := net.SplitHostPort(c.Addr)
-	require.NoError(g.t, err)
-	require.Zero(g.t, g.run(fmt.Sprintf("attach 10.0.2.2:%s %d &", number, port)).status)
+	require.Zero(g.t, g.run(fmt.Sprintf("attach 10.0.2.2:%s %d &", number(g.t, c), port)).status)
+}
+
+// attach attaches a card as a person would.
+func (g *guest) attach(c *rig.Card) {
+	g.t.Helper()
+	for _, verb := range []string{"list -r 10.0.2.2", "attach -r 10.0.2.2 -b 1-1"} {
+		r := g.run(fmt.Sprintf("usbip --tcp-port %s %s", number(g.t, c), verb))
+		require.Zero(g.t, r.status, r.out)
+	}
+}
+
+// number returns the port at which a card is offered.
+func number(t *testing.T, c *rig.Card) string {
+	_, port, err := net.SplitHostPort(c.Addr)
+	require.NoError(t, err)
+	return port
 }

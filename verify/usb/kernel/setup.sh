@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a kernel, its modules and what a guest needs beside it into FOLDER; QEMU, and busybox, are installed with
+# Puts a kernel and its modules into FOLDER; QEMU, and what the guest takes from this machine, are installed with
 # apt-get when this is run as root, else it says what to type.
 #
 # usage: setup.sh FOLDER
@@ -15,6 +15,7 @@ fail() {
 
 missing() {
   command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
+  [ -x /usr/sbin/usbip ] || echo usbip
   [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 || echo busybox-static
 }
 
