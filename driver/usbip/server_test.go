@@ -96,7 +96,19 @@ func (b *bench) claim(h *attach.Host) net.Conn {
 	b.t.Helper()
 	status, _ := h.Control(0x01, setInterface, wire.USBLinkUp, wire.USBInterface, nil)
 	require.Zero(b.t, status)
-	return <-b.links
+	return b.link()
+}
+
+// link waits for the card's end of a link that comes up.
+func (b *bench) link() net.Conn {
+	b.t.Helper()
+	select {
+	case conn := <-b.links:
+		return conn
+	case <-time.After(10 * time.Second):
+		b.t.Fatal("the link does not come up")
+		return nil
+	}
 }
 
 // submit begins a transfer that is received when it has ended.
@@ -254,10 +266,11 @@ func TestLinkFollowsTheSetting(t *testing.T) {
 			pending(t, waits)
 			require.Zero(t, leave())
 			require.NotZero(t, ended(t, waits).Status)
+			link.SetReadDeadline(time.Now().Add(10 * time.Second))
 			_, err := link.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
 			if name == "claim again" {
-				<-b.links
+				b.link()
 			}
 		})
 	}
