@@ -13,8 +13,8 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
   -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces -e /verify/usb)
-# The generator has one thread.
-CONCURRENT := ./driver/... ./verify/model
+# These have goroutines, and are tested with the race detector.
+CONCURRENT = $(shell go list ./driver/... ./verify/model)
 
 help: ## Say what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +39,8 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/lint
 
-unit: setup build ## Run the Go tests (goldens, fuzz seeds), and again with the race detector.
-	go test $(PURE)
+unit: setup build ## Run the Go tests (goldens, fuzz seeds); those of what is concurrent with the race detector.
+	go test $(filter-out $(CONCURRENT),$(PURE))
 	go test -race $(CONCURRENT)
 
 prove: setup ## Have a solver prove arithmetic against its plain definitions, and control by induction.
