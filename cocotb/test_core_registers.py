@@ -697,6 +697,29 @@ async def a_lag_is_read_a_cycle_later(dut):
         await RisingEdge(dut.clk)
 
 
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def an_address_that_is_one_bit_off_is_another(dut):
+    """Of every bit of every register's address; only what is then another register's may be answered."""
+    for name in ("op_done", "link_down", "s_reg_valid"):
+        getattr(dut, name).value = 0
+    dut.m_reg_ready.value = 1
+    jobs = len(dut.job_valid)
+    shown = ["JOB_STATE", "JOB_SLOTS", *JOB_SHOWN.values()]
+    of_jobs = {zwire.REGISTERS[name][0] + zwire.REG_JOB_STRIDE * job for name in shown for job in range(jobs)}
+    others = {address for name, (address, _, _) in zwire.REGISTERS.items() if name not in (*shown, "JOB_LAG")}
+    counts = {zwire.REG_COUNTERS + 8 * index for index in range(len(zwire.COUNTER_NAMES))}
+    lags = {lag_address(job, rank, n) for job in range(jobs) for rank in range(IDENT["PORTS"]) for n in range(16)}
+    known = of_jobs | others | counts | lags
+    await start(dut)
+    for address in sorted(of_jobs | others | {max(counts), min(lags), max(lags)}):
+        for off in {address ^ 1 << bit for bit in range(32)} - known:
+            for write in (0, 1):
+                await access(dut, write, off, TOKEN)
+                answer = int(dut.m_reg_valid.value), int(dut.m_reg_code.value), int(dut.m_reg_value.value)
+                assert answer == (1, zwire.CODE_BAD_ADDRESS, 0), f"{off:#x}, beside {address:#x}: {answer}"
+                await RisingEdge(dut.clk)
+
+
 async def access(dut, write, address, value):
     """Makes an access and returns when its answer should stand there."""
     dut.s_reg_valid.value, dut.s_reg_write.value = 1, write
@@ -714,7 +737,8 @@ def test_agg_registers(jobs, job_bits):
         parameters={name: f"64'd{value}" for name, value in (IDENT | {"JOBS": jobs}).items()}
         | {"JOB_BITS": job_bits, "RANK_BITS": RANK_BITS},
         testcase=[f"registers_do_as_specified/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS if jobs > 1 or i == s]
-        + ["a_link_that_goes_down_clears_the_owner", "a_lag_is_read_a_cycle_later"],
+        + ["a_link_that_goes_down_clears_the_owner", "a_lag_is_read_a_cycle_later"]
+        + ["an_address_that_is_one_bit_off_is_another"],
     )
 
 
