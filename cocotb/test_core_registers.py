@@ -811,8 +811,34 @@ async def every_event_counts_once(dut):
     assert all(counts.values())
 
 
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def every_bit_of_a_count_counts(dut):
+    """Counts are put where the next event changes many bits, and then anywhere."""
+    rng = random.Random(2)
+    names = [name for name, _ in zwire.COUNTER_NAMES]
+    counted = {event: name for event, name in EVENTS.items()} | {f"shell_{name}": name for name in SHELL_EVENTS}
+    for name in [*counted, "refused", "refused_code", *AMOUNTS, "clear", "link_down", "index"]:
+        getattr(dut, name).value = 0
+    await start(dut)
+    for trial in range(64):
+        counts = {name: (2 << trial) - 1 if trial < 32 else rng.getrandbits(32) for name in names}
+        joined(dut.counts_reg, list(counts.values()))
+        for signal in (1, 0):
+            for event in [*counted, *AMOUNTS]:
+                getattr(dut, event).value = signal
+            await RisingEdge(dut.clk)
+        for name in [*counted.values(), *AMOUNTS]:
+            counts[name] += 1
+        await RisingEdge(dut.clk)
+        for index, name in enumerate(names):
+            dut.index.value = index
+            await FallingEdge(dut.clk)
+            assert int(dut.value.value) == counts[name] % 2**32, f"{name}, in trial {trial}"
+
+
 def test_agg_counters():
-    run("agg_counters", parameters={"COUNT_BITS": 4}, testcase=["every_event_counts_once"])
+    tests = ["every_event_counts_once", "every_bit_of_a_count_counts"]
+    run("agg_counters", parameters={"COUNT_BITS": 4}, testcase=tests)
 
 
 # agg_job_counts
