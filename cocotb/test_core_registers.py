@@ -780,7 +780,7 @@ async def every_event_counts_once(dut):
     for _ in range(600):
         cleared = rng.random() < 0.003
         events = {e: rng.randrange(2) for e in inputs if e not in ("refused_code", *AMOUNTS)}
-        code = rng.choice([*refusals, zwire.CODE_DONE])
+        code = rng.choice([*refusals, zwire.CODE_DONE]) ^ rng.choice([0, 0, 1 << rng.randrange(8)])
         amounts = {name: rng.getrandbits(len(getattr(dut, name))) for name in AMOUNTS}
         went_down, down = down, rng.random() < 0.2
         dut.clear.value, dut.link_down.value = int(cleared), int(down)
