@@ -111,6 +111,12 @@ synth: setup build ## Synthesize, place and route nodes and lanes that have chan
 synth-full: setup build ## The same, and whole cores: ten minutes each.
 	@go run ./verify/synth -full -rows '$(ROWS)'
 
+# LEAVES=REGEXP does those leaves alone, COUNT=N puts N mistakes into each, SEED=N chooses others;
+# AGAIN=1 does again what is done, for benches that have changed.
+COUNT ?= 16
+mutate: setup build ## Put mistakes into modules of control, and count those that proofs and benches notice (an hour or more).
+	@nice -n 19 go run ./verify/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
+
 env: ## Print what puts the tools into a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q PATH=%q:%q:"$$PATH"\n' \
 	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
@@ -118,6 +124,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card test-usb-kernel benches bench synth synth-full env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card test-usb-kernel benches bench synth synth-full mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -13,11 +13,17 @@ Name the former without a leading "test_", so that pytest does not collect them.
         run("agg_delay", parameters={"WIDTH": 8})
 
 WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
+
+verify/mutate runs the same benches on leaves with mutants in them. For it BUILDS names a file, to which
+run() adds a line that says what it would build, and does nothing else; and MUTANTS a folder that has what
+is to be built instead, NAME/sources for each build's NAME, once; a plusarg then chooses mutant number MUTANT.
+Without a number run() only builds.
 """
 
 import functools
 import hashlib
 import inspect
+import json
 import os
 import pathlib
 import shutil
@@ -66,7 +72,42 @@ def run(
     if sources is None:
         sources = [RTL / f"{toplevel}.v"]
     parameters = parameters or {}
-    build_dir = BUILD / module / _build_name(toplevel, sources, parameters, simulator)
+    name = _build_name(toplevel, sources, parameters, simulator)
+    build_dir = test_dir = BUILD / module / name
+    plusargs, built = [], False
+    if "BUILDS" in os.environ:
+        _tell(os.environ["BUILDS"], name, toplevel, sources, parameters, includes)
+        return
+    if "MUTANTS" in os.environ:
+        build_dir = pathlib.Path(os.environ["MUTANTS"]) / name
+        sources = [build_dir / "sources" / pathlib.Path(source).name for source in sources]
+        includes = [build_dir / "sources"]
+        built = (build_dir / "built").exists()
+        test_dir = build_dir / f"mutant_{os.environ['MUTANT']}"
+        plusargs = [f"+mutant={os.environ['MUTANT']}"]
+    runner = get_runner(simulator)
+    if not built:
+        _build(runner, toplevel, sources, parameters, simulator, includes, build_dir)
+    if "MUTANTS" in os.environ and not os.environ["MUTANT"]:
+        return
+    results = runner.test(
+        test_module=module,
+        hdl_toplevel=toplevel,
+        hdl_toplevel_lang="verilog",
+        build_dir=build_dir,
+        test_dir=test_dir,
+        plusargs=plusargs,
+        testcase=testcase,
+        seed=os.environ.get("COCOTB_RANDOM_SEED", "1"),
+        extra_env=env or {},
+    )
+    tests, failed = get_results(results)
+    assert tests > 0, f"{module}: no cocotb test ran"
+    assert failed == 0, f"{module}: {failed} of {tests} cocotb tests failed"
+
+
+def _build(runner, toplevel, sources, parameters, simulator, includes, build_dir):
+    """Compiles a design in its folder."""
     sources = [*sources]
     if simulator == "verilator":
         build_dir.mkdir(parents=True, exist_ok=True)
@@ -76,7 +117,6 @@ def run(
         args, os.environ["MAKEFLAGS"] = with_library()
     else:
         args = ICARUS_ARGS
-    runner = get_runner(simulator)
     runner.build(
         sources=sources,
         hdl_toplevel=toplevel,
@@ -89,18 +129,7 @@ def run(
     )
     if simulator == "verilator":
         keep_library(build_dir)
-    results = runner.test(
-        test_module=module,
-        hdl_toplevel=toplevel,
-        build_dir=build_dir,
-        test_dir=build_dir,
-        testcase=testcase,
-        seed=os.environ.get("COCOTB_RANDOM_SEED", "1"),
-        extra_env=env or {},
-    )
-    tests, failed = get_results(results)
-    assert tests > 0, f"{module}: no cocotb test ran"
-    assert failed == 0, f"{module}: {failed} of {tests} cocotb tests failed"
+    (build_dir / "built").touch()
 
 
 @functools.cache
@@ -136,6 +165,19 @@ def keep_library(build_dir):
         whole.rename(library())
     except OSError:  # another bench was first
         shutil.rmtree(whole)
+
+
+def _tell(file, name, toplevel, sources, parameters, includes):
+    """Adds a line to the file that says what a bench builds."""
+    what = {
+        "name": name,
+        "toplevel": toplevel,
+        "sources": [str(source) for source in sources],
+        "parameters": {key: str(value) for key, value in parameters.items()},
+        "includes": [str(folder) for folder in includes],
+    }
+    with open(file, "a") as out:
+        out.write(json.dumps(what) + "\n")
 
 
 def _calling_bench():

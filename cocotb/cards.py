@@ -33,8 +33,9 @@ TIMED = [zwire.REG_CYCLES, *(zwire.REG_COUNTERS + 8 * i for i in (zwire.COUNT_UN
 def run_card(name, flags, testcase=None):
     """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
     folder = BUILD / "cards" / name
-    shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
+    if "MUTANTS" not in os.environ:  # there it is already, and several benches read it at once
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
     manifest = json.loads((folder / "manifest.json").read_text())
     run(
         manifest["top"],

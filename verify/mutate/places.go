@@ -1,0 +1,195 @@
+package main
+
+// A mutant's place in a leaf, that is the same however the leaf is elaborated: with
+// two ports or five, inside a proof or in a card.
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mutant is a mistake: what Yosys is told to change, and where.
+type mutant struct {
+	Where  string // line.column-line.column of the leaf
+	Kind   string // of the cell
+	Target string // the register or memory that the cell is for, or ""
+	Number int    // among the cells of one place, kind and target
+	Port   string
+	Bit    int
+	Mode   string // inv, const0, const1, cnot0, cnot1
+	Other  int    // the bit that cnot looks at
+}
+
+// String is how survivors.txt and the page name it.
+func (m mutant) String() string {
+	s := fmt.Sprintf("%s %s#%d %s[%d] %s", m.Where, m.Kind, m.Number, m.Port, m.Bit, m.Mode)
+	if strings.HasPrefix(m.Mode, "cnot") {
+		s += fmt.Sprintf(":%d", m.Other)
+	}
+	if m.Target != "" {
+		s += " of " + m.Target
+	}
+	return s
+}
+
+// spot is what cells have in common that only a number tells apart.
+type spot struct{ source, kind, target string }
+
+// spots are a module's cells by where they are, in the order in which Yosys made
+// them.
+func (m *module) spots() map[spot][]*cell {
+	users := map[string][]*cell{}
+	for _, c := range m.cells {
+		for port, expression := range c.ports {
+			if !isOutput(port) {
+				for _, name := range operands(expression) {
+					users[name] = append(users[name], c)
+				}
+			}
+		}
+	}
+	all := map[spot][]*cell{}
+	for _, c := range m.cells {
+		s := spot{c.source, kindOf(c), target(c, users, 0)}
+		all[s] = append(all[s], c)
+	}
+	for _, cells := range all {
+		slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Compare(a.made(), b.made()) })
+	}
+	return all
+}
+
+// made is the number that Yosys gave the cell.
+func (c *cell) made() int {
+	n, _ := strconv.Atoi(c.name[strings.LastIndexByte(c.name, '$')+1:])
+	return n
+}
+
+// kindOf is the cell's type; of an instance its name, as its module's has the
+// parameters in it.
+func kindOf(c *cell) string {
+	if strings.HasPrefix(c.name, `\`) {
+		return c.name
+	}
+	return c.kind
+}
+
+func isOutput(port string) bool { return port == `\Y` || port == `\Q` }
+
+var (
+	counted = regexp.MustCompile(`\$\d+`)
+	bounds  = regexp.MustCompile(`\[[\d:]+\]$`)
+	folders = regexp.MustCompile(`[\w./-]*/`)
+)
+
+// target follows a cell that stands for an if or a case, many of which have one source, to the register,
+// memory or variable that it is for.
+func target(c *cell, users map[string][]*cell, depth int) string {
+	switch {
+	case depth > 100:
+		return ""
+	case strings.HasPrefix(c.kind, "$memwr"), strings.HasPrefix(c.kind, "$memrd"):
+		return ""
+	case c.kind != "$mux" && c.kind != "$pmux" && !strings.HasPrefix(c.kind, "$dff"):
+		if depth > 0 {
+			return ""
+		}
+	}
+	for _, port := range []string{`\Q`, `\Y`} {
+		names := operands(c.ports[port])
+		if len(names) == 0 {
+			continue
+		}
+		name := names[0]
+		if strings.HasPrefix(name, `\`) {
+			return strings.TrimPrefix(name, `\`)
+		}
+		if strings.HasPrefix(name, "$0") || strings.HasPrefix(name, "$1") || strings.HasPrefix(name, "$2") {
+			if _, named, ok := strings.Cut(name, `\`); ok {
+				return bounds.ReplaceAllString(counted.ReplaceAllString(folders.ReplaceAllString(named, ""), ""), "")
+			}
+		}
+		if c.kind != "$mux" && c.kind != "$pmux" {
+			return ""
+		}
+		for _, user := range users[name] {
+			if found := target(user, users, depth+1); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// command is Yosys's for a mutant of the module, or "" where this elaboration has
+// no such place.
+func (m *module) command(leaf string, x mutant, spots map[spot][]*cell) string {
+	cells := spots[spot{leaf + ".v:" + x.Where, x.Kind, x.Target}]
+	if len(cells) == 0 {
+		return ""
+	}
+	c := cells[x.Number%len(cells)]
+	expression, ok := c.ports[`\`+x.Port]
+	if !ok {
+		return ""
+	}
+	width := m.width(expression)
+	if width == 0 {
+		return ""
+	}
+	bit, mode := min(x.Bit, width-1), x.Mode
+	other := min(x.Other, width-1)
+	if strings.HasPrefix(mode, "cnot") {
+		if other == bit {
+			other = (bit + 1) % width
+		}
+		if width == 1 {
+			mode = "inv"
+		}
+	}
+	s := fmt.Sprintf("mutate -mode %s -module %s -cell %s -port %s -portbit %d", mode, trim(m.name), trim(c.name), x.Port, bit)
+	if strings.HasPrefix(mode, "cnot") {
+		s += fmt.Sprintf(" -ctrlbit %d", other)
+	}
+	return s
+}
+
+// trim takes away the backslash that RTLIL puts before names of the source.
+func trim(name string) string { return strings.TrimPrefix(name, `\`) }
+
+var option = regexp.MustCompile(`-(mode|cell|port|portbit|ctrlbit) (\S+)`)
+
+// parse reads a line of "mutate -list" on the module.
+func (m *module) parse(line string, spots map[spot][]*cell) (mutant, error) {
+	var x mutant
+	name := ""
+	for _, found := range option.FindAllStringSubmatch(line, -1) {
+		n, _ := strconv.Atoi(found[2])
+		switch found[1] {
+		case "mode":
+			x.Mode = found[2]
+		case "cell":
+			name = found[2]
+		case "port":
+			x.Port = found[2]
+		case "portbit":
+			x.Bit = n
+		case "ctrlbit":
+			x.Other = n
+		}
+	}
+	for s, cells := range spots {
+		for i, c := range cells {
+			if trim(c.name) == name {
+				_, x.Where, _ = strings.Cut(s.source, ":")
+				x.Kind, x.Target, x.Number = s.kind, s.target, i
+				return x, nil
+			}
+		}
+	}
+	return x, fmt.Errorf("no cell %q in: %s", name, line)
+}

@@ -1,0 +1,105 @@
+package main
+
+// Which mutants are the same circuit: a leaf and its mutants in one netlist, all
+// registers taken out, so that a solver compares every output and every next state
+// of one step, for any inputs and any state. Where a proof stands in the leaf, what it
+// assumes and asserts holds of that state.
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// theSame returns the numbers of those mutants that are the leaf itself.
+func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants []mutant, numbers []int) (map[int]bool, error) {
+	dir = filepath.Join(dir, "same")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	mutated := filepath.Join(dir, "mutants.ys")
+	if err := writeMutants(mutated, r.module, leaf, mutants, "add -input %s %d "+trim(r.module.name)); err != nil {
+		return nil, err
+	}
+	file, err := filepath.Rel(dir, r.file)
+	if err != nil {
+		return nil, err
+	}
+	width := bits.Len(uint(len(mutants)))
+	script := []string{
+		"read_rtlil " + file,
+		"hierarchy -top " + trim(r.module.name),
+		"script " + filepath.Base(mutated),
+		"autoname", // registers whose output is changed have lost their names
+		// Both have all mutants in them, so that their registers have the same names; in one none is chosen.
+		fmt.Sprintf("copy %s gold", trim(r.module.name)),
+		fmt.Sprintf("copy %s gate", trim(r.module.name)),
+		"setattr -mod -unset top *",
+		"delete " + trim(r.module.name),
+		"cd gold", "rename " + sel + " none", "delete -input w:none",
+		fmt.Sprintf("connect -nounset -set none %d'd0", width), "cd ..",
+		fmt.Sprintf("add -input %s %d gold", sel, width),
+		// What is proved of the leaf is known of its state.
+		"chformal -lower",
+		"chformal -assert2assume gold",
+		"chformal -cover -live -fair -remove",
+		"chformal -remove gate",
+		"memory_collect",
+		"memory_map",
+		// Bit by bit: a mutant can change one of a register's.
+		"simplemap t:$dff",
+		"splitnets",
+		"select -set registers t:$_DFF_P_ %co:+[Q]",
+		"expose -evert-dff @registers",
+		"select -set children gold/t:$paramod* gold/t:agg_* gate/t:$paramod* gate/t:agg_* %u %u %u",
+		"expose -evert @children",
+	}
+	for _, name := range r.properties() {
+		script = append(script, "delete -output gold/"+name+" gate/"+name)
+	}
+	script = append(script, "opt_clean", "miter -equiv gold gate miter", "flatten miter", "opt_clean miter")
+	for _, n := range append([]int{0}, numbers...) {
+		script = append(script, fmt.Sprintf("log MUTANT %d", n),
+			fmt.Sprintf("sat -timeout 20 -prove trigger 0 -set in_%s %d -set-assumes miter", sel, n))
+	}
+	if err := yosys(ctx, dir, "same", script...); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "same.log"))
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]bool{}
+	said := regexp.MustCompile(`(?m)^MUTANT (\d+)$|SAT proof finished - no model found: SUCCESS`)
+	number := -1
+	for _, line := range said.FindAllStringSubmatch(string(text), -1) {
+		if line[1] != "" {
+			number, _ = strconv.Atoi(line[1])
+		} else {
+			found[number] = true
+		}
+	}
+	if !found[0] {
+		return nil, fmt.Errorf("%s: %s is not found to be the same as itself", dir, leaf)
+	}
+	return found, nil
+}
+
+// properties are patterns of the next states of registers that the leaf's properties
+// have for themselves: those need not be the same.
+func (r *reference) properties() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(r.module.sources)) {
+		if !r.ofDesign(r.module.sources[name]) && strings.HasPrefix(name, `\`) {
+			names = append(names, "w:"+trim(name)+".d", "w:"+trim(name)+"?[0123456789]*.d")
+		}
+	}
+	return names
+}
