@@ -28,6 +28,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import unittest.mock
 
 import cocotb
 from cocotb.clock import Clock
@@ -114,19 +115,21 @@ def _build(runner, toplevel, sources, parameters, simulator, includes, build_dir
         visible = build_dir / "visible.vlt"
         visible.write_text(VISIBLE.format(toplevel=toplevel))
         sources.insert(0, visible)
-        args, os.environ["MAKEFLAGS"] = with_library()
+        args, flags = with_library()
     else:
-        args = ICARUS_ARGS
-    runner.build(
-        sources=sources,
-        hdl_toplevel=toplevel,
-        parameters=parameters,
-        includes=list(includes),
-        build_dir=build_dir,
-        build_args=args,
-        timescale=("1ns", "1ns"),
-        always=True,
-    )
+        args, flags = ICARUS_ARGS, ""
+    # Other tests of this process run make too.
+    with unittest.mock.patch.dict(os.environ, MAKEFLAGS=flags):
+        runner.build(
+            sources=sources,
+            hdl_toplevel=toplevel,
+            parameters=parameters,
+            includes=list(includes),
+            build_dir=build_dir,
+            build_args=args,
+            timescale=("1ns", "1ns"),
+            always=True,
+        )
     if simulator == "verilator":
         keep_library(build_dir)
     (build_dir / "built").touch()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tributary/driver"
+	"tributary/driver/wire"
 )
 
 // verdict is what a job was given, what it made of it, and what is to be said of
@@ -69,7 +70,9 @@ func (v *verdict) judge(number int, closed error) error {
 // judgeErrors holds the members' errors against what a job promises: none at all
 // where nobody was killed. Where sums may be partial a member is evicted alone, and
 // one that is killed leaves alone, while others are there. Else its death ends the
-// job; where the card is away just then, that is told in a LostError.
+// job; where the card is away just then, that is told in a LostError. Members that
+// keep one another waiting may all be evicted, which ends the job at the card: who
+// missed the notice learns from a refusal that it is gone.
 func (v *verdict) judgeErrors(closed error) error {
 	left := 0 // members that left by themselves
 	for _, o := range slices.Concat(v.outcomes...) {
@@ -80,7 +83,9 @@ func (v *verdict) judgeErrors(closed error) error {
 	ended := left > 0 && (!v.cfg.Partial || len(v.evicted) >= v.cfg.Workers-1)
 	allowed := func(err error) bool {
 		var over *driver.EndedError
-		return err == nil || ended && (errors.As(err, &over) || errors.Is(err, context.Canceled))
+		var refused *driver.RefusedError
+		gone := v.cfg.Partial && errors.As(err, &refused) && refused.Code == wire.CodeBadJob
+		return err == nil || gone || ended && (errors.As(err, &over) || errors.Is(err, context.Canceled))
 	}
 	for rank := range v.cfg.Workers {
 		o := v.last(rank)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tributary/driver"
+	"tributary/driver/wire"
 )
 
 // job is one of three members, two reductions of 5 elements and chunks of 2, and
@@ -43,6 +44,7 @@ func lacks(v *verdict, rank int) {
 // TestVerdict: what is right, and what is found out.
 func TestVerdict(t *testing.T) {
 	evicted := &driver.EvictedError{Rank: 1}
+	gone := &driver.EndedError{Err: &driver.RefusedError{Code: wire.CodeBadJob}}
 	for name, c := range map[string]struct {
 		does  func(v *verdict)
 		wrong string // in the error; none when it is right
@@ -83,6 +85,11 @@ func TestVerdict(t *testing.T) {
 			lacks(v, 0)
 			v.outcomes[1][0].partials[0].VID++
 		}, "it is said"},
+		"nobody is left": {func(v *verdict) { v.outcomes[1][0].err, v.outcomes[1][1].err, v.outcomes[1][2].err = gone, gone, gone }, ""},
+		"nobody is left of a job whose sums are whole": {func(v *verdict) {
+			v.cfg.Partial = false
+			v.outcomes[1][1].err = gone
+		}, "rank 1"},
 		"another ends as if one had died": {func(v *verdict) { v.outcomes[1][2].err = &driver.EndedError{} }, "rank 2"},
 		"told of somebody else's chunk": {func(v *verdict) {
 			v.cfg.Partial = false
