@@ -74,25 +74,26 @@ SEED ?= 1
 soak: soak-card ## The same with a hundred thousand faults, or as many as you like (some minutes).
 	@go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
-# Small lanes, short chunks and a wide window: many frames for what it costs to simulate them. The card
-# that stands is kept when it is what hwgen writes now.
+# Builds the virtual card FOLDER/card of some flags of hwgen: $(call card,FOLDER,FLAGS). One that stands is kept
+# when it is what hwgen writes now.
+define card
+	@rm -rf $(1)/new
+	@bin/hwgen $(2) -o $(1)/new >/dev/null
+	@diff -r -x build $(1)/new $(1)/card >/dev/null 2>&1 || \
+	  { rm -rf $(1)/card && mv $(1)/new $(1)/card; }
+	@$(MAKE) -s -C $(1)/card/sim >/dev/null
+endef
+
+# Small lanes, short chunks and a wide window: many frames for what it costs to simulate them.
 soak-card: setup build
-	@rm -rf build/soak/new
-	@bin/hwgen -lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4 -o build/soak/new >/dev/null
-	@diff -r -x build build/soak/new build/soak/card >/dev/null 2>&1 || \
-	  { rm -rf build/soak/card && mv build/soak/new build/soak/card; }
-	@$(MAKE) -s -C build/soak/card/sim >/dev/null
+	$(call card,build/soak,-lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4)
 
 usb: usb-card ## Run tributary over USB, against virtual cards that are USB devices, with faults of that kind.
 	go test -race -count=1 -timeout=10m ./verify/usb
 
-# A card that is simulated fast, kept when it is what hwgen writes now.
+# A card that is simulated fast.
 usb-card: setup build
-	@rm -rf build/usb/new
-	@bin/hwgen -lanes 4 -workers 4 -chunk 64 -window 8 -o build/usb/new >/dev/null
-	@diff -r -x build build/usb/new build/usb/card >/dev/null 2>&1 || \
-	  { rm -rf build/usb/card && mv build/usb/new build/usb/card; }
-	@$(MAKE) -s -C build/usb/card/sim >/dev/null
+	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
 
 test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).
 	@verify/usb/kernel/setup.sh $(TOOLS)/kernel

@@ -86,12 +86,18 @@ func ended(t *testing.T, cmd *exec.Cmd, out, errs *bytes.Buffer) ran {
 	return ran{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
+// runs runs a program on a machine, to its end.
+func runs(t *testing.T, bed *testbed.Testbed, name string, args ...string) ran {
+	t.Helper()
+	cmd, out, errs := command(t, bed, name, args...)
+	require.NoError(t, cmd.Start())
+	return ended(t, cmd, out, errs)
+}
+
 // tributary runs the command on a machine.
 func tributary(t *testing.T, bed *testbed.Testbed, args ...string) ran {
 	t.Helper()
-	cmd, out, errs := command(t, bed, program, args...)
-	require.NoError(t, cmd.Start())
-	return ended(t, cmd, out, errs)
+	return runs(t, bed, program, args...)
 }
 
 // works checks that a card can be used: that a reduction's sum is right.

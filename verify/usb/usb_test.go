@@ -315,9 +315,7 @@ func TestStreams(t *testing.T) {
 			plug(t, bed, rig.NewFake(t, "ECHO", rig.Echo(size)))
 			bytes := min(4<<20, 10_000*size)
 			for _, write := range []int{64 << 10, 2047} {
-				cmd, out, errs := command(t, bed, loop, "-bytes", fmt.Sprint(bytes), "-write", fmt.Sprint(write))
-				require.NoError(t, cmd.Start())
-				r := ended(t, cmd, out, errs)
+				r := runs(t, bed, loop, "-bytes", fmt.Sprint(bytes), "-write", fmt.Sprint(write))
 				require.Equal(t, 0, r.status, r.errs)
 			}
 		})
@@ -338,9 +336,7 @@ func TestStuck(t *testing.T) {
 	}))
 	loop := buildLoop(t)
 	for _, args := range [][]string{{"-stuck"}, {"-bytes", "100000"}} {
-		cmd, out, errs := command(t, bed, loop, args...)
-		require.NoError(t, cmd.Start())
-		r := ended(t, cmd, out, errs)
+		r := runs(t, bed, loop, args...)
 		require.Equal(t, 0, r.status, r.errs)
 	}
 }
@@ -365,9 +361,7 @@ func TestWithoutLibusb(t *testing.T) {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	bed := machine(t)
-	cmd, stdout, stderr := command(t, bed, plain, "info", "-card", "usb:")
-	require.NoError(t, cmd.Start())
-	r := ended(t, cmd, stdout, stderr)
+	r := runs(t, bed, plain, "info", "-card", "usb:")
 	require.Equal(t, 3, r.status)
 	words(t, r.errs, "no card at usb:: this tributary was built without libusb", "apt install libusb-1.0-0-dev pkg-config")
 }
