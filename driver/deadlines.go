@@ -104,8 +104,7 @@ type Overdue struct {
 func (j *Job) takeOverdue(h *frame.Header) {
 	missing := h.Mask & j.ranks
 	for _, k := range j.calls {
-		if i := int(h.VID - k.first); i >= k.low && i < k.next && !k.state(i).held {
-			s := k.state(i)
+		if s := k.awaited(h.VID); s != nil {
 			s.known, s.missing = true, missing
 		}
 	}
