@@ -38,7 +38,7 @@ type accesses struct {
 	open     []*access     // in the order in which they were sent last; those that were not, behind
 	tag      uint16        // of the last sending
 	answered time.Time     // when the last answer came
-	trip     time.Duration // the last sample
+	trip     time.Duration // the shortest sample; others may have waited for a link that stood still
 	timing   timing
 	backOff  backOff
 }
@@ -111,8 +111,12 @@ func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
 			if s.tag != h.Length || a.header.VID != h.VID {
 				continue
 			}
-			r.trip, r.answered, r.backOff = now.Sub(s.at), now, 0
-			r.timing.sample(r.trip)
+			r.answered, r.backOff = now, 0
+			trip := now.Sub(s.at)
+			r.timing.sample(trip)
+			if r.trip == 0 || trip < r.trip {
+				r.trip = trip
+			}
 			r.open = slices.Delete(r.open, i, i+1)
 			a.reply <- *h
 			return r.lostBefore(s.tag)

@@ -258,7 +258,7 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j.whole = newCall(j, j.members)
 	j.finish.done = make(chan error, 1)
 	j.calls = make([]*call, 0, cfg.Workers)
-	j.timing = newTiming(c.lastTrip())
+	j.timing = newTiming(c.shortestTrip())
 	return j
 }
 

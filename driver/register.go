@@ -139,8 +139,8 @@ func (c *Card) silentSince(start time.Time) time.Duration {
 	return time.Since(start)
 }
 
-// lastTrip returns the time that an access took last, 0 when it is not known.
-func (c *Card) lastTrip() time.Duration {
+// shortestTrip returns the time that an access took at least, 0 when it is not known.
+func (c *Card) shortestTrip() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.accesses.trip

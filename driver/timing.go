@@ -18,8 +18,13 @@ const (
 
 // mostBackOff is how often a wait is doubled at most once something was
 // measured: an ask is a header alone, and over a link that loses much, waiting
-// longer gains nothing.
-const mostBackOff = 3
+// longer gains nothing. Before that, a wait may be far too short, and is doubled
+// more often; but not for ever, for where a first ask was lost nothing is measured
+// until the chunk is there.
+const (
+	mostBackOff      = 3
+	mostFirstBackOff = 5
+)
 
 // timing tells when a result is overdue. It is RFC 6298: smoothed round-trip
 // time and variation, doubled at every time-out until a sample is taken again,
@@ -61,8 +66,9 @@ type backOff int
 
 // wait returns how long to wait by t after them.
 func (b backOff) wait(t *timing) time.Duration {
+	most := backOff(mostFirstBackOff)
 	if t.srtt != 0 {
-		b = min(b, mostBackOff)
+		most = mostBackOff
 	}
-	return min(t.wait<<min(b, 16), longestWait)
+	return min(t.wait<<min(b, most), longestWait)
 }

@@ -27,16 +27,20 @@ func TestTimingFollowsRFC6298(t *testing.T) {
 	}
 }
 
-// TestBackOff: without a sample every wait in vain doubles the next, up to a
-// minute; with one, up to eight times what was measured.
+// TestBackOff: every wait in vain doubles the next, without a sample up to 32 times
+// the first; with one, up to eight times what was measured.
 func TestBackOff(t *testing.T) {
 	timing := newTiming(time.Millisecond) // 64 ms are less than the least
 	for b, want := range map[backOff]time.Duration{
-		0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 10: time.Minute, 1000: time.Minute,
+		0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 6: 3200 * time.Millisecond, 1000: 3200 * time.Millisecond,
 	} {
 		if got := b.wait(&timing); got != want {
 			t.Errorf("without a sample, %d in vain: %s, want %s", b, got, want)
 		}
+	}
+	slow := newTiming(time.Second)
+	if got := backOff(5).wait(&slow); got != time.Minute {
+		t.Errorf("first wait 3 s, 5 in vain: %s, want a minute", got)
 	}
 	timing.sample(100 * time.Millisecond)
 	for b, want := range map[backOff]time.Duration{0: 300 * time.Millisecond, 2: 1200 * time.Millisecond, 3: 2400 * time.Millisecond, 50: 2400 * time.Millisecond} {
