@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
 
@@ -43,6 +44,7 @@ func TestHostileLinks(t *testing.T) {
 		})
 	}
 	t.Run("the driver's own card is killed", func(t *testing.T) { ownCardKilled(t, dir) })
+	t.Run("a host dies while chunks are overdue", func(t *testing.T) { overdueForNobody(t, dir) })
 }
 
 // process is a virtual card that runs.
@@ -53,9 +55,9 @@ type process struct {
 }
 
 // start starts the virtual card of dir and waits until it listens.
-func start(t *testing.T, dir, listen string) *process {
+func start(t *testing.T, dir, listen string, flags ...string) *process {
 	t.Helper()
-	p := &process{dir: dir, cmd: exec.Command(filepath.Join(dir, "sim", "build", "card"), "--listen", listen)}
+	p := &process{dir: dir, cmd: exec.Command(filepath.Join(dir, "sim", "build", "card"), append([]string{"--listen", listen}, flags...)...)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -112,6 +114,48 @@ func (p *process) isUsable(t *testing.T) {
 	}
 	defer card.Close()
 	reduceAndCompare(t, ctx, card, driver.JobConfig{})
+}
+
+// overdueForNobody: a card whose host is gone does not go on telling it of overdue chunks, but hangs up.
+func overdueForNobody(t *testing.T, dir string) {
+	p := start(t, dir, "unix:"+filepath.Join(t.TempDir(), "card"), "--once")
+	var link net.Conn
+	transport.Register("mortal", func(context.Context, transport.Request) (transport.Conn, error) {
+		link = p.dial(t)
+		return link, nil
+	})
+	card, err := driver.Open(deadline(t), "mortal:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	told := make(chan struct{}, 1)
+	job, err := card.Configure(deadline(t), driver.JobConfig{DeadlineCycles: 2048, OnOverdue: func(driver.Overdue) {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- job.Member(0).AllReduce(deadline(t), make([]float32, 1)) }()
+	<-told
+	link.Close()
+	if err := <-over; err == nil {
+		t.Error("a sum without the other members")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the card still serves a host that is gone")
+	}
 }
 
 // counter returns one of the card's counters.

@@ -291,12 +291,10 @@ class Server {
 
     void run() {
         while (!stopped && !finished) {
-            if (host < 0 || idle >= IDLE_CYCLES) {
-                if (host >= 0 && host_left) {
-                    hang_up();
-                } else {
-                    look(-1);
-                }
+            if (host >= 0 && host_left && (idle >= IDLE_CYCLES || (host_deaf && rx.size() == 0))) {
+                hang_up();
+            } else if (host < 0 || idle >= IDLE_CYCLES) {
+                look(-1);
             } else {
                 work();
             }
@@ -360,7 +358,7 @@ class Server {
             return;
         }
         host = fd;
-        host_left = false;
+        host_left = host_deaf = false;
         idle = silence = 0;
         gateware.link(true);
     }
@@ -391,14 +389,15 @@ class Server {
         }
     }
 
-    // Sends what the socket takes. What a host that left does not want is lost.
+    // Sends what the socket takes. What a host that left does not want is lost; a card that tells it of
+    // overdue chunks again and again would do so for ever.
     void send() {
         if (tx.size() == 0) return;
         ssize_t n = ::send(host, tx.data(), tx.size(), MSG_NOSIGNAL);
         if (n >= 0) {
             tx.drop(n);
         } else if (errno != EAGAIN && errno != EINTR) {
-            host_left = true;
+            host_left = host_deaf = true;
             tx.clear();
         }
     }
@@ -416,6 +415,7 @@ class Server {
     }();
     int host = -1;
     bool host_left = false;  // it sends no more; what it sent is still being moved
+    bool host_deaf = false;  // nor does it read any more
     bool finished = false;
     uint64_t idle = 0;     // cycles since anything moved
     uint64_t silence = 0;  // cycles since the card sent a byte
