@@ -7,6 +7,8 @@ SHELL := /bin/bash
 TOOLS := $(CURDIR)/.tools
 export VERILATOR_ROOT := $(TOOLS)/verilator
 export YOWASP_CACHE_DIR := $(TOOLS)/yowasp
+# The library of Verilator, compiled once for all virtual cards.
+export VERILATED_LIBRARY := $(TOOLS)/venv/verilated
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
@@ -119,8 +121,8 @@ mutate: setup build ## Put mistakes into modules of control, and count those tha
 	@nice -n 19 go run ./verify/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
 
 env: ## Print what puts the tools into a shell: eval "$(make env)".
-	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q PATH=%q:%q:"$$PATH"\n' \
-	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
+	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q VERILATED_LIBRARY=%q PATH=%q:%q:"$$PATH"\n' \
+	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(VERILATED_LIBRARY)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
 
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build

@@ -6,6 +6,7 @@ package lint
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -53,21 +55,21 @@ func Open(dir string) (Card, error) {
 type Tool struct {
 	Name string
 
-	// Batch says that the tool takes long to start and reads all cards in one
-	// run; the others run once a card.
-	Batch bool
+	// Batch is how many cards the tool reads in one run, where it takes long to start or is handed the
+	// files of many cards once.
+	Batch int
 
 	command func([]Card) []string
 }
 
 // Tools lists them all.
 var Tools = []Tool{
-	{"verilator", false, verilator},
-	{"iverilog", false, iverilog},
-	{"yosys", true, yosys},
-	{"slang", true, slang},
-	{"verible-lint", true, veribleLint},
-	{"verible-format", true, veribleFormat},
+	{"verilator", 1, verilator},
+	{"iverilog", 1, iverilog},
+	{"yosys", 16, yosys},
+	{"slang", 64, slang},
+	{"verible-lint", 64, veribleLint},
+	{"verible-format", 64, veribleFormat},
 }
 
 // Check runs every tool over the cards and returns all findings, joined, or
@@ -88,14 +90,9 @@ func Check(ctx context.Context, cards ...Card) error {
 		}
 	}
 	for _, tool := range Tools {
-		if tool.Batch {
+		for batch := range slices.Chunk(cards, tool.Batch) {
 			wg.Add(1)
-			go run(tool, cards)
-			continue
-		}
-		for _, card := range cards {
-			wg.Add(1)
-			go run(tool, []Card{card})
+			go run(tool, batch)
 		}
 	}
 	wg.Wait()
@@ -156,19 +153,29 @@ func slang(cards []Card) []string {
 }
 
 func veribleLint(cards []Card) []string {
-	return append([]string{"verible-verilog-lint", "--rules_config=" + here("verible.rules")}, allFiles(cards)...)
+	return append([]string{"verible-verilog-lint", "--rules_config=" + here("verible.rules")}, distinctFiles(cards)...)
 }
 
 // veribleFormat changes nothing: --verify goes before --inplace, without which
 // it takes one file only.
 func veribleFormat(cards []Card) []string {
-	return append([]string{"verible-verilog-format", "--flagfile=" + here("verible.format"), "--verify", "--inplace"}, allFiles(cards)...)
+	return append([]string{"verible-verilog-format", "--flagfile=" + here("verible.format"), "--verify", "--inplace"}, distinctFiles(cards)...)
 }
 
-func allFiles(cards []Card) []string {
+// distinctFiles returns the files of all cards, of those with the same text one: most leaves are the
+// same in every card, and a checker of style reads each file by itself. A file that cannot be read is
+// left for the tool to say so.
+func distinctFiles(cards []Card) []string {
 	var files []string
+	seen := map[[sha256.Size]byte]bool{}
 	for _, c := range cards {
-		files = append(files, c.Files...)
+		for _, file := range c.Files {
+			text, err := os.ReadFile(file)
+			if sum := sha256.Sum256(text); err != nil || !seen[sum] {
+				seen[sum] = true
+				files = append(files, file)
+			}
+		}
 	}
 	return files
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tributary/driver/wire"
 	"tributary/verify/lint"
 )
 
@@ -39,12 +40,17 @@ func TestEveryShapeIsGenerated(t *testing.T) {
 	}
 }
 
-// TestEveryArithmeticLints: cards of one lane and of a few, with every format, result format and
-// sum, in front of every tool.
+// TestEveryArithmeticLints: lanes of every format, result format and sum, in front of every tool; of each
+// sum and width of operands and results the whole card, for beyond lanes nothing depends on more.
 func TestEveryArithmeticLints(t *testing.T) {
+	type kind struct {
+		sum     string
+		in, out int
+	}
+	seen := map[kind]bool{}
 	var cards []lint.Card
 	for i, a := range arithmetics(t) {
-		s := shape{lanes: 1 + i%2, workers: []int{3, 1, 2, 8}[i%4], window: 1, chunk: 2, arithmetic: a, bundle: true,
+		s := shape{lanes: 1 + i%2, workers: []int{3, 1, 2, 8}[i%4], window: 1, chunk: 2, arithmetic: a,
 			shell: []string{"none", "stream"}[i/2%2]}
 		if s.shell == "stream" {
 			s.link = 64
@@ -53,11 +59,27 @@ func TestEveryArithmeticLints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		k := kind{a.sum, bits(t, a.format), bits(t, a.result)}
+		if seen[k] {
+			card.Top = "agg_lane"
+		}
+		seen[k] = true
 		cards = append(cards, card)
 	}
 	if err := lint.Check(t.Context(), cards...); err != nil {
 		t.Error(err)
 	}
+}
+
+// bits returns the width of a format.
+func bits(t *testing.T, name string) int {
+	for _, f := range wire.Formats {
+		if f.Name == name {
+			return f.Bits
+		}
+	}
+	t.Fatalf("there is no format %s", name)
+	return 0
 }
 
 // TestTheSameFlagsGiveTheSameBytes, wherever they are written.
@@ -89,9 +111,9 @@ func TestTheSameFlagsGiveTheSameBytes(t *testing.T) {
 }
 
 // TestPairwiseLint: a set of cards in which every two choices of the factors
-// meet in some card, in front of every tool.
+// meet in some card, and one of the widest, in front of every tool.
 func TestPairwiseLint(t *testing.T) {
-	cards := make([]lint.Card, 0, 32)
+	shapes := make([]shape, 0, 32)
 	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2, len(lintJobs)}) {
 		shell := lintShells[row[2]]
 		s := shape{
@@ -106,6 +128,11 @@ func TestPairwiseLint(t *testing.T) {
 		if row[5] == 1 {
 			s.bundle, s.prefix = true, "ring0"
 		}
+		shapes = append(shapes, s)
+	}
+	shapes = append(shapes, shape{lanes: 64, workers: 16, chunk: 512, link: 64, atOnce: 16})
+	cards := make([]lint.Card, 0, len(shapes))
+	for _, s := range shapes {
 		card, err := lint.Open(s.generate(t))
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +145,7 @@ func TestPairwiseLint(t *testing.T) {
 }
 
 var (
-	lintLanes   = []int{1, 4, 64}
+	lintLanes   = []int{1, 4, 16}
 	lintWorkers = []int{1, 2, 5, 16}
 	lintShells  = []struct {
 		name string

@@ -49,11 +49,16 @@ func Build(ctx context.Context, hwgen, source, shell, dir string) (program strin
 	sim := filepath.Join(dir, "sim")
 	built := filepath.Join(sim, "build", "model")
 	run(hwgen, flags(shell, dir)...)
-	run("make", "-C", sim, "build/model/libVcard.a", "OPT=-O1")
+	library := os.Getenv("VERILATED_LIBRARY")
+	if library == "" {
+		library = filepath.Join(sim, "build")
+	}
+	library = filepath.Join(library, "libverilated.a")
+	run("make", "-C", sim, "build/model/libVcard.a", library, "OPT=-O1")
 	include := filepath.Join(os.Getenv("VERILATOR_ROOT"), "include")
 	program = filepath.Join(sim, "build", "traces")
 	run("c++", "-std=c++17", "-O1", "-Wall", "-isystem", include, "-isystem", filepath.Join(include, "vltstd"), "-I", sim, "-I", built,
-		source, filepath.Join(built, "libVcard.a"), filepath.Join(built, "libverilated.a"), "-pthread", "-o", program)
+		source, filepath.Join(built, "libVcard.a"), library, "-pthread", "-o", program)
 	return program, err
 }
 

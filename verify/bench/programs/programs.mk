@@ -3,5 +3,5 @@
 #
 #   make -C DIR/sim -f Makefile -f programs.mk BENCH=FOLDER build/saturate
 
-build/saturate build/adders: build/%: $(BENCH)/%.cpp $(BENCH)/operands.h build/model/libVcard.a
-	$(COMPILE) -I . -I build/model $< build/model/libVcard.a build/model/libverilated.a -pthread -o $@
+build/saturate build/adders: build/%: $(BENCH)/%.cpp $(BENCH)/operands.h build/model/libVcard.a $(VERILATED_LIBRARY)/libverilated.a
+	$(COMPILE) -I . -I build/model $(filter %.cpp %.a,$^) -pthread -o $@
