@@ -33,6 +33,7 @@ func TestHostileLinks(t *testing.T) {
 		"half a frame, then hung up":  halfAFrame,
 		"a second host":               secondHost,
 		"an interrupted reduction":    interrupted,
+		"a signal in a flood":         stoppedInAFlood,
 		"the card dies in the middle": killed,
 		"the card is started again":   startedAgain,
 	} {
@@ -116,6 +117,38 @@ func (p *process) isUsable(t *testing.T) {
 	reduceAndCompare(t, ctx, card, driver.JobConfig{})
 }
 
+// stoppedInAFlood: SIGTERM ends a card also while its host sends without a pause.
+func stoppedInAFlood(t *testing.T, p *process) {
+	link := p.dial(t)
+	go func() {
+		for flood := make([]byte, 1<<16); ; {
+			if _, err := link.Write(flood); err != nil {
+				return
+			}
+		}
+	}()
+	time.Sleep(200 * time.Millisecond)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(t, "the card goes on after SIGTERM")
+}
+
+// ends waits for the card's end, with success.
+func (p *process) ends(t *testing.T, otherwise string) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error(otherwise)
+	}
+}
+
 // overdueForNobody: a card whose host is gone does not go on telling it of overdue chunks, but hangs up.
 func overdueForNobody(t *testing.T, dir string) {
 	p := start(t, dir, "unix:"+filepath.Join(t.TempDir(), "card"), "--once")
@@ -146,16 +179,7 @@ func overdueForNobody(t *testing.T, dir string) {
 	if err := <-over; err == nil {
 		t.Error("a sum without the other members")
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the card still serves a host that is gone")
-	}
+	p.ends(t, "the card still serves a host that is gone")
 }
 
 // counter returns one of the card's counters.
