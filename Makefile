@@ -14,7 +14,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces -e /verify/usb)
+  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces -e /verify/usb -e /verify/board)
 # These have goroutines, and are tested with the race detector.
 CONCURRENT = $(shell go list ./driver/... ./verify/model)
 
@@ -32,7 +32,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: l
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount vectors sweep faults usb benches ## Run every check (some twenty-five minutes on two cores).
+test: lint unit prove recount vectors sweep faults usb board benches ## Run every check (some twenty-five minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -76,13 +76,16 @@ SEED ?= 1
 soak: soak-card ## The same with a hundred thousand faults, or as many as you like (some minutes).
 	@go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
-# Builds the virtual card FOLDER/card of some flags of hwgen: $(call card,FOLDER,FLAGS). One that stands is kept
-# when it is what hwgen writes now.
-define card
+# Generates the card FOLDER/card of some flags of hwgen: $(call generate,FOLDER,FLAGS). One that stands is kept
+# when it is what hwgen writes now. $(call card,FOLDER,FLAGS) builds the virtual card too.
+define generate
 	@rm -rf $(1)/new
 	@bin/hwgen $(2) -o $(1)/new >/dev/null
 	@diff -r -x build $(1)/new $(1)/card >/dev/null 2>&1 || \
 	  { rm -rf $(1)/card && mv $(1)/new $(1)/card; }
+endef
+define card
+$(call generate,$(1),$(2))
 	@$(MAKE) -s -C $(1)/card/sim >/dev/null
 endef
 
@@ -96,6 +99,14 @@ usb: usb-card ## Run tributary over USB, against virtual cards that are USB devi
 # A card that is simulated fast.
 usb-card: setup build
 	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
+
+board: board-card ## Run the USB device of a board's card at the pins of its PHY, and tributary against it.
+	go test -race -count=1 -timeout=10m ./verify/board
+
+# The same card with the link of a board.
+board-card: setup build
+	$(call generate,build/board,-lanes 4 -workers 4 -chunk 64 -window 8 -link 8)
+	@$(MAKE) -s -C verify/board/pins >/dev/null
 
 test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).
 	@verify/usb/kernel/setup.sh $(TOOLS)/kernel
@@ -127,6 +138,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card test-usb-kernel benches bench synth synth-full mutate env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-card test-usb-kernel benches bench synth synth-full mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

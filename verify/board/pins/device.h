@@ -1,0 +1,144 @@
+// The USB device of a card by itself: the Verilated module, a PHY with a host at its
+// pins, and at its stream ports bytes that a test offers and takes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "Vdevice.h"
+#include "host.h"
+#include "verilated.h"
+
+namespace usb {
+
+class Device {
+  public:
+    Device() : host(phy, [this](Pins &p) { settle(p); }, [this] { rise(); }) {
+        top.rst = 1;
+        top.link_clear = 1;
+        top.tx_tvalid = top.rx_tready = 0;
+        for (int i = 0; i < 8; i++) host.cycle();
+        top.rst = 0;
+        host.connect();
+    }
+    ~Device() { top.final(); }
+
+    Phy phy;
+    Host host;
+
+    // The stream ports. What a test does with them is asked in each cycle.
+    std::deque<uint8_t> to_host;                           // bytes that wait to be sent
+    Bytes from_host;                                       // bytes that have come
+    std::function<bool()> offers = [] { return true; };    // the next of to_host is offered
+    std::function<bool()> takes = [] { return true; };     // what is offered is taken
+    bool echo = false;                                     // what comes is sent back
+    int clear_after = 20;                                  // cycles until link_clear follows link_up
+
+    uint64_t link_falls = 0;
+    bool link_up() const { return top.link_up; }
+    bool link_clear() const { return top.link_clear; }
+    bool configured() const { return top.configured; }
+    bool suspended() const { return top.suspended; }
+    uint64_t traffic = 0, moved = 0;  // cycles in which `traffic` was high, and bytes that moved
+    bool may_drop = false;            // a test lets the link go down
+    bool broken_offer = false;        // a byte for the card was taken back, or changed, before it was taken
+
+    // What every host does first: reset, address 5, configuration 1, alternate setting 1.
+    void attach() {
+        host.reset();
+        address = 0;
+        set(0x00, 5, 5, 0);
+        address = 5;
+        host.pass(2 * 7500);
+        set(0x00, 9, 1, 0);
+        claim();
+    }
+
+    void claim() {
+        set(0x01, 11, 1, 0);
+        out = {address, 1, false, false};
+        in = {address, 1, false, false};
+    }
+
+    Result control(uint8_t kind, uint8_t request, uint16_t value, uint16_t index, uint16_t length, Bytes &data) {
+        return host.control(address, {kind, request, value, index, length}, data);
+    }
+
+    // A request without data, which must be carried out.
+    void set(uint8_t kind, uint8_t request, uint16_t value, uint16_t index) {
+        Bytes none;
+        if (control(kind, request, value, index, 0, none) != Result::DONE) throw Violation("USB: the device does not carry out a request");
+    }
+
+    uint8_t address = 0;
+    Pipe out, in;
+
+  private:
+    void settle(Pins &pins) {
+        top.ulpi_data_in = pins.data_in;
+        top.ulpi_dir = pins.dir;
+        top.ulpi_nxt = pins.nxt;
+        offered = offered || (!to_host.empty() && offers());  // what is offered stays so until it is taken
+        offered = offered && !to_host.empty();
+        top.tx_tvalid = offered;
+        top.tx_tdata = offered ? to_host.front() : 0xee;
+        top.rx_tready = takes();
+        follow_link();
+        top.clk = 0;
+        top.eval();
+        pins.data_out = top.ulpi_data_out;
+        pins.data_oe = top.ulpi_data_oe;
+        pins.stp = top.ulpi_stp;
+        pins.rst = top.ulpi_rst;
+        watch_stream();
+        if (top.tx_tvalid && top.tx_tready) {
+            to_host.pop_front();
+            offered = false;
+            moved++;
+        }
+        if (top.rx_tvalid && top.rx_tready) {
+            from_host.push_back(top.rx_tdata);
+            if (echo) to_host.push_back(top.rx_tdata);
+            moved++;
+        }
+        traffic += top.traffic;
+    }
+
+    void rise() {
+        top.clk = 1;
+        top.eval();
+    }
+
+    // The far side sees a change of link_up a while later. Once it has seen that it fell, it drops what it has.
+    void follow_link() {
+        if (was_up && !top.link_up) link_falls++;
+        was_up = top.link_up;
+        since = bool(top.link_up) == bool(top.link_clear) ? since + 1 : 0;
+        if (since > clear_after) {
+            top.link_clear = !top.link_up;
+            if (top.link_clear) {
+                to_host.clear();
+                offered = false;
+            }
+        }
+    }
+
+    // AXI4-Stream: what is offered stays as it is until it is taken, or the link goes down.
+    void watch_stream() {
+        bool holds = top.rx_tvalid && top.rx_tdata == offered_byte;
+        if (waiting && !holds && !may_drop) broken_offer = true;
+        waiting = top.rx_tvalid && !top.rx_tready && top.link_up;
+        offered_byte = top.rx_tdata;
+    }
+
+    VerilatedContext context;
+    Vdevice top{&context};
+    bool offered = false;
+    bool was_up = false;
+    int since = 0;
+    bool waiting = false;
+    uint8_t offered_byte = 0;
+};
+
+}  // namespace usb
