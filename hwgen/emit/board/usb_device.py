@@ -33,13 +33,8 @@ from amaranth.back import verilog
 from amaranth.lib import enum, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from luna.gateware.interface.ulpi import (
-    ULPIControlTranslator,
-    ULPIRegisterWindow,
-    ULPIRxEventDecoder,
-    ULPITransmitTranslator,
-)
-from luna.gateware.interface.utmi import UTMIInterfaceMultiplexer, UTMITransmitInterface
+from luna.gateware.interface.ulpi import ULPIRxEventDecoder
+from luna.gateware.interface.utmi import UTMIInterfaceMultiplexer, UTMIOperatingMode, UTMITransmitInterface
 from luna.gateware.usb.usb2 import USBSpeed
 from luna.gateware.usb.usb2.packet import (
     USBDataPacketCRC,
@@ -141,12 +136,19 @@ PIDS = {Answer.ACK: 0b0010, Answer.NAK: 0b1010, Answer.STALL: 0b1110, Answer.NYE
 class Transceiver(Elaboratable):
     """The PHY behind its ULPI pins, as LUNA's parts above it know it: the signals of UTMI.
 
-    LUNA's own translator passes over what the PHY says while a register is written, for which it would take
-    the answer of a register that is read. Here none is read, and nothing is passed over: the PHY tells the state
-    of the lines once.
+    What goes to the pins comes from registers, and what comes from them goes through little before it is in
+    one: a PHY takes a good part of the cycle for itself. So bytes wait here in two places, and `nxt` only moves
+    them on. The source of a packet may not pause; the last byte is the one behind which none waits.
+
+    The two registers that a device needs are written whenever they are to change, before anything is sent.
+    None is read. An RXCMD counts also while one is written: the PHY tells the state of the lines once.
     """
 
     PHY_START = 60_000  # cycles that a PHY may take to start
+    TRANSMIT, WRITE = 0x40, 0x80  # commands
+    FUNCTION_CONTROL, FUNCTION_RESET = 0x04, 0x41  # register, and what it holds after a reset
+    SUSPEND_M = 0x40  # in it: the PHY is not to sleep
+    OTG_CONTROL = 0x0A  # all bits clear: no pull-downs, which are a host's
 
     def __init__(self, ulpi):
         self.ulpi = ulpi
@@ -166,10 +168,10 @@ class Transceiver(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         ulpi = self.ulpi
-        m.submodules.window = window = ULPIRegisterWindow()
-        m.submodules.control = control = ULPIControlTranslator(register_window=window)
-        m.submodules.events = events = ULPIRxEventDecoder(ulpi_bus=ulpi)
-        m.submodules.transmit = transmit = ULPITransmitTranslator()
+        dir_, nxt = ulpi.dir.i, ulpi.nxt.i
+        data, stop = Signal(8), Signal()  # the pins
+        m.d.comb += [ulpi.data.o.eq(data), ulpi.stp.o.eq(stop), ulpi.data.oe.eq(~dir_)]
+        self._receive(m)
 
         started = Signal()
         start = Signal(range(self.PHY_START))
@@ -178,33 +180,95 @@ class Transceiver(Elaboratable):
         with m.Else():
             m.d.usb += started.eq(1)
 
-        m.d.comb += [
-            ulpi.data.oe.eq(~ulpi.dir.i),
-            self.busy.eq(window.busy | transmit.busy | control.busy | ulpi.dir.i),
-            window.ulpi_data_in.eq(ulpi.data.i),
-            window.ulpi_dir.eq(ulpi.dir.i),
-            window.ulpi_next.eq(ulpi.nxt.i),
-            control.bus_idle.eq(~transmit.busy & started),
-            control.xcvr_select.eq(self.xcvr_select),
-            control.term_select.eq(self.term_select),
-            control.op_mode.eq(self.op_mode),
-            control.dp_pulldown.eq(0),  # a host's
-            control.dm_pulldown.eq(0),
-            control.use_external_vbus_indicator.eq(0),
-            transmit.ulpi_nxt.eq(ulpi.nxt.i),
-            transmit.op_mode.eq(self.op_mode),
-            transmit.bus_idle.eq(~control.busy & ~ulpi.dir.i & started),
-            transmit.tx_data.eq(self.tx_data),
-            transmit.tx_valid.eq(self.tx_valid),
-            self.tx_ready.eq(transmit.tx_ready),
-            self.line_state.eq(events.line_state),
-            self.session_end.eq(events.session_end),
-        ]
-        with m.If(transmit.ulpi_out_req):
-            m.d.comb += [ulpi.data.o.eq(transmit.ulpi_data_out), ulpi.stp.o.eq(transmit.ulpi_stp)]
-        with m.Else():
-            m.d.comb += [ulpi.data.o.eq(window.ulpi_data_out), ulpi.stp.o.eq(window.ulpi_stop)]
+        # Registers: what they are to hold, and what they hold.
+        wanted = Cat(self.xcvr_select, self.term_select, self.op_mode, 0) | self.SUSPEND_M
+        function, otg_written = Signal(8, init=self.FUNCTION_RESET), Signal()
+        to_write = (function != wanted) | ~otg_written
+        value, otg = Signal(8), Signal()  # of the write that is under way
 
+        # Bytes that wait for the pins: `ahead` goes next, then `behind`.
+        ahead, behind = Signal(8), Signal(8)
+        has_ahead, has_behind = Signal(), Signal()
+        loads, moves = Signal(), Signal()
+        begun = Signal()  # the command of a packet was taken
+        with m.If(moves):
+            m.d.usb += [ahead.eq(Mux(has_behind, behind, self.tx_data)), has_ahead.eq(has_behind | loads)]
+            m.d.usb += [behind.eq(self.tx_data), has_behind.eq(has_behind & loads)]
+        with m.Elif(loads):
+            with m.If(has_ahead):
+                m.d.usb += [behind.eq(self.tx_data), has_behind.eq(1)]
+            with m.Else():
+                m.d.usb += [ahead.eq(self.tx_data), has_ahead.eq(1)]
+
+        chirps = self.op_mode == UTMIOperatingMode.CHIRP
+        goes = ~dir_ & nxt  # what stands at the pins is taken
+        m.d.usb += stop.eq(0)
+        with m.FSM(domain="usb") as state:
+            m.d.comb += self.busy.eq(~state.ongoing("IDLE") | to_write | dir_)
+            with m.State("IDLE"):
+                m.d.usb += data.eq(0)
+                with m.If(started):
+                    with m.If(to_write):
+                        m.d.usb += [otg.eq(~otg_written), value.eq(Mux(otg_written, wanted, 0))]
+                        m.d.usb += data.eq(self.WRITE | Mux(otg_written, self.FUNCTION_CONTROL, self.OTG_CONTROL))
+                        m.next = "WRITE"
+                    with m.Elif(self.tx_valid & chirps):
+                        m.d.usb += data.eq(self.TRANSMIT)
+                        m.next = "CHIRP"
+                    with m.Elif(self.tx_valid):
+                        # The command holds the PID, which is a packet's first byte.
+                        m.d.comb += self.tx_ready.eq(1)
+                        m.d.usb += [data.eq(self.TRANSMIT | self.tx_data[:4]), begun.eq(0)]
+                        m.next = "SEND"
+
+            # While the PHY has the bus, what is to be sent stays, and is seen when the bus is back.
+            with m.State("WRITE"):
+                with m.If(goes):
+                    m.d.usb += data.eq(value)
+                    m.next = "VALUE"
+            with m.State("VALUE"):
+                with m.If(dir_):
+                    m.next = "IDLE"
+                with m.Elif(nxt):
+                    m.d.usb += [data.eq(0), stop.eq(1)]
+                    m.next = "WRITTEN"
+            with m.State("WRITTEN"):  # unless the PHY has taken the bus in the last moment
+                with m.If(~dir_):
+                    with m.If(otg):
+                        m.d.usb += otg_written.eq(1)
+                    with m.Else():
+                        m.d.usb += function.eq(value)
+                m.next = "IDLE"
+
+            with m.State("SEND"):
+                m.d.comb += [self.tx_ready.eq(~has_behind), loads.eq(self.tx_valid & ~has_behind), moves.eq(goes)]
+                with m.If(goes):
+                    m.d.usb += [data.eq(Mux(has_ahead, ahead, 0)), stop.eq(~has_ahead), begun.eq(1)]
+                    with m.If(~has_ahead):
+                        m.next = "IDLE"
+                # A PHY that takes the bus in the middle of a packet has given it up (ULPI 3.8.4).
+                with m.Elif(dir_ & begun):
+                    m.d.usb += [data.eq(0), has_ahead.eq(0), has_behind.eq(0)]
+                    m.next = "DROP"
+            with m.State("DROP"):
+                m.d.comb += self.tx_ready.eq(1)
+                with m.If(~self.tx_valid):
+                    m.next = "IDLE"
+
+            with m.State("CHIRP"):  # zeros, for as long as tx_valid is high
+                with m.If(goes):
+                    m.d.usb += data.eq(0)
+                    m.next = "CHIRPING"
+            with m.State("CHIRPING"):
+                with m.If(~self.tx_valid):
+                    m.d.usb += stop.eq(1)
+                    m.next = "IDLE"
+        return m
+
+    def _receive(self, m):
+        ulpi = self.ulpi
+        m.submodules.events = events = ULPIRxEventDecoder(ulpi_bus=ulpi)
+        m.d.comb += [self.line_state.eq(events.line_state), self.session_end.eq(events.session_end)]
         # A packet begins when dir rises with nxt, or with an RXCMD that says so, and ends when dir falls, or
         # with one that says so (ULPI 3.8.2.4).
         was_dir = Signal()
@@ -214,7 +278,6 @@ class Transceiver(Elaboratable):
         with m.Elif((~was_dir & ulpi.nxt.i) | events.rx_start):
             m.d.usb += self.rx_active.eq(1)
         m.d.usb += [self.rx_data.eq(ulpi.data.i), self.rx_valid.eq(ulpi.nxt.i & self.rx_active)]
-        return m
 
 
 class HandshakeSender(Elaboratable):

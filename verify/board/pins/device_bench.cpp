@@ -546,6 +546,22 @@ void repeats(Device &d) {
     same(packet, {1, 2, 3}, "the packet comes again");
 }
 
+// A PHY that gives up what the device sends: the host asks again.
+void abandoned_packets(Device &d) {
+    d.attach();
+    Bytes bytes = pattern(600, 8);
+    for (int cycles : {2, 6, 7, 8, 20, 400}) {
+        offer(d, bytes);
+        d.host.pass(1000);
+        d.phy.abandon = cycles;
+        Bytes packet;
+        same(d.host.in(d.in, packet), Result::FAILED, "IN that the PHY gives up");
+        Bytes got;
+        packets(d, got);
+        same(got, bytes, "IN after one that the PHY gave up");
+    }
+}
+
 // ---- Halts, and claiming again ----
 
 void halts(Device &d) {
@@ -782,6 +798,34 @@ void rate(Device &d) {
     printf("slowest answer: %llu cycles\n", (unsigned long long)d.host.slowest_answer);
 }
 
+// With a host that knows full speed alone: the same, with packets of 64 bytes.
+void full_speed(Device &d) {
+    d.host.full_speed = true;
+    d.attach();
+    check(!d.phy.high_speed() && d.link_up(), "the device is at full speed, and its link is up");
+    Bytes configuration = CONFIGURATION;
+    for (size_t at : {31, 38}) configuration[at] = 0x40, configuration[at + 1] = 0x00;
+    asks(d, 0x80, 6, 0x0100, 0, DEVICE, "device descriptor");
+    asks(d, 0x80, 6, 0x0200, 0, configuration, "configuration descriptor");
+    asks(d, 0xc0, 1, 0, 0, ident, "Identify");
+    for (size_t n : {1, 63, 64, 65, 128, 300}) {
+        Bytes bytes = pattern(n, n), got;
+        offer(d, bytes);
+        std::vector<size_t> want(n / 64, 64), sizes;
+        want.push_back(n % 64);
+        for (Bytes packet; next(d, packet, 20'000);) {
+            sizes.push_back(packet.size());
+            got.insert(got.end(), packet.begin(), packet.end());
+        }
+        check(sizes == want, "a burst of " + std::to_string(n) + " bytes came as " + list(sizes));
+        same(got, bytes, "the bytes of a burst");
+    }
+    Bytes bytes = pattern(4000, 1);
+    send(d, bytes, 64);
+    d.host.pass(3000);
+    same(d.from_host, bytes, "what the card got");
+}
+
 // The same device behind PHYs that do what the specification leaves open in other ways.
 void phys(Device &d) {
     d.attach();
@@ -797,7 +841,7 @@ void phys(Device &d) {
 }
 
 const std::map<std::string, void (*)(Device &)> CASES = {
-    {"descriptors", descriptors}, {"identify", identify}, {"refused", refused}, {"states", states}, {"abandoned", abandoned},
+    {"descriptors", descriptors}, {"identify", identify}, {"refused", refused}, {"states", states}, {"abandoned", abandoned}, {"abandoned_packets", abandoned_packets}, {"full_speed", full_speed},
     {"out_sizes", out_sizes}, {"bursts", bursts}, {"pressure", pressure}, {"echo", echo}, {"faults", faults}, {"repeats", repeats},
     {"halts", halts}, {"claims", claims}, {"waiting", waiting}, {"bus_reset", bus_reset}, {"suspend", suspend}, {"rate", rate}, {"phys", phys},
 };

@@ -283,8 +283,8 @@ class Host {
         const uint64_t timeout = full_speed ? 18 * 5 : 102, latest = full_speed ? 9 * 5 : 24;
         uint64_t end = now();
         while (phy.sent.empty() && !phy.transmitting() && now() < end + timeout) cycle();
-        if (phy.sent.empty() && !phy.transmitting()) return {};
-        while (phy.sent.empty()) cycle();
+        while (phy.transmitting()) cycle();
+        if (phy.sent.empty()) return {};
         Sent sent = phy.sent.front();
         phy.sent.pop_front();
         slowest_answer = std::max(slowest_answer, sent.begin - end);

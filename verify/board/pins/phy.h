@@ -59,6 +59,7 @@ class Phy {
     uint64_t now = 0;  // cycles
     Lines lines = Lines::IDLE;
     bool vbus = true;
+    int abandon = 0;  // cycles into the next packet of the device in which the PHY gives it up; 0: not
 
     bool high_speed() const { return transceiver() == 0; }
     bool pulled_up() const { return function & 0x04; }
@@ -176,6 +177,7 @@ class Phy {
     int line_state() const {
         if (terminated()) return state == State::RECEIVE && carried() ? 1 : 0;
         if (chirping()) return 2;
+        if (state == State::RECEIVE && carried()) return 2;  // or 1, as the bits go
         switch (lines) {
         case Lines::SE0: return 0;
         case Lines::J: return 1;
@@ -321,6 +323,11 @@ class Phy {
 
     // A byte is taken whenever the wire has sent the last one.
     void transmit(const Pins &pins) {
+        if (abandon && --abandon == 0) {
+            told = 0;
+            state = State::TURN_RXCMD;
+            return;
+        }
         if (pins.stp) {
             if (!chirp) {
                 outgoing.end = now + cycles(std::max(debt, 0) / 5 + end_bits());

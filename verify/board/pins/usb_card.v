@@ -13,7 +13,7 @@ module usb_card (
     input  wire       ulpi_nxt,
     output wire       ulpi_stp,
     output wire       ulpi_rst,
-    output wire       active         // something moves in the card
+    output wire       active          // something moves in the card
 );
   wire link_up;
   reg link_clear_reg;
