@@ -78,12 +78,19 @@ class Card:
 
     def device_descriptor(self):
         bcd_device = self.version << 8
-        return descriptor(1, struct.pack("<HBBBBHHHBBBB", 0x0200, 0, 0, 0, CONTROL_PACKET, VENDOR, PRODUCT, bcd_device, 1, 2, 3, 1))
+        return descriptor(
+            1, struct.pack("<HBBBBHHHBBBB", 0x0200, 0, 0, 0, CONTROL_PACKET, VENDOR, PRODUCT, bcd_device, 1, 2, 3, 1)
+        )
 
     def configuration_descriptor(self, packet):
         """packet: wMaxPacketSize of the link's endpoints, which depends on the speed."""
-        interface = [descriptor(4, bytes([0, setting, 2 * setting, 0xFF, ord("T"), self.version, 0])) for setting in (0, 1)]
-        endpoints = [descriptor(5, struct.pack("<BBHB", address, 2, packet, 0)) for address in (LINK_ENDPOINT, 0x80 | LINK_ENDPOINT)]
+        interface = [
+            descriptor(4, bytes([0, setting, 2 * setting, 0xFF, ord("T"), self.version, 0])) for setting in (0, 1)
+        ]
+        endpoints = [
+            descriptor(5, struct.pack("<BBHB", address, 2, packet, 0))
+            for address in (LINK_ENDPOINT, 0x80 | LINK_ENDPOINT)
+        ]
         below = b"".join(interface + endpoints)
         return descriptor(2, struct.pack("<HBBBBB", 9 + len(below), 1, 1, 0, 0xC0, 0)) + below
 
@@ -181,7 +188,7 @@ class Transceiver(Elaboratable):
             m.d.usb += started.eq(1)
 
         # Registers: what they are to hold, and what they hold.
-        wanted = Cat(self.xcvr_select, self.term_select, self.op_mode, 0) | self.SUSPEND_M
+        wanted = Cat(self.xcvr_select, self.term_select, self.op_mode) | self.SUSPEND_M
         function, otg_written = Signal(8, init=self.FUNCTION_RESET), Signal()
         to_write = (function != wanted) | ~otg_written
         value, otg = Signal(8), Signal()  # of the write that is under way
@@ -344,6 +351,7 @@ class Packets(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         utmi = self.utmi
+
         # A bus reset ends whatever is under way.
         def part(name, module):
             m.submodules[name] = ResetInserter({"usb": self.bus_reset})(module)

@@ -37,7 +37,8 @@ class Controller {
         host.reset();
         address = 0;
         Bytes none, descriptor;
-        if (host.control(0, {0x00, 5, ADDRESS, 0, 0}, none) != Result::DONE) throw Violation("USB: the device takes no address");
+        if (host.control(0, {0x00, 5, ADDRESS, 0, 0}, none) != Result::DONE)
+            throw Violation("USB: the device takes no address");
         address = ADDRESS;
         host.pass(2 * 7500);
         if (host.control(address, {0x80, 6, 0x0100, 0, 18}, descriptor) != Result::DONE || descriptor.size() != 18) {
@@ -139,9 +140,12 @@ class Controller {
     bool gives_up(std::list<Transfer> &queue, Result r) {
         Transfer &t = queue.front();
         t.failed = r == Result::FAILED ? t.failed + 1 : 0;
-        if (r == Result::STALLED) end(queue, STALL_STATUS);
-        else if (t.failed == 3) end(queue, PROTOCOL);
-        else return false;
+        if (r == Result::STALLED)
+            end(queue, STALL_STATUS);
+        else if (t.failed == 3)
+            end(queue, PROTOCOL);
+        else
+            return false;
         return true;
     }
 

@@ -28,12 +28,12 @@ class Device {
     Host host;
 
     // The stream ports. What a test does with them is asked in each cycle.
-    std::deque<uint8_t> to_host;                           // bytes that wait to be sent
-    Bytes from_host;                                       // bytes that have come
-    std::function<bool()> offers = [] { return true; };    // the next of to_host is offered
-    std::function<bool()> takes = [] { return true; };     // what is offered is taken
-    bool echo = false;                                     // what comes is sent back
-    int clear_after = 20;                                  // cycles until link_clear follows link_up
+    std::deque<uint8_t> to_host;                         // bytes that wait to be sent
+    Bytes from_host;                                     // bytes that have come
+    std::function<bool()> offers = [] { return true; };  // the next of to_host is offered
+    std::function<bool()> takes = [] { return true; };   // what is offered is taken
+    bool echo = false;                                   // what comes is sent back
+    int clear_after = 20;                                // cycles until link_clear follows link_up
 
     uint64_t link_falls = 0;
     bool link_up() const { return top.link_up; }
@@ -68,7 +68,8 @@ class Device {
     // A request without data, which must be carried out.
     void set(uint8_t kind, uint8_t request, uint16_t value, uint16_t index) {
         Bytes none;
-        if (control(kind, request, value, index, 0, none) != Result::DONE) throw Violation("USB: the device does not carry out a request");
+        if (control(kind, request, value, index, 0, none) != Result::DONE)
+            throw Violation("USB: the device does not carry out a request");
     }
 
     uint8_t address = 0;

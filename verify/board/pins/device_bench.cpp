@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <set>
 #include <string>
 
 #include "device.h"
@@ -92,27 +91,33 @@ void offer(Device &d, const Bytes &bytes) { d.to_host.insert(d.to_host.end(), by
 // ---- Requests ----
 
 const Bytes DEVICE = hex("12 01 00 02 00 00 00 40 09 12 01 00 00 01 01 02 03 01");
-const Bytes CONFIGURATION = hex("09 02 29 00 01 01 00 c0 00"
-                                "09 04 00 00 00 ff 54 01 00"
-                                "09 04 00 01 02 ff 54 01 00"
-                                "07 05 01 02 00 02 00"
-                                "07 05 81 02 00 02 00");
+const Bytes CONFIGURATION =
+    hex("09 02 29 00 01 01 00 c0 00"
+        "09 04 00 00 00 ff 54 01 00"
+        "09 04 00 01 02 ff 54 01 00"
+        "07 05 01 02 00 02 00"
+        "07 05 81 02 00 02 00");
 
 // Asks with every length that matters: too short, the descriptor's, whole packets, all there is.
-void asks(Device &d, uint8_t kind, uint8_t request, uint16_t value, uint16_t index, const Bytes &want, const std::string &what) {
-    for (size_t length : {size_t(0), size_t(1), size_t(8), size_t(63), size_t(64), size_t(65), want.size() - 1, want.size(), want.size() + 1, size_t(255), size_t(4096)}) {
+void asks(Device &d, uint8_t kind, uint8_t request, uint16_t value, uint16_t index, const Bytes &want,
+          const std::string &what) {
+    for (size_t length : {size_t(0), size_t(1), size_t(8), size_t(63), size_t(64), size_t(65), want.size() - 1,
+                          want.size(), want.size() + 1, size_t(255), size_t(4096)}) {
         Bytes got;
         same(d.control(kind, request, value, index, length, got), Result::DONE, what);
         same(got, Bytes(want.begin(), want.begin() + std::min(length, want.size())), what);
     }
 }
 
-void stalls(Device &d, uint8_t kind, uint8_t request, uint16_t value, uint16_t index, uint16_t length, const std::string &what) {
+void stalls(Device &d, uint8_t kind, uint8_t request, uint16_t value, uint16_t index, uint16_t length,
+            const std::string &what) {
     Bytes data(length);
     same(d.control(kind, request, value, index, length, data), Result::STALLED, what);
 }
 
-void status(Device &d, uint8_t kind, uint16_t index, uint8_t want, const std::string &what) { asks(d, kind, 0, 0, index, {want, 0}, what); }
+void status(Device &d, uint8_t kind, uint16_t index, uint8_t want, const std::string &what) {
+    asks(d, kind, 0, 0, index, {want, 0}, what);
+}
 
 void descriptors(Device &d) {
     d.host.reset();
@@ -160,37 +165,35 @@ void refused(Device &d) {
     };
     d.host.reset();
     // Without a configuration there is no interface 0 and no endpoint 1.
-    for (auto [kind, request, value, index, length] : {
-             std::tuple{0x01, 11, 1, 0, 0}, {0x81, 10, 0, 0, 1}, {0x81, 0, 0, 0, 2}, {0x82, 0, 0, 1, 2}, {0x82, 0, 0, 0x81, 2}, {0x02, 3, 0, 1, 0}}) {
+    for (auto [kind, request, value, index, length] : {std::tuple{0x01, 11, 1, 0, 0},
+                                                       {0x81, 10, 0, 0, 1},
+                                                       {0x81, 0, 0, 0, 2},
+                                                       {0x82, 0, 0, 1, 2},
+                                                       {0x82, 0, 0, 0x81, 2},
+                                                       {0x02, 3, 0, 1, 0}}) {
         stalls(d, kind, request, value, index, length, "a request without configuration");
         works();
     }
     d.attach();
-    for (auto [kind, request, value, index, length] : {
-             std::tuple{0x00, 9, 2, 0, 0},       // a configuration that is not there
-             {0x00, 9, 0x0101, 0, 0},
-             {0x01, 11, 2, 0, 0},                // such an alternate setting
-             {0x01, 11, 1, 1, 0},                // such an interface
-             {0x81, 10, 0, 1, 1},
-             {0x81, 0, 0, 1, 2},
-             {0x82, 0, 0, 2, 2},                 // such an endpoint
-             {0x82, 0, 0, 0x82, 2},
-             {0x02, 3, 0, 2, 0},
-             {0x02, 1, 0, 0x82, 0},
-             {0x02, 3, 0, 0, 0},                 // endpoint 0 is never halted
-             {0x02, 3, 1, 1, 0},                 // another feature
-             {0x00, 3, 1, 0, 0},                 // waking the host up
-             {0x00, 1, 1, 0, 0},
-             {0x00, 5, 128, 0, 0},               // no address
-             {0x00, 7, 0x0100, 0, 18},           // descriptors are not to be set
-             {0x82, 12, 0, 0x81, 2},             // nothing is isochronous
-             {0xc0, 2, 0, 0, 8},
-             {0x40, 0, 0, 0, 0},
-             {0x21, 0x22, 3, 0, 0},              // of a class
-             {0xa1, 0x21, 0, 0, 7},
-             {0xff, 0xff, 0xffff, 0xffff, 64},
-             {0x00, 0xff, 0, 0, 0}}) {
-        stalls(d, kind, request, value, index, length, "request " + std::to_string(kind) + " " + std::to_string(request));
+    for (auto [kind, request, value, index, length] :
+         {std::tuple{0x00, 9, 2, 0, 0},                       // a configuration that is not there
+          {0x00, 9, 0x0101, 0, 0},      {0x01, 11, 2, 0, 0},  // such an alternate setting
+          {0x01, 11, 1, 1, 0},                                // such an interface
+          {0x81, 10, 0, 1, 1},          {0x81, 0, 0, 1, 2},
+          {0x82, 0, 0, 2, 2},  // such an endpoint
+          {0x82, 0, 0, 0x82, 2},        {0x02, 3, 0, 2, 0},
+          {0x02, 1, 0, 0x82, 0},        {0x02, 3, 0, 0, 0},    // endpoint 0 is never halted
+          {0x02, 3, 1, 1, 0},                                  // another feature
+          {0x00, 3, 1, 0, 0},                                  // waking the host up
+          {0x00, 1, 1, 0, 0},           {0x00, 5, 128, 0, 0},  // no address
+          {0x00, 7, 0x0100, 0, 18},                            // descriptors are not to be set
+          {0x82, 12, 0, 0x81, 2},                              // nothing is isochronous
+          {0xc0, 2, 0, 0, 8},           {0x40, 0, 0, 0, 0},
+          {0x21, 0x22, 3, 0, 0},  // of a class
+          {0xa1, 0x21, 0, 0, 7},        {0xff, 0xff, 0xffff, 0xffff, 64},
+          {0x00, 0xff, 0, 0, 0}}) {
+        stalls(d, kind, request, value, index, length,
+               "request " + std::to_string(kind) + " " + std::to_string(request));
         works();
     }
     check(d.link_up() && d.link_falls == 0, "refused requests leave the link alone");
@@ -199,7 +202,8 @@ void refused(Device &d) {
     Bytes request = usb::Setup{0xc0, 9, 0, 0, 8}.bytes(), data;
     same(d.host.out(pipe, usb::SETUP, request.data(), 8), Result::DONE, "SETUP");
     for (int i = 0; i < 3; i++) same(d.host.in(pipe, data), Result::STALLED, "IN of a request that is stalled");
-    for (int i = 0; i < 3; i++) same(d.host.out(pipe, usb::OUT, nullptr, 0), Result::STALLED, "OUT of a request that is stalled");
+    for (int i = 0; i < 3; i++)
+        same(d.host.out(pipe, usb::OUT, nullptr, 0), Result::STALLED, "OUT of a request that is stalled");
     works();
 }
 
@@ -283,8 +287,10 @@ void send(Device &d, const Bytes &bytes, size_t packet) {
     for (size_t at = 0; at < bytes.size();) {
         size_t n = std::min(packet, bytes.size() - at);
         Result r = d.host.out(d.out, usb::OUT, bytes.data() + at, n);
-        if (r == Result::DONE) at += n;
-        else check(r == Result::NAKED || r == Result::FAILED, "OUT is stalled");
+        if (r == Result::DONE)
+            at += n;
+        else
+            check(r == Result::NAKED || r == Result::FAILED, "OUT is stalled");
     }
 }
 
@@ -400,9 +406,11 @@ void pressure(Device &d) {
         same(d.host.out(d.out, usb::OUT, bytes.data() + 512 * i, 512), Result::DONE, "OUT with room");
         same(d.out.ping, i == 3, "NYET to packet " + std::to_string(i));
     }
-    for (int i = 0; i < 20; i++) same(d.host.out(d.out, usb::OUT, bytes.data() + 2048, 512), Result::NAKED, "PING without room");
+    for (int i = 0; i < 20; i++)
+        same(d.host.out(d.out, usb::OUT, bytes.data() + 2048, 512), Result::NAKED, "PING without room");
     d.out.ping = false;
-    for (int i = 0; i < 20; i++, d.out.ping = false) same(d.host.out(d.out, usb::OUT, bytes.data() + 2048, 512), Result::NAKED, "OUT without room");
+    for (int i = 0; i < 20; i++, d.out.ping = false)
+        same(d.host.out(d.out, usb::OUT, bytes.data() + 2048, 512), Result::NAKED, "OUT without room");
     same(d.from_host.size(), size_t(0), "bytes that a card got that takes none");
     auto take = [&](size_t n) {
         size_t end = d.from_host.size() + n;
@@ -476,8 +484,10 @@ void faults(Device &d) {
     int failed = 0;
     for (int i = 0; i < 100; i++) {
         Bytes got;
-        if (d.control(0xc0, 1, 0, 0, 104, got) == Result::DONE) same(got, ident, "Identify");
-        else failed++;
+        if (d.control(0xc0, 1, 0, 0, 104, got) == Result::DONE)
+            same(got, ident, "Identify");
+        else
+            failed++;
     }
     check(failed < 50, "most requests fail");
 }
@@ -574,31 +584,34 @@ void halts(Device &d) {
     offer(d, bytes);
     check(next(d, packet), "IN");
     d.host.pass(1000);
-    for (int endpoint : {0x01, 0x81}) {
+    auto halted = [&](int endpoint, auto &&does) {
         d.set(0x02, 3, 0, endpoint);
         status(d, 0x82, endpoint, 1, "status of an endpoint that is halted");
         status(d, 0x82, endpoint ^ 0x80, 0, "status of the other one");
-        for (int i = 0; i < 3; i++) {
-            d.out.ping = i == 1;
-            Result out = d.host.out(d.out, usb::OUT, bytes.data() + 512, 0), in = d.host.in(d.in, packet);
-            same(out, endpoint == 0x01 ? Result::STALLED : Result::DONE, "OUT, one is halted");
-            same(in, endpoint == 0x81 ? Result::STALLED : in, "IN, one is halted");
-            check(endpoint == 0x81 || in != Result::STALLED, "the other endpoint is halted as well");
-            if (in == Result::DONE) same(packet, Bytes(bytes.begin() + 512, bytes.begin() + 1024), "IN"), in = Result::NAKED;
-            if (endpoint == 0x01 && i == 0) d.in.toggle = d.in.toggle;
-            if (endpoint == 0x01) break;
-        }
+        does();
         d.set(0x02, 1, 0, endpoint);
         status(d, 0x82, endpoint, 0, "status of an endpoint whose halt is cleared");
-        (endpoint == 0x01 ? d.out : d.in).toggle = false;
-        (endpoint == 0x01 ? d.out : d.in).ping = false;
-    }
+    };
+    halted(0x01, [&] {
+        for (bool ping : {false, true, false}) {
+            d.out.ping = ping;
+            same(d.host.out(d.out, usb::OUT, bytes.data() + 512, 512), Result::STALLED, "OUT, halted");
+        }
+        same(d.host.in(d.in, packet), Result::DONE, "IN while OUT is halted");
+        same(packet, Bytes(bytes.begin() + 512, bytes.begin() + 1024), "IN while OUT is halted");
+    });
+    d.out = {d.address, 1};
+    halted(0x81, [&] {
+        for (int i = 0; i < 3; i++) same(d.host.in(d.in, packet), Result::STALLED, "IN, halted");
+        same(d.host.out(d.out, usb::OUT, bytes.data() + 512, 100), Result::DONE, "OUT while IN is halted");
+    });
+    d.in = {d.address, 1};
     // The stream goes on where it was, with DATA0.
     Bytes got;
     packets(d, got);
     same(got, Bytes(bytes.begin() + 1024, bytes.end()), "IN after the halt");
     open = true;
-    send(d, Bytes(bytes.begin() + 512, bytes.end()), 512);
+    send(d, Bytes(bytes.begin() + 612, bytes.end()), 512);
     d.host.pass(3000);
     same(d.from_host, bytes, "what the card got");
     same(d.link_falls, uint64_t(0), "halts leave the link alone");
@@ -713,7 +726,8 @@ void waiting(Device &d) {
     // A host that gives the request up, and another one that comes in the meantime, change nothing of that.
     d.clear_after = 3000;
     in_the_middle(d);
-    for (int i = 0; i < 5; i++) same(d.host.out(pipe = {d.address, 0}, usb::SETUP, request.data(), 8), Result::DONE, "SETUP");
+    for (int i = 0; i < 5; i++)
+        same(d.host.out(pipe = {d.address, 0}, usb::SETUP, request.data(), 8), Result::DONE, "SETUP");
     Bytes got;
     same(d.control(0xc0, 1, 0, 0, 104, got), Result::DONE, "Identify while the link is to come up");
     same(got, ident, "Identify while the link is to come up");
@@ -737,6 +751,14 @@ void bus_reset(Device &d) {
         same(got, {0}, "configuration after a reset");
         d.attach();
         fresh(d, "after a reset");
+    }
+    // A PHY may take the bus while a register is written, which is then written again.
+    for (int step : {1, 2, 3}) {
+        d.phy.interrupt = step;
+        d.host.reset();
+        same(d.phy.interrupt, 0, "a register was written");
+        d.attach();
+        fresh(d, "after a reset with a write that was interrupted");
     }
     // A cable that is pulled is a reset that lasts.
     in_the_middle(d);
@@ -791,10 +813,10 @@ void rate(Device &d) {
     for (int count : frames([&] { return d.host.out(d.out, usb::OUT, bytes.data(), 512) == Result::DONE; })) {
         same(count, 13, "OUT packets in a microframe");
     }
-    std::deque<uint8_t> endless;
     for (int i = 0; i < 14 * FRAMES + 40; i++) offer(d, bytes);
     d.host.pass(1500);
-    for (int count : frames([&] { return d.host.in(d.in, packet) == Result::DONE; })) same(count, 13, "IN packets in a microframe");
+    for (int count : frames([&] { return d.host.in(d.in, packet) == Result::DONE; }))
+        same(count, 13, "IN packets in a microframe");
     printf("slowest answer: %llu cycles\n", (unsigned long long)d.host.slowest_answer);
 }
 
@@ -834,16 +856,34 @@ void phys(Device &d) {
             for (bool drop_dir : {false, true}) {
                 d.phy.style = {accept, receive, accept - 1, drop_dir};
                 d.claim();
-                fresh(d, "PHY " + std::to_string(accept) + " " + std::to_string(receive) + " " + std::to_string(drop_dir));
+                fresh(d,
+                      "PHY " + std::to_string(accept) + " " + std::to_string(receive) + " " + std::to_string(drop_dir));
             }
         }
     }
 }
 
 const std::map<std::string, void (*)(Device &)> CASES = {
-    {"descriptors", descriptors}, {"identify", identify}, {"refused", refused}, {"states", states}, {"abandoned", abandoned}, {"abandoned_packets", abandoned_packets}, {"full_speed", full_speed},
-    {"out_sizes", out_sizes}, {"bursts", bursts}, {"pressure", pressure}, {"echo", echo}, {"faults", faults}, {"repeats", repeats},
-    {"halts", halts}, {"claims", claims}, {"waiting", waiting}, {"bus_reset", bus_reset}, {"suspend", suspend}, {"rate", rate}, {"phys", phys},
+    {"descriptors", descriptors},
+    {"identify", identify},
+    {"refused", refused},
+    {"states", states},
+    {"abandoned", abandoned},
+    {"abandoned_packets", abandoned_packets},
+    {"full_speed", full_speed},
+    {"out_sizes", out_sizes},
+    {"bursts", bursts},
+    {"pressure", pressure},
+    {"echo", echo},
+    {"faults", faults},
+    {"repeats", repeats},
+    {"halts", halts},
+    {"claims", claims},
+    {"waiting", waiting},
+    {"bus_reset", bus_reset},
+    {"suspend", suspend},
+    {"rate", rate},
+    {"phys", phys},
 };
 
 bool run(const std::string &name) {

@@ -16,9 +16,17 @@ namespace usb {
 
 // PIDs (USB 8.3.1).
 enum Pid : uint8_t {
-    OUT = 0x1, IN = 0x9, SOF = 0x5, SETUP = 0xd, PING = 0x4,
-    DATA0 = 0x3, DATA1 = 0xb,
-    ACK = 0x2, NAK = 0xa, STALL = 0xe, NYET = 0x6,
+    OUT = 0x1,
+    IN = 0x9,
+    SOF = 0x5,
+    SETUP = 0xd,
+    PING = 0x4,
+    DATA0 = 0x3,
+    DATA1 = 0xb,
+    ACK = 0x2,
+    NAK = 0xa,
+    STALL = 0xe,
+    NYET = 0x6,
 };
 
 // CRC5 over the 11 bits of a token (USB 8.3.5.1): x^5+x^2+1, first bit first, from all ones, inverted.
@@ -87,13 +95,19 @@ struct Setup {
     uint16_t value, index, length;
 
     Bytes bytes() const {
-        return {kind, request, uint8_t(value), uint8_t(value >> 8), uint8_t(index), uint8_t(index >> 8), uint8_t(length), uint8_t(length >> 8)};
+        return {kind,
+                request,
+                uint8_t(value),
+                uint8_t(value >> 8),
+                uint8_t(index),
+                uint8_t(index >> 8),
+                uint8_t(length),
+                uint8_t(length >> 8)};
     }
 };
 
 class Host {
   public:
-
     Host(Phy &phy, std::function<void(Pins &)> settle, std::function<void()> rise)
         : phy(phy), settle(std::move(settle)), rise(std::move(rise)) {}
 
@@ -190,7 +204,8 @@ class Host {
         if (f == Fault::HANDSHAKE) answer.clear();
         Result result = handshake(answer);
         // A device whose handshake does not come is asked, before it gets the same again (USB 8.5.1).
-        if (result == Result::NAKED || result == Result::NYETED || result == Result::FAILED) pipe.ping = token == OUT && pipe.endpoint != 0;
+        if (result == Result::NAKED || result == Result::NYETED || result == Result::FAILED)
+            pipe.ping = token == OUT && pipe.endpoint != 0;
         if (result == Result::NYETED) result = Result::DONE;
         if (result == Result::DONE) pipe.toggle = !pipe.toggle;
         return result;
@@ -205,7 +220,8 @@ class Host {
         Bytes answer = ask(pipe, IN, f);
         if (f == Fault::DATA && answer.size() > 1) damage(answer);
         if (answer.size() < 3) return handshake(answer);
-        if (!is(answer, DATA0) && !is(answer, DATA1)) throw Violation("USB: the device sends what is neither data nor a handshake");
+        if (!is(answer, DATA0) && !is(answer, DATA1))
+            throw Violation("USB: the device sends what is neither data nor a handshake");
         size_t n = answer.size() - 3;
         uint16_t crc = crc16(answer.data() + 1, n);
         if (crc != (answer[n + 1] | answer[n + 2] << 8)) {
@@ -288,9 +304,11 @@ class Host {
         Sent sent = phy.sent.front();
         phy.sent.pop_front();
         slowest_answer = std::max(slowest_answer, sent.begin - end);
-        if (sent.begin - end > latest) throw Violation("USB: the device answers after " + std::to_string(sent.begin - end) + " cycles");
+        if (sent.begin - end > latest)
+            throw Violation("USB: the device answers after " + std::to_string(sent.begin - end) + " cycles");
         while (now() < sent.end) cycle();
-        if (sent.bytes.empty() || (sent.bytes[0] >> 4 ^ 0xf) != (sent.bytes[0] & 0xf)) throw Violation("USB: the device sends a wrong PID");
+        if (sent.bytes.empty() || (sent.bytes[0] >> 4 ^ 0xf) != (sent.bytes[0] & 0xf))
+            throw Violation("USB: the device sends a wrong PID");
         return sent.bytes;
     }
 

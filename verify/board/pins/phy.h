@@ -49,17 +49,18 @@ class Phy {
   public:
     // How this PHY behaves where the specification leaves it open.
     struct Style {
-        int accept = 1;             // cycles until a command is accepted
-        int receive = 4;            // cycles from the end of SYNC on the wire to the first byte
-        int end = 1;                // cycles from the end of packet on the wire to the end for the link
-        bool drop_dir = false;      // dir falls with the end of a packet; the RXCMD that tells it comes after
+        int accept = 1;         // cycles until a command is accepted
+        int receive = 4;        // cycles from the end of SYNC on the wire to the first byte
+        int end = 1;            // cycles from the end of packet on the wire to the end for the link
+        bool drop_dir = false;  // dir falls with the end of a packet; the RXCMD that tells it comes after
     };
 
     Style style;
     uint64_t now = 0;  // cycles
     Lines lines = Lines::IDLE;
     bool vbus = true;
-    int abandon = 0;  // cycles into the next packet of the device in which the PHY gives it up; 0: not
+    int interrupt = 0;  // the PHY takes the bus from the next register write, at its command, value or stp: 1, 2, 3
+    int abandon = 0;    // cycles into the next packet of the device in which the PHY gives it up; 0: not
 
     bool high_speed() const { return transceiver() == 0; }
     bool pulled_up() const { return function & 0x04; }
@@ -134,7 +135,19 @@ class Phy {
     }
 
   private:
-    enum class State { START, IDLE, ACCEPT, WRITE, WRITTEN, TRANSMIT, TURN_RXCMD, RXCMD, TURN_RECEIVE, RECEIVE, TURN_BACK };
+    enum class State {
+        START,
+        IDLE,
+        ACCEPT,
+        WRITE,
+        WRITTEN,
+        TRANSMIT,
+        TURN_RXCMD,
+        RXCMD,
+        TURN_RECEIVE,
+        RECEIVE,
+        TURN_BACK
+    };
 
     struct Incoming {
         Bytes bytes;
@@ -179,10 +192,14 @@ class Phy {
         if (chirping()) return 2;
         if (state == State::RECEIVE && carried()) return 2;  // or 1, as the bits go
         switch (lines) {
-        case Lines::SE0: return 0;
-        case Lines::J: return 1;
-        case Lines::K: return 2;
-        case Lines::IDLE: break;
+        case Lines::SE0:
+            return 0;
+        case Lines::J:
+            return 1;
+        case Lines::K:
+            return 2;
+        case Lines::IDLE:
+            break;
         }
         return pulled_up() && !high_speed() ? 1 : 0;
     }
@@ -203,8 +220,10 @@ class Phy {
     }
 
     void check(const Pins &pins) const {
-        demand(pins.data_oe != pins.dir, pins.dir ? "drives the data while dir is high" : "leaves the data while dir is low");
-        if (state == State::IDLE || state == State::TURN_BACK) demand(!pins.stp, "raises stp where nothing is to be stopped");
+        demand(pins.data_oe != pins.dir,
+               pins.dir ? "drives the data while dir is high" : "leaves the data while dir is low");
+        if (state == State::IDLE || state == State::TURN_BACK)
+            demand(!pins.stp, "raises stp where nothing is to be stopped");
     }
 
     void advance(const Pins &pins) {
@@ -225,7 +244,7 @@ class Phy {
             return;
         case State::WRITE:
             value = pins.data_out;
-            state = State::WRITTEN;
+            state = interrupts(3) ? State::TURN_RXCMD : State::WRITTEN;
             return;
         case State::WRITTEN:
             demand(pins.stp, "does not end a register's write with stp");
@@ -240,8 +259,10 @@ class Phy {
             return;
         case State::RXCMD:
             told = rxcmd(false);
-            if (!begins()) state = State::TURN_BACK;
-            else turn_receive();
+            if (!begins())
+                state = State::TURN_BACK;
+            else
+                turn_receive();
             return;
         case State::TURN_RECEIVE:
             state = State::RECEIVE;
@@ -274,6 +295,8 @@ class Phy {
             turn_receive();
         } else if (told != rxcmd(false)) {
             state = State::TURN_RXCMD;
+        } else if (command >> 6 == 2 && interrupts(1)) {
+            state = State::TURN_RXCMD;
         } else if (command) {
             held = command;
             wait = style.accept - 1;
@@ -292,11 +315,17 @@ class Phy {
             begin_transmit();
             return;
         case 2:
-            state = State::WRITE;
+            state = interrupts(2) ? State::TURN_RXCMD : State::WRITE;
             return;
         default:
             demand(false, "gives a command that it has no use for");
         }
+    }
+
+    bool interrupts(int step) {
+        if (interrupt != step) return false;
+        interrupt = 0;
+        return true;
     }
 
     void write() {
@@ -354,7 +383,7 @@ class Phy {
                 if (position == incoming.bytes.size()) last_end = due + cycles(end_bits()) + style.end;
                 if (position == incoming.bytes.size() && style.drop_dir && high_speed()) finish();
             } else {
-                    }
+            }
         } else if (now >= last_end) {
             finish();
         }

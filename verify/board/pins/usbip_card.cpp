@@ -106,13 +106,15 @@ constexpr uint64_t LOOK = 2'000;                     // cycles between looks at 
 
 class Server {
   public:
-    explicit Server(Card &card) : card(card), controller(card.host, [this](const Transfer &t, int32_t status) { ended(t, status); }) {
+    explicit Server(Card &card)
+        : card(card), controller(card.host, [this](const Transfer &t, int32_t status) { ended(t, status); }) {
         listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in a{};
         a.sin_family = AF_INET;
         a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t size = sizeof a;
-        if (bind(listener, reinterpret_cast<sockaddr *>(&a), size) < 0 || listen(listener, 8) < 0) fail(strerror(errno));
+        if (bind(listener, reinterpret_cast<sockaddr *>(&a), size) < 0 || listen(listener, 8) < 0)
+            fail(strerror(errno));
         getsockname(listener, reinterpret_cast<sockaddr *>(&a), &size);
         printf("listening 127.0.0.1:%d\n", ntohs(a.sin_port));
         fflush(stdout);
@@ -241,7 +243,8 @@ class Server {
         if (n < HEAD + sent) return 0;
         const uint8_t *s = at + 40;
         uint8_t endpoint = u32(at + 16) | (to_host ? 0x80 : 0);
-        usb::Setup setup{s[0], s[1], uint16_t(s[2] | s[3] << 8), uint16_t(s[4] | s[5] << 8), uint16_t(s[6] | s[7] << 8)};
+        usb::Setup setup{s[0], s[1], uint16_t(s[2] | s[3] << 8), uint16_t(s[4] | s[5] << 8),
+                         uint16_t(s[6] | s[7] << 8)};
         controller.submit({seq, endpoint, setup, Bytes(at + HEAD, at + HEAD + sent), length});
         return HEAD + sent;
     }
@@ -263,8 +266,10 @@ class Server {
     void send(const Bytes &bytes) {
         for (size_t at = 0; host >= 0 && at < bytes.size();) {
             ssize_t n = ::send(host, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-            if (n > 0) at += n;
-            else if (errno != EINTR) return;  // that it has left is seen by reading
+            if (n > 0)
+                at += n;
+            else if (errno != EINTR)
+                return;  // that it has left is seen by reading
         }
     }
 
@@ -280,7 +285,8 @@ class Server {
 
 int main(int argc, char **argv) {
     int percent = 0;
-    if (argc == 3 && !strcmp(argv[1], "--faults")) percent = atoi(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "--faults"))
+        percent = atoi(argv[2]);
     else if (argc != 1) {
         fputs("usage: usbip_card [--faults PERCENT]\n", stderr);
         return 2;
@@ -292,7 +298,8 @@ int main(int argc, char **argv) {
     uint64_t faults = 0;
     std::mt19937 random(1);
     card.host.fault = [&] {
-        if (calm > 0) calm--;
+        if (calm > 0)
+            calm--;
         else if (int(random() % 100) < percent) {
             if (row++) row = 0, calm = CALM;
             faults++;
