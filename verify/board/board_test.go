@@ -32,6 +32,7 @@ const (
 	program = "../../bin/tributary"
 	bench   = "../../build/board/device_bench"
 	card    = "../../build/board/usbip_card"
+	device  = "../../build/board/agg_usb_device.v"
 	folder  = "../../build/board/card"
 	serial  = "BENCH-1"
 )
@@ -58,6 +59,39 @@ func TestDevice(t *testing.T) {
 			t.Log(strings.TrimSpace(string(out)))
 		})
 	}
+}
+
+// TestWriter: the same command line writes the same bytes, and one that cannot be is
+// refused before anything is written.
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	writes := func(path string, args ...string) (string, error) {
+		args = append([]string{"../../hwgen/emit/board/usb_device.py", "--top", "agg_usb_device", "-o", path}, args...)
+		out, err := exec.Command("python", args...).CombinedOutput()
+		return string(out), err
+	}
+	manifest := filepath.Join(folder, "manifest.json")
+	path := filepath.Join(t.TempDir(), "device.v")
+	for _, c := range []struct{ manifest, serial, says string }{
+		{manifest, "", "is no serial number"},
+		{manifest, "with blank", "is no serial number"},
+		{manifest, strings.Repeat("9", 33), "is no serial number"},
+		{filepath.Join(folder, "agg.f"), "1", "error"},
+		{"nowhere.json", "1", "nowhere.json"},
+	} {
+		out, err := writes(path, "--manifest", c.manifest, "--serial", c.serial)
+		require.Error(t, err)
+		require.Contains(t, out, c.says)
+		require.NotContains(t, out, "Traceback")
+		require.NoFileExists(t, path)
+	}
+	out, err := writes(path, "--manifest", manifest, "--serial", serial)
+	require.NoError(t, err, out)
+	again, err := os.ReadFile(path)
+	require.NoError(t, err)
+	first, err := os.ReadFile(device)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(first, again), "another run wrote other bytes")
 }
 
 // plug plugs the card, behind its pins, into a machine.
@@ -143,6 +177,6 @@ func TestCard(t *testing.T) {
 // TestWire: packets are damaged and lost on the wire; no bit of a sum changes.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	bed := plug(t, "--faults", "5")
-	sums(t, bed, 10_000)
+	bed := plug(t, "--faults", "10")
+	sums(t, bed, 30_000)
 }

@@ -1065,7 +1065,8 @@ def main(arguments):
     except (OSError, ValueError, KeyError) as error:
         parser.error(str(error))
     text = verilog.convert(UsbDevice(card), name=flags.top, emit_src=False, strip_internal_attrs=True)
-    flags.output.write_text(text)
+    head = f"// Made by: usb_device.py --serial {flags.serial} --top {flags.top}, for {card.strings[1]}\n\n"
+    flags.output.write_text(head + text)
 
 
 if __name__ == "__main__":
