@@ -86,6 +86,8 @@ Bytes pattern(size_t n, uint32_t seed) {
     return bytes;
 }
 
+void fresh(Device &d, const std::string &what);
+
 void offer(Device &d, const Bytes &bytes) { d.to_host.insert(d.to_host.end(), bytes.begin(), bytes.end()); }
 
 // ---- Requests ----
@@ -542,6 +544,21 @@ void repeats(Device &d) {
     check(d.host.receive().empty(), "the device answers data behind a damaged token");
     d.host.pass(1000);
     same(d.from_host, all, "and takes nothing of it");
+    // A data packet that breaks off is none; what follows is taken.
+    for (size_t n : {0, 1, 2, 3, 100, 512}) {
+        d.host.gap();
+        d.host.send(usb::token_packet(usb::OUT, d.address | 1 << 7));
+        d.host.gap();
+        Bytes cut = usb::data_packet(d.out.toggle ? usb::DATA1 : usb::DATA0, bytes.data(), 512);
+        cut.resize(1 + n);
+        d.host.send(cut);
+        check(d.host.receive().empty(), "the device answers data that broke off");
+        d.out.ping = false;
+        same(d.host.out(d.out, usb::OUT, bytes.data(), n), Result::DONE, "OUT repeated");
+        all.insert(all.end(), bytes.begin(), bytes.begin() + std::min<size_t>(n, 512));
+        d.host.pass(1000);
+        same(d.from_host, all, "the card has it once");
+    }
     // An ACK that belongs to another device's packet confirms nothing.
     offer(d, {1, 2, 3});
     d.host.pass(200);
@@ -554,6 +571,28 @@ void repeats(Device &d) {
     d.host.send({usb::pid_byte(usb::ACK)});
     same(d.host.in(d.in, packet), Result::DONE, "the packet comes again");
     same(packet, {1, 2, 3}, "the packet comes again");
+}
+
+// What no host sends gets no answer, and leaves the device as it is.
+void garbage(Device &d) {
+    d.attach();
+    std::mt19937 random(3);
+    offer(d, pattern(100, 1));
+    d.host.pass(1000);
+    for (int i = 0; i < 3000; i++) {
+        Bytes packet = pattern(1 + random() % (random() % 20 ? 8 : 700), random());
+        if (random() % 2) packet[0] = usb::pid_byte(usb::Pid(random() % 16));
+        d.host.gap();
+        d.host.send(packet);
+        check(d.host.receive().empty(), "the device answers " + text(packet));
+        if (random() % 16 == 0) d.host.pass(100);
+    }
+    Bytes got;
+    packets(d, got);
+    same(got, pattern(100, 1), "what waited");
+    same(d.from_host, {}, "what the card got");
+    same(d.link_falls, uint64_t(0), "times that the link went down");
+    fresh(d, "after garbage");
 }
 
 // A PHY that gives up what the device sends: the host asks again.
@@ -741,6 +780,12 @@ void bus_reset(Device &d) {
     for (int i = 0; i < 2; i++) {
         in_the_middle(d);
         uint64_t falls = d.link_falls;
+        if (i) {  // and in the middle of a packet
+            Bytes cut = usb::data_packet(d.out.toggle ? usb::DATA1 : usb::DATA0, pattern(300, 1).data(), 200);
+            d.host.send(usb::token_packet(usb::OUT, d.address | 1 << 7));
+            d.host.gap();
+            d.host.send(Bytes(cut.begin(), cut.begin() + 150));
+        }
         d.host.reset();
         check(!d.configured() && !d.link_up(), "nothing is configured after a reset");
         same(d.link_falls, falls + 1, "times that the link went down");
@@ -864,26 +909,13 @@ void phys(Device &d) {
 }
 
 const std::map<std::string, void (*)(Device &)> CASES = {
-    {"descriptors", descriptors},
-    {"identify", identify},
-    {"refused", refused},
-    {"states", states},
-    {"abandoned", abandoned},
-    {"abandoned_packets", abandoned_packets},
-    {"full_speed", full_speed},
-    {"out_sizes", out_sizes},
-    {"bursts", bursts},
-    {"pressure", pressure},
-    {"echo", echo},
-    {"faults", faults},
-    {"repeats", repeats},
-    {"halts", halts},
-    {"claims", claims},
-    {"waiting", waiting},
-    {"bus_reset", bus_reset},
-    {"suspend", suspend},
-    {"rate", rate},
-    {"phys", phys},
+    {"descriptors", descriptors}, {"identify", identify},   {"refused", refused},
+    {"states", states},           {"abandoned", abandoned}, {"abandoned_packets", abandoned_packets},
+    {"full_speed", full_speed},   {"garbage", garbage},     {"out_sizes", out_sizes},
+    {"bursts", bursts},           {"pressure", pressure},   {"echo", echo},
+    {"faults", faults},           {"repeats", repeats},     {"halts", halts},
+    {"claims", claims},           {"waiting", waiting},     {"bus_reset", bus_reset},
+    {"suspend", suspend},         {"rate", rate},           {"phys", phys},
 };
 
 bool run(const std::string &name) {

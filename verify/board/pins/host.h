@@ -63,7 +63,9 @@ inline Bytes token_packet(Pid pid, uint16_t eleven_bits) {
 }
 
 inline Bytes data_packet(Pid pid, const uint8_t *data, size_t n) {
-    Bytes packet{pid_byte(pid)};
+    Bytes packet;
+    packet.reserve(n + 3);
+    packet.push_back(pid_byte(pid));
     packet.insert(packet.end(), data, data + n);
     uint16_t crc = crc16(data, n);
     packet.push_back(crc);
