@@ -61,6 +61,22 @@ func TestDevice(t *testing.T) {
 	}
 }
 
+// TestPins: a card's folder asks for the packages with which the tests run.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	pins := func(path string) (lines []string) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, "==") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	require.Subset(t, pins("../tools/requirements.txt"), pins("../../hwgen/emit/board/requirements.txt"))
+}
+
 // TestWriter: the same command line writes the same bytes, and one that cannot be is
 // refused before anything is written.
 func TestWriter(t *testing.T) {

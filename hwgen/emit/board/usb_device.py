@@ -901,7 +901,19 @@ class ControlEndpoint(Endpoint):
 
 
 class UsbDevice(wiring.Component):
-    """The device. All ports belong to the PHY's clock, of 60 MHz; README.md of the card says what they are."""
+    """The device. All ports belong to clk.
+
+    clk, rst: the PHY's clock, of 60 MHz, and a synchronous reset, after which the device waits a millisecond for
+        the PHY to start.
+    ulpi_*: the PHY's pins; the data pins are driven while ulpi_data_oe is high. ulpi_rst is rst: a PHY whose
+        clock stops in reset must get its reset from elsewhere.
+    link_up: configuration 1 and alternate setting 1 are selected, and nothing of the last host is left.
+    link_clear: what stands behind the stream ports has seen that link_up fell, and has dropped all of the last
+        host. It must fall once link_up has risen: until then link_up stays, though no byte passes any more.
+    rx_*, tx_*: AXI4-Stream, bytes from the host and to it. When the link goes down, a byte that was offered is
+        taken back, and what is offered must be dropped.
+    configured, suspended, traffic: for lamps; traffic is high in a cycle in which a byte passes either way.
+    """
 
     clk: In(1)
     rst: In(1)
