@@ -419,12 +419,13 @@ class Packets(Elaboratable):
             self.rx_done.eq(whole & expected & (self.token.is_out | self.token.is_setup)),
             self.ack.eq(acks.detected.ack),
         ]
+        # A cycle late: it reaches everything, and what tells it is deep already.
+        m.d.usb += self.bus_reset.eq(reset.bus_reset)
         answerable = Signal()
         with m.If(self.over):
             m.d.usb += answerable.eq(self.rx_done)
         m.d.comb += [
             self.rx_answer.eq(receiver.ready_for_response & answerable),
-            self.bus_reset.eq(reset.bus_reset),
             self.high_speed.eq(speed == USBSpeed.HIGH),
             self.suspended.eq(reset.suspended),
         ]
