@@ -1019,14 +1019,14 @@ class UsbDevice(wiring.Component):
                 m.d.comb += answer.eq(into.in_answer)
         m.d.comb += packets.handshake.eq(Mux(answer == Answer.DATA, Answer.NONE, answer))
 
+        # The byte that goes next is in a register, and the one behind it comes from memory.
         size = Mux(to_control, control.packet_bytes, into.packet_bytes)
         at = Signal(range(HIGH_SPEED_PACKET + 1))
-        ahead = Signal.like(at)
+        ahead = Signal(range(HIGH_SPEED_PACKET + 2))
+        byte = Mux(to_control, control.packet_data, into.packet_data)
         m.d.comb += [
-            ahead.eq(at + (tx.ready & tx.valid)),
             control.packet_at.eq(ahead),
             into.packet_at.eq(ahead),
-            tx.payload.eq(Mux(to_control, control.packet_data, into.packet_data)),
             packets.tx_toggle.eq(Mux(to_control, control.packet_toggle, into.packet_toggle)),
         ]
 
@@ -1042,15 +1042,17 @@ class UsbDevice(wiring.Component):
                 at_restart()
             with m.State("BEGIN"):
                 # To LUNA, a last byte that is no first one is a packet without bytes.
-                m.d.comb += [tx.valid.eq(1), tx.first.eq(size != 0), tx.last.eq(size <= 1)]
+                m.d.comb += [tx.valid.eq(1), tx.first.eq(size != 0), tx.last.eq(size <= 1), ahead.eq(1)]
+                m.d.usb += tx.payload.eq(byte)
                 with m.If(size == 0):
                     m.next = "SENT"
                 with m.Else():
                     m.next = "SEND"
                 at_restart()
             with m.State("SEND"):
-                m.d.comb += [tx.valid.eq(1), tx.last.eq(at + 1 == size)]
-                m.d.usb += at.eq(ahead)
+                m.d.comb += [tx.valid.eq(1), tx.last.eq(at + 1 == size), ahead.eq(at + 1 + tx.ready)]
+                with m.If(tx.ready):
+                    m.d.usb += [at.eq(at + 1), tx.payload.eq(byte)]
                 with m.If(tx.ready & tx.last):
                     m.next = "SENT"
                 at_restart()
