@@ -113,6 +113,10 @@ class Device {
 
     // The far side sees a change of link_up a while later. Once it has seen that it fell, it drops what it has.
     void follow_link() {
+        if (was_up != bool(top.link_up) && bool(top.link_clear) != bool(top.link_up)) {
+            throw Violation(top.link_up ? "the link comes up before the far side is ready"
+                                        : "the link goes down before the far side has seen that it was up");
+        }
         if (was_up && !top.link_up) link_falls++;
         was_up = top.link_up;
         since = bool(top.link_up) == bool(top.link_clear) ? since + 1 : 0;

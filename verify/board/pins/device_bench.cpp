@@ -535,6 +535,8 @@ void repeats(Device &d) {
     }
     // Data behind a token that was damaged is nobody's, though the token before it was this endpoint's.
     d.host.fault = [] { return Fault::NONE; };
+    same(d.host.out(d.out, usb::OUT, bytes.data(), 1), Result::DONE, "OUT");
+    all.push_back(bytes[0]);
     d.host.gap();
     Bytes token = usb::token_packet(usb::OUT, d.address | 1 << 7);
     token[2] ^= 0x80;
@@ -714,6 +716,13 @@ void claims(Device &d) {
             check(d.link_up(), "the status stage comes when the link is up");
             fresh(d, "claimed again");
         }
+        // Twice at once, before the far side has seen that the link was up.
+        d.clear_after = 3000;
+        in_the_middle(d);
+        for (int i = 0; i < 2; i++) d.claim();
+        falls += 2;
+        same(d.link_falls, falls, "times that the link went down");
+        fresh(d, "claimed twice");
         d.clear_after = 20;
         in_the_middle(d);
         d.set(0x01, 11, 0, 0);
