@@ -1,0 +1,104 @@
+// FIFO between two clock domains.
+//
+// Pointers cross as Gray codes, of which one bit changes at a time, so that each side sees the other's
+// pointer as it is or as it was: room that may be used already, and words that may have been taken, but
+// never a word that is not there. A word stands at m_axis three to four edges of rd_clk after the edge
+// of wr_clk that took it.
+//
+// Both resets must be high together for some edges of both clocks, and the words of that time are lost.
+// Not done here: one side cannot be reset, or emptied, without the other.
+
+`default_nettype none
+
+module agg_async_fifo #(
+    parameter integer WIDTH = 8,
+    parameter integer DEPTH_BITS = 6  // log2 of the words in its memory: 2 at least
+) (
+    input  wire             wr_clk,
+    input  wire             wr_rst,         // synchronous to wr_clk
+    input  wire [WIDTH-1:0] s_axis_tdata,
+    input  wire             s_axis_tvalid,
+    output wire             s_axis_tready,
+
+    input  wire             rd_clk,
+    input  wire             rd_rst,         // synchronous to rd_clk
+    output wire [WIDTH-1:0] m_axis_tdata,
+    output wire             m_axis_tvalid,
+    input  wire             m_axis_tready,
+    output wire             rd_empty        // no word is here that rd_clk can see
+);
+
+  generate
+    if (DEPTH_BITS < 2) begin : g_depth
+      ERROR_a_fifo_between_clocks_has_4_places_at_least error ();
+    end
+  endgenerate
+
+  // Pointers run modulo twice the depth, so that full and empty differ.
+  reg [WIDTH-1:0] words[0:(1<<DEPTH_BITS)-1];
+  reg [DEPTH_BITS:0] wr_reg;
+  reg [DEPTH_BITS:0] wr_gray_reg;
+  reg [DEPTH_BITS:0] rd_reg;
+  reg [DEPTH_BITS:0] rd_gray_reg;
+  reg [WIDTH-1:0] m_tdata_reg;
+  reg m_tvalid_reg;
+
+  wire [DEPTH_BITS:0] rd_gray_seen;  // by wr_clk
+  wire [DEPTH_BITS:0] wr_gray_seen;  // by rd_clk
+
+  // In Gray code a pointer that is a whole round ahead differs in the upper two bits alone.
+  wire full = wr_gray_reg == {~rd_gray_seen[DEPTH_BITS:DEPTH_BITS-1], rd_gray_seen[DEPTH_BITS-2:0]};
+  wire empty = rd_gray_reg == wr_gray_seen;
+  wire write = s_axis_tvalid && s_axis_tready;
+  wire fetch = !empty && (!m_tvalid_reg || m_axis_tready);
+  wire [DEPTH_BITS:0] wr_next = wr_reg + {{DEPTH_BITS{1'b0}}, write};
+  wire [DEPTH_BITS:0] rd_next = rd_reg + {{DEPTH_BITS{1'b0}}, fetch};
+
+  assign s_axis_tready = !full && !wr_rst;
+  assign m_axis_tdata  = m_tdata_reg;
+  assign m_axis_tvalid = m_tvalid_reg;
+  assign rd_empty      = empty && !m_tvalid_reg;
+
+  agg_sync #(
+      .WIDTH(DEPTH_BITS + 1)
+  ) u_rd_seen (
+      .clk(wr_clk),
+      .rst(wr_rst),
+      .in (rd_gray_reg),
+      .out(rd_gray_seen)
+  );
+
+  agg_sync #(
+      .WIDTH(DEPTH_BITS + 1)
+  ) u_wr_seen (
+      .clk(rd_clk),
+      .rst(rd_rst),
+      .in (wr_gray_reg),
+      .out(wr_gray_seen)
+  );
+
+  always @(posedge wr_clk) begin
+    if (write) words[wr_reg[DEPTH_BITS-1:0]] <= s_axis_tdata;
+    wr_reg      <= wr_next;
+    wr_gray_reg <= wr_next ^ wr_next >> 1;
+    if (wr_rst) begin
+      wr_reg      <= {DEPTH_BITS + 1{1'b0}};
+      wr_gray_reg <= {DEPTH_BITS + 1{1'b0}};
+    end
+  end
+
+  always @(posedge rd_clk) begin
+    if (fetch) m_tdata_reg <= words[rd_reg[DEPTH_BITS-1:0]];
+    m_tvalid_reg <= fetch || (m_tvalid_reg && !m_axis_tready);
+    rd_reg       <= rd_next;
+    rd_gray_reg  <= rd_next ^ rd_next >> 1;
+    if (rd_rst) begin
+      m_tvalid_reg <= 1'b0;
+      rd_reg       <= {DEPTH_BITS + 1{1'b0}};
+      rd_gray_reg  <= {DEPTH_BITS + 1{1'b0}};
+    end
+  end
+
+endmodule
+
+`default_nettype wire
