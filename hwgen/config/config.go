@@ -20,6 +20,8 @@ type Config struct {
 	Window   int    // most chunks in a job's window, a power of two
 	Jobs     int    // jobs that can be set up at once
 	Link     int    // bits that the link moves in a cycle; 0 for a shell without a link
+	Board    string // that the card is for, by name; "" for none
+	Clock    int    // MHz of the card's clock on the board; 0 without one
 	Prefix   string // of every module's name
 	Saturate bool   // int32 sums stop at the format's ends instead of wrapping
 	DSP      bool   // lanes may use multiplier blocks for what they save
@@ -33,7 +35,11 @@ func (c Config) Dir() string {
 	if c.Result != c.Format {
 		formats += "_" + c.Result
 	}
-	return fmt.Sprintf("tributary_l%d_w%d_%s_%s", c.Lanes, c.Workers, formats, c.Sum)
+	board := ""
+	if c.Board != "" {
+		board = c.Board + "_"
+	}
+	return fmt.Sprintf("tributary_%sl%d_w%d_%s_%s", board, c.Lanes, c.Workers, formats, c.Sum)
 }
 
 // Command returns the command line that makes this card, the same bytes
@@ -60,6 +66,10 @@ func (c Config) Command() string {
 	add("shell", c.Shell)
 	if c.Link != 0 {
 		add("link", c.Link)
+	}
+	if c.Board != "" {
+		add("board", c.Board)
+		add("clock", c.Clock)
 	}
 	if c.Prefix != DefaultPrefix {
 		add("prefix", c.Prefix)

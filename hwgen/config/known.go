@@ -14,6 +14,42 @@ type Known struct {
 	Formats, Sums, Shells []string
 	DSP                   []string // the sums that may use multiplier blocks for floating-point formats
 	Linked                []string // the shells that have a link
+	Boards                []Board
+}
+
+// Board is a board that a card can be for.
+type Board struct {
+	Name  string
+	Shell string // that its link needs
+	Link  int    // bits of it
+	Clock int    // MHz that the card runs at, unless told otherwise
+
+	// CheckClock says why the board cannot run a card at so many MHz.
+	CheckClock func(mhz int) error
+
+	// Largest returns the largest card like the given one that is recorded to fit and to
+	// keep its clocks. It sets what fixed does not name among lanes, workers, chunk,
+	// window, jobs and clock.
+	Largest func(c Config, fixed map[string]bool) (Config, bool)
+}
+
+// board returns the board of a name.
+func (k Known) board(name string) (Board, bool) {
+	for _, b := range k.Boards {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return Board{}, false
+}
+
+// boardNames returns the names of all boards.
+func (k Known) boardNames() []string {
+	var names []string
+	for _, b := range k.Boards {
+		names = append(names, b.Name)
+	}
+	return names
 }
 
 // choice reports a name that is not among those that exist.

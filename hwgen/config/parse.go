@@ -16,6 +16,7 @@ type Options struct {
 	Dir     string // where the card goes
 	DryRun  bool   // say what the card is, write nothing
 	JSON    bool   // say it in JSON
+	Boards  bool   // print the table of boards and do nothing else; the rest is not checked
 	Help    bool   // print the help and do nothing else; the rest is not checked
 	Version bool   // print the version and do nothing else; the rest is not checked
 }
@@ -32,7 +33,7 @@ func Parse(args []string, known Known) (Options, error) {
 	if err := p.flags.Parse(rest); err != nil {
 		p.errs = append(p.errs, err)
 	}
-	if o.Help || o.Version {
+	if o.Help || o.Version || o.Boards {
 		return o, nil
 	}
 	for _, a := range p.flags.Args() {
@@ -76,12 +77,17 @@ func newParser(o *Options, known Known) *parser {
 	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "most chunks in flight of one reduction: a power of two;\nthe card holds twice as many")
 	p.number(&o.Jobs, "jobs", "N", 1, "reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "what stands around the core: "+orList(known.Shells))
-	p.number(&o.Link, "link", "BITS", defaultLink, "width of the byte stream: 8, 16, 32 or 64 bits a cycle")
+	p.number(&o.Link, "link", "BITS", defaultLink, "width of the byte stream: 8, 16, 32 or 64 bits a cycle;\non a board what its link has")
+	if len(known.Boards) > 0 {
+		p.text(&o.Board, "board", "NAME", "", "add the top, constraints and build script of a board: "+orList(known.boardNames())+";\nwithout -lanes the largest card that is recorded to fit and to keep its clock")
+		p.number(&o.Clock, "clock", "MHZ", 0, "of the card on the board (default the board's)")
+	}
 	p.text(&o.Prefix, "prefix", "NAME", DefaultPrefix, "of every module's name, so that two cards fit into one design")
 	p.text(&o.Dir, "o", "DIR", "", "where the card goes (default tributary_l16_w4_fp32_tree, after its flags)")
 	p.flag(&o.Bundle, "bundle", "all modules in one file, agg.v")
 	p.flag(&o.DryRun, "dry-run", "print memory, latency and throughput; write nothing")
 	p.flag(&o.JSON, "json", "print the card's manifest on standard output")
+	p.flag(&o.Boards, "list-boards", "print a table of the boards and of the largest cards that are recorded for them")
 	p.flag(&o.Version, "version", "print the version")
 	p.flag(&o.Help, "help", "print this text (also -h)")
 	p.flags.BoolVar(&o.Help, "h", false, "")
@@ -99,7 +105,10 @@ func (p *parser) text(to *string, name, value, preset, doc string) {
 func (p *parser) number(to *int, name, value string, preset int, doc string) {
 	*to = preset
 	p.flags.Var(&number{to, name, p}, name, doc)
-	p.docs = append(p.docs, flagDoc{name, value, doc + " (default " + strconv.Itoa(preset) + ")"})
+	if preset != 0 {
+		doc += " (default " + strconv.Itoa(preset) + ")"
+	}
+	p.docs = append(p.docs, flagDoc{name, value, doc})
 }
 
 func (p *parser) flag(to *bool, name, doc string) {

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,22 @@ var known = config.Known{
 	DSP:     []string{"fused"},
 	Shells:  []string{"stream", "none"},
 	Linked:  []string{"stream"},
+	Boards: []config.Board{{
+		Name: "bench", Shell: "stream", Link: 8, Clock: 40,
+		CheckClock: func(mhz int) error {
+			if mhz < 1 || mhz > 200 {
+				return fmt.Errorf("%d MHz: no", mhz)
+			}
+			return nil
+		},
+		Largest: func(c config.Config, fixed map[string]bool) (config.Config, bool) {
+			if c.Sum != "fused" || fixed["workers"] && c.Workers != 6 {
+				return c, false
+			}
+			c.Lanes, c.Workers, c.Chunk, c.Clock = 2, 6, 64, 50
+			return c, true
+		},
+	}, {Name: "other"}},
 }
 
 func parse(t *testing.T, line string) config.Options {
@@ -69,6 +86,23 @@ func TestDefaultChunkAdapts(t *testing.T) {
 	}
 }
 
+// A board decides the shell, the link and, where nothing is said, the clock; and the
+// card itself, out of what is recorded, where its lanes are not said.
+func TestBoardDecides(t *testing.T) {
+	c := parse(t, "-board bench -lanes 4").Config
+	assert.Equal(t, []any{4, 4, 256, "stream", 8, 40}, []any{c.Lanes, c.Workers, c.Chunk, c.Shell, c.Link, c.Clock})
+	assert.Equal(t, 100, parse(t, "-board bench -lanes 4 -clock 100").Clock)
+	assert.Equal(t, "tributary_bench_l4_w4_fp32_tree", parse(t, "-board bench -lanes 4").Dir)
+
+	c = parse(t, "-board bench -sum fused").Config
+	assert.Equal(t, []any{2, 6, 64, 50}, []any{c.Lanes, c.Workers, c.Chunk, c.Clock})
+	assert.Equal(t, 6, parse(t, "-board bench -sum fused -workers 6").Workers)
+}
+
+func TestListingComesFirst(t *testing.T) {
+	assert.True(t, parse(t, "-list-boards -lanes 3").Boards)
+}
+
 // The command in a card's files makes the same card, wherever it goes.
 func TestCommandMakesTheSameCard(t *testing.T) {
 	for _, line := range []string{
@@ -76,6 +110,8 @@ func TestCommandMakesTheSameCard(t *testing.T) {
 		"-lanes 64 -workers 64",
 		"-shell none -window 1 -prefix left -bundle",
 		"-link 8 -chunk 512 -o elsewhere -dry-run -json",
+		"-board bench -lanes 2 -clock 60",
+		"-board bench -sum fused",
 	} {
 		o := parse(t, line)
 		command, ok := strings.CutPrefix(o.Command(), "hwgen ")
@@ -107,6 +143,9 @@ func TestErrors(t *testing.T) {
 		"-jobs 3", "-jobs 0", "-jobs 32",
 		"-link 24", "-shell none -link 32",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
+		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -lanes 4 -clock fast",
+		"-board bench", "-board bench -sum fused -workers 5", "-board bench -lanes 3",
+		"-board bench -lanes 4 -shell none -link 32 -bundle",
 		"-o=",
 		"-nonsense", "-nonsense 5", "--nonsense=5", "-bundle=yes", "card", "-lanes 16 32",
 		"-lanes 3 -workers 0 -format half -result float -sum exact -saturate -dsp -shell udp -window 5 -jobs 9 -prefix - -frobnicate 7 -chunk many extra",

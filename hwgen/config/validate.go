@@ -52,6 +52,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 		return err == nil
 	}
 
+	errs = append(errs, c.onBoard(known, given, bad)...)
 	lanes := check("lanes", powerOfTwo(c.Lanes) && c.Lanes <= maxLanes,
 		"%d: must be a power of two, 1 to %d", c.Lanes, maxLanes)
 	workers := check("workers", c.Workers >= 1 && c.Workers <= maxWorkers,
@@ -93,7 +94,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	}
 	if lanes && format && result && shell {
 		most := known.maxChunk(*c) / c.Lanes * c.Lanes
-		if !given["chunk"] && workers {
+		if !given["chunk"] && workers && !c.recorded(given) {
 			c.Chunk = chunkFor(c.Lanes, c.Workers, most)
 		}
 		check("chunk", c.Chunk >= 1 && c.Chunk <= most && c.Chunk%c.Lanes == 0,
@@ -102,6 +103,52 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	}
 	return errors.Join(errs...)
 }
+
+// onBoard fills in what a board decides, where the command line does not, and
+// returns all that is wrong with it.
+func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error) {
+	if !given["board"] {
+		if given["clock"] {
+			errs = append(errs, fmt.Errorf("-clock %d: is for a card on a -board; leave it out", c.Clock))
+		}
+		return errs
+	}
+	b, ok := known.board(c.Board)
+	if !ok {
+		return []error{choice("board", c.Board, known.boardNames())}
+	}
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if given["shell"] && c.Shell != b.Shell {
+		fail("-shell %s: the link of %s needs shell %s", c.Shell, b.Name, b.Shell)
+	}
+	if given["link"] && c.Link != b.Link && !bad["link"] {
+		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, b.Link)
+	}
+	if c.Bundle {
+		fail("-bundle: what is made for a board has one module a file; leave it out")
+	}
+	c.Shell, c.Link = b.Shell, b.Link
+	if !given["lanes"] {
+		largest, ok := b.Largest(*c, given)
+		if !ok {
+			fail("-board %s: no card like this is recorded for it; say how large it is with -lanes", b.Name)
+		} else {
+			*c = largest
+		}
+	}
+	if c.Clock == 0 && !given["clock"] {
+		c.Clock = b.Clock
+	}
+	if !bad["clock"] {
+		if err := b.CheckClock(c.Clock); err != nil {
+			fail("-clock %w", err)
+		}
+	}
+	return errs
+}
+
+// recorded says whether the card's sizes are those of a recorded one.
+func (c *Config) recorded(given map[string]bool) bool { return c.Board != "" && !given["lanes"] }
 
 // chunkFor returns the default chunk: the usual one, doubled while it lasts
 // fewer beats than there are workers, which would leave bubbles between

@@ -66,10 +66,11 @@ func laneCells(p *plan.Plan) string {
 
 // portDocs says what the ports of a card are for; _p{n} stands for _p0, _p1, ...
 var portDocs = map[string]string{
-	"clk":         "Clock of everything.",
-	"rst":         "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
-	"link_up":     "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls all jobs end and OWNER is cleared; counters stay. Until it is high again and the jobs have drained, nothing of a new host is taken.",
-	"beat_strobe": "High in a cycle in which a beat enters the lanes.",
+	"clk":          "Clock of everything.",
+	"rst":          "Synchronous reset, active high: hold it for a cycle or more after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
+	"link_up":      "The host's link is up; synchronous to clk, and a cycle of low is enough. When it falls all jobs end and OWNER is cleared; counters stay. Until it is high again and the jobs have drained, nothing of a new host is taken.",
+	"beat_strobe":  "High in a cycle in which a beat enters the lanes.",
+	"error_strobe": "High in a cycle in which a frame from the host proves damaged.",
 
 	"link_rx_tdata":  "From the host: bytes, the first in the lowest bits.",
 	"link_rx_tkeep":  "Which bytes count: contiguous from bit 0, at least one; any number in any word.",

@@ -34,7 +34,12 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	board, err := boardFiles(p, manifest, sources, rtl)
+	if err != nil {
+		return nil, err
+	}
 	files = append(files, sim...)
+	files = append(files, board...)
 	files = append(files,
 		File{"regs.h", tables.C(p.Prefix)},
 		File{"regs.json", tables.JSON()},

@@ -41,7 +41,7 @@ var ErrForeign = errors.New("is there already and holds no manifest of hwgen")
 // Write makes dir hold the files and nothing else. The folder appears whole or
 // not at all: it is written beside dir and then takes its name. A folder that
 // exists is replaced only when it is empty, or holds a card of ours and nothing
-// that hwgen or the simulation's Makefile has not put there; it is left as it
+// that hwgen or a Makefile of the card's has not put there; it is left as it
 // is when it holds these very files already (what was built in it stays).
 // Parents are made as needed.
 func Write(ctx context.Context, dir string, files Folder) (err error) {
@@ -112,7 +112,7 @@ func readManifest(dir string) (m Manifest, err error) {
 }
 
 // checkOwn refuses a folder that holds files besides those that its manifest
-// lists and those that the Makefile of the simulation built.
+// lists and those that the Makefiles of the simulation and of the board built.
 func checkOwn(dir string) error {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func checkOwn(dir string) error {
 			return err
 		}
 		switch name = filepath.ToSlash(name); {
-		case entry.IsDir() && name == buildFolder:
+		case entry.IsDir() && (name == buildFolder || name == boardBuildFolder):
 			return filepath.SkipDir
 		case !entry.IsDir() && !slices.Contains(m.Files, name):
 			foreign = append(foreign, name)

@@ -39,6 +39,7 @@ type Direction uint8
 const (
 	In Direction = iota
 	Out
+	InOut
 )
 
 // Port is a port of a module: one bit when Width is 1, else [Width-1:0].
@@ -99,6 +100,9 @@ func (m *Module) Input(name string, width int) { m.port(In, name, width, caller(
 
 // Output declares an output of width bits.
 func (m *Module) Output(name string, width int) { m.port(Out, name, width, caller()) }
+
+// InOut declares a port of width bits that goes both ways.
+func (m *Module) InOut(name string, width int) { m.port(InOut, name, width, caller()) }
 
 // PortComment writes a comment into the port list, above the next port.
 func (m *Module) PortComment(text string) { m.Ports = append(m.Ports, Comment{text}) }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/boards"
 	"tributary/hwgen/config"
 	"tributary/hwgen/netlist"
 )
@@ -40,6 +41,12 @@ type Plan struct {
 	Modules  []*netlist.Module // what is emitted, the top last
 	Leaves   []string          // hand-written modules that these use, in alphabetical order
 	Memories []Memory          // what is held in RAM
+
+	// Where the card is for a board; else OnBoard is nil.
+	OnBoard     *boards.Board
+	PLL         boards.PLL
+	BoardModule *netlist.Module // the board's top, around that of the card
+	BoardLeaves []string        // hand-written modules that it uses
 
 	values map[uint32]uint64 // constant registers by address
 }
@@ -79,7 +86,10 @@ func Build(c config.Config) (*Plan, error) {
 	p.Modules = append(p.Modules, p.Lane.Modules...)
 	p.Modules = append(p.Modules, p.core())
 	p.Modules = append(p.Modules, p.Shell.modules(p)...)
-	return p, p.link()
+	if err := p.link(); err != nil {
+		return nil, err
+	}
+	return p, p.board()
 }
 
 // size works out the widths and counts that follow from the configuration and
@@ -234,6 +244,9 @@ func Known() config.Known {
 		if s.Link {
 			k.Linked = append(k.Linked, s.Name)
 		}
+	}
+	for _, b := range boards.All() {
+		k.Boards = append(k.Boards, knownBoard(b))
 	}
 	return k
 }

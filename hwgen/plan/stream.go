@@ -46,7 +46,8 @@ link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words ->
 Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
 anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
 out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes.`,
+rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes, error_strobe those in
+which a frame from the host proves damaged.`,
 		p.Link, p.Workers, p.Lanes))
 	p.streamPorts(m)
 	p.streamWires(m)
@@ -73,6 +74,7 @@ func (p *Plan) streamPorts(m *netlist.Module) {
 	m.Input("link_tx_tready", 1)
 	m.PortComment("For whoever counts")
 	m.Output("beat_strobe", 1)
+	m.Output("error_strobe", 1)
 }
 
 func (p *Plan) streamWires(m *netlist.Module) {
@@ -140,6 +142,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("step_idle", 1, "nothing follows for now")
 
 	m.Assign("link_rst", "rst || down")
+	m.Assign("error_strobe", "event_header_crc || (rx_tvalid && rx_tready && rx_tlast && rx_bad)")
 }
 
 // coreHeaderBits is the width of tuser at a port of the core: the header

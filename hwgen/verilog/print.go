@@ -97,7 +97,7 @@ func (p *printer) header(m *netlist.Module) {
 // ports prints one group of ports; the last port of the module has no comma.
 func (p *printer) ports(group []netlist.Item, last bool) {
 	var widths []int
-	words := [...]string{netlist.In: "input", netlist.Out: "output"}
+	words := [...]string{netlist.In: "input", netlist.Out: "output", netlist.InOut: "inout"}
 	column := 0
 	for _, it := range group {
 		port := it.(*netlist.Port)

@@ -55,13 +55,17 @@ var allowed = map[string][]string{
 	"hwgen/tables":  {"driver/wire"},
 	"hwgen/config":  {"driver/wire"},
 	"hwgen/netlist": {},
-	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "driver/wire"},
+	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "hwgen/boards", "driver/wire"},
 	"hwgen/verilog": {"hwgen/netlist"},
 	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/synth's
+	"hwgen/boards":  {"constraints"},
 	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/netlist", "hwgen/verilog", "hwgen/tables", "hwgen/cells",
-		"rtl", "driver/wire"},
+		"hwgen/boards", "rtl", "driver/wire"},
 	"hwgen": {"hwgen/...", "rtl", "driver/wire"},
 	"rtl":   {},
+
+	// The boards: files alone.
+	"constraints": {},
 
 	// What the model and the gateware are both held against, and with what.
 	"verify/oracle":   {"driver/wire"},
@@ -73,7 +77,7 @@ var allowed = map[string][]string{
 
 	// The checks: nothing depends on them, and they run the commands.
 	"verify/bench":  {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/usbip", "verify/usb/testbed", "verify/faults", "verify/operands", "verify/oracle"},
-	"verify/synth":  {"hwgen/cells"},
+	"verify/synth":  {"hwgen/cells", "hwgen/boards"},
 	"verify/faults": {"driver/frame", "driver/transport"},
 	"verify/soak":   {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/faults"},
 	// It runs verify/explore, and reads what that prints.

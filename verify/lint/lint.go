@@ -26,29 +26,52 @@ type Card struct {
 	Files []string // its Verilog, as paths, in reading order
 }
 
-// Open reads the manifest of an emitted folder.
+// boardFolder, in a card's, holds what stands around it on a board.
+const boardFolder = "board/"
+
+// Open reads the manifest of an emitted folder; of a card for a board the card alone.
 func Open(dir string) (Card, error) {
+	card, _, err := read(dir)
+	return card, err
+}
+
+// OpenBoard reads the manifest of an emitted folder for a board. The design is the whole FPGA, without
+// the modules that the vendor and a script beside it bring.
+func OpenBoard(dir string) (Card, error) {
+	card, board, err := read(dir)
+	if err == nil && len(board) == 0 {
+		err = fmt.Errorf("%s: the manifest names no files of a board", dir)
+	}
+	return Card{Dir: dir, Top: "board_top", Files: append(card.Files, board...)}, err
+}
+
+// read reads the manifest of an emitted folder; board are the Verilog files of the board's folder.
+func read(dir string) (card Card, board []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
-		return Card{}, err
+		return card, nil, err
 	}
 	var manifest struct {
 		Top   string   `json:"top"`
 		Files []string `json:"files"`
 	}
 	if err := json.Unmarshal(text, &manifest); err != nil {
-		return Card{}, fmt.Errorf("%s: %w", dir, err)
+		return card, nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if manifest.Top == "" || len(manifest.Files) == 0 {
-		return Card{}, fmt.Errorf("%s: the manifest names no top or no files", dir)
+		return card, nil, fmt.Errorf("%s: the manifest names no top or no files", dir)
 	}
-	card := Card{Dir: dir, Top: manifest.Top}
+	card = Card{Dir: dir, Top: manifest.Top}
 	for _, name := range manifest.Files {
-		if strings.HasSuffix(name, ".v") {
-			card.Files = append(card.Files, filepath.Join(dir, name))
+		switch path := filepath.Join(dir, filepath.FromSlash(name)); {
+		case !strings.HasSuffix(name, ".v"):
+		case strings.HasPrefix(name, boardFolder):
+			board = append(board, path)
+		default:
+			card.Files = append(card.Files, path)
 		}
 	}
-	return card, nil
+	return card, board, nil
 }
 
 // Tool is a front end that takes cards.

@@ -34,7 +34,7 @@ const (
 
 func main() {
 	rows := flag.String("rows", "", "record the rows whose names match this `regexp` alone")
-	full := flag.Bool("full", false, "record wide lanes and whole cores too: a core takes ten minutes")
+	full := flag.Bool("full", false, "record wide lanes, whole cores and boards too: a core takes ten minutes, a board twenty")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,11 +61,22 @@ func run(ctx context.Context, rows string, full bool, jobs int) error {
 			wanted = append(wanted, c)
 		}
 	}
-	if len(wanted) == 0 {
+	var whole []build
+	for _, b := range builds() {
+		if full && match.MatchString(b.name) {
+			whole = append(whole, b)
+		}
+	}
+	if len(wanted) == 0 && len(whole) == 0 {
 		return fmt.Errorf("no row's name matches %q", rows)
 	}
 	if err := r.update(ctx, wanted, jobs); err != nil {
 		return err
+	}
+	for _, b := range whole {
+		if err := r.updateBoard(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
 	}
 	text, err := os.ReadFile(pageFile)
 	if err != nil {

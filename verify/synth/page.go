@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/hwgen/boards"
 	"tributary/hwgen/cells"
 )
 
 //go:embed introduction.md
 var introduction string
 
-// page returns the table as Markdown.
-func page(t cells.Table) string {
+// page returns the tables as Markdown.
+func page(t cells.Table, whole boards.Table) string {
 	var b strings.Builder
 	b.WriteString(introduction)
 	fmt.Fprintf(&b, "Tools: %s.\n\n", strings.Join(t.Tools, ", "))
@@ -35,6 +36,7 @@ func page(t cells.Table) string {
 			c.name, comb, row.FF, row.BRAM, row.DSP, speed(c, row), cycles(row), rate(c, row), verdict(c, row, share, err),
 			row.Xilinx.LUT, row.Xilinx.FF, row.Xilinx.DSP)
 	}
+	b.WriteString(boardsPage(whole))
 	return b.String()
 }
 

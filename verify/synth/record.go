@@ -158,7 +158,11 @@ func (r *record) save(fresh ...cells.Row) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(recordedFile, text, 0o666), os.WriteFile(pageFile, []byte(page(t)), 0o666))
+	whole, err := readBoards()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(recordedFile, text, 0o666), os.WriteFile(pageFile, []byte(page(t, whole)), 0o666))
 }
 
 // encode returns the table as JSON, one row a line, so that a change shows as the lines of

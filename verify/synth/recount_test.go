@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tributary/hwgen/boards"
 	"tributary/hwgen/cells"
 )
 
@@ -89,7 +90,7 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	have, err := os.ReadFile(pageFile)
 	require.NoError(t, err)
-	if string(have) != page(table) {
+	if string(have) != page(table, boards.Recorded()) {
 		t.Errorf("%s is not the page of %s; make synth writes both", pageFile, recordedFile)
 	}
 }

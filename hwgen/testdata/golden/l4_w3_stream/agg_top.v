@@ -8,7 +8,8 @@
 // Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
 // anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
 // out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-// rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes.
+// rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes, error_strobe those in
+// which a frame from the host proves damaged.
 
 `default_nettype none
 
@@ -30,7 +31,8 @@ module agg_top (
     input  wire        link_tx_tready,
 
     // For whoever counts
-    output wire beat_strobe
+    output wire beat_strobe,
+    output wire error_strobe
 );
   // Link
   wire         down;  // the link is down, or the core not yet done with the last host
@@ -106,7 +108,8 @@ module agg_top (
   wire         step_ready;
   wire         step_idle;  // nothing follows for now
 
-  assign link_rst = rst || down;
+  assign link_rst     = rst || down;
+  assign error_strobe = event_header_crc || (rx_tvalid && rx_tready && rx_tlast && rx_bad);
 
   // -- From the link to the core --
   agg_link_session u_session (

@@ -1,0 +1,180 @@
+// Package boards reads the boards that cards are made for: one file of
+// constraints/ each, with the part, the pins, the clocks, the link and the LEDs.
+// What differs between boards is in those files; a new one needs no code.
+package boards
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tributary/constraints"
+)
+
+// Board is a board that a card can be made for.
+type Board struct {
+	Name       string            `json:"-"`          // of its file
+	Title      string            `json:"title"`      // what people call it
+	Part       string            `json:"part"`       // the FPGA's whole order number
+	Nextpnr    []string          `json:"nextpnr"`    // the part, as nextpnr's arguments
+	Programmer string            `json:"programmer"` // the board's name in openFPGALoader
+	Clock      Clock             `json:"clock"`
+	CoreMHz    int               `json:"core_mhz"` // of the card, unless told otherwise
+	ULPI       ULPI              `json:"ulpi"`
+	LEDs       LEDs              `json:"leds"`
+	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
+	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read
+	Notes      []string          `json:"notes,omitempty"`  // for the owner, a sentence each
+}
+
+// Clock is the board's oscillator.
+type Clock struct {
+	MHz int    `json:"mhz"`
+	Pin string `json:"pin"`
+	IO  string `json:"io"`
+}
+
+// ULPI is the USB PHY: its pins, by their names in the ULPI specification.
+type ULPI struct {
+	Clock string   `json:"clock"` // "from PHY" or "to PHY": who drives the 60 MHz
+	Reset string   `json:"reset"` // "high" or "low": the level at rst that resets it
+	IO    string   `json:"io"`
+	Slew  string   `json:"slew"`
+	Clk   string   `json:"clk"`
+	Dir   string   `json:"dir"`
+	Nxt   string   `json:"nxt"`
+	Stp   string   `json:"stp"`
+	Rst   string   `json:"rst"`
+	Data  []string `json:"data"` // bit 0 first
+}
+
+// LEDs are the lamps that the card uses, and the level that lights them.
+type LEDs struct {
+	IO      string `json:"io"`
+	Lit     string `json:"lit"` // "high" or "low"
+	Link    string `json:"link"`
+	Traffic string `json:"traffic"`
+	Error   string `json:"error"`
+}
+
+// Supply is a supply of the FPGA's pins that the FPGA itself sets, by the share
+// of time that a pin is high, and then switches on.
+type Supply struct {
+	IO      string   `json:"io"`
+	Set     []string `json:"set"`     // the pins, one a rail
+	Enable  string   `json:"enable"`  // of all of them, high
+	Percent float64  `json:"percent"` // of time for which the pins are high
+}
+
+// USBMHz is the clock of every ULPI PHY.
+const USBMHz = 60
+
+// The values of the fields that choose.
+const (
+	FromPHY = "from PHY"
+	ToPHY   = "to PHY"
+	High    = "high"
+	Low     = "low"
+)
+
+var (
+	all = mustLoad(constraints.Files)
+	pin = regexp.MustCompile(`^[A-Z]{1,2}[0-9]{1,2}$`)
+)
+
+// All returns every board, in the order of their names.
+func All() []Board { return all }
+
+// Names returns the names of all boards.
+func Names() []string {
+	var names []string
+	for _, b := range all {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// Find returns the board of a name.
+func Find(name string) (Board, bool) {
+	i := slices.IndexFunc(all, func(b Board) bool { return b.Name == name })
+	if i < 0 {
+		return Board{}, false
+	}
+	return all[i], true
+}
+
+// load reads the boards of a folder, in the order of their names.
+func load(files fs.FS) ([]Board, error) {
+	names, err := fs.Glob(files, "*.json")
+	if err != nil {
+		return nil, err
+	}
+	var boards []Board
+	var errs []error
+	for _, name := range names {
+		b, err := read(files, name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+		boards = append(boards, b)
+	}
+	return boards, errors.Join(errs...)
+}
+
+func mustLoad(files fs.FS) []Board {
+	boards, err := load(files)
+	if err != nil {
+		panic("constraints/, which is embedded: " + err.Error())
+	}
+	return boards
+}
+
+// read reads and checks one board.
+func read(files fs.FS, name string) (Board, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return Board{}, err
+	}
+	b := Board{Name: strings.TrimSuffix(name, ".json")}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&b); err != nil {
+		return b, err
+	}
+	return b, b.check()
+}
+
+// check returns all that is wrong with a board's file.
+func (b Board) check() error {
+	var errs []error
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	must(b.Title != "" && b.Part != "" && b.Programmer != "" && len(b.Nextpnr) > 0, "title, part, programmer and nextpnr say something")
+	must(len(b.ULPI.Data) == 8, "ulpi.data has %d pins, not 8", len(b.ULPI.Data))
+	must(slices.Contains([]string{FromPHY, ToPHY}, b.ULPI.Clock), "ulpi.clock is %q: must be %q or %q", b.ULPI.Clock, FromPHY, ToPHY)
+	must(slices.Contains([]string{High, Low}, b.ULPI.Reset), "ulpi.reset is %q: must be %q or %q", b.ULPI.Reset, High, Low)
+	must(slices.Contains([]string{High, Low}, b.LEDs.Lit), "leds.lit is %q: must be %q or %q", b.LEDs.Lit, High, Low)
+	must(len(b.Sources) >= 2, "sources has %d entries: every pin is read in two places", len(b.Sources))
+	if b.Supply != nil {
+		must(b.Supply.Percent > 0 && b.Supply.Percent < 100, "supply.percent is %g", b.Supply.Percent)
+	}
+	if _, err := b.PLL(b.CoreMHz); err != nil {
+		errs = append(errs, err)
+	}
+	seen := map[string]string{}
+	for _, p := range b.Pins() {
+		must(pin.MatchString(p.Site), "%s: %q is no pin", p.Port, p.Site)
+		must(p.IO != "", "%s has no io", p.Port)
+		must(seen[p.Site] == "", "pin %s is given to %s and %s", p.Site, seen[p.Site], p.Port)
+		seen[p.Site] = p.Port
+	}
+	return errors.Join(errs...)
+}

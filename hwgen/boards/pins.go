@@ -1,0 +1,69 @@
+package boards
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Pin is a bit of a port of the board's top module, and where it is.
+type Pin struct {
+	Port string // with its index, where the port is a vector
+	Site string
+	IO   string
+	Slew string // of outputs; "" leaves it as it is
+}
+
+// Pins lists all pins that the top module has on this board.
+func (b Board) Pins() []Pin {
+	u, l := b.ULPI, b.LEDs
+	pins := []Pin{
+		{"clk_in", b.Clock.Pin, b.Clock.IO, ""},
+		{"ulpi_rst", u.Rst, u.IO, ""},
+		{"ulpi_clk", u.Clk, u.IO, ""},
+		{"ulpi_dir", u.Dir, u.IO, ""},
+		{"ulpi_nxt", u.Nxt, u.IO, ""},
+		{"ulpi_stp", u.Stp, u.IO, u.Slew},
+	}
+	if u.Clock == ToPHY {
+		pins[2].Slew = u.Slew
+	}
+	for i, site := range u.Data {
+		pins = append(pins, Pin{fmt.Sprintf("ulpi_data[%d]", i), site, u.IO, u.Slew})
+	}
+	pins = append(pins,
+		Pin{"led_link", l.Link, l.IO, ""},
+		Pin{"led_traffic", l.Traffic, l.IO, ""},
+		Pin{"led_error", l.Error, l.IO, ""})
+	if s := b.Supply; s != nil {
+		for i, site := range s.Set {
+			pins = append(pins, Pin{fmt.Sprintf("supply_set[%d]", i), site, s.IO, ""})
+		}
+		pins = append(pins, Pin{"supply_enable", s.Enable, s.IO, ""})
+	}
+	return pins
+}
+
+// LPF returns the constraints of a card on this board, as nextpnr reads them.
+func (b Board) LPF() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "# %s: pins and clocks. Pins as in\n", b.Title)
+	for _, s := range b.sourceNames() {
+		fmt.Fprintf(&t, "#   %s (%s)\n", b.Sources[s], s)
+	}
+	t.WriteString(`
+# Clocks; those of the PLL's outputs follow from that of its input.
+`)
+	fmt.Fprintf(&t, "FREQUENCY PORT \"clk_in\" %d MHZ;\n", b.Clock.MHz)
+	if b.ULPI.Clock == FromPHY {
+		fmt.Fprintf(&t, "FREQUENCY PORT \"ulpi_clk\" %d MHZ;\n", USBMHz)
+	}
+	for _, p := range b.Pins() {
+		fmt.Fprintf(&t, "\nLOCATE COMP \"%s\" SITE \"%s\";\n", p.Port, p.Site)
+		fmt.Fprintf(&t, "IOBUF PORT \"%s\" IO_TYPE=%s", p.Port, p.IO)
+		if p.Slew != "" {
+			fmt.Fprintf(&t, " SLEWRATE=%s", p.Slew)
+		}
+		t.WriteString(";\n")
+	}
+	return t.String()
+}

@@ -1,0 +1,138 @@
+package boards
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table is what was recorded of whole boards: synthesized, placed and routed.
+type Table struct {
+	Schema int      `json:"schema"`
+	Tools  []string `json:"tools"` // that it was recorded with, by name and version
+	Rows   []Row    `json:"rows"`
+}
+
+// Schema is the version of the table's form.
+const Schema = 1
+
+// Row is one card on one board.
+type Row struct {
+	Board    string `json:"board"`
+	Lanes    int    `json:"lanes"`
+	Workers  int    `json:"workers"`
+	Format   string `json:"format"`
+	Result   string `json:"result"`
+	Sum      string `json:"sum"`
+	Saturate bool   `json:"saturate,omitempty"`
+	DSP      bool   `json:"with_dsp,omitempty"` // hwgen -dsp
+	Chunk    int    `json:"chunk"`
+	Window   int    `json:"window"`
+	Jobs     int    `json:"jobs"`
+	ClockMHz int    `json:"clock_mhz"` // what the card's clock is constrained to
+
+	// Cells of the FPGA.
+	COMB  int `json:"comb"`
+	FF    int `json:"ff"`
+	BRAM  int `json:"bram"`
+	Mults int `json:"dsp"`
+
+	CoreMHz float64 `json:"core_mhz"` // that the card's clock could have
+	USBMHz  float64 `json:"usb_mhz"`  // and the PHY's, which has 60
+	Seed    int     `json:"seed"`     // of place and route
+
+	// Source is a hash of what the row was recorded from.
+	Source string `json:"source"`
+}
+
+//go:embed recorded.json
+var recorded []byte
+
+var table = mustParse(recorded)
+
+// Recorded returns the embedded table.
+func Recorded() Table { return table }
+
+// Parse reads a table.
+func Parse(text []byte) (Table, error) {
+	var t Table
+	if err := json.Unmarshal(text, &t); err != nil {
+		return t, err
+	}
+	if t.Schema != Schema {
+		return t, fmt.Errorf("a table of schema %d; this program reads %d", t.Schema, Schema)
+	}
+	return t, nil
+}
+
+func mustParse(text []byte) Table {
+	t, err := Parse(text)
+	if err != nil {
+		panic("recorded.json, which is embedded: " + err.Error())
+	}
+	return t
+}
+
+// Card names what the row is of: two rows of one card differ in what was measured.
+func (r Row) Card() string {
+	return fmt.Sprintf("%s %s %s %s %02d x %02d, chunk %d, window %d, jobs %d, dsp %t, saturate %t, %d MHz", r.Board, r.Sum, r.Format, r.Result,
+		r.Lanes, r.Workers, r.Chunk, r.Window, r.Jobs, r.DSP, r.Saturate, r.ClockMHz)
+}
+
+// Met says whether the card keeps both clocks.
+func (r Row) Met() bool { return r.CoreMHz >= float64(r.ClockMHz) && r.USBMHz >= USBMHz }
+
+// size orders cards: those that add more numbers a cycle are larger, then those of
+// more lanes, then faster ones.
+func (r Row) size() [3]int { return [3]int{r.Lanes * r.Workers, r.Lanes, r.ClockMHz} }
+
+// Largest returns the largest recorded card for a board that keeps its clocks and of
+// which like says yes.
+func Largest(board string, like func(Row) bool) (Row, bool) { return table.largest(board, like) }
+
+func (t Table) largest(board string, like func(Row) bool) (best Row, ok bool) {
+	for _, r := range t.Rows {
+		if r.Board != board || !r.Met() || !like(r) {
+			continue
+		}
+		a, b := r.size(), best.size()
+		if !ok || a[0] > b[0] || a[0] == b[0] && (a[1] > b[1] || a[1] == b[1] && a[2] > b[2]) {
+			best, ok = r, true
+		}
+	}
+	return best, ok
+}
+
+// List returns a table of all boards for people: what each is, and the largest recorded
+// card of each of the sums.
+func List(sums []string) string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "board\tpart\tlink\tsum\tlanes x workers\tcells\tFF\tblock RAM\tclk MHz, of\tUSB MHz, of")
+	for _, b := range all {
+		name, part, link := b.Name, b.Part, "USB 2.0 high speed (ULPI)"
+		for _, sum := range sums {
+			r, ok := Largest(b.Name, func(r Row) bool { return r.Sum == sum && r.Format == "fp32" && r.Result == "fp32" })
+			if ok {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d x %d\t%d\t%d\t%d\t%.1f, %d\t%.1f, %d\n", name, part, link, sum,
+					r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.USBMHz, USBMHz)
+			} else {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\tnot recorded\t\t\t\t\t\n", name, part, link, sum)
+			}
+			name, part, link = "", "", ""
+		}
+	}
+	w.Flush()
+	return trimRight(text.String())
+}
+
+// trimRight removes the blanks at the lines' ends.
+func trimRight(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}

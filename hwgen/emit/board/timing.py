@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Says what nextpnr reports of a design, and fails when a clock misses its constraint.
+
+    python timing.py report.json clk=50 usb_clk=60
+
+Each NAME=MHZ is a clock that the design must have, with the constraint that it must have: one that has lost
+its constraint on the way, or that nobody named, fails as well. Paths between pads and registers are said, but
+not judged: nextpnr knows neither the pads nor what is behind them.
+"""
+
+import json
+import sys
+
+
+PADS = "<async>"  # what nextpnr calls what no clock moves
+
+
+def clocks(report):
+    """Of each clock: MHz that it can have, and MHz that it must."""
+    return [(fmax["achieved"], fmax["constraint"]) for fmax in report["fmax"].values()]
+
+
+def longest(report, start, end):
+    """The longest path, in ns, from pads (or registers) to pads (or registers)."""
+    paths = [p for p in report["critical_paths"] if (p["from"] == PADS, p["to"] == PADS) == (start, end)]
+    return max((sum(step["delay"] for step in p["path"]) for p in paths), default=0)
+
+
+def main(path, *wanted):
+    """Prints what the report says; returns 1 when something is wrong with it."""
+    with open(path) as file:
+        report = json.load(file)
+    found = clocks(report)
+    wrong = []
+    for name, mhz in (argument.split("=") for argument in wanted):
+        # A net may have any of its names in the report; its constraint says which it is.
+        clock = next((c for c in found if abs(c[1] - float(mhz)) < 0.001 * float(mhz)), None)
+        if clock is None:
+            wrong.append(f"no clock is constrained to the {mhz} MHz of {name}")
+            continue
+        found.remove(clock)
+        print(f"  {name:8} {clock[0]:6.1f} MHz; must have {mhz}")
+        if clock[0] < clock[1]:
+            wrong.append(f"{name} has {clock[0]:.1f} MHz, not {mhz}")
+    wrong += [f"a clock is constrained to {must:.1f} MHz that is none of the card's" for _, must in found]
+    print(f"  pads     {longest(report, True, False):6.1f} ns from a pin to a register, "
+          f"{longest(report, False, True):.1f} ns from a register to a pin, "
+          f"{longest(report, True, True):.1f} ns from pin to pin")  # fmt: skip
+    used = {name: cells["used"] for name, cells in report["utilization"].items() if cells["used"]}
+    print("  cells   ", ", ".join(f"{name} {used[name]}" for name in sorted(used)))
+    for sentence in wrong:
+        print(f"timing: {sentence}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

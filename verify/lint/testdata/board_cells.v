@@ -1,0 +1,105 @@
+// The ports of what a board's top instantiates and no card holds: the USB device, which a script
+// writes, and an ECP5's cells.
+
+`default_nettype none
+
+/* verilator lint_off DECLFILENAME */
+/* verilator lint_off UNUSEDPARAM */
+/* verilator lint_off UNUSEDSIGNAL */
+/* verilator lint_off UNDRIVEN */
+
+(* blackbox *)
+module agg_usb_device (
+    input  wire       clk,
+    input  wire       rst,
+    input  wire [7:0] ulpi_data_in,
+    output wire [7:0] ulpi_data_out,
+    output wire       ulpi_data_oe,
+    input  wire       ulpi_dir,
+    input  wire       ulpi_nxt,
+    output wire       ulpi_stp,
+    output wire       ulpi_rst,
+    output wire       link_up,
+    input  wire       link_clear,
+    output wire [7:0] rx_tdata,
+    output wire       rx_tvalid,
+    input  wire       rx_tready,
+    input  wire [7:0] tx_tdata,
+    input  wire       tx_tvalid,
+    output wire       tx_tready,
+    output wire       configured,
+    output wire       traffic,
+    output wire       suspended
+);
+endmodule
+
+(* blackbox *)
+module BB (
+    inout  wire B,
+    input  wire I,
+    input  wire T,
+    output wire O
+);
+endmodule
+
+(* blackbox *)
+module ODDRX1F (
+    input  wire SCLK,
+    input  wire RST,
+    input  wire D0,
+    input  wire D1,
+    output wire Q
+);
+endmodule
+
+(* blackbox *)
+module EHXPLLL #(
+    parameter CLKI_DIV = 1,
+    parameter CLKFB_DIV = 1,
+    parameter FEEDBK_PATH = "CLKOP",
+    parameter CLKOP_ENABLE = "ENABLED",
+    parameter CLKOP_DIV = 8,
+    parameter CLKOP_CPHASE = 0,
+    parameter CLKOP_FPHASE = 0,
+    parameter CLKOS_ENABLE = "DISABLED",
+    parameter CLKOS_DIV = 8,
+    parameter CLKOS_CPHASE = 0,
+    parameter CLKOS_FPHASE = 0,
+    parameter CLKOS2_ENABLE = "DISABLED",
+    parameter CLKOS3_ENABLE = "DISABLED",
+    parameter OUTDIVIDER_MUXA = "DIVA",
+    parameter OUTDIVIDER_MUXB = "DIVB",
+    parameter OUTDIVIDER_MUXC = "DIVC",
+    parameter OUTDIVIDER_MUXD = "DIVD",
+    parameter PLLRST_ENA = "DISABLED",
+    parameter STDBY_ENABLE = "DISABLED",
+    parameter DPHASE_SOURCE = "DISABLED",
+    parameter INTFB_WAKE = "DISABLED",
+    parameter PLL_LOCK_MODE = 0
+) (
+    input  wire CLKI,
+    input  wire CLKFB,
+    input  wire RST,
+    input  wire STDBY,
+    input  wire PHASESEL0,
+    input  wire PHASESEL1,
+    input  wire PHASEDIR,
+    input  wire PHASESTEP,
+    input  wire PHASELOADREG,
+    input  wire PLLWAKESYNC,
+    input  wire ENCLKOP,
+    input  wire ENCLKOS,
+    input  wire ENCLKOS2,
+    input  wire ENCLKOS3,
+    output wire CLKOP,
+    output wire CLKOS,
+    output wire CLKOS2,
+    output wire CLKOS3,
+    output wire LOCK,
+    output wire INTLOCK,
+    output wire REFCLK,
+    output wire CLKINTFB
+);
+endmodule
+
+`default_nettype wire

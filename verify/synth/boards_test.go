@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/boards"
+)
+
+func TestReadReport(t *testing.T) {
+	const cells = `"utilization": {"TRELLIS_COMB": {"used": 7, "available": 9}, "DP16KD": {"used": 2}, "TRELLIS_FF": {"used": 5}}`
+	for name, clocks := range map[string]string{
+		"named by its pin":     `{"$glbnet$ulpi_clk$TRELLIS_IO_IN": {"achieved": 65.24, "constraint": 60.0024}, "x": {"achieved": 41, "constraint": 40}}`,
+		"known by its MHz":     `{"usb": {"achieved": 65.24, "constraint": 60.0}, "x": {"achieved": 41, "constraint": 40}}`,
+		"in the other's order": `{"x": {"achieved": 41, "constraint": 40}, "usb": {"achieved": 65.24, "constraint": 60.0}}`,
+	} {
+		row := boards.Row{ClockMHz: 40}
+		require.NoError(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &row), name)
+		assert.Equal(t, boards.Row{ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, name)
+	}
+	for _, clocks := range []string{`{}`, `{"x": {"achieved": 41, "constraint": 40}}`, `{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`} {
+		require.Error(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &boards.Row{ClockMHz: 40}), clocks)
+	}
+}
+
+// A board's row is of its Verilog, constraints and device; comments and texts for people change
+// nothing.
+func TestBoardRow(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	files := []string{"agg_top.v", "board/b.lpf", "board/usb_device.py", "README.md"}
+	manifest, err := json.Marshal(map[string]any{"board": "b", "lanes": 2, "dsp": true, "clock_mhz": 40, "files": files})
+	require.NoError(t, err)
+	for _, name := range files {
+		write(name, "text")
+	}
+	write("manifest.json", string(manifest))
+	first, err := boardRow(dir, []string{"a tool"})
+	require.NoError(t, err)
+	assert.Equal(t, boards.Row{Board: "b", Lanes: 2, DSP: true, ClockMHz: 40, Seed: 1, Source: first.Source}, first)
+
+	write("README.md", "other")
+	write("agg_top.v", "text // and why")
+	same, err := boardRow(dir, []string{"a tool"})
+	require.NoError(t, err)
+	assert.Equal(t, first.Source, same.Source)
+	write("board/b.lpf", "other")
+	other, err := boardRow(dir, []string{"a tool"})
+	require.NoError(t, err)
+	assert.NotEqual(t, first.Source, other.Source)
+}
+
+// What is written is what is read.
+func TestEncodeBoards(t *testing.T) {
+	table := boards.Table{Schema: boards.Schema, Tools: []string{"a"}, Rows: []boards.Row{{Board: "b", Lanes: 1}, {Board: "b", Lanes: 2, DSP: true}}}
+	text, err := encodeBoards(table)
+	require.NoError(t, err)
+	read, err := boards.Parse(text)
+	require.NoError(t, err)
+	assert.Equal(t, table, read)
+}
