@@ -90,7 +90,11 @@ func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 	if _, err := io.WriteString(stdout, emit.Summary(p)); err != nil || o.DryRun {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nwritten to %s; next: make -C %s test\n", o.Dir, filepath.Join(o.Dir, "sim"))
+	next := "make -C " + filepath.Join(o.Dir, "sim") + " test"
+	if o.Board != "" {
+		next += ", make -C " + filepath.Join(o.Dir, "board")
+	}
+	_, err = fmt.Fprintf(stdout, "\nwritten to %s; next: %s\n", o.Dir, next)
 	return err
 }
 

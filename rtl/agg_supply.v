@@ -23,11 +23,13 @@ module agg_supply #(
   localparam integer COUNT = $clog2(SETTLE_CYCLES + RISE_CYCLES + 1);
   localparam integer WHOLE = SETTLE_CYCLES + RISE_CYCLES;
 
-  reg [      9:0] phase_reg;
-  reg             set_reg;
-  reg [COUNT-1:0] count_reg;
-  reg             enable_reg;
-  reg             good_reg;
+  reg  [      9:0] phase_reg;
+  reg              set_reg;
+  reg  [COUNT-1:0] count_reg;
+  reg              enable_reg;
+  reg              good_reg;
+
+  wire             counted = count_reg == WHOLE[COUNT-1:0];
 
   always @(posedge clk or negedge started) begin
     if (!started) begin
@@ -39,9 +41,9 @@ module agg_supply #(
     end else begin
       phase_reg <= phase_reg + 10'd1;
       set_reg   <= phase_reg < HIGH[9:0];
-      if (!good_reg) count_reg <= count_reg + 1'b1;
+      if (!counted) count_reg <= count_reg + 1'b1;
       if (count_reg == SETTLE_CYCLES[COUNT-1:0]) enable_reg <= 1'b1;
-      if (count_reg == WHOLE[COUNT-1:0]) good_reg <= 1'b1;
+      good_reg <= counted;
     end
   end
 

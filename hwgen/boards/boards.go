@@ -22,7 +22,7 @@ type Board struct {
 	Title      string            `json:"title"`      // what people call it
 	Part       string            `json:"part"`       // the FPGA's whole order number
 	Nextpnr    []string          `json:"nextpnr"`    // the part, as nextpnr's arguments
-	Programmer string            `json:"programmer"` // the board's name in openFPGALoader
+	Programmer string            `json:"programmer"` // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
 	CoreMHz    int               `json:"core_mhz"` // of the card, unless told otherwise
 	ULPI       ULPI              `json:"ulpi"`
@@ -60,6 +60,10 @@ type LEDs struct {
 	Link    string `json:"link"`
 	Traffic string `json:"traffic"`
 	Error   string `json:"error"`
+
+	// Pins that all lamps have in common, and their level.
+	HeldHigh []string `json:"held_high,omitempty"`
+	HeldLow  []string `json:"held_low,omitempty"`
 }
 
 // Supply is a supply of the FPGA's pins that the FPGA itself sets, by the share
@@ -157,7 +161,7 @@ func (b Board) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	must(b.Title != "" && b.Part != "" && b.Programmer != "" && len(b.Nextpnr) > 0, "title, part, programmer and nextpnr say something")
+	must(b.Title != "" && b.Part != "" && len(b.Nextpnr) > 0, "title, part and nextpnr say something")
 	must(len(b.ULPI.Data) == 8, "ulpi.data has %d pins, not 8", len(b.ULPI.Data))
 	must(slices.Contains([]string{FromPHY, ToPHY}, b.ULPI.Clock), "ulpi.clock is %q: must be %q or %q", b.ULPI.Clock, FromPHY, ToPHY)
 	must(slices.Contains([]string{High, Low}, b.ULPI.Reset), "ulpi.reset is %q: must be %q or %q", b.ULPI.Reset, High, Low)

@@ -2,6 +2,7 @@ package boards
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ func (b Board) Pins() []Pin {
 		Pin{"led_link", l.Link, l.IO, ""},
 		Pin{"led_traffic", l.Traffic, l.IO, ""},
 		Pin{"led_error", l.Error, l.IO, ""})
+	for i, site := range slices.Concat(l.HeldHigh, l.HeldLow) {
+		pins = append(pins, Pin{fmt.Sprintf("led_held[%d]", i), site, l.IO, ""})
+	}
 	if s := b.Supply; s != nil {
 		for i, site := range s.Set {
 			pins = append(pins, Pin{fmt.Sprintf("supply_set[%d]", i), site, s.IO, ""})

@@ -28,6 +28,7 @@ Examples:
   hwgen -lanes 16 -workers 8 -dry-run    what it would cost and do
   hwgen -lanes 4 -shell none -bundle     bare AXI4-Stream ports, all in one file
   hwgen -lanes 8 -prefix left -o left    a second card for the same design
+  hwgen -board ecpix5 -o card            the largest recorded card for a board; make -C card/board builds it
 
 Then:
   make -C tributary_l16_w4_fp32_tree/sim test    check it with Verilator

@@ -138,6 +138,9 @@ func (p *Plan) boardPorts(m *netlist.Module) {
 	m.Output("led_link", 1)
 	m.Output("led_traffic", 1)
 	m.Output("led_error", 1)
+	if held := p.held(); held > 0 {
+		m.Output("led_held", held)
+	}
 	if s := p.OnBoard.Supply; s != nil {
 		m.PortComment("Supply of the PHY's pins")
 		m.Output("supply_set", len(s.Set))
@@ -335,7 +338,15 @@ func (p *Plan) boardLamps(m *netlist.Module) {
 	m.Assign("led_link", lit("usb_link_up", level))
 	m.Assign("led_traffic", lit("traffic_lit", level))
 	m.Assign("led_error", lit("error_lit", level))
+	if held := p.held(); held > 0 {
+		ones := 1<<len(p.OnBoard.LEDs.HeldHigh) - 1
+		m.Comment("What all lamps have in common")
+		m.Assign("led_held", fmt.Sprintf("%d'b%0*b", held, held, ones))
+	}
 }
+
+// held returns how many pins all lamps have in common.
+func (p *Plan) held() int { return len(p.OnBoard.LEDs.HeldHigh) + len(p.OnBoard.LEDs.HeldLow) }
 
 // cycles returns how many cycles of the card's clock take some microseconds.
 func (p *Plan) cycles(microseconds int) string { return fmt.Sprint(microseconds * p.Clock) }

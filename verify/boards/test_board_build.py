@@ -37,11 +37,15 @@ def tool(path, script):
     path.chmod(0o755)
 
 
-def report(folder, clocks, cells=7):
+def report(folder, clocks, cells=7, crossing=1):
     """Writes what place and route will report."""
     fmax = {name: {"achieved": can, "constraint": must} for name, (can, must) in clocks.items()}
     step = {"delay": 2.5}
-    paths = [{"from": "<async>", "to": "posedge clk", "path": [step, step]}]
+    paths = [
+        {"from": "<async>", "to": "posedge clk", "path": [step, step]},
+        {"from": "posedge usb", "to": "posedge clk", "path": [step] * crossing},
+        {"from": "posedge clk", "to": "posedge clk", "path": [step] * 10},
+    ]
     used = {"TRELLIS_COMB": {"used": cells}, "DP16KD": {"used": 0}}
     text = json.dumps({"fmax": fmax, "critical_paths": paths, "utilization": used})
     (folder / "report.json").write_text(text)
@@ -64,7 +68,7 @@ def test_builds_a_bitstream(board):
     assert done.returncode == 0, done.stderr
     assert (board / "build" / "ecpix5.bit").read_text() == "bits\n"
     for line in ("clk        41.0 MHz; must have 40", "usb_clk    65.0 MHz; must have 60",
-                 "pads        5.0 ns from a pin", "TRELLIS_COMB 7"):  # fmt: skip
+                 "crossing    2.5 ns from one clock to the other; must be below 16.7", "pads        5.0 ns from a pin", "TRELLIS_COMB 7"):  # fmt: skip
         assert line in done.stdout, done.stdout
     assert not [name for name in built(board) if name.startswith("new.")]
     # Nothing is made twice; another serial number makes the device again, and all that follows.
@@ -90,6 +94,13 @@ def test_fails_when_a_clock_misses_its_constraint(board, clocks, said):
     assert not {"ecpix5.bit", "ecpix5.config"} & built(board)
 
 
+def test_fails_when_a_crossing_is_too_long(board):
+    report(board.parents[1], MET, crossing=7)
+    done = make(board)
+    assert done.returncode != 0
+    assert "a path between the clocks takes 17.5 ns" in done.stderr
+
+
 @pytest.mark.parametrize("name, made", [("yosys", "json"), ("nextpnr-ecp5", "config"), ("ecppack", "bit")])
 def test_a_tool_that_fails_leaves_nothing_and_is_heard(board, name, made):
     """Also one that has begun to write, as nextpnr has when a pin is not in the .lpf."""
@@ -104,6 +115,10 @@ def test_program_loads_the_bitstream(board):
     done = make(board, "program")
     assert done.returncode == 0, done.stderr
     assert (board.parents[1] / "loaded").read_text() == "--board ecpix5 build/ecpix5.bit\n"
+    assert make(board, "program", "CABLE=some").returncode == 0
+    assert (board.parents[1] / "loaded").read_text() == "--cable some build/ecpix5.bit\n"
+    done = make(board, "program", "PROGRAMMER=")
+    assert done.returncode != 0 and "say CABLE=NAME" in done.stderr
     done = make(board, "program", "LOADER=no-such-loader")
     assert done.returncode != 0
     assert "no-such-loader is not on PATH: apt install openfpgaloader" in done.stderr

@@ -36,6 +36,7 @@ class Said:
         self.ulpi = {}  # name to pins
         self.reset_low = None
         self.leds = {}  # pin to whether it is lit when low
+        self.supply = None  # pins that set supplies, and that switches them on
 
 
 def in_amaranth(path, part):
@@ -51,6 +52,8 @@ def in_amaranth(path, part):
         elif set(ULPI) <= set(names):
             said.ulpi = {name: names[name].names for name in ULPI}
             said.reset_low = names["rst"].invert
+        elif resource.name == "vccio_ctrl":
+            said.supply = (names["pdm"].names, names["en"].names)
         elif "led" in resource.name:
             for pins in names.values() or resource.ios[:1]:
                 said.leds.update(dict.fromkeys(pins.names, pins.invert))
@@ -100,6 +103,8 @@ def in_litex(path, part):
             said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
         elif name == "ulpi":
             said.ulpi = {name: subs[name] for name in ULPI}
+        elif name == "vccio_ctrl":
+            said.supply = (subs["pdm"], subs["en"])
         elif "led" in name:
             said.leds.update(dict.fromkeys([*sites(items), *sum(subs.values(), [])]))
     return said
@@ -129,3 +134,7 @@ def test_pins_are_those_of_two_packages(file):
             assert pin in said.leds, f"{source}: no lamp at {pin}"
             if said.leds[pin] is not None:
                 assert board["leds"]["lit"] == ("low" if said.leds[pin] else "high"), source
+        for pin in board["leds"].get("held_high", []) + board["leds"].get("held_low", []):
+            assert pin in said.leds, f"{source}: no lamp at {pin}"
+        if "supply" in board or said.supply:
+            assert (board["supply"]["set"], [board["supply"]["enable"]]) == said.supply, source

