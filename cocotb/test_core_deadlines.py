@@ -54,15 +54,16 @@ class Times:
         for number in numbers:
             self.slots[number].state, self.slots[number].began = IDLE, None
 
-    def watch(self, cycle, pause):
-        """Called in every cycle: no slot is overdue for longer than it takes to look at the others, and two cycles
-        for each slot that is found overdue, itself among them."""
+    def watch(self, cycle, pause, acted):
+        """Called in every cycle: no slot is overdue for longer than it takes to look at all of them, and four cycles,
+        in two of which packets pause, for each slot that is found overdue, itself among them."""
         for number, slot in enumerate(self.slots):
             late = self.late(slot, cycle)
             slot.pauses = slot.pauses if late else 0
             if late is not None:
                 slot.pauses += pause
-                most = len(self.slots) - 1 + 2 * slot.pauses
+                # The cycle in which it is found comes before its pause.
+                most = len(self.slots) + 2 * slot.pauses + int(number != acted)
                 assert late <= most, f"slot {number} is overdue for {late} cycles, at most {most} are allowed"
 
 
@@ -72,9 +73,10 @@ async def what_waits_for_too_long_is_found(dut, longest):
     """Slots turn over, close, stall and are flushed; acts are right, have their pause before them, and come in time."""
     rng = random.Random(longest)
     slots, jobs = len(dut.flush_slots), len(dut.job_deadline) // 32
-    for name in ("turn_over", "close", "stall", "flush_slots"):
+    for name in ("turn_over", "close", "stall", "flush", "flush_slots"):
         getattr(dut, name).value = 0
-    times, acts, restarts, paused = Times(slots, [0] * jobs), 0, 0, False
+    times, acts, restarts = Times(slots, [0] * jobs), 0, 0
+    paused = 0  # for so many cycles
     dut.job_deadline.value = 0
     await start(dut)
     busy = 1.0
@@ -82,26 +84,29 @@ async def what_waits_for_too_long_is_found(dut, longest):
         if cycle % 400 == 0:
             # All jobs end; others begin, with deadlines of their own.
             busy = rng.choice([0.02, 0.2, 1.0])
-            flushed = set(range(slots))
+            ended = set(range(jobs))
         else:
-            flushed = {s for s in range(slots) if rng.random() < 0.5} if rng.random() < 0.01 else set()
+            ended = {j for j in range(jobs) if rng.random() < 0.5} if rng.random() < 0.01 else set()
+        flushed = {s for s, slot in enumerate(times.slots) if slot.job in ended}
         events, number, job = set(), rng.randrange(slots), rng.randrange(jobs)
-        if not paused and number not in flushed and rng.random() < busy:
+        if paused < 2 and job not in ended and number not in flushed and rng.random() < busy:
             events, job = random_events(rng, times.slots[number], job)
         for name in ("turn_over", "close", "stall"):
             getattr(dut, name).value = int(name in events)
         dut.slot.value, dut.job.value, dut.flush_slots.value = number, job, mask(flushed)
+        dut.flush.value = mask(ended)
         await FallingEdge(dut.clk)
         acted = int(dut.act_slot.value) if int(dut.act.value) else None
         if acted is not None:
             slot = times.slots[acted]
-            assert paused, "packets were not kept from being judged"
+            assert paused == 2, "packets were not kept from being judged"
             assert times.late(slot, cycle) is not None and acted not in flushed, f"slot {acted} is not overdue"
             assert int(dut.act_job.value) == slot.job
             acts += 1
-        paused = bool(int(dut.pause.value))
-        times.watch(cycle, paused)
-        assert not (paused and acted is not None)
+        pause = int(dut.pause.value)
+        paused = paused + 1 if pause else 0
+        assert int(dut.act_next.value) == (paused == 2) and paused <= 2
+        times.watch(cycle, pause, acted)
         if acted is not None:
             # As of jobs with partial sums, whose slots are closed by it; else the time begins anew.
             closes = slot.state == COLLECTING and slot.job % 2

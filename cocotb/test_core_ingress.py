@@ -345,7 +345,7 @@ def test_agg_arbiter(ports, bits):
 
 def expected_code(request, jobs, port):
     """The specification's checks, in their order; 0 when all hold."""
-    job = jobs[request["job"] % len(jobs)]
+    job = job_of(request, jobs)
     kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)
     finish = request["kind"] == zwire.KIND_FINISH
     confirms = finish and job["complete"] and request["epoch"] == job["epoch"]
@@ -364,6 +364,10 @@ def expected_code(request, jobs, port):
     return next((code for holds, code in checks if not holds), 0)
 
 
+def job_of(request, jobs):
+    return jobs[request["job"] % len(jobs)]
+
+
 def random_job(rng, ports):
     """What agg_commit is told of a job."""
     members = sorted(rng.sample(range(ports), rng.randint(1, ports)))
@@ -372,14 +376,22 @@ def random_job(rng, ports):
         "complete": rng.random() < 0.5,
         "epoch": rng.getrandbits(16),
         "chunk": rng.getrandbits(16),
+        "mask": 3,
+        "base": rng.choice([0, 4, 8, 12]),
         "ranks": {port: rank for rank, port in enumerate(members)},
         "evicted": {port for port in members if rng.random() < 0.1},
     }
 
 
-def show_jobs(dut, jobs, ports):
+def show_states(dut, jobs):
     dut.job_valid.value = joined(1, [job["valid"] for job in jobs])
     dut.job_complete.value = joined(1, [job["complete"] for job in jobs])
+
+
+def show_jobs(dut, jobs, ports):
+    bits = len(dut.act_slot)
+    dut.slot_mask.value = joined(bits, [job["mask"] for job in jobs])
+    dut.slot_base.value = joined(bits, [job["base"] for job in jobs])
     dut.job_epoch.value = joined(16, [job["epoch"] for job in jobs])
     dut.job_chunk.value = joined(16, [job["chunk"] for job in jobs])
     dut.member.value = joined(1, [p in job["ranks"] for job in jobs for p in range(ports)])
@@ -392,6 +404,9 @@ async def the_first_check_that_fails_is_the_refusal(dut):
     rng = random.Random(3)
     seen = set()
     count, ports = len(dut.job_valid), len(dut.member) // len(dut.job_valid)
+    show_states(dut, [random_job(rng, ports) for _ in range(count)])
+    dut.valid.value = dut.act_next.value = 0
+    await start(dut)
     for _ in range(4000):
         jobs = [random_job(rng, ports) for _ in range(count)]
         number = rng.randrange(count)
@@ -412,17 +427,25 @@ async def the_first_check_that_fails_is_the_refusal(dut):
             if name not in request or rng.random() < 0.07:
                 request[name] = rng.getrandbits(bits)
         dut.valid.value = valid = int(rng.random() < 0.9)
-        dut.port.value = port
+        dut.port.value, dut.ports.value = port, 1 << port
+        act_next, act_slot, act_job = int(not valid and rng.random() < 0.5), rng.randrange(16), rng.randrange(count)
+        dut.act_next.value, dut.act_slot.value, dut.act_job.value = act_next, act_slot, act_job
         dut.request.value = pack_request(request)
         show_jobs(dut, jobs, ports)
-        await Timer(1, "ns")
+        await RisingEdge(dut.clk)
+        show_states(dut, jobs)
+        show_jobs(dut, [random_job(rng, ports) for _ in range(count)], ports)
+        await FallingEdge(dut.clk)
         code = expected_code(request, jobs, port)
         seen.add(code)
         accepted = valid and code == 0
         assert int(dut.refused.value) == int(valid and code != 0)
-        assert int(dut.code.value) == code
-        assert int(dut.index.value) == request["job"] % count
-        assert int(dut.belongs.value) == int(jobs[request["job"] % count]["ranks"].get(port) == request["rank"])
+        assert not valid or int(dut.code.value) == code
+        place = job_of(request, jobs)["base"] | request["vid"] & 3
+        assert int(dut.index.value) == (act_job if act_next else request["job"] % count)
+        assert int(dut.slot.value) == (act_slot if act_next else place)
+        assert int(dut.from_port.value) == port and int(dut.from_ports.value) == 1 << port
+        assert int(dut.belongs.value) == int(job_of(request, jobs)["ranks"].get(port) == request["rank"])
         for kind, name in ((zwire.KIND_DATA, "data"), (zwire.KIND_ASK, "ask"), (zwire.KIND_FINISH, "finish")):
             assert int(getattr(dut, name).value) == int(accepted and request["kind"] == kind)
         for name in ("ecn", "job", "epoch", "rank", "vid", "nonfinite", "writable"):
@@ -434,6 +457,6 @@ async def the_first_check_that_fails_is_the_refusal(dut):
 def test_agg_commit(jobs, job_bits):
     run(
         "agg_commit",
-        parameters={"PORTS": 5, "PORT_BITS": 3, "JOBS": jobs, "JOB_BITS": job_bits},
+        parameters={"PORTS": 5, "PORT_BITS": 3, "JOBS": jobs, "JOB_BITS": job_bits, "SLOT_BITS": 4},
         testcase=["the_first_check_that_fails_is_the_refusal"],
     )

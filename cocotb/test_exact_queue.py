@@ -305,11 +305,14 @@ async def lets_a_result_in(dut):
     rng = random.Random(5)
     width = len(dut.result)
     lanes = len(dut.x) // width
+    await start(dut)
     for _ in range(100):
         x, result = rng.getrandbits(len(dut.x)), rng.getrandbits(width)
         for enable, write, every in ((1, 0, None), (0, 0, 0x80), (0, 1, result)):
             dut.x.value, dut.enable.value, dut.write.value, dut.result.value = x, enable, write, result
-            await Timer(1, "ns")
+            await RisingEdge(dut.clk)
+            dut.x.value, dut.write.value = 0, 1 - write
+            await FallingEdge(dut.clk)
             want = x if every is None else sum(every << width * lane for lane in range(lanes))
             assert int(dut.y.value) == want
 

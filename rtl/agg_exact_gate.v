@@ -1,5 +1,5 @@
 // agg_gate for the port by which the unit's results go through the lanes: y is x when enable is high,
-// else the result when write is high, else IDENTITY, in every lane. Combinational.
+// else the result when write is high, else IDENTITY, in every lane. Latency: one cycle.
 //
 // Not done here: it does not know when; agg_exact_queue does.
 
@@ -10,6 +10,7 @@ module agg_exact_gate #(
     parameter integer ELEM_BITS = 32,
     parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
 ) (
+    input  wire                       clk,
     input  wire                       enable,
     input  wire [LANES*ELEM_BITS-1:0] x,
     input  wire                       write,
@@ -19,7 +20,11 @@ module agg_exact_gate #(
 
   wire [ELEM_BITS-1:0] absent = write ? result : IDENTITY[ELEM_BITS-1:0];
 
-  assign y = enable ? x : {LANES{absent}};
+  reg [LANES*ELEM_BITS-1:0] y_reg;
+
+  always @(posedge clk) y_reg <= enable ? x : {LANES{absent}};
+
+  assign y = y_reg;
 
 endmodule
 

@@ -1,5 +1,7 @@
 // Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
-// else IDENTITY in every lane. Combinational.
+// else IDENTITY in every lane.
+//
+// Latency: one cycle; the register stands between the slot memories and the lanes.
 //
 // Not done here: it does not know which ports are members; agg_ranks does.
 
@@ -10,6 +12,7 @@ module agg_gate #(
     parameter integer ELEM_BITS = 32,
     parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
 ) (
+    input  wire                       clk,
     input  wire                       enable,
     input  wire [LANES*ELEM_BITS-1:0] x,
     output wire [LANES*ELEM_BITS-1:0] y
@@ -21,7 +24,11 @@ module agg_gate #(
     end
   endgenerate
 
-  assign y = enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+  reg [LANES*ELEM_BITS-1:0] y_reg;
+
+  always @(posedge clk) y_reg <= enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+
+  assign y = y_reg;
 
 endmodule
 

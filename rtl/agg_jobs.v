@@ -1,7 +1,7 @@
 // The jobs' lives: sets them up, ends them, and holds what each was set up with.
 //
 // An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, in the order of the specification. Then it is given slots: twice its
+// everything is checked first, a cycle before it begins, in the order of the specification. Then it is given slots: twice its
 // window of them, from a multiple of that on, the first where no other job's are; a cycle for each
 // place that is looked at. Then the running job of its number is ended and the new one set up.
 //
@@ -143,10 +143,11 @@ module agg_jobs #(
   wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
-  wire running = valid_now && op_epoch == epoch_now;
+  wire running = valid_now && op_epoch == epoch_now;  // what is asked for
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
       op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
+  wire other_epoch = op_epoch != epoch_now;
   wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
   wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
@@ -156,29 +157,47 @@ module agg_jobs #(
   wire deadline_good = (op_deadline >> 33) == 64'd0 &&
       !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
+  // What was found a cycle ago, of an operation that stood then while nothing else was done
+  reg checked_reg;
+  reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
+  reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
+
+  always @(posedge clk) begin
+    checked_reg       <= state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
+    beyond_reg        <= op_beyond != 8'd0;
+    running_reg       <= running;
+    same_reg          <= same;
+    other_epoch_reg   <= other_epoch;
+    stale_reg         <= stale;
+    ports_good_reg    <= ports_good;
+    chunk_good_reg    <= chunk_good;
+    window_good_reg   <= window_good;
+    deadline_good_reg <= deadline_good;
+  end
+
   reg [7:0] op_check;  // CODE_DONE when nothing stands against it
 
   always @* begin
     op_check = CODE_DONE;
     if (op_commit) begin
-      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
-      else if (running && !same) op_check = CODE_EPOCH_IN_USE;
-      else if (running) op_check = CODE_DONE;
-      else if (stale) op_check = CODE_STALE_EPOCH;
-      else if (!ports_good) op_check = CODE_BAD_PORTS;
-      else if (!chunk_good) op_check = CODE_BAD_CHUNK;
-      else if (!window_good) op_check = CODE_BAD_WINDOW;
-      else if (!deadline_good) op_check = CODE_BAD_DEADLINE;
+      if (beyond_reg) op_check = CODE_BAD_JOB;
+      else if (running_reg && !same_reg) op_check = CODE_EPOCH_IN_USE;
+      else if (running_reg) op_check = CODE_DONE;
+      else if (stale_reg) op_check = CODE_STALE_EPOCH;
+      else if (!ports_good_reg) op_check = CODE_BAD_PORTS;
+      else if (!chunk_good_reg) op_check = CODE_BAD_CHUNK;
+      else if (!window_good_reg) op_check = CODE_BAD_WINDOW;
+      else if (!deadline_good_reg) op_check = CODE_BAD_DEADLINE;
     end else if (op_abort) begin
-      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
-      else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
+      if (beyond_reg) op_check = CODE_BAD_JOB;
+      else if (valid_now && other_epoch_reg) op_check = CODE_BAD_EPOCH;
     end
   end
 
   wire op_all = !op_commit && !op_abort;
-  wire op_starts = op_valid && !done_reg;
+  wire op_starts = op_valid && !done_reg && checked_reg && !link_down;
   wire op_changes = op_check == CODE_DONE &&
-      (op_commit ? !running : op_abort ? valid_now : |valid_reg);
+      (op_commit ? !running_reg : op_abort ? valid_now : |valid_reg);
 
   // -- Slots for a new job ------------------------------------------------------------------------
 
@@ -448,7 +467,7 @@ module agg_jobs #(
   reg [JOB_WIDTH-1:0] its_were;
   reg [9*PORTS-1:0] ranks_were;
   reg [122:0] op_was;
-  reg [127:0] op_rest_was;
+  reg [191:0] op_rest_was;
   reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
   reg [7:0] count;  // of ranks that were given out below a port
@@ -475,7 +494,7 @@ module agg_jobs #(
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
-    op_rest_was <= {op_chunk[31:0], op_window[31:0], op_deadline};
+    op_rest_was <= {op_chunk, op_window, op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
     flush_was <= flush[watched];
@@ -494,8 +513,7 @@ module agg_jobs #(
       `PROMISED(
           !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
-          op_rest_was == {op_chunk[31:0], op_window[31:0], op_deadline}));
-      `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
+          op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
     end
     if (was_reset && !rst) begin
@@ -512,6 +530,12 @@ module agg_jobs #(
       end
 
       assert (state_reg <= STATE_CLEAR);
+      if (checked_reg && state_reg == STATE_IDLE && op_valid && !link_down) begin
+        assert (beyond_reg == (op_beyond != 0) && running_reg == running && same_reg == same);
+        assert (other_epoch_reg == other_epoch && stale_reg == stale);
+        assert (ports_good_reg == ports_good && chunk_good_reg == chunk_good);
+        assert (window_good_reg == window_good && deadline_good_reg == deadline_good);
+      end
       if (is_set_up || (gives && watched == flush_job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin

@@ -42,8 +42,10 @@ module agg_slots #(
     input wire                 partial,     // sums
 
     // A slot is overdue; no packet is judged in this cycle
-    input wire                 act,
-    input wire [SLOT_BITS-1:0] act_slot,
+    input wire act,
+
+    // The slot: of the packet's VID, or the one that is overdue
+    input wire [SLOT_BITS-1:0] slot,
 
     // The packet; one of these at most is high
     input wire             refuse,    // it failed a check, with code
@@ -63,7 +65,6 @@ module agg_slots #(
     input wire [SLOT_BITS-1:0] reduced_slot,
 
     // What comes of it
-    output wire [SLOT_BITS-1:0] slot,
     output wire turn_over,  // the slot takes a new VID, drops what it owed
     output wire store,  // data is stored
     output wire store_ce,
@@ -115,8 +116,6 @@ module agg_slots #(
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot = act ? act_slot : slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
-
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
   wire [SLOT_BITS-1:0] other_slot = slot ^ job_window;
@@ -130,21 +129,33 @@ module agg_slots #(
 
   // -- Judge --------------------------------------------------------------------------------------
 
+  // What v is compared with is subtracted from it while the table is read, and of what the table has each
+  // bit is compared: whether v is the slot's, or the next one, is known before how far it is ahead.
   wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
   wire [31:0] window_2 = window << 1;
-  wire [31:0] since_first = vid - job_first;
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // twice the window, less 1
+  wire [31:0] one_back = vid - window;
+  wire [31:0] two_back = vid - window_2;
+  wire is_own = (vid ^ own_vid) == 32'd0;
+  wire follows_own = (two_back ^ own_vid) == 32'd0;
 
-  // How far v is ahead of what the slot holds
-  wire [31:0] ahead = active ? vid - own_vid : (since_first & ~(window_2 - 32'd1)) + window_2;
-  wire same = ahead == 32'd0;
-  wire next = ahead == window_2;
+  // What an empty slot would hold next is the first VID, or as many behind it as the slot is behind the
+  // first one's.
+  wire [31:0] since_first = vid - job_first;
+  wire [31:0] since_empty = since_first + window_2;
+  wire same = active ? is_own : &(since_first | turn);
+  wire next = active ? follows_own : (since_first & ~turn) == 32'd0;
+
+  wire [31:0] since_own = vid - own_vid;
+  wire behind_own = active ? since_own[31] : since_empty[31];
+  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
 
   wire closed = closed_reg[slot];
   wire collecting = active && !closed;
   wire held = |(own_held & ports);
 
   wire [PORTS-1:0] done = own_done | ports;
-  wire may_turn = active ? is_reduced && (member & ~done) == {PORTS{1'b0}} : 1'b1;
+  wire may_turn = !active || (is_reduced && (member & ~done) == {PORTS{1'b0}});
 
   assign stall           = data && next && active && is_reduced && !may_turn;
   assign turn_over       = data && next && may_turn && writable;
@@ -155,7 +166,7 @@ module agg_slots #(
   assign store_ce        = store && ecn == ECN_CE;
   assign store_nonfinite = store && nonfinite;
 
-  wire proves = data && other_reduced && other_vid == vid - window;  // done with v - W
+  wire proves = data && other_reduced && other_vid == one_back;  // done with v - W
 
   // -- Answer -------------------------------------------------------------------------------------
 
@@ -165,7 +176,7 @@ module agg_slots #(
     if (same && !active) rule = CODE_LATE;
     else if (same && (held || closed)) rule = CODE_DUPLICATE;
     else if (same || next) rule = CODE_NOT_READY;
-    else if (ahead[31]) rule = CODE_LATE;
+    else if (behind_own) rule = CODE_LATE;
     else rule = CODE_EARLY;
   end
 
@@ -325,9 +336,10 @@ module agg_slots #(
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
       `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
       `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
+      // agg_commit: the slot is that of the VID.
+      `PROMISED(!(data || ask) || slot == (slot_base | (vid[SLOT_BITS-1:0] & slot_mask)));
       // agg_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
-      `PROMISED(
-          !act || ((act_slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
+      `PROMISED(!act || ((slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
       // agg_commit: one thing at a time, of a member; agg_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);

@@ -9,9 +9,9 @@ import (
 )
 
 // coreLatency is what the core adds to the lanes' latency: the port's
-// register, the commit, the slot's read, the memories' output, and the
-// egress's register.
-const coreLatency = 5
+// register, the grant of the commit, its check, the slot's read, the gate behind the
+// memories' output, and the egress's register.
+const coreLatency = 7
 
 // requestBits is the width of a commit's request; agg_ingress says what is in
 // it.
@@ -151,11 +151,10 @@ func (b *coreBuilder) jobs() {
 		m.Wire(w.name, w.width, "")
 	}
 	m.Wire("commit_finish", 1, "")
-	m.Wire("commit_index", b.jobBits, "the packet's job")
+	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the slot that is acted upon")
 	m.Wire("commit_rank_bit", b.Workers, "its sender")
 	m.Wire("evict", b.Workers, "these are members no more")
 	m.Wire("answer_mask", b.Workers, "ranks that are missing, or were evicted")
-	m.Wire("judged_index", b.jobBits, "the job of the packet, or of the slot that is acted upon")
 
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
@@ -168,7 +167,7 @@ func (b *coreBuilder) jobs() {
 	}
 	i.Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit")
 	same(i, "drained", "evict")
-	i.Connect("evict_job", "judged_index").Connect("evict_ranks", "answer_mask")
+	i.Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
 	same(i, "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up", "sets_up_job",
 		"cleared")
 	for _, w := range b.jobWires() {
@@ -282,7 +281,7 @@ func (b *coreBuilder) ingress(p int) {
 	m := b.m
 	if p == 0 {
 		m.Comment("What all ports are told")
-		m.Wire("slot", b.slotBits, "of the packet that is committed")
+		m.Wire("slot", b.slotBits, "of the packet that is judged, or the one that is acted upon")
 		m.Wire("commit_store", 1, "it is stored")
 		m.Wire("resolve", b.Workers, "the fate of the port's written data is known")
 		m.Wire("reduced", 1, "a slot has been summed")
@@ -338,6 +337,7 @@ func (b *coreBuilder) ingress(p int) {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).
 		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.Identity)).
+		Connect("clk", "clk").
 		Connect("enable", bit("beat_members", p, b.Workers)).
 		Connect("x", stored).
 		Connect("y", gated)
@@ -347,11 +347,14 @@ func (b *coreBuilder) ingress(p int) {
 func (b *coreBuilder) commits() {
 	m := b.m
 	m.Comment("-- Commit --")
-	m.Wire("commit_valid", 1, "a packet is judged")
-	m.Wire("commit_ports", b.Workers, "the port it came by, one hot")
-	m.Wire("commit_port", b.portBits, "")
-	m.Wire("commit_request", requestBits, "")
+	m.Wire("granted_valid", 1, "a packet's header is checked; it is judged in the next cycle")
+	m.Wire("granted_ports", b.Workers, "the port it came by, one hot")
+	m.Wire("granted_port", b.portBits, "")
+	m.Wire("granted_request", requestBits, "")
 	m.Wire("pause", 1, "a slot is to be acted upon")
+	m.Wire("act_next", 1, "in the next cycle")
+	m.Wire("act_slot", b.slotBits, "")
+	m.Wire("act_job", b.jobBits, "")
 	var requests []string
 	for p := b.Workers - 1; p >= 0; p-- {
 		requests = append(requests, fmt.Sprintf("p%d_request", p))
@@ -363,10 +366,10 @@ func (b *coreBuilder) commits() {
 	i.Connect("hold", "quiet || pause")
 	same(i, "req_valid", "req_grant")
 	i.Connect("req_data", netlist.Concat(requests...)).
-		Connect("out_valid", "commit_valid").
-		Connect("out_ports", "commit_ports").
-		Connect("out_port", "commit_port").
-		Connect("out_data", "commit_request")
+		Connect("out_valid", "granted_valid").
+		Connect("out_ports", "granted_ports").
+		Connect("out_port", "granted_port").
+		Connect("out_data", "granted_request")
 	m.Assign("unjudged", "|req_valid")
 
 	m.Wire("commit_refuse", 1, "it fails a check")
@@ -381,14 +384,20 @@ func (b *coreBuilder) commits() {
 	m.Wire("commit_epoch", 16, "")
 	m.Wire("commit_rank", 8, "")
 	m.Wire("commit_vid", 32, "")
+	m.Wire("commit_ports", b.Workers, "the port it came by, one hot")
+	m.Wire("commit_port", b.portBits, "")
 	i = m.Instance("agg_commit", "u_commit", "")
-	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
-	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format)).
-		Connect("valid", "commit_valid").Connect("port", "commit_port").Connect("request", "commit_request")
-	same(i, "job_valid", "job_complete", "job_epoch", "job_chunk", "member", "evicted", "rank_of_port")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS")
+	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format))
+	same(i, "clk", "rst")
+	prefixed(i, "granted_", "valid", "ports", "port", "request")
+	same(i, "act_next", "act_slot", "act_job", "job_valid", "job_complete", "job_epoch", "job_chunk", "slot_mask",
+		"slot_base", "member", "evicted", "rank_of_port")
 	i.Connect("refused", "commit_refuse")
-	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index",
-		"epoch", "rank", "vid")
+	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index")
+	same(i, "slot")
+	prefixed(i, "commit_", "epoch", "rank", "vid")
+	i.Connect("from_ports", "commit_ports").Connect("from_port", "commit_port")
 	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
 
 	m.Wire("turn_over", 1, "the slot takes a new VID")
@@ -404,24 +413,21 @@ func (b *coreBuilder) commits() {
 	m.Wire("answer", 1, "an ask or a finish is answered with a status")
 	m.Wire("answer_code", 8, "")
 	m.Wire("answer_ports", b.Workers, "whose contribution is missing, or that were evicted")
-	m.Wire("act", 1, "a slot is overdue")
-	m.Wire("act_slot", b.slotBits, "")
-	m.Wire("act_job", b.jobBits, "")
+	m.Wire("act", 1, "the slot is overdue")
 	m.Wire("stall", 1, "the slot does not turn over though it is asked to")
 	m.Wire("overdue", 1, "")
 	m.Wire("notice", 1, "that is told to others")
 	m.Wire("notice_ports", b.Workers, "to these")
 	m.Wire("notice_code", 8, "")
 	m.Wire("notice_vid", 32, "")
-	m.Assign("judged_index", "act ? act_job : commit_index")
 
 	d := m.Instance("agg_deadlines", "u_deadlines", "")
 	b.params(d, "JOBS", "JOB_BITS", "SLOT_BITS")
-	same(d, "clk", "rst", "flush_slots", "job_deadline", "slot")
+	same(d, "clk", "rst", "flush", "flush_slots", "job_deadline", "slot")
 	d.Connect("job", "commit_index")
 	same(d, "turn_over")
 	d.Connect("close", "complete")
-	same(d, "stall", "pause", "act", "act_slot", "act_job")
+	same(d, "stall", "pause", "act_next", "act", "act_slot", "act_job")
 
 	m.Wire("refused", 1, "")
 	m.Wire("refused_code", 8, "")
@@ -436,18 +442,18 @@ func (b *coreBuilder) commits() {
 		{"job_first", 32, ""}, {"job_window", b.slotBits, ""}, {"slot_mask", b.slotBits, ""}, {"slot_base", b.slotBits, ""},
 		{"evicted", b.Workers, ""},
 	} {
-		i.Connect(w.name, b.ofJob(w.name, w.width, "judged_index"))
+		i.Connect(w.name, b.ofJob(w.name, w.width, "commit_index"))
 	}
-	i.Connect("partial", b.ofJob("job_partial", 1, "judged_index"))
-	i.Connect("member", b.ofJob("present", b.Workers, "judged_index"))
-	same(i, "act", "act_slot")
+	i.Connect("partial", b.ofJob("job_partial", 1, "commit_index"))
+	i.Connect("member", b.ofJob("present", b.Workers, "commit_index"))
+	same(i, "act", "slot")
 	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports", "vid", "ecn", "writable",
 		"nonfinite")
 	i.Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot").
-		Connect("slot", "slot").Connect("turn_over", "turn_over").Connect("store", "commit_store")
+		Connect("turn_over", "turn_over").Connect("store", "commit_store")
 	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ports", "complete_vid", "complete_ecn",
 		"complete_nonfinite", "stall", "overdue", "evict", "notice", "notice_ports", "notice_code", "notice_vid", "asked", "answer", "answer_code", "answer_ports", "refused", "refused_code", "refused_answer")
-	b.portRanks("u_named", "judged_index", "answer_ports", "answer_mask")
+	b.portRanks("u_named", "commit_index", "answer_ports", "answer_mask")
 }
 
 // labels adds what keeps beside every slot what is known of its chunk.
@@ -466,7 +472,7 @@ func (b *coreBuilder) labels() {
 	i := m.Instance("agg_labels", "u_labels", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
 	same(i, "clk", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "judged_index")
+	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index")
 	same(i, "complete_ports", "complete_vid", "complete_ecn", "complete_nonfinite", "beat_slot")
 	i.Connect("beat_ports", "beat_members")
 	same(i, "sum_slot", "sum_job")
@@ -508,10 +514,10 @@ func (b *coreBuilder) egress() {
 	i.Connect("refuse", "refused_answer").Connect("refuse_code", "refused_code")
 	prefixed(i, "commit_", "port", "job", "epoch", "rank", "vid")
 	same(i, "notice", "notice_ports", "notice_code")
-	i.Connect("notice_job", "judged_index").
-		Connect("notice_epoch", b.ofJob("job_epoch", 16, "judged_index"))
+	i.Connect("notice_job", "commit_index").
+		Connect("notice_epoch", b.ofJob("job_epoch", 16, "commit_index"))
 	same(i, "notice_vid")
-	i.Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "judged_index"))
+	i.Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "commit_index"))
 	i.Connect("ready", "port_ready")
 	for _, s := range status {
 		i.Connect("pick_"+s.name, "status_"+s.name)
@@ -678,7 +684,7 @@ func (b *coreBuilder) registers() {
 		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
 		Connect("overdue", "overdue").
-		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "judged_index"))).
+		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "commit_index"))).
 		Connect("evicts", "|evict").
 		Connect("asked", "asked").Connect("finished", "commit_finish").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").

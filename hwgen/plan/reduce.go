@@ -33,7 +33,7 @@ func (b *coreBuilder) reader() {
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "judged_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
+	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
 		Connect("reduced", "reduced").
 		Connect("reduced_job", "sum_job").
 		Connect("stop", stop).
@@ -78,12 +78,16 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 	}
 }
 
-// tags adds what delays the tag of a beat as the lanes delay the beat, less a
-// cycle.
+// passage is the cycles from the memories' output to the sum: through a gate,
+// which takes one, and a lane.
+func (p *Plan) passage() int { return 1 + p.Lane.Latency }
+
+// tags adds what delays the tag of a beat as gates and lanes delay the beat, less
+// a cycle.
 func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
-		Param("CYCLES", fmt.Sprint(b.Lane.Latency-1)).
+		Param("CYCLES", fmt.Sprint(b.passage()-1)).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
 		Connect("in_valid", inValid).

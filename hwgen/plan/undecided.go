@@ -20,7 +20,7 @@ type Shared struct {
 const sharedGap = 27
 
 // pause is how long agg_exact_queue waits from an element's last operand on.
-func (p *Plan) pause() int { return max(0, sharedGap-p.Lane.Latency) }
+func (p *Plan) pause() int { return max(0, sharedGap-p.passage()) }
 
 // Undecided says what it costs that one pass through the lanes does not decide
 // every element. All is 0 where it does.
@@ -36,7 +36,7 @@ func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
 		return Undecided{}
 	}
-	element := 3*p.Workers + p.Lane.Latency + p.pause() + 3
+	element := 3*p.Workers + p.passage() + p.pause() + 3
 	_, limit := p.queueDepth()
 	return Undecided{
 		ElementCycles: element,
@@ -49,7 +49,7 @@ func (p *Plan) Undecided() Undecided {
 // queueDepth returns how many undecided beats the card keeps at most, and with
 // how many it holds new ones back.
 func (p *Plan) queueDepth() (depth, limit int) {
-	lanes := p.Lane.Latency + 2
+	lanes := p.passage() + 2
 	depth = 1 << bits.Len(uint(lanes+3))
 	return depth, depth - lanes
 }
@@ -91,6 +91,7 @@ func (b *coreBuilder) sharedGate(p int, stored, gated string) {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.operandBits())).
 		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Result.Identity)).
+		Connect("clk", "clk").
 		Connect("enable", bit("beat_ports", p, b.Workers)).
 		Connect("x", stored)
 	if p == 0 {
@@ -147,7 +148,7 @@ func (b *coreBuilder) undecided() {
 	i.Param("DEPTH_BITS", fmt.Sprint(indexWidth(depth))).
 		Param("LIMIT", fmt.Sprint(limit)).
 		Param("PAUSE", fmt.Sprint(b.pause())).
-		Param("LANE_LATENCY", fmt.Sprint(b.Lane.Latency))
+		Param("LANE_LATENCY", fmt.Sprint(b.passage()))
 	same(i, "clk", "rst")
 	i.Connect("undecided", "lane_undecided").Connect("lane_next", "lane_next").Connect("lane_slot", "sum_slot").
 		Connect("lane_beat", "sum_beat")

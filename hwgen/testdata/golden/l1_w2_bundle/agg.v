@@ -194,7 +194,9 @@ module left_beat_pack #(
   reg  [           111:0] header_reg;
 
   wire                    full = count_reg == FULL;
-  wire                    free = !valid_reg || m_axis_tready;
+  // A beat is as many words, so that the last one has left when the next is full: whether it leaves in
+  // this very cycle is looked at only where each word is a beat.
+  wire                    free = !valid_reg || (WORDS == 1 && m_axis_tready);
 
   // A word fits in, or pushes the full beat out; an end always pushes.
   assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
@@ -227,7 +229,7 @@ module left_beat_pack #(
       open_reg    <= 1'b0;
       closing_reg <= 1'b0;
     end
-    if (free) valid_reg <= push || ends || terminate;
+    if (free || m_axis_tready) valid_reg <= push || ends || terminate;
     if (push || ends || terminate) begin
       beat_reg   <= gather_reg;
       whole_reg  <= full && !ragged_reg && !closing_reg;
@@ -709,12 +711,15 @@ endmodule
 
 // Takes a granted request apart and makes the checks that need no slot, in the order of the
 // specification: version, kind, job, epoch, rank, eviction, then for data format, length and CRC.
-// Combinational.
 //
 // The request's layout is described in left_ingress. code is the first check that fails; refused is
 // low when none does. belongs: the rank is that of the port, so that a refusal can be answered. index
-// is the job's number; of one that the card does not have its low bits. Not done here: the slot rules;
-// left_slots has them.
+// is the job's number; of one that the card does not have its low bits. slot is the one of the VID; in the
+// cycle after act_next slot and index are those that are to be acted upon.
+//
+// Latency: one cycle. What a job was set up with is looked at in cycle 0, whether it is set up in
+// cycle 1, in which it is judged: it may end in between. Not done here: the slot rules; left_slots has
+// them.
 
 `default_nettype none
 
@@ -723,35 +728,50 @@ module left_commit #(
     parameter integer       PORT_BITS = 2,
     parameter integer       JOBS      = 1,
     parameter integer       JOB_BITS  = 1,
+    parameter integer       SLOT_BITS = 4,
     parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
 ) (
+    input wire clk,
+    input wire rst,
+
     input wire                 valid,
+    input wire [    PORTS-1:0] ports,   // the port it came by, one hot
     input wire [PORT_BITS-1:0] port,
     input wire [        101:0] request,
 
-    // The jobs, job 0 in the lowest bits
-    input wire [        JOBS-1:0] job_valid,     // set up
-    input wire [        JOBS-1:0] job_complete,  // the last one ended because all had finished
-    input wire [     16*JOBS-1:0] job_epoch,     // of the last one set up
-    input wire [     16*JOBS-1:0] job_chunk,     // elements
-    input wire [  PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
-    input wire [  PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
-    input wire [8*PORTS*JOBS-1:0] rank_of_port,
+    // A slot is to be acted upon in the next cycle; no request is valid in this one
+    input wire                 act_next,
+    input wire [SLOT_BITS-1:0] act_slot,
+    input wire [ JOB_BITS-1:0] act_job,
 
-    output wire                refused,
-    output wire [         7:0] code,
-    output wire                belongs,
-    output wire                data,       // accepted by these checks: data, ask or finish
-    output wire                ask,
-    output wire                finish,
-    output wire                writable,   // of data
-    output wire                nonfinite,  // of data
-    output wire [         1:0] ecn,
-    output wire [         7:0] job,
-    output wire [JOB_BITS-1:0] index,
-    output wire [        15:0] epoch,
-    output wire [         7:0] rank,
-    output wire [        31:0] vid
+    // The jobs, job 0 in the lowest bits
+    input wire [          JOBS-1:0] job_valid,     // set up
+    input wire [          JOBS-1:0] job_complete,  // the last one ended because all had finished
+    input wire [       16*JOBS-1:0] job_epoch,     // of the last one set up
+    input wire [       16*JOBS-1:0] job_chunk,     // elements
+    input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    input wire [SLOT_BITS*JOBS-1:0] slot_base,     // the first slot
+    input wire [    PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
+    input wire [    PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
+    input wire [  8*PORTS*JOBS-1:0] rank_of_port,
+
+    output wire                 refused,
+    output wire [          7:0] code,
+    output wire                 belongs,
+    output wire                 data,        // accepted by these checks: data, ask or finish
+    output wire                 ask,
+    output wire                 finish,
+    output wire                 writable,    // of data
+    output wire                 nonfinite,   // of data
+    output wire [          1:0] ecn,
+    output wire [          7:0] job,
+    output wire [ JOB_BITS-1:0] index,
+    output wire [SLOT_BITS-1:0] slot,
+    output wire [         15:0] epoch,
+    output wire [          7:0] rank,
+    output wire [         31:0] vid,
+    output wire [    PORTS-1:0] from_ports,  // the port it came by, one hot
+    output wire [PORT_BITS-1:0] from_port
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -769,62 +789,109 @@ module left_commit #(
   localparam [7:0] CODE_PAYLOAD_CRC = 8'd27;
   localparam [7:0] CODE_EVICTED = 8'd28;
 
-  wire [ 3:0] version = request[3:0];
-  wire [ 3:0] kind = request[7:4];
-  wire [ 7:0] format = request[25:18];
+  // -- Checks -------------------------------------------------------------------------------------
+
+  wire [3:0] version = request[3:0];
+  wire [3:0] kind = request[7:4];
+  wire [7:0] number = request[17:10];  // of the job
+  wire [7:0] format = request[25:18];
+  wire [15:0] its_epoch = request[41:26];
+  wire [7:0] its_rank = request[49:42];
   wire [15:0] length = request[97:82];
-  wire        whole = request[98];
-  wire        bad = request[99];
+  wire whole = request[98];
+  wire bad = request[99];
 
-  assign ecn       = request[9:8];
-  assign job       = request[17:10];
-  assign epoch     = request[41:26];
-  assign rank      = request[49:42];
-  assign vid       = request[81:50];
-  assign nonfinite = request[100];
-  assign writable  = request[101];
-
-  assign index     = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
 
   wire is_data = kind == KIND_DATA;
   wire is_ask = kind == KIND_ASK;
   wire is_finish = kind == KIND_FINISH;
 
-  wire exists = job >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
-  wire [15:0] epoch_now = job_epoch[16*index+:16];
-  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
-  wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
-  wire [PORTS-1:0] gone = evicted[PORTS*index+:PORTS];
+  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
+  wire [15:0] epoch_now = job_epoch[16*its_job+:16];
+  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*its_job+:8*PORTS];
+  wire [PORTS-1:0] members = member[PORTS*its_job+:PORTS];
+  wire [PORTS-1:0] gone = evicted[PORTS*its_job+:PORTS];
+  wire [SLOT_BITS-1:0] mask = slot_mask[SLOT_BITS*its_job+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] base = slot_base[SLOT_BITS*its_job+:SLOT_BITS];
 
-  // A finish that repeats one of the job that ended by it is taken.
-  wire confirms = job_complete[index] && is_finish && epoch == epoch_now;
+  wire same_epoch = its_epoch == epoch_now;
+  wire same_rank = members[port] && its_rank == ranks[8*port+:8];
 
-  assign belongs = members[port] && rank == ranks[8*port+:8];
-
-  reg [7:0] first;  // the first check that fails
+  reg [7:0] header_code;  // the first check that fails before the job's state is looked at
+  reg [7:0] job_code;  // and after it
 
   always @* begin
-    if (version != VERSION) first = CODE_BAD_VERSION;
-    else if (!is_data && !is_ask && !is_finish) first = CODE_BAD_KIND;
-    else if (!exists || !(job_valid[index] || confirms)) first = CODE_BAD_JOB;
-    else if (epoch != epoch_now) first = CODE_BAD_EPOCH;
-    else if (!belongs) first = CODE_BAD_RANK;
-    else if (gone[port]) first = CODE_EVICTED;
-    else if (!is_data) first = CODE_DONE;
-    else if (format != FORMAT) first = CODE_BAD_FORMAT;
-    else if (length != job_chunk[16*index+:16] || !whole) first = CODE_BAD_LENGTH;
-    else if (bad) first = CODE_PAYLOAD_CRC;
-    else first = CODE_DONE;
+    if (version != VERSION) header_code = CODE_BAD_VERSION;
+    else if (!is_data && !is_ask && !is_finish) header_code = CODE_BAD_KIND;
+    else if (!exists) header_code = CODE_BAD_JOB;
+    else header_code = CODE_DONE;
+
+    if (!same_epoch) job_code = CODE_BAD_EPOCH;
+    else if (!same_rank) job_code = CODE_BAD_RANK;
+    else if (gone[port]) job_code = CODE_EVICTED;
+    else if (!is_data) job_code = CODE_DONE;
+    else if (format != FORMAT) job_code = CODE_BAD_FORMAT;
+    else if (length != job_chunk[16*its_job+:16] || !whole) job_code = CODE_BAD_LENGTH;
+    else if (bad) job_code = CODE_PAYLOAD_CRC;
+    else job_code = CODE_DONE;
   end
 
-  assign code    = first;
-  assign refused = valid && first != CODE_DONE;
+  // -- A cycle later ------------------------------------------------------------------------------
 
-  wire accepted = valid && first == CODE_DONE;
+  reg valid_reg;
+  reg [101:0] request_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [PORT_BITS-1:0] port_reg;
+  reg belongs_reg;
+  reg [JOB_BITS-1:0] index_reg;
+  reg [SLOT_BITS-1:0] slot_reg;
+  reg fails_before_reg;
+  reg [7:0] header_code_reg, job_code_reg;
+  reg data_reg, ask_reg, finish_reg;  // if the job is set up
+  reg confirms_reg;  // a finish of its last epoch: taken as well when the job ended by it
 
-  assign data   = accepted && is_data;
-  assign ask    = accepted && is_ask;
-  assign finish = accepted && is_finish;
+  always @(posedge clk) begin
+    valid_reg <= valid && !rst;
+    request_reg <= request;
+    ports_reg <= ports;
+    port_reg <= port;
+    belongs_reg <= same_rank;
+    index_reg <= act_next ? act_job : its_job;
+    slot_reg <= act_next ? act_slot : base | (request[50+:SLOT_BITS] & mask);
+    fails_before_reg <= header_code != CODE_DONE;
+    header_code_reg <= header_code;
+    job_code_reg <= job_code;
+    data_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_data;
+    ask_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_ask;
+    finish_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_finish;
+    confirms_reg <= is_finish && same_epoch;
+  end
+
+  wire stands = job_valid[index_reg];
+  wire stood = stands || (job_complete[index_reg] && confirms_reg);
+
+  // Of the header, format and length have been looked at.
+  wire unused = &{1'b0, request_reg[99:82], request_reg[25:18], request_reg[7:0]};
+
+  assign writable   = request_reg[101];
+  assign nonfinite  = request_reg[100];
+  assign vid        = request_reg[81:50];
+  assign rank       = request_reg[49:42];
+  assign epoch      = request_reg[41:26];
+  assign job        = request_reg[17:10];
+  assign ecn        = request_reg[9:8];
+  assign belongs    = belongs_reg;
+  assign index      = index_reg;
+  assign slot       = slot_reg;
+  assign from_ports = ports_reg;
+  assign from_port  = port_reg;
+
+  assign data       = data_reg && stands;
+  assign ask        = ask_reg && stands;
+  assign finish     = finish_reg && stood;
+  assign refused    = valid_reg && !data && !ask && !finish;
+  assign code       = fails_before_reg ? header_code_reg : stood ? job_code_reg : CODE_BAD_JOB;
 
 endmodule
 
@@ -1063,12 +1130,14 @@ endmodule
 //
 // A slot's time begins when it turns over, and ends when it is closed; it begins once more when the
 // closed slot first refuses to turn over, and ends when it does. The slots are looked at in turn, one a
-// cycle. One that is overdue is acted upon: pause keeps packets from being judged in the next cycle, and
-// in that cycle act names the slot, if it still is overdue. Its time begins anew. A job's deadline of 0
-// is none.
+// cycle, and judged in the cycle after. One that is overdue is acted upon: pause keeps packets from being
+// granted for two cycles; then none is being judged, and act stands, if the slot still is overdue. act_next
+// announces that cycle, and act_slot and act_job say from then on which slot it is. Its time begins
+// anew. A job's deadline of 0 is none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and one
-// more, and two more for each other one that is found overdue before. Not done here: what is to be done with it (left_slots).
+// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and four
+// more for each one that is found overdue by then, itself among them. Not done here: what is to be
+// done with it (left_slots).
 
 `default_nettype none
 
@@ -1080,7 +1149,8 @@ module left_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends
+    input wire [          JOBS-1:0] flush,        // the jobs that end, job 0 in the lowest bits,
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // and their slots
     input wire [       32*JOBS-1:0] job_deadline, // cycles, job 0 in the lowest bits
 
     // What is done to a slot
@@ -1091,6 +1161,7 @@ module left_deadlines #(
     input wire                 stall,      // it is not turned over though it is asked to
 
     output wire                 pause,
+    output wire                 act_next,
     output wire                 act,
     output wire [SLOT_BITS-1:0] act_slot,
     output wire [ JOB_BITS-1:0] act_job
@@ -1101,7 +1172,8 @@ module left_deadlines #(
 
   localparam [1:0] STATE_LOOK = 2'd0;
   localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_ACT = 2'd2;
+  localparam [1:0] STATE_WAIT = 2'd2;  // what was granted before is judged
+  localparam [1:0] STATE_ACT = 2'd3;
 
   reg [31:0] since[0:SLOTS-1];  // when its time began
   reg [JOB_BITS-1:0] owner[0:SLOTS-1];
@@ -1112,8 +1184,16 @@ module left_deadlines #(
 
   wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
   wire [31:0] deadline = job_deadline[32*its_job+:32];
-  wire [31:0] waited = now_reg - since[at_reg];
-  wire overdue = waits_reg[at_reg] && deadline != 32'd0 && waited >= deadline;
+
+  // What was seen of the slot a cycle ago
+  reg [SLOT_BITS-1:0] seen_reg;
+  reg [JOB_BITS-1:0] seen_job_reg;
+  reg looked_reg;  // it was looked at for the first time
+  reg runs_reg;  // it waits, and its job has a deadline and does not end
+  reg [31:0] deadline_reg;
+  reg [31:0] waited_reg;
+  reg changed_reg;  // but in that cycle its time ended or began
+  wire overdue = runs_reg && waited_reg >= deadline_reg;
 
   wire starts = turn_over || (stall && !waits_reg[slot]);
   wire writes = starts || act;
@@ -1125,14 +1205,27 @@ module left_deadlines #(
     now_reg <= now_reg + 32'd1;
     if (writes) since[act?at_reg : slot] <= now_reg;
     if (starts) owner[slot] <= job;
-    waits_reg <= (waits_reg | started) & ~closed & ~flush_slots;
+    waits_reg    <= (waits_reg | started) & ~closed & ~flush_slots;
+
+    seen_reg     <= at_reg;
+    seen_job_reg <= its_job;
+    runs_reg     <= waits_reg[at_reg] && deadline != 32'd0 && !flush[its_job];
+    deadline_reg <= deadline;
+    waited_reg   <= now_reg + 32'd1 - since[at_reg];
+    changed_reg  <= (starts || close) && slot == at_reg;
+    looked_reg   <= state_reg == STATE_LOOK;
 
     case (state_reg)
       STATE_LOOK: begin
-        if (overdue) state_reg <= STATE_PAUSE;
-        else at_reg <= at_reg + 1'b1;
+        at_reg <= at_reg + 1'b1;
+        if (looked_reg && overdue) begin
+          state_reg  <= STATE_PAUSE;
+          at_reg     <= seen_reg;
+          looked_reg <= 1'b0;
+        end
       end
-      STATE_PAUSE: state_reg <= STATE_ACT;
+      STATE_PAUSE: state_reg <= STATE_WAIT;
+      STATE_WAIT:  state_reg <= STATE_ACT;
       default: begin
         state_reg <= STATE_LOOK;
         at_reg    <= at_reg + 1'b1;
@@ -1140,17 +1233,19 @@ module left_deadlines #(
     endcase
 
     if (rst) begin
-      waits_reg <= {SLOTS{1'b0}};
-      now_reg   <= 32'd0;
-      state_reg <= STATE_LOOK;
-      at_reg    <= {SLOT_BITS{1'b0}};
+      waits_reg  <= {SLOTS{1'b0}};
+      now_reg    <= 32'd0;
+      state_reg  <= STATE_LOOK;
+      at_reg     <= {SLOT_BITS{1'b0}};
+      looked_reg <= 1'b0;
     end
   end
 
-  assign pause    = state_reg == STATE_PAUSE;
-  assign act      = state_reg == STATE_ACT && overdue && !flush_slots[at_reg];
+  assign pause    = state_reg == STATE_PAUSE || state_reg == STATE_WAIT;
+  assign act_next = state_reg == STATE_WAIT;
+  assign act      = state_reg == STATE_ACT && overdue && !changed_reg && !flush[seen_job_reg];
   assign act_slot = at_reg;
-  assign act_job  = its_job;
+  assign act_job  = seen_job_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -1164,18 +1259,26 @@ module left_deadlines #(
   reg runs;
   reg [JOB_BITS-1:0] its;
   reg [31:0] ran;
-  reg pause_was;
+  reg pause_was, pauses_was;  // in the last cycle, in the two last ones
+  reg [31:0] allowed_was;
+  reg runs_was;
   reg [SLOT_BITS+2:0] late;  // cycles for which it has been overdue
   wire mine = slot == watched;
   wire [31:0] allowed = job_deadline[32*its+:32];
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
   wire acts = act && act_slot == watched;
-  wire [SLOT_BITS-1:0] ahead = watched - at_reg;  // slots that are looked at before
+  wire found = state_reg == STATE_LOOK && looked_reg && overdue;
+  // Slots that are looked at before; cycles that are left for them, five each, and of this one's
+  wire [SLOT_BITS-1:0] ahead = watched - (found ? seen_reg : at_reg);
+  wire [2:0] phase = found ? 3 : state_reg == STATE_LOOK ? 4 : STATE_ACT - state_reg;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    pause_was <= pause;
+    pause_was <= !rst && pause;
+    pauses_was <= !rst && pause && pause_was;
+    runs_was <= !rst && runs;
+    allowed_was <= allowed;
     ran <= ran + 1;
     if (turn_over && mine) begin
       runs <= 1'b1;
@@ -1197,27 +1300,44 @@ module left_deadlines #(
 
   always @* begin
     if (was_reset) begin
-      // left_arbiter: who is told to pause grants nothing, so that no packet is judged in the next cycle.
-      `PROMISED(!pause_was || !(turn_over || stall));
+      // left_arbiter: who is told to pause grants nothing, so that after two cycles no packet is judged.
+      `PROMISED(!pauses_was || !(turn_over || stall));
+      // left_jobs: a job that ends has its slots in flush_slots, and nothing of it is judged.
+      `PROMISED(!runs || flush[its] == flush_slots[watched]);
+      `PROMISED(!((turn_over || stall || close) && flush_slots[slot]));
+      `PROMISED(!(turn_over || stall) || !flush[job]);
       `PROMISED(!act || !close || slot == act_slot);
+      // What a job is does not change while it uses slots.
+      `PROMISED(!(runs && runs_was) || allowed == allowed_was || flush_slots[watched]);
       // Nothing waits for 2^31 cycles.
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
       assert (runs == waits_reg[watched]);
       if (runs) assert (owner[watched] == its && now_reg - since[watched] == ran);
-      assert (pause == (state_reg == STATE_PAUSE) && state_reg != 3);
+      assert (pause == (state_reg == STATE_PAUSE || state_reg == STATE_WAIT));
+      assert (act_next == (pause && pause_was));
+      if (state_reg == STATE_WAIT) assert (pause_was);
+      if (state_reg == STATE_ACT) assert (pauses_was);
+      if (state_reg != STATE_LOOK) assert (!looked_reg);
+      if (state_reg == STATE_WAIT || state_reg == STATE_ACT) assert (seen_reg == at_reg);
+      if (looked_reg) assert (at_reg == seen_reg + 1'b1 && state_reg == STATE_LOOK);
+      if ((looked_reg || state_reg != STATE_LOOK) && runs && !flush_slots[watched] &&
+          seen_reg == watched && !changed_reg) begin
+        assert (runs_reg == (allowed != 0) && seen_job_reg == its);
+        if (runs_reg) assert (waited_reg == ran && deadline_reg == allowed);
+      end
 
       // What is acted upon is overdue, and nothing is judged in that cycle.
-      if (act) assert (pause_was);
+      if (act) assert (pauses_was);
       if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
-      if (state_reg == STATE_ACT && at_reg == watched && is_overdue && !flush_slots[watched])
+      if (state_reg == STATE_ACT && at_reg == watched && late != 0 && is_overdue &&
+          !flush_slots[watched])
         assert (acts);
 
-      // It is found in time: three cycles for each slot.
-      if (runs && is_overdue)
-        assert (late + 3 * ahead + (state_reg == STATE_LOOK ? 2 :
-          state_reg == STATE_PAUSE ? 1 : 0) < 3 * SLOTS || late == 0);
+      // It is found in time: five cycles for each slot.
+      if (runs && is_overdue && !flush_slots[watched])
+        assert (late + 5 * ahead + phase <= 5 * SLOTS || late == 0);
 
       cover (acts && its == 1);
       cover (acts && late > 2);
@@ -2156,7 +2276,9 @@ module left_frame_rx #(
   wire passed_over = state_reg == HUNT && mismatch;
   wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
-  wire [3:0] payload_bytes = left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
+  // Where elements are whole words every word has all its bytes.
+  wire [3:0] payload_bytes =
+      ELEM_BYTES % STEP != 0 && left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
   wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
   wire close_there = state_reg == CLOSE && count >= 4'd2;
 
@@ -2202,23 +2324,33 @@ module left_frame_rx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
-  wire [15:0] crc_next;
+  // Of a header all bytes of the window count.
+  wire [15:0] crc_header, crc_payload;
 
   left_crc16 #(
       .BYTES(WINDOW)
-  ) u_crc (
+  ) u_header_crc (
       .crc_in (crc_reg),
       .data   (window),
-      .count  (state_reg == HEADER ? WINDOW[3:0] : payload_bytes),
-      .crc_out(crc_next)
+      .count  (WINDOW[3:0]),
+      .crc_out(crc_header)
+  );
+
+  left_crc16 #(
+      .BYTES(STEP)
+  ) u_crc (
+      .crc_in (crc_reg),
+      .data   (window[8*STEP-1:0]),
+      .count  (payload_bytes),
+      .crc_out(crc_payload)
   );
 
   always @(posedge clk) begin
     case (state_reg)
       HUNT: crc_reg <= CRC_INIT;
-      HEADER: if (header_step) crc_reg <= crc_next;
+      HEADER: if (header_step) crc_reg <= crc_header;
       JUDGE: crc_reg <= header_crc;
-      PAYLOAD: if (moved) crc_reg <= crc_next;
+      PAYLOAD: if (moved) crc_reg <= crc_payload;
       default: ;
     endcase
   end
@@ -2321,7 +2453,7 @@ module left_frame_rx #(
 
   left_crc16 #(
       .BYTES(WINDOW)
-  ) u_payload_crc (
+  ) u_any_crc (
       .crc_in (sum),
       .data   (window),
       .count  ({1'b0, due_now}),
@@ -2447,6 +2579,9 @@ endmodule
 // word) and its CRC (2 bytes). One step a cycle, and the next frame's first step may follow at once.
 // Replies and packets take turns when both wait.
 //
+// The CRC runs a step ahead of the header: when its last step leaves, the CRC of all of it stands in a
+// register, and not behind the logic that finds it.
+//
 // Not done here: the steps are put together into words of the link by left_byte_pack. A reset drops the
 // frame under way; swallowing what the core still sends of it is left_beat_unpack's part.
 
@@ -2501,7 +2636,8 @@ module left_frame_tx #(
 
   localparam integer LAST_SHORT = (HDR_MASK_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MAX_BYTES + 2) / WINDOW - 1;
-  localparam integer TAIL = 8 * (WINDOW - 2);  // bits of header in its last step, before the CRC
+  localparam integer TAIL_BYTES = WINDOW - 2;  // of the header in its last step, before the CRC
+  localparam integer TAIL = 8 * TAIL_BYTES;
 
   reg  [  1:0] state_reg;
   reg  [  2:0] step_reg;  // steps of header that have left
@@ -2524,9 +2660,14 @@ module left_frame_tx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
+  wire [239:0] header = choose_reply ? {64'd0, s_reply_header} : s_axis_tuser;
   wire [8*WINDOW-1:0] payload;
-  wire [        15:0] crc_next;
-  reg  [         3:0] crc_bytes;
+  wire [2:0] step_next = step_reg + 3'd1;
+  wire header_next_last = step_next == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
+  wire [15:0] crc_step;  // of a whole step, of as many bytes as the header has in its last step,
+  wire [15:0] crc_tail;
+  wire [15:0] crc_payload;  // and of a word of payload
+  reg [15:0] crc_next;
 
   assign payload[8*STEP-1:0] = s_axis_tdata;
 
@@ -2536,19 +2677,42 @@ module left_frame_tx #(
     end
   endgenerate
 
+  // What is counted next: the header's first step while the sync word leaves, then the one behind the one
+  // that leaves.
   always @* begin
-    if (state_reg == PAYLOAD) crc_bytes = STEP[3:0];
-    else if (header_last) crc_bytes = WINDOW[3:0] - 4'd2;
-    else crc_bytes = WINDOW[3:0];
+    case (state_reg)
+      BEGIN:   crc_next = crc_step;
+      HEADER:  crc_next = header_last ? crc_reg : header_next_last ? crc_tail : crc_step;
+      default: crc_next = crc_payload;
+    endcase
   end
 
+  // One for each number of bytes, so that each is a plain sum of bits.
   left_crc16 #(
       .BYTES(WINDOW)
-  ) u_crc (
+  ) u_step_crc (
+      .crc_in (state_reg == BEGIN ? CRC_INIT : crc_reg),
+      .data   (state_reg == BEGIN ? header[8*WINDOW-1:0] : header_reg[8*WINDOW+:8*WINDOW]),
+      .count  (WINDOW[3:0]),
+      .crc_out(crc_step)
+  );
+
+  left_crc16 #(
+      .BYTES(WINDOW - 2)
+  ) u_tail_crc (
       .crc_in (crc_reg),
-      .data   (state_reg == PAYLOAD ? payload : header_reg[8*WINDOW-1:0]),
-      .count  (crc_bytes),
-      .crc_out(crc_next)
+      .data   (header_reg[8*WINDOW+:8*(WINDOW-2)]),
+      .count  (TAIL_BYTES[3:0]),
+      .crc_out(crc_tail)
+  );
+
+  left_crc16 #(
+      .BYTES(STEP)
+  ) u_payload_crc (
+      .crc_in (crc_reg),
+      .data   (payload[8*STEP-1:0]),
+      .count  (STEP[3:0]),
+      .crc_out(crc_payload)
   );
 
   // -- steps --------------------------------------------------------------------------------------
@@ -2565,7 +2729,7 @@ module left_frame_tx #(
       end
       HEADER: begin
         step_data = header_reg[8*WINDOW-1:0];
-        if (header_last) step_data[TAIL+:16] = {crc_next[7:0], crc_next[15:8]};
+        if (header_last) step_data[TAIL+:16] = {crc_reg[7:0], crc_reg[15:8]};
         step_bytes = WINDOW[3:0];
       end
       PAYLOAD: begin
@@ -2594,8 +2758,8 @@ module left_frame_tx #(
           step_reg    <= 3'd0;
           payload_reg <= with_payload;
           turn_reg    <= choose_reply;
-          header_reg  <= choose_reply ? {64'd0, s_reply_header} : s_axis_tuser;
-          crc_reg     <= CRC_INIT;
+          header_reg  <= header;
+          crc_reg     <= crc_next;
         end
         HEADER: begin
           step_reg   <= step_reg + 3'd1;
@@ -2621,7 +2785,9 @@ endmodule
 `default_nettype wire
 
 // Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
-// else IDENTITY in every lane. Combinational.
+// else IDENTITY in every lane.
+//
+// Latency: one cycle; the register stands between the slot memories and the lanes.
 //
 // Not done here: it does not know which ports are members; left_ranks does.
 
@@ -2632,6 +2798,7 @@ module left_gate #(
     parameter integer ELEM_BITS = 32,
     parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
 ) (
+    input  wire                       clk,
     input  wire                       enable,
     input  wire [LANES*ELEM_BITS-1:0] x,
     output wire [LANES*ELEM_BITS-1:0] y
@@ -2643,7 +2810,11 @@ module left_gate #(
     end
   endgenerate
 
-  assign y = enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+  reg [LANES*ELEM_BITS-1:0] y_reg;
+
+  always @(posedge clk) y_reg <= enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+
+  assign y = y_reg;
 
 endmodule
 
@@ -2744,7 +2915,9 @@ module left_ingress #(
   reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
   reg  [BEAT_BITS-1:0] a_data_reg;
   reg  [         97:0] header_reg;  // of the packet in A
+  reg                  data_reg;  // it is data of a job that the card has
   wire                 a_leaves;
+  wire [          8:0] s_number = {1'b0, s_axis_tuser[HDR_JOB_LSB+:8]};  // of the job
 
   assign s_axis_tready = !a_valid_reg || a_leaves;
 
@@ -2760,6 +2933,7 @@ module left_ingress #(
         a_data_reg  <= s_axis_tdata;
         s_first_reg <= s_axis_tlast;
         if (s_first_reg) begin
+          data_reg <= s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA && s_number < JOBS[8:0];
           header_reg <= {
             s_axis_tuser[HDR_LENGTH_LSB+:16],
             s_axis_tuser[HDR_VID_LSB+:32],
@@ -2786,13 +2960,11 @@ module left_ingress #(
   reg writable_reg, full_reg, nonfinite_reg;
 
   wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
-  wire [7:0] number = header_reg[17:10];  // of the job
-  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
-  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0 && job_valid[job];
+  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : header_reg[10+:JOB_BITS];
   wire [INDEX_BITS-1:0] last = job_last[INDEX_BITS*job+:INDEX_BITS];
   wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
       (header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);  // of the VID
-  wire data = header_reg[7:4] == KIND_DATA && exists;
+  wire data = data_reg && job_valid[job];
   wire full = a_full_reg && (a_first_reg || full_reg);
   wire nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
   wire whole = full && beat == {1'b0, last};
@@ -2830,10 +3002,11 @@ module left_ingress #(
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
-  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg && !req_grant);
+  // Whether a grant makes room in this very cycle is not looked at: it would lead from the arbiter to s_axis.
+  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg);
 
   always @(posedge clk) begin
-    if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
+    if (a_leaves && a_last_reg && !req_grant) begin
       queued_reg <= 1'b1;
       queue_reg  <= request;
     end else begin
@@ -2870,11 +3043,12 @@ module left_ingress #(
   (* anyconst *) reg [INDEX_BITS-1:0] place;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
+  wire [7:0] number = header_reg[17:10];  // of the job
   integer n, m;
 
   // The jobs: whose the slot is, and what left_jobs says of them.
   reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
-  reg [JOBS-1:0] owns, flush_was, valid_was;
+  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush a cycle ago, two cycles ago
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
   reg [INDEX_BITS*JOBS-1:0] last_was;
@@ -2885,27 +3059,31 @@ module left_ingress #(
   reg [BEAT_BITS-1:0] its_place;
   wire now_place = at == place;
 
-  // A request that was granted is judged in the next cycle.
-  reg flight, flight_writes;
-  reg [JOB_BITS-1:0] flight_job;
-  reg [31:0] flight_vid;
-  wire [SLOT_BITS-1:0] flight_slot = slot_base[SLOT_BITS*flight_job+:SLOT_BITS] |
-      (flight_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*flight_job+:SLOT_BITS]);
+  // A request that was granted is looked at in the next cycle, and judged in the one after that, at the
+  // slot that it was found to have.
+  reg looked_at, looked_writes, flight, flight_writes;
+  reg [JOB_BITS-1:0] looked_job, flight_job;
+  reg [31:0] looked_vid;
+  reg [SLOT_BITS-1:0] flight_slot;
+  wire [SLOT_BITS-1:0] looked_slot = slot_base[SLOT_BITS*looked_job+:SLOT_BITS] |
+      (looked_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*looked_job+:SLOT_BITS]);
   wire [7:0] req_number = req_data[17:10];
   wire [JOB_BITS-1:0] req_job = JOBS == 1 ? {JOB_BITS{1'b0}} : req_number[JOB_BITS-1:0];
   wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
       (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
 
   reg holding;  // a contribution to the slot is held and not yet summed
-  reg [BEAT_BITS-1:0] memory, queue_has, flight_has;
+  reg [BEAT_BITS-1:0] memory, queue_has, looked_has, flight_has;
   wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
-  wire in_flight = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
-
+  wire is_looked_at = looked_at && looked_writes && looked_slot == watched && job_valid[looked_job];
+  wire is_judged = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
+  wire in_flight = is_looked_at || is_judged;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
     flush_was <= flush;
+    flush_before <= running_was ? flush_was : {JOBS{1'b0}};
     valid_was <= job_valid;
     mask_was <= slot_mask;
     base_was <= slot_base;
@@ -2923,13 +3101,17 @@ module left_ingress #(
     if (a_valid_reg) writes <= !(a_leaves && a_last_reg) && writable && !flush[job];
     if (flush[job]) writes <= 1'b0;
 
-    flight <= req_valid && req_grant;
-    flight_writes <= req_data[101];
-    flight_job <= req_job;
-    flight_vid <= req_data[81:50];
-    flight_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
-    if (a_leaves && a_last_reg && (queued_reg || !req_grant))
-      queue_has <= now_place ? a_data_reg : its_place;
+    looked_at <= req_valid && req_grant;
+    looked_writes <= req_data[101];
+    looked_job <= req_job;
+    looked_vid <= req_data[81:50];
+    looked_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
+    flight <= looked_at;
+    flight_writes <= looked_writes;
+    flight_job <= looked_job;
+    flight_slot <= looked_slot;
+    flight_has <= looked_has;
+    if (a_leaves && a_last_reg && !req_grant) queue_has <= now_place ? a_data_reg : its_place;
 
     if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
     if (resolve && resolve_stored && resolve_slot == watched) holding <= 1'b1;
@@ -2940,6 +3122,7 @@ module left_ingress #(
       any_special <= 1'b0;
       had_place <= 1'b0;
       writes <= 1'b0;
+      looked_at <= 1'b0;
       flight <= 1'b0;
       holding <= 1'b0;
     end
@@ -2960,7 +3143,7 @@ module left_ingress #(
         `PROMISED(!(flush[n] && job_valid[n]));
         if (running_was) begin
           `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
-          `PROMISED(!(flush_was[n] && job_valid[n]));
+          `PROMISED(!((flush_was[n] || flush_before[n]) && job_valid[n]));
           for (m = 0; m < JOBS; m = m + 1) begin
             mask_m = slot_mask[SLOT_BITS*m+:SLOT_BITS];
             base_m = slot_base[SLOT_BITS*m+:SLOT_BITS];
@@ -2980,7 +3163,7 @@ module left_ingress #(
       end
       `PROMISED((owns & (owns - 1'b1)) == 0);
       `PROMISED(!(owns != 0 && flush_slots[watched]));
-      // left_arbiter grants what asks, and left_slots judges it in the next cycle: what was written is
+      // left_arbiter grants what asks, left_commit and left_slots judge it two cycles later: what was written is
       // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
       // of this port in that slot.
       `PROMISED(!req_grant || req_valid);
@@ -2996,6 +3179,8 @@ module left_ingress #(
       assert (a_first_reg == (at == 0) || !a_valid_reg);
       assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
       assert (at == 0 || beat_reg == at);
+      if (a_valid_reg || at != 0)
+        assert (data_reg == (header_reg[7:4] == KIND_DATA && number < JOBS));
       if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
       if (at != 0) assert (writable_reg == writes);
       if (a_valid_reg && at == 0 && slot == watched)
@@ -3024,17 +3209,22 @@ module left_ingress #(
         assert (memory == its_place);
       if (in_queue && place <= job_last[INDEX_BITS*queue_job+:INDEX_BITS] && queue_reg[98])
         assert (memory == queue_has);
-      if (in_flight && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
+      if (is_looked_at && place <= job_last[INDEX_BITS*looked_job+:INDEX_BITS] && looked_whole)
+        assert (memory == looked_has);
+      if (is_judged && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
         assert (memory == flight_has);
 
       // A port waits for its own packets alone, and not for long: one that was written is judged.
       assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
-      assert (!(in_queue && in_flight));
+      assert (in_queue + is_looked_at + is_judged <= 1);
       if (queued_reg && queue_reg[101])
         assert ((job_valid[queue_job] || flush[queue_job]) && queue_reg[7:4] == KIND_DATA);
+      if (looked_at && looked_writes)
+        assert (job_valid[looked_job] || flush[looked_job] || flush_was[looked_job]);
       if (flight && flight_writes)
-        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job]);
-      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg && !req_grant));
+        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job] ||
+                flush_before[flight_job]);
+      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg));
 
       cover (resolve && resolve_stored && resolve_slot == watched && job_last != 0);
       cover (a_valid_reg && waits);
@@ -3043,8 +3233,11 @@ module left_ingress #(
     end
   end
 
-  reg flight_whole;
-  always @(posedge clk) flight_whole <= req_data[98];
+  reg looked_whole, flight_whole;
+  always @(posedge clk) begin
+    looked_whole <= req_data[98];
+    flight_whole <= looked_whole;
+  end
 `endif
 
 endmodule
@@ -3152,7 +3345,7 @@ endmodule
 // The jobs' lives: sets them up, ends them, and holds what each was set up with.
 //
 // An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, in the order of the specification. Then it is given slots: twice its
+// everything is checked first, a cycle before it begins, in the order of the specification. Then it is given slots: twice its
 // window of them, from a multiple of that on, the first where no other job's are; a cycle for each
 // place that is looked at. Then the running job of its number is ended and the new one set up.
 //
@@ -3303,10 +3496,11 @@ module left_jobs #(
   wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
-  wire running = valid_now && op_epoch == epoch_now;
+  wire running = valid_now && op_epoch == epoch_now;  // what is asked for
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
       op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
+  wire other_epoch = op_epoch != epoch_now;
   wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
   wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
   wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
@@ -3316,29 +3510,47 @@ module left_jobs #(
   wire deadline_good = (op_deadline >> 33) == 64'd0 &&
       !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
+  // What was found a cycle ago, of an operation that stood then while nothing else was done
+  reg checked_reg;
+  reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
+  reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
+
+  always @(posedge clk) begin
+    checked_reg       <= state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
+    beyond_reg        <= op_beyond != 8'd0;
+    running_reg       <= running;
+    same_reg          <= same;
+    other_epoch_reg   <= other_epoch;
+    stale_reg         <= stale;
+    ports_good_reg    <= ports_good;
+    chunk_good_reg    <= chunk_good;
+    window_good_reg   <= window_good;
+    deadline_good_reg <= deadline_good;
+  end
+
   reg [7:0] op_check;  // CODE_DONE when nothing stands against it
 
   always @* begin
     op_check = CODE_DONE;
     if (op_commit) begin
-      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
-      else if (running && !same) op_check = CODE_EPOCH_IN_USE;
-      else if (running) op_check = CODE_DONE;
-      else if (stale) op_check = CODE_STALE_EPOCH;
-      else if (!ports_good) op_check = CODE_BAD_PORTS;
-      else if (!chunk_good) op_check = CODE_BAD_CHUNK;
-      else if (!window_good) op_check = CODE_BAD_WINDOW;
-      else if (!deadline_good) op_check = CODE_BAD_DEADLINE;
+      if (beyond_reg) op_check = CODE_BAD_JOB;
+      else if (running_reg && !same_reg) op_check = CODE_EPOCH_IN_USE;
+      else if (running_reg) op_check = CODE_DONE;
+      else if (stale_reg) op_check = CODE_STALE_EPOCH;
+      else if (!ports_good_reg) op_check = CODE_BAD_PORTS;
+      else if (!chunk_good_reg) op_check = CODE_BAD_CHUNK;
+      else if (!window_good_reg) op_check = CODE_BAD_WINDOW;
+      else if (!deadline_good_reg) op_check = CODE_BAD_DEADLINE;
     end else if (op_abort) begin
-      if (op_beyond != 8'd0) op_check = CODE_BAD_JOB;
-      else if (valid_now && op_epoch != epoch_now) op_check = CODE_BAD_EPOCH;
+      if (beyond_reg) op_check = CODE_BAD_JOB;
+      else if (valid_now && other_epoch_reg) op_check = CODE_BAD_EPOCH;
     end
   end
 
   wire op_all = !op_commit && !op_abort;
-  wire op_starts = op_valid && !done_reg;
+  wire op_starts = op_valid && !done_reg && checked_reg && !link_down;
   wire op_changes = op_check == CODE_DONE &&
-      (op_commit ? !running : op_abort ? valid_now : |valid_reg);
+      (op_commit ? !running_reg : op_abort ? valid_now : |valid_reg);
 
   // -- Slots for a new job ------------------------------------------------------------------------
 
@@ -3608,7 +3820,7 @@ module left_jobs #(
   reg [JOB_WIDTH-1:0] its_were;
   reg [9*PORTS-1:0] ranks_were;
   reg [122:0] op_was;
-  reg [127:0] op_rest_was;
+  reg [191:0] op_rest_was;
   reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
   reg [7:0] count;  // of ranks that were given out below a port
@@ -3635,7 +3847,7 @@ module left_jobs #(
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
-    op_rest_was <= {op_chunk[31:0], op_window[31:0], op_deadline};
+    op_rest_was <= {op_chunk, op_window, op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
     flush_was <= flush[watched];
@@ -3654,8 +3866,7 @@ module left_jobs #(
       `PROMISED(
           !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
-          op_rest_was == {op_chunk[31:0], op_window[31:0], op_deadline}));
-      `PROMISED(!op_stays || link_down || ((op_chunk >> 32) == 0 && (op_window >> 32) == 0));
+          op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
     end
     if (was_reset && !rst) begin
@@ -3672,6 +3883,12 @@ module left_jobs #(
       end
 
       assert (state_reg <= STATE_CLEAR);
+      if (checked_reg && state_reg == STATE_IDLE && op_valid && !link_down) begin
+        assert (beyond_reg == (op_beyond != 0) && running_reg == running && same_reg == same);
+        assert (other_epoch_reg == other_epoch && stale_reg == stale);
+        assert (ports_good_reg == ports_good && chunk_good_reg == chunk_good);
+        assert (window_good_reg == window_good && deadline_good_reg == deadline_good);
+      end
       if (is_set_up || (gives && watched == flush_job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin
@@ -4911,7 +5128,8 @@ endmodule
 // wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 2 cycles from the access to its answer, 3 of JOB_LAG, more where left_jobs is asked. Not done here:
+// Latency: 5 cycles from the access to its answer, more where left_jobs is asked: in the first it is known
+// which register it is, in the second and third its value is read, and in the fourth it is carried out. Not done here:
 // the values of counters (left_counters) and of the jobs (left_jobs, left_job_counts).
 
 `default_nettype none
@@ -5061,6 +5279,7 @@ module left_registers #(
   reg [63:0] window_reg;
   reg [63:0] deadline_reg;
   reg [63:0] cycles_reg;
+  reg [1:0] step_reg;  // of STATE_ACCESS
 
   // -- Read ---------------------------------------------------------------------------------------
 
@@ -5068,14 +5287,12 @@ module left_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  assign counter_index = counter_offset[8:3];
-
   // A job's registers: the same in each block
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
   wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
-  wire [JOB_BITS-1:0] job = in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
+  wire [JOB_BITS-1:0] its_job =
+      in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
-  wire valid = job_valid[job];
 
   // How late contributions came: of each job, rank by rank
   wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
@@ -5083,18 +5300,28 @@ module left_registers #(
   wire [5:0] lag_of = lag_offset[12:7];
   wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
       addr_reg[2:0] == 3'd0;
-  reg looked_reg;  // the count has been read
 
-  assign lag_job    = JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
-  assign lag_rank   = lag_of[RANK_BITS-1:0];
-  assign lag_bucket = lag_offset[6:3];
+  // A cycle later: which register it is
+  reg [31:0] place_reg;
+  reg [JOB_BITS-1:0] job_reg, lag_job_reg;
+  reg [RANK_BITS-1:0] lag_rank_reg;
+  reg [3:0] lag_bucket_reg;
+  reg [5:0] counter_index_reg;
+  reg is_counter_reg, in_lags_reg;
 
-  reg known;  // there is a register at the address
+  assign counter_index = counter_index_reg;
+  assign lag_job       = lag_job_reg;
+  assign lag_rank      = lag_rank_reg;
+  assign lag_bucket    = lag_bucket_reg;
+
+  wire [JOB_BITS-1:0] job = job_reg;
+  wire valid = job_valid[job];
+  reg listed;  // there is a register at the address, and it is no counter
   reg [63:0] value;
 
   always @* begin
-    known = 1'b1;
-    case (place)
+    listed = 1'b1;
+    case (place_reg)
       REG_MAGIC: value = MAGIC;
       REG_VERSION: value = {60'd0, VERSION};
       REG_CONFIG_HASH: value = CONFIG_HASH;
@@ -5131,45 +5358,77 @@ module left_registers #(
       REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
-        known = is_counter || in_lags;
-        value = is_counter ? {32'd0, counter_value} :
-            in_lags && job_ever[lag_job] ? {32'd0, lag_value} : 64'd0;
+        listed = 1'b0;
+        value  = 64'd0;
       end
     endcase
   end
 
+  // Two cycles later: its value; a lag's one cycle after that
+  reg listed_reg;
+  reg [63:0] listed_value_reg;
+  reg [31:0] counter_value_reg, lag_value_reg;
+
+  always @(posedge clk) begin
+    place_reg         <= place;
+    job_reg           <= its_job;
+    lag_job_reg       <= JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
+    lag_rank_reg      <= lag_of[RANK_BITS-1:0];
+    lag_bucket_reg    <= lag_offset[6:3];
+    counter_index_reg <= counter_offset[8:3];
+    is_counter_reg    <= is_counter;
+    in_lags_reg       <= in_lags;
+    listed_reg        <= listed;
+    listed_value_reg  <= value;
+    counter_value_reg <= counter_value;
+    lag_value_reg     <= job_ever[lag_job] ? lag_value : 32'd0;
+  end
+
+  wire known = listed_reg || is_counter_reg || in_lags_reg;
+  wire [63:0] read_value = is_counter_reg ? {32'd0, counter_value_reg} :
+      in_lags_reg ? {32'd0, lag_value_reg} : listed_value_reg;
+
   // -- Write --------------------------------------------------------------------------------------
 
-  wire owned = owner_reg != 64'd0;
-  wire job_owner = owned && token_reg == owner_reg;
-
-  reg [2:0] action;
-  reg [7:0] refusal;
+  // These hold from the access's second cycle on, what the write does from its third.
+  reg owned_reg, is_owner_reg, job_owner_reg;
+  reg [2:0] action, action_reg;
+  reg writable, writable_reg;  // by somebody
 
   always @* begin
-    action  = WRITE_REFUSED;
-    refusal = CODE_BUSY;
+    action   = WRITE_REFUSED;
+    writable = 1'b1;
     case (addr_reg)
       REG_OWNER: action = WRITE_OWNER;
-      REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
-      REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
+      REG_RELEASE: if (!owned_reg || is_owner_reg) action = WRITE_RELEASE;
+      REG_RESET: if (!owned_reg || is_owner_reg) action = WRITE_RESET;
       REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW, REG_JOB_DEADLINE:
       action = WRITE_STAGED;
-      REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
-      REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
-      default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+      REG_JOB_COMMIT: if (job_owner_reg) action = WRITE_COMMIT;
+      REG_JOB_ABORT: if (job_owner_reg) action = WRITE_ABORT;
+      default: writable = 1'b0;
     endcase
   end
 
-  wire writes = state_reg == STATE_ACCESS && write_reg;
-  wire stages = writes && action == WRITE_STAGED;
-  wire resets = writes && action == WRITE_RESET;
-  wire frees = resets || (writes && action == WRITE_RELEASE);
-  wire to_job = action == WRITE_RESET || action == WRITE_COMMIT || action == WRITE_ABORT ||
-      (action == WRITE_RELEASE && owned);
+  always @(posedge clk) begin
+    owned_reg     <= owner_reg != 64'd0;
+    is_owner_reg  <= data_reg == owner_reg;
+    job_owner_reg <= owner_reg != 64'd0 && token_reg == owner_reg;
+    action_reg    <= action;
+    writable_reg  <= writable;
+  end
+
+  wire [7:0] refusal = writable_reg ? CODE_BUSY : known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+  wire acts = state_reg == STATE_ACCESS && (&step_reg);
+  wire writes = acts && write_reg;
+  wire stages = writes && action_reg == WRITE_STAGED;
+  wire resets = writes && action_reg == WRITE_RESET;
+  wire frees = resets || (writes && action_reg == WRITE_RELEASE);
+  wire to_job = action_reg == WRITE_RESET || action_reg == WRITE_COMMIT ||
+      action_reg == WRITE_ABORT || (action_reg == WRITE_RELEASE && owned_reg);
 
   always @(posedge clk) begin
-    if (writes && action == WRITE_OWNER && !owned) owner_reg <= data_reg;
+    if (writes && action_reg == WRITE_OWNER && !owned_reg) owner_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_TOKEN) token_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
@@ -5191,27 +5450,25 @@ module left_registers #(
   always @(posedge clk) begin
     case (state_reg)
       STATE_IDLE: begin
-        write_reg  <= s_reg_write;
-        addr_reg   <= s_reg_addr;
-        data_reg   <= s_reg_wdata;
-        looked_reg <= 1'b0;
+        write_reg <= s_reg_write;
+        addr_reg  <= s_reg_addr;
+        data_reg  <= s_reg_wdata;
+        step_reg  <= 2'd0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
 
       STATE_ACCESS: begin
-        looked_reg <= 1'b1;
-        if (!in_lags || looked_reg) state_reg <= STATE_ANSWER;
+        step_reg <= step_reg + 2'd1;
+        if (acts) state_reg <= write_reg && to_job ? STATE_JOB : STATE_ANSWER;
         code_reg  <= CODE_DONE;
-        value_reg <= value;
+        value_reg <= read_value;
         if (!write_reg) begin
           if (!known) code_reg <= CODE_BAD_ADDRESS;
-        end else if (action == WRITE_REFUSED) begin
+        end else if (action_reg == WRITE_REFUSED) begin
           code_reg  <= refusal;
           value_reg <= 64'd0;
-        end else if (action == WRITE_STAGED || (action == WRITE_OWNER && !owned)) begin
+        end else if (action_reg == WRITE_STAGED || (action_reg == WRITE_OWNER && !owned_reg)) begin
           value_reg <= data_reg;
-        end else if (to_job) begin
-          state_reg <= STATE_JOB;
         end
       end
 
@@ -5446,8 +5703,10 @@ module left_slots #(
     input wire                 partial,     // sums
 
     // A slot is overdue; no packet is judged in this cycle
-    input wire                 act,
-    input wire [SLOT_BITS-1:0] act_slot,
+    input wire act,
+
+    // The slot: of the packet's VID, or the one that is overdue
+    input wire [SLOT_BITS-1:0] slot,
 
     // The packet; one of these at most is high
     input wire             refuse,    // it failed a check, with code
@@ -5467,7 +5726,6 @@ module left_slots #(
     input wire [SLOT_BITS-1:0] reduced_slot,
 
     // What comes of it
-    output wire [SLOT_BITS-1:0] slot,
     output wire turn_over,  // the slot takes a new VID, drops what it owed
     output wire store,  // data is stored
     output wire store_ce,
@@ -5532,8 +5790,6 @@ module left_slots #(
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
   wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
 
-  assign slot = act ? act_slot : slot_base | (vid[SLOT_BITS-1:0] & slot_mask);
-
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
   wire [SLOT_BITS-1:0] other_slot = slot ^ job_window;
@@ -5547,21 +5803,33 @@ module left_slots #(
 
   // -- Judge --------------------------------------------------------------------------------------
 
+  // What v is compared with is subtracted from it while the table is read, and of what the table has each
+  // bit is compared: whether v is the slot's, or the next one, is known before how far it is ahead.
   wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
   wire [31:0] window_2 = window << 1;
-  wire [31:0] since_first = vid - job_first;
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // twice the window, less 1
+  wire [31:0] one_back = vid - window;
+  wire [31:0] two_back = vid - window_2;
+  wire is_own = (vid ^ own_vid) == 32'd0;
+  wire follows_own = (two_back ^ own_vid) == 32'd0;
 
-  // How far v is ahead of what the slot holds
-  wire [31:0] ahead = active ? vid - own_vid : (since_first & ~(window_2 - 32'd1)) + window_2;
-  wire same = ahead == 32'd0;
-  wire next = ahead == window_2;
+  // What an empty slot would hold next is the first VID, or as many behind it as the slot is behind the
+  // first one's.
+  wire [31:0] since_first = vid - job_first;
+  wire [31:0] since_empty = since_first + window_2;
+  wire same = active ? is_own : &(since_first | turn);
+  wire next = active ? follows_own : (since_first & ~turn) == 32'd0;
+
+  wire [31:0] since_own = vid - own_vid;
+  wire behind_own = active ? since_own[31] : since_empty[31];
+  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
 
   wire closed = closed_reg[slot];
   wire collecting = active && !closed;
   wire held = |(own_held & ports);
 
   wire [PORTS-1:0] done = own_done | ports;
-  wire may_turn = active ? is_reduced && (member & ~done) == {PORTS{1'b0}} : 1'b1;
+  wire may_turn = !active || (is_reduced && (member & ~done) == {PORTS{1'b0}});
 
   assign stall           = data && next && active && is_reduced && !may_turn;
   assign turn_over       = data && next && may_turn && writable;
@@ -5572,7 +5840,7 @@ module left_slots #(
   assign store_ce        = store && ecn == ECN_CE;
   assign store_nonfinite = store && nonfinite;
 
-  wire proves = data && other_reduced && other_vid == vid - window;  // done with v - W
+  wire proves = data && other_reduced && other_vid == one_back;  // done with v - W
 
   // -- Answer -------------------------------------------------------------------------------------
 
@@ -5582,7 +5850,7 @@ module left_slots #(
     if (same && !active) rule = CODE_LATE;
     else if (same && (held || closed)) rule = CODE_DUPLICATE;
     else if (same || next) rule = CODE_NOT_READY;
-    else if (ahead[31]) rule = CODE_LATE;
+    else if (behind_own) rule = CODE_LATE;
     else rule = CODE_EARLY;
   end
 
@@ -5742,9 +6010,10 @@ module left_slots #(
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
       `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
       `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
+      // left_commit: the slot is that of the VID.
+      `PROMISED(!(data || ask) || slot == (slot_base | (vid[SLOT_BITS-1:0] & slot_mask)));
       // left_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
-      `PROMISED(
-          !act || ((act_slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
+      `PROMISED(!act || ((slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
       // left_commit: one thing at a time, of a member; left_arbiter: by one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);
@@ -6419,7 +6688,7 @@ endmodule
 // the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 19 cycles, 14 of them in the
+// Latency from a chunk's last beat to its result's first: 21 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
@@ -6527,11 +6796,10 @@ module left_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire        commit_index;  // the packet's job
+  wire        commit_index;  // the job of the packet, or of the slot that is acted upon
   wire [ 1:0] commit_rank_bit;  // its sender
   wire [ 1:0] evict;  // these are members no more
   wire [ 1:0] answer_mask;  // ranks that are missing, or were evicted
-  wire        judged_index;  // the job of the packet, or of the slot that is acted upon
 
   left_jobs #(
       .PORTS     (2),
@@ -6564,7 +6832,7 @@ module left_core (
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
       .evict        (evict),
-      .evict_job    (judged_index),
+      .evict_job    (commit_index),
       .evict_ranks  (answer_mask),
       .flush        (flush),
       .flush_slots  (flush_slots),
@@ -6595,7 +6863,7 @@ module left_core (
   );
 
   // What all ports are told
-  wire [  2:0] slot;  // of the packet that is committed
+  wire [  2:0] slot;  // of the packet that is judged, or the one that is acted upon
   wire         commit_store;  // it is stored
   wire [  1:0] resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
@@ -6682,6 +6950,7 @@ module left_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p0 (
+      .clk   (clk),
       .enable(beat_members[0]),
       .x     (p0_stored),
       .y     (p0_gated)
@@ -6761,17 +7030,21 @@ module left_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p1 (
+      .clk   (clk),
       .enable(beat_members[1]),
       .x     (p1_stored),
       .y     (p1_gated)
   );
 
   // -- Commit --
-  wire         commit_valid;  // a packet is judged
-  wire [  1:0] commit_ports;  // the port it came by, one hot
-  wire         commit_port;
-  wire [101:0] commit_request;
+  wire         granted_valid;  // a packet's header is checked; it is judged in the next cycle
+  wire [  1:0] granted_ports;  // the port it came by, one hot
+  wire         granted_port;
+  wire [101:0] granted_request;
   wire         pause;  // a slot is to be acted upon
+  wire         act_next;  // in the next cycle
+  wire [  2:0] act_slot;
+  wire         act_job;
 
   left_arbiter #(
       .PORTS    (2),
@@ -6784,10 +7057,10 @@ module left_core (
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p1_request, p0_request}),
-      .out_valid(commit_valid),
-      .out_ports(commit_ports),
-      .out_port (commit_port),
-      .out_data (commit_request)
+      .out_valid(granted_valid),
+      .out_ports(granted_ports),
+      .out_port (granted_port),
+      .out_data (granted_request)
   );
 
   assign unjudged = |req_valid;
@@ -6804,21 +7077,32 @@ module left_core (
   wire [15:0] commit_epoch;
   wire [ 7:0] commit_rank;
   wire [31:0] commit_vid;
+  wire [ 1:0] commit_ports;  // the port it came by, one hot
+  wire        commit_port;
 
   left_commit #(
       .PORTS    (2),
       .PORT_BITS(1),
       .JOBS     (1),
       .JOB_BITS (1),
+      .SLOT_BITS(3),
       .FORMAT   (8'd1)
   ) u_commit (
-      .valid       (commit_valid),
-      .port        (commit_port),
-      .request     (commit_request),
+      .clk         (clk),
+      .rst         (rst),
+      .valid       (granted_valid),
+      .ports       (granted_ports),
+      .port        (granted_port),
+      .request     (granted_request),
+      .act_next    (act_next),
+      .act_slot    (act_slot),
+      .act_job     (act_job),
       .job_valid   (job_valid),
       .job_complete(job_complete),
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
+      .slot_mask   (slot_mask),
+      .slot_base   (slot_base),
       .member      (member),
       .evicted     (evicted),
       .rank_of_port(rank_of_port),
@@ -6833,9 +7117,12 @@ module left_core (
       .ecn         (commit_ecn),
       .job         (commit_job),
       .index       (commit_index),
+      .slot        (slot),
       .epoch       (commit_epoch),
       .rank        (commit_rank),
-      .vid         (commit_vid)
+      .vid         (commit_vid),
+      .from_ports  (commit_ports),
+      .from_port   (commit_port)
   );
 
   assign commit_rank_bit = 2'd1 << commit_rank[0];
@@ -6853,17 +7140,13 @@ module left_core (
   wire        answer;  // an ask or a finish is answered with a status
   wire [ 7:0] answer_code;
   wire [ 1:0] answer_ports;  // whose contribution is missing, or that were evicted
-  wire        act;  // a slot is overdue
-  wire [ 2:0] act_slot;
-  wire        act_job;
+  wire        act;  // the slot is overdue
   wire        stall;  // the slot does not turn over though it is asked to
   wire        overdue;
   wire        notice;  // that is told to others
   wire [ 1:0] notice_ports;  // to these
   wire [ 7:0] notice_code;
   wire [31:0] notice_vid;
-
-  assign judged_index = act ? act_job : commit_index;
 
   left_deadlines #(
       .JOBS     (1),
@@ -6872,6 +7155,7 @@ module left_core (
   ) u_deadlines (
       .clk         (clk),
       .rst         (rst),
+      .flush       (flush),
       .flush_slots (flush_slots),
       .job_deadline(job_deadline),
       .slot        (slot),
@@ -6880,6 +7164,7 @@ module left_core (
       .close       (complete),
       .stall       (stall),
       .pause       (pause),
+      .act_next    (act_next),
       .act         (act),
       .act_slot    (act_slot),
       .act_job     (act_job)
@@ -6905,7 +7190,7 @@ module left_core (
       .partial           (job_partial),
       .member            (present),
       .act               (act),
-      .act_slot          (act_slot),
+      .slot              (slot),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -6919,7 +7204,6 @@ module left_core (
       .nonfinite         (commit_nonfinite),
       .reduced           (reduced),
       .reduced_slot      (sum_slot),
-      .slot              (slot),
       .turn_over         (turn_over),
       .store             (commit_store),
       .store_ce          (store_ce),
@@ -6977,7 +7261,7 @@ module left_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
-      .complete_job (judged_index),
+      .complete_job (commit_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
@@ -7012,7 +7296,7 @@ module left_core (
   // The tag comes out a cycle before its sum.
   left_tag_delay #(
       .WIDTH (5),
-      .CYCLES(13)
+      .CYCLES(14)
   ) u_sum_tag (
       .clk      (clk),
       .rst      (rst),
@@ -7133,7 +7417,7 @@ module left_core (
       .clk               (clk),
       .complete          (complete),
       .complete_slot     (slot),
-      .complete_job      (judged_index),
+      .complete_job      (commit_index),
       .complete_ports    (complete_ports),
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
@@ -7204,7 +7488,7 @@ module left_core (
       .notice      (notice),
       .notice_ports(notice_ports),
       .notice_code (notice_code),
-      .notice_job  (judged_index),
+      .notice_job  (commit_index),
       .notice_epoch(job_epoch),
       .notice_vid  (notice_vid),
       .notice_ranks(rank_of_port),
@@ -7283,7 +7567,7 @@ module left_core (
   wire [63:0] first_overflow;
 
   left_registers #(
-      .CONFIG_HASH(64'hfd3bfd920217c516),
+      .CONFIG_HASH(64'h435b535bc07c0850),
       .LANES      (64'd1),
       .PORTS      (64'd2),
       .FORMAT     (64'h101),
@@ -7293,7 +7577,7 @@ module left_core (
       .WINDOW     (64'd4),
       .JOBS       (64'd1),
       .LINK       (64'd8),
-      .LATENCY    (64'd19),
+      .LATENCY    (64'd21),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (

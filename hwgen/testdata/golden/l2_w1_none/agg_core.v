@@ -12,7 +12,7 @@
 // the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 6 cycles, 1 of them in the
+// Latency from a chunk's last beat to its result's first: 8 cycles, 1 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
@@ -112,11 +112,10 @@ module agg_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire        commit_index;  // the packet's job
+  wire        commit_index;  // the job of the packet, or of the slot that is acted upon
   wire        commit_rank_bit;  // its sender
   wire        evict;  // these are members no more
   wire        answer_mask;  // ranks that are missing, or were evicted
-  wire        judged_index;  // the job of the packet, or of the slot that is acted upon
 
   agg_jobs #(
       .PORTS     (1),
@@ -149,7 +148,7 @@ module agg_core (
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
       .evict        (evict),
-      .evict_job    (judged_index),
+      .evict_job    (commit_index),
       .evict_ranks  (answer_mask),
       .flush        (flush),
       .flush_slots  (flush_slots),
@@ -180,7 +179,7 @@ module agg_core (
   );
 
   // What all ports are told
-  wire         slot;  // of the packet that is committed
+  wire         slot;  // of the packet that is judged, or the one that is acted upon
   wire         commit_store;  // it is stored
   wire         resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
@@ -267,17 +266,21 @@ module agg_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p0 (
+      .clk   (clk),
       .enable(beat_members),
       .x     (p0_stored),
       .y     (p0_gated)
   );
 
   // -- Commit --
-  wire         commit_valid;  // a packet is judged
-  wire         commit_ports;  // the port it came by, one hot
-  wire         commit_port;
-  wire [101:0] commit_request;
+  wire         granted_valid;  // a packet's header is checked; it is judged in the next cycle
+  wire         granted_ports;  // the port it came by, one hot
+  wire         granted_port;
+  wire [101:0] granted_request;
   wire         pause;  // a slot is to be acted upon
+  wire         act_next;  // in the next cycle
+  wire         act_slot;
+  wire         act_job;
 
   agg_arbiter #(
       .PORTS    (1),
@@ -290,10 +293,10 @@ module agg_core (
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p0_request}),
-      .out_valid(commit_valid),
-      .out_ports(commit_ports),
-      .out_port (commit_port),
-      .out_data (commit_request)
+      .out_valid(granted_valid),
+      .out_ports(granted_ports),
+      .out_port (granted_port),
+      .out_data (granted_request)
   );
 
   assign unjudged = |req_valid;
@@ -310,21 +313,32 @@ module agg_core (
   wire [15:0] commit_epoch;
   wire [ 7:0] commit_rank;
   wire [31:0] commit_vid;
+  wire        commit_ports;  // the port it came by, one hot
+  wire        commit_port;
 
   agg_commit #(
       .PORTS    (1),
       .PORT_BITS(1),
       .JOBS     (1),
       .JOB_BITS (1),
+      .SLOT_BITS(1),
       .FORMAT   (8'd1)
   ) u_commit (
-      .valid       (commit_valid),
-      .port        (commit_port),
-      .request     (commit_request),
+      .clk         (clk),
+      .rst         (rst),
+      .valid       (granted_valid),
+      .ports       (granted_ports),
+      .port        (granted_port),
+      .request     (granted_request),
+      .act_next    (act_next),
+      .act_slot    (act_slot),
+      .act_job     (act_job),
       .job_valid   (job_valid),
       .job_complete(job_complete),
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
+      .slot_mask   (slot_mask),
+      .slot_base   (slot_base),
       .member      (member),
       .evicted     (evicted),
       .rank_of_port(rank_of_port),
@@ -339,9 +353,12 @@ module agg_core (
       .ecn         (commit_ecn),
       .job         (commit_job),
       .index       (commit_index),
+      .slot        (slot),
       .epoch       (commit_epoch),
       .rank        (commit_rank),
-      .vid         (commit_vid)
+      .vid         (commit_vid),
+      .from_ports  (commit_ports),
+      .from_port   (commit_port)
   );
 
   assign commit_rank_bit = 1'd1 << commit_rank[0];
@@ -359,17 +376,13 @@ module agg_core (
   wire        answer;  // an ask or a finish is answered with a status
   wire [ 7:0] answer_code;
   wire        answer_ports;  // whose contribution is missing, or that were evicted
-  wire        act;  // a slot is overdue
-  wire        act_slot;
-  wire        act_job;
+  wire        act;  // the slot is overdue
   wire        stall;  // the slot does not turn over though it is asked to
   wire        overdue;
   wire        notice;  // that is told to others
   wire        notice_ports;  // to these
   wire [ 7:0] notice_code;
   wire [31:0] notice_vid;
-
-  assign judged_index = act ? act_job : commit_index;
 
   agg_deadlines #(
       .JOBS     (1),
@@ -378,6 +391,7 @@ module agg_core (
   ) u_deadlines (
       .clk         (clk),
       .rst         (rst),
+      .flush       (flush),
       .flush_slots (flush_slots),
       .job_deadline(job_deadline),
       .slot        (slot),
@@ -386,6 +400,7 @@ module agg_core (
       .close       (complete),
       .stall       (stall),
       .pause       (pause),
+      .act_next    (act_next),
       .act         (act),
       .act_slot    (act_slot),
       .act_job     (act_job)
@@ -411,7 +426,7 @@ module agg_core (
       .partial           (job_partial),
       .member            (present),
       .act               (act),
-      .act_slot          (act_slot),
+      .slot              (slot),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -425,7 +440,6 @@ module agg_core (
       .nonfinite         (commit_nonfinite),
       .reduced           (reduced),
       .reduced_slot      (sum_slot),
-      .slot              (slot),
       .turn_over         (turn_over),
       .store             (commit_store),
       .store_ce          (store_ce),
@@ -483,7 +497,7 @@ module agg_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
-      .complete_job (judged_index),
+      .complete_job (commit_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
@@ -524,7 +538,7 @@ module agg_core (
   // The tag comes out a cycle before its sum.
   agg_tag_delay #(
       .WIDTH (3),
-      .CYCLES(0)
+      .CYCLES(1)
   ) u_sum_tag (
       .clk      (clk),
       .rst      (rst),
@@ -645,7 +659,7 @@ module agg_core (
       .clk               (clk),
       .complete          (complete),
       .complete_slot     (slot),
-      .complete_job      (judged_index),
+      .complete_job      (commit_index),
       .complete_ports    (complete_ports),
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
@@ -716,7 +730,7 @@ module agg_core (
       .notice      (notice),
       .notice_ports(notice_ports),
       .notice_code (notice_code),
-      .notice_job  (judged_index),
+      .notice_job  (commit_index),
       .notice_epoch(job_epoch),
       .notice_vid  (notice_vid),
       .notice_ranks(rank_of_port),
@@ -795,7 +809,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'hf84c5d74872f9cc3),
+      .CONFIG_HASH(64'h2e1823cef488820d),
       .LANES      (64'd2),
       .PORTS      (64'd1),
       .FORMAT     (64'h101),
@@ -805,7 +819,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd6),
+      .LATENCY    (64'd8),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (

@@ -13,7 +13,7 @@
 // A port that takes no packets holds up no other. link_up is synchronous to clk; while it is low, and
 // until the job that it ended has drained, the register port takes nothing, and packets that come in
 // are dropped. Packets that wait in a queue leave whole.
-// Latency from the last contribution's last beat to the result's first: 6 cycles. rst is
+// Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
 // synchronous. beat_strobe marks the cycles in which a beat enters the lanes.
 
 `default_nettype none

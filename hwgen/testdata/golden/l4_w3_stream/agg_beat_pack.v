@@ -68,7 +68,9 @@ module agg_beat_pack #(
   reg  [           111:0] header_reg;
 
   wire                    full = count_reg == FULL;
-  wire                    free = !valid_reg || m_axis_tready;
+  // A beat is as many words, so that the last one has left when the next is full: whether it leaves in
+  // this very cycle is looked at only where each word is a beat.
+  wire                    free = !valid_reg || (WORDS == 1 && m_axis_tready);
 
   // A word fits in, or pushes the full beat out; an end always pushes.
   assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
@@ -101,7 +103,7 @@ module agg_beat_pack #(
       open_reg    <= 1'b0;
       closing_reg <= 1'b0;
     end
-    if (free) valid_reg <= push || ends || terminate;
+    if (free || m_axis_tready) valid_reg <= push || ends || terminate;
     if (push || ends || terminate) begin
       beat_reg   <= gather_reg;
       whole_reg  <= full && !ragged_reg && !closing_reg;

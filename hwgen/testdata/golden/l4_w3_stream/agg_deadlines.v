@@ -5,12 +5,14 @@
 //
 // A slot's time begins when it turns over, and ends when it is closed; it begins once more when the
 // closed slot first refuses to turn over, and ends when it does. The slots are looked at in turn, one a
-// cycle. One that is overdue is acted upon: pause keeps packets from being judged in the next cycle, and
-// in that cycle act names the slot, if it still is overdue. Its time begins anew. A job's deadline of 0
-// is none.
+// cycle, and judged in the cycle after. One that is overdue is acted upon: pause keeps packets from being
+// granted for two cycles; then none is being judged, and act stands, if the slot still is overdue. act_next
+// announces that cycle, and act_slot and act_job say from then on which slot it is. Its time begins
+// anew. A job's deadline of 0 is none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and one
-// more, and two more for each other one that is found overdue before. Not done here: what is to be done with it (agg_slots).
+// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and four
+// more for each one that is found overdue by then, itself among them. Not done here: what is to be
+// done with it (agg_slots).
 
 `default_nettype none
 
@@ -22,7 +24,8 @@ module agg_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends
+    input wire [          JOBS-1:0] flush,        // the jobs that end, job 0 in the lowest bits,
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // and their slots
     input wire [       32*JOBS-1:0] job_deadline, // cycles, job 0 in the lowest bits
 
     // What is done to a slot
@@ -33,6 +36,7 @@ module agg_deadlines #(
     input wire                 stall,      // it is not turned over though it is asked to
 
     output wire                 pause,
+    output wire                 act_next,
     output wire                 act,
     output wire [SLOT_BITS-1:0] act_slot,
     output wire [ JOB_BITS-1:0] act_job
@@ -43,7 +47,8 @@ module agg_deadlines #(
 
   localparam [1:0] STATE_LOOK = 2'd0;
   localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_ACT = 2'd2;
+  localparam [1:0] STATE_WAIT = 2'd2;  // what was granted before is judged
+  localparam [1:0] STATE_ACT = 2'd3;
 
   reg [31:0] since[0:SLOTS-1];  // when its time began
   reg [JOB_BITS-1:0] owner[0:SLOTS-1];
@@ -54,8 +59,16 @@ module agg_deadlines #(
 
   wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
   wire [31:0] deadline = job_deadline[32*its_job+:32];
-  wire [31:0] waited = now_reg - since[at_reg];
-  wire overdue = waits_reg[at_reg] && deadline != 32'd0 && waited >= deadline;
+
+  // What was seen of the slot a cycle ago
+  reg [SLOT_BITS-1:0] seen_reg;
+  reg [JOB_BITS-1:0] seen_job_reg;
+  reg looked_reg;  // it was looked at for the first time
+  reg runs_reg;  // it waits, and its job has a deadline and does not end
+  reg [31:0] deadline_reg;
+  reg [31:0] waited_reg;
+  reg changed_reg;  // but in that cycle its time ended or began
+  wire overdue = runs_reg && waited_reg >= deadline_reg;
 
   wire starts = turn_over || (stall && !waits_reg[slot]);
   wire writes = starts || act;
@@ -67,14 +80,27 @@ module agg_deadlines #(
     now_reg <= now_reg + 32'd1;
     if (writes) since[act?at_reg : slot] <= now_reg;
     if (starts) owner[slot] <= job;
-    waits_reg <= (waits_reg | started) & ~closed & ~flush_slots;
+    waits_reg    <= (waits_reg | started) & ~closed & ~flush_slots;
+
+    seen_reg     <= at_reg;
+    seen_job_reg <= its_job;
+    runs_reg     <= waits_reg[at_reg] && deadline != 32'd0 && !flush[its_job];
+    deadline_reg <= deadline;
+    waited_reg   <= now_reg + 32'd1 - since[at_reg];
+    changed_reg  <= (starts || close) && slot == at_reg;
+    looked_reg   <= state_reg == STATE_LOOK;
 
     case (state_reg)
       STATE_LOOK: begin
-        if (overdue) state_reg <= STATE_PAUSE;
-        else at_reg <= at_reg + 1'b1;
+        at_reg <= at_reg + 1'b1;
+        if (looked_reg && overdue) begin
+          state_reg  <= STATE_PAUSE;
+          at_reg     <= seen_reg;
+          looked_reg <= 1'b0;
+        end
       end
-      STATE_PAUSE: state_reg <= STATE_ACT;
+      STATE_PAUSE: state_reg <= STATE_WAIT;
+      STATE_WAIT:  state_reg <= STATE_ACT;
       default: begin
         state_reg <= STATE_LOOK;
         at_reg    <= at_reg + 1'b1;
@@ -82,17 +108,19 @@ module agg_deadlines #(
     endcase
 
     if (rst) begin
-      waits_reg <= {SLOTS{1'b0}};
-      now_reg   <= 32'd0;
-      state_reg <= STATE_LOOK;
-      at_reg    <= {SLOT_BITS{1'b0}};
+      waits_reg  <= {SLOTS{1'b0}};
+      now_reg    <= 32'd0;
+      state_reg  <= STATE_LOOK;
+      at_reg     <= {SLOT_BITS{1'b0}};
+      looked_reg <= 1'b0;
     end
   end
 
-  assign pause    = state_reg == STATE_PAUSE;
-  assign act      = state_reg == STATE_ACT && overdue && !flush_slots[at_reg];
+  assign pause    = state_reg == STATE_PAUSE || state_reg == STATE_WAIT;
+  assign act_next = state_reg == STATE_WAIT;
+  assign act      = state_reg == STATE_ACT && overdue && !changed_reg && !flush[seen_job_reg];
   assign act_slot = at_reg;
-  assign act_job  = its_job;
+  assign act_job  = seen_job_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -106,18 +134,26 @@ module agg_deadlines #(
   reg runs;
   reg [JOB_BITS-1:0] its;
   reg [31:0] ran;
-  reg pause_was;
+  reg pause_was, pauses_was;  // in the last cycle, in the two last ones
+  reg [31:0] allowed_was;
+  reg runs_was;
   reg [SLOT_BITS+2:0] late;  // cycles for which it has been overdue
   wire mine = slot == watched;
   wire [31:0] allowed = job_deadline[32*its+:32];
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
   wire acts = act && act_slot == watched;
-  wire [SLOT_BITS-1:0] ahead = watched - at_reg;  // slots that are looked at before
+  wire found = state_reg == STATE_LOOK && looked_reg && overdue;
+  // Slots that are looked at before; cycles that are left for them, five each, and of this one's
+  wire [SLOT_BITS-1:0] ahead = watched - (found ? seen_reg : at_reg);
+  wire [2:0] phase = found ? 3 : state_reg == STATE_LOOK ? 4 : STATE_ACT - state_reg;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    pause_was <= pause;
+    pause_was <= !rst && pause;
+    pauses_was <= !rst && pause && pause_was;
+    runs_was <= !rst && runs;
+    allowed_was <= allowed;
     ran <= ran + 1;
     if (turn_over && mine) begin
       runs <= 1'b1;
@@ -139,27 +175,44 @@ module agg_deadlines #(
 
   always @* begin
     if (was_reset) begin
-      // agg_arbiter: who is told to pause grants nothing, so that no packet is judged in the next cycle.
-      `PROMISED(!pause_was || !(turn_over || stall));
+      // agg_arbiter: who is told to pause grants nothing, so that after two cycles no packet is judged.
+      `PROMISED(!pauses_was || !(turn_over || stall));
+      // agg_jobs: a job that ends has its slots in flush_slots, and nothing of it is judged.
+      `PROMISED(!runs || flush[its] == flush_slots[watched]);
+      `PROMISED(!((turn_over || stall || close) && flush_slots[slot]));
+      `PROMISED(!(turn_over || stall) || !flush[job]);
       `PROMISED(!act || !close || slot == act_slot);
+      // What a job is does not change while it uses slots.
+      `PROMISED(!(runs && runs_was) || allowed == allowed_was || flush_slots[watched]);
       // Nothing waits for 2^31 cycles.
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
       assert (runs == waits_reg[watched]);
       if (runs) assert (owner[watched] == its && now_reg - since[watched] == ran);
-      assert (pause == (state_reg == STATE_PAUSE) && state_reg != 3);
+      assert (pause == (state_reg == STATE_PAUSE || state_reg == STATE_WAIT));
+      assert (act_next == (pause && pause_was));
+      if (state_reg == STATE_WAIT) assert (pause_was);
+      if (state_reg == STATE_ACT) assert (pauses_was);
+      if (state_reg != STATE_LOOK) assert (!looked_reg);
+      if (state_reg == STATE_WAIT || state_reg == STATE_ACT) assert (seen_reg == at_reg);
+      if (looked_reg) assert (at_reg == seen_reg + 1'b1 && state_reg == STATE_LOOK);
+      if ((looked_reg || state_reg != STATE_LOOK) && runs && !flush_slots[watched] &&
+          seen_reg == watched && !changed_reg) begin
+        assert (runs_reg == (allowed != 0) && seen_job_reg == its);
+        if (runs_reg) assert (waited_reg == ran && deadline_reg == allowed);
+      end
 
       // What is acted upon is overdue, and nothing is judged in that cycle.
-      if (act) assert (pause_was);
+      if (act) assert (pauses_was);
       if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
-      if (state_reg == STATE_ACT && at_reg == watched && is_overdue && !flush_slots[watched])
+      if (state_reg == STATE_ACT && at_reg == watched && late != 0 && is_overdue &&
+          !flush_slots[watched])
         assert (acts);
 
-      // It is found in time: three cycles for each slot.
-      if (runs && is_overdue)
-        assert (late + 3 * ahead + (state_reg == STATE_LOOK ? 2 :
-          state_reg == STATE_PAUSE ? 1 : 0) < 3 * SLOTS || late == 0);
+      // It is found in time: five cycles for each slot.
+      if (runs && is_overdue && !flush_slots[watched])
+        assert (late + 5 * ahead + phase <= 5 * SLOTS || late == 0);
 
       cover (acts && its == 1);
       cover (acts && late > 2);

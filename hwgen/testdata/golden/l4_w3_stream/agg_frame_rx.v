@@ -123,7 +123,9 @@ module agg_frame_rx #(
   wire passed_over = state_reg == HUNT && mismatch;
   wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
-  wire [3:0] payload_bytes = left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
+  // Where elements are whole words every word has all its bytes.
+  wire [3:0] payload_bytes =
+      ELEM_BYTES % STEP != 0 && left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
   wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
   wire close_there = state_reg == CLOSE && count >= 4'd2;
 
@@ -169,23 +171,33 @@ module agg_frame_rx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
-  wire [15:0] crc_next;
+  // Of a header all bytes of the window count.
+  wire [15:0] crc_header, crc_payload;
 
   agg_crc16 #(
       .BYTES(WINDOW)
-  ) u_crc (
+  ) u_header_crc (
       .crc_in (crc_reg),
       .data   (window),
-      .count  (state_reg == HEADER ? WINDOW[3:0] : payload_bytes),
-      .crc_out(crc_next)
+      .count  (WINDOW[3:0]),
+      .crc_out(crc_header)
+  );
+
+  agg_crc16 #(
+      .BYTES(STEP)
+  ) u_crc (
+      .crc_in (crc_reg),
+      .data   (window[8*STEP-1:0]),
+      .count  (payload_bytes),
+      .crc_out(crc_payload)
   );
 
   always @(posedge clk) begin
     case (state_reg)
       HUNT: crc_reg <= CRC_INIT;
-      HEADER: if (header_step) crc_reg <= crc_next;
+      HEADER: if (header_step) crc_reg <= crc_header;
       JUDGE: crc_reg <= header_crc;
-      PAYLOAD: if (moved) crc_reg <= crc_next;
+      PAYLOAD: if (moved) crc_reg <= crc_payload;
       default: ;
     endcase
   end
@@ -288,7 +300,7 @@ module agg_frame_rx #(
 
   agg_crc16 #(
       .BYTES(WINDOW)
-  ) u_payload_crc (
+  ) u_any_crc (
       .crc_in (sum),
       .data   (window),
       .count  ({1'b0, due_now}),

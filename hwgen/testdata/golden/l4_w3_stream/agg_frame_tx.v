@@ -8,6 +8,9 @@
 // word) and its CRC (2 bytes). One step a cycle, and the next frame's first step may follow at once.
 // Replies and packets take turns when both wait.
 //
+// The CRC runs a step ahead of the header: when its last step leaves, the CRC of all of it stands in a
+// register, and not behind the logic that finds it.
+//
 // Not done here: the steps are put together into words of the link by agg_byte_pack. A reset drops the
 // frame under way; swallowing what the core still sends of it is agg_beat_unpack's part.
 
@@ -55,7 +58,8 @@ module agg_frame_tx #(
 
   localparam integer LAST_SHORT = (HDR_MASK_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MAX_BYTES + 2) / WINDOW - 1;
-  localparam integer TAIL = 8 * (WINDOW - 2);  // bits of header in its last step, before the CRC
+  localparam integer TAIL_BYTES = WINDOW - 2;  // of the header in its last step, before the CRC
+  localparam integer TAIL = 8 * TAIL_BYTES;
 
   reg  [  1:0] state_reg;
   reg  [  2:0] step_reg;  // steps of header that have left
@@ -78,9 +82,14 @@ module agg_frame_tx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
+  wire [239:0] header = choose_reply ? {64'd0, s_reply_header} : s_axis_tuser;
   wire [8*WINDOW-1:0] payload;
-  wire [        15:0] crc_next;
-  reg  [         3:0] crc_bytes;
+  wire [2:0] step_next = step_reg + 3'd1;
+  wire header_next_last = step_next == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
+  wire [15:0] crc_step;  // of a whole step, of as many bytes as the header has in its last step,
+  wire [15:0] crc_tail;
+  wire [15:0] crc_payload;  // and of a word of payload
+  reg [15:0] crc_next;
 
   assign payload[8*STEP-1:0] = s_axis_tdata;
 
@@ -90,19 +99,42 @@ module agg_frame_tx #(
     end
   endgenerate
 
+  // What is counted next: the header's first step while the sync word leaves, then the one behind the one
+  // that leaves.
   always @* begin
-    if (state_reg == PAYLOAD) crc_bytes = STEP[3:0];
-    else if (header_last) crc_bytes = WINDOW[3:0] - 4'd2;
-    else crc_bytes = WINDOW[3:0];
+    case (state_reg)
+      BEGIN:   crc_next = crc_step;
+      HEADER:  crc_next = header_last ? crc_reg : header_next_last ? crc_tail : crc_step;
+      default: crc_next = crc_payload;
+    endcase
   end
 
+  // One for each number of bytes, so that each is a plain sum of bits.
   agg_crc16 #(
       .BYTES(WINDOW)
-  ) u_crc (
+  ) u_step_crc (
+      .crc_in (state_reg == BEGIN ? CRC_INIT : crc_reg),
+      .data   (state_reg == BEGIN ? header[8*WINDOW-1:0] : header_reg[8*WINDOW+:8*WINDOW]),
+      .count  (WINDOW[3:0]),
+      .crc_out(crc_step)
+  );
+
+  agg_crc16 #(
+      .BYTES(WINDOW - 2)
+  ) u_tail_crc (
       .crc_in (crc_reg),
-      .data   (state_reg == PAYLOAD ? payload : header_reg[8*WINDOW-1:0]),
-      .count  (crc_bytes),
-      .crc_out(crc_next)
+      .data   (header_reg[8*WINDOW+:8*(WINDOW-2)]),
+      .count  (TAIL_BYTES[3:0]),
+      .crc_out(crc_tail)
+  );
+
+  agg_crc16 #(
+      .BYTES(STEP)
+  ) u_payload_crc (
+      .crc_in (crc_reg),
+      .data   (payload[8*STEP-1:0]),
+      .count  (STEP[3:0]),
+      .crc_out(crc_payload)
   );
 
   // -- steps --------------------------------------------------------------------------------------
@@ -119,7 +151,7 @@ module agg_frame_tx #(
       end
       HEADER: begin
         step_data = header_reg[8*WINDOW-1:0];
-        if (header_last) step_data[TAIL+:16] = {crc_next[7:0], crc_next[15:8]};
+        if (header_last) step_data[TAIL+:16] = {crc_reg[7:0], crc_reg[15:8]};
         step_bytes = WINDOW[3:0];
       end
       PAYLOAD: begin
@@ -148,8 +180,8 @@ module agg_frame_tx #(
           step_reg    <= 3'd0;
           payload_reg <= with_payload;
           turn_reg    <= choose_reply;
-          header_reg  <= choose_reply ? {64'd0, s_reply_header} : s_axis_tuser;
-          crc_reg     <= CRC_INIT;
+          header_reg  <= header;
+          crc_reg     <= crc_next;
         end
         HEADER: begin
           step_reg   <= step_reg + 3'd1;

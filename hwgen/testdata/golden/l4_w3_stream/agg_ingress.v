@@ -87,7 +87,9 @@ module agg_ingress #(
   reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
   reg  [BEAT_BITS-1:0] a_data_reg;
   reg  [         97:0] header_reg;  // of the packet in A
+  reg                  data_reg;  // it is data of a job that the card has
   wire                 a_leaves;
+  wire [          8:0] s_number = {1'b0, s_axis_tuser[HDR_JOB_LSB+:8]};  // of the job
 
   assign s_axis_tready = !a_valid_reg || a_leaves;
 
@@ -103,6 +105,7 @@ module agg_ingress #(
         a_data_reg  <= s_axis_tdata;
         s_first_reg <= s_axis_tlast;
         if (s_first_reg) begin
+          data_reg <= s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA && s_number < JOBS[8:0];
           header_reg <= {
             s_axis_tuser[HDR_LENGTH_LSB+:16],
             s_axis_tuser[HDR_VID_LSB+:32],
@@ -129,13 +132,11 @@ module agg_ingress #(
   reg writable_reg, full_reg, nonfinite_reg;
 
   wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
-  wire [7:0] number = header_reg[17:10];  // of the job
-  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
-  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0 && job_valid[job];
+  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : header_reg[10+:JOB_BITS];
   wire [INDEX_BITS-1:0] last = job_last[INDEX_BITS*job+:INDEX_BITS];
   wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
       (header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);  // of the VID
-  wire data = header_reg[7:4] == KIND_DATA && exists;
+  wire data = data_reg && job_valid[job];
   wire full = a_full_reg && (a_first_reg || full_reg);
   wire nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
   wire whole = full && beat == {1'b0, last};
@@ -173,10 +174,11 @@ module agg_ingress #(
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
-  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg && !req_grant);
+  // Whether a grant makes room in this very cycle is not looked at: it would lead from the arbiter to s_axis.
+  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg);
 
   always @(posedge clk) begin
-    if (a_leaves && a_last_reg && (queued_reg || !req_grant)) begin
+    if (a_leaves && a_last_reg && !req_grant) begin
       queued_reg <= 1'b1;
       queue_reg  <= request;
     end else begin
@@ -213,11 +215,12 @@ module agg_ingress #(
   (* anyconst *) reg [INDEX_BITS-1:0] place;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
+  wire [7:0] number = header_reg[17:10];  // of the job
   integer n, m;
 
   // The jobs: whose the slot is, and what agg_jobs says of them.
   reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
-  reg [JOBS-1:0] owns, flush_was, valid_was;
+  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush a cycle ago, two cycles ago
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
   reg [INDEX_BITS*JOBS-1:0] last_was;
@@ -228,27 +231,31 @@ module agg_ingress #(
   reg [BEAT_BITS-1:0] its_place;
   wire now_place = at == place;
 
-  // A request that was granted is judged in the next cycle.
-  reg flight, flight_writes;
-  reg [JOB_BITS-1:0] flight_job;
-  reg [31:0] flight_vid;
-  wire [SLOT_BITS-1:0] flight_slot = slot_base[SLOT_BITS*flight_job+:SLOT_BITS] |
-      (flight_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*flight_job+:SLOT_BITS]);
+  // A request that was granted is looked at in the next cycle, and judged in the one after that, at the
+  // slot that it was found to have.
+  reg looked_at, looked_writes, flight, flight_writes;
+  reg [JOB_BITS-1:0] looked_job, flight_job;
+  reg [31:0] looked_vid;
+  reg [SLOT_BITS-1:0] flight_slot;
+  wire [SLOT_BITS-1:0] looked_slot = slot_base[SLOT_BITS*looked_job+:SLOT_BITS] |
+      (looked_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*looked_job+:SLOT_BITS]);
   wire [7:0] req_number = req_data[17:10];
   wire [JOB_BITS-1:0] req_job = JOBS == 1 ? {JOB_BITS{1'b0}} : req_number[JOB_BITS-1:0];
   wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
       (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
 
   reg holding;  // a contribution to the slot is held and not yet summed
-  reg [BEAT_BITS-1:0] memory, queue_has, flight_has;
+  reg [BEAT_BITS-1:0] memory, queue_has, looked_has, flight_has;
   wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
-  wire in_flight = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
-
+  wire is_looked_at = looked_at && looked_writes && looked_slot == watched && job_valid[looked_job];
+  wire is_judged = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
+  wire in_flight = is_looked_at || is_judged;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
     flush_was <= flush;
+    flush_before <= running_was ? flush_was : {JOBS{1'b0}};
     valid_was <= job_valid;
     mask_was <= slot_mask;
     base_was <= slot_base;
@@ -266,13 +273,17 @@ module agg_ingress #(
     if (a_valid_reg) writes <= !(a_leaves && a_last_reg) && writable && !flush[job];
     if (flush[job]) writes <= 1'b0;
 
-    flight <= req_valid && req_grant;
-    flight_writes <= req_data[101];
-    flight_job <= req_job;
-    flight_vid <= req_data[81:50];
-    flight_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
-    if (a_leaves && a_last_reg && (queued_reg || !req_grant))
-      queue_has <= now_place ? a_data_reg : its_place;
+    looked_at <= req_valid && req_grant;
+    looked_writes <= req_data[101];
+    looked_job <= req_job;
+    looked_vid <= req_data[81:50];
+    looked_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
+    flight <= looked_at;
+    flight_writes <= looked_writes;
+    flight_job <= looked_job;
+    flight_slot <= looked_slot;
+    flight_has <= looked_has;
+    if (a_leaves && a_last_reg && !req_grant) queue_has <= now_place ? a_data_reg : its_place;
 
     if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
     if (resolve && resolve_stored && resolve_slot == watched) holding <= 1'b1;
@@ -283,6 +294,7 @@ module agg_ingress #(
       any_special <= 1'b0;
       had_place <= 1'b0;
       writes <= 1'b0;
+      looked_at <= 1'b0;
       flight <= 1'b0;
       holding <= 1'b0;
     end
@@ -303,7 +315,7 @@ module agg_ingress #(
         `PROMISED(!(flush[n] && job_valid[n]));
         if (running_was) begin
           `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
-          `PROMISED(!(flush_was[n] && job_valid[n]));
+          `PROMISED(!((flush_was[n] || flush_before[n]) && job_valid[n]));
           for (m = 0; m < JOBS; m = m + 1) begin
             mask_m = slot_mask[SLOT_BITS*m+:SLOT_BITS];
             base_m = slot_base[SLOT_BITS*m+:SLOT_BITS];
@@ -323,7 +335,7 @@ module agg_ingress #(
       end
       `PROMISED((owns & (owns - 1'b1)) == 0);
       `PROMISED(!(owns != 0 && flush_slots[watched]));
-      // agg_arbiter grants what asks, and agg_slots judges it in the next cycle: what was written is
+      // agg_arbiter grants what asks, agg_commit and agg_slots judge it two cycles later: what was written is
       // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
       // of this port in that slot.
       `PROMISED(!req_grant || req_valid);
@@ -339,6 +351,8 @@ module agg_ingress #(
       assert (a_first_reg == (at == 0) || !a_valid_reg);
       assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
       assert (at == 0 || beat_reg == at);
+      if (a_valid_reg || at != 0)
+        assert (data_reg == (header_reg[7:4] == KIND_DATA && number < JOBS));
       if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
       if (at != 0) assert (writable_reg == writes);
       if (a_valid_reg && at == 0 && slot == watched)
@@ -367,17 +381,22 @@ module agg_ingress #(
         assert (memory == its_place);
       if (in_queue && place <= job_last[INDEX_BITS*queue_job+:INDEX_BITS] && queue_reg[98])
         assert (memory == queue_has);
-      if (in_flight && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
+      if (is_looked_at && place <= job_last[INDEX_BITS*looked_job+:INDEX_BITS] && looked_whole)
+        assert (memory == looked_has);
+      if (is_judged && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
         assert (memory == flight_has);
 
       // A port waits for its own packets alone, and not for long: one that was written is judged.
       assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
-      assert (!(in_queue && in_flight));
+      assert (in_queue + is_looked_at + is_judged <= 1);
       if (queued_reg && queue_reg[101])
         assert ((job_valid[queue_job] || flush[queue_job]) && queue_reg[7:4] == KIND_DATA);
+      if (looked_at && looked_writes)
+        assert (job_valid[looked_job] || flush[looked_job] || flush_was[looked_job]);
       if (flight && flight_writes)
-        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job]);
-      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg && !req_grant));
+        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job] ||
+                flush_before[flight_job]);
+      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg));
 
       cover (resolve && resolve_stored && resolve_slot == watched && job_last != 0);
       cover (a_valid_reg && waits);
@@ -386,8 +405,11 @@ module agg_ingress #(
     end
   end
 
-  reg flight_whole;
-  always @(posedge clk) flight_whole <= req_data[98];
+  reg looked_whole, flight_whole;
+  always @(posedge clk) begin
+    looked_whole <= req_data[98];
+    flight_whole <= looked_whole;
+  end
 `endif
 
 endmodule

@@ -8,7 +8,8 @@
 // wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
 // counted afterwards. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 2 cycles from the access to its answer, 3 of JOB_LAG, more where agg_jobs is asked. Not done here:
+// Latency: 5 cycles from the access to its answer, more where agg_jobs is asked: in the first it is known
+// which register it is, in the second and third its value is read, and in the fourth it is carried out. Not done here:
 // the values of counters (agg_counters) and of the jobs (agg_jobs, agg_job_counts).
 
 `default_nettype none
@@ -113,6 +114,7 @@ module agg_registers #(
   reg [63:0] window_reg;
   reg [63:0] deadline_reg;
   reg [63:0] cycles_reg;
+  reg [1:0] step_reg;  // of STATE_ACCESS
 
   // -- Read ---------------------------------------------------------------------------------------
 
@@ -120,14 +122,12 @@ module agg_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  assign counter_index = counter_offset[8:3];
-
   // A job's registers: the same in each block
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
   wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
-  wire [JOB_BITS-1:0] job = in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
+  wire [JOB_BITS-1:0] its_job =
+      in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
-  wire valid = job_valid[job];
 
   // How late contributions came: of each job, rank by rank
   wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
@@ -135,18 +135,28 @@ module agg_registers #(
   wire [5:0] lag_of = lag_offset[12:7];
   wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
       addr_reg[2:0] == 3'd0;
-  reg looked_reg;  // the count has been read
 
-  assign lag_job    = JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
-  assign lag_rank   = lag_of[RANK_BITS-1:0];
-  assign lag_bucket = lag_offset[6:3];
+  // A cycle later: which register it is
+  reg [31:0] place_reg;
+  reg [JOB_BITS-1:0] job_reg, lag_job_reg;
+  reg [RANK_BITS-1:0] lag_rank_reg;
+  reg [3:0] lag_bucket_reg;
+  reg [5:0] counter_index_reg;
+  reg is_counter_reg, in_lags_reg;
 
-  reg known;  // there is a register at the address
+  assign counter_index = counter_index_reg;
+  assign lag_job       = lag_job_reg;
+  assign lag_rank      = lag_rank_reg;
+  assign lag_bucket    = lag_bucket_reg;
+
+  wire [JOB_BITS-1:0] job = job_reg;
+  wire valid = job_valid[job];
+  reg listed;  // there is a register at the address, and it is no counter
   reg [63:0] value;
 
   always @* begin
-    known = 1'b1;
-    case (place)
+    listed = 1'b1;
+    case (place_reg)
       REG_MAGIC: value = MAGIC;
       REG_VERSION: value = {60'd0, VERSION};
       REG_CONFIG_HASH: value = CONFIG_HASH;
@@ -183,45 +193,77 @@ module agg_registers #(
       REG_JOB_FIRST_OVERFLOW: value = first_overflow[64*job+:64];
       REG_RELEASE, REG_RESET, REG_JOB_COMMIT, REG_JOB_ABORT: value = 64'd0;
       default: begin
-        known = is_counter || in_lags;
-        value = is_counter ? {32'd0, counter_value} :
-            in_lags && job_ever[lag_job] ? {32'd0, lag_value} : 64'd0;
+        listed = 1'b0;
+        value  = 64'd0;
       end
     endcase
   end
 
+  // Two cycles later: its value; a lag's one cycle after that
+  reg listed_reg;
+  reg [63:0] listed_value_reg;
+  reg [31:0] counter_value_reg, lag_value_reg;
+
+  always @(posedge clk) begin
+    place_reg         <= place;
+    job_reg           <= its_job;
+    lag_job_reg       <= JOBS == 64'd1 ? {JOB_BITS{1'b0}} : lag_offset[13+:JOB_BITS];
+    lag_rank_reg      <= lag_of[RANK_BITS-1:0];
+    lag_bucket_reg    <= lag_offset[6:3];
+    counter_index_reg <= counter_offset[8:3];
+    is_counter_reg    <= is_counter;
+    in_lags_reg       <= in_lags;
+    listed_reg        <= listed;
+    listed_value_reg  <= value;
+    counter_value_reg <= counter_value;
+    lag_value_reg     <= job_ever[lag_job] ? lag_value : 32'd0;
+  end
+
+  wire known = listed_reg || is_counter_reg || in_lags_reg;
+  wire [63:0] read_value = is_counter_reg ? {32'd0, counter_value_reg} :
+      in_lags_reg ? {32'd0, lag_value_reg} : listed_value_reg;
+
   // -- Write --------------------------------------------------------------------------------------
 
-  wire owned = owner_reg != 64'd0;
-  wire job_owner = owned && token_reg == owner_reg;
-
-  reg [2:0] action;
-  reg [7:0] refusal;
+  // These hold from the access's second cycle on, what the write does from its third.
+  reg owned_reg, is_owner_reg, job_owner_reg;
+  reg [2:0] action, action_reg;
+  reg writable, writable_reg;  // by somebody
 
   always @* begin
-    action  = WRITE_REFUSED;
-    refusal = CODE_BUSY;
+    action   = WRITE_REFUSED;
+    writable = 1'b1;
     case (addr_reg)
       REG_OWNER: action = WRITE_OWNER;
-      REG_RELEASE: if (!owned || data_reg == owner_reg) action = WRITE_RELEASE;
-      REG_RESET: if (!owned || data_reg == owner_reg) action = WRITE_RESET;
+      REG_RELEASE: if (!owned_reg || is_owner_reg) action = WRITE_RELEASE;
+      REG_RESET: if (!owned_reg || is_owner_reg) action = WRITE_RESET;
       REG_JOB_TOKEN, REG_JOB_PORTS, REG_JOB_CHUNK, REG_JOB_WINDOW, REG_JOB_DEADLINE:
       action = WRITE_STAGED;
-      REG_JOB_COMMIT: if (job_owner) action = WRITE_COMMIT;
-      REG_JOB_ABORT: if (job_owner) action = WRITE_ABORT;
-      default: refusal = known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+      REG_JOB_COMMIT: if (job_owner_reg) action = WRITE_COMMIT;
+      REG_JOB_ABORT: if (job_owner_reg) action = WRITE_ABORT;
+      default: writable = 1'b0;
     endcase
   end
 
-  wire writes = state_reg == STATE_ACCESS && write_reg;
-  wire stages = writes && action == WRITE_STAGED;
-  wire resets = writes && action == WRITE_RESET;
-  wire frees = resets || (writes && action == WRITE_RELEASE);
-  wire to_job = action == WRITE_RESET || action == WRITE_COMMIT || action == WRITE_ABORT ||
-      (action == WRITE_RELEASE && owned);
+  always @(posedge clk) begin
+    owned_reg     <= owner_reg != 64'd0;
+    is_owner_reg  <= data_reg == owner_reg;
+    job_owner_reg <= owner_reg != 64'd0 && token_reg == owner_reg;
+    action_reg    <= action;
+    writable_reg  <= writable;
+  end
+
+  wire [7:0] refusal = writable_reg ? CODE_BUSY : known ? CODE_READ_ONLY : CODE_BAD_ADDRESS;
+  wire acts = state_reg == STATE_ACCESS && (&step_reg);
+  wire writes = acts && write_reg;
+  wire stages = writes && action_reg == WRITE_STAGED;
+  wire resets = writes && action_reg == WRITE_RESET;
+  wire frees = resets || (writes && action_reg == WRITE_RELEASE);
+  wire to_job = action_reg == WRITE_RESET || action_reg == WRITE_COMMIT ||
+      action_reg == WRITE_ABORT || (action_reg == WRITE_RELEASE && owned_reg);
 
   always @(posedge clk) begin
-    if (writes && action == WRITE_OWNER && !owned) owner_reg <= data_reg;
+    if (writes && action_reg == WRITE_OWNER && !owned_reg) owner_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_TOKEN) token_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_PORTS) ports_reg <= data_reg;
     if (stages && addr_reg == REG_JOB_CHUNK) chunk_reg <= data_reg;
@@ -243,27 +285,25 @@ module agg_registers #(
   always @(posedge clk) begin
     case (state_reg)
       STATE_IDLE: begin
-        write_reg  <= s_reg_write;
-        addr_reg   <= s_reg_addr;
-        data_reg   <= s_reg_wdata;
-        looked_reg <= 1'b0;
+        write_reg <= s_reg_write;
+        addr_reg  <= s_reg_addr;
+        data_reg  <= s_reg_wdata;
+        step_reg  <= 2'd0;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
 
       STATE_ACCESS: begin
-        looked_reg <= 1'b1;
-        if (!in_lags || looked_reg) state_reg <= STATE_ANSWER;
+        step_reg <= step_reg + 2'd1;
+        if (acts) state_reg <= write_reg && to_job ? STATE_JOB : STATE_ANSWER;
         code_reg  <= CODE_DONE;
-        value_reg <= value;
+        value_reg <= read_value;
         if (!write_reg) begin
           if (!known) code_reg <= CODE_BAD_ADDRESS;
-        end else if (action == WRITE_REFUSED) begin
+        end else if (action_reg == WRITE_REFUSED) begin
           code_reg  <= refusal;
           value_reg <= 64'd0;
-        end else if (action == WRITE_STAGED || (action == WRITE_OWNER && !owned)) begin
+        end else if (action_reg == WRITE_STAGED || (action_reg == WRITE_OWNER && !owned_reg)) begin
           value_reg <= data_reg;
-        end else if (to_job) begin
-          state_reg <= STATE_JOB;
         end
       end
 

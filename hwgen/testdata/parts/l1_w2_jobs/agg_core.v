@@ -12,7 +12,7 @@
 // the header stand in tuser during the whole packet, the ports that it is for in tdest. A
 // packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
 //
-// Latency from a chunk's last beat to its result's first: 19 cycles, 14 of them in the
+// Latency from a chunk's last beat to its result's first: 21 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
 // to be judged. Not done here: framing and CRC, which are the shell's.
 
@@ -120,11 +120,10 @@ module agg_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire        commit_index;  // the packet's job
+  wire        commit_index;  // the job of the packet, or of the slot that is acted upon
   wire [ 1:0] commit_rank_bit;  // its sender
   wire [ 1:0] evict;  // these are members no more
   wire [ 1:0] answer_mask;  // ranks that are missing, or were evicted
-  wire        judged_index;  // the job of the packet, or of the slot that is acted upon
 
   agg_jobs #(
       .PORTS     (2),
@@ -157,7 +156,7 @@ module agg_core (
       .finish_bit   (commit_rank_bit),
       .drained      (drained),
       .evict        (evict),
-      .evict_job    (judged_index),
+      .evict_job    (commit_index),
       .evict_ranks  (answer_mask),
       .flush        (flush),
       .flush_slots  (flush_slots),
@@ -188,7 +187,7 @@ module agg_core (
   );
 
   // What all ports are told
-  wire [  1:0] slot;  // of the packet that is committed
+  wire [  1:0] slot;  // of the packet that is judged, or the one that is acted upon
   wire         commit_store;  // it is stored
   wire [  1:0] resolve;  // the fate of the port's written data is known
   wire         reduced;  // a slot has been summed
@@ -275,6 +274,7 @@ module agg_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p0 (
+      .clk   (clk),
       .enable(beat_members[0]),
       .x     (p0_stored),
       .y     (p0_gated)
@@ -354,17 +354,21 @@ module agg_core (
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
   ) u_gate_p1 (
+      .clk   (clk),
       .enable(beat_members[1]),
       .x     (p1_stored),
       .y     (p1_gated)
   );
 
   // -- Commit --
-  wire         commit_valid;  // a packet is judged
-  wire [  1:0] commit_ports;  // the port it came by, one hot
-  wire         commit_port;
-  wire [101:0] commit_request;
+  wire         granted_valid;  // a packet's header is checked; it is judged in the next cycle
+  wire [  1:0] granted_ports;  // the port it came by, one hot
+  wire         granted_port;
+  wire [101:0] granted_request;
   wire         pause;  // a slot is to be acted upon
+  wire         act_next;  // in the next cycle
+  wire [  1:0] act_slot;
+  wire         act_job;
 
   agg_arbiter #(
       .PORTS    (2),
@@ -377,10 +381,10 @@ module agg_core (
       .req_valid(req_valid),
       .req_grant(req_grant),
       .req_data ({p1_request, p0_request}),
-      .out_valid(commit_valid),
-      .out_ports(commit_ports),
-      .out_port (commit_port),
-      .out_data (commit_request)
+      .out_valid(granted_valid),
+      .out_ports(granted_ports),
+      .out_port (granted_port),
+      .out_data (granted_request)
   );
 
   assign unjudged = |req_valid;
@@ -397,21 +401,32 @@ module agg_core (
   wire [15:0] commit_epoch;
   wire [ 7:0] commit_rank;
   wire [31:0] commit_vid;
+  wire [ 1:0] commit_ports;  // the port it came by, one hot
+  wire        commit_port;
 
   agg_commit #(
       .PORTS    (2),
       .PORT_BITS(1),
       .JOBS     (2),
       .JOB_BITS (1),
+      .SLOT_BITS(2),
       .FORMAT   (8'd1)
   ) u_commit (
-      .valid       (commit_valid),
-      .port        (commit_port),
-      .request     (commit_request),
+      .clk         (clk),
+      .rst         (rst),
+      .valid       (granted_valid),
+      .ports       (granted_ports),
+      .port        (granted_port),
+      .request     (granted_request),
+      .act_next    (act_next),
+      .act_slot    (act_slot),
+      .act_job     (act_job),
       .job_valid   (job_valid),
       .job_complete(job_complete),
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
+      .slot_mask   (slot_mask),
+      .slot_base   (slot_base),
       .member      (member),
       .evicted     (evicted),
       .rank_of_port(rank_of_port),
@@ -426,9 +441,12 @@ module agg_core (
       .ecn         (commit_ecn),
       .job         (commit_job),
       .index       (commit_index),
+      .slot        (slot),
       .epoch       (commit_epoch),
       .rank        (commit_rank),
-      .vid         (commit_vid)
+      .vid         (commit_vid),
+      .from_ports  (commit_ports),
+      .from_port   (commit_port)
   );
 
   assign commit_rank_bit = 2'd1 << commit_rank[0];
@@ -446,17 +464,13 @@ module agg_core (
   wire        answer;  // an ask or a finish is answered with a status
   wire [ 7:0] answer_code;
   wire [ 1:0] answer_ports;  // whose contribution is missing, or that were evicted
-  wire        act;  // a slot is overdue
-  wire [ 1:0] act_slot;
-  wire        act_job;
+  wire        act;  // the slot is overdue
   wire        stall;  // the slot does not turn over though it is asked to
   wire        overdue;
   wire        notice;  // that is told to others
   wire [ 1:0] notice_ports;  // to these
   wire [ 7:0] notice_code;
   wire [31:0] notice_vid;
-
-  assign judged_index = act ? act_job : commit_index;
 
   agg_deadlines #(
       .JOBS     (2),
@@ -465,6 +479,7 @@ module agg_core (
   ) u_deadlines (
       .clk         (clk),
       .rst         (rst),
+      .flush       (flush),
       .flush_slots (flush_slots),
       .job_deadline(job_deadline),
       .slot        (slot),
@@ -473,6 +488,7 @@ module agg_core (
       .close       (complete),
       .stall       (stall),
       .pause       (pause),
+      .act_next    (act_next),
       .act         (act),
       .act_slot    (act_slot),
       .act_job     (act_job)
@@ -490,15 +506,15 @@ module agg_core (
   ) u_slots (
       .clk               (clk),
       .flush_slots       (flush_slots),
-      .job_first         (job_first[32*judged_index+:32]),
-      .job_window        (job_window[2*judged_index+:2]),
-      .slot_mask         (slot_mask[2*judged_index+:2]),
-      .slot_base         (slot_base[2*judged_index+:2]),
-      .evicted           (evicted[2*judged_index+:2]),
-      .partial           (job_partial[judged_index]),
-      .member            (present[2*judged_index+:2]),
+      .job_first         (job_first[32*commit_index+:32]),
+      .job_window        (job_window[2*commit_index+:2]),
+      .slot_mask         (slot_mask[2*commit_index+:2]),
+      .slot_base         (slot_base[2*commit_index+:2]),
+      .evicted           (evicted[2*commit_index+:2]),
+      .partial           (job_partial[commit_index]),
+      .member            (present[2*commit_index+:2]),
       .act               (act),
-      .act_slot          (act_slot),
+      .slot              (slot),
       .refuse            (commit_refuse),
       .data              (commit_data),
       .ask               (commit_ask),
@@ -512,7 +528,6 @@ module agg_core (
       .nonfinite         (commit_nonfinite),
       .reduced           (reduced),
       .reduced_slot      (sum_slot),
-      .slot              (slot),
       .turn_over         (turn_over),
       .store             (commit_store),
       .store_ce          (store_ce),
@@ -543,8 +558,8 @@ module agg_core (
   agg_port_ranks #(
       .PORTS(2)
   ) u_named (
-      .member      (member[2*judged_index+:2]),
-      .rank_of_port(rank_of_port[16*judged_index+:16]),
+      .member      (member[2*commit_index+:2]),
+      .rank_of_port(rank_of_port[16*commit_index+:16]),
       .ports       (answer_ports),
       .ranks       (answer_mask)
   );
@@ -570,7 +585,7 @@ module agg_core (
       .drained      (drained),
       .complete     (complete),
       .complete_slot(slot),
-      .complete_job (judged_index),
+      .complete_job (commit_index),
       .sending      (sending),
       .sending_slot (send_slot),
       .reduced      (reduced),
@@ -605,7 +620,7 @@ module agg_core (
   // The tag comes out a cycle before its sum.
   agg_tag_delay #(
       .WIDTH (4),
-      .CYCLES(13)
+      .CYCLES(14)
   ) u_sum_tag (
       .clk      (clk),
       .rst      (rst),
@@ -775,7 +790,7 @@ module agg_core (
       .clk               (clk),
       .complete          (complete),
       .complete_slot     (slot),
-      .complete_job      (judged_index),
+      .complete_job      (commit_index),
       .complete_ports    (complete_ports),
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
@@ -846,10 +861,10 @@ module agg_core (
       .notice      (notice),
       .notice_ports(notice_ports),
       .notice_code (notice_code),
-      .notice_job  (judged_index),
-      .notice_epoch(job_epoch[16*judged_index+:16]),
+      .notice_job  (commit_index),
+      .notice_epoch(job_epoch[16*commit_index+:16]),
       .notice_vid  (notice_vid),
-      .notice_ranks(rank_of_port[16*judged_index+:16]),
+      .notice_ranks(rank_of_port[16*commit_index+:16]),
       .ready       (port_ready),
       .pick_valid  (status_valid),
       .pick_port   (status_port),
@@ -925,7 +940,7 @@ module agg_core (
   wire [127:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'h3f7df4ed70bdbfba),
+      .CONFIG_HASH(64'h7d7382ff869c53fc),
       .LANES      (64'd1),
       .PORTS      (64'd2),
       .FORMAT     (64'h101),
@@ -935,7 +950,7 @@ module agg_core (
       .WINDOW     (64'd2),
       .JOBS       (64'd2),
       .LINK       (64'd0),
-      .LATENCY    (64'd19),
+      .LATENCY    (64'd21),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (
@@ -1059,7 +1074,7 @@ module agg_core (
       .stored_ce        (store_ce),
       .stored_nonfinite (store_nonfinite),
       .overdue          (overdue),
-      .partial          (complete && |(member[2*judged_index+:2] & ~complete_ports)),
+      .partial          (complete && |(member[2*commit_index+:2] & ~complete_ports)),
       .evicts           (|evict),
       .asked            (asked),
       .finished         (commit_finish),

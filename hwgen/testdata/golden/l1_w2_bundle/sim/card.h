@@ -23,9 +23,9 @@ constexpr int LANES = 1;
 constexpr int PORTS = 2;
 constexpr int CHUNK = 4;    // elements, the largest
 constexpr int WINDOW = 4;  // chunks, the largest
-constexpr int LATENCY = 19;
+constexpr int LATENCY = 21;
 constexpr int LINK_BITS = 8;  // 0: no link
 #define CARD_HAS_LINK
-constexpr uint64_t CONFIG_HASH = 0xfd3bfd920217c516ull;
+constexpr uint64_t CONFIG_HASH = 0x435b535bc07c0850ull;
 
 #endif

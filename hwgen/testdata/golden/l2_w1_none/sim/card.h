@@ -24,9 +24,9 @@ constexpr int LANES = 2;
 constexpr int PORTS = 1;
 constexpr int CHUNK = 8;    // elements, the largest
 constexpr int WINDOW = 1;  // chunks, the largest
-constexpr int LATENCY = 6;
+constexpr int LATENCY = 8;
 constexpr int LINK_BITS = 0;  // 0: no link
-constexpr uint64_t CONFIG_HASH = 0xf84c5d74872f9cc3ull;
+constexpr uint64_t CONFIG_HASH = 0x2e1823cef488820dull;
 
 // The pins of one port.
 template <typename Model>

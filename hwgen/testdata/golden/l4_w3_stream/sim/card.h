@@ -23,9 +23,9 @@ constexpr int LANES = 4;
 constexpr int PORTS = 3;
 constexpr int CHUNK = 32;    // elements, the largest
 constexpr int WINDOW = 2;  // chunks, the largest
-constexpr int LATENCY = 33;
+constexpr int LATENCY = 35;
 constexpr int LINK_BITS = 32;  // 0: no link
 #define CARD_HAS_LINK
-constexpr uint64_t CONFIG_HASH = 0x7c583258f04f230aull;
+constexpr uint64_t CONFIG_HASH = 0x3e62a446da708ec8ull;
 
 #endif
