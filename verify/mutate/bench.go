@@ -177,7 +177,8 @@ var broken = regexp.MustCompile(`Failed \d+ of \d+ tests|Simulation terminated a
 
 // fails runs the benches with a mutant chosen.
 func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, string, error) {
-	said, used, err := b.pytest(ctx, c, "MUTANTS="+b.dir, fmt.Sprint("MUTANT=", number))
+	// The first failure is enough: of a mutant that never answers, each waits for its own time-out.
+	said, used, err := b.pytest(ctx, c, "MUTANTS="+b.dir, fmt.Sprint("MUTANT=", number), "COCOTB_MAX_FAILURES=1")
 	if number == 0 {
 		b.used = used
 	}
