@@ -30,9 +30,12 @@ const (
 	// may change places later, and an adder of such is larger than both.
 	ShareAdders = "proc; alumacc t:$add t:$sub; share -aggressive; opt_clean"
 
-	// SynthECP5 makes the cells that are recorded. Tables of more than four inputs,
-	// put together from smaller ones, are often larger than what they replace.
-	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
+	// MapECP5 makes cells. Tables of more than four inputs, put together from smaller
+	// ones, are often larger than what they replace.
+	MapECP5 = "synth_ecp5 -nowidelut"
+
+	// SynthECP5 makes the cells that are recorded.
+	SynthECP5 = ShareAdders + "; " + MapECP5
 )
 
 // Row is one circuit, synthesized alone.

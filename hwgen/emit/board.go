@@ -37,7 +37,8 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	}
 	var files []File
 	add := func(name, text string) { files = append(files, File{boardFolder + "/" + name, []byte(text)}) }
-	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, USBMHz: boards.USBMHz, Synth: cells.SynthECP5,
+	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, USBMHz: boards.USBMHz,
+		Share: strings.ReplaceAll(cells.ShareAdders, "$", `\$$`), Map: cells.MapECP5,
 		Top: plan.BoardTop, USBDevice: rename("agg_usb_device", p.Prefix)}
 	for _, l := range append(leaves, source{plan.BoardTop, top}) {
 		name := rename(l.module, p.Prefix) + ".v"
@@ -83,7 +84,8 @@ type boardValues struct {
 	Board     boards.Board
 	Clock     int      // MHz of the card
 	USBMHz    int      // of the PHY
-	Synth     string   // command of Yosys that makes the FPGA's cells
+	Share     string   // what Yosys is told of adders, for a shell in a Makefile
+	Map       string   // and then
 	Top       string   // module
 	USBDevice string   // module
 	Sources   []string // Verilog, relative to the board's folder
