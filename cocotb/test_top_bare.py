@@ -14,7 +14,7 @@ from cards import BareCard, run_card
 from streams import PATTERNS
 from traffic import Traffic, data_header, elements
 
-LEAD = 2  # cycles for which a commit may have been under way when an ask is sent, and still be judged after it
+LEAD = 5  # cycles for which a commit may have been under way when an ask is sent, and still be judged after it
 
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4],
