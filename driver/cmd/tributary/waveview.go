@@ -106,7 +106,7 @@ func (c cardFolder) view() ([]waveGroup, error) {
 	for p := range c.Constants["PORTS"] {
 		inCore(fmt.Sprintf("port_%d_in", p), stream(fmt.Sprintf("s_axis_p%d", p), streamSignals...)...)
 	}
-	inCore("commits", "commit_ports", "commit_rank", "commit_vid", "slot", "commit_store", "commit_refuse", "commit_code", "turn_over", "complete")
+	inCore("commits", "commit_ports", "commit_port", "commit_rank", "commit_vid", "slot", "commit_store", "commit_refuse", "commit_code", "turn_over", "complete")
 	inCore("slots_read", "rd_en", "rd_slot", "rd_beat", "beat_strobe", "reduced", "sum_slot")
 	inCore("result_cache", "cache_wr_en", "cache_wr_slot", "cache_wr_beat", "sum", "result_valid", "result_slot", "result_receivers", "result_replay", "result_take")
 	inCore("results_out", stream("m_axis", streamSignals...)...)
