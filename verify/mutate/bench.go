@@ -226,7 +226,7 @@ func (b *build) nameOf(leaf string, i int) string {
 // module that chooses by its parameters.
 func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) {
 	var text strings.Builder
-	text.WriteString("// verilator lint_off WIDTH\n// verilator lint_off UNOPTFLAT\n// verilator lint_off UNUSED\n// verilator lint_off CASEX\n")
+	text.WriteString("// verilator lint_off WIDTH\n// verilator lint_off UNOPTFLAT\n// verilator lint_off UNUSED\n// verilator lint_off CASEX\n// verilator lint_off CASEOVERLAP\n")
 	for i, m := range b.modules {
 		verilog, err := os.ReadFile(filepath.Join(b.dir, fmt.Sprintf("elaborated_%d.v", i)))
 		if err != nil {
