@@ -3,7 +3,6 @@ package main
 // Whole boards: cards with all that stands around them, built as their owners build them.
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -179,7 +178,7 @@ func (r *record) saveBoard(fresh boards.Row) error {
 	t.Rows = slices.DeleteFunc(t.Rows, func(old boards.Row) bool { return old.Card() == fresh.Card() })
 	t.Rows = append(t.Rows, fresh)
 	slices.SortFunc(t.Rows, func(a, b boards.Row) int { return strings.Compare(a.Card(), b.Card()) })
-	text, err := encodeBoards(t)
+	text, err := encode(boards.Schema, t.Tools, t.Rows)
 	if err != nil {
 		return err
 	}
@@ -188,28 +187,6 @@ func (r *record) saveBoard(fresh boards.Row) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(boardsFile, text, 0o666), os.WriteFile(pageFile, []byte(page(circuits, t)), 0o666))
-}
-
-// encodeBoards returns the table of boards as JSON, one row a line.
-func encodeBoards(t boards.Table) ([]byte, error) {
-	var b bytes.Buffer
-	tools, err := json.Marshal(t.Tools)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"tools\": %s,\n  \"rows\": [", boards.Schema, tools)
-	for i, row := range t.Rows {
-		line, err := json.Marshal(row)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "\n    %s", line)
-	}
-	b.WriteString("\n  ]\n}\n")
-	return b.Bytes(), nil
 }
 
 // boardsPage returns the table of boards as Markdown.

@@ -62,7 +62,7 @@ func TestBoardRow(t *testing.T) {
 // What is written is what is read.
 func TestEncodeBoards(t *testing.T) {
 	table := boards.Table{Schema: boards.Schema, Tools: []string{"a"}, Rows: []boards.Row{{Board: "b", Lanes: 1}, {Board: "b", Lanes: 2, DSP: true}}}
-	text, err := encodeBoards(table)
+	text, err := encode(boards.Schema, table.Tools, table.Rows)
 	require.NoError(t, err)
 	read, err := boards.Parse(text)
 	require.NoError(t, err)

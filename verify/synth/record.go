@@ -154,7 +154,7 @@ func (r *record) save(fresh ...cells.Row) error {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	text, err := encode(t)
+	text, err := encode(cells.Schema, t.Tools, t.Rows)
 	if err != nil {
 		return err
 	}
@@ -165,16 +165,16 @@ func (r *record) save(fresh ...cells.Row) error {
 	return errors.Join(os.WriteFile(recordedFile, text, 0o666), os.WriteFile(pageFile, []byte(page(t, whole)), 0o666))
 }
 
-// encode returns the table as JSON, one row a line, so that a change shows as the lines of
-// the rows that changed.
-func encode(t cells.Table) ([]byte, error) {
+// encode returns a table, of circuits or of boards, as JSON, one row a line, so that a change shows
+// as the lines of the rows that changed.
+func encode[Row any](schema int, tools []string, rows []Row) ([]byte, error) {
 	var b bytes.Buffer
-	tools, err := json.Marshal(t.Tools)
+	names, err := json.Marshal(tools)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"tools\": %s,\n  \"rows\": [", cells.Schema, tools)
-	for i, row := range t.Rows {
+	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"tools\": %s,\n  \"rows\": [", schema, names)
+	for i, row := range rows {
 		line, err := json.Marshal(row)
 		if err != nil {
 			return nil, err

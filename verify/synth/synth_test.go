@@ -157,7 +157,7 @@ func TestEncode(t *testing.T) {
 		{Name: "one", Of: &lane, Cells: cells.Cells{COMB: 1, FF: 2, DSP: 16}, MHz: 200.5, Seeds: []float64{200.5}, Source: "a"},
 		{Name: "two", Node: "fp32"},
 	}}
-	text, err := encode(table)
+	text, err := encode(cells.Schema, table.Tools, table.Rows)
 	require.NoError(t, err)
 	require.True(t, json.Valid(text))
 	read, err := cells.Parse(text)
