@@ -200,7 +200,8 @@ async def start(dut):
 
     Drive the module's inputs to a quiet state before (StreamSource and StreamSink do when made).
     """
-    cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns").start())
+    # It begins low: inputs have settled before the first edge.
+    cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns").start(start_high=False))
     if hasattr(dut, "rst"):
         dut.rst.value = 1
         await ClockCycles(dut.clk, 4)
