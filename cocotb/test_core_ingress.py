@@ -277,6 +277,18 @@ async def a_nonfinite_beat_marks_its_packet_alone(dut):
         dut.resolve.value = 0
 
 
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_packet_asks_as_soon_as_it_is_whole(dut):
+    """In the cycle after its last beat came, with nothing before it: a card's latency has no cycle more."""
+    bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(3))
+    await start(dut)
+    for vid, count in enumerate([1, BEATS, 2]):
+        await bench.source.send(data_beats(vid, count))
+        await FallingEdge(dut.clk)
+        assert int(dut.req_valid.value), f"a packet of {count} beats does not ask"
+        await granted(dut)
+
+
 @pytest.mark.parametrize("jobs", JOBS)
 def test_agg_ingress(jobs):
     job_bits = max(1, (jobs - 1).bit_length())
@@ -286,7 +298,7 @@ def test_agg_ingress(jobs):
         testcase=[f"what_is_held_is_never_written/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
         + [f"a_flush_takes_the_permission/wait={wait}/ended={job}" for wait in (0, 3) for job in range(min(jobs, 2))]
         + [f"a_flush_takes_the_permission_of_requests/ended={job}" for job in range(min(jobs, 2))]
-        + ["a_nonfinite_beat_marks_its_packet_alone"],
+        + ["a_nonfinite_beat_marks_its_packet_alone", "a_packet_asks_as_soon_as_it_is_whole"],
     )
 
 
