@@ -20,7 +20,7 @@ from cocotb.utils import get_sim_time
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import BUILD, CLOCK_PERIOD_NS, ROOT, run, start
+from bench import BUILD, CLOCK_PERIOD_NS, ROOT, run, start, wait_cycles
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
@@ -90,7 +90,7 @@ class CardBench:
         while self.cycle - self.moved < self.calm():
             if self.busy():
                 self.moved = self.cycle
-            await ClockCycles(self.dut.clk, 8)
+            await wait_cycles(self.dut, 8)
             assert self.cycle - began < 1000 * self.calm(), "the card does not come to rest"
 
     async def link_fails(self, cycles):
@@ -331,6 +331,10 @@ class LinkCard(CardBench):
                     self.replies.append((header, payload, None))
                 else:
                     self.arrived((header, payload, None))
+
+    def hurry(self):
+        """Holds neither direction of the link back any more."""
+        self.rx.idle, self.tx.stall = never(), never()
 
     async def link_fails(self, cycles):
         await super().link_fails(cycles)

@@ -18,6 +18,9 @@ from bench import CLOCK_PERIOD_NS
 
 FIELDS = ("tdata", "tkeep", "tlast", "tuser", "tdest")
 
+# Cycles without an offer after which a sink waits for the next one: looking at every cycle takes longer than simulating it.
+ASLEEP = 32
+
 
 # A pattern is an endless iterator of booleans, one a cycle: True holds the stream back in it.
 
@@ -106,9 +109,14 @@ class _Stream:
 
     def bit(self, handle):
         """The control signal's value, which must be 0 or 1."""
-        value = handle.value
-        assert value.is_resolvable, f"{self.name}: {handle._name} is {value} in cycle {self.cycle}"
-        return int(value)
+        return self.number(handle._name, handle.value)
+
+    def number(self, what, value):
+        """The value, which must have no X, as a number."""
+        try:
+            return int(value)
+        except ValueError:
+            raise AssertionError(f"{self.name}: {what} is {value} in cycle {self.cycle}") from None
 
     def in_reset(self):
         """Whether control signals may still be X."""
@@ -132,7 +140,7 @@ class StreamSource(_Stream):
         self.idle = idle if idle is not None else never()
         self.queue = []
         self.accepted_at = []  # cycle in which each beat was accepted
-        self._last = {f: 0 for f in self.fields}
+        self._driven = dict.fromkeys(self.fields, 0)
         self._presenting = False
         self._filled = Event()
         self._moved = Event()
@@ -183,24 +191,30 @@ class StreamSource(_Stream):
     def _drive(self, beat):
         unknown = set(beat) - set(self.fields)
         assert not unknown, f"{self.name} has no {sorted(unknown)}"
-        self.valid.value = 1
-        self._presenting = True
-        for field, handle in self.fields.items():
-            self._last[field] = beat.get(field, 0)
-            handle.value = self._last[field]
+        if not self._presenting:
+            self.valid.value = 1
+            self._presenting = True
+        for field in self.fields:
+            self._set(field, beat.get(field, 0))
 
     def _quiet(self):
         if self._presenting:
+            self.valid.value = 0
+            self._presenting = False
             for field, handle in self.fields.items():
-                handle.value = self._last[field] ^ ((1 << len(handle)) - 1)
-        self.valid.value = 0
-        self._presenting = False
+                self._set(field, self._driven[field] ^ ((1 << len(handle)) - 1))
+
+    def _set(self, field, value):
+        """Drives a field; a change alone, as of ready."""
+        if value != self._driven[field]:
+            self.fields[field].value = self._driven[field] = value
 
 
 class StreamSink(_Stream):
     """Takes beats from PREFIX_tdata, ... into self.beats.
 
-    stall: pattern of the cycles in which ready is low. It is drawn every cycle, whatever valid does.
+    stall: pattern of the cycles in which ready is low. It is drawn every cycle, whatever valid does, until nothing was
+    offered for ASLEEP cycles; then ready stays as it is until something is.
     In a beat with tkeep, bytes of tdata that are not kept read as 0, and may be X.
     """
 
@@ -232,7 +246,10 @@ class StreamSink(_Stream):
 
     async def _run(self):
         waiting = None  # the beat that was offered and not accepted in the last cycle
+        idle = 0  # cycles without an offer
         while True:
+            if idle > ASLEEP:
+                await RisingEdge(self.valid)
             await RisingEdge(self.clk)
             offered = self._read() if self._offers() else None
             if waiting is not None:
@@ -240,6 +257,7 @@ class StreamSink(_Stream):
                     f"{self.name}: {waiting} was offered, not accepted, and became {offered}"
                 )
             waiting = offered
+            idle = 0 if offered is not None else idle + 1
             if offered is not None and (self.ready is None or self.bit(self.ready)):
                 self.beats.append(offered)
                 self.taken_at.append(self.cycle)
@@ -267,15 +285,19 @@ class StreamSink(_Stream):
             if field == "tdata" and "tkeep" in self.fields:
                 beat[field] = self._kept(value, int(self.fields["tkeep"].value))
             else:
-                assert value.is_resolvable, f"{self.name}: {field} is {value} in cycle {self.cycle}"
-                beat[field] = int(value)
+                beat[field] = self.number(field, value)
         return beat
 
     def _kept(self, value, keep):
-        if value.is_resolvable:
+        try:
             word = int(value)
-            return sum(word & (0xFF << 8 * k) for k in range(len(value) // 8) if keep >> k & 1)
-        bits = str(value)[::-1]
+        except ValueError:
+            return self._kept_of_unknown(str(value)[::-1], keep)
+        if keep == (1 << len(value) // 8) - 1:
+            return word
+        return sum(word & (0xFF << 8 * k) for k in range(len(value) // 8) if keep >> k & 1)
+
+    def _kept_of_unknown(self, bits, keep):
         word = 0
         for k in range(len(bits) // 8):
             if keep >> k & 1:

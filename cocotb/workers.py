@@ -8,6 +8,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, Combine
 
 import zwire
+from bench import wait_cycles
 from traffic import Contributions, data_header, elements
 
 
@@ -96,12 +97,12 @@ class Worker:
         most = 2 * self.reduction.chunk // self.card.lanes
         while len(self.got) < len(self.data) and not self.reduction.ended:
             self.act()
-            await ClockCycles(self.card.dut.clk, self.rng.randint(1, most))
+            await wait_cycles(self.card.dut, self.rng.randint(1, most))
 
     async def finish(self):
         while not self.finished and not self.reduction.ended:
             self.send(zwire.KIND_FINISH, len(self.data))
-            await ClockCycles(self.card.dut.clk, 200)
+            await wait_cycles(self.card.dut, 200)
 
     def act(self):
         window = self.reduction.window
