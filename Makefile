@@ -60,8 +60,7 @@ verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; n
 	go run ./verify/exhaustive
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen; have two do what the explorer does.
-	go test -count=1 -timeout=15m ./verify/sweep
-	go test -count=1 -timeout=15m ./verify/traces
+	go test -count=1 -timeout=30m ./verify/sweep ./verify/traces
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000

@@ -26,6 +26,7 @@ const root = "../.." // of the repository, from this folder
 // waveform among it, is in build/proofs.
 func TestProofs(t *testing.T) {
 	writeCards(t)
+	t.Parallel()
 	for _, file := range files(t, "*.sby") {
 		said, _, err := sby("--dumptasks", file)
 		if err != nil {
@@ -53,6 +54,7 @@ const mutants = 6
 // first task must fail for one of a few such mutants.
 func TestMutantsFail(t *testing.T) {
 	writeCards(t)
+	t.Parallel()
 	leaf := regexp.MustCompile(`(?m)^\.\./\.\./rtl/(\w+)\.v$`)
 	for _, file := range files(t, "*.sby") {
 		text, err := os.ReadFile(file)

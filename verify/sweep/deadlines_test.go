@@ -142,7 +142,9 @@ func compareRound(t *testing.T, info driver.Info, inputs [][]byte, members []rou
 		for _, rank := range ranks {
 			contributions = append(contributions, inputs[rank][from*in:to*in])
 		}
-		compare(t, info, ranks, contributions, first.sum[from*out:to*out])
+		if err := compare(info, ranks, contributions, first.sum[from*out:to*out]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	done := 0
 	for _, p := range first.partials {

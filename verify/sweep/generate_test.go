@@ -111,7 +111,7 @@ func TestTheSameFlagsGiveTheSameBytes(t *testing.T) {
 }
 
 // TestPairwiseLint: a set of cards in which every two choices of the factors
-// meet in some card, and one of the widest, in front of every tool.
+// meet in some card, one with the most lanes, and one with the most ports, in front of every tool.
 func TestPairwiseLint(t *testing.T) {
 	shapes := make([]shape, 0, 32)
 	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2, len(lintJobs)}) {
@@ -130,7 +130,7 @@ func TestPairwiseLint(t *testing.T) {
 		}
 		shapes = append(shapes, s)
 	}
-	shapes = append(shapes, shape{lanes: 64, workers: 16, chunk: 512, link: 64, atOnce: 16})
+	shapes = append(shapes, shape{lanes: 64, workers: 3, chunk: 512, link: 64, atOnce: 16}, shape{lanes: 1, workers: 64})
 	cards := make([]lint.Card, 0, len(shapes))
 	for _, s := range shapes {
 		card, err := lint.Open(s.generate(t))

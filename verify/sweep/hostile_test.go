@@ -459,7 +459,9 @@ func carriesOn(t *testing.T, name string, kill func()) {
 		t.Errorf("%d outages, want %d", job.Outages(), times)
 	}
 	fresh := someInputs(info, 1, len(ports), 50_000) // the sum has replaced one
-	compare(t, info, ports, fresh, inputs[1])
+	if err := compare(info, ports, fresh, inputs[1]); err != nil {
+		t.Fatal(err)
+	}
 	if err := job.Close(deadline(t)); err != nil {
 		t.Fatal(err)
 	}

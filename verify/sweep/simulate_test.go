@@ -3,6 +3,8 @@ package sweep
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -104,7 +106,9 @@ func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg 
 		if err := job.ReduceBytes(ctx, sum, inputs); err != nil {
 			t.Fatalf("%+v, %d elements: %v", cfg, elements, err)
 		}
-		compare(t, info, cfg.Ports, inputs, sum)
+		if err := compare(info, cfg.Ports, inputs, sum); err != nil {
+			t.Fatalf("%+v: %v", cfg, err)
+		}
 		seed++
 	}
 	if err := job.Close(ctx); err != nil {
@@ -112,16 +116,15 @@ func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg 
 	}
 }
 
-// compare checks every bit of sum against the model, and reports the first few
-// that differ.
-func compare(t *testing.T, info driver.Info, members []int, inputs [][]byte, sum []byte) {
-	t.Helper()
+// compare checks every bit of sum against the model; its error tells the first few that differ.
+func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error {
 	arithmetic, err := model.NewArithmetic(info.Sum, info.Format, info.Result, info.Saturate)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	row, _ := info.Format.Info()
 	wrong, elements := 0, len(sum)/element.Size(info.Result)
+	var told []error
 	operands := make([]uint32, info.Ports)
 	for i := range elements {
 		for p := range operands {
@@ -133,13 +136,14 @@ func compare(t *testing.T, info driver.Info, members []int, inputs [][]byte, sum
 		want, _ := arithmetic.Element(operands)
 		if got := element.At(info.Result, sum, i); got != want {
 			if wrong++; wrong <= 4 {
-				t.Errorf("element %d is %08x, want %08x, the sum of %08x", i, got, want, operands)
+				told = append(told, fmt.Errorf("element %d is %08x, want %08x, the sum of %08x", i, got, want, operands))
 			}
 		}
 	}
-	if wrong > 0 {
-		t.Fatalf("%d of %d elements are wrong", wrong, elements)
+	if wrong == 0 {
+		return nil
 	}
+	return errors.Join(append(told, fmt.Errorf("%d of %d elements are wrong", wrong, elements))...)
 }
 
 // someInputs returns one array a rank, of operands that are made to go wrong.

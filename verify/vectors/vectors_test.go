@@ -131,6 +131,7 @@ var allSums = []wire.Sum{wire.SumTree, wire.SumFused, wire.SumExact}
 
 // TestVectors runs them all, for every sum and format of eight ports.
 func TestVectors(t *testing.T) {
+	t.Parallel()
 	if *replay != "" {
 		t.Skip("-replay")
 	}
@@ -148,6 +149,7 @@ func TestVectors(t *testing.T) {
 // TestOtherLanes runs fewer through lanes with other results, other numbers of
 // ports, and integers that saturate.
 func TestOtherLanes(t *testing.T) {
+	t.Parallel()
 	if *replay != "" {
 		t.Skip("-replay")
 	}
@@ -201,6 +203,7 @@ func sumsWithDSP(t *testing.T) []string {
 // TestOrderDoesNotMatter sends operands that hurt through lanes of eight ports in
 // every order; each order has the first one's sum.
 func TestOrderDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	if *replay != "" {
 		t.Skip("-replay")
 	}
@@ -260,6 +263,7 @@ func hostileOrders(source *operands.Source, ports int) iter.Seq2[string, []uint3
 
 // TestAllPairs sends all pairs of both fp8 through lanes of two ports.
 func TestAllPairs(t *testing.T) {
+	t.Parallel()
 	if *replay != "" {
 		t.Skip("-replay")
 	}
@@ -311,6 +315,7 @@ func kept(t *testing.T, text string) (lanes map[Lane][][]uint32) {
 
 // TestKept replays the vectors of testdata/kept.txt, or the one of -replay.
 func TestKept(t *testing.T) {
+	t.Parallel()
 	text := *replay
 	if text == "" {
 		file, err := os.ReadFile(filepath.Join("testdata", "kept.txt"))
