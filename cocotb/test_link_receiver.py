@@ -142,6 +142,8 @@ def good_frame(rng, chunk, element):
     )
     length = rng.choice([1, 2, chunk - 1, chunk, rng.randint(1, chunk)])
     header = {**data_header(rng, length), "kind": kind}
+    if kind != zwire.KIND_DATA:
+        header["length"] = rng.randrange(1 << 16)  # which no rule is about
     if kind == zwire.KIND_REGWRITE:
         header["mask"] = rng.getrandbits(64)
     return model.frame(header, rng.randbytes(element * length) if kind == zwire.KIND_DATA else b"")

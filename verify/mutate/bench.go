@@ -172,8 +172,9 @@ func (b *benches) with(ctx context.Context, c *campaign, mutants []mutant) error
 }
 
 // broken is what benches say of a simulation: that tests failed, or that it ended
-// before they did. Anything else that goes wrong is not the mutant's doing.
-var broken = regexp.MustCompile(`Failed \d+ of \d+ tests|Simulation terminated abnormally|Simulation failed`)
+// before they did, -9 where it had used up its time (SIGKILL). Anything else that goes
+// wrong is not the mutant's doing.
+var broken = regexp.MustCompile(`Failed \d+ of \d+ tests|Simulation terminated abnormally|Simulation failed|failed with return code: -9`)
 
 // fails runs the benches with a mutant chosen.
 func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, string, error) {

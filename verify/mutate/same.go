@@ -18,6 +18,9 @@ import (
 	"strings"
 )
 
+// child matches the kinds of cells that are modules.
+var child = regexp.MustCompile(`^(\$paramod|\\agg_)`)
+
 // theSame returns the numbers of those mutants that are the leaf itself.
 func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants []mutant, numbers []int) (map[int]bool, error) {
 	dir = filepath.Join(dir, "same")
@@ -96,10 +99,15 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 	return found, nil
 }
 
-// properties are patterns of the next states of registers that the leaf's properties
-// have for themselves: those need not be the same.
+// properties are patterns of the next states of registers, and of what modules are given, that the
+// leaf's properties have for themselves: those need not be the same.
 func (r *reference) properties() []string {
 	var names []string
+	for _, c := range r.module.cells {
+		if child.MatchString(c.kind) && !r.ofDesign(c.source) {
+			names = append(names, "w:"+strings.NewReplacer("[", "?", "]", "?").Replace(trim(c.name))+".*")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.module.sources)) {
 		if !r.ofDesign(r.module.sources[name]) && strings.HasPrefix(name, `\`) {
 			names = append(names, "w:"+trim(name)+".d", "w:"+trim(name)+"?[0123456789]*.d")
