@@ -122,6 +122,7 @@ class Device {
         since = bool(top.link_up) == bool(top.link_clear) ? since + 1 : 0;
         if (since > clear_after) {
             top.link_clear = !top.link_up;
+            since = 0;
             if (top.link_clear) {
                 to_host.clear();
                 offered = false;

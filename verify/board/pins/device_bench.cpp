@@ -494,6 +494,17 @@ void faults(Device &d) {
     check(failed < 50, "most requests fail");
 }
 
+// Sends a token in which a bit is turned over, and data behind it, which the device must not answer.
+void behind_damaged(Device &d, usb::Pid pid, uint8_t endpoint, bool toggle, const Bytes &data) {
+    d.host.gap();
+    Bytes token = usb::token_packet(pid, d.address | endpoint << 7);
+    token[2] ^= 0x80;
+    d.host.send(token);
+    d.host.gap();
+    d.host.send(usb::data_packet(toggle ? usb::DATA1 : usb::DATA0, data.data(), data.size()));
+    check(d.host.receive().empty(), "the device answers data behind a damaged token");
+}
+
 // Each fault by itself, and what the device then does.
 void repeats(Device &d) {
     d.attach();
@@ -533,19 +544,23 @@ void repeats(Device &d) {
         same(packet.size(), size_t(0), "the burst's end");
         same(d.host.in(d.in, packet), Result::NAKED, "IN when there is nothing");
     }
-    // Data behind a token that was damaged is nobody's, though the token before it was this endpoint's.
+    // Data behind a token that was damaged is nobody's, though the token before it was this endpoint's: as much as
+    // may follow that token, and more.
     d.host.fault = [] { return Fault::NONE; };
-    same(d.host.out(d.out, usb::OUT, bytes.data(), 1), Result::DONE, "OUT");
-    all.push_back(bytes[0]);
+    for (size_t n : {0, 1, 100, 511, 512}) {
+        same(d.host.out(d.out, usb::OUT, bytes.data(), 1), Result::DONE, "OUT");
+        all.push_back(bytes[0]);
+        behind_damaged(d, usb::OUT, d.out.endpoint, d.out.toggle, Bytes(bytes.begin(), bytes.begin() + n));
+        d.host.pass(1000);
+        same(d.from_host, all, "and takes nothing of it");
+    }
+    // Nor is it a request, though a SETUP has come whose data was lost.
     d.host.gap();
-    Bytes token = usb::token_packet(usb::OUT, d.address | 1 << 7);
-    token[2] ^= 0x80;
-    d.host.send(token);
-    d.host.gap();
-    d.host.send(usb::data_packet(d.out.toggle ? usb::DATA1 : usb::DATA0, bytes.data(), 512));
-    check(d.host.receive().empty(), "the device answers data behind a damaged token");
-    d.host.pass(1000);
-    same(d.from_host, all, "and takes nothing of it");
+    d.host.send(usb::token_packet(usb::SETUP, d.address));
+    d.host.pass(200);
+    behind_damaged(d, usb::SETUP, 0, false, usb::Setup{0x01, 11, 0, 0, 0}.bytes());
+    d.host.pass(200);
+    check(d.link_up(), "a request behind a damaged token is carried out");
     // A data packet that breaks off is none; what follows is taken.
     for (size_t n : {0, 1, 2, 3, 100, 512}) {
         d.host.gap();
