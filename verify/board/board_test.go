@@ -1,6 +1,6 @@
-// Package board tests the USB device of a card on a board at the pins of its PHY
-// (`make board`): by itself, in the cases of pins/device_bench.cpp, and in front of a
-// card, with the unmodified tributary at the other end of the cable.
+// Package board tests cards on boards at the pins of their PHYs (`make board`): every
+// board whole, as hwgen writes it, with the unmodified tributary at the other end of the
+// cable; and its USB device by itself, in the cases of pins/device_bench.cpp.
 package board
 
 import (
@@ -15,7 +15,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,17 +32,15 @@ import (
 // What `make board` has built.
 const (
 	program = "../../bin/tributary"
-	bench   = "../../build/board/device_bench"
-	card    = "../../build/board/usbip_card"
-	device  = "../../build/board/agg_usb_device.v"
-	folder  = "../../build/board/card"
+	built   = "../../build/board"
+	bench   = built + "/device_bench"
+	device  = built + "/ecpix5/agg_usb_device.v"
+	folder  = built + "/ecpix5/card"
 	serial  = "BENCH-1"
 )
 
-const workers = 4
-
 // patience is for what a busy machine may take.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // TestDevice: the device by itself does what SPEC.md, section 9, says.
 func TestDevice(t *testing.T) {
@@ -110,44 +110,109 @@ func TestWriter(t *testing.T) {
 	require.True(t, bytes.Equal(first, again), "another run wrote other bytes")
 }
 
-// plug plugs the card, behind its pins, into a machine.
-func plug(t *testing.T, args ...string) *testbed.Testbed {
+// card is a board that is simulated, with its PHY, and the machine that it is plugged into.
+type card struct {
+	bed   *testbed.Testbed
+	addr  string
+	input io.Writer
+
+	mu    sync.Mutex
+	lines []string // that it has printed
+}
+
+// start starts a board and plugs it into a machine.
+func start(t *testing.T, board string, args ...string) *card {
 	t.Helper()
 	bed, err := testbed.New()
 	require.NoError(t, err)
 	t.Cleanup(bed.Close)
-	cmd := exec.Command(card, args...)
+	cmd := exec.Command(filepath.Join(built, board, "usbip_card"), args...)
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	said, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewReader(said)
+	c := &card{bed: bed, input: input}
+	scanner := bufio.NewScanner(said)
+	if scanner.Scan() {
+		c.addr = strings.TrimPrefix(scanner.Text(), "listening ")
+	}
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for scanner.Scan() {
+			c.mu.Lock()
+			c.lines = append(c.lines, scanner.Text())
+			c.mu.Unlock()
+		}
+	}()
 	t.Cleanup(func() {
 		input.Close()
-		rest, _ := io.ReadAll(lines)
-		t.Log(strings.TrimSpace(string(rest)))
+		<-ended
+		t.Log(strings.Join(c.lines, "\n"))
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the card: %v", err)
 		}
 	})
-	line, err := lines.ReadString('\n')
-	require.NoError(t, err)
-	conn, err := net.Dial("tcp", strings.TrimSpace(strings.TrimPrefix(line, "listening ")))
-	require.NoError(t, err)
-	_, err = bed.Plug(conn, usbip.BusID)
-	require.NoError(t, err)
-	return bed
+	c.plug(t)
+	return c
 }
 
-// tributary runs the command on a machine, to its end.
-func tributary(t *testing.T, bed *testbed.Testbed, args ...string) (status int, out string) {
+// plug plugs the card in. One that was just pulled out may take a moment until it can be.
+func (c *card) plug(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", c.addr)
+		if err == nil {
+			_, err = c.bed.Plug(conn, usbip.BusID)
+		}
+		return err == nil
+	}, patience, 20*time.Millisecond)
+}
+
+// says returns when the card said, in milliseconds of its own time, what it is waited for to say.
+func (c *card) says(t *testing.T, what string) (ms float64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		times := c.when(t, what)
+		if len(times) > 0 {
+			ms = times[len(times)-1]
+		}
+		return len(times) > 0
+	}, patience, 5*time.Millisecond, what)
+	return ms
+}
+
+// when returns all times at which the card has said something.
+func (c *card) when(t *testing.T, what string) (times []float64) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, line := range c.lines {
+		if rest, ok := strings.CutPrefix(line, what+" at "); ok {
+			ms, err := strconv.ParseFloat(strings.TrimSuffix(rest, " ms"), 64)
+			require.NoError(t, err, line)
+			times = append(times, ms)
+		}
+	}
+	return times
+}
+
+// tells has the card do something.
+func (c *card) tells(t *testing.T, what string) {
+	t.Helper()
+	_, err := fmt.Fprintln(c.input, what)
+	require.NoError(t, err)
+}
+
+// tributary runs the command on the card's machine, to its end.
+func (c *card) tributary(t *testing.T, args ...string) (status int, out string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(append(os.Environ(), bed.Env()...), "XDG_RUNTIME_DIR="+bed.Dir())
+	cmd.Env = append(append(os.Environ(), c.bed.Env()...), "XDG_RUNTIME_DIR="+c.bed.Dir())
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
 	err := cmd.Run()
@@ -155,44 +220,139 @@ func tributary(t *testing.T, bed *testbed.Testbed, args ...string) (status int, 
 	if !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	return cmd.ProcessState.ExitCode(), both.String()
+	return cmd.ProcessState.ExitCode(), strings.Join(strings.Fields(both.String()), " ")
 }
 
-// sums reduces arrays of so many elements, and compares every bit with the model.
-func sums(t *testing.T, bed *testbed.Testbed, elements int) {
+// reduce sums arrays of so many elements, a worker each, and compares every bit with the model.
+func (c *card) reduce(t *testing.T, workers, elements int, args ...string) (status int, out string) {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"reduce", "-verify", "-card", "usb:", "-o", filepath.Join(dir, "sum.npy")}
-	status, out := tributary(t, bed, append(args, rig.Arrays(t, dir, workers, elements)...)...)
+	args = append([]string{"reduce", "-verify", "-stats", "-card", "usb:", "-o", filepath.Join(dir, "sum.npy")}, args...)
+	status, out = c.tributary(t, append(args, rig.Arrays(t, dir, workers, elements)...)...)
+	if status == 0 {
+		require.Contains(t, out, "every bit of the sum as in the Go model")
+	}
+	return status, out
+}
+
+// sums is a reduction that must succeed.
+func (c *card) sums(t *testing.T, workers, elements int) {
+	t.Helper()
+	status, out := c.reduce(t, workers, elements)
 	require.Equal(t, 0, status, out)
-	require.Contains(t, out, "every bit of the sum as in the Go model")
 }
 
-// TestCard: tributary finds the card, reads what it is, and sums through it, again and
-// again, as each command claims the card anew.
-func TestCard(t *testing.T) {
+// boards are all that hwgen knows, with the workers of the card that `make board` has built for each, and what
+// info says of it.
+var boards = map[string]struct {
+	workers int
+	info    string
+}{
+	"ecpix5":      {4, "lanes 4, fp32 into fp32, sum tree"},
+	"butterstick": {2, "lanes 1, fp32 into fp32, sum tree"},
+}
+
+// TestBoards: tributary finds a card on every board, reads what it is, and sums through it, again and again, as
+// each command claims the card anew. The lamps show it.
+func TestBoards(t *testing.T) {
 	t.Parallel()
-	bed := plug(t)
-	for line, want := range map[string]string{
-		"list":                         "usb:1209:0001#" + serial,
-		"info -card usb:":              "lanes 4, fp32 into fp32, sum tree",
-		"selftest -card usb:":          "ok",
-		"config -card usb: -workers 3": "workers 3, on ports 0, 1, 2",
-		"reset -card usb:":             "card usb: is reset",
-	} {
-		status, out := tributary(t, bed, strings.Fields(line)...)
-		require.Equal(t, 0, status, "%s: %s", line, out)
-		require.Contains(t, strings.Join(strings.Fields(out), " "), want)
+	files, err := filepath.Glob("../../constraints/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, len(boards))
+	for name, board := range boards {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name)
+			for _, step := range []struct{ line, want string }{
+				{"list", "usb:1209:0001#" + serial},
+				{"info -card usb:", board.info},
+				{"config -card usb: -workers 2", "workers 2, on ports 0, 1"},
+				{"reset -card usb:", "card usb: is reset"},
+			} {
+				status, out := c.tributary(t, strings.Fields(step.line)...)
+				require.Equal(t, 0, status, "%s: %s", step.line, out)
+				require.Contains(t, out, step.want)
+			}
+			for range 2 {
+				c.sums(t, board.workers, 1000)
+			}
+			// Each command but list has had the link; frames went and came, and none was damaged.
+			require.Len(t, c.when(t, "link on"), 5)
+			require.Len(t, c.when(t, "link out"), 5)
+			require.Len(t, c.when(t, "traffic on"), 1)
+			require.Empty(t, c.when(t, "traffic out"))
+			require.Empty(t, c.when(t, "error on"))
+			// The selftest damages some.
+			status, out := c.tributary(t, "selftest", "-card", "usb:")
+			require.Equal(t, 0, status, out)
+			require.Contains(t, out, "ok flips")
+			require.Len(t, c.when(t, "error on"), 1)
+			require.Empty(t, c.when(t, "error out"))
+			if name != "ecpix5" {
+				return
+			}
+			// A tenth of a second later the lamps go out.
+			left := c.says(t, "link out")
+			c.tells(t, "pass 101")
+			c.says(t, "pass 101")
+			for _, lamp := range []string{"traffic", "error"} {
+				require.Less(t, c.says(t, lamp+" out"), left+101)
+				require.Greater(t, c.says(t, lamp+" out"), c.says(t, lamp+" on")+100)
+			}
+		})
 	}
-	for range 3 {
-		sums(t, bed, 1000)
-	}
-	sums(t, bed, 10_000)
 }
 
-// TestWire: packets are damaged and lost on the wire; no bit of a sum changes.
+// TestWire: packets are damaged and lost on the wire; no bit of a sum changes, and the card sees no damage, since USB
+// sends them again.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	bed := plug(t, "--faults", "10")
-	sums(t, bed, 30_000)
+	c := start(t, "ecpix5", "--faults", "10")
+	c.sums(t, boards["ecpix5"].workers, 20_000)
+	require.Empty(t, c.when(t, "error on"))
+}
+
+// faults are what may befall a card in the middle of a reduction, and what that ends with.
+var faults = []struct{ what, says string }{
+	{"halt 1", "card usb: is gone: it halted an endpoint"},
+	{"halt 129", "card usb: is gone: it halted an endpoint"},
+	{"reset", "card usb: is gone: "}, // it was unplugged, or a transfer failed: which it sees first
+	{"unplug", "card usb: is gone: it was unplugged"},
+}
+
+// TestFaults: each ends a reduction with a clear error, and leaves a card that works; one that is to carry on does,
+// and its sum has every contribution once.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const elements, middle = 3000, 15_000
+	for name, board := range boards {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name)
+			for _, fault := range faults {
+				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {
+					task := fmt.Sprintf("after %d %s", middle+i, fault.what)
+					c.tells(t, task)
+					over := make(chan bool)
+					go func() {
+						defer close(over)
+						c.says(t, task)
+						if fault.what == "unplug" {
+							c.plug(t)
+						}
+					}()
+					status, out := c.reduce(t, board.workers, elements, args...)
+					<-over
+					if args == nil {
+						require.Equal(t, 1, status, "%s: %s", task, out)
+						require.Contains(t, out, fault.says)
+						c.sums(t, board.workers, 100)
+					} else {
+						require.Equal(t, 0, status, "%s: %s", task, out)
+						require.Contains(t, out, "outages 1")
+					}
+				}
+			}
+		})
+	}
 }

@@ -11,7 +11,14 @@
 namespace usb {
 
 // Status of a transfer, as Linux numbers it.
-enum Status : int32_t { GOOD = 0, STALL_STATUS = -32, PROTOCOL = -71, OVERFLOW_STATUS = -75, UNLINKED = -104 };
+enum Status : int32_t {
+    GOOD = 0,
+    STALL_STATUS = -32,
+    PROTOCOL = -71,
+    OVERFLOW_STATUS = -75,
+    UNLINKED = -104,
+    SHUT_DOWN = -108
+};
 
 struct Transfer {
     uint32_t seq;
@@ -34,19 +41,24 @@ class Controller {
         host.phy.vbus = true;
         host.phy.lines = Lines::IDLE;
         host.connect();
-        host.reset();
-        address = 0;
-        Bytes none, descriptor;
-        if (host.control(0, {0x00, 5, ADDRESS, 0, 0}, none) != Result::DONE)
-            throw Violation("USB: the device takes no address");
-        address = ADDRESS;
-        host.pass(2 * 7500);
-        if (host.control(address, {0x80, 6, 0x0100, 0, 18}, descriptor) != Result::DONE || descriptor.size() != 18) {
-            throw Violation("USB: the device has no device descriptor");
-        }
-        restart();
-        return descriptor;
+        configuration = 0;
+        return begin();
     }
+
+    // The bus is reset while the device is in use. What waits is ended, and the device is as before, with nothing
+    // claimed.
+    void reset() {
+        for (auto *queue : {&control, &out, &in}) {
+            while (!queue->empty()) end(*queue, SHUT_DOWN);
+        }
+        begin();
+        if (configuration) set({0x00, 9, configuration, 0, 0}, "is not configured again");
+    }
+
+    // Halts a bulk endpoint, and nobody is told.
+    void halt(uint8_t endpoint) { set({0x02, 3, 0, endpoint, 0}, "does not halt an endpoint"); }
+
+    uint64_t passed = 0;  // bytes that went to the device's OUT endpoint
 
     // It was pulled out: nothing of what waits is told any more.
     void unplug() {
@@ -92,6 +104,26 @@ class Controller {
 
     std::list<Transfer> &queue(uint8_t endpoint) { return !(endpoint & 0x7f) ? control : endpoint & 0x80 ? in : out; }
 
+    Bytes begin() {
+        host.reset();
+        address = 0;
+        set({0x00, 5, ADDRESS, 0, 0}, "takes no address");
+        address = ADDRESS;
+        host.pass(2 * 7500);
+        Bytes descriptor;
+        if (host.control(address, {0x80, 6, 0x0100, 0, 18}, descriptor) != Result::DONE || descriptor.size() != 18) {
+            throw Violation("USB: the device has no device descriptor");
+        }
+        restart();
+        return descriptor;
+    }
+
+    // A request of the host's own, which must be carried out.
+    void set(const Setup &setup, const char *what) {
+        Bytes none;
+        if (host.control(address, setup, none) != Result::DONE) throw Violation(std::string("USB: the device ") + what);
+    }
+
     void restart() { out_pipe = {address, 1, false, false}, in_pipe = {address, 1, false, false}; }
 
     int32_t request(Transfer &t) {
@@ -101,6 +133,7 @@ class Controller {
         if (r != Result::DONE) return r == Result::STALLED ? STALL_STATUS : PROTOCOL;
         bool configures = s.kind == 0x00 && s.request == 9, selects = s.kind == 0x01 && s.request == 11;
         bool clears = s.kind == 0x02 && s.request == 1 && s.value == 0;
+        if (configures) configuration = s.value;
         if (configures || selects) restart();
         if (clears && s.index == 0x01) out_pipe.toggle = false;
         if (clears && s.index == 0x81) in_pipe.toggle = false;
@@ -113,6 +146,7 @@ class Controller {
         Result r = host.out(out_pipe, OUT, t.data.data() + t.done, n);
         if (r == Result::DONE) {
             t.done += n;
+            passed += n;
             t.failed = 0;
             if (t.done == t.data.size()) end(out, GOOD);
             return true;
@@ -158,6 +192,7 @@ class Controller {
     Host &host;
     Ended ended;
     uint8_t address = 0;
+    uint16_t configuration = 0;
     Pipe out_pipe, in_pipe;
     std::list<Transfer> control, out, in;
 };

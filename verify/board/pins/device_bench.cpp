@@ -187,6 +187,7 @@ void refused(Device &d) {
           {0x02, 1, 0, 0x82, 0},        {0x02, 3, 0, 0, 0},    // endpoint 0 is never halted
           {0x02, 3, 1, 1, 0},                                  // another feature
           {0x00, 3, 1, 0, 0},                                  // waking the host up
+          {0x00, 3, 2, 0x0100, 0},                             // USB's test modes
           {0x00, 1, 1, 0, 0},           {0x00, 5, 128, 0, 0},  // no address
           {0x00, 7, 0x0100, 0, 18},                            // descriptors are not to be set
           {0x82, 12, 0, 0x81, 2},                              // nothing is isochronous

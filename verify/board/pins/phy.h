@@ -28,6 +28,7 @@ struct Violation : std::runtime_error {
 // The pins, named as the gateware names them.
 struct Pins {
     uint8_t data_in = 0;  // PHY to link
+    bool driven = false;  // by the PHY; while dir is high and it does not, nobody does
     bool dir = false;
     bool nxt = false;
     uint8_t data_out = 0;  // link to PHY
@@ -90,6 +91,7 @@ class Phy {
     void drive(Pins &pins) {
         pins.dir = pins.nxt = false;
         pins.data_in = 0;
+        pins.driven = state == State::RXCMD || state == State::RECEIVE;
         switch (state) {
         case State::START:
             pins.dir = true;

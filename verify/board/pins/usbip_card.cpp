@@ -1,13 +1,19 @@
-// A card at the pins of its USB PHY, offered over USB/IP (the protocol is described in
-// Linux, Documentation/usb/usbip_protocol.rst): what a host attaches is the gateware's
-// own device, with a bus, a transceiver and a host controller in between. All numbers
-// on the connection are big-endian.
+// A card on a board, offered over USB/IP (the protocol is described in Linux,
+// Documentation/usb/usbip_protocol.rst): what a host attaches is the gateware's own
+// device, with a bus, a transceiver and a host controller in between. All numbers on
+// the connection are big-endian.
 //
 //   usbip_card [--faults PERCENT]
 //
-// It prints the port of 127.0.0.1 on which it listens, and ends with its standard input.
-// One host at a time; its connection is the cable. With --faults so many of a hundred
-// packets are damaged or lost on the wire, never so many that a transfer fails.
+// It prints the port of 127.0.0.1 on which it listens, then a line for each lamp that goes
+// on or out, and ends with its standard input. One host at a time; its connection is the
+// cable. With --faults so many of a hundred packets are damaged or lost on the wire, never so
+// many that a transfer fails. A line of the standard input has something done, and printed:
+//
+//   pass MS              time passes, which else stands still while nothing happens
+//   after BYTES unplug   once so many more bytes have gone to the card: the cable is pulled,
+//   after BYTES reset    the bus is reset,
+//   after BYTES halt N   endpoint N is halted
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -22,11 +28,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <sstream>
 #include <string>
 
-#include "Vusb_card.h"
+#include "board.h"
 #include "controller.h"
-#include "verilated.h"
 
 namespace {
 
@@ -37,43 +43,6 @@ using usb::Transfer;
     fprintf(stderr, "usbip_card: %s\n", what.c_str());
     exit(1);
 }
-
-// The gateware with its PHY and the host at the other end of the cable.
-class Card {
-  public:
-    Card() : host(phy, [this](usb::Pins &p) { settle(p); }, [this] { rise(); }) {
-        top.rst = 1;
-        for (int i = 0; i < 16; i++) host.cycle();
-        top.rst = 0;
-    }
-    ~Card() { top.final(); }
-
-    usb::Phy phy;
-    usb::Host host;
-    uint64_t active = 0;  // the last cycle in which something moved in the card
-
-  private:
-    void settle(usb::Pins &pins) {
-        top.ulpi_data_in = pins.data_in;
-        top.ulpi_dir = pins.dir;
-        top.ulpi_nxt = pins.nxt;
-        top.clk = 0;
-        top.eval();
-        pins.data_out = top.ulpi_data_out;
-        pins.data_oe = top.ulpi_data_oe;
-        pins.stp = top.ulpi_stp;
-        pins.rst = top.ulpi_rst;
-        if (top.active) active = phy.now;
-    }
-
-    void rise() {
-        top.clk = 1;
-        top.eval();
-    }
-
-    VerilatedContext context;
-    Vusb_card top{&context};
-};
 
 // Numbers as they stand in a message.
 class Message {
@@ -106,7 +75,7 @@ constexpr uint64_t LOOK = 2'000;                     // cycles between looks at 
 
 class Server {
   public:
-    explicit Server(Card &card)
+    explicit Server(usb::Board &card)
         : card(card), controller(card.host, [this](const Transfer &t, int32_t status) { ended(t, status); }) {
         listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in a{};
@@ -128,6 +97,7 @@ class Server {
                 continue;
             }
             if (controller.work()) worked = card.host.now();
+            if (task && controller.passed >= due) carry_out();
             if (card.host.now() - looked > LOOK) {
                 look(0);
                 looked = card.host.now();
@@ -136,16 +106,59 @@ class Server {
     }
 
   private:
-    bool quiet() const { return card.host.now() - std::max(card.active, worked) > QUIET; }
+    bool quiet() const { return card.host.now() - worked > QUIET; }
 
     // Looks at the connection, at those that want one, and at the standard input.
     void look(int timeout) {
         pollfd fds[3] = {{listener, POLLIN, 0}, {host, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
         if (poll(fds, 3, timeout) <= 0) return;
-        char unused[64];
-        if (fds[2].revents && read(STDIN_FILENO, unused, sizeof unused) <= 0) over = true;
+        if (fds[2].revents) listen_to_input();
         if (fds[1].revents) receive();
         if (fds[0].revents) welcome();
+    }
+
+    void listen_to_input() {
+        char buffer[256];
+        ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+        if (n <= 0) {
+            over = true;
+            return;
+        }
+        input.append(buffer, n);
+        for (size_t end; (end = input.find('\n')) != std::string::npos; input.erase(0, end + 1))
+            command(input.substr(0, end));
+    }
+
+    void command(const std::string &line) {
+        std::istringstream words(line);
+        std::string first, what;
+        uint64_t number = 0;
+        words >> first >> number >> what;
+        if (first == "pass" && number) {
+            for (uint64_t end = card.time() + number * usb::MS; card.time() < end;) card.host.pass(7500);
+            say(line);
+        } else if (first == "after" && (what == "unplug" || what == "reset" || (what == "halt" && words >> endpoint))) {
+            due = controller.passed + number;
+            task = what == "unplug" ? &Server::leave : what == "reset" ? &Server::reset : &Server::halt;
+            said = line;
+        } else {
+            fail("no command: " + line);
+        }
+    }
+
+    void carry_out() {
+        auto now = std::exchange(task, nullptr);
+        (this->*now)();
+        worked = card.host.now();
+        say(said);
+    }
+
+    void reset() { controller.reset(); }
+    void halt() { controller.halt(endpoint); }
+
+    void say(const std::string &what) {
+        printf("%s at %.3f ms\n", what.c_str(), double(card.time()) / usb::MS);
+        fflush(stdout);
     }
 
     void welcome() {
@@ -245,6 +258,7 @@ class Server {
         uint8_t endpoint = u32(at + 16) | (to_host ? 0x80 : 0);
         usb::Setup setup{s[0], s[1], uint16_t(s[2] | s[3] << 8), uint16_t(s[4] | s[5] << 8),
                          uint16_t(s[6] | s[7] << 8)};
+        worked = card.host.now();
         controller.submit({seq, endpoint, setup, Bytes(at + HEAD, at + HEAD + sent), length});
         return HEAD + sent;
     }
@@ -273,25 +287,24 @@ class Server {
         }
     }
 
-    Card &card;
+    usb::Board &card;
     usb::Controller controller;
     int listener = -1, host = -1;
     bool imported = false, over = false;
     Bytes inbox;
     uint64_t worked = 0, looked = 0;
+
+    std::string input, said;
+    void (Server::*task)() = nullptr;  // that is to be carried out,
+    uint64_t due = 0;                  // when so many bytes have passed
+    int endpoint = 0;
 };
 
-}  // namespace
-
-int main(int argc, char **argv) {
-    int percent = 0;
-    if (argc == 3 && !strcmp(argv[1], "--faults"))
-        percent = atoi(argv[2]);
-    else if (argc != 1) {
-        fputs("usage: usbip_card [--faults PERCENT]\n", stderr);
-        return 2;
-    }
-    Card card;
+void serve(int percent) {
+    usb::Board card([](int which, bool lit, uint64_t time) {
+        printf("%s %s at %.3f ms\n", usb::LAMPS[which], lit ? "on" : "out", double(time) / usb::MS);
+        fflush(stdout);
+    });
     // After two faults so many packets pass, so that no transfer fails three times in a row.
     const int CALM = 8;
     int row = 0, calm = 0;
@@ -307,12 +320,25 @@ int main(int argc, char **argv) {
         }
         return usb::Fault::NONE;
     };
+    Server(card).run();
+    printf("cycles=%llu transactions=%llu faults=%llu\n", (unsigned long long)card.host.now(),
+           (unsigned long long)card.host.transactions, (unsigned long long)faults);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    int percent = 0;
+    if (argc == 3 && !strcmp(argv[1], "--faults"))
+        percent = atoi(argv[2]);
+    else if (argc != 1) {
+        fputs("usage: usbip_card [--faults PERCENT]\n", stderr);
+        return 2;
+    }
     try {
-        Server(card).run();
+        serve(percent);
     } catch (const usb::Violation &v) {
         fail(v.what());
     }
-    printf("cycles=%llu transactions=%llu faults=%llu\n", (unsigned long long)card.host.now(),
-           (unsigned long long)card.host.transactions, (unsigned long long)faults);
     return 0;
 }
