@@ -24,8 +24,8 @@ type Board struct {
 	Nextpnr    []string          `json:"nextpnr"`    // the part, as nextpnr's arguments
 	Programmer string            `json:"programmer"` // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
-	CoreMHz    int               `json:"core_mhz"` // of the card, unless told otherwise
-	ULPI       ULPI              `json:"ulpi"`
+	CoreMHz    int               `json:"core_mhz"`       // of the card, unless told otherwise
+	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link, of one kind
 	LEDs       LEDs              `json:"leds"`
 	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
 	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read
@@ -37,20 +37,6 @@ type Clock struct {
 	MHz int    `json:"mhz"`
 	Pin string `json:"pin"`
 	IO  string `json:"io"`
-}
-
-// ULPI is the USB PHY: its pins, by their names in the ULPI specification.
-type ULPI struct {
-	Clock string   `json:"clock"` // "from PHY" or "to PHY": who drives the 60 MHz
-	Reset string   `json:"reset"` // "high" or "low": the level at rst that resets it
-	IO    string   `json:"io"`
-	Slew  string   `json:"slew"`
-	Clk   string   `json:"clk"`
-	Dir   string   `json:"dir"`
-	Nxt   string   `json:"nxt"`
-	Stp   string   `json:"stp"`
-	Rst   string   `json:"rst"`
-	Data  []string `json:"data"` // bit 0 first
 }
 
 // LEDs are the lamps that the card uses, and the level that lights them.
@@ -75,15 +61,13 @@ type Supply struct {
 	Percent float64  `json:"percent"` // of time for which the pins are high
 }
 
-// USBMHz is the clock of every ULPI PHY.
-const USBMHz = 60
+// usbMHz is the clock of every USB device of ours, which is that of ULPI.
+const usbMHz = 60
 
-// The values of the fields that choose.
+// Levels, where a field says which.
 const (
-	FromPHY = "from PHY"
-	ToPHY   = "to PHY"
-	High    = "high"
-	Low     = "low"
+	High = "high"
+	Low  = "low"
 )
 
 var (
@@ -162,13 +146,15 @@ func (b Board) check() error {
 		}
 	}
 	must(b.Title != "" && b.Part != "" && len(b.Nextpnr) > 0, "title, part and nextpnr say something")
-	must(len(b.ULPI.Data) == 8, "ulpi.data has %d pins, not 8", len(b.ULPI.Data))
-	must(slices.Contains([]string{FromPHY, ToPHY}, b.ULPI.Clock), "ulpi.clock is %q: must be %q or %q", b.ULPI.Clock, FromPHY, ToPHY)
-	must(slices.Contains([]string{High, Low}, b.ULPI.Reset), "ulpi.reset is %q: must be %q or %q", b.ULPI.Reset, High, Low)
-	must(slices.Contains([]string{High, Low}, b.LEDs.Lit), "leds.lit is %q: must be %q or %q", b.LEDs.Lit, High, Low)
+	if err := oneOf("leds.lit", b.LEDs.Lit, High, Low); err != nil {
+		errs = append(errs, err)
+	}
 	must(len(b.Sources) >= 2, "sources has %d entries: every pin is read in two places", len(b.Sources))
 	if b.Supply != nil {
 		must(b.Supply.Percent > 0 && b.Supply.Percent < 100, "supply.percent is %g", b.Supply.Percent)
+	}
+	if err := b.checkLink(); err != nil {
+		return errors.Join(append(errs, err)...) // clocks and pins are the link's too
 	}
 	if _, err := b.PLL(b.CoreMHz); err != nil {
 		errs = append(errs, err)

@@ -35,6 +35,7 @@ func TestWrongFilesAreRefused(t *testing.T) {
 		{`"M26", `, ``}:                  `ulpi.data has 7 pins, not 8`,
 		{`from PHY`, `from nowhere`}:     `ulpi.clock is "from nowhere": must be "from PHY" or "to PHY"`,
 		{`"reset": "high"`, `"reset":1`}: `cannot unmarshal`,
+		{`"ulpi": {`, `"nobody": {`}:     `unknown field "nobody"`,
 		{`"lit": "low"`, `"lit": ""`}:    `leds.lit is "": must be "high" or "low"`,
 		{`"programmer"`, `"programer"`}:  `unknown field "programer"`,
 		{`"mhz": 100`, `"mhz": 7`}:       `7 MHz`,
@@ -46,6 +47,14 @@ func TestWrongFilesAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "changed.json")
 	}
+}
+
+// A board has one link.
+func TestOneLink(t *testing.T) {
+	b, _ := Find("ecpix5")
+	require.NoError(t, b.check())
+	b.ULPI = nil
+	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi")
 }
 
 // Every pin of a board is placed once and has a type; nothing else is placed.
@@ -89,7 +98,7 @@ func TestPLL(t *testing.T) {
 			core, usb := primary, oscillator/float64(p.Secondary)
 			if !p.CorePrimary {
 				core, usb = usb, core
-				assert.InDelta(t, USBMHz, usb, 0)
+				assert.InDelta(t, b.Link().MHz(), usb, 0)
 			}
 			assert.InDelta(t, mhz, core, 1e-9, b.Name)
 		}
@@ -100,20 +109,20 @@ func TestPLL(t *testing.T) {
 }
 
 var some = Table{Schema: Schema, Rows: []Row{
-	{Board: "a", Sum: "tree", Lanes: 2, Workers: 8, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
-	{Board: "a", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
-	{Board: "a", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
-	{Board: "a", Sum: "tree", Lanes: 8, Workers: 8, ClockMHz: 50, CoreMHz: 49, USBMHz: 61},
-	{Board: "a", Sum: "tree", Lanes: 8, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 59},
-	{Board: "b", Sum: "tree", Lanes: 16, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 2, Workers: 8, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 8, ClockMHz: 50, CoreMHz: 49, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 59},
+	{Board: "butterstick", Sum: "tree", Lanes: 16, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
 }}
 
 // The largest card is the one that adds most a cycle, among those that keep both clocks.
 func TestLargest(t *testing.T) {
-	r, ok := some.largest("a", func(Row) bool { return true })
+	r, ok := some.largest("ecpix5", func(Row) bool { return true })
 	require.True(t, ok)
 	assert.Equal(t, some.Rows[2], r)
-	r, ok = some.largest("a", func(r Row) bool { return r.Workers == 8 })
+	r, ok = some.largest("ecpix5", func(r Row) bool { return r.Workers == 8 })
 	require.True(t, ok)
 	assert.Equal(t, some.Rows[0], r)
 	_, ok = some.largest("c", func(Row) bool { return true })

@@ -16,21 +16,9 @@ type Pin struct {
 
 // Pins lists all pins that the top module has on this board.
 func (b Board) Pins() []Pin {
-	u, l := b.ULPI, b.LEDs
-	pins := []Pin{
-		{"clk_in", b.Clock.Pin, b.Clock.IO, ""},
-		{"ulpi_rst", u.Rst, u.IO, ""},
-		{"ulpi_clk", u.Clk, u.IO, ""},
-		{"ulpi_dir", u.Dir, u.IO, ""},
-		{"ulpi_nxt", u.Nxt, u.IO, ""},
-		{"ulpi_stp", u.Stp, u.IO, u.Slew},
-	}
-	if u.Clock == ToPHY {
-		pins[2].Slew = u.Slew
-	}
-	for i, site := range u.Data {
-		pins = append(pins, Pin{fmt.Sprintf("ulpi_data[%d]", i), site, u.IO, u.Slew})
-	}
+	l := b.LEDs
+	pins := []Pin{{"clk_in", b.Clock.Pin, b.Clock.IO, ""}}
+	pins = append(pins, b.Link().pins()...)
 	pins = append(pins,
 		Pin{"led_link", l.Link, l.IO, ""},
 		Pin{"led_traffic", l.Traffic, l.IO, ""},
@@ -58,8 +46,8 @@ func (b Board) LPF() string {
 # Clocks; those of the PLL's outputs follow from that of its input.
 `)
 	fmt.Fprintf(&t, "FREQUENCY PORT \"clk_in\" %d MHZ;\n", b.Clock.MHz)
-	if b.ULPI.Clock == FromPHY {
-		fmt.Fprintf(&t, "FREQUENCY PORT \"ulpi_clk\" %d MHZ;\n", USBMHz)
+	if port := b.Link().ClockPort(); port != "" {
+		fmt.Fprintf(&t, "FREQUENCY PORT \"%s\" %d MHZ;\n", port, b.Link().MHz())
 	}
 	for _, p := range b.Pins() {
 		fmt.Fprintf(&t, "\nLOCATE COMP \"%s\" SITE \"%s\";\n", p.Port, p.Site)

@@ -12,7 +12,7 @@ type PLL struct {
 	Input, Feedback, Primary, Secondary int
 
 	// CorePrimary says that the core has the primary clock, and nobody the
-	// secondary; else USB has the primary, the core the secondary.
+	// secondary; else the link has the primary, the core the secondary.
 	CorePrimary bool
 }
 
@@ -26,8 +26,8 @@ const (
 	maxOscillatorMHz   = 800
 )
 
-// PLL works out how the core's clock, and USB's where the FPGA drives it, come from
-// the board's oscillator. It fails when they cannot, to the megahertz.
+// PLL works out how the core's clock, and the link's where no pin has it, come from the
+// board's oscillator. It fails when they cannot, to the megahertz.
 func (b Board) PLL(coreMHz int) (PLL, error) {
 	if p, ok := b.pll(coreMHz); ok {
 		return p, nil
@@ -41,8 +41,8 @@ func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 	if coreMHz < 1 {
 		return p, false
 	}
-	p.CorePrimary = b.ULPI.Clock == FromPHY
-	primary := USBMHz
+	p.CorePrimary = b.Link().ClockPort() != ""
+	primary := b.Link().MHz()
 	if p.CorePrimary {
 		primary = coreMHz
 	}

@@ -40,7 +40,7 @@ type Row struct {
 	Mults int `json:"dsp"`
 
 	CoreMHz float64 `json:"core_mhz"` // that the card's clock could have
-	USBMHz  float64 `json:"usb_mhz"`  // and the PHY's, which has 60
+	USBMHz  float64 `json:"usb_mhz"`  // and the link's
 	Seed    int     `json:"seed"`     // of place and route
 
 	// Source is a hash of what the row was recorded from.
@@ -81,8 +81,16 @@ func (r Row) Card() string {
 		r.Lanes, r.Workers, r.Chunk, r.Window, r.Jobs, r.DSP, r.Saturate, r.ClockMHz)
 }
 
+// LinkMHz returns what the link's clock must have; of a board that there is.
+func (r Row) LinkMHz() int {
+	b, _ := Find(r.Board)
+	return b.Link().MHz()
+}
+
 // Met says whether the card keeps both clocks.
-func (r Row) Met() bool { return r.CoreMHz >= float64(r.ClockMHz) && r.USBMHz >= USBMHz }
+func (r Row) Met() bool {
+	return r.CoreMHz >= float64(r.ClockMHz) && r.USBMHz >= float64(r.LinkMHz())
+}
 
 // size orders cards: those that add more numbers a cycle are larger, then those of
 // more lanes, then faster ones.
@@ -112,12 +120,12 @@ func List(sums []string) string {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "board\tpart\tlink\tsum\tlanes x workers\tcells\tFF\tblock RAM\tclk MHz, of\tUSB MHz, of")
 	for _, b := range all {
-		name, part, link := b.Name, b.Part, "USB 2.0 high speed (ULPI)"
+		name, part, link := b.Name, b.Part, b.Link().Title()
 		for _, sum := range sums {
 			r, ok := Largest(b.Name, func(r Row) bool { return r.Sum == sum && r.Format == "fp32" && r.Result == "fp32" })
 			if ok {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d x %d\t%d\t%d\t%d\t%.1f, %d\t%.1f, %d\n", name, part, link, sum,
-					r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.USBMHz, USBMHz)
+					r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())
 			} else {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\tnot recorded\t\t\t\t\t\n", name, part, link, sum)
 			}

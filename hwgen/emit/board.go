@@ -37,9 +37,9 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	}
 	var files []File
 	add := func(name, text string) { files = append(files, File{boardFolder + "/" + name, []byte(text)}) }
-	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, USBMHz: boards.USBMHz,
+	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
 		Share: strings.ReplaceAll(cells.ShareAdders, "$", `\$$`), Map: cells.MapECP5,
-		Top: plan.BoardTop, USBDevice: rename("agg_usb_device", p.Prefix)}
+		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix)}
 	for _, l := range append(leaves, source{plan.BoardTop, top}) {
 		name := rename(l.module, p.Prefix) + ".v"
 		add(name, madeBy(p.Command())+"\n"+rename(l.text, p.Prefix))
@@ -82,13 +82,13 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 type boardValues struct {
 	Manifest
 	Board     boards.Board
-	Clock     int      // MHz of the card
-	USBMHz    int      // of the PHY
-	Share     string   // what Yosys is told of adders, for a shell in a Makefile
-	Map       string   // and then
-	Top       string   // module
-	USBDevice string   // module
-	Sources   []string // Verilog, relative to the board's folder
+	Clock     int          // MHz of the card
+	Words     boards.Words // of the link
+	Share     string       // what Yosys is told of adders, for a shell in a Makefile
+	Map       string       // and then
+	Top       string       // module
+	USBDevice string       // module
+	Sources   []string     // Verilog, relative to the board's folder
 }
 
 // Pins lists the pins of the board's top.

@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// usbDevice is the module of the USB device, which a script beside the board's
-	// top writes; it is no leaf of ours.
-	usbDevice = "agg_usb_device"
-
 	// BoardTop is the module that a board's FPGA is.
 	BoardTop = "board_top"
 
@@ -29,7 +25,7 @@ func knownBoard(b boards.Board) config.Board {
 	return config.Board{
 		Name:  b.Name,
 		Shell: stream.Name,
-		Link:  8, // a PHY's bytes
+		Link:  8, // bytes, on every kind of link
 		Clock: b.CoreMHz,
 		CheckClock: func(mhz int) error {
 			_, err := b.PLL(mhz)
@@ -83,7 +79,11 @@ func (p *Plan) board() error {
 		return err
 	}
 	p.OnBoard, p.PLL = &b, pll
-	p.BoardModule = p.boardTop()
+	top, err := p.boardTop()
+	if err != nil {
+		return err
+	}
+	p.BoardModule = top
 	if err := p.BoardModule.Check(); err != nil {
 		return err
 	}
@@ -91,49 +91,79 @@ func (p *Plan) board() error {
 		return err
 	}
 	for _, name := range p.BoardModule.Leaves() {
-		if name != usbDevice && name != p.Top().Name {
+		if name != b.Link().USBDevice() && name != p.Top().Name { // these two are no leaves
 			p.BoardLeaves = append(p.BoardLeaves, name)
 		}
 	}
 	return nil
 }
 
-// boardTop builds board_top: clocks and resets, the USB PHY and device, the way between
-// their clock and the card's, the card, the lamps.
-func (p *Plan) boardTop() *netlist.Module {
-	b := p.OnBoard
-	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
+// boardLink plans what stands on a board between the pins of its link and agg_link_cross:
+// one type for each kind of link.
+//
+// At its end there is the stream usb_rx and usb_tx, with usb_link_up and usb_link_clear,
+// and traffic while bytes move, all with usb_clk.
+type boardLink interface {
+	// way is what follows one another between the host and agg_link_cross, for the top's
+	// picture, and what is to be said of it.
+	way() (picture, sentence string)
 
-PHY pins <-> USB device <-> agg_link_cross <-> card
-          usb_clk, %d MHz        |       clk, %d MHz
+	// ports declares the pins.
+	ports(m *netlist.Module)
 
-The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
-traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-%s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.`,
-		b.Title, boards.USBMHz, p.Clock, b.Name))
-	p.boardPorts(m)
-	p.boardWires(m)
-	p.boardClocks(m)
-	p.boardUSB(m)
-	p.boardCard(m)
-	p.boardLamps(m)
-	return m
+	// wires declares all with usb_clk, what linkStream declares included.
+	wires(m *netlist.Module)
+
+	// clock gives usb_clk what drives it, where that is not the PLL, and the pins
+	// phy_reset, which is high from the beginning until a while after the PLL has locked.
+	clock(m *netlist.Module)
+
+	// device instantiates what stands there.
+	device(m *netlist.Module)
 }
 
-func (p *Plan) boardPorts(m *netlist.Module) {
+// linkOnBoard returns the plan of the board's link.
+func (p *Plan) linkOnBoard() (boardLink, error) {
+	switch l := p.OnBoard.Link().(type) {
+	case *boards.ULPI:
+		return ulpiLink{p, l}, nil
+	default:
+		return nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
+	}
+}
+
+// boardTop builds board_top: clocks and resets, the link, the way between its clock and
+// the card's, the card, the lamps.
+func (p *Plan) boardTop() (*netlist.Module, error) {
+	b := p.OnBoard
+	link, err := p.linkOnBoard()
+	if err != nil {
+		return nil, err
+	}
+	way, sentence := link.way()
+	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
+
+%s <-> agg_link_cross <-> card
+%-*s|       clk, %d MHz
+
+%s Lamps: link while a host has the card,
+traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
+%s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.`,
+		b.Title, way, len(way)+10, fmt.Sprintf("          usb_clk, %d MHz", b.Link().MHz()), p.Clock, sentence, b.Name))
+	p.boardPorts(m, link)
+	p.boardWires(m, link)
+	p.boardClocks(m, link)
+	m.Comment("-- USB --")
+	link.device(m)
+	p.boardCard(m)
+	p.boardLamps(m)
+	return m, nil
+}
+
+func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 	m.PortComment(fmt.Sprintf("Oscillator, %d MHz", p.OnBoard.Clock.MHz))
 	m.Input("clk_in", 1)
-	m.PortComment("USB PHY")
-	m.Output("ulpi_rst", 1)
-	if p.OnBoard.ULPI.Clock == boards.FromPHY {
-		m.Input("ulpi_clk", 1)
-	} else {
-		m.Output("ulpi_clk", 1)
-	}
-	m.Input("ulpi_dir", 1)
-	m.Input("ulpi_nxt", 1)
-	m.Output("ulpi_stp", 1)
-	m.InOut("ulpi_data", 8)
+	link.ports(m)
 	m.PortComment("Lamps")
 	m.Output("led_link", 1)
 	m.Output("led_traffic", 1)
@@ -148,7 +178,7 @@ func (p *Plan) boardPorts(m *netlist.Module) {
 	}
 }
 
-func (p *Plan) boardWires(m *netlist.Module) {
+func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Comment("Clocks and resets")
 	m.Wire("clk", 1, "the card's")
 	m.Wire("rst", 1, "")
@@ -164,22 +194,7 @@ func (p *Plan) boardWires(m *netlist.Module) {
 		m.Wire("supply_level", 1, "its mean is the setting of all rails")
 	}
 
-	m.Comment("USB device, with usb_clk")
-	m.Wire("ulpi_data_in", 8, "")
-	m.Wire("ulpi_data_out", 8, "")
-	m.Wire("ulpi_data_oe", 1, "")
-	m.Wire("unused_ulpi_rst", 1, "the device's own clock would stop with it")
-	m.Wire("usb_link_up", 1, "")
-	m.Wire("usb_link_clear", 1, "")
-	m.Wire("usb_rx_tdata", 8, "")
-	m.Wire("usb_rx_tvalid", 1, "")
-	m.Wire("usb_rx_tready", 1, "")
-	m.Wire("usb_tx_tdata", 8, "")
-	m.Wire("usb_tx_tvalid", 1, "")
-	m.Wire("usb_tx_tready", 1, "")
-	m.Wire("unused_configured", 1, "")
-	m.Wire("unused_suspended", 1, "")
-	m.Wire("traffic", 1, "")
+	link.wires(m)
 
 	m.Comment("Card, with clk")
 	m.Wire("link_up", 1, "")
@@ -198,7 +213,19 @@ func (p *Plan) boardWires(m *netlist.Module) {
 	m.Wire("error_lit", 1, "")
 }
 
-func (p *Plan) boardClocks(m *netlist.Module) {
+// linkStream declares what a link has at its end.
+func linkStream(m *netlist.Module) {
+	m.Wire("usb_link_up", 1, "")
+	m.Wire("usb_link_clear", 1, "")
+	m.Wire("usb_rx_tdata", 8, "")
+	m.Wire("usb_rx_tvalid", 1, "")
+	m.Wire("usb_rx_tready", 1, "")
+	m.Wire("usb_tx_tdata", 8, "")
+	m.Wire("usb_tx_tvalid", 1, "")
+	m.Wire("usb_tx_tready", 1, "")
+}
+
+func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")
 	primary, secondary := "clk", "unused_clock"
@@ -238,46 +265,7 @@ func (p *Plan) boardClocks(m *netlist.Module) {
 	} else {
 		m.Assign("started", "locked")
 	}
-	if b.ULPI.Clock == boards.FromPHY {
-		m.Assign("usb_clk", "ulpi_clk")
-	}
-	m.Assign("ulpi_rst", lit("phy_reset", b.ULPI.Reset))
-}
-
-func (p *Plan) boardUSB(m *netlist.Module) {
-	m.Comment("-- USB --")
-	if p.OnBoard.ULPI.Clock == boards.ToPHY {
-		m.Instance("agg_clock_out", "u_ulpi_clk", "").
-			Connect("clk", "usb_clk").
-			Connect("pad", "ulpi_clk")
-	}
-	m.Instance("agg_pads", "u_ulpi_data", "").
-		Param("WIDTH", "8").
-		Connect("pads", "ulpi_data").
-		Connect("drive", "ulpi_data_oe").
-		Connect("out", "ulpi_data_out").
-		Connect("in", "ulpi_data_in")
-	m.Instance(usbDevice, "u_usb", "").
-		Connect("clk", "usb_clk").
-		Connect("rst", "usb_rst").
-		Connect("ulpi_data_in", "ulpi_data_in").
-		Connect("ulpi_data_out", "ulpi_data_out").
-		Connect("ulpi_data_oe", "ulpi_data_oe").
-		Connect("ulpi_dir", "ulpi_dir").
-		Connect("ulpi_nxt", "ulpi_nxt").
-		Connect("ulpi_stp", "ulpi_stp").
-		Connect("ulpi_rst", "unused_ulpi_rst").
-		Connect("link_up", "usb_link_up").
-		Connect("link_clear", "usb_link_clear").
-		Connect("rx_tdata", "usb_rx_tdata").
-		Connect("rx_tvalid", "usb_rx_tvalid").
-		Connect("rx_tready", "usb_rx_tready").
-		Connect("tx_tdata", "usb_tx_tdata").
-		Connect("tx_tvalid", "usb_tx_tvalid").
-		Connect("tx_tready", "usb_tx_tready").
-		Connect("configured", "unused_configured").
-		Connect("traffic", "traffic").
-		Connect("suspended", "unused_suspended")
+	link.clock(m)
 }
 
 func (p *Plan) boardCard(m *netlist.Module) {
@@ -323,7 +311,7 @@ func (p *Plan) boardCard(m *netlist.Module) {
 func (p *Plan) boardLamps(m *netlist.Module) {
 	m.Comment("-- Lamps --")
 	m.Instance("agg_light", "u_traffic", "").
-		Param("CYCLES", fmt.Sprint(lightTime*boards.USBMHz)).
+		Param("CYCLES", fmt.Sprint(lightTime*p.OnBoard.Link().MHz())).
 		Connect("clk", "usb_clk").
 		Connect("rst", "usb_rst").
 		Connect("strobe", "traffic").

@@ -139,17 +139,21 @@ func readReport(text []byte, row *boards.Row) error {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
+	board, ok := boards.Find(row.Board)
+	if !ok {
+		return fmt.Errorf("a report of %q, which is no board", row.Board)
+	}
+	port, mhz := board.Link().ClockPort(), board.Link().MHz()
 	for net, clock := range report.Fmax {
-		// The PHY's clock keeps its pin's name; the constraint tells the others apart.
-		usb := strings.Contains(net, "ulpi_clk") || math.Round(clock.Constraint) == boards.USBMHz && row.ClockMHz != boards.USBMHz
-		if usb {
+		// A clock that comes in keeps its pin's name; the constraint tells the others apart.
+		if port != "" && strings.Contains(net, port) || int(math.Round(clock.Constraint)) == mhz && row.ClockMHz != mhz {
 			row.USBMHz = round(clock.Achieved)
 		} else {
 			row.CoreMHz = round(clock.Achieved)
 		}
 	}
 	if len(report.Fmax) != 2 || row.USBMHz == 0 || row.CoreMHz == 0 {
-		return fmt.Errorf("a report of %d clocks that are not the card's and USB's", len(report.Fmax))
+		return fmt.Errorf("a report of %d clocks that are not the card's and its link's", len(report.Fmax))
 	}
 	used := func(cell string) int { return report.Utilization[cell].Used }
 	row.COMB, row.FF, row.BRAM, row.Mults = used("TRELLIS_COMB"), used("TRELLIS_FF"), used("DP16KD"), used("MULT18X18D")
@@ -197,7 +201,7 @@ func boardsPage(t boards.Table) string {
 	b.WriteString("| board | card | COMB | FF | block RAM | DSP | clk MHz | USB MHz |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
 		fmt.Fprintf(&b, "| %s | %d lanes x %d workers, %s %s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",
-			r.Board, r.Lanes, r.Workers, r.Sum, r.Format, r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.USBMHz, boards.USBMHz)
+			r.Board, r.Lanes, r.Workers, r.Sum, r.Format, r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())
 	}
 	return b.String()
 }

@@ -19,12 +19,12 @@ func TestReadReport(t *testing.T) {
 		"known by its MHz":     `{"usb": {"achieved": 65.24, "constraint": 60.0}, "x": {"achieved": 41, "constraint": 40}}`,
 		"in the other's order": `{"x": {"achieved": 41, "constraint": 40}, "usb": {"achieved": 65.24, "constraint": 60.0}}`,
 	} {
-		row := boards.Row{ClockMHz: 40}
+		row := boards.Row{Board: "ecpix5", ClockMHz: 40}
 		require.NoError(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &row), name)
-		assert.Equal(t, boards.Row{ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, name)
+		assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, name)
 	}
 	for _, clocks := range []string{`{}`, `{"x": {"achieved": 41, "constraint": 40}}`, `{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`} {
-		require.Error(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &boards.Row{ClockMHz: 40}), clocks)
+		require.Error(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &boards.Row{Board: "ecpix5", ClockMHz: 40}), clocks)
 	}
 }
 

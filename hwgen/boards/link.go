@@ -1,0 +1,83 @@
+package boards
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Link is the way from a board to a host. Its kind is what stands at the FPGA's pins; a
+// board's file has exactly one.
+//
+// A further kind is one more type of this package, a field of Board that links returns,
+// and in hwgen/plan what stands between its pins and the card.
+type Link interface {
+	// Title is what tables call the link.
+	Title() string
+
+	// MHz of usb_clk, the clock that what stands at the pins has.
+	MHz() int
+
+	// ClockPort is the port of the board's top by which usb_clk comes in; "" where the
+	// board's PLL makes it.
+	ClockPort() string
+
+	// USBDevice is the module that usb_device.py writes, before any prefix.
+	USBDevice() string
+
+	// Words are what the README beside the board's top says of the link.
+	Words(Board) Words
+
+	// pins lists the link's pins.
+	pins() []Pin
+
+	// check returns all that is wrong with the link in a board's file.
+	check() error
+}
+
+// Words are sentences about a link, and ends of sentences.
+type Words struct {
+	On          string // what the card is on
+	Clocks      string // where the clocks of link and card come from
+	Constrained string // the clocks that are, besides what the PLL makes
+	Pads        string // what is to be known of the time at the pins
+	Reset       string // what happens once the PLL has locked
+}
+
+// Link returns the board's link.
+func (b Board) Link() Link { return b.links()[0] }
+
+// links returns what the board's file has of every kind of link.
+func (b Board) links() (given []Link) {
+	if b.ULPI != nil {
+		given = append(given, b.ULPI)
+	}
+	return given
+}
+
+// linkKinds are the fields of a board's file that are links.
+const linkKinds = "ulpi"
+
+// checkLink returns all that is wrong with the board's link.
+func (b Board) checkLink() error {
+	given := b.links()
+	if len(given) != 1 {
+		return fmt.Errorf("%d links: must have exactly one of %s", len(given), linkKinds)
+	}
+	return given[0].check()
+}
+
+// oneOf checks a field that chooses.
+func oneOf(field, value string, choices ...string) error {
+	if slices.Contains(choices, value) {
+		return nil
+	}
+	return fmt.Errorf("%s is %q: must be %q or %q", field, value, choices[0], choices[1])
+}
+
+// counted checks how many pins a field has.
+func counted(field string, pins []string, want int) error {
+	if len(pins) == want {
+		return nil
+	}
+	return fmt.Errorf("%s has %d pins, not %d", field, len(pins), want)
+}

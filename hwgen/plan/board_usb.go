@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"tributary/hwgen/boards"
+	"tributary/hwgen/netlist"
+)
+
+// usbWires declares what every USB device of ours has besides its pins.
+func usbWires(m *netlist.Module) {
+	linkStream(m)
+	m.Wire("unused_configured", 1, "")
+	m.Wire("unused_suspended", 1, "")
+	m.Wire("traffic", 1, "")
+}
+
+// usbDevice instantiates a USB device, which a script beside the board's top writes, with
+// its pins, by the names of port and net in turn.
+func usbDevice(m *netlist.Module, module string, pins ...[2]string) {
+	i := m.Instance(module, "u_usb", "").
+		Connect("clk", "usb_clk").
+		Connect("rst", "usb_rst")
+	for _, p := range pins {
+		i.Connect(p[0], p[1])
+	}
+	i.Connect("link_up", "usb_link_up").
+		Connect("link_clear", "usb_link_clear").
+		Connect("rx_tdata", "usb_rx_tdata").
+		Connect("rx_tvalid", "usb_rx_tvalid").
+		Connect("rx_tready", "usb_rx_tready").
+		Connect("tx_tdata", "usb_tx_tdata").
+		Connect("tx_tvalid", "usb_tx_tvalid").
+		Connect("tx_tready", "usb_tx_tready").
+		Connect("configured", "unused_configured").
+		Connect("traffic", "traffic").
+		Connect("suspended", "unused_suspended")
+}
+
+// ulpiLink is a USB device behind a PHY's ULPI pins.
+type ulpiLink struct {
+	*Plan
+	ulpi *boards.ULPI
+}
+
+func (l ulpiLink) way() (picture, sentence string) {
+	return "PHY pins <-> USB device", "The USB device is written by usb_device.py beside this file."
+}
+
+func (l ulpiLink) ports(m *netlist.Module) {
+	m.PortComment("USB PHY")
+	m.Output("ulpi_rst", 1)
+	if l.ulpi.Clock == boards.FromPHY {
+		m.Input("ulpi_clk", 1)
+	} else {
+		m.Output("ulpi_clk", 1)
+	}
+	m.Input("ulpi_dir", 1)
+	m.Input("ulpi_nxt", 1)
+	m.Output("ulpi_stp", 1)
+	m.InOut("ulpi_data", 8)
+}
+
+func (l ulpiLink) wires(m *netlist.Module) {
+	m.Comment("USB device, with usb_clk")
+	m.Wire("ulpi_data_in", 8, "")
+	m.Wire("ulpi_data_out", 8, "")
+	m.Wire("ulpi_data_oe", 1, "")
+	m.Wire("unused_ulpi_rst", 1, "the device's own clock would stop with it")
+	usbWires(m)
+}
+
+func (l ulpiLink) clock(m *netlist.Module) {
+	if l.ulpi.Clock == boards.FromPHY {
+		m.Assign("usb_clk", "ulpi_clk")
+	}
+	m.Assign("ulpi_rst", lit("phy_reset", l.ulpi.Reset))
+}
+
+func (l ulpiLink) device(m *netlist.Module) {
+	if l.ulpi.Clock == boards.ToPHY {
+		m.Instance("agg_clock_out", "u_ulpi_clk", "").
+			Connect("clk", "usb_clk").
+			Connect("pad", "ulpi_clk")
+	}
+	m.Instance("agg_pads", "u_ulpi_data", "").
+		Param("WIDTH", "8").
+		Connect("pads", "ulpi_data").
+		Connect("drive", "ulpi_data_oe").
+		Connect("out", "ulpi_data_out").
+		Connect("in", "ulpi_data_in")
+	usbDevice(m, l.ulpi.USBDevice(),
+		[2]string{"ulpi_data_in", "ulpi_data_in"},
+		[2]string{"ulpi_data_out", "ulpi_data_out"},
+		[2]string{"ulpi_data_oe", "ulpi_data_oe"},
+		[2]string{"ulpi_dir", "ulpi_dir"},
+		[2]string{"ulpi_nxt", "ulpi_nxt"},
+		[2]string{"ulpi_stp", "ulpi_stp"},
+		[2]string{"ulpi_rst", "unused_ulpi_rst"})
+}
