@@ -174,9 +174,10 @@ func TestListBoards(t *testing.T) {
 // Everything that the top of a board instantiates is there, but for the USB device, which is
 // made beside it, and with the prefix of the card.
 func TestBoardsStandAlone(t *testing.T) {
-	for _, name := range boards.Names() {
-		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+name))
-		modules := map[string]bool{"left_usb_device": true}
+	for _, b := range boards.All() {
+		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+b.Name))
+		device := strings.Replace(b.Link().USBDevice(), "agg_", "left_", 1)
+		modules := map[string]bool{device: true}
 		for _, text := range verilog(files) {
 			for _, m := range defined.FindAllStringSubmatch(text, -1) {
 				assert.False(t, modules[m[1]], "%s is defined twice", m[1])
@@ -190,7 +191,7 @@ func TestBoardsStandAlone(t *testing.T) {
 			assert.Contains(t, files["board/Makefile"], filepath.Base(file))
 		}
 		assert.Contains(t, files, "board/usb_device.py")
-		assert.Contains(t, files["board/Makefile"], "--top left_usb_device")
+		assert.Contains(t, files["board/Makefile"], "--phy "+b.Link().PHY()+" --top "+device)
 	}
 }
 

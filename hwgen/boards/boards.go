@@ -25,7 +25,8 @@ type Board struct {
 	Programmer string            `json:"programmer"` // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
 	CoreMHz    int               `json:"core_mhz"`       // of the card, unless told otherwise
-	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link, of one kind
+	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link is one of these
+	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	LEDs       LEDs              `json:"leds"`
 	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
 	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read

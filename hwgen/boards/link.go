@@ -24,6 +24,9 @@ type Link interface {
 	// USBDevice is the module that usb_device.py writes, before any prefix.
 	USBDevice() string
 
+	// PHY is what that stands behind, as the flag of usb_device.py has it.
+	PHY() string
+
 	// Words are what the README beside the board's top says of the link.
 	Words(Board) Words
 
@@ -51,11 +54,14 @@ func (b Board) links() (given []Link) {
 	if b.ULPI != nil {
 		given = append(given, b.ULPI)
 	}
+	if b.USBPins != nil {
+		given = append(given, b.USBPins)
+	}
 	return given
 }
 
 // linkKinds are the fields of a board's file that are links.
-const linkKinds = "ulpi"
+const linkKinds = "ulpi, usb_pins"
 
 // checkLink returns all that is wrong with the board's link.
 func (b Board) checkLink() error {

@@ -12,25 +12,26 @@ type Pin struct {
 	Site string
 	IO   string
 	Slew string // of outputs; "" leaves it as it is
+	Pull string // the FPGA's own, up or down; "" leaves it as it is
 }
 
 // Pins lists all pins that the top module has on this board.
 func (b Board) Pins() []Pin {
 	l := b.LEDs
-	pins := []Pin{{"clk_in", b.Clock.Pin, b.Clock.IO, ""}}
+	pins := []Pin{{Port: "clk_in", Site: b.Clock.Pin, IO: b.Clock.IO}}
 	pins = append(pins, b.Link().pins()...)
 	pins = append(pins,
-		Pin{"led_link", l.Link, l.IO, ""},
-		Pin{"led_traffic", l.Traffic, l.IO, ""},
-		Pin{"led_error", l.Error, l.IO, ""})
+		Pin{Port: "led_link", Site: l.Link, IO: l.IO},
+		Pin{Port: "led_traffic", Site: l.Traffic, IO: l.IO},
+		Pin{Port: "led_error", Site: l.Error, IO: l.IO})
 	for i, site := range slices.Concat(l.HeldHigh, l.HeldLow) {
-		pins = append(pins, Pin{fmt.Sprintf("led_held[%d]", i), site, l.IO, ""})
+		pins = append(pins, Pin{Port: fmt.Sprintf("led_held[%d]", i), Site: site, IO: l.IO})
 	}
 	if s := b.Supply; s != nil {
 		for i, site := range s.Set {
-			pins = append(pins, Pin{fmt.Sprintf("supply_set[%d]", i), site, s.IO, ""})
+			pins = append(pins, Pin{Port: fmt.Sprintf("supply_set[%d]", i), Site: site, IO: s.IO})
 		}
-		pins = append(pins, Pin{"supply_enable", s.Enable, s.IO, ""})
+		pins = append(pins, Pin{Port: "supply_enable", Site: s.Enable, IO: s.IO})
 	}
 	return pins
 }
@@ -54,6 +55,9 @@ func (b Board) LPF() string {
 		fmt.Fprintf(&t, "IOBUF PORT \"%s\" IO_TYPE=%s", p.Port, p.IO)
 		if p.Slew != "" {
 			fmt.Fprintf(&t, " SLEWRATE=%s", p.Slew)
+		}
+		if p.Pull != "" {
+			fmt.Fprintf(&t, " PULLMODE=%s", p.Pull)
 		}
 		t.WriteString(";\n")
 	}

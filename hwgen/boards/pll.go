@@ -11,8 +11,9 @@ import (
 type PLL struct {
 	Input, Feedback, Primary, Secondary int
 
-	// CorePrimary says that the core has the primary clock, and nobody the
-	// secondary; else the link has the primary, the core the secondary.
+	// CorePrimary says that the core has the primary clock, and the link the secondary,
+	// which nobody has where the link's clock comes in by a pin; else the link has the
+	// primary, the core the secondary.
 	CorePrimary bool
 }
 
@@ -36,16 +37,26 @@ func (b Board) PLL(coreMHz int) (PLL, error) {
 		coreMHz, b.Name, b.Clock.MHz, b.near(coreMHz))
 }
 
-// pll returns the dividers with the fastest phase detector.
+// pll returns the dividers: where the PLL makes both clocks, the first of the two ways
+// that does.
 func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 	if coreMHz < 1 {
 		return p, false
 	}
-	p.CorePrimary = b.Link().ClockPort() != ""
-	primary := b.Link().MHz()
-	if p.CorePrimary {
-		primary = coreMHz
+	if b.Link().ClockPort() != "" {
+		p, ok = b.dividers(coreMHz, coreMHz)
+		p.CorePrimary = true
+		return p, ok
 	}
+	if p, ok = b.dividers(b.Link().MHz(), coreMHz); !ok {
+		p, ok = b.dividers(coreMHz, b.Link().MHz())
+		p.CorePrimary = true
+	}
+	return p, ok
+}
+
+// dividers returns the dividers with the fastest phase detector for two clocks.
+func (b Board) dividers(primary, secondary int) (p PLL, ok bool) {
 	for p.Input = 1; p.Input <= maxInputDivider && b.Clock.MHz >= minPhaseMHz*p.Input; p.Input++ {
 		p.Feedback = primary * p.Input / b.Clock.MHz
 		if p.Feedback*b.Clock.MHz != primary*p.Input || p.Feedback > maxFeedbackDivider {
@@ -53,9 +64,9 @@ func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 		}
 		for p.Primary = 1; p.Primary <= maxOutputDivider; p.Primary++ {
 			oscillator := primary * p.Primary
-			p.Secondary = oscillator / coreMHz
+			p.Secondary = oscillator / secondary
 			if oscillator >= minOscillatorMHz && oscillator <= maxOscillatorMHz &&
-				p.Secondary*coreMHz == oscillator && p.Secondary <= maxOutputDivider {
+				p.Secondary*secondary == oscillator && p.Secondary <= maxOutputDivider {
 				return p, true
 			}
 		}

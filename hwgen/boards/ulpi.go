@@ -29,6 +29,7 @@ const (
 func (u *ULPI) Title() string     { return "USB 2.0 high speed (ULPI)" }
 func (u *ULPI) MHz() int          { return usbMHz }
 func (u *ULPI) USBDevice() string { return "agg_usb_device" }
+func (u *ULPI) PHY() string       { return "ulpi" }
 
 func (u *ULPI) ClockPort() string {
 	if u.Clock == FromPHY {
@@ -56,17 +57,17 @@ func (u *ULPI) Words(b Board) Words {
 
 func (u *ULPI) pins() []Pin {
 	pins := []Pin{
-		{"ulpi_rst", u.Rst, u.IO, ""},
-		{"ulpi_clk", u.Clk, u.IO, ""},
-		{"ulpi_dir", u.Dir, u.IO, ""},
-		{"ulpi_nxt", u.Nxt, u.IO, ""},
-		{"ulpi_stp", u.Stp, u.IO, u.Slew},
+		{Port: "ulpi_rst", Site: u.Rst, IO: u.IO},
+		{Port: "ulpi_clk", Site: u.Clk, IO: u.IO},
+		{Port: "ulpi_dir", Site: u.Dir, IO: u.IO},
+		{Port: "ulpi_nxt", Site: u.Nxt, IO: u.IO},
+		{Port: "ulpi_stp", Site: u.Stp, IO: u.IO, Slew: u.Slew},
 	}
 	if u.Clock == ToPHY {
 		pins[1].Slew = u.Slew
 	}
 	for i, site := range u.Data {
-		pins = append(pins, Pin{fmt.Sprintf("ulpi_data[%d]", i), site, u.IO, u.Slew})
+		pins = append(pins, Pin{Port: fmt.Sprintf("ulpi_data[%d]", i), Site: site, IO: u.IO, Slew: u.Slew})
 	}
 	return pins
 }

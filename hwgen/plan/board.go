@@ -127,6 +127,8 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 	switch l := p.OnBoard.Link().(type) {
 	case *boards.ULPI:
 		return ulpiLink{p, l}, nil
+	case *boards.USBPins:
+		return usbPinsLink{l}, nil
 	default:
 		return nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
 	}
@@ -182,12 +184,12 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Comment("Clocks and resets")
 	m.Wire("clk", 1, "the card's")
 	m.Wire("rst", 1, "")
-	m.Wire("usb_clk", 1, "the PHY's and the USB device's")
+	m.Wire("usb_clk", 1, "the link's")
 	m.Wire("usb_rst", 1, "")
 	m.Wire("locked", 1, "")
-	m.Wire("started", 1, "clk runs, and the PHY has its supply")
+	m.Wire("started", 1, "clk runs, and supplies are there")
 	m.Wire("phy_reset", 1, "")
-	if p.PLL.CorePrimary {
+	if p.OnBoard.Link().ClockPort() != "" {
 		m.Wire("unused_clock", 1, "the PLL has two")
 	}
 	if p.OnBoard.Supply != nil {
@@ -228,8 +230,10 @@ func linkStream(m *netlist.Module) {
 func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")
-	primary, secondary := "clk", "unused_clock"
-	if !p.PLL.CorePrimary {
+	primary, secondary := "clk", "usb_clk"
+	if b.Link().ClockPort() != "" {
+		secondary = "unused_clock"
+	} else if !p.PLL.CorePrimary {
 		primary, secondary = "usb_clk", "clk"
 	}
 	m.Instance("agg_pll", "u_pll", "").

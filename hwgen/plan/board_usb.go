@@ -96,3 +96,50 @@ func (l ulpiLink) device(m *netlist.Module) {
 		[2]string{"ulpi_stp", "ulpi_stp"},
 		[2]string{"ulpi_rst", "unused_ulpi_rst"})
 }
+
+// usbPinsLink is a USB device at full speed, on pins of the FPGA.
+type usbPinsLink struct{ pins *boards.USBPins }
+
+func (usbPinsLink) way() (picture, sentence string) {
+	return "USB pins <-> USB device", "The USB device is written by usb_device.py beside this file."
+}
+
+func (usbPinsLink) ports(m *netlist.Module) {
+	m.PortComment("USB")
+	m.InOut("usb_d_p", 1)
+	m.InOut("usb_d_n", 1)
+	m.Output("usb_pull_up", 1)
+}
+
+func (usbPinsLink) wires(m *netlist.Module) {
+	m.Comment("USB device, with usb_clk")
+	m.Wire("usb_d_p_in", 1, "")
+	m.Wire("usb_d_p_out", 1, "")
+	m.Wire("usb_d_n_in", 1, "")
+	m.Wire("usb_d_n_out", 1, "")
+	m.Wire("usb_d_oe", 1, "")
+	m.Wire("usb_connects", 1, "")
+	usbWires(m)
+}
+
+func (usbPinsLink) clock(m *netlist.Module) {
+	m.Assign("usb_pull_up", "usb_connects && !phy_reset")
+}
+
+func (l usbPinsLink) device(m *netlist.Module) {
+	for _, pad := range []string{"usb_d_p", "usb_d_n"} {
+		m.Instance("agg_pads", "u_"+pad, "").
+			Param("WIDTH", "1").
+			Connect("pads", pad).
+			Connect("drive", "usb_d_oe").
+			Connect("out", pad+"_out").
+			Connect("in", pad+"_in")
+	}
+	usbDevice(m, l.pins.USBDevice(),
+		[2]string{"usb_d_p_in", "usb_d_p_in"},
+		[2]string{"usb_d_p_out", "usb_d_p_out"},
+		[2]string{"usb_d_n_in", "usb_d_n_in"},
+		[2]string{"usb_d_n_out", "usb_d_n_out"},
+		[2]string{"usb_d_oe", "usb_d_oe"},
+		[2]string{"usb_pull_up", "usb_connects"})
+}

@@ -1,4 +1,4 @@
-// Package board tests cards on boards at the pins of their PHYs (`make board`): every
+// Package board tests cards on boards at the pins of their FPGAs (`make board`): every
 // board whole, as hwgen writes it, with the unmodified tributary at the other end of the
 // cable; and its USB device by itself, in the cases of pins/device_bench.cpp.
 package board
@@ -33,31 +33,38 @@ import (
 const (
 	program = "../../bin/tributary"
 	built   = "../../build/board"
-	bench   = built + "/device_bench"
-	device  = built + "/ecpix5/agg_usb_device.v"
 	folder  = built + "/ecpix5/card"
 	serial  = "BENCH-1"
 )
 
+// devices are the USB devices of every kind of link, as usb_device.py names what they stand
+// behind: with their Verilog, and the program that stands at their pins.
+var devices = map[string]struct{ bench, verilog string }{
+	"ulpi": {built + "/ulpi/device_bench", built + "/ecpix5/agg_usb_device.v"},
+	"pins": {built + "/pair/device_bench", built + "/ecpix5/agg_usb_pins_device.v"},
+}
+
 // patience is for what a busy machine may take.
 const patience = 5 * time.Minute
 
-// TestDevice: the device by itself does what SPEC.md, section 9, says.
+// TestDevice: the devices by themselves do what SPEC.md, section 9, says.
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	manifest, err := transport.ReadManifest(folder)
 	require.NoError(t, err)
-	names, err := exec.Command(bench, "--list").Output()
-	require.NoError(t, err)
-	cases := strings.Fields(string(names))
-	require.NotEmpty(t, cases)
-	for _, name := range cases {
-		t.Run(name, func(t *testing.T) {
-			out, err := exec.Command(bench, fmt.Sprintf("%016x", manifest.ConfigHash), serial,
-				hex.EncodeToString(usbip.Ident(manifest.Constant)), name).CombinedOutput()
-			require.NoError(t, err, string(out))
-			t.Log(strings.TrimSpace(string(out)))
-		})
+	for kind, device := range devices {
+		names, err := exec.Command(device.bench, "--list").Output()
+		require.NoError(t, err)
+		cases := strings.Fields(string(names))
+		require.NotEmpty(t, cases)
+		for _, name := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				out, err := exec.Command(device.bench, fmt.Sprintf("%016x", manifest.ConfigHash), serial,
+					hex.EncodeToString(usbip.Ident(manifest.Constant)), name).CombinedOutput()
+				require.NoError(t, err, string(out))
+				t.Log(strings.TrimSpace(string(out)))
+			})
+		}
 	}
 }
 
@@ -82,7 +89,7 @@ func TestPins(t *testing.T) {
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	writes := func(path string, args ...string) (string, error) {
-		args = append([]string{"../../hwgen/emit/board/usb_device.py", "--top", "agg_usb_device", "-o", path}, args...)
+		args = append([]string{"../../hwgen/emit/board/usb_device.py", "-o", path}, args...)
 		out, err := exec.Command("python", args...).CombinedOutput()
 		return string(out), err
 	}
@@ -95,19 +102,25 @@ func TestWriter(t *testing.T) {
 		{filepath.Join(folder, "agg.f"), "1", "error"},
 		{"nowhere.json", "1", "nowhere.json"},
 	} {
-		out, err := writes(path, "--manifest", c.manifest, "--serial", c.serial)
+		out, err := writes(path, "--manifest", c.manifest, "--serial", c.serial, "--phy", "ulpi")
 		require.Error(t, err)
 		require.Contains(t, out, c.says)
 		require.NotContains(t, out, "Traceback")
 		require.NoFileExists(t, path)
 	}
-	out, err := writes(path, "--manifest", manifest, "--serial", serial)
-	require.NoError(t, err, out)
-	again, err := os.ReadFile(path)
-	require.NoError(t, err)
-	first, err := os.ReadFile(device)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(first, again), "another run wrote other bytes")
+	out, err := writes(path, "--manifest", manifest, "--serial", serial, "--phy", "none")
+	require.Error(t, err)
+	require.Contains(t, out, "invalid choice: 'none' (choose from")
+	for kind, device := range devices {
+		module := strings.TrimSuffix(filepath.Base(device.verilog), ".v")
+		out, err := writes(path, "--manifest", manifest, "--serial", serial, "--phy", kind, "--top", module)
+		require.NoError(t, err, out)
+		again, err := os.ReadFile(path)
+		require.NoError(t, err)
+		first, err := os.ReadFile(device.verilog)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(first, again), "another run wrote other bytes")
+	}
 }
 
 // card is a board that is simulated, with its PHY, and the machine that it is plugged into.

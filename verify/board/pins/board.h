@@ -13,6 +13,7 @@
 #include "Vboard_top.h"
 #include "facts.h"
 #include "host.h"
+#include "phy.h"
 #include "verilated.h"
 
 namespace usb {

@@ -1,5 +1,5 @@
-// The USB device of a card by itself: the Verilated module, a PHY with a host at its
-// pins, and at its stream ports bytes that a test offers and takes.
+// The USB device of a card by itself: the Verilated module, what stands at its pins with a
+// host behind it, and at its stream ports bytes that a test offers and takes.
 #pragma once
 
 #include <deque>
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "Vdevice.h"
+#include "gateware.h"
 #include "host.h"
 #include "verilated.h"
 
@@ -14,7 +15,8 @@ namespace usb {
 
 class Device {
   public:
-    Device() : host(phy, [this](Pins &p) { settle(p); }, [this] { rise(); }) {
+    Device() : host(phy, [this](Model::Pins &p) { settle(p); }, [this] { rise(); }) {
+        host.full_speed = PACKET == 64;
         top.rst = 1;
         top.link_clear = 1;
         top.tx_tvalid = top.rx_tready = 0;
@@ -24,7 +26,7 @@ class Device {
     }
     ~Device() { top.final(); }
 
-    Phy phy;
+    Model phy;
     Host host;
 
     // The stream ports. What a test does with them is asked in each cycle.
@@ -76,10 +78,8 @@ class Device {
     Pipe out, in;
 
   private:
-    void settle(Pins &pins) {
-        top.ulpi_data_in = pins.data_in;
-        top.ulpi_dir = pins.dir;
-        top.ulpi_nxt = pins.nxt;
+    void settle(Model::Pins &pins) {
+        usb::drive(top, pins);
         offered = offered || (!to_host.empty() && offers());  // what is offered stays so until it is taken
         offered = offered && !to_host.empty();
         top.tx_tvalid = offered;
@@ -88,10 +88,7 @@ class Device {
         follow_link();
         top.clk = 0;
         top.eval();
-        pins.data_out = top.ulpi_data_out;
-        pins.data_oe = top.ulpi_data_oe;
-        pins.stp = top.ulpi_stp;
-        pins.rst = top.ulpi_rst;
+        usb::read(top, pins);
         watch_stream();
         if (top.tx_tvalid && top.tx_tready) {
             to_host.pop_front();

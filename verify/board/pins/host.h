@@ -1,4 +1,4 @@
-// A USB host at the other end of a PHY's wire: it resets the bus and carries out
+// A USB host at the other end of a wire: it resets the bus and carries out
 // transactions, microframe by microframe, as USB 2.0, chapters 5, 7 and 8, has a host
 // controller do it. It builds and checks every packet itself: PIDs, CRCs, data
 // toggles, handshakes, PING, repeats, and how long a device may take to answer.
@@ -7,10 +7,11 @@
 // device may do, a Violation is thrown.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
-#include "phy.h"
+#include "wire.h"
 
 namespace usb {
 
@@ -110,10 +111,18 @@ struct Setup {
 
 class Host {
   public:
-    Host(Phy &phy, std::function<void(Pins &)> settle, std::function<void()> rise)
-        : phy(phy), settle(std::move(settle)), rise(std::move(rise)) {}
+    // The gateware is behind a model of what is at its pins: `settle` gives it the pins as the model drives them in
+    // this cycle and returns what it does with them, `rise` is its clock's edge.
+    template <class Model, class Settle, class Rise>
+    Host(Model &model, Settle settle, Rise rise) : phy(model), step([&model, settle, rise] {
+        typename Model::Pins pins;
+        model.drive(pins);
+        settle(pins);
+        model.sample(pins);
+        rise();
+    }) {}
 
-    Phy &phy;
+    Wire &phy;
     bool full_speed = false;      // as a host that knows no other
     uint64_t slowest_answer = 0;  // cycles from the end of a host's packet to the beginning of the device's
     uint64_t transactions = 0;
@@ -129,11 +138,7 @@ class Host {
 
     void cycle() {
         if (now() >= limit) throw Violation("USB: the device keeps the host waiting");
-        Pins pins;
-        phy.drive(pins);
-        settle(pins);
-        phy.sample(pins);
-        rise();
+        step();
     }
 
     void wait(uint64_t cycles) {
@@ -232,7 +237,7 @@ class Host {
         }
         if (n > packet_bytes()) throw Violation("USB: the device sends more than a packet holds");
         if (f != Fault::HANDSHAKE) {
-            wait(2);
+            wait(full_speed ? 5 : 2);
             send({pid_byte(ACK)});
         } else {
             // The host has the packet; the device does not know it.
@@ -398,8 +403,7 @@ class Host {
         }
     }
 
-    std::function<void(Pins &)> settle;
-    std::function<void()> rise;
+    std::function<void()> step;
     uint64_t frame = 0, frame_begin = 0;
 };
 

@@ -11,19 +11,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <deque>
-#include <stdexcept>
-#include <string>
-#include <vector>
+
+#include "wire.h"
 
 namespace usb {
-
-using Bytes = std::vector<uint8_t>;
-
-struct Violation : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 // The pins, named as the gateware names them.
 struct Pins {
@@ -37,17 +28,10 @@ struct Pins {
     bool rst = false;
 };
 
-// What a host does with the lines while it sends no packet.
-enum class Lines { IDLE, SE0, J, K };
-
-// A packet that the device has sent.
-struct Sent {
-    Bytes bytes;
-    uint64_t begin, end;  // cycles: its SYNC begins, its end of packet is over
-};
-
-class Phy {
+class Phy : public Wire {
   public:
+    using Pins = usb::Pins;
+
     // How this PHY behaves where the specification leaves it open.
     struct Style {
         int accept = 1;         // cycles until a command is accepted
@@ -57,21 +41,15 @@ class Phy {
     };
 
     Style style;
-    uint64_t now = 0;  // cycles
-    Lines lines = Lines::IDLE;
-    bool vbus = true;
     int interrupt = 0;  // the PHY takes the bus from the next register write, at its command, value or stp: 1, 2, 3
     int abandon = 0;    // cycles into the next packet of the device in which the PHY gives it up; 0: not
 
-    bool high_speed() const { return transceiver() == 0; }
-    bool pulled_up() const { return function & 0x04; }
-    // The device takes part in the bus at high speed, after a chirp.
-    bool terminated() const { return high_speed() && !pulled_up() && mode() == 0; }
-    // The device drives a chirp K.
-    bool chirping() const { return state == State::TRANSMIT && chirp; }
+    bool high_speed() const override { return transceiver() == 0; }
+    bool pulled_up() const override { return function & 0x04; }
+    bool terminated() const override { return high_speed() && !pulled_up() && mode() == 0; }
+    bool chirping() const override { return state == State::TRANSMIT && chirp; }
 
-    // Sends a packet to the device. The wire is free again after `busy_until`.
-    void send(const Bytes &packet) {
+    void send(const Bytes &packet) override {
         incoming = {packet, spans(packet)};
         receiving = true;
         position = 0;
@@ -82,10 +60,7 @@ class Phy {
         busy_until = now + cycles(bits);
     }
 
-    // The device sends a packet.
-    bool transmitting() const { return state == State::TRANSMIT; }
-    uint64_t busy_until = 0;
-    std::deque<Sent> sent;
+    bool transmitting() const override { return state == State::TRANSMIT; }
 
     // The pins of this cycle, as the PHY drives them.
     void drive(Pins &pins) {

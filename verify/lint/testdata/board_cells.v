@@ -1,4 +1,4 @@
-// The ports of what a board's top instantiates and no card holds: the USB device, which a script
+// The ports of what a board's top instantiates and no card holds: the USB devices, which a script
 // writes, and an ECP5's cells.
 
 `default_nettype none
@@ -19,6 +19,30 @@ module agg_usb_device (
     input  wire       ulpi_nxt,
     output wire       ulpi_stp,
     output wire       ulpi_rst,
+    output wire       link_up,
+    input  wire       link_clear,
+    output wire [7:0] rx_tdata,
+    output wire       rx_tvalid,
+    input  wire       rx_tready,
+    input  wire [7:0] tx_tdata,
+    input  wire       tx_tvalid,
+    output wire       tx_tready,
+    output wire       configured,
+    output wire       traffic,
+    output wire       suspended
+);
+endmodule
+
+(* blackbox *)
+module agg_usb_pins_device (
+    input  wire       clk,
+    input  wire       rst,
+    input  wire       usb_d_p_in,
+    output wire       usb_d_p_out,
+    input  wire       usb_d_n_in,
+    output wire       usb_d_n_out,
+    output wire       usb_d_oe,
+    output wire       usb_pull_up,
     output wire       link_up,
     input  wire       link_clear,
     output wire [7:0] rx_tdata,

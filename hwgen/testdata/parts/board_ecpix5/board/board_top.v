@@ -32,10 +32,10 @@ module board_top (
   // Clocks and resets
   wire       clk;  // the card's
   wire       rst;
-  wire       usb_clk;  // the PHY's and the USB device's
+  wire       usb_clk;  // the link's
   wire       usb_rst;
   wire       locked;
-  wire       started;  // clk runs, and the PHY has its supply
+  wire       started;  // clk runs, and supplies are there
   wire       phy_reset;
   wire       unused_clock;  // the PLL has two
 
