@@ -99,13 +99,14 @@ usb: usb-card ## Run tributary over USB, against virtual cards that are USB devi
 usb-card: setup build
 	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
 
-board: board-cards ## Run whole boards at the pins of their PHYs, with tributary at the other end, and their USB device.
+board: board-cards ## Run whole boards at the pins of their FPGAs, with tributary at the other end, and their USB devices.
 	go test -race -count=1 -timeout=20m ./verify/board
 
-# A card that is simulated fast, and a small one: the clock of the second is no simple ratio of the PHY's.
+# A card that is simulated fast, and small ones: the clock of the second is no simple ratio of the PHY's.
 board-cards: setup build
 	$(call generate,build/board/ecpix5,-board ecpix5 -lanes 4 -workers 4 -chunk 64 -window 8)
 	$(call generate,build/board/butterstick,-board butterstick -lanes 1 -workers 2 -chunk 16 -window 8 -clock 52)
+	$(call generate,build/board/ulx3s,-board ulx3s -lanes 1 -workers 2 -chunk 16 -window 8)
 	@$(MAKE) -s -C verify/board/pins >/dev/null
 
 test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).

@@ -49,12 +49,23 @@ func TestWrongFilesAreRefused(t *testing.T) {
 	}
 }
 
+func mustFind(t *testing.T, name string) Board {
+	t.Helper()
+	b, ok := Find(name)
+	require.True(t, ok, name)
+	return b
+}
+
 // A board has one link.
 func TestOneLink(t *testing.T) {
-	b, _ := Find("ecpix5")
+	b := mustFind(t, "ecpix5")
 	require.NoError(t, b.check())
 	b.ULPI = nil
-	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi")
+	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi, usb_pins")
+	b = mustFind(t, "ulx3s")
+	require.NoError(t, b.check())
+	b.ULPI = mustFind(t, "ecpix5").ULPI
+	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins")
 }
 
 // Every pin of a board is placed once and has a type; nothing else is placed.
@@ -98,11 +109,13 @@ func TestPLL(t *testing.T) {
 			core, usb := primary, oscillator/float64(p.Secondary)
 			if !p.CorePrimary {
 				core, usb = usb, core
-				assert.InDelta(t, b.Link().MHz(), usb, 0)
 			}
 			assert.InDelta(t, mhz, core, 1e-9, b.Name)
+			if b.Link().ClockPort() == "" {
+				assert.InDelta(t, b.Link().MHz(), usb, 1e-9, b.Name)
+			}
 		}
-		assert.Greater(t, made, 10, b.Name)
+		assert.GreaterOrEqual(t, made, 4, b.Name)
 		_, err := b.PLL(0)
 		require.Error(t, err)
 	}

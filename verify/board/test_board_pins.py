@@ -6,6 +6,7 @@ not needed to know pins.
 
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import pathlib
 import re
@@ -16,7 +17,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOARDS = sorted((ROOT / "constraints").glob("*.json"))
-ULPI = ("clk", "dir", "nxt", "stp", "rst", "data")
+LINKS = {"ulpi": ("clk", "dir", "nxt", "stp", "rst", "data"), "usb_pins": ("d_p", "d_n", "pull_up")}
+THEIRS = {"pull_up": "pullup"}  # what both packages call a pin that a board's file names otherwise
 
 
 def load(path, name):
@@ -28,30 +30,37 @@ def load(path, name):
 
 
 class Said:
-    """What a package says of a board: part, its oscillator, ULPI pins, pins of lamps; with polarity or None."""
+    """What a package says of a board: part, its oscillator, pins of a link, pins of lamps; with polarity or None."""
 
-    def __init__(self, part):
+    def __init__(self, part, link):
         self.part = part
         self.clock = None  # pin, MHz
-        self.ulpi = {}  # name to pins
+        self.wanted = {THEIRS.get(name, name): name for name in LINKS[link]}
+        self.link = {}  # name to pins
         self.reset_low = None
         self.leds = {}  # pin to whether it is lit when low
         self.supply = None  # pins that set supplies, and that switches them on
 
+    def is_link(self, pins):
+        """Whether a resource with such pins, by name, is the link; its pins are kept."""
+        if not set(self.wanted) <= set(pins):
+            return False
+        self.link = {ours: pins[theirs] for theirs, ours in self.wanted.items()}
+        return True
 
-def in_amaranth(path, part):
-    """What a file of amaranth-boards says of the board with that part."""
+
+def in_amaranth(path, part, link):
+    """What a file of amaranth-boards says of the board with that part, and with that kind of link."""
     package = importlib.import_module("amaranth_boards." + path.stem)
     platforms = [getattr(package, name) for name in package.__all__]
     platform = next(p for p in platforms if part.startswith(p.device))
-    said = Said(f"{platform.device}-{platform.speed}{platform.package}")
+    said = Said(f"{platform.device}-{platform.speed}{platform.package}", link)
     for resource in platform.resources:
         names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
         if resource.name == platform.default_clk:
             said.clock = (resource.ios[0].names[0], round(resource.clock.frequency / 1e6))
-        elif set(ULPI) <= set(names):
-            said.ulpi = {name: names[name].names for name in ULPI}
-            said.reset_low = names["rst"].invert
+        elif said.is_link({name: getattr(pins, "names", None) for name, pins in names.items()}):
+            said.reset_low = names["rst"].invert if "rst" in names else None
         elif resource.name == "vccio_ctrl":
             said.supply = (names["pdm"].names, names["en"].names)
         elif "led" in resource.name:
@@ -67,7 +76,7 @@ class Stand:
         self.arguments = arguments
 
 
-def in_litex(path, part):
+def in_litex(path, part, link):
     """What a file of litex-boards says; it knows no polarity."""
     kinds = {name: type(name, (Stand,), {}) for name in ("Pins", "Subsignal", "IOStandard", "Misc")}
     heard = {}
@@ -81,7 +90,7 @@ def in_litex(path, part):
         "litex.build": {},
         "litex.build.generic_platform": kinds,
         "litex.build.lattice": {"LatticeECP5Platform": Platform},
-        "litex.build.lattice.programmer": {"OpenOCDJTAGProgrammer": Stand},
+        "litex.build.lattice.programmer": {"OpenOCDJTAGProgrammer": Stand, "UJProg": Stand},
         "litex.build.openfpgaloader": {"OpenFPGALoader": Stand},
         "litex.build.dfu": {"DFUProg": Stand},
     }.items():
@@ -91,18 +100,20 @@ def in_litex(path, part):
     platform = load(path, "board_of_litex").Platform
     for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
         del sys.modules[name]
-    platform()
+    # Of a board that there is with several FPGAs the class is told which.
+    usual = inspect.signature(platform).parameters["device"].default
+    platform(device=part.rsplit("-", 1)[0] if usual.startswith("LFE5U") else usual)
 
     def sites(items):
         return [s for i in items if isinstance(i, kinds["Pins"]) for a in i.arguments for s in a.split()]
 
-    said = Said(heard["device"])
+    said = Said(heard["device"], link)
     for name, _, *items in heard["io"]:
         subs = {i.arguments[0]: sites(i.arguments[1:]) for i in items if isinstance(i, kinds["Subsignal"])}
         if name == platform.default_clk_name:
             said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
-        elif name == "ulpi":
-            said.ulpi = {name: subs[name] for name in ULPI}
+        elif said.is_link(subs):
+            pass
         elif name == "vccio_ctrl":
             said.supply = (subs["pdm"], subs["en"])
         elif "led" in name:
@@ -121,14 +132,18 @@ def test_pins_are_those_of_two_packages(file):
         package, version = source.split()
         assert importlib.metadata.version(package) == version
         path = importlib.metadata.distribution(package).locate_file(path)
-        said = READERS[package](pathlib.Path(path), board["part"])
+        link = next(kind for kind in LINKS if kind in board)
+        said = READERS[package](pathlib.Path(path), board["part"], link)
         # An order number may end in a letter for the range of temperatures.
         assert re.fullmatch(re.escape(said.part) + "[CI]?", board["part"]), source
         assert (board["clock"]["pin"], board["clock"]["mhz"]) == said.clock, source
-        ulpi = board["ulpi"]
-        assert {name: ulpi[name] if name == "data" else [ulpi[name]] for name in ULPI} == said.ulpi, source
+        pins = {name: board[link][name] for name in LINKS[link]}
+        if link == "usb_pins":
+            # Where a package names two pull-ups, the first is that of D+.
+            said.link["pull_up"] = said.link["pull_up"][:1]
+        assert {name: p if isinstance(p, list) else [p] for name, p in pins.items()} == said.link, source
         if said.reset_low is not None:
-            assert ulpi["reset"] == ("low" if said.reset_low else "high"), source
+            assert board[link]["reset"] == ("low" if said.reset_low else "high"), source
         for lamp in ("link", "traffic", "error"):
             pin = board["leds"][lamp]
             assert pin in said.leds, f"{source}: no lamp at {pin}"

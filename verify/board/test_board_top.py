@@ -5,6 +5,7 @@ with the same ports: what is shown is that the part has the pins, that they may 
 the PLL makes the clocks that are asked for.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -36,27 +37,59 @@ module agg_top (
 endmodule
 """
 
-DEVICE = """
-module agg_usb_device (
-    input clk, input rst,
+# The USB device of each kind of link: its name, its pins, and what is done with them.
+ULPI = (
+    "agg_usb_device",
+    """
     input [7:0] ulpi_data_in, output reg [7:0] ulpi_data_out, output reg ulpi_data_oe,
     input ulpi_dir, input ulpi_nxt, output reg ulpi_stp, output ulpi_rst,
+""",
+    """
+  assign ulpi_rst = 1'b0;
+  wire busy = ulpi_dir, falls = ulpi_nxt;
+  wire [7:0] byte_in = ulpi_data_in;
+  always @(posedge clk) begin
+    ulpi_data_out <= tx_tdata;
+    ulpi_data_oe <= !ulpi_dir;
+    ulpi_stp <= tx_tvalid;
+  end
+""",
+)
+USB_PINS = (
+    "agg_usb_pins_device",
+    """
+    input usb_d_p_in, output reg usb_d_p_out, input usb_d_n_in, output reg usb_d_n_out, output reg usb_d_oe,
+    output usb_pull_up,
+""",
+    """
+  assign usb_pull_up = link_up;
+  wire busy = usb_d_p_in, falls = usb_d_n_in;
+  wire [7:0] byte_in = {8{usb_d_n_in}};
+  always @(posedge clk) {usb_d_p_out, usb_d_n_out, usb_d_oe} <= {^tx_tdata, tx_tdata[0], tx_tvalid};
+""",
+)
+LINKS = {"ulpi": ULPI, "usb_pins": USB_PINS}
+
+
+def device(module, ports, pins):
+    """A module with the ports of a USB device."""
+    return f"""
+module {module} (
+    input clk, input rst,{ports}
     output reg link_up, input link_clear,
     output reg [7:0] rx_tdata, output reg rx_tvalid, input rx_tready,
     input [7:0] tx_tdata, input tx_tvalid, output tx_tready,
     output configured, output traffic, output suspended
 );
   // What is at the pins goes to the card, and what the card says to the pins.
-  assign {ulpi_rst, configured, suspended} = 3'd0;
+{pins}
+  assign {{configured, suspended}} = 2'd0;
   assign traffic = rx_tvalid;
-  assign tx_tready = !ulpi_dir;
+  assign tx_tready = !busy;
   always @(posedge clk) begin
-    link_up <= !rst && (link_up || link_clear) && !ulpi_nxt;
-    rx_tdata <= ulpi_data_in;
-    rx_tvalid <= !rst && ulpi_dir && rx_tready;
-    ulpi_data_out <= tx_tdata;
-    ulpi_data_oe <= !ulpi_dir;
-    ulpi_stp <= tx_tvalid;
+    link_up <= !rst && (link_up || link_clear) && !falls;
+    rx_tdata <= byte_in;
+    rx_tvalid <= !rst && busy && rx_tready;
   end
 endmodule
 """
@@ -69,8 +102,9 @@ def test_top_becomes_a_bitstream(name):
     flags = f"-board {name} -lanes 1 -workers 1 -chunk 4 -window 1 -o {card}".split()
     subprocess.run([ROOT / "bin" / "hwgen", *flags], check=True, capture_output=True)
     (card / "agg_top.v").write_text(CARD)
+    link = next(kind for kind in LINKS if kind in json.loads((ROOT / "constraints" / f"{name}.json").read_text()))
     python = card / "board" / "python"
-    python.write_text(f"#!/bin/sh\ncase $1 in *usb_device.py) cat >new.v <<'END'\n{DEVICE}\nEND\n;; *) exec python $@;; esac\n")
+    python.write_text(f"#!/bin/sh\ncase $1 in *usb_device.py) cat >new.v <<'END'\n{device(*LINKS[link])}\nEND\n;; *) exec python $@;; esac\n")
     python.chmod(0o755)
     env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <list>
+#include <utility>
 
 #include "host.h"
 
@@ -57,6 +58,9 @@ class Controller {
 
     // Halts a bulk endpoint, and nobody is told.
     void halt(uint8_t endpoint) { set({0x02, 3, 0, endpoint, 0}, "does not halt an endpoint"); }
+
+    // The next byte for a bulk endpoint is another than the host meant. To USB it is as good as any.
+    void flip() { flips = true; }
 
     uint64_t passed = 0;  // bytes that went to the device's OUT endpoint
 
@@ -143,6 +147,7 @@ class Controller {
     bool send() {
         Transfer &t = out.front();
         size_t n = std::min(t.data.size() - t.done, host.packet_bytes());
+        if (n && std::exchange(flips, false)) t.data[t.done] ^= 0x10;
         Result r = host.out(out_pipe, OUT, t.data.data() + t.done, n);
         if (r == Result::DONE) {
             t.done += n;
@@ -193,6 +198,7 @@ class Controller {
     Ended ended;
     uint8_t address = 0;
     uint16_t configuration = 0;
+    bool flips = false;
     Pipe out_pipe, in_pipe;
     std::list<Transfer> control, out, in;
 };

@@ -17,6 +17,7 @@ class Device {
   public:
     Device() : host(phy, [this](Model::Pins &p) { settle(p); }, [this] { rise(); }) {
         host.full_speed = PACKET == 64;
+        if (host.full_speed) host.reset_us = 1000;
         top.rst = 1;
         top.link_clear = 1;
         top.tx_tvalid = top.rx_tready = 0;

@@ -613,7 +613,7 @@ void garbage(Device &d) {
     offer(d, pattern(100, 1));
     d.host.pass(1000);
     for (int i = 0; i < 3000; i++) {
-        Bytes packet = pattern(1 + random() % (random() % 20 ? 8 : 700), random());
+        Bytes packet = pattern(1 + random() % (random() % 20 ? 8 : PACKET + PACKET / 3), random());
         if (random() % 2) packet[0] = usb::pid_byte(usb::Pid(random() % 16));
         d.host.gap();
         d.host.send(packet);
@@ -802,6 +802,7 @@ void waiting(Device &d) {
 void bus_reset(Device &d) {
     d.attach();
     for (int i = 0; i < 2; i++) {
+        d.host.reset_us = i ? 1000 : 10'000;
         in_the_middle(d);
         uint64_t falls = d.link_falls;
         if (i) {  // and in the middle of a packet

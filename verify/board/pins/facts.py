@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what board.h must know of a board, as C++, from the board's file.
+"""Prints what fpga.h and board.h must know of a board, as C++, from the board's file.
 
     python facts.py ../../../constraints/ecpix5.json >facts.h
 """
@@ -11,12 +11,13 @@ import sys
 
 def facts(board):
     """The lines of a struct, from what a file of constraints/ says."""
-    leds, supply = board["leds"], board.get("supply", {})
+    leds, supply, ulpi = board["leds"], board.get("supply", {}), board.get("ulpi", {})
     high, low = leds.get("held_high", []), leds.get("held_low", [])
     return [
         ("uint64_t", "OSCILLATOR_MHZ", board["clock"]["mhz"]),
-        ("bool", "CLOCK_FROM_PHY", int(board["ulpi"]["clock"] == "from PHY")),
-        ("bool", "RESET_LEVEL", int(board["ulpi"]["reset"] == "high")),
+        ("bool", "ULPI", int("ulpi" in board)),
+        ("bool", "CLOCK_FROM_PHY", int(ulpi.get("clock") == "from PHY")),
+        ("bool", "RESET_LEVEL", int(ulpi.get("reset") == "high")),
         ("bool", "LIT_LEVEL", int(leds["lit"] == "high")),
         ("int", "HELD_PINS", len(high) + len(low)),
         ("int", "HELD_LEVELS", (1 << len(high)) - 1),

@@ -124,6 +124,7 @@ class Host {
 
     Wire &phy;
     bool full_speed = false;      // as a host that knows no other
+    uint64_t reset_us = 10'000;   // of a reset at full speed; less is enough for a device that does not chirp
     uint64_t slowest_answer = 0;  // cycles from the end of a host's packet to the beginning of the device's
     uint64_t transactions = 0;
 
@@ -171,7 +172,7 @@ class Host {
             wait(100 * US);
             if (!phy.terminated()) throw Violation("USB: the device is not at high speed after its chirp was answered");
         } else {
-            wait(begin + 10000 * US - now());
+            wait(begin + reset_us * US - now());
         }
         phy.lines = Lines::IDLE;
         wait(10 * US);

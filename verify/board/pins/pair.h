@@ -4,8 +4,8 @@
 //
 // Time is counted in cycles of the device, five of which are a bit to it. The host has a
 // clock of its own, which may be off, and its edges may be early or late, anywhere in a
-// cycle. Of what the device sends each bit must take five cycles to the cycle, so
-// nothing is left for a host to recover.
+// cycle. Of what the device sends each bit must take five cycles, to the cycle where the
+// cycles are its own, so nothing is left for a host to recover.
 //
 // What the gateware does that no device may do throws a Violation.
 #pragma once
@@ -39,6 +39,7 @@ class Pair : public Wire {
     double bit = BIT;    // of the host, in cycles: may be off by 0.25 % (7.1.11)
     double jitter = 0;   // cycles by which each edge is early or late
     double skew = 0.06;  // cycles by which D- comes after D+
+    int slack = 0;       // cycles by which a level may seem longer or shorter: 1 where cycles are not the device's own
     Flaw flaw = Flaw::NONE;
 
     // Of an answer, from the end of the host's packet to the beginning of the device's: cycles.
@@ -64,11 +65,12 @@ class Pair : public Wire {
         passed = 0;
     }
 
-    // The pins of this cycle, as they are when the device samples them.
-    void drive(Pins &pins) {
-        while (passed + 1 < edges.size() && edges[passed + 1].at + skew < now) passed++;
-        pins.d_p_in = level(now) & 1;
-        pins.d_n_in = level(now - skew) >> 1;
+    // The pins in this cycle, when so much of it is over: at its beginning the device samples them.
+    void drive(Pins &pins, double part = 0) {
+        const double time = now + part;
+        while (passed + 1 < edges.size() && edges[passed + 1].at + skew < time) passed++;
+        pins.d_p_in = level(time) & 1;
+        pins.d_n_in = level(time - skew) >> 1;
     }
 
     // What the device has done in this cycle.
@@ -179,8 +181,8 @@ class Pair : public Wire {
     }
 
     void level_ends() {
-        demand(run % BIT == 0, "leaves the lines at a level for " + std::to_string(run) + " cycles");
-        int n = run / BIT;
+        int n = (run + BIT / 2) / BIT;
+        demand(n > 0 && std::abs(run - n * BIT) <= slack, "leaves the lines at a level for " + std::to_string(run) + " cycles");
         if (at == SE0 || ends) {
             ends++;
             demand(ends == 1 ? at == SE0 && n == 2 : ends == 2 && at == J && n == 1, "ends a packet wrongly");

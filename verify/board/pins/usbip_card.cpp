@@ -13,7 +13,8 @@
 //   pass MS              time passes, which else stands still while nothing happens
 //   after BYTES unplug   once so many more bytes have gone to the card: the cable is pulled,
 //   after BYTES reset    the bus is reset,
-//   after BYTES halt N   endpoint N is halted
+//   after BYTES halt N   endpoint N is halted,
+//   after BYTES flip     the next byte comes out of the host with a bit turned over
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,6 +28,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
 #include <sstream>
 #include <string>
@@ -137,9 +139,9 @@ class Server {
         if (first == "pass" && number) {
             for (uint64_t end = card.time() + number * usb::MS; card.time() < end;) card.host.pass(7500);
             say(line);
-        } else if (first == "after" && (what == "unplug" || what == "reset" || (what == "halt" && words >> endpoint))) {
+        } else if (first == "after" && TASKS.count(what) && (what != "halt" || words >> endpoint)) {
             due = controller.passed + number;
-            task = what == "unplug" ? &Server::leave : what == "reset" ? &Server::reset : &Server::halt;
+            task = TASKS.at(what);
             said = line;
         } else {
             fail("no command: " + line);
@@ -155,6 +157,7 @@ class Server {
 
     void reset() { controller.reset(); }
     void halt() { controller.halt(endpoint); }
+    void flip() { controller.flip(); }
 
     void say(const std::string &what) {
         printf("%s at %.3f ms\n", what.c_str(), double(card.time()) / usb::MS);
@@ -295,10 +298,15 @@ class Server {
     uint64_t worked = 0, looked = 0;
 
     std::string input, said;
-    void (Server::*task)() = nullptr;  // that is to be carried out,
-    uint64_t due = 0;                  // when so many bytes have passed
+    using Task = void (Server::*)();
+    static const std::map<std::string, Task> TASKS;
+    Task task = nullptr;  // that is to be carried out,
+    uint64_t due = 0;     // when so many bytes have passed
     int endpoint = 0;
 };
+
+const std::map<std::string, Server::Task> Server::TASKS = {
+    {"unplug", &Server::leave}, {"reset", &Server::reset}, {"halt", &Server::halt}, {"flip", &Server::flip}};
 
 void serve(int percent) {
     usb::Board card([](int which, bool lit, uint64_t time) {

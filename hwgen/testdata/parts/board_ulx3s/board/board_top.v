@@ -1,0 +1,206 @@
+// Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
+//      -shell stream -link 8 -board ulx3s -clock 25
+
+// A card on the board Radiona ULX3S 85F: the whole FPGA.
+//
+// USB pins <-> USB device <-> agg_link_cross <-> card
+//           usb_clk, 60 MHz        |       clk, 25 MHz
+//
+// The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
+// traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
+// ulx3s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
+
+`default_nettype none
+
+module board_top (
+    // Oscillator, 25 MHz
+    input wire clk_in,
+
+    // USB
+    inout  wire usb_d_p,
+    inout  wire usb_d_n,
+    output wire usb_pull_up,
+
+    // Lamps
+    output wire led_link,
+    output wire led_traffic,
+    output wire led_error
+);
+  // Clocks and resets
+  wire       clk;  // the card's
+  wire       rst;
+  wire       usb_clk;  // the link's
+  wire       usb_rst;
+  wire       locked;
+  wire       started;  // clk runs, and supplies are there
+  wire       phy_reset;
+
+  // USB device, with usb_clk
+  wire       usb_d_p_in;
+  wire       usb_d_p_out;
+  wire       usb_d_n_in;
+  wire       usb_d_n_out;
+  wire       usb_d_oe;
+  wire       usb_connects;
+  wire       usb_link_up;
+  wire       usb_link_clear;
+  wire [7:0] usb_rx_tdata;
+  wire       usb_rx_tvalid;
+  wire       usb_rx_tready;
+  wire [7:0] usb_tx_tdata;
+  wire       usb_tx_tvalid;
+  wire       usb_tx_tready;
+  wire       unused_configured;
+  wire       unused_suspended;
+  wire       traffic;
+
+  // Card, with clk
+  wire       link_up;
+  wire [7:0] rx_tdata;
+  wire       rx_tvalid;
+  wire       rx_tready;
+  wire [7:0] tx_tdata;
+  wire       unused_tx_tkeep;  // a word is a byte
+  wire       tx_tvalid;
+  wire       tx_tready;
+  wire       error;
+  wire       unused_beat_strobe;
+
+  // Lamps
+  wire       traffic_lit;
+  wire       error_lit;
+
+  // -- Clocks and resets --
+  agg_pll #(
+      .INPUT    (1),
+      .FEEDBACK (1),
+      .PRIMARY  (24),
+      .SECONDARY(10)
+  ) u_pll (
+      .clk_in       (clk_in),
+      .clk_primary  (clk),
+      .clk_secondary(usb_clk),
+      .locked       (locked)
+  );
+
+  agg_board_reset #(
+      .PHY_CYCLES(25000)
+  ) u_reset (
+      .clk      (clk),
+      .phy_clk  (usb_clk),
+      .started  (started),
+      .phy_reset(phy_reset),
+      .phy_rst  (usb_rst),
+      .rst      (rst)
+  );
+
+  assign started     = locked;
+  assign usb_pull_up = usb_connects && !phy_reset;
+
+  // -- USB --
+  agg_pads #(
+      .WIDTH(1)
+  ) u_usb_d_p (
+      .pads (usb_d_p),
+      .drive(usb_d_oe),
+      .out  (usb_d_p_out),
+      .in   (usb_d_p_in)
+  );
+
+  agg_pads #(
+      .WIDTH(1)
+  ) u_usb_d_n (
+      .pads (usb_d_n),
+      .drive(usb_d_oe),
+      .out  (usb_d_n_out),
+      .in   (usb_d_n_in)
+  );
+
+  agg_usb_pins_device u_usb (
+      .clk        (usb_clk),
+      .rst        (usb_rst),
+      .usb_d_p_in (usb_d_p_in),
+      .usb_d_p_out(usb_d_p_out),
+      .usb_d_n_in (usb_d_n_in),
+      .usb_d_n_out(usb_d_n_out),
+      .usb_d_oe   (usb_d_oe),
+      .usb_pull_up(usb_connects),
+      .link_up    (usb_link_up),
+      .link_clear (usb_link_clear),
+      .rx_tdata   (usb_rx_tdata),
+      .rx_tvalid  (usb_rx_tvalid),
+      .rx_tready  (usb_rx_tready),
+      .tx_tdata   (usb_tx_tdata),
+      .tx_tvalid  (usb_tx_tvalid),
+      .tx_tready  (usb_tx_tready),
+      .configured (unused_configured),
+      .traffic    (traffic),
+      .suspended  (unused_suspended)
+  );
+
+  // -- From one clock to the other --
+  agg_link_cross u_cross (
+      .phy_clk         (usb_clk),
+      .phy_rst         (usb_rst),
+      .phy_link_up     (usb_link_up),
+      .phy_link_clear  (usb_link_clear),
+      .s_axis_rx_tdata (usb_rx_tdata),
+      .s_axis_rx_tvalid(usb_rx_tvalid),
+      .s_axis_rx_tready(usb_rx_tready),
+      .m_axis_tx_tdata (usb_tx_tdata),
+      .m_axis_tx_tvalid(usb_tx_tvalid),
+      .m_axis_tx_tready(usb_tx_tready),
+      .clk             (clk),
+      .rst             (rst),
+      .link_up         (link_up),
+      .m_axis_rx_tdata (rx_tdata),
+      .m_axis_rx_tvalid(rx_tvalid),
+      .m_axis_rx_tready(rx_tready),
+      .s_axis_tx_tdata (tx_tdata),
+      .s_axis_tx_tvalid(tx_tvalid),
+      .s_axis_tx_tready(tx_tready)
+  );
+
+  // -- Card --
+  agg_top u_card (
+      .clk           (clk),
+      .rst           (rst),
+      .link_up       (link_up),
+      .link_rx_tdata (rx_tdata),
+      .link_rx_tkeep (1'b1),
+      .link_rx_tvalid(rx_tvalid),
+      .link_rx_tready(rx_tready),
+      .link_tx_tdata (tx_tdata),
+      .link_tx_tkeep (unused_tx_tkeep),
+      .link_tx_tvalid(tx_tvalid),
+      .link_tx_tready(tx_tready),
+      .beat_strobe   (unused_beat_strobe),
+      .error_strobe  (error)
+  );
+
+  // -- Lamps --
+  agg_light #(
+      .CYCLES(6000000)
+  ) u_traffic (
+      .clk   (usb_clk),
+      .rst   (usb_rst),
+      .strobe(traffic),
+      .lit   (traffic_lit)
+  );
+
+  agg_light #(
+      .CYCLES(2500000)
+  ) u_error (
+      .clk   (clk),
+      .rst   (rst),
+      .strobe(error),
+      .lit   (error_lit)
+  );
+
+  assign led_link    = usb_link_up;
+  assign led_traffic = traffic_lit;
+  assign led_error   = error_lit;
+
+endmodule
+
+`default_nettype wire
