@@ -359,7 +359,6 @@ class Phy : public Wire {
                 position++;
                 if (position == incoming.bytes.size()) last_end = due + cycles(end_bits()) + style.end;
                 if (position == incoming.bytes.size() && style.drop_dir && high_speed()) finish();
-            } else {
             }
         } else if (now >= last_end) {
             finish();
