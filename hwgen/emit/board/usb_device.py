@@ -407,7 +407,7 @@ class PinsTransceiver(Transceiver):
     def _send(self, m):
         """Returns whether the pins are driven."""
         driven, high, ends = Signal(), Signal(), Signal()  # ends: SE0
-        m.d.comb += [
+        m.d.usb += [
             self.ports.usb_d_p_out.eq(high & ~ends),
             self.ports.usb_d_n_out.eq(~high & ~ends),
             self.ports.usb_d_oe.eq(driven),
