@@ -127,6 +127,21 @@ func TestGoldenBoards(t *testing.T) {
 	}
 }
 
+// A card that has the adder which adds or subtracts has it shared, by the name that it has there.
+func TestBoardSharesItsAdder(t *testing.T) {
+	for line, want := range map[string]string{
+		"-sum tree":              "",
+		"-sum fused":             "share -aggressive *agg_window_add*;",
+		"-sum fused -prefix own": "share -aggressive *own_window_add*;",
+	} {
+		card := makeCard(t, "-lanes 1 -workers 2 -chunk 4 -window 1 -board ecpix5 "+line)
+		text, err := os.ReadFile(filepath.Join(card, "board", "Makefile"))
+		require.NoError(t, err)
+		shared := regexp.MustCompile(`share .*?;`).FindString(string(text))
+		assert.Equal(t, want, shared, line)
+	}
+}
+
 // compareParts compares some files of a card with those in testdata/parts/NAME.
 func compareParts(t *testing.T, name, line string, files []string) {
 	t.Helper()

@@ -30,13 +30,16 @@ const (
 	// may change places later, and an adder of such is larger than both.
 	ShareAdders = "proc; alumacc t:$add t:$sub; share -aggressive; opt_clean"
 
-	// MapECP5 makes cells. Tables of more than four inputs, put together from smaller
-	// ones, are often larger than what they replace.
-	MapECP5 = "synth_ecp5 -nowidelut"
-
-	// SynthECP5 makes the cells that are recorded.
-	SynthECP5 = ShareAdders + "; " + MapECP5
+	// SynthECP5 makes the cells that are recorded, of nodes and lanes. Tables of more
+	// than four inputs, put together from smaller ones, are often larger than what
+	// they replace.
+	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
 )
+
+// ShareAddersOf is ShareAdders for the modules whose names have a text in them.
+func ShareAddersOf(name string) string {
+	return fmt.Sprintf("proc; alumacc *%[1]s*/t:$add *%[1]s*/t:$sub; share -aggressive *%[1]s*; opt_clean", name)
+}
 
 // Row is one circuit, synthesized alone.
 type Row struct {

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"tributary/hwgen/boards"
@@ -38,8 +39,10 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	var files []File
 	add := func(name, text string) { files = append(files, File{boardFolder + "/" + name, []byte(text)}) }
 	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
-		Share: strings.ReplaceAll(cells.ShareAdders, "$", `\$$`), Map: cells.MapECP5,
 		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix)}
+	if slices.Contains(p.Leaves, sharedAdder) {
+		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
+	}
 	for _, l := range append(leaves, source{plan.BoardTop, top}) {
 		name := rename(l.module, p.Prefix) + ".v"
 		add(name, madeBy(p.Command())+"\n"+rename(l.text, p.Prefix))
@@ -84,8 +87,7 @@ type boardValues struct {
 	Board     boards.Board
 	Clock     int          // MHz of the card
 	Words     boards.Words // of the link
-	Share     string       // what Yosys is told of adders, for a shell in a Makefile
-	Map       string       // and then
+	Share     string       // what Yosys is told of adders, for a shell in a Makefile; may be empty
 	Top       string       // module
 	USBDevice string       // module
 	Sources   []string     // Verilog, relative to the board's folder
@@ -93,6 +95,9 @@ type boardValues struct {
 
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
+
+// sharedAdder is the leaf that adds or subtracts, as it is told.
+const sharedAdder = "agg_window_add"
 
 // vendorFolder holds leaves out of the FPGA's own cells.
 const vendorFolder = "ecp5"
