@@ -26,18 +26,22 @@ type build struct {
 	flags []string // of hwgen
 }
 
-// builds lists the cards that are recorded, in the order of the table.
+// builds lists the cards that are recorded, in the order of the table: small ones of every sum, and a large one.
 func builds() []build {
 	var all []build
 	for _, b := range boards.All() {
+		add := func(lanes int, sum string) {
+			all = append(all, build{
+				name:  fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
+				flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum},
+			})
+		}
 		for _, lanes := range []int{2, 4} {
 			for _, sum := range []string{"tree", "fused", "exact"} {
-				all = append(all, build{
-					name:  fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
-					flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum},
-				})
+				add(lanes, sum)
 			}
 		}
+		add(16, "fused")
 	}
 	return all
 }

@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board butterstick -clock 40
+//      -shell stream -link 8 -board butterstick -clock 60
 
 // A card on the board ButterStick r1.0 85F: the whole FPGA.
 //
 // PHY pins <-> USB device <-> agg_link_cross <-> card
-//           usb_clk, 60 MHz        |       clk, 40 MHz
+//           usb_clk, 60 MHz        |       clk, 60 MHz
 //
 // The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
@@ -81,8 +81,8 @@ module board_top (
   agg_pll #(
       .INPUT    (1),
       .FEEDBACK (2),
-      .PRIMARY  (8),
-      .SECONDARY(12)
+      .PRIMARY  (7),
+      .SECONDARY(7)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (usb_clk),
@@ -92,8 +92,8 @@ module board_top (
 
   agg_supply #(
       .HIGH         (688),
-      .SETTLE_CYCLES(1200000),
-      .RISE_CYCLES  (200000)
+      .SETTLE_CYCLES(1800000),
+      .RISE_CYCLES  (300000)
   ) u_supply (
       .clk    (clk),
       .started(locked),
@@ -103,7 +103,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(40000)
+      .PHY_CYCLES(60000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (usb_clk),
@@ -205,7 +205,7 @@ module board_top (
   );
 
   agg_light #(
-      .CYCLES(4000000)
+      .CYCLES(6000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),

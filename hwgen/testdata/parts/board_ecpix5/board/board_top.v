@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board ecpix5 -clock 40
+//      -shell stream -link 8 -board ecpix5 -clock 60
 
 // A card on the board LambdaConcept ECPIX-5 85F: the whole FPGA.
 //
 // PHY pins <-> USB device <-> agg_link_cross <-> card
-//           usb_clk, 60 MHz        |       clk, 40 MHz
+//           usb_clk, 60 MHz        |       clk, 60 MHz
 //
 // The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
@@ -75,9 +75,9 @@ module board_top (
   // -- Clocks and resets --
   agg_pll #(
       .INPUT    (5),
-      .FEEDBACK (2),
-      .PRIMARY  (10),
-      .SECONDARY(10)
+      .FEEDBACK (3),
+      .PRIMARY  (7),
+      .SECONDARY(7)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (clk),
@@ -86,7 +86,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(40000)
+      .PHY_CYCLES(60000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (usb_clk),
@@ -184,7 +184,7 @@ module board_top (
   );
 
   agg_light #(
-      .CYCLES(4000000)
+      .CYCLES(6000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),
