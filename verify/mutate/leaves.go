@@ -16,6 +16,16 @@ var (
 	exact = []string{"test_top_jobs.py::test_top_jobs[four]"}
 )
 
+// Few zeros in narrow and wide words, and as many as links have.
+var breaks = []string{
+	"test_bridge.py::test_agg_link_break[1]",
+	"test_bridge.py::test_agg_link_break[4]",
+	"test_bridge.py::test_agg_link_break_of_links",
+}
+
+// All that stands between a bridge's pins and a card.
+var bridge = []string{"test_bridge.py::test_bridge_chain"}
+
 // Of the benches of the link, which have a dozen widths, three: narrow and wide
 // links and words.
 var (
@@ -67,6 +77,8 @@ var campaignLeaves = []leaf{
 	{"agg_route", "", []string{"test_link_leaves.py::test_agg_route"}, link},
 	{"agg_register_link", "", []string{"test_link_leaves.py::test_agg_register_link"}, link},
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
+	{"agg_fifo_bus", "fifo_bus", []string{"test_bridge.py::test_agg_fifo_bus[8]"}, bridge},
+	{"agg_link_break", "link_break", breaks, bridge},
 	{"agg_exact_queue", "", []string{"test_exact_queue.py::test_exact_queue"}, exact},
 	{"agg_frame_rx", "frame_rx", receiver, link},
 }

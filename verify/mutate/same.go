@@ -40,6 +40,7 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		"read_rtlil " + file,
 		"hierarchy -top " + trim(r.module.name),
 		"script " + filepath.Base(mutated),
+		"async2sync", "dffunmap -srst-only", // a reset is one more input of the next state
 		"autoname", // registers whose output is changed have lost their names
 		// Both have all mutants in them, so that their registers have the same names; in one none is chosen.
 		fmt.Sprintf("copy %s gold", trim(r.module.name)),

@@ -1,0 +1,486 @@
+"""The bus of a FIFO bridge, against a model of the chip at its pins, and the break that begins a link anew."""
+
+import itertools
+import random
+
+import cocotb
+import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
+from cocotb.types import Logic, LogicArray
+
+from bench import CLOCK_PERIOD_NS, ROOT, RTL, run, start
+from streams import PATTERNS, Gate, StreamSink, StreamSource
+
+
+def packets(passed):
+    """Holds back for one to twenty cycles whenever one to forty words have passed."""
+    rng = random.Random(5)
+    while True:
+        until = passed() + rng.randint(1, 40)
+        while passed() < until:
+            yield False
+        yield from itertools.repeat(True, rng.randint(1, 20))
+
+
+CHIPS = ["never", "alternate", "bursts", "at_random", "packets"]
+
+
+class Chip:
+    """A bridge in synchronous 245 mode, as FTDI's data sheet of the FT232H has it (section 4.4, table 4.1).
+
+    What it drives is unknown from an edge to the middle of the cycle (t4, t5, t11: 9 ns of 16.67), and what
+    it samples must be there by then (t7, t9, t12, t14: 7.5 ns before the edge). words are given to the host's
+    reader in order, taken has what was written. The patterns say in which cycles it has nothing, or no room;
+    for "packets" that begins only when a word has passed, as with buffers that run empty, or full.
+    """
+
+    def __init__(self, dut, words=(), empty="never", full="never"):
+        self.dut = dut
+        self.words = list(words)
+        self.taken, self.given, self.cycle = [], 0, 0
+        self.empty = self._pattern(empty, lambda: self.given)
+        self.full = self._pattern(full, lambda: len(self.taken))
+        self.last = {"drive": -9, "oe": -9}  # cycles in which each side drove
+        self.asks = []  # cycles at which SIWU# fell, and for how many it was low
+        self.rxf_n = self.txe_n = self.txe_before = self.txe_earlier = 1
+        self.before = {"rd_n": 1, "wr_n": 1, "oe_n": 1, "siwu_n": 1}
+        dut.rxf_n.value = dut.txe_n.value = 1
+        dut.data_in.value = LogicArray("Z" * len(dut.data_in))
+        cocotb.start_soon(self._run())
+
+    @staticmethod
+    def _pattern(name, passed):
+        """The pattern of a name; one that is given stands for itself."""
+        if not isinstance(name, str):
+            return name
+        return packets(passed) if name == "packets" else PATTERNS[name]()
+
+    def pins(self):
+        """The pins that the chip looks at, all of which are known."""
+        return {name: int(getattr(self.dut, name).value) for name in ("rd_n", "wr_n", "oe_n", "drive", "siwu_n")}
+
+    async def _run(self):
+        await FallingEdge(self.dut.rst)
+        while True:
+            await FallingEdge(self.dut.clk)
+            set_up, data = self.pins(), self.dut.data_out.value
+            self._drive(set_up["oe_n"])
+            await RisingEdge(self.dut.clk)
+            pins = self.pins()
+            assert pins == set_up, "changed within the set-up time"
+            assert not pins["drive"] or pins["wr_n"] or self.dut.data_out.value == data
+            self.cycle += 1
+            self._judge(pins)
+            self.dut.rxf_n.value = self.dut.txe_n.value = Logic("X")
+            self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
+
+    def _judge(self, pins):
+        """What the chip does at an edge, and what it must not see."""
+        assert not (pins["drive"] and not pins["oe_n"]), "both drive the bus"
+        if pins["drive"]:
+            assert self.cycle - self.last["oe"] > 2, "the chip has not let go of the bus"
+            self.last["drive"] = self.cycle
+        if not pins["oe_n"]:
+            assert self.cycle - self.last["drive"] > 1, "we have not let go of the bus"
+            self.last["oe"] = self.cycle
+        if not pins["rd_n"]:
+            assert not pins["oe_n"] and not self.before["oe_n"], "RD# before the bus is turned"
+            if not self.rxf_n:
+                self.words.pop(0)
+                self.given += 1
+        if not pins["wr_n"]:
+            assert pins["drive"], "nobody drives what is written"
+            assert not (self.before["wr_n"] and self.txe_earlier), "WR# falls without TXE#"
+            if not self.txe_n:
+                self.taken.append(int(self.dut.data_out.value))
+        if not pins["siwu_n"]:
+            if self.before["siwu_n"]:
+                self.asks.append([self.cycle, 0])
+            self.asks[-1][1] += 1
+        self.before = pins
+        self.txe_before, self.txe_earlier = self.txe_n, self.txe_before
+
+    def _drive(self, oe_n):
+        """What the chip shows from the middle of a cycle on."""
+        self.rxf_n = int(next(self.empty) or not self.words)
+        self.txe_n = int(next(self.full))
+        self.dut.rxf_n.value, self.dut.txe_n.value = self.rxf_n, self.txe_n
+        if oe_n:
+            self.dut.data_in.value = LogicArray("Z" * len(self.dut.data_in))
+        elif self.rxf_n:
+            self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
+        else:
+            self.dut.data_in.value = self.words[0]
+
+
+def some_words(rng, dut, count):
+    """Numbers as wide as the bus."""
+    return [rng.getrandbits(len(dut.data_in)) for _ in range(count)]
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.parametrize(chip=CHIPS, stream=list(PATTERNS))
+async def passes_all_both_ways(dut, chip, stream):
+    """agg_fifo_bus: whatever RXF#, TXE# and the streams do in any cycle, every word passes once, in order."""
+    rng = random.Random(f"{chip} {stream}")
+    count = 60 if stream == "mostly" else 300
+    from_host, to_host = some_words(rng, dut, count), some_words(rng, dut, count)
+    sink = StreamSink(dut, "m_axis_rx", PATTERNS[stream]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS[stream]())
+    source.put([{"tdata": w} for w in to_host])
+    model = Chip(dut, from_host, empty=chip, full=chip)
+    await start(dut)
+    assert [b["tdata"] for b in await sink.take(count)] == from_host
+    while len(model.taken) < count:
+        await RisingEdge(dut.clk)
+    await ClockCycles(dut.clk, 100)
+    assert model.taken == to_host and model.given == count
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+@cocotb.parametrize(way=["from", "to"])
+async def runs_at_full_rate(dut, way):
+    """agg_fifo_bus: one way alone moves a word a cycle."""
+    words = some_words(random.Random(way), dut, 500)
+    sink = StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
+    model = Chip(dut, words if way == "from" else [])
+    await start(dut)
+    if way == "from":
+        assert [b["tdata"] for b in await sink.take(len(words))] == words
+    else:
+        source.put([{"tdata": w} for w in words])
+        while len(model.taken) < len(words):
+            await RisingEdge(dut.clk)
+        assert model.taken == words
+    assert model.cycle < len(words) + 12
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def shares_the_bus(dut):
+    """agg_fifo_bus: ways that never rest take turns of BURST cycles, and lose seven in each pair of turns."""
+    burst = int(dut.BURST.value)
+    rng = random.Random(3)
+    sink = StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
+    source.put([{"tdata": w} for w in some_words(rng, dut, 20 * burst)])
+    model = Chip(dut, some_words(rng, dut, 20 * burst))
+    await start(dut)
+    await ClockCycles(dut.clk, 10 * (2 * burst + 7))
+    assert abs(model.given - 10 * burst) <= burst + 10
+    assert abs(len(model.taken) - 10 * burst) <= burst + 10
+    assert model.given + len(model.taken) >= 20 * burst - 20
+    assert len(await sink.take(model.given - 4)) == model.given - 4
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+@cocotb.parametrize(blocked=["host", "card"])
+async def one_way_does_not_block_the_other(dut, blocked):
+    """agg_fifo_bus: a host that reads nothing, or a card that takes nothing, holds up its own way alone."""
+    rng = random.Random(4)
+    from_host, to_host = some_words(rng, dut, 300), some_words(rng, dut, 300)
+    gate = Gate(closed=True)
+    sink = StreamSink(dut, "m_axis_rx", gate if blocked == "card" else PATTERNS["never"]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
+    source.put([{"tdata": w} for w in to_host])
+    model = Chip(dut, from_host, full=gate if blocked == "host" else "never")
+    await start(dut)
+    await ClockCycles(dut.clk, 400)
+    if blocked == "host":
+        assert [b["tdata"] for b in await sink.take(300)] == from_host and not model.taken
+    else:
+        assert model.taken == to_host and model.given == 4
+    gate.closed = False
+    if blocked == "card":
+        assert [b["tdata"] for b in await sink.take(300)] == from_host
+    while len(model.taken) < 300:
+        await RisingEdge(dut.clk)
+    assert model.taken == to_host
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def asks_to_send_at_once(dut):
+    """agg_fifo_bus: SIWU# falls SILENCE cycles after the last word, once, and never without a word."""
+    silence, ask = int(dut.SILENCE.value), int(dut.ASK.value)
+    StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
+    gate = Gate()
+    model = Chip(dut, full=gate)
+    await start(dut)
+    await ClockCycles(dut.clk, 3 * silence)
+    assert not model.asks
+    for pause, asked in [(silence - 8, 0), (silence + ask + 8, 1), (3 * silence, 1)]:
+        before, took = len(model.asks), len(model.taken)
+        source.put([{"tdata": n} for n in range(3)])
+        while len(model.taken) < took + 3:
+            await RisingEdge(dut.clk)
+        ended = model.cycle
+        await ClockCycles(dut.clk, pause)
+        assert len(model.asks) == before + asked
+        if asked:
+            at, cycles = model.asks[-1]
+            assert silence <= at - ended <= silence + 3 and cycles == ask
+    # A word for which the chip has no room is not silence.
+    before = len(model.asks)
+    gate.closed = True
+    source.put([{"tdata": 1}])
+    await ClockCycles(dut.clk, 4 * silence)
+    assert len(model.asks) == before
+    gate.closed = False
+    await ClockCycles(dut.clk, 2 * silence + ask)
+    assert len(model.asks) == before + 1
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def resets_without_a_clock(dut):
+    """agg_fifo_bus: in reset the pins are quiet at once, though the chip's clock may stand still."""
+    dut.rxf_n.value = dut.txe_n.value = 0
+    dut.data_in.value = 0
+    dut.m_axis_rx_tready.value = dut.s_axis_tx_tvalid.value = 1
+    dut.s_axis_tx_tdata.value = 1
+    clock = Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns")
+    dut.rst.value = 1
+    clock.start()
+    await ClockCycles(dut.clk, 3)
+    dut.rst.value = 0
+    seen = set()
+    for cycles in range(5, 60):
+        await ClockCycles(dut.clk, cycles)
+        await Timer(1, "ns")
+        clock.stop()
+        dut.rst.value = 1
+        seen.add((int(dut.rd_n.value), int(dut.wr_n.value)))
+        await Timer(1, "ns")
+        quiet = [int(getattr(dut, n).value) for n in ("rd_n", "wr_n", "oe_n", "siwu_n", "drive")]
+        assert quiet == [1, 1, 1, 1, 0]
+        await Timer(50, "ns")
+        clock.start()
+        await ClockCycles(dut.clk, 2)
+        dut.rst.value = 0
+    assert {(0, 1), (1, 0)} <= seen
+
+
+@pytest.mark.parametrize("width", [8, 36])
+def test_agg_fifo_bus(width):
+    run("agg_fifo_bus", parameters={"WIDTH": width, "BURST": 32}, testcase=BUS)
+
+
+BUS = [
+    *(f"passes_all_both_ways/chip={c}/stream={s}" for c in CHIPS for s in PATTERNS),
+    *(f"runs_at_full_rate/way={w}" for w in ("from", "to")),
+    "shares_the_bus",
+    *(f"one_way_does_not_block_the_other/blocked={b}" for b in ("host", "card")),
+    "asks_to_send_at_once",
+    "resets_without_a_clock",
+]
+
+
+# -- agg_link_break ----------------------------------------------------------------------------------
+
+
+class FarSide:
+    """What agg_link_cross is to the link: it lets go of the last host some cycles after the link fell."""
+
+    def __init__(self, dut):
+        self.dut, self.falls, self.clear_after = dut, 0, 3
+        dut.link_clear.value = 1
+        cocotb.start_soon(self._run())
+
+    async def _run(self):
+        up, wait = 0, 0
+        while True:
+            await RisingEdge(self.dut.clk)
+            if int(self.dut.rst.value):
+                up = 0
+                continue
+            now = int(self.dut.link_up.value)
+            if up and not now:
+                self.falls += 1
+                wait = self.clear_after
+            wait -= wait > 0
+            up = now
+            self.dut.link_clear.value = int(not up and not wait)
+
+
+def words_of(data, width, rng):
+    """Cuts bytes into words of up to so many, as beats."""
+    beats = []
+    while data:
+        size = rng.randint(1, min(width, len(data)))
+        beats.append({"tdata": int.from_bytes(data[:size], "little"), "tkeep": (1 << size) - 1})
+        data = data[size:]
+    return beats
+
+
+def bytes_of(beats):
+    """The bytes of beats, in order."""
+    return b"".join(b["tdata"].to_bytes(4, "little")[: b["tkeep"].bit_length()] for b in beats)
+
+
+async def start_break(dut, idle="never", stall="never"):
+    """Starts the module with a stream at each end, and returns both and the far side."""
+    source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+    sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    far = FarSide(dut)
+    await start(dut)
+    return source, sink, far
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+@cocotb.parametrize(idle=["never", "bursts"], stall=["never", "bursts"])
+async def breaks_at_so_many_zeros(dut, idle, stall):
+    """agg_link_break: ZEROS zeros take the link down, one fewer do not; those behind are dropped."""
+    width, zeros = len(dut.s_axis_tkeep), int(dut.ZEROS.value)
+    rng = random.Random(f"{idle} {stall}")
+    source, sink, far = await start_break(dut, idle, stall)
+    falls, expected = 0, b""
+    for behind in [-1, 0, 1, 50, zeros, -1, 3 * zeros, -zeros + 1]:
+        before = bytes(rng.randrange(1, 256) for _ in range(20 * width))
+        source.put(words_of(before, width, rng))
+        run_length = zeros + behind
+        source.put([{"tdata": 0, "tkeep": 1}] * run_length)
+        after = bytes([rng.randrange(1, 256), 0, 0, 7])
+        source.put(words_of(after, width, rng))
+        await source.drained()
+        await ClockCycles(dut.clk, 40)
+        falls += behind >= 0
+        assert far.falls == falls
+        expected += before + bytes(min(run_length, zeros)) + after
+    assert bytes_of(sink.beats) == expected
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def counts_zeros_of_whole_words(dut):
+    """agg_link_break: of words of several bytes, those are counted that have none but zeros."""
+    width, zeros = len(dut.s_axis_tkeep), int(dut.ZEROS.value)
+    source, _, far = await start_break(dut)
+    full = (1 << width) - 1
+    whole = [{"tdata": 0, "tkeep": full}] * (zeros // width - 1)
+    for top in (1, 1 << 8 * (width - 1)):
+        source.put([{"tdata": top, "tkeep": full}, *whole])
+        await source.drained()
+        await ClockCycles(dut.clk, 20)
+        assert far.falls == 0
+    source.put([{"tdata": 0, "tkeep": full}])
+    await source.drained()
+    await ClockCycles(dut.clk, 20)
+    assert far.falls == 1
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def waits_for_the_far_side(dut):
+    """agg_link_break: nothing passes while the link is down, for as long as the far side takes."""
+    zeros = int(dut.ZEROS.value)
+    source, sink, far = await start_break(dut)
+    for far.clear_after in (1, 500):
+        source.put([{"tdata": 0, "tkeep": 1}] * zeros + [{"tdata": 9, "tkeep": 1}])
+        while int(dut.link_up.value) == 0:
+            await RisingEdge(dut.clk)
+        while int(dut.link_up.value) == 1:
+            await RisingEdge(dut.clk)
+        await RisingEdge(dut.clk)
+        seen, down = len(sink.beats), 1
+        while int(dut.link_up.value) == 0:
+            assert len(sink.beats) == seen
+            await RisingEdge(dut.clk)
+            down += 1
+        assert far.clear_after <= down <= far.clear_after + 3
+        await source.drained()
+        assert sink.beats[-1]["tdata"] == 9
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_agg_link_break(width):
+    patterns = itertools.product(("never", "bursts"), repeat=2)
+    run(
+        "agg_link_break",
+        parameters={"BYTES": width, "ZEROS": 96},
+        testcase=[f"breaks_at_so_many_zeros/idle={i}/stall={s}" for i, s in patterns]
+        + ["counts_zeros_of_whole_words", "waits_for_the_far_side"],
+    )
+
+
+def test_agg_link_break_of_links():
+    run("agg_link_break", parameters={"BYTES": 4}, testcase=["counts_zeros_of_whole_words"])
+
+
+# -- From the chip's pins to the card ---------------------------------------------------------------
+
+
+class Card:
+    """A card behind the chain, with a clock of its own: it sends numbers of 64 and up while the first link
+    lasts, and answers what it hears of the next ones."""
+
+    def __init__(self, dut, stalls):
+        self.dut, self.heard, self.links = dut, [[]], 0
+        self.stalls, self.out, self.old = stalls, [], itertools.cycle(range(64, 128))
+        dut.rx_tready.value = dut.tx_tvalid.value = 0
+        cocotb.start_soon(self._run())
+
+    async def _run(self):
+        dut, up = self.dut, 0
+        while True:
+            await RisingEdge(dut.card_clk)
+            if int(dut.card_rst.value):
+                continue
+            if int(dut.rx_tvalid.value) and int(dut.rx_tready.value):
+                self.heard[-1].append(int(dut.rx_tdata.value))
+                if self.links > 1:
+                    self.out.append(self.heard[-1][-1] + 1)
+            if int(dut.tx_tvalid.value) and int(dut.tx_tready.value):
+                self.out.pop(0)
+            now = int(dut.link_up.value)
+            if now != up:
+                self.out = []
+                if now:
+                    self.links += 1
+                    if self.links > 1:
+                        self.heard.append([])
+            up = now
+            if up and self.links == 1 and not self.out:
+                self.out = [next(self.old)]
+            dut.rx_tready.value = int(not next(self.stalls))
+            dut.tx_tvalid.value = int(up and bool(self.out))
+            if self.out:
+                dut.tx_tdata.value = self.out[0]
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.parametrize(card_ns=[6, 10, 26], reads=["always", "late"], stall=["never", "bursts"])
+async def begins_anew_at_a_break(dut, card_ns, reads, stall):
+    """Behind a break the card hears what follows alone; what it sends then comes after all that it sent before."""
+    zeros = int(dut.ZEROS.value)
+    first, question = list(range(1, 40)), list(range(200, 240))
+    host_full = Gate(closed=reads == "late")
+    full = host_full if reads == "late" else "packets"
+    model = Chip(dut, first + [0] * 2 * zeros + question, empty="packets", full=full)
+    dut.card_rst.value = 1
+    cocotb.start_soon(Clock(dut.card_clk, card_ns, unit="ns").start())
+    card = Card(dut, PATTERNS[stall]())
+    cocotb.start_soon(start(dut))
+    await FallingEdge(dut.rst)
+    dut.card_rst.value = 0
+    while len(card.heard) < 2 or len(card.heard[1]) < len(question):
+        await RisingEdge(dut.card_clk)
+    host_full.closed = False
+    await ClockCycles(dut.clk, 300)
+    assert card.links == 2 and card.heard[1] == question
+    # Zeros at the end of the first link may be dropped with it.
+    old = card.heard[0]
+    assert old == (first + [0] * zeros)[: len(old)] and len(old) >= len(first)
+    # Of two numbers that the card sent in turn, none is missing but at the end of the first link.
+    answer = [n + 1 for n in question]
+    stale = model.taken[: -len(answer)]
+    assert model.taken[-len(answer) :] == answer
+    assert stale == list(itertools.islice(itertools.cycle(range(64, 128)), len(stale))) and stale
+
+
+def test_bridge_chain():
+    leaves = ["agg_fifo_bus", "agg_link_break", "agg_link_cross", "agg_async_fifo", "agg_sync"]
+    cases = itertools.product((6, 10, 26), ("always", "late"), ("never", "bursts"))
+    run(
+        "bridge_chain",
+        sources=[ROOT / "cocotb" / "bridge_chain.v", *(RTL / f"{leaf}.v" for leaf in leaves)],
+        testcase=[f"begins_anew_at_a_break/card_ns={c}/reads={r}/stall={s}" for c, r, s in cases],
+    )

@@ -1,0 +1,56 @@
+package wire
+
+// What a host must know of a card behind a FIFO bridge: SPEC.md, section 10. The
+// chip's own numbers are FTDI's.
+const (
+	// BreakZeros are the zero bytes in a row that take the link down and up
+	// again; SendZeros are those that a host sends.
+	BreakZeros = 4096
+	SendZeros  = 2 * BreakZeros
+
+	FTDIVendor     uint16 = 0x0403
+	FT2232HProduct uint16 = 0x6010 // also of older chips, which have another release
+	FT232HProduct  uint16 = 0x6014
+
+	// bcdDevice of the two chips.
+	FT2232HRelease uint16 = 0x0700
+	FT232HRelease  uint16 = 0x0900
+
+	FTDIConfiguration       = 1
+	FTDIInterface           = 0 // channel A
+	FTDIOut           uint8 = 0x02
+	FTDIIn            uint8 = 0x81
+	FTDIStatus              = 2 // bytes at the head of each packet to the host
+
+	// FTDIChannel is the wIndex that means channel A.
+	FTDIChannel uint16 = 1
+)
+
+// Vendor requests of the chips: bmRequestType FTDISet or FTDIGet, and bRequest.
+const (
+	FTDISet uint8 = 0x40
+	FTDIGet uint8 = 0xc0
+
+	FTDIReset      uint8 = 0x00 // wValue: one of the three below
+	FTDIFlow       uint8 = 0x02 // wIndex: FTDIFlowRTSCTS with the channel
+	FTDISetLatency uint8 = 0x09 // wValue: milliseconds
+	FTDIGetLatency uint8 = 0x0a
+	FTDISetMode    uint8 = 0x0b // wValue: the mode in the upper byte, pins in the lower
+	FTDIReadEEPROM uint8 = 0x90 // wIndex: the number of a word, which is the answer
+
+	FTDIResetAll   uint16 = 0
+	FTDIPurge1     uint16 = 1 // empties one of the chip's two buffers; sources
+	FTDIPurge2     uint16 = 2 // differ on which, so a host empties both
+	FTDIFlowRTSCTS uint16 = 0x0100
+
+	FTDIModeReset    uint16 = 0x00ff // that of the EEPROM
+	FTDIModeSyncFIFO uint16 = 0x40ff
+)
+
+// FTDITypeWord is the word of the EEPROM that says what channel A is, in the bits of
+// FTDIType; a blank one has ones alone.
+const (
+	FTDITypeWord uint16 = 0
+	FTDIType     uint16 = 0x0007
+	FTDITypeFIFO uint16 = 0x0001
+)

@@ -1,0 +1,347 @@
+// The bus of a USB FIFO bridge in its synchronous 245 mode (FTDI's FT2232H, FT232H, FT600, FT601), to
+// two AXI4-Streams, with the chip's clock. Every pin comes out of a register, or goes into one but for
+// txe_n.
+//
+// At a rising edge the chip gives a word where RD# and RXF# are low, and takes one where WR# and TXE# are;
+// it changes RXF#, TXE# and what it drives after the edge, and drives the bus while OE# is low.
+//
+//   read   OE# falls, RD# a cycle later; RD# stays low while words come and there is room for what may
+//          be on its way when it rises.
+//   write  WR# falls with the first word while TXE# is low. A word that was not taken stands, also when
+//          WR# rises meanwhile, and is offered again.
+//   turn   after a read nobody drives for two cycles, after a write for one.
+//
+// When words wait both ways, each has BURST cycles in turn. SIWU# (send immediate) falls when nothing was
+// to be sent for SILENCE cycles after the last word: the chip then sends what it has, and waits neither
+// for its latency timer nor for a whole packet. Nothing depends on it.
+//
+// A word stands at m_axis_rx in the second cycle after the edge that gave it, and at data_out in the
+// second after s_axis_tx took it, at the earliest. The reset is asynchronous, for the chip's clock stands
+// still in its other modes, and the pins must be quiet then.
+
+`default_nettype none
+
+module agg_fifo_bus #(
+    parameter integer WIDTH = 8,  // bits of a word: data, and byte enables where the chip has any
+    parameter integer BURST = 256,  // 2..65535
+    parameter integer SILENCE = 32,  // 2..32768
+    parameter integer ASK = 16  // cycles for which SIWU# is low: 1..32767
+) (
+    input wire clk,
+    input wire rst,
+
+    // The chip's pins
+    input  wire             rxf_n,
+    input  wire             txe_n,
+    output wire             rd_n,
+    output wire             wr_n,
+    output wire             oe_n,
+    output wire             siwu_n,
+    input  wire [WIDTH-1:0] data_in,
+    output wire [WIDTH-1:0] data_out,
+    output wire             drive,     // data_out is to be on the pins
+
+    // From the host, and to it
+    output wire [WIDTH-1:0] m_axis_rx_tdata,
+    output wire             m_axis_rx_tvalid,
+    input  wire             m_axis_rx_tready,
+    input  wire [WIDTH-1:0] s_axis_tx_tdata,
+    input  wire             s_axis_tx_tvalid,
+    output wire             s_axis_tx_tready
+);
+
+  // What the pins are in each state stands beside it.
+  localparam [2:0] FREE = 3'd0;  // nobody drives
+  localparam [2:0] OPEN = 3'd1;  // OE# low
+  localparam [2:0] READ = 3'd2;  // OE# low, RD# low or high
+  localparam [2:0] TURN = 3'd3;  // nobody drives
+  localparam [2:0] WRITE = 3'd4;  // we drive, WR# low or high
+
+  reg [2:0] state_reg;
+  reg [2:0] state_next;
+  reg rd_n_reg;
+  reg wr_n_reg;
+  reg oe_n_reg;
+  reg drive_reg;
+  reg siwu_n_reg;
+  reg [15:0] burst_reg;  // cycles of this read or write, up to BURST
+  reg read_last_reg;  // the last turn was a read
+
+  assign rd_n   = rd_n_reg;
+  assign wr_n   = wr_n_reg;
+  assign oe_n   = oe_n_reg;
+  assign drive  = drive_reg;
+  assign siwu_n = siwu_n_reg;
+
+  // -- From the host: what was at the pins at the last edge, and four places --
+
+  reg [WIDTH-1:0] in_reg;
+  reg rxf_reg;
+  reg rd_reg;  // RD# was high then
+  reg [WIDTH-1:0] rx_words[0:3];
+  reg [1:0] rx_head_reg;
+  reg [2:0] rx_count_reg;
+
+  wire came = !rxf_reg && !rd_reg;
+  wire rx_leaves = m_axis_rx_tvalid && m_axis_rx_tready;
+  wire [1:0] rx_tail = rx_head_reg + rx_count_reg[1:0];
+  // With what RD# may bring at the next edge; one more word fits in if RD# is low after that too.
+  wire [2:0] rx_coming = rx_count_reg + {2'd0, came} + {2'd0, !rd_n_reg};
+  wire room = rx_coming < 3'd4;
+
+  assign m_axis_rx_tdata  = rx_words[rx_head_reg];
+  assign m_axis_rx_tvalid = rx_count_reg != 3'd0;
+
+  always @(posedge clk) begin
+    in_reg <= data_in;
+    if (came) rx_words[rx_tail] <= in_reg;
+  end
+
+  always @(posedge clk or posedge rst) begin
+    if (rst) begin
+      rxf_reg      <= 1'b1;
+      rd_reg       <= 1'b1;
+      rx_head_reg  <= 2'd0;
+      rx_count_reg <= 3'd0;
+    end else begin
+      rxf_reg      <= rxf_n;
+      rd_reg       <= rd_n_reg;
+      rx_head_reg  <= rx_head_reg + {1'b0, rx_leaves};
+      rx_count_reg <= rx_count_reg + {2'd0, came} - {2'd0, rx_leaves};
+    end
+  end
+
+  // -- To the host: two places, and the register at the pins --
+
+  reg [WIDTH-1:0] tx_words[0:1];
+  reg tx_head_reg;
+  reg [1:0] tx_count_reg;
+  reg [WIDTH-1:0] out_reg;
+  reg out_valid_reg;  // the word at the pins is not taken
+  reg txe_reg;
+
+  wire taken = !wr_n_reg && !txe_n;
+  wire load = (!out_valid_reg || taken) && tx_count_reg != 2'd0;
+  wire out_valid_next = load || (out_valid_reg && !taken);
+  wire enter = s_axis_tx_tvalid && s_axis_tx_tready;
+
+  assign s_axis_tx_tready = tx_count_reg != 2'd2 && !rst;
+  assign data_out = out_reg;
+
+  always @(posedge clk) begin
+    if (enter) tx_words[tx_head_reg^tx_count_reg[0]] <= s_axis_tx_tdata;
+    if (load) out_reg <= tx_words[tx_head_reg];
+  end
+
+  always @(posedge clk or posedge rst) begin
+    if (rst) begin
+      txe_reg       <= 1'b1;
+      tx_head_reg   <= 1'b0;
+      tx_count_reg  <= 2'd0;
+      out_valid_reg <= 1'b0;
+    end else begin
+      txe_reg       <= txe_n;
+      tx_head_reg   <= tx_head_reg ^ load;
+      tx_count_reg  <= tx_count_reg + {1'b0, enter} - {1'b0, load};
+      out_valid_reg <= out_valid_next;
+    end
+  end
+
+  // -- Whose turn it is --
+
+  wire want_read = !rxf_reg && room;
+  wire waits = out_valid_reg || tx_count_reg != 2'd0;
+  wire want_write = waits && !txe_reg;
+  wire over = burst_reg == BURST[15:0];
+
+  always @* begin
+    state_next = state_reg;
+    case (state_reg)
+      FREE:
+      if (want_read && !(want_write && read_last_reg)) state_next = OPEN;
+      else if (want_write) state_next = WRITE;
+      OPEN: state_next = READ;
+      READ: if (rxf_reg || (want_write && (over || !room))) state_next = TURN;
+      WRITE: if (!want_write || (over && want_read)) state_next = FREE;
+      default: state_next = FREE;
+    endcase
+  end
+
+  always @(posedge clk or posedge rst) begin
+    if (rst) begin
+      state_reg <= FREE;
+      rd_n_reg  <= 1'b1;
+      wr_n_reg  <= 1'b1;
+      oe_n_reg  <= 1'b1;
+      drive_reg <= 1'b0;
+    end else begin
+      state_reg <= state_next;
+      rd_n_reg  <= !(state_next == READ && want_read);
+      wr_n_reg  <= !(state_next == WRITE && out_valid_next);
+      oe_n_reg  <= !(state_next == OPEN || state_next == READ);
+      drive_reg <= state_next == WRITE;
+    end
+  end
+
+  always @(posedge clk or posedge rst) begin
+    if (rst) begin
+      burst_reg     <= 16'd0;
+      read_last_reg <= 1'b0;
+    end else begin
+      if (state_reg == FREE) burst_reg <= 16'd0;
+      else if (!over) burst_reg <= burst_reg + 16'd1;
+      if (state_reg == OPEN) read_last_reg <= 1'b1;
+      else if (state_reg == WRITE) read_last_reg <= 1'b0;
+    end
+  end
+
+  // -- Send immediate --
+
+  localparam [15:0] QUIET = SILENCE[15:0] - 16'd1;
+  localparam [15:0] ASKED = SILENCE[15:0] + ASK[15:0] - 16'd1;
+
+  reg sent_reg;  // words were taken since SIWU# fell last
+  reg [15:0] quiet_reg;  // cycles with nothing to send, then those of SIWU#
+  wire begin_ask = siwu_n_reg && quiet_reg == QUIET && sent_reg && !waits;
+  wire end_ask = quiet_reg == ASKED;
+
+  always @(posedge clk or posedge rst) begin
+    if (rst) begin
+      siwu_n_reg <= 1'b1;
+      sent_reg   <= 1'b0;
+      quiet_reg  <= 16'd0;
+    end else begin
+      sent_reg <= taken || (sent_reg && !begin_ask);
+      if (begin_ask) siwu_n_reg <= 1'b0;
+      else if (end_ask) siwu_n_reg <= 1'b1;
+      if (siwu_n_reg && (waits || !sent_reg)) quiet_reg <= 16'd0;
+      else quiet_reg <= end_ask ? 16'd0 : quiet_reg + 16'd1;
+    end
+  end
+
+`ifdef FORMAL
+  // The chip: RXF# and TXE# are what they like in any cycle. Words are numbered both ways, modulo 8,
+  // more than are ever inside; of those with the numbers watched, any, it is known what they are.
+  (* anyconst *) reg [2:0] watched_rx;
+  (* anyconst *) reg [2:0] watched_tx;
+  (* anyconst *) reg [WIDTH-1:0] word_rx;
+  (* anyconst *) reg [WIDTH-1:0] word_tx;
+  reg was_reset = 1'b0;
+  reg [2:0] given, got;  // words that the chip gave, and that left at m_axis_rx
+  reg [2:0] put, kept;  // words that came at s_axis_tx, and that the chip took
+  wire [2:0] rx_place = watched_rx - got;
+  wire [2:0] rx_inside = given - got;
+  wire [2:0] tx_place = watched_tx - kept;
+  wire [2:0] tx_inside = put - kept;
+  wire [2:0] tx_queued = tx_place - {2'd0, out_valid_reg};  // place among tx_words
+  reg oe_n_was, oe_n_before, drive_was, rd_n_was, wr_n_was, txe_before, txe_earlier, rx_waited;
+  reg [WIDTH-1:0] rx_stood, out_stood;
+  reg out_waited;
+  reg [15:0] starved;  // cycles for which a word was waiting, with TXE# low at all edges
+  reg [15:0] unheard;  // the same of RXF#, with m_axis_rx taken in all cycles
+
+  always @(posedge clk) begin
+    if (!rxf_n && !rd_n) given <= given + 1;
+    if (m_axis_rx_tvalid && m_axis_rx_tready) got <= got + 1;
+    if (s_axis_tx_tvalid && s_axis_tx_tready) put <= put + 1;
+    if (!txe_n && !wr_n) kept <= kept + 1;
+    oe_n_was <= oe_n;
+    oe_n_before <= oe_n_was;
+    drive_was <= drive;
+    rd_n_was <= rd_n;
+    wr_n_was <= wr_n;
+    txe_before <= txe_n;
+    txe_earlier <= txe_before;
+    rx_waited <= m_axis_rx_tvalid && !m_axis_rx_tready;
+    rx_stood <= m_axis_rx_tdata;
+    out_waited <= !wr_n && txe_n;
+    out_stood <= data_out;
+    starved <= waits && !txe_n && wr_n ? starved + 1 : 0;
+    unheard <= !rxf_n && rd_n && m_axis_rx_tready ? unheard + 1 : 0;
+    if (rst) begin
+      was_reset <= 1'b1;
+      given <= 0;
+      got <= 0;
+      put <= 0;
+      kept <= 0;
+      oe_n_was <= 1;
+      oe_n_before <= 1;
+      drive_was <= 0;
+      rd_n_was <= 1;
+      wr_n_was <= 1;
+      txe_before <= 1;
+      txe_earlier <= 1;
+      rx_waited <= 0;
+      out_waited <= 0;
+      starved <= 0;
+      unheard <= 0;
+    end
+  end
+
+  always @* begin
+    if (!was_reset) assume (rst);
+    if (was_reset && !rst) begin
+      if (!rxf_n && !oe_n && given == watched_rx) assume (data_in == word_rx);
+      if (s_axis_tx_tvalid && put == watched_tx) assume (s_axis_tx_tdata == word_tx);
+
+      // The order of words, none lost, none twice.
+      assert (rx_inside == rx_count_reg + came && rx_inside <= 4);
+      assert (rx_count_reg <= 4 && rx_coming <= 4);
+      if (rx_place < rx_count_reg) assert (rx_words[rx_head_reg+rx_place[1:0]] == word_rx);
+      if (came && rx_place == rx_count_reg) assert (in_reg == word_rx);
+      if (m_axis_rx_tvalid && got == watched_rx) assert (m_axis_rx_tdata == word_rx);
+      assert (tx_inside == tx_count_reg + out_valid_reg && tx_count_reg <= 2);
+      if (out_valid_reg && tx_place == 0) assert (out_reg == word_tx);
+      if (tx_place >= out_valid_reg && tx_queued < tx_count_reg)
+        assert (tx_words[tx_head_reg^tx_queued[0]] == word_tx);
+      if (!wr_n && kept == watched_tx) assert (data_out == word_tx);
+      if (!wr_n) assert (out_valid_reg && tx_inside != 0);
+      if (rx_waited) assert (m_axis_rx_tvalid && m_axis_rx_tdata == rx_stood);
+
+      // The bus: never driven from both sides, nor turned round in less than a cycle, or two after
+      // a read.
+      assert (!(drive && !oe_n));
+      if (drive) assert (oe_n_was && oe_n_before);
+      if (!oe_n) assert (!drive_was);
+      // RD# is low only when OE# has been so for a cycle; what is offered stands until it is taken;
+      // WR# falls only when TXE# was low an edge before.
+      if (!rd_n) assert (!oe_n && !oe_n_was);
+      if (!wr_n) assert (drive);
+      if (out_waited && !wr_n) assert (data_out == out_stood);
+      if (wr_n_was && !wr_n) assert (!txe_earlier);
+
+      // The pins are those of the state.
+      assert (oe_n_reg == !(state_reg == OPEN || state_reg == READ));
+      assert (drive_reg == (state_reg == WRITE));
+      assert (rd_n_reg || state_reg == READ);
+      assert (state_reg <= WRITE);
+      assert (burst_reg <= BURST);
+      assert (rd_reg == rd_n_was);
+      assert (txe_reg == txe_before);
+      if (state_reg == OPEN || state_reg == READ) assert (oe_n == 0);
+      if (state_reg == READ) assert (!oe_n_was);
+      if (state_reg == WRITE) assert (oe_n_was && oe_n_before);
+      if (state_reg == FREE) assert (oe_n_was);
+      if (state_reg == FREE || state_reg == TURN) assert (oe_n && !drive);
+      if (state_reg == TURN) assert (!drive_was);
+
+      assert (quiet_reg <= ASKED);
+      if (!siwu_n) assert (quiet_reg > QUIET);
+
+`ifdef FAIR
+      // Of what waits and could pass, nothing waits for longer than the other way's turn.
+      assert (starved <= BURST + 8);
+      assert (unheard <= BURST + 8);
+`endif
+
+      cover (got == 7 && kept == 7);
+      cover (out_waited && !wr_n && !txe_n);
+      cover (rx_count_reg == 4 && rd_n);
+      cover (!siwu_n && taken);
+    end
+  end
+`endif
+
+endmodule
+
+`default_nettype wire
