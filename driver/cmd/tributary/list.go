@@ -71,6 +71,10 @@ func usbCards() []listedCard {
 			cards = append(cards, listedCard{c.Name, false, c.Err.Error()})
 			continue
 		}
+		if c.Ident == nil {
+			cards = append(cards, listedCard{c.Name, false, "a bridge; that a card is behind it shows when it is opened"})
+			continue
+		}
 		cards = append(cards, listedCard{c.Name, true, describe(c.Register)})
 	}
 	return cards

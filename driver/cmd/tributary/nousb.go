@@ -13,9 +13,11 @@ import (
 )
 
 func init() {
-	transport.Register("usb", func(context.Context, transport.Request) (transport.Conn, error) {
-		return nil, errors.New("this tributary was built without libusb, which cards on USB need; install it (apt install libusb-1.0-0-dev pkg-config) and build again (make build)")
-	})
+	for _, scheme := range []string{"usb", "ftdi"} {
+		transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
+			return nil, errors.New("this tributary was built without libusb, which cards on USB need; install it (apt install libusb-1.0-0-dev pkg-config) and build again (make build)")
+		})
+	}
 }
 
 // listUSB knows no cards.

@@ -1,9 +1,10 @@
-// Package bulk carries a card's byte stream over the bulk endpoints of a USB device,
-// as SPEC.md, section 9, has it. It finds the card that a name means, and says in
-// words what is wrong where it cannot be had.
+// Package bulk carries a card's byte stream over the bulk endpoints of a USB device:
+// a card's own, as SPEC.md, section 9, has it, or another that leads to one (a
+// Scheme of its own). It finds the device that a name means, and says in words what
+// is wrong where it cannot be had.
 //
 // It knows no USB library: a Bus is what it needs of one. Package usb beside it
-// brings libusb's and registers the scheme usb.
+// brings libusb's and registers the schemes.
 package bulk
 
 import (
@@ -22,30 +23,47 @@ type Bus interface {
 
 // Found is a device that is plugged in.
 type Found struct {
-	Place  string // where it is plugged in
-	Device Device // nil when it could not be opened
-	Err    error  // why
+	Place   string // where it is plugged in
+	Release uint16 // its bcdDevice
+	Device  Device // nil when it could not be opened
+	Err     error  // why
 }
 
 // Device is an open device.
 type Device interface {
 	Serial() (string, error)
-	// Identify carries out the request of that name, and returns how many
-	// bytes of the block came.
-	Identify(block []byte) (int, error)
-	// Claim selects the alternate setting in which the link is up, also when
-	// it is selected already.
-	Claim() (Stream, error)
+	// Control carries out a request, and returns how many bytes of data passed.
+	Control(kind, request uint8, value, index uint16, data []byte) (int, error)
+	// Claim claims an interface, which is taken from a driver of the kernel's,
+	// and begins to read. An alternate setting is selected if there are several,
+	// also the one that is selected already.
+	Claim(p Pipes) (Stream, error)
+	// Reset has the bus reset a device that is not claimed.
+	Reset() error
 	Close() error
 }
+
+// Pipes are an interface and its two endpoints.
+type Pipes struct {
+	Configuration, Interface, Setting int
+	Out, In                           uint8
+}
+
+// TransferBytes bounds what a transfer carries: whole packets, which is more than a
+// card sends in one burst most of the time.
+const TransferBytes = 64 << 10
 
 // Stream is the byte stream of a claimed card, with several transfers in flight
 // each way. Read and Write may be called at the same time by two goroutines, and
 // end when their context does; what was in flight may be lost then.
 type Stream interface {
-	// Read may return no bytes and no error: the end of a burst.
+	// Read may return no bytes and no error: the end of a burst. With room for
+	// TransferBytes it returns what one transfer has brought, whole packets and
+	// perhaps a short one.
 	Read(ctx context.Context, p []byte) (int, error)
 	Write(ctx context.Context, p []byte) (int, error)
+	// PacketBytes returns how many a whole packet to the host has.
+	PacketBytes() int
 	// Close takes back what is in flight, and gives the card up: its link goes
 	// down. No Read or Write is under way.
 	Close() error

@@ -68,9 +68,19 @@ type device struct {
 
 func (d *device) Serial() (string, error) { return d.serial, nil }
 
-func (d *device) Identify(block []byte) (int, error) { return copy(block, d.ident), d.identErr }
+func (d *device) Control(kind, request uint8, value, index uint16, block []byte) (int, error) {
+	if kind != 0xc0 || request != 1 || value != 0 || index != 0 {
+		return 0, bulk.ErrStalled
+	}
+	return copy(block, d.ident), d.identErr
+}
 
-func (d *device) Claim() (bulk.Stream, error) {
+func (d *device) Reset() error { return errors.New("nothing is to be reset") }
+
+func (d *device) Claim(p bulk.Pipes) (bulk.Stream, error) {
+	if p != (bulk.Pipes{Configuration: 1, Interface: 0, Setting: 1, Out: 0x01, In: 0x81}) {
+		return nil, errors.New("no such interface")
+	}
 	if d.claimErr != nil {
 		return nil, d.claimErr
 	}
@@ -105,6 +115,8 @@ func (s *stream) Write(ctx context.Context, p []byte) (int, error) {
 	}
 	return s.wrote.Write(p)
 }
+
+func (s *stream) PacketBytes() int { return wire.USBPacket }
 
 func (s *stream) Close() error { s.claims--; return nil }
 
@@ -149,7 +161,7 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &bus{plugged: c.plugged}
-			_, err := bulk.Open(b, c.address)
+			_, err := bulk.USB.Open(t.Context(), b, c.address)
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, 1, b.closed)
 			var busy *transport.TakenError
@@ -157,7 +169,7 @@ func TestOpenErrors(t *testing.T) {
 		})
 	}
 	b := &bus{err: errors.New("no bus")}
-	_, err := bulk.Open(b, "")
+	_, err := bulk.USB.Open(t.Context(), b, "")
 	require.EqualError(t, err, "no bus")
 	require.Equal(t, 1, b.closed)
 }
@@ -167,7 +179,7 @@ func TestChoice(t *testing.T) {
 	a, b, closed := card("A"), card("B"), card("C")
 	closed.openErr = bulk.ErrAccess
 	on := &bus{plugged: []*device{a, b, closed}}
-	conn, err := bulk.Open(on, "1209:0001#B")
+	conn, err := bulk.USB.Open(t.Context(), on, "1209:0001#B")
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 0, 1, 1}, []int{a.open, a.claims, b.open, b.claims})
 	hash, from := conn.(interface{ ExpectedHash() (uint64, string) }).ExpectedHash()
@@ -185,7 +197,7 @@ func TestList(t *testing.T) {
 	stranger := card("S")
 	stranger.ident = nil
 	a := card("A")
-	cards, err := bulk.List(&bus{plugged: []*device{a, stranger, closed}})
+	cards, err := bulk.USB.List(&bus{plugged: []*device{a, stranger, closed}})
 	require.NoError(t, err)
 	require.Len(t, cards, 2)
 	require.Equal(t, "usb:1209:0001#A", cards[0].Name)
@@ -200,7 +212,7 @@ func TestList(t *testing.T) {
 func TestRead(t *testing.T) {
 	d := card("A")
 	d.reads = []any{"", "ab", "", "", "c", bulk.ErrUnplugged}
-	conn, err := bulk.Open(&bus{plugged: []*device{d}}, "")
+	conn, err := bulk.USB.Open(t.Context(), &bus{plugged: []*device{d}}, "")
 	require.NoError(t, err)
 	defer conn.Close()
 	buf := make([]byte, 10)
@@ -226,7 +238,7 @@ func TestRead(t *testing.T) {
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	d := card("A")
 	d.full = true
-	conn, err := bulk.Open(&bus{plugged: []*device{d}}, "")
+	conn, err := bulk.USB.Open(t.Context(), &bus{plugged: []*device{d}}, "")
 	require.NoError(t, err)
 	ended := make(chan error, 2)
 	go func() { _, err := conn.Read(make([]byte, 1)); ended <- err }()

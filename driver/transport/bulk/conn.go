@@ -80,9 +80,12 @@ func (c *conn) Close() error {
 	return c.closed
 }
 
+// identified is the byte stream to a card that its USB side has described.
+type identified struct{ *conn }
+
 // ExpectedHash returns the configuration hash that the card's USB side has said,
 // which its byte stream must answer with. The driver asks any Conn that has this
 // method.
-func (c *conn) ExpectedHash() (hash uint64, from string) {
+func (c *identified) ExpectedHash() (hash uint64, from string) {
 	return c.card.Register(wire.RegConfigHash), "its USB identification"
 }

@@ -1,80 +1,81 @@
 package bulk
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 
 	"tributary/driver/transport"
-	"tributary/driver/wire"
 )
 
-// Card is one that is plugged in.
+// Card is one that is plugged in, or a device that may lead to one.
 type Card struct {
 	Name  string // as driver.Open takes it
-	Ident []byte // its identification block; nil when the card cannot be opened
-	Err   error  // why not
+	Ident []byte // its identification block; nil where that is not known
+	Err   error  // why it cannot be opened
 }
 
 // Register returns what a register of the identification block holds.
 func (c *Card) Register(addr uint32) uint64 { return binary.LittleEndian.Uint64(c.Ident[addr:]) }
 
-// candidate is a device that can be opened and is a card.
+// candidate is a device that can be opened and may lead to a card.
 type candidate struct {
 	Card
 	device Device
 	serial string
 }
 
-// survey is what is plugged in under one vendor and product.
+// closed is a device that could not be opened.
+type closed struct {
+	Found
+	number Number
+}
+
+// survey is what is plugged in of what a name selects.
 type survey struct {
 	selector
 	cards   []candidate
-	closed  []Found  // that could not be opened
+	closed  []closed
 	strange []string // what is no card, and why
 }
 
 // look opens what is plugged in. Devices that are no cards are closed again.
 func (s selector) look(bus Bus) (*survey, error) {
-	found, err := bus.Devices(s.vendor, s.product)
-	if err != nil {
-		return nil, err
-	}
 	v := &survey{selector: s}
-	for _, f := range found {
-		if f.Device == nil {
-			v.closed = append(v.closed, f)
-			continue
-		}
-		c, err := s.ask(f.Device)
+	for _, n := range s.numbers {
+		found, err := bus.Devices(n.Vendor, n.Product)
 		if err != nil {
-			v.strange = append(v.strange, fmt.Sprintf("%s: %s", f.Place, err))
-			_ = f.Device.Close()
-			continue
+			v.close(nil)
+			return nil, err
 		}
-		v.cards = append(v.cards, c)
+		for _, f := range found {
+			v.add(n, f)
+		}
 	}
 	return v, nil
 }
 
-// ask asks a device what it is; it is an error if that is no card.
-func (s selector) ask(d Device) (candidate, error) {
-	block := make([]byte, wire.USBIdentBytes)
-	n, err := d.Identify(block)
-	switch {
-	case errors.Is(err, ErrStalled):
-		return candidate{}, errors.New("it does not know a card's request")
-	case err != nil:
-		return candidate{}, err
-	case n < len(block) || binary.LittleEndian.Uint64(block) != wire.Magic:
-		return candidate{}, errors.New("its identification is not a card's")
+// add judges a device.
+func (v *survey) add(n Number, f Found) {
+	if f.Device == nil {
+		v.closed = append(v.closed, closed{f, n})
+		return
 	}
-	serial, err := d.Serial()
+	block, err := v.Check(f)
+	var serial string
+	if err == nil {
+		if serial, err = f.Device.Serial(); err != nil {
+			err = fmt.Errorf("its serial number cannot be read: %w", err)
+		}
+	}
 	if err != nil {
-		return candidate{}, fmt.Errorf("its serial number cannot be read: %w", err)
+		v.strange = append(v.strange, fmt.Sprintf("%s: %s", f.Place, err))
+		_ = f.Device.Close()
+		return
 	}
-	return candidate{Card{Name: s.name(serial), Ident: block}, d, serial}, nil
+	v.cards = append(v.cards, candidate{Card{Name: v.name(n, serial), Ident: block}, f.Device, serial})
 }
 
 // close closes all cards but one, which may be nil.
@@ -100,7 +101,7 @@ func (v *survey) choose() (*candidate, error) {
 	case 1:
 		return fitting[0], nil
 	}
-	return nil, fmt.Errorf("%d cards are plugged in; say which: %s", len(fitting), v.names())
+	return nil, fmt.Errorf("%d %ss are plugged in; say which: %s", len(fitting), v.Noun, v.names())
 }
 
 // names lists the names of the cards.
@@ -118,29 +119,25 @@ func (v *survey) none() error {
 	case len(v.closed) > 0:
 		return v.accessError(v.closed[0])
 	case len(v.cards) > 0:
-		return fmt.Errorf("no card with serial number %s is plugged in; there is %s", v.serial, v.names())
+		return fmt.Errorf("no %s with serial number %s is plugged in; there is %s", v.Noun, v.serial, v.names())
 	case len(v.strange) > 0:
-		return fmt.Errorf("device %04x:%04x is no Tributary card (%s)", v.vendor, v.product, strings.Join(v.strange, "; "))
+		return fmt.Errorf("device %s is no %s (%s)", v.numbered(), v.What, strings.Join(v.strange, "; "))
 	}
-	return fmt.Errorf("no device %04x:%04x is plugged in; see lsusb", v.vendor, v.product)
+	return fmt.Errorf("no device %s is plugged in; see lsusb", v.numbered())
 }
 
 // accessError says why a device could not be opened, and what to do.
-func (v *survey) accessError(f Found) error {
+func (v *survey) accessError(f closed) error {
 	if !errors.Is(f.Err, ErrAccess) {
-		return fmt.Errorf("device %04x:%04x at %s cannot be opened: %w", v.vendor, v.product, f.Place, f.Err)
+		return fmt.Errorf("device %s at %s cannot be opened: %w", f.number, f.Place, f.Err)
 	}
-	return fmt.Errorf("device %04x:%04x at %s: %w; put this line into /etc/udev/rules.d/70-tributary.rules, then plug the card in again:\n    %s", v.vendor, v.product, f.Place, f.Err, v.udevRule())
+	return fmt.Errorf("device %s at %s: %w; put this line into /etc/udev/rules.d/70-tributary.rules, then plug the %s in again:\n    %s", f.number, f.Place, f.Err, v.Noun, f.number.udevRule())
 }
 
-// List returns the cards that are plugged in, with the numbers of the project's own;
-// also those that this user may not open. It does not claim them.
-func List(bus Bus) ([]Card, error) {
-	s, err := parse("")
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.look(bus)
+// List returns the devices of the scheme that are plugged in, with the numbers of the
+// scheme's own; also those that this user may not open. It does not claim them.
+func (s *Scheme) List(bus Bus) ([]Card, error) {
+	v, err := selector{s, s.Numbers, ""}.look(bus)
 	if err != nil {
 		return nil, err
 	}
@@ -150,27 +147,31 @@ func List(bus Bus) ([]Card, error) {
 		cards = append(cards, c.Card)
 	}
 	for _, f := range v.closed {
-		cards = append(cards, Card{Name: fmt.Sprintf("usb:%04x:%04x", s.vendor, s.product), Err: v.accessError(f)})
+		cards = append(cards, Card{Name: s.Name + ":" + f.number.String(), Err: v.accessError(f)})
 	}
 	return cards, nil
 }
 
-// Open opens the card whose name is "usb:" and address. The bus is the Conn's from then on,
-// and closed with it, or when there is an error.
-func Open(bus Bus, address string) (transport.Conn, error) {
-	conn, err := open(bus, address)
+// Open opens the card whose name is the scheme's and address. The bus is the Conn's
+// from then on, and closed with it, or when there is an error. It gives up when ctx is
+// done.
+func (s *Scheme) Open(ctx context.Context, bus Bus, address string) (transport.Conn, error) {
+	conn, err := s.open(ctx, bus, address)
 	if err != nil {
 		return nil, errors.Join(err, bus.Close())
 	}
-	return conn, nil
+	if conn.card.Ident == nil {
+		return conn, nil
+	}
+	return &identified{conn}, nil
 }
 
-func open(bus Bus, address string) (*conn, error) {
-	s, err := parse(address)
+func (s *Scheme) open(ctx context.Context, bus Bus, address string) (*conn, error) {
+	selected, err := s.parse(address)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.look(bus)
+	v, err := selected.look(bus)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func open(bus Bus, address string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, err := card.device.Claim()
+	stream, err := s.Claim(ctx, card.device)
 	if err != nil {
 		_ = card.device.Close()
 		if errors.Is(err, ErrClaimed) {

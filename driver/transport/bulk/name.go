@@ -4,39 +4,54 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"tributary/driver/wire"
 )
 
-// selector is what a name behind "usb:" selects.
+// Number is what devices of a kind have in common.
+type Number struct{ Vendor, Product uint16 }
+
+func (n Number) String() string { return fmt.Sprintf("%04x:%04x", n.Vendor, n.Product) }
+
+// udevRule is the line that lets who sits at the machine open such devices.
+func (n Number) udevRule() string {
+	return fmt.Sprintf(`SUBSYSTEM=="usb", ATTR{idVendor}=="%04x", ATTR{idProduct}=="%04x", MODE="0660", TAG+="uaccess"`, n.Vendor, n.Product)
+}
+
+// selector is what a name of a scheme selects.
 type selector struct {
-	vendor, product uint16
-	serial          string // empty: any
+	*Scheme
+	numbers []Number
+	serial  string // empty: any
 }
 
 // parse reads "", "VENDOR:PRODUCT" or "VENDOR:PRODUCT#SERIAL"; both numbers are in
 // hex.
-func parse(address string) (selector, error) {
-	s := selector{vendor: wire.USBVendor, product: wire.USBProduct}
+func (s *Scheme) parse(address string) (selector, error) {
 	if address == "" {
-		return s, nil
+		return selector{s, s.Numbers, ""}, nil
 	}
 	numbers, serial, named := strings.Cut(address, "#")
 	vendor, product, ok := strings.Cut(numbers, ":")
 	v, errVendor := strconv.ParseUint(vendor, 16, 16)
 	p, errProduct := strconv.ParseUint(product, 16, 16)
 	if !ok || errVendor != nil || errProduct != nil || named && serial == "" {
-		return s, fmt.Errorf("usb:%s is no card's name; it is usb: or usb:VENDOR:PRODUCT or usb:VENDOR:PRODUCT#SERIAL with numbers in hex, as in usb:%04x:%04x#A1", address, wire.USBVendor, wire.USBProduct)
+		return selector{}, fmt.Errorf("%[1]s:%[2]s is no card's name; it is %[1]s: or %[1]s:VENDOR:PRODUCT or %[1]s:VENDOR:PRODUCT#SERIAL with numbers in hex, as in %[1]s:%[3]s#A1", s.Name, address, s.Numbers[0])
 	}
-	return selector{uint16(v), uint16(p), serial}, nil
+	return selector{s, []Number{{uint16(v), uint16(p)}}, serial}, nil
 }
 
-// name returns the full name of a card.
-func (s selector) name(serial string) string {
-	return fmt.Sprintf("usb:%04x:%04x#%s", s.vendor, s.product, serial)
+// name returns the full name of a device; some have no serial number.
+func (s *Scheme) name(n Number, serial string) string {
+	if serial == "" {
+		return fmt.Sprintf("%s:%s", s.Name, n)
+	}
+	return fmt.Sprintf("%s:%s#%s", s.Name, n, serial)
 }
 
-// udevRule is the line that lets who sits at the machine open the card.
-func (s selector) udevRule() string {
-	return fmt.Sprintf(`SUBSYSTEM=="usb", ATTR{idVendor}=="%04x", ATTR{idProduct}=="%04x", MODE="0660", TAG+="uaccess"`, s.vendor, s.product)
+// numbered names the numbers that are selected.
+func (s selector) numbered() string {
+	var all []string
+	for _, n := range s.numbers {
+		all = append(all, n.String())
+	}
+	return strings.Join(all, " or ")
 }

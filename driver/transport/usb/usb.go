@@ -1,11 +1,12 @@
-// Package usb registers the scheme usb: cards on USB, reached with libusb
-// (libusb-1.0 and a C compiler are needed to build it). A program that opens
-// them imports it for that alone:
+// Package usb registers the schemes usb, of cards on USB, and ftdi, of cards behind
+// an FT232H or FT2232H. They are reached with libusb (libusb-1.0 and a C compiler
+// are needed to build it). A program that opens them imports it for that alone:
 //
 //	import _ "tributary/driver/transport/usb"
 //
 // Names are usb: for the one card that is plugged in, usb:VENDOR:PRODUCT, and
-// usb:VENDOR:PRODUCT#SERIAL. All that does not concern libusb is in package bulk.
+// usb:VENDOR:PRODUCT#SERIAL; of ftdi the same. All that does not concern libusb is
+// in packages bulk and ftdi.
 package usb
 
 import (
@@ -19,39 +20,44 @@ import (
 
 	"tributary/driver/transport"
 	"tributary/driver/transport/bulk"
-	"tributary/driver/wire"
+	"tributary/driver/transport/ftdi"
 )
 
+var schemes = []*bulk.Scheme{bulk.USB, ftdi.Scheme}
+
 func init() {
-	transport.Register("usb", func(_ context.Context, r transport.Request) (transport.Conn, error) {
-		bus, err := newBus()
-		if err != nil {
-			return nil, err
-		}
-		return bulk.Open(bus, r.Address)
-	})
+	for _, s := range schemes {
+		transport.Register(s.Name, func(ctx context.Context, r transport.Request) (transport.Conn, error) {
+			bus, err := newBus()
+			if err != nil {
+				return nil, err
+			}
+			return s.Open(ctx, bus, r.Address)
+		})
+	}
 }
 
-// List returns the cards that are plugged in. It claims none.
+// List returns what is plugged in. It claims nothing.
 func List() ([]bulk.Card, error) {
 	bus, err := newBus()
 	if err != nil {
 		return nil, err
 	}
-	cards, err := bulk.List(bus)
-	return cards, errors.Join(err, bus.Close())
+	var all []bulk.Card
+	var errs []error
+	for _, s := range schemes {
+		cards, err := s.List(bus)
+		all, errs = append(all, cards...), append(errs, err)
+	}
+	return all, errors.Join(append(errs, bus.Close())...)
 }
 
 // controlTimeout is how long a device may take to answer a request.
 const controlTimeout = 2 * time.Second
 
-// What is in flight in either direction: a transfer carries so many bytes at most,
-// whole packets, which is more than a card sends in one burst most of the time.
-// The kernel lends programs 16 MiB for all that is in flight.
-const (
-	transferBytes = 64 << 10
-	transfers     = 4
-)
+// transfers is how many are in flight in either direction. The kernel lends programs
+// 16 MiB for all that is in flight.
+const transfers = 4
 
 // bus is libusb. Each has looked at what is plugged in when it was made, so a new
 // one finds what was plugged in since, without events.
@@ -80,7 +86,7 @@ func (b bus) Devices(vendor, product uint16) ([]bulk.Found, error) {
 	}
 	found := make([]bulk.Found, len(plugged))
 	for i, desc := range plugged {
-		found[i] = bulk.Found{Place: fmt.Sprintf("bus %d, device %d", desc.Bus, desc.Address), Err: words(err)}
+		found[i] = bulk.Found{Place: fmt.Sprintf("bus %d, device %d", desc.Bus, desc.Address), Release: release(desc), Err: words(err)}
 		for _, o := range opened {
 			if o.Desc == desc {
 				o.ControlTimeout = controlTimeout
@@ -91,6 +97,9 @@ func (b bus) Devices(vendor, product uint16) ([]bulk.Found, error) {
 	return found, nil
 }
 
+// release returns the device's bcdDevice.
+func release(d *gousb.DeviceDesc) uint16 { return uint16(d.Device) }
+
 // device is a device that libusb has opened.
 type device struct{ *gousb.Device }
 
@@ -99,32 +108,39 @@ func (d device) Serial() (string, error) {
 	return serial, words(err)
 }
 
-func (d device) Identify(block []byte) (int, error) {
-	n, err := d.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block)
+func (d device) Control(kind, request uint8, value, index uint16, data []byte) (int, error) {
+	n, err := d.Device.Control(kind, request, value, index, data)
 	return n, words(err)
 }
 
-func (d device) Claim() (_ bulk.Stream, err error) {
+func (d device) Reset() error { return words(d.Device.Reset()) }
+
+func (d device) Claim(p bulk.Pipes) (_ bulk.Stream, err error) {
 	s := &stream{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(words(err), s.Close())
 		}
 	}()
-	if s.config, err = d.Config(wire.USBConfiguration); err != nil {
+	if s.config, err = d.Config(p.Configuration); err != nil {
 		return nil, err
 	}
-	if s.claimed, err = s.config.Interface(wire.USBInterface, wire.USBLinkUp); err != nil {
+	// From here on: Config would take all interfaces from their drivers.
+	if err = d.SetAutoDetach(true); err != nil {
 		return nil, err
 	}
-	out, err := s.claimed.OutEndpoint(int(wire.USBOut))
+	if s.claimed, err = s.config.Interface(p.Interface, p.Setting); err != nil {
+		return nil, err
+	}
+	out, err := s.claimed.OutEndpoint(int(p.Out))
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.claimed.InEndpoint(int(wire.USBIn & 0x7f))
+	in, err := s.claimed.InEndpoint(int(p.In & 0x7f))
 	if err != nil {
 		return nil, err
 	}
+	s.packet = in.Desc.MaxPacketSize
 	s.out = &writer{endpoint: out, most: wholePackets(out.Desc)}
 	if s.in, err = in.NewStream(wholePackets(in.Desc), transfers); err != nil {
 		return nil, err
@@ -134,7 +150,7 @@ func (d device) Claim() (_ bulk.Stream, err error) {
 
 // wholePackets returns the bytes of a transfer at an endpoint.
 func wholePackets(e gousb.EndpointDesc) int {
-	return transferBytes / e.MaxPacketSize * e.MaxPacketSize
+	return bulk.TransferBytes / e.MaxPacketSize * e.MaxPacketSize
 }
 
 // stream is a claimed interface with its endpoints.
@@ -142,6 +158,7 @@ type stream struct {
 	config  *gousb.Config
 	claimed *gousb.Interface
 	in      *gousb.ReadStream
+	packet  int // bytes of a whole one to the host
 	out     *writer
 }
 
@@ -155,13 +172,15 @@ func (s *stream) Write(ctx context.Context, p []byte) (int, error) {
 	return n, words(err)
 }
 
+func (s *stream) PacketBytes() int { return s.packet }
+
 // Close also closes what Claim has opened before it failed.
 func (s *stream) Close() error {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	if s.in != nil {
 		_ = s.in.Close() // nothing further is submitted
-		for buf := make([]byte, transferBytes); ; {
+		for buf := make([]byte, bulk.TransferBytes); ; {
 			if _, err := s.in.ReadContext(over, buf); err != nil {
 				break
 			}

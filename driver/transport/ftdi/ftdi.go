@@ -1,0 +1,158 @@
+// Package ftdi carries a card's byte stream through FTDI's FT232H or FT2232H in
+// synchronous FIFO mode, as SPEC.md, section 10, has it. The chip's vendor requests
+// and the two status bytes in each of its packets are dealt with here; names,
+// devices and what is in flight are package bulk's.
+//
+// Nothing of a chip tells whether a card is behind it: many are programmers of
+// boards. So a chip is changed only when it was chosen: by its serial number, or
+// because there is no other.
+package ftdi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/driver/transport/bulk"
+	"tributary/driver/wire"
+)
+
+// Scheme is that of cards behind such a chip.
+var Scheme = &bulk.Scheme{
+	Name: "ftdi",
+	Noun: "chip",
+	What: "FT232H or FT2232H",
+	Numbers: []bulk.Number{
+		{Vendor: wire.FTDIVendor, Product: wire.FT232HProduct},
+		{Vendor: wire.FTDIVendor, Product: wire.FT2232HProduct},
+	},
+	Check: check,
+	Claim: claim,
+}
+
+// check refuses older chips, which have the same numbers.
+func check(f bulk.Found) (ident []byte, err error) {
+	if f.Release != wire.FT232HRelease && f.Release != wire.FT2232HRelease {
+		return nil, fmt.Errorf("it is of release %04x, which has no synchronous FIFO mode", f.Release)
+	}
+	return nil, nil
+}
+
+var pipes = bulk.Pipes{
+	Configuration: wire.FTDIConfiguration, Interface: wire.FTDIInterface,
+	Out: wire.FTDIOut, In: wire.FTDIIn,
+}
+
+// claim claims a chip, sets it up, and begins a link with the card behind it.
+func claim(ctx context.Context, d bulk.Device) (bulk.Stream, error) {
+	inner, err := claimWorking(d)
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(inner)
+	if err := start(ctx, d, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// start sets a claimed chip up and begins a link.
+func start(ctx context.Context, d bulk.Device, s *stream) error {
+	if err := checkMode(d); err != nil {
+		return err
+	}
+	if err := setUp(d); err != nil {
+		return err
+	}
+	return s.begin(ctx)
+}
+
+// claimWorking claims a chip of which no endpoint is halted. One that has such is reset:
+// it has one alternate setting alone, so that claiming it again does not clear that.
+func claimWorking(d bulk.Device) (bulk.Stream, error) {
+	s, err := d.Claim(pipes)
+	if err != nil {
+		return nil, err
+	}
+	// The kernel answers for an endpoint when its interface is claimed.
+	isHalted, err := halted(d)
+	if err == nil && !isHalted {
+		return s, nil
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	if err := d.Reset(); err != nil {
+		return nil, err
+	}
+	return d.Claim(pipes)
+}
+
+// halted says whether an endpoint is.
+func halted(d bulk.Device) (bool, error) {
+	const endpointStatus, getStatus, halt = 0x82, 0x00, 1
+	for _, endpoint := range []uint8{wire.FTDIOut, wire.FTDIIn} {
+		status := make([]byte, 2)
+		if _, err := d.Control(endpointStatus, getStatus, 0, uint16(endpoint), status); err != nil {
+			return false, err
+		}
+		if status[0]&halt != 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkMode refuses a chip whose EEPROM does not make channel A a FIFO: without that it
+// has no synchronous mode, and its pins are something else's.
+func checkMode(d bulk.Device) error {
+	word := make([]byte, 2)
+	if _, err := d.Control(wire.FTDIGet, wire.FTDIReadEEPROM, 0, wire.FTDITypeWord, word); err != nil {
+		return refused("EEPROM", err)
+	}
+	if w := binary.LittleEndian.Uint16(word); w&wire.FTDIType != wire.FTDITypeFIFO {
+		return fmt.Errorf("the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is %04x; if it is the card's chip, set that with FT_PROG or ftdi_eeprom", w)
+	}
+	return nil
+}
+
+// latency is for how many milliseconds the chip keeps what does not fill a packet.
+// The gateware asks it not to wait: this is for what that misses.
+const latency = 2
+
+// settled is for how long a chip that changes its mode is left alone.
+const settled = 10 * time.Millisecond
+
+// setUp brings the chip into its synchronous FIFO mode, with nothing in it.
+func setUp(d bulk.Device) error {
+	for _, r := range []struct {
+		what         string
+		request      uint8
+		value, index uint16
+		wait         time.Duration
+	}{
+		{"reset", wire.FTDIReset, wire.FTDIResetAll, wire.FTDIChannel, 0},
+		{"mode of its EEPROM", wire.FTDISetMode, wire.FTDIModeReset, wire.FTDIChannel, settled},
+		{"latency timer", wire.FTDISetLatency, latency, wire.FTDIChannel, 0},
+		{"flow control", wire.FTDIFlow, 0, wire.FTDIFlowRTSCTS | wire.FTDIChannel, 0},
+		{"synchronous FIFO mode", wire.FTDISetMode, wire.FTDIModeSyncFIFO, wire.FTDIChannel, 0},
+		{"purge", wire.FTDIReset, wire.FTDIPurge1, wire.FTDIChannel, 0},
+		{"purge", wire.FTDIReset, wire.FTDIPurge2, wire.FTDIChannel, 0},
+	} {
+		if _, err := d.Control(wire.FTDISet, r.request, r.value, r.index, nil); err != nil {
+			return refused(r.what, err)
+		}
+		time.Sleep(r.wait)
+	}
+	return nil
+}
+
+// refused says of what a request was that has failed.
+func refused(what string, err error) error {
+	if errors.Is(err, bulk.ErrStalled) {
+		err = errors.New("it does not know the request")
+	}
+	return fmt.Errorf("the chip's %s: %w", what, err)
+}

@@ -1,0 +1,264 @@
+package ftdi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/transport/bulk"
+)
+
+// chip is a fake of a bulk.Device, and of its Stream: of an FT232H with a card
+// behind it that answers what it is written.
+type chip struct {
+	requests []string
+	eeprom   string   // its first word; empty: of a FIFO
+	packet   int      // bytes in one; zero: 512
+	halted   uint8    // endpoint
+	answers  []string // packets that come before the answer to the question
+	wrote    []byte
+	mute     bool
+	babbles  bool // says something all the time, but no answer
+	readErr  error
+	setUpErr error
+	resets   int
+	claims   int
+}
+
+func (c *chip) Serial() (string, error) { return "A1", nil }
+
+func (c *chip) Control(kind, request uint8, value, index uint16, data []byte) (int, error) {
+	if c.claims != 1 {
+		return 0, bulk.ErrClaimed // as the kernel says it of endpoints
+	}
+	switch {
+	case kind == 0x82 && request == 0:
+		if uint8(index) == c.halted {
+			data[0] = 1
+		}
+		return 2, nil
+	case kind == 0xc0 && request == 0x90 && index == 0:
+		return copy(data, cmp.Or(c.eeprom, "\x11\x01")), nil
+	case kind != 0x40:
+		return 0, bulk.ErrStalled
+	}
+	word := func(w uint16) string {
+		return string([]byte{"0123456789abcdef"[w>>12], "0123456789abcdef"[w>>8&15], "0123456789abcdef"[w>>4&15], "0123456789abcdef"[w&15]})
+	}
+	c.requests = append(c.requests, word(uint16(request))[2:]+" "+word(value)+" "+word(index))
+	return 0, c.setUpErr
+}
+
+func (c *chip) Reset() error {
+	if c.claims != 0 {
+		return errors.New("it is claimed")
+	}
+	c.resets++
+	c.halted = 0
+	return nil
+}
+
+func (c *chip) Close() error { return nil }
+
+func (c *chip) Claim(p bulk.Pipes) (bulk.Stream, error) {
+	if p != (bulk.Pipes{Configuration: 1, Out: 0x02, In: 0x81}) {
+		return nil, errors.New("no such interface")
+	}
+	c.claims++
+	return (*packets)(c), nil
+}
+
+type packets chip
+
+func (p *packets) Write(_ context.Context, b []byte) (int, error) {
+	p.wrote = append(p.wrote, b...)
+	return len(b), nil
+}
+
+// Read answers what was queued, and then the question of the last write: in the
+// middle of packets, and with its last byte in another.
+func (p *packets) Read(ctx context.Context, b []byte) (int, error) {
+	if len(p.answers) > 0 {
+		next := p.answers[0]
+		p.answers = p.answers[1:]
+		return copy(b, next), nil
+	}
+	if p.readErr != nil {
+		return 0, p.readErr
+	}
+	if p.babbles {
+		time.Sleep(time.Millisecond)
+		return copy(b, "\x32\x60x"), nil
+	}
+	if p.mute || len(p.wrote) < 28 {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	write := p.wrote[len(p.wrote)-28:]
+	p.wrote = nil
+	answer := string(reply(write))
+	p.answers = []string{"\x32\x60" + answer[27:] + "new"}
+	return copy(b, "\x32\x60old"+answer[:27]), nil
+}
+
+func (p *packets) PacketBytes() int { return cmp.Or(p.packet, 512) }
+
+func (p *packets) Close() error { p.claims--; return nil }
+
+// reply is the card's to a register write, as PACKET.md has both: the kind and the
+// CRC differ alone.
+func reply(write []byte) []byte {
+	r := append([]byte{}, write...)
+	r[4] = r[4]&0x0f | 11<<4
+	crc := uint16(0xffff)
+	for _, b := range r[4:26] {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	r[26], r[27] = byte(crc>>8), byte(crc)
+	return r
+}
+
+// TestClaim: the requests of SPEC.md, section 10.3, then a break and a question;
+// the stream begins behind the answer.
+func TestClaim(t *testing.T) {
+	// What is left of hosts before: a half frame, an old answer, the chip's status.
+	c := &chip{answers: []string{"\x32\x60", "\x32\x60" + strings.Repeat("x", 510) + "\x32\x60y"}}
+	s, err := claim(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, []string{"00 0000 0001", "0b 00ff 0001", "09 0002 0001", "02 0000 0101", "0b 40ff 0001", "00 0001 0001", "00 0002 0001"}, c.requests)
+	require.Zero(t, c.resets)
+	buf := make([]byte, 2)
+	for _, want := range []string{"ne", "w"} {
+		n, err := s.Read(t.Context(), buf)
+		require.NoError(t, err)
+		require.Equal(t, want, string(buf[:n]))
+	}
+	require.NoError(t, s.Close())
+	require.Zero(t, c.claims)
+}
+
+// TestQuestion: 8,192 zeros and a register write, another each time.
+func TestQuestion(t *testing.T) {
+	seen := map[string]bool{}
+	for range 3 {
+		c := &chip{readErr: bulk.ErrUnplugged}
+		_, err := claim(t.Context(), c)
+		require.ErrorIs(t, err, bulk.ErrUnplugged)
+		require.Equal(t, make([]byte, 8192), c.wrote[:8192])
+		write := c.wrote[8192:]
+		require.Len(t, write, 28)
+		require.Equal(t, "\xa5TRB\x51\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00", string(write[:16]))
+		mask := string(write[18:26])
+		require.False(t, seen[mask])
+		seen[mask] = true
+		require.Zero(t, c.claims)
+	}
+}
+
+// TestClaimErrors: what is wrong is said, and the chip given back.
+func TestClaimErrors(t *testing.T) {
+	c := &chip{setUpErr: bulk.ErrStalled}
+	_, err := claim(t.Context(), c)
+	require.EqualError(t, err, "the chip's reset: it does not know the request")
+	require.Zero(t, c.claims)
+
+	c = &chip{setUpErr: bulk.ErrSilent}
+	_, err = claim(t.Context(), c)
+	require.ErrorIs(t, err, bulk.ErrSilent)
+	require.Zero(t, c.claims)
+
+	for word, want := range map[string]string{"\x00\x00": "0000", "\xff\xff": "ffff", "\x08\x01": "0108", "\x02\x01": "0102"} {
+		c = &chip{eeprom: word}
+		_, err = claim(t.Context(), c)
+		require.EqualError(t, err, "the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is "+want+"; if it is the card's chip, set that with FT_PROG or ftdi_eeprom")
+		require.Empty(t, c.requests) // of those that change it
+		require.Empty(t, c.wrote)
+		require.Zero(t, c.claims)
+	}
+
+	for _, endpoint := range []uint8{0x02, 0x81} {
+		c = &chip{halted: endpoint}
+		_, err = claim(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, 1, c.resets)
+		require.Equal(t, 1, c.claims)
+	}
+}
+
+// TestClaimStops: with the context, and says that.
+func TestClaimStops(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	c := &chip{mute: true}
+	time.AfterFunc(50*time.Millisecond, stop)
+	_, err := claim(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, c.claims)
+}
+
+// TestMute: there is a chip, and no card behind it.
+func TestMute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []*chip{{mute: true}, {babbles: true}} {
+			start := time.Now()
+			_, err := claim(t.Context(), c)
+			require.EqualError(t, err, "no card answers behind the chip: see that its FPGA is loaded with one")
+			require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
+			require.Zero(t, c.claims)
+		}
+	})
+}
+
+// TestCheck: an FT2232C has the FT2232H's number.
+func TestCheck(t *testing.T) {
+	for release, ok := range map[uint16]bool{0x0500: false, 0x0700: true, 0x0800: false, 0x0900: true, 0x1000: false} {
+		_, err := check(bulk.Found{Release: release})
+		require.Equal(t, ok, err == nil, "%04x", release)
+	}
+	_, err := check(bulk.Found{Release: 0x0500})
+	require.EqualError(t, err, "it is of release 0500, which has no synchronous FIFO mode")
+}
+
+// TestStrip: the status of every packet goes, wherever a transfer ends.
+func TestStrip(t *testing.T) {
+	full := "\x32\x60" + strings.Repeat("a", 510)
+	for in, want := range map[string]string{
+		"":                           "",
+		"\x32":                       "",
+		"\x32\x60":                   "",
+		"\x32\x60b":                  "b",
+		full:                         strings.Repeat("a", 510),
+		full + "\x32\x60":            strings.Repeat("a", 510),
+		full + "\x32\x60b":           strings.Repeat("a", 510) + "b",
+		full + full + "\x32\x60\x32": strings.Repeat("a", 1020) + "\x32",
+	} {
+		require.Equal(t, want, string(strip([]byte(in), 512)))
+	}
+}
+
+// TestFullSpeed: packets are as long as the device says.
+func TestFullSpeed(t *testing.T) {
+	packet := "\x32\x60" + strings.Repeat("b", 62)
+	c := &chip{packet: 64}
+	s, err := claim(t.Context(), c)
+	require.NoError(t, err)
+	buf := make([]byte, 1024)
+	_, err = s.Read(t.Context(), buf) // behind the answer
+	require.NoError(t, err)
+	c.answers = []string{packet + packet + "\x32\x60c"}
+	n, err := s.Read(t.Context(), buf)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("b", 124)+"c", string(buf[:n]))
+}
