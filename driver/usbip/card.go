@@ -4,7 +4,8 @@
 // SPEC.md, section 9. A virtual card so becomes one of which programs
 // that use USB, and the kernel below them, cannot say that it is none.
 //
-// A Server offers one Card to one host at a time. It knows nothing of frames.
+// A Server offers one Card to one host at a time, as a device of its own or behind a
+// FIFO bridge. It knows nothing of frames.
 package usbip
 
 import (
@@ -20,6 +21,11 @@ import (
 type Card struct {
 	Ident  []byte // its identification block, wire.USBIdentBytes
 	Serial string // number; see CheckSerial
+
+	// Bridge puts the FIFO bridge of a name, one of Bridges, between the card and
+	// the host, in the place of a USB device that is the card's own: SPEC.md,
+	// section 10. Empty: none.
+	Bridge string
 
 	// Link opens the card's byte stream. The card's link is up until the stream
 	// is closed.
@@ -53,6 +59,9 @@ func CheckSerial(serial string) error {
 func (c *Card) check() error {
 	if len(c.Ident) != wire.USBIdentBytes {
 		return fmt.Errorf("usbip: an identification block of %d bytes; it has %d", len(c.Ident), wire.USBIdentBytes)
+	}
+	if _, ok := chipKinds[c.Bridge]; c.Bridge != "" && !ok {
+		return fmt.Errorf("usbip: there is no bridge %q", c.Bridge)
 	}
 	return CheckSerial(c.Serial)
 }

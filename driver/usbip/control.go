@@ -37,14 +37,18 @@ const (
 	identify           = int(wire.USBIdentifyType)<<8 | int(wire.USBIdentify)
 )
 
+// Bits of a request's kind.
+const (
+	kindType   = 0x60
+	kindVendor = 0x40
+)
+
 const endpointHalt = 0 // the feature
 
 // control carries out a request. The answer is nil for one without data; ok is
 // false for one that is stalled.
 func (d *device) control(s setup) (answer []byte, ok bool) {
 	switch int(s.kind)<<8 | int(s.request) {
-	case identify:
-		answer, ok = d.card.Ident, s.value == 0 && s.index == 0
 	case getDescriptor:
 		answer, ok = d.descriptor(byte(s.value>>8), byte(s.value))
 	case getDeviceStatus:
@@ -60,6 +64,11 @@ func (d *device) control(s setup) (answer []byte, ok bool) {
 	case setAddress:
 		ok = true // the host's side keeps it
 	default:
+		if s.kind&kindType == kindVendor {
+			answer, ok = d.face.request(s)
+			d.wake()
+			break
+		}
 		return nil, d.command(s)
 	}
 	return answer[:min(len(answer), int(s.length))], ok
@@ -81,11 +90,11 @@ func (d *device) command(s setup) bool {
 func (d *device) descriptor(kind, index byte) ([]byte, bool) {
 	switch {
 	case kind == descriptorDevice && index == 0:
-		return deviceDescriptor(), true
+		return d.face.device(), true
 	case kind == descriptorConfiguration && index == 0:
-		return configurationDescriptor(), true
+		return d.face.configuration(), true
 	case kind == descriptorString:
-		return d.card.stringDescriptor(index)
+		return stringDescriptor(d.face, d.card.Serial, index)
 	}
 	return nil, false
 }
@@ -97,17 +106,22 @@ func (d *device) configure(value uint16) bool {
 	}
 	d.linkDown()
 	d.configuration = byte(value)
-	return true
+	return value == 0 || d.face.settings() > 1 || d.linkUp()
 }
 
-// selectSetting selects an alternate setting: the link goes down, and comes up with
-// the one that has endpoints.
+// selectSetting selects an alternate setting. Where there are several the link goes
+// down, and comes up with the one that has endpoints; where there is one it is up
+// in any case.
 func (d *device) selectSetting(value uint16) bool {
-	if value >= interfaceSetting {
+	if value >= d.face.settings() {
 		return false
 	}
 	d.linkDown()
-	return value == wire.USBLinkDown || d.linkUp()
+	if d.face.settings() > 1 && value == wire.USBLinkDown {
+		return true
+	}
+	d.setting = byte(value)
+	return d.linkUp()
 }
 
 func (d *device) endpointStatus(address uint8) ([]byte, bool) {

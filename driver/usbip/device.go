@@ -18,6 +18,9 @@ import (
 // last transfer was filled.
 const burstEnd = time.Millisecond
 
+// past is a deadline that ends what is under way.
+var past = time.Unix(1, 0)
+
 // transfer is one that waits at an endpoint.
 type transfer struct {
 	seq    uint32
@@ -41,6 +44,7 @@ type endpoint struct {
 // device is what a host has attached. Its control requests come one by one.
 type device struct {
 	card          *Card
+	face          face
 	answer        func(h Head, data []byte) // sends to the host
 	lost          func()                    // the card broke its link: the device is gone
 	configuration byte
@@ -53,19 +57,23 @@ type device struct {
 }
 
 func newDevice(card *Card, answer func(Head, []byte), lost func()) *device {
-	d := &device{card: card, answer: answer, lost: lost}
+	d := &device{card: card, face: &native{card: card}, answer: answer, lost: lost}
+	if card.Bridge != "" {
+		d.face = &chip{chipKind: chipKinds[card.Bridge]}
+	}
 	d.out.arrived.L, d.in.arrived.L = &d.mu, &d.mu
 	return d
 }
 
 // endpoint returns the endpoint at an address, nil where none is now; with mu held.
 func (d *device) endpoint(address uint8) *endpoint {
+	out, in := d.face.endpoints()
 	switch {
 	case d.link == nil:
 		return nil
-	case address == wire.USBOut:
+	case address == out:
 		return &d.out
-	case address == wire.USBIn:
+	case address == in:
 		return &d.in
 	}
 	return nil
@@ -79,10 +87,8 @@ func (d *device) linkUp() bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.setting = wire.USBLinkUp
 	d.link = conn
 	d.out.halted, d.in.halted = false, false
-	past := time.Unix(1, 0)
 	d.out.stop = func() { _ = conn.SetWriteDeadline(past) }
 	d.in.stop = func() { _ = conn.SetReadDeadline(past) }
 	d.running.Add(2)
@@ -97,7 +103,7 @@ func (d *device) linkDown() {
 	d.mu.Lock()
 	d.setting = wire.USBLinkDown
 	if d.link != nil {
-		d.link.Close()
+		hangUp(d.link)
 		d.link = nil
 		d.endAll(&d.out, StatusProtocol)
 		d.endAll(&d.in, StatusProtocol)
@@ -106,6 +112,15 @@ func (d *device) linkDown() {
 	}
 	d.mu.Unlock()
 	d.running.Wait()
+}
+
+// hangUp closes a link so that the card knows at once: it takes the next one when this
+// is gone. A program that is just being started may have it open for a moment longer.
+func hangUp(link net.Conn) {
+	if half, ok := link.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	link.Close()
 }
 
 // submit puts a transfer at an endpoint.
@@ -184,7 +199,7 @@ func (d *device) answerUnlink(seq uint32, status int32) {
 func (d *device) next(e *endpoint, link net.Conn, ready func()) *transfer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.link == link && len(e.queue) == 0 {
+	for d.link == link && (len(e.queue) == 0 || e == &d.out && !d.face.takes()) {
 		e.arrived.Wait()
 	}
 	if d.link != link {
@@ -238,36 +253,32 @@ func (d *device) serveOut(link net.Conn) {
 	}
 }
 
-// serveIn moves what the card sends to the host. What one read finds is the
-// rest of a burst, unless it fills the transfer: then the burst goes on with the
-// next, which stays empty if nothing more comes.
+// wake has what waits at the endpoint to the card look again.
+func (d *device) wake() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out.arrived.Broadcast()
+}
+
+// serveIn moves what the card sends to the host.
 func (d *device) serveIn(link net.Conn) {
 	defer d.running.Done()
-	open := false
 	for {
-		t := d.next(&d.in, link, func() { _ = link.SetReadDeadline(burstDeadline(open)) })
+		t := d.next(&d.in, link, func() { _ = link.SetReadDeadline(d.face.deadline()) })
 		if t == nil {
 			return
 		}
-		n, err := link.Read(t.data)
+		n, err := d.face.fill(link, t)
 		if d.broken(link, err) {
 			d.leave(&d.in, t, err, StatusUnplugged, 0)
 			return
 		}
-		open = n > 0 && n == t.length
 		if n > t.length {
 			d.leave(&d.in, t, err, StatusOverflow, t.length)
 		} else {
 			d.leave(&d.in, t, err, 0, n)
 		}
 	}
-}
-
-func burstDeadline(open bool) time.Time {
-	if open {
-		return time.Now().Add(burstEnd)
-	}
-	return time.Time{}
 }
 
 // broken says whether an error ended the link. If it was the card that ended it,

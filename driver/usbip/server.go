@@ -25,6 +25,9 @@ func NewServer(card Card) (*Server, error) {
 	if err := card.check(); err != nil {
 		return nil, err
 	}
+	if card.Bridge != "" {
+		card.Link = newPins(card.Link).session
+	}
 	return &Server{card: &card, conns: map[net.Conn]bool{}}, nil
 }
 
@@ -107,7 +110,8 @@ func (s *Server) serve(conn net.Conn) error {
 	answer := op{version, request.Code & opAnswer, opDone}
 	switch request.Code {
 	case opList:
-		return write(conn, answer, uint32(1), Info(), interfaceInfo{classVendor, subClassCard, wire.Version, 0})
+		device, inside := newDevice(s.card, nil, nil).face.info()
+		return write(conn, answer, uint32(1), device, inside)
 	case opImport:
 		return s.serveImport(conn, answer)
 	}
@@ -131,7 +135,8 @@ func (s *Server) serveImport(conn net.Conn, answer op) error {
 		return write(conn, answer)
 	}
 	defer s.detach()
-	if err := write(conn, answer, Info()); err != nil {
+	info, _ := d.face.info()
+	if err := write(conn, answer, info); err != nil {
 		return err
 	}
 	defer d.linkDown()

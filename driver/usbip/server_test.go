@@ -42,6 +42,12 @@ func registers(addr uint32) uint64 {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchOf(t, "")
+}
+
+// newBenchOf offers a card, behind a bridge unless that is empty.
+func newBenchOf(t *testing.T, bridge string) *bench {
+	t.Helper()
 	b := &bench{t: t, links: make(chan net.Conn, 8)}
 	card, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -57,6 +63,7 @@ func newBench(t *testing.T) *bench {
 	b.server, err = usbip.NewServer(usbip.Card{
 		Ident:  usbip.Ident(registers),
 		Serial: "T-1",
+		Bridge: bridge,
 		Link:   func() (net.Conn, error) { return net.Dial("tcp", card.Addr().String()) },
 	})
 	require.NoError(t, err)

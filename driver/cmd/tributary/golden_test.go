@@ -84,6 +84,8 @@ func TestErrors(t *testing.T) {
 			"sim one two",
 			"sim . -usbip 3240",
 			"sim . -serial A1",
+			"sim . -bridge ft232h",
+			"sim . -usbip :3240 -bridge ft601",
 			"sim . -usbip :3240 -listen tcp::7000",
 			"sim . -usbip :3240 -serial a#b",
 			"trace",

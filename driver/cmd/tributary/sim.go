@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type simFlags struct {
 	listen string
 	usbip  string
 	serial string
+	bridge string
 	trace  string
 	once   bool
 }
@@ -39,7 +41,8 @@ its cycles, beats and bytes.
 With -usbip the card is a USB device that any Linux machine can attach
 (modprobe vhci-hcd; the command is printed); programs there see it as they see
 any other, tributary as usb:. The address has no password: keep it to
-127.0.0.1 or a network that you trust.
+127.0.0.1 or a network that you trust. With -bridge the device is FTDI's
+FT232H or FT2232H with the card behind it, tributary's ftdi:.
 
 Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
@@ -54,6 +57,7 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
 	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`, in the place of a socket")
 	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
+	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+strings.Join(usbip.Bridges(), " or "))
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
 	return cmd
@@ -71,6 +75,12 @@ func (f *simFlags) check() error {
 	}
 	if f.usbip == "" && f.serial != "" {
 		return usagef("-serial: only a USB device has one; add -usbip HOST:PORT")
+	}
+	if f.usbip == "" && f.bridge != "" {
+		return usagef("-bridge: only a USB device has one; add -usbip HOST:PORT")
+	}
+	if f.bridge != "" && !slices.Contains(usbip.Bridges(), f.bridge) {
+		return usagef("-bridge %s: it must be %s", f.bridge, strings.Join(usbip.Bridges(), " or "))
 	}
 	if f.usbip == "" {
 		return nil
@@ -100,7 +110,7 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	if f.usbip == "" {
 		return f.runOnSocket(ctx, folder, out, errs)
 	}
-	usb, err := newUSBCard(folder, f.usbip, f.serial)
+	usb, err := newUSBCard(folder, f.usbip, f.serial, f.bridge)
 	if err != nil {
 		return err
 	}

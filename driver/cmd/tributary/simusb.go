@@ -24,8 +24,8 @@ type usbCard struct {
 }
 
 // newUSBCard gets ready to offer the card built in a folder at an address,
-// HOST:PORT.
-func newUSBCard(card cardFolder, address, serial string) (*usbCard, error) {
+// HOST:PORT, behind a bridge unless that is empty.
+func newUSBCard(card cardFolder, address, serial, bridge string) (*usbCard, error) {
 	folder, err := os.MkdirTemp("", "tributary")
 	if err != nil {
 		return nil, err
@@ -37,6 +37,7 @@ func newUSBCard(card cardFolder, address, serial string) (*usbCard, error) {
 	u.server, err = usbip.NewServer(usbip.Card{
 		Ident:  usbip.Ident(card.Constant),
 		Serial: u.serial,
+		Bridge: bridge,
 		Link:   func() (net.Conn, error) { return net.Dial("unix", u.socket) },
 	})
 	if err == nil {

@@ -1,0 +1,223 @@
+package usbip
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"tributary/driver/wire"
+)
+
+// pins is a card as a bridge has it at its pins: a byte stream that knows no host. What
+// its gateware makes of a break is done here, for the streams of virtual cards are those
+// behind that: the stream is closed and opened anew.
+type pins struct {
+	dial func() (net.Conn, error)
+
+	writing sync.Mutex // one write at a time; it guards what follows
+	run     int        // zeros in a row
+	broken  bool       // and nothing but zeros since the break
+
+	mu          sync.Mutex
+	conn        net.Conn // nil before the first session, and when the card is gone
+	stale       []byte   // of what the card sent before the last break
+	read, write time.Time
+
+	reading sync.Mutex // held while the link is read
+}
+
+// A chip still holds this much for the host before, or less; a link goes down so long
+// after a break.
+const (
+	chipBytes = 1024
+	downTime  = time.Millisecond
+)
+
+func newPins(dial func() (net.Conn, error)) *pins { return &pins{dial: dial} }
+
+// session returns the stream for one attachment of the chip to a host. Its end is none
+// of the card's.
+func (p *pins) session() (net.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn == nil {
+		if err := p.open(); err != nil {
+			return nil, err
+		}
+	}
+	return &session{Conn: p.conn, pins: p}, nil
+}
+
+// open opens a link to the card; with mu held.
+func (p *pins) open() error {
+	conn, err := p.dial()
+	if err != nil {
+		return err
+	}
+	p.conn = conn
+	_ = conn.SetReadDeadline(p.read)
+	return conn.SetWriteDeadline(p.write)
+}
+
+// now returns the link as it is, nil when the card is gone. First it gives b what is
+// left of the link before.
+func (p *pins) now(b []byte) (conn net.Conn, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n = copy(b, p.stale)
+	p.stale = p.stale[n:]
+	return p.conn, n
+}
+
+// lost notes that the card has closed a link, unless a break has. It says whether it
+// was the card.
+func (p *pins) lost(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != conn {
+		return false
+	}
+	conn.Close()
+	p.conn = nil
+	return true
+}
+
+// reopen takes the link down and up again. Some of what the card has sent stays in the
+// chip.
+func (p *pins) reopen() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != nil {
+		p.down()
+	}
+	return p.open()
+}
+
+// down takes the link down; with mu held.
+func (p *pins) down() {
+	_ = p.conn.SetReadDeadline(past)
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	_ = p.conn.SetReadDeadline(time.Now().Add(downTime))
+	held := make([]byte, chipBytes)
+	n, _ := p.conn.Read(held)
+	p.stale = held[:n]
+	hangUp(p.conn)
+	p.conn = nil
+}
+
+// session is what a host has of the pins.
+type session struct {
+	net.Conn // as it was when the session began, for its addresses
+	*pins
+}
+
+// Close ends what is under way.
+func (s *session) Close() error {
+	_ = s.SetReadDeadline(past)
+	return s.SetWriteDeadline(past)
+}
+
+func (s *session) SetReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read = t
+	if s.conn == nil {
+		return nil
+	}
+	return s.conn.SetReadDeadline(t)
+}
+
+func (s *session) SetWriteDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write = t
+	if s.conn == nil {
+		return nil
+	}
+	return s.conn.SetWriteDeadline(t)
+}
+
+func (s *session) Read(b []byte) (int, error) {
+	for {
+		conn, n := s.now(b)
+		if n > 0 {
+			return n, nil
+		}
+		if conn == nil {
+			return 0, net.ErrClosed
+		}
+		s.reading.Lock()
+		n, err := conn.Read(b)
+		s.reading.Unlock()
+		if n > 0 || isTimeout(err) {
+			return n, err
+		}
+		if err != nil && s.lost(conn) {
+			return n, err
+		}
+	}
+}
+
+// Write passes bytes on. Zeros that go on behind a break are swallowed.
+func (s *session) Write(b []byte) (done int, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	for done < len(b) {
+		if s.broken && b[done] == 0 {
+			done++
+			continue
+		}
+		s.broken = false
+		conn, _ := s.now(nil)
+		if conn == nil {
+			return done, net.ErrClosed
+		}
+		n, err := conn.Write(b[done : done+s.untilBreak(b[done:])])
+		s.count(b[done : done+n])
+		done += n
+		if err != nil {
+			if !isTimeout(err) {
+				s.lost(conn)
+			}
+			return done, err
+		}
+		if s.run >= wire.BreakZeros {
+			s.run, s.broken = 0, true
+			if err := s.reopen(); err != nil {
+				return done, err
+			}
+		}
+	}
+	return done, nil
+}
+
+// untilBreak returns how many bytes come up to the one that makes a break, or all.
+func (p *pins) untilBreak(b []byte) int {
+	run := p.run
+	for i, x := range b {
+		run++
+		if x != 0 {
+			run = 0
+		}
+		if run == wire.BreakZeros {
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// count counts zeros among bytes that were taken.
+func (p *pins) count(b []byte) {
+	for _, x := range b {
+		p.run++
+		if x != 0 {
+			p.run = 0
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := err.(net.Error)
+	return ok && timeout.Timeout()
+}
