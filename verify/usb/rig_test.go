@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,6 +99,24 @@ func runs(t *testing.T, bed *testbed.Testbed, name string, args ...string) ran {
 func tributary(t *testing.T, bed *testbed.Testbed, args ...string) ran {
 	t.Helper()
 	return runs(t, bed, program, args...)
+}
+
+// asNobody runs tributary on a machine as a user without rights, who may look at all of
+// the machine's folder.
+func asNobody(t *testing.T, bed *testbed.Testbed, args ...string) ran {
+	t.Helper()
+	mine := filepath.Join(bed.Dir(), "tributary")
+	text, err := os.ReadFile(program)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(mine, text, 0o755))
+	cmd, out, errs := command(t, bed, mine, args...)
+	cmd.Dir = bed.Dir()
+	if os.Getuid() == 0 { // who may open everything
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	require.NoError(t, cmd.Start())
+	return ended(t, cmd, out, errs)
 }
 
 // works checks that a card can be used: that a reduction's sum is right.

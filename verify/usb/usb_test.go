@@ -147,18 +147,7 @@ func TestNoPermission(t *testing.T) {
 	bed := machine(t)
 	d := plug(t, bed, newCard(t, "A1"))
 	require.NoError(t, errors.Join(os.Chmod(d.Node(), 0), os.Chmod(bed.Dir(), 0o777)))
-	mine := filepath.Join(bed.Dir(), "tributary")
-	text, err := os.ReadFile(program)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(mine, text, 0o755))
-	cmd, out, errs := command(t, bed, mine, "info", "-card", "usb:")
-	cmd.Dir = bed.Dir()
-	if os.Getuid() == 0 { // who may open everything
-		const nobody = 65534
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	}
-	require.NoError(t, cmd.Start())
-	r := ended(t, cmd, out, errs)
+	r := asNobody(t, bed, "info", "-card", "usb:")
 	require.Equal(t, 3, r.status)
 	words(t, r.errs, "this user may not open it", "/etc/udev/rules.d/70-tributary.rules",
 		`SUBSYSTEM=="usb", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"`)

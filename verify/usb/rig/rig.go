@@ -5,8 +5,10 @@ package rig
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -18,6 +20,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tributary/driver/frame"
 	"tributary/driver/npy"
 	"tributary/driver/transport"
 	"tributary/driver/usbip"
@@ -30,6 +33,7 @@ type Card struct {
 
 	t      testing.TB
 	server *usbip.Server
+	bridge string    // that it is behind; empty: none
 	cmd    *exec.Cmd // the Verilated card; nil for a fake
 
 	passed atomic.Int64 // bytes to the card
@@ -41,9 +45,20 @@ type Card struct {
 // NewCard starts the virtual card that is built in a folder and offers it.
 func NewCard(t testing.TB, folder, serial string) *Card {
 	t.Helper()
+	return newCard(t, folder, serial, "")
+}
+
+// NewBridged starts it and offers a FIFO bridge, one of usbip.Bridges, with it behind.
+func NewBridged(t testing.TB, folder, bridge, serial string) *Card {
+	t.Helper()
+	return newCard(t, folder, serial, bridge)
+}
+
+func newCard(t testing.TB, folder, serial, bridge string) *Card {
+	t.Helper()
 	manifest, err := transport.ReadManifest(folder)
 	must(t, err)
-	c := &Card{t: t}
+	c := &Card{t: t, bridge: bridge}
 	socket := filepath.Join(t.TempDir(), "card")
 	c.start(filepath.Join(folder, "sim", "build", "card"), socket)
 	c.offer(usbip.Ident(manifest.Constant), serial, func() (net.Conn, error) { return net.Dial("unix", socket) })
@@ -53,6 +68,17 @@ func NewCard(t testing.TB, folder, serial string) *Card {
 // NewFake offers a card that is a function of the card's end of its link. Its identification
 // block has MAGIC alone.
 func NewFake(t testing.TB, serial string, serve func(net.Conn)) *Card {
+	t.Helper()
+	return newFake(t, serial, "", serve)
+}
+
+// NewBridgedFake offers a FIFO bridge with such a card behind it.
+func NewBridgedFake(t testing.TB, bridge, serial string, serve func(net.Conn)) *Card {
+	t.Helper()
+	return newFake(t, serial, bridge, serve)
+}
+
+func newFake(t testing.TB, serial, bridge string, serve func(net.Conn)) *Card {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -67,7 +93,7 @@ func NewFake(t testing.TB, serial string, serve func(net.Conn)) *Card {
 		}
 	}()
 	ident := usbip.Ident(func(addr uint32) uint64 { return map[uint32]uint64{wire.RegMagic: wire.Magic}[addr] })
-	c := &Card{t: t}
+	c := &Card{t: t, bridge: bridge}
 	c.offer(ident, serial, func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) })
 	return c
 }
@@ -108,7 +134,7 @@ func (c *Card) start(program, socket string) {
 func (c *Card) offer(ident []byte, serial string, link func() (net.Conn, error)) {
 	c.t.Helper()
 	var err error
-	c.server, err = usbip.NewServer(usbip.Card{Ident: ident, Serial: serial, Link: func() (net.Conn, error) {
+	c.server, err = usbip.NewServer(usbip.Card{Ident: ident, Serial: serial, Bridge: c.bridge, Link: func() (net.Conn, error) {
 		conn, err := link()
 		if err != nil {
 			return nil, err
@@ -145,12 +171,18 @@ func (l *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// CloseWrite is what sockets have beside Close.
+func (l *counted) CloseWrite() error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
+
 // After has something done when so many more bytes have gone to the card.
 func (c *Card) After(bytes int64, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.do = c.passed.Load()+bytes, do
 }
+
+// Passed returns how many bytes have gone to the card.
+func (c *Card) Passed() int64 { return c.passed.Load() }
 
 // Halt halts an endpoint.
 func (c *Card) Halt(endpoint uint8) { c.server.Halt(endpoint) }
@@ -176,6 +208,31 @@ func Echo(n int) func(net.Conn) {
 				return
 			}
 		}
+	}
+}
+
+// Answering puts before a card that is a function what a host behind a bridge begins a
+// link with: a register write, which is answered.
+func Answering(serve func(net.Conn)) func(net.Conn) {
+	return func(conn net.Conn) {
+		write := make([]byte, wire.SyncBytes+wire.BaseHeaderBytes+8+wire.CRCBytes)
+		if _, err := io.ReadFull(conn, write); err != nil || !bytes.HasPrefix(write, wire.Sync[:]) {
+			io.Copy(io.Discard, conn) // the link before the break, which the bridge ends
+			conn.Close()
+			return
+		}
+		h := write[wire.SyncBytes:]
+		reply := frame.Append(nil, &frame.Header{
+			Kind:   wire.KindReply,
+			VID:    binary.LittleEndian.Uint32(h[8:]),
+			Length: binary.LittleEndian.Uint16(h[12:]),
+			Mask:   binary.LittleEndian.Uint64(h[14:]),
+		}, nil)
+		if _, err := conn.Write(reply); err != nil {
+			conn.Close()
+			return
+		}
+		serve(conn)
 	}
 }
 

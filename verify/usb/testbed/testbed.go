@@ -61,6 +61,9 @@ const (
 	sysBus     = "/sys/bus/usb/devices"
 )
 
+// serialVendor makes the devices for which the kernel has a driver, ftdi_sio.
+const serialVendor = 0x0403
+
 // Dir returns the folder; programs may find files of theirs there.
 func (t *Testbed) Dir() string { return t.dir }
 
@@ -131,6 +134,7 @@ type Device struct {
 	mu       sync.Mutex
 	gone     bool
 	programs map[*program]bool // that have opened the node
+	driver   bool              // of the kernel's, which has the interface
 	claimant *program          // that has claimed the interface
 	setting  uint32            // alternate setting that is selected
 	isReady  bool              // what the node shows
@@ -157,6 +161,7 @@ func (d *Device) enumerate() error {
 	if status, _ := d.host.Control(0x00, 9, uint16(configuration[5]), 0, nil); status != 0 {
 		return fmt.Errorf("cannot be configured: status %d", status)
 	}
+	d.driver = d.host.Info.Vendor == serialVendor
 	if err := d.makeNode(); err != nil {
 		return err
 	}

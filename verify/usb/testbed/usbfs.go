@@ -35,6 +35,8 @@ const (
 	ioReset            = 0x5514
 	ioClearHalt        = 0x80045515
 	ioCapabilities     = 0x8004551a
+	ioOfDriver         = 0xc0105512 // hands an ioctl to the interface's driver
+	ioTakeClaim        = 0x8108551b // claims what it takes from a driver
 )
 
 // capabilities are those of a controller like vhci-hcd: transfers of any length in
@@ -108,7 +110,12 @@ func (p *program) ioctl(number uint32, arg uint64) syscall.Errno {
 	case ioDiscard:
 		return p.discard(arg)
 	case ioReset:
-		return 0
+		return p.control(0x00, 9, configuration, 0) // as the kernel does behind it
+	case ioTakeClaim:
+		p.device.evict()
+		return p.claim()
+	case ioOfDriver:
+		return 0 // connects the driver again, which other programs do not wait for
 	}
 	word, errno := p.words(arg, number>>16&0x3fff)
 	if errno != 0 {
@@ -227,10 +234,27 @@ func (p *program) fillControl(u *urb, length int) syscall.Errno {
 		return errno
 	}
 	copy(u.transfer.Setup[:], b)
+	if errno := p.mayAsk(b); errno != 0 {
+		return errno
+	}
 	u.buffer += setupBytes
 	u.transfer.Data = b[setupBytes:]
 	u.transfer.Endpoint = u.transfer.Setup[0] & 0x80
 	return 0
+}
+
+// mayAsk refuses a request to an interface that another has, or to its endpoints. The
+// kernel claims for a program what that asks without a claim; it does not look at
+// vendors' requests.
+func (p *program) mayAsk(setup []byte) syscall.Errno {
+	const types, vendors = 0x60, 0x40
+	const recipients, toInterface, toEndpoint = 0x1f, 1, 2
+	recipient := setup[0] & recipients
+	concerns := recipient == toInterface || recipient == toEndpoint && setup[4]&0x7f != 0
+	if setup[0]&types == vendors || !concerns {
+		return 0
+	}
+	return p.claim()
 }
 
 // done puts a transfer that has ended where it can be reaped.
@@ -295,10 +319,23 @@ func (p *program) discard(address uint64) syscall.Errno {
 	return 0
 }
 
+// configuration is the one that all devices here have.
+const configuration = 1
+
+// evict takes the interface from the kernel's driver.
+func (d *Device) evict() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.driver = false
+}
+
 // claim takes the interface for the program.
 func (p *program) claim() syscall.Errno {
 	p.device.mu.Lock()
 	defer p.device.mu.Unlock()
+	if p.device.driver {
+		return syscall.EBUSY
+	}
 	if c := p.device.claimant; c != nil && c != p {
 		return syscall.EBUSY
 	}
