@@ -82,8 +82,9 @@ type way struct {
 	after     *frame.Scanner  // over what becomes of it
 	came      map[uint64]bool // hashes of the frames that came
 	hash      maphash.Seed
-	held      []byte // goes behind the next frame
-	late      []late // in the order in which they came
+	held      []byte    // goes behind the next frame
+	late      []late    // in the order in which they came
+	rests     time.Time // no stall before
 	cut       bool
 }
 
@@ -171,6 +172,9 @@ func (w *way) count(k Kind) { w.link.Happened.Faults[w.direction][k].Add(1) }
 
 // apply appends raw after a fault of a kind that concerns it alone.
 func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
+	if kind == Stall && time.Now().Before(w.rests) {
+		kind = none
+	}
 	if kind != none {
 		w.count(kind)
 	}
@@ -187,7 +191,11 @@ func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
 	case Burst:
 		burst(raw, rng)
 	case Stall:
-		time.Sleep(someTime(rng))
+		// It moves again for as long: a link that stood still for a share of its frames, however many
+		// these are, would be slower than a card that repeats its notices at each deadline.
+		pause := someTime(rng)
+		time.Sleep(pause)
+		w.rests = time.Now().Add(pause)
 	case Garbage:
 		dst = appendRandom(dst, rng)
 	case Scramble:
