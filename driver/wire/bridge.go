@@ -1,13 +1,15 @@
 package wire
 
-// What a host must know of a card behind a FIFO bridge: SPEC.md, section 10. The
-// chip's own numbers are FTDI's.
+// What a host must know of a card behind a bridge: SPEC.md, section 10.
 const (
 	// BreakZeros are the zero bytes in a row that take the link down and up
 	// again; SendZeros are those that a host sends.
 	BreakZeros = 4096
 	SendZeros  = 2 * BreakZeros
+)
 
+// FTDI's FT232H and FT2232H, in synchronous FIFO mode; the numbers are FTDI's.
+const (
 	FTDIVendor     uint16 = 0x0403
 	FT2232HProduct uint16 = 0x6010 // also of older chips, which have another release
 	FT232HProduct  uint16 = 0x6014

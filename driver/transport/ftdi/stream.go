@@ -1,14 +1,10 @@
 package ftdi
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"time"
 
-	"tributary/driver/frame"
+	"tributary/driver/transport/bridge"
 	"tributary/driver/transport/bulk"
 	"tributary/driver/wire"
 )
@@ -52,65 +48,10 @@ func strip(packets []byte, whole int) []byte {
 	return kept
 }
 
-// answerTime is how long a card may take to let go of its last host.
-const answerTime = 10 * time.Second
-
 var errMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
 
-// begin breaks the link, so that nothing is left of the host before, and passes over
-// what the card had sent to that one: all before the answer to a register write that no
-// other host has sent.
-func (s *stream) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errMute)
-	defer cancel()
-	write, answer, err := question()
-	if err != nil {
-		return err
-	}
-	if _, err := s.Write(ctx, append(make([]byte, wire.SendZeros), write...)); err != nil {
-		return why(ctx, err)
-	}
-	var got []byte
-	buf := make([]byte, bulk.TransferBytes)
-	for {
-		n, err := s.Read(ctx, buf)
-		if err != nil {
-			return why(ctx, err)
-		}
-		got = append(got, buf[:n]...)
-		if i := bytes.Index(got, answer); i >= 0 {
-			s.left = got[i+len(answer):]
-			return nil
-		}
-		got = got[max(0, len(got)-len(answer)+1):]
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// why replaces an error by the reason that ctx is done.
-func why(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// begin begins a link with the card behind the chip.
+func (s *stream) begin(ctx context.Context) (err error) {
+	s.left, err = bridge.Begin(ctx, s, errMute)
 	return err
-}
-
-// question returns a write of a random number to a staged register, and the one
-// reply that it can have.
-func question() (write, answer []byte, err error) {
-	var random [10]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, nil, err
-	}
-	h := frame.Header{
-		Kind:   wire.KindRegWrite,
-		VID:    wire.RegJobToken,
-		Length: binary.LittleEndian.Uint16(random[8:]),
-		Mask:   binary.LittleEndian.Uint64(random[:]),
-	}
-	write = frame.Append(nil, &h, nil)
-	h.Kind = wire.KindReply
-	return write, frame.Append(nil, &h, nil), nil
 }

@@ -1,0 +1,82 @@
+// Package bridge begins links with cards behind bridges, as SPEC.md, section 10, has it.
+// What carries the bytes is its caller's: it tells the card nothing of hosts that come
+// and go, so a link begins in the stream itself.
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// Stream is the byte stream of a bridge. Both methods end when their context does.
+type Stream interface {
+	// Read may return no bytes and no error.
+	Read(ctx context.Context, p []byte) (int, error)
+	// Write returns when all of p is on its way.
+	Write(ctx context.Context, p []byte) (int, error)
+}
+
+// answerTime is how long a card may take to let go of its last host.
+const answerTime = 10 * time.Second
+
+// readBytes is how much is read at once.
+const readBytes = 64 << 10
+
+// Begin breaks the link, so that nothing is left of the host before, and passes over
+// what the card had sent to that one: all before the answer to a register write that no
+// other host has sent. The stream goes on with rest, what was read behind the answer.
+// mute is the error when the card does not answer in 10 s.
+func Begin(ctx context.Context, s Stream, mute error) (rest []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, mute)
+	defer cancel()
+	write, answer := question()
+	if _, err := s.Write(ctx, append(make([]byte, wire.SendZeros), write...)); err != nil {
+		return nil, why(ctx, err)
+	}
+	var got []byte
+	buf := make([]byte, readBytes)
+	for {
+		n, err := s.Read(ctx, buf)
+		if err != nil {
+			return nil, why(ctx, err)
+		}
+		got = append(got, buf[:n]...)
+		if i := bytes.Index(got, answer); i >= 0 {
+			return got[i+len(answer):], nil
+		}
+		got = got[max(0, len(got)-len(answer)+1):]
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// why replaces an error by the reason that ctx is done.
+func why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// question returns a write of a random number to a staged register, and the one
+// reply that it can have.
+func question() (write, answer []byte) {
+	var random [10]byte
+	rand.Read(random[:]) // which always succeeds
+	h := frame.Header{
+		Kind:   wire.KindRegWrite,
+		VID:    wire.RegJobToken,
+		Length: binary.LittleEndian.Uint16(random[8:]),
+		Mask:   binary.LittleEndian.Uint64(random[:]),
+	}
+	write = frame.Append(nil, &h, nil)
+	h.Kind = wire.KindReply
+	return write, frame.Append(nil, &h, nil)
+}
