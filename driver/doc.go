@@ -30,8 +30,8 @@
 // "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT" and
 // "unix:PATH" (a card that is running already), and in programs that import
 // tributary/driver/transport/usb also "usb:" and "usb:VENDOR:PRODUCT#SERIAL" (a
-// card that is plugged in), and "ftdi:" (a card behind a FIFO bridge). Package
-// transport holds the schemes; a program can register its own.
+// card that is plugged in), and "ftdi:" and "ft60x:" (a card behind a FIFO bridge).
+// Package transport holds the schemes; a program can register its own.
 //
 // # Several jobs
 //

@@ -56,3 +56,47 @@ const (
 	FTDIType     uint16 = 0x0007
 	FTDITypeFIFO uint16 = 0x0001
 )
+
+// FTDI's FT601 and FT600, in 245 mode with one channel: SPEC.md, section 10.4.
+const (
+	FT60xVendor         = FTDIVendor
+	FT600Product uint16 = 0x601e
+	FT601Product uint16 = 0x601f
+
+	FT60xConfiguration       = 1
+	FT60xControl             = 0 // interface with the first two endpoints
+	FT60xData                = 1 // interface with the other two
+	FT60xCommands      uint8 = 0x01
+	FT60xNotices       uint8 = 0x81
+	FT60xOut           uint8 = 0x02
+	FT60xIn            uint8 = 0x82
+	FT60xPacket              = 512 // bytes, at high speed
+	FT60xNoticePacket        = 64
+)
+
+// Commands to an FT60x.
+const (
+	FT60xCommandBytes  = 20
+	FT60xCommandPipe   = 4 // where the endpoint is that it is of
+	FT60xCommandKind   = 5
+	FT60xCommandLength = 8 // four bytes: a number of bytes
+
+	FT60xAsk uint8 = 1 // for so many bytes
+	FT60xEnd uint8 = 3 // what was asked for before
+)
+
+// The request for an FT60x's settings, and where they are in the answer.
+const (
+	FT60xGet           uint8  = 0xc0
+	FT60xSettings      uint8  = 0xcf
+	FT60xSettingsValue uint16 = 1
+	FT60xSettingsBytes        = 152
+
+	FT60xMode     = 138
+	FT60xChannels = 139
+	FT60xFeatures = 140 // two bytes
+
+	FT60xMode245       uint8  = 0
+	FT60xOneChannel    uint8  = 2
+	FT60xFeatureNotice uint16 = 0x04 // notices of what channel 1 has for the host
+)

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	for _, scheme := range []string{"usb", "ftdi"} {
+	for _, scheme := range []string{"usb", "ftdi", "ft60x"} {
 		transport.Register(scheme, func(context.Context, transport.Request) (transport.Conn, error) {
 			return nil, errors.New("this tributary was built without libusb, which cards on USB need; install it (apt install libusb-1.0-0-dev pkg-config) and build again (make build)")
 		})

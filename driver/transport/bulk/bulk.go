@@ -46,7 +46,11 @@ type Device interface {
 // Pipes are an interface and its two endpoints.
 type Pipes struct {
 	Configuration, Interface, Setting int
-	Out, In                           uint8
+	Out, In                           uint8 // In is 0 where nothing is to be read
+
+	// Waiting is how many transfers to the host wait at a time, of one packet each.
+	// Zero: some, of up to TransferBytes.
+	Waiting int
 }
 
 // TransferBytes bounds what a transfer carries: whole packets, which is more than a
@@ -59,7 +63,7 @@ const TransferBytes = 64 << 10
 type Stream interface {
 	// Read may return no bytes and no error: the end of a burst. With room for
 	// TransferBytes it returns what one transfer has brought, whole packets and
-	// perhaps a short one.
+	// perhaps a short one; that transfer waits again.
 	Read(ctx context.Context, p []byte) (int, error)
 	Write(ctx context.Context, p []byte) (int, error)
 	// PacketBytes returns how many a whole packet to the host has.

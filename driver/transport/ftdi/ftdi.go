@@ -47,11 +47,11 @@ var pipes = bulk.Pipes{
 
 // claim claims a chip, sets it up, and begins a link with the card behind it.
 func claim(ctx context.Context, d bulk.Device) (bulk.Stream, error) {
-	inner, err := claimWorking(d)
+	claimed, err := bulk.ClaimWorking(d, pipes)
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(inner)
+	s := newStream(claimed[0])
 	if err := start(ctx, d, s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -67,42 +67,6 @@ func start(ctx context.Context, d bulk.Device, s *stream) error {
 		return err
 	}
 	return s.begin(ctx)
-}
-
-// claimWorking claims a chip of which no endpoint is halted. One that has such is reset:
-// it has one alternate setting alone, so that claiming it again does not clear that.
-func claimWorking(d bulk.Device) (bulk.Stream, error) {
-	s, err := d.Claim(pipes)
-	if err != nil {
-		return nil, err
-	}
-	// The kernel answers for an endpoint when its interface is claimed.
-	isHalted, err := halted(d)
-	if err == nil && !isHalted {
-		return s, nil
-	}
-	if err := errors.Join(err, s.Close()); err != nil {
-		return nil, err
-	}
-	if err := d.Reset(); err != nil {
-		return nil, err
-	}
-	return d.Claim(pipes)
-}
-
-// halted says whether an endpoint is.
-func halted(d bulk.Device) (bool, error) {
-	const endpointStatus, getStatus, halt = 0x82, 0x00, 1
-	for _, endpoint := range []uint8{wire.FTDIOut, wire.FTDIIn} {
-		status := make([]byte, 2)
-		if _, err := d.Control(endpointStatus, getStatus, 0, uint16(endpoint), status); err != nil {
-			return false, err
-		}
-		if status[0]&halt != 0 {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // checkMode refuses a chip whose EEPROM does not make channel A a FIFO: without that it

@@ -1,12 +1,13 @@
-// Package usb registers the schemes usb, of cards on USB, and ftdi, of cards behind
-// an FT232H or FT2232H. They are reached with libusb (libusb-1.0 and a C compiler
-// are needed to build it). A program that opens them imports it for that alone:
+// Package usb registers the schemes usb, of cards on USB, ftdi, of cards behind an
+// FT232H or FT2232H, and ft60x, of cards behind an FT601 or FT600. They are reached with
+// libusb (libusb-1.0 and a C compiler are needed to build it). A program that opens them
+// imports it for that alone:
 //
 //	import _ "tributary/driver/transport/usb"
 //
 // Names are usb: for the one card that is plugged in, usb:VENDOR:PRODUCT, and
-// usb:VENDOR:PRODUCT#SERIAL; of ftdi the same. All that does not concern libusb is
-// in packages bulk and ftdi.
+// usb:VENDOR:PRODUCT#SERIAL; of ftdi and ft60x the same. All that does not concern libusb
+// is in packages bulk, ftdi and ft60x.
 package usb
 
 import (
@@ -20,10 +21,11 @@ import (
 
 	"tributary/driver/transport"
 	"tributary/driver/transport/bulk"
+	"tributary/driver/transport/ft60x"
 	"tributary/driver/transport/ftdi"
 )
 
-var schemes = []*bulk.Scheme{bulk.USB, ftdi.Scheme}
+var schemes = []*bulk.Scheme{bulk.USB, ftdi.Scheme, ft60x.Scheme}
 
 func init() {
 	for _, s := range schemes {
@@ -55,8 +57,8 @@ func List() ([]bulk.Card, error) {
 // controlTimeout is how long a device may take to answer a request.
 const controlTimeout = 2 * time.Second
 
-// transfers is how many are in flight in either direction. The kernel lends programs
-// 16 MiB for all that is in flight.
+// transfers is how many are in flight in either direction, unless said otherwise. The
+// kernel lends programs 16 MiB for all that is in flight.
 const transfers = 4
 
 // bus is libusb. Each has looked at what is plugged in when it was made, so a new
@@ -122,10 +124,13 @@ func (d device) Claim(p bulk.Pipes) (_ bulk.Stream, err error) {
 			err = errors.Join(words(err), s.Close())
 		}
 	}()
+	// Config would take all interfaces from their drivers.
+	if err = d.SetAutoDetach(false); err != nil {
+		return nil, err
+	}
 	if s.config, err = d.Config(p.Configuration); err != nil {
 		return nil, err
 	}
-	// From here on: Config would take all interfaces from their drivers.
 	if err = d.SetAutoDetach(true); err != nil {
 		return nil, err
 	}
@@ -136,13 +141,20 @@ func (d device) Claim(p bulk.Pipes) (_ bulk.Stream, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.out = &writer{endpoint: out, most: wholePackets(out.Desc)}
+	if p.In == 0 {
+		return s, nil
+	}
 	in, err := s.claimed.InEndpoint(int(p.In & 0x7f))
 	if err != nil {
 		return nil, err
 	}
 	s.packet = in.Desc.MaxPacketSize
-	s.out = &writer{endpoint: out, most: wholePackets(out.Desc)}
-	if s.in, err = in.NewStream(wholePackets(in.Desc), transfers); err != nil {
+	size, count := wholePackets(in.Desc), transfers
+	if p.Waiting > 0 {
+		size, count = s.packet, p.Waiting
+	}
+	if s.in, err = in.NewStream(size, count); err != nil {
 		return nil, err
 	}
 	return s, nil
