@@ -60,7 +60,7 @@ func (c *Card) check() error {
 	if len(c.Ident) != wire.USBIdentBytes {
 		return fmt.Errorf("usbip: an identification block of %d bytes; it has %d", len(c.Ident), wire.USBIdentBytes)
 	}
-	if _, ok := chipKinds[c.Bridge]; c.Bridge != "" && !ok {
+	if _, ok := bridges[c.Bridge]; c.Bridge != "" && !ok {
 		return fmt.Errorf("usbip: there is no bridge %q", c.Bridge)
 	}
 	return CheckSerial(c.Serial)

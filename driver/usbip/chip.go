@@ -12,20 +12,27 @@ import (
 	"tributary/driver/wire"
 )
 
-// chipKind is a FIFO bridge that there is a model of.
+// chipKind is which of the FIFO bridges of 8 bits it is.
 type chipKind struct {
 	product, release uint16
 	channels         uint16 // each with an interface
 	text             string // of the product
 }
 
-var chipKinds = map[string]chipKind{
-	"ft2232h": {wire.FT2232HProduct, wire.FT2232HRelease, 2, "Dual RS232-HS"},
-	"ft232h":  {wire.FT232HProduct, wire.FT232HRelease, 1, "Single RS232-HS"},
+// bridges make the faces of the bridges that there are models of.
+var bridges = map[string]func() face{
+	"ft2232h": func() face {
+		return &chip{chipKind: chipKind{wire.FT2232HProduct, wire.FT2232HRelease, 2, "Dual RS232-HS"}}
+	},
+	"ft232h": func() face {
+		return &chip{chipKind: chipKind{wire.FT232HProduct, wire.FT232HRelease, 1, "Single RS232-HS"}}
+	},
+	"ft600": func() face { return &superFIFO{product: wire.FT600Product} },
+	"ft601": func() face { return &superFIFO{product: wire.FT601Product} },
 }
 
 // Bridges returns the names that Card.Bridge may have.
-func Bridges() []string { return slices.Sorted(maps.Keys(chipKinds)) }
+func Bridges() []string { return slices.Sorted(maps.Keys(bridges)) }
 
 // chip is a FIFO bridge whose EEPROM makes channel A a FIFO, with a card at its pins.
 //
@@ -48,6 +55,7 @@ const (
 func (c *chip) endpoints() (out, in uint8) { return wire.FTDIOut, wire.FTDIIn }
 func (c *chip) settings() uint16           { return 1 }
 func (c *chip) takes() bool                { return c.isSync.Load() }
+func (c *chip) gives() bool                { return true } // its status, if nothing else
 
 func (c *chip) request(s setup) (answer []byte, ok bool) {
 	if s.kind == wire.FTDIGet && s.request == wire.FTDIReadEEPROM {

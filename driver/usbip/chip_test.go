@@ -95,7 +95,7 @@ func TestChipDescriptors(t *testing.T) {
 
 // TestBridges: those that there are, and no others.
 func TestBridges(t *testing.T) {
-	require.Equal(t, []string{"ft2232h", "ft232h"}, usbip.Bridges())
+	require.Equal(t, []string{"ft2232h", "ft232h", "ft600", "ft601"}, usbip.Bridges())
 	_, err := usbip.NewServer(usbip.Card{Ident: usbip.Ident(registers), Serial: "T-1", Bridge: "ft232r"})
 	require.EqualError(t, err, `usbip: there is no bridge "ft232r"`)
 }

@@ -2,6 +2,7 @@ package usbip
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -40,8 +41,8 @@ const (
 	interfaceSetting = 2 // number of alternate settings
 )
 
-// face is what differs between the devices that can lead to a card. But for request
-// and takes it is used by one goroutine at a time.
+// face is what differs between the devices that can lead to a card. But for request, takes
+// and gives it is used by one goroutine at a time.
 type face interface {
 	device() []byte        // descriptor
 	configuration() []byte // the same, with all that stands below it
@@ -53,11 +54,23 @@ type face interface {
 	request(s setup) (answer []byte, ok bool)
 	// takes says whether what the host sends is taken now.
 	takes() bool
+	// gives says whether a transfer to the host is filled now.
+	gives() bool
 	// deadline is when fill is to end although nothing has come; zero: never.
 	deadline() time.Time
 	// fill waits for bytes from the link and puts what is sent of them into a
-	// transfer to the host, which they end.
+	// transfer to the host, which they end. With errUnasked it is not ended: it waits
+	// until gives says so.
 	fill(link net.Conn, t *transfer) (int, error)
+}
+
+var errUnasked = errors.New("usbip: the host has not asked for more")
+
+// commanded is a face that has an endpoint for commands, and one from which nothing comes.
+type commanded interface {
+	side() (commands, mute uint8)
+	// command carries one out; if it is none, its endpoint is halted.
+	command(b []byte) bool
 }
 
 // descriptor puts length and kind before the bytes of a descriptor.
@@ -77,6 +90,7 @@ type native struct {
 func (n *native) endpoints() (out, in uint8) { return wire.USBOut, wire.USBIn }
 func (n *native) settings() uint16           { return interfaceSetting }
 func (n *native) takes() bool                { return true }
+func (n *native) gives() bool                { return true }
 
 func (n *native) request(s setup) (answer []byte, ok bool) {
 	if int(s.kind)<<8|int(s.request) == identify {

@@ -1,6 +1,6 @@
 package usbip
 
-// The device that one host has attached: its two bulk endpoints, each with the
+// The device that one host has attached: its endpoints, each with the
 // transfers that wait at it, and the link to the card while it is up.
 
 import (
@@ -26,13 +26,14 @@ type transfer struct {
 	seq    uint32
 	data   []byte // of an IN transfer: room for what comes, up to a whole packet
 	length int    // that was asked for
+	done   int    // bytes of data that stay, where it has waited for the host to ask
 
 	// Set when the transfer is to end by something else than its bytes.
 	ended  int32
 	unlink uint32 // Seq of the command that takes it back, if that ended it
 }
 
-// endpoint is one of the two; guarded by device.mu.
+// endpoint is one of a device; guarded by device.mu.
 type endpoint struct {
 	halted  bool
 	queue   []*transfer
@@ -52,6 +53,7 @@ type device struct {
 
 	mu      sync.Mutex
 	out, in endpoint
+	sides   [2]endpoint    // of a face that is commanded
 	link    net.Conn       // nil while it is down
 	running sync.WaitGroup // the goroutines of the link
 }
@@ -59,7 +61,7 @@ type device struct {
 func newDevice(card *Card, answer func(Head, []byte), lost func()) *device {
 	d := &device{card: card, face: &native{card: card}, answer: answer, lost: lost}
 	if card.Bridge != "" {
-		d.face = &chip{chipKind: chipKinds[card.Bridge]}
+		d.face = bridges[card.Bridge]()
 	}
 	d.out.arrived.L, d.in.arrived.L = &d.mu, &d.mu
 	return d
@@ -76,7 +78,21 @@ func (d *device) endpoint(address uint8) *endpoint {
 	case address == in:
 		return &d.in
 	}
+	if c, ok := d.face.(commanded); ok {
+		commands, mute := c.side()
+		switch address {
+		case commands:
+			return &d.sides[0]
+		case mute:
+			return &d.sides[1]
+		}
+	}
 	return nil
+}
+
+// endpoints returns all that a device may have.
+func (d *device) endpoints() []*endpoint {
+	return []*endpoint{&d.out, &d.in, &d.sides[0], &d.sides[1]}
 }
 
 // linkUp opens the card's byte stream. It says whether it could.
@@ -88,7 +104,9 @@ func (d *device) linkUp() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.link = conn
-	d.out.halted, d.in.halted = false, false
+	for _, e := range d.endpoints() {
+		e.halted = false
+	}
 	d.out.stop = func() { _ = conn.SetWriteDeadline(past) }
 	d.in.stop = func() { _ = conn.SetReadDeadline(past) }
 	d.running.Add(2)
@@ -105,8 +123,9 @@ func (d *device) linkDown() {
 	if d.link != nil {
 		hangUp(d.link)
 		d.link = nil
-		d.endAll(&d.out, StatusProtocol)
-		d.endAll(&d.in, StatusProtocol)
+		for _, e := range d.endpoints() {
+			d.endAll(e, StatusProtocol)
+		}
 		d.out.arrived.Broadcast()
 		d.in.arrived.Broadcast()
 	}
@@ -133,17 +152,32 @@ func (d *device) submit(address uint8, t *transfer) {
 		d.finish(t, StatusProtocol, 0)
 	case e.halted:
 		d.finish(t, StatusStall, 0)
+	case e == &d.sides[0]:
+		d.carryOut(t)
 	default:
 		e.queue = append(e.queue, t)
 		e.arrived.Broadcast()
 	}
 }
 
+// carryOut carries out the command that a transfer brings; with mu held.
+func (d *device) carryOut(t *transfer) {
+	b := t.data
+	t.data = nil
+	if !d.face.(commanded).command(b) {
+		d.sides[0].halted = true
+		d.finish(t, StatusStall, 0)
+		return
+	}
+	d.finish(t, 0, len(b))
+	d.in.arrived.Broadcast()
+}
+
 // unlink takes a transfer back. What has ended already was answered.
 func (d *device) unlink(command, seq uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, e := range []*endpoint{&d.out, &d.in} {
+	for _, e := range d.endpoints() {
 		for _, t := range e.queue {
 			if t.seq == seq && t.ended == 0 {
 				t.unlink = command
@@ -199,7 +233,7 @@ func (d *device) answerUnlink(seq uint32, status int32) {
 func (d *device) next(e *endpoint, link net.Conn, ready func()) *transfer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.link == link && (len(e.queue) == 0 || e == &d.out && !d.face.takes()) {
+	for d.link == link && (len(e.queue) == 0 || e == &d.out && !d.face.takes() || e == &d.in && !d.face.gives()) {
 		e.arrived.Wait()
 	}
 	if d.link != link {
@@ -230,6 +264,17 @@ func (d *device) leave(e *endpoint, t *transfer, err error, status int32, n int)
 		if unlink != 0 {
 			d.answerUnlink(unlink, 0)
 		}
+	}
+}
+
+// letGo has a transfer that the link was at wait again, unless it is to end.
+func (d *device) letGo(e *endpoint, t *transfer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.current = nil
+	if t.ended != 0 {
+		e.queue = e.queue[1:]
+		d.finish(t, t.ended, 0)
 	}
 }
 
@@ -269,6 +314,10 @@ func (d *device) serveIn(link net.Conn) {
 			return
 		}
 		n, err := d.face.fill(link, t)
+		if errors.Is(err, errUnasked) {
+			d.letGo(&d.in, t)
+			continue
+		}
 		if d.broken(link, err) {
 			d.leave(&d.in, t, err, StatusUnplugged, 0)
 			return

@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 			"sim . -usbip 3240",
 			"sim . -serial A1",
 			"sim . -bridge ft232h",
-			"sim . -usbip :3240 -bridge ft601",
+			"sim . -usbip :3240 -bridge ft602",
 			"sim . -usbip :3240 -listen tcp::7000",
 			"sim . -usbip :3240 -serial a#b",
 			"trace",

@@ -41,8 +41,9 @@ its cycles, beats and bytes.
 With -usbip the card is a USB device that any Linux machine can attach
 (modprobe vhci-hcd; the command is printed); programs there see it as they see
 any other, tributary as usb:. The address has no password: keep it to
-127.0.0.1 or a network that you trust. With -bridge the device is FTDI's
-FT232H or FT2232H with the card behind it, tributary's ftdi:.
+127.0.0.1 or a network that you trust. With -bridge the device is one of
+FTDI's chips with the card behind it: FT232H or FT2232H, tributary's ftdi:, or
+FT601 or FT600, its ft60x:.
 
 Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
@@ -57,10 +58,17 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
 	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`, in the place of a socket")
 	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
-	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+strings.Join(usbip.Bridges(), " or "))
+	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+chips())
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
 	return cmd
+}
+
+// chips names those that there are models of.
+func chips() string {
+	all := usbip.Bridges()
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // stopGrace is how long a card that was asked to stop may take to say what it
@@ -80,7 +88,7 @@ func (f *simFlags) check() error {
 		return usagef("-bridge: only a USB device has one; add -usbip HOST:PORT")
 	}
 	if f.bridge != "" && !slices.Contains(usbip.Bridges(), f.bridge) {
-		return usagef("-bridge %s: it must be %s", f.bridge, strings.Join(usbip.Bridges(), " or "))
+		return usagef("-bridge %s: it must be %s", f.bridge, chips())
 	}
 	if f.usbip == "" {
 		return nil
