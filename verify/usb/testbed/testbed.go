@@ -61,8 +61,10 @@ const (
 	sysBus     = "/sys/bus/usb/devices"
 )
 
-// serialVendor makes the devices for which the kernel has a driver, ftdi_sio.
+// A driver of the kernel's, ftdi_sio, takes these.
 const serialVendor = 0x0403
+
+var serialProducts = map[uint16]bool{0x6010: true, 0x6014: true}
 
 // Dir returns the folder; programs may find files of theirs there.
 func (t *Testbed) Dir() string { return t.dir }
@@ -96,7 +98,10 @@ func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
 	}
 	t.mu.Lock()
 	t.number++
-	d := &Device{bed: t, host: host, number: t.number, programs: map[*program]bool{}}
+	d := &Device{
+		bed: t, host: host, number: t.number,
+		interfaces: map[uint8]uint32{}, programs: map[*program]bool{}, claimant: map[uint32]*program{},
+	}
 	t.devices[d] = true
 	t.mu.Unlock()
 	if err := d.enumerate(); err != nil {
@@ -131,13 +136,15 @@ type Device struct {
 	listener net.Listener
 	once     sync.Once
 
+	interfaces map[uint8]uint32 // of the endpoints, by their addresses
+
 	mu       sync.Mutex
 	gone     bool
-	programs map[*program]bool // that have opened the node
-	driver   bool              // of the kernel's, which has the interface
-	claimant *program          // that has claimed the interface
-	setting  uint32            // alternate setting that is selected
-	isReady  bool              // what the node shows
+	programs map[*program]bool   // that have opened the node
+	driver   bool                // of the kernel's, which has interface 0
+	claimant map[uint32]*program // that has claimed an interface
+	setting  uint32              // alternate setting of interface 0 that is selected
+	isReady  bool                // what the node shows
 }
 
 func (d *Device) busName() string  { return fmt.Sprintf("1-%d", d.number) }
@@ -161,11 +168,26 @@ func (d *Device) enumerate() error {
 	if status, _ := d.host.Control(0x00, 9, uint16(configuration[5]), 0, nil); status != 0 {
 		return fmt.Errorf("cannot be configured: status %d", status)
 	}
-	d.driver = d.host.Info.Vendor == serialVendor
+	d.driver = d.host.Info.Vendor == serialVendor && serialProducts[d.host.Info.Product]
+	d.readInterfaces(configuration[:n])
 	if err := d.makeNode(); err != nil {
 		return err
 	}
 	return d.makeFiles(append(device, configuration[:n]...), configuration[5])
+}
+
+// readInterfaces notes where the endpoints of a configuration are.
+func (d *Device) readInterfaces(descriptors []byte) {
+	const interfaceKind, endpointKind = 4, 5
+	var at uint32
+	for b := descriptors; len(b) > 2 && int(b[0]) <= len(b); b = b[b[0]:] {
+		switch b[1] {
+		case interfaceKind:
+			at = uint32(b[2])
+		case endpointKind:
+			d.interfaces[b[2]] = at
+		}
+	}
 }
 
 // makeNode makes the device's node and begins to answer ioctls on it.

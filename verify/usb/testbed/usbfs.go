@@ -111,9 +111,6 @@ func (p *program) ioctl(number uint32, arg uint64) syscall.Errno {
 		return p.discard(arg)
 	case ioReset:
 		return p.control(0x00, 9, configuration, 0) // as the kernel does behind it
-	case ioTakeClaim:
-		p.device.evict()
-		return p.claim()
 	case ioOfDriver:
 		return 0 // connects the driver again, which other programs do not wait for
 	}
@@ -122,12 +119,15 @@ func (p *program) ioctl(number uint32, arg uint64) syscall.Errno {
 		return errno
 	}
 	switch number {
+	case ioTakeClaim:
+		p.device.evict(word[0])
+		return p.claim(word[0])
 	case ioClaim:
-		return p.claim()
+		return p.claim(word[0])
 	case ioRelease:
-		return p.release()
+		return p.release(word[0])
 	case ioSetInterface:
-		return p.selectSetting(word[1])
+		return p.selectSetting(word[0], word[1])
 	case ioSetConfiguration:
 		return p.control(0x00, 9, uint16(word[0]), 0)
 	case ioClearHalt:
@@ -254,7 +254,14 @@ func (p *program) mayAsk(setup []byte) syscall.Errno {
 	if setup[0]&types == vendors || !concerns {
 		return 0
 	}
-	return p.claim()
+	if recipient == toInterface {
+		return p.claim(uint32(setup[4]))
+	}
+	at, ok := p.device.interfaces[setup[4]]
+	if !ok {
+		return syscall.ENOENT
+	}
+	return p.claim(at)
 }
 
 // done puts a transfer that has ended where it can be reaped.
@@ -322,53 +329,53 @@ func (p *program) discard(address uint64) syscall.Errno {
 // configuration is the one that all devices here have.
 const configuration = 1
 
-// evict takes the interface from the kernel's driver.
-func (d *Device) evict() {
+// evict takes an interface from the kernel's driver.
+func (d *Device) evict(number uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.driver = false
+	d.driver = d.driver && number != 0
 }
 
-// claim takes the interface for the program.
-func (p *program) claim() syscall.Errno {
+// claim takes an interface for the program.
+func (p *program) claim(number uint32) syscall.Errno {
 	p.device.mu.Lock()
 	defer p.device.mu.Unlock()
-	if p.device.driver {
+	if p.device.driver && number == 0 {
 		return syscall.EBUSY
 	}
-	if c := p.device.claimant; c != nil && c != p {
+	if c := p.device.claimant[number]; c != nil && c != p {
 		return syscall.EBUSY
 	}
-	p.device.claimant = p
+	p.device.claimant[number] = p
 	return 0
 }
 
-// release gives the interface back. Its transfers are taken back, and alternate
+// release gives an interface back. Its transfers are taken back, and alternate
 // setting 0 is selected.
-func (p *program) release() syscall.Errno {
+func (p *program) release(number uint32) syscall.Errno {
 	p.device.mu.Lock()
-	claimed, setting := p.device.claimant == p, p.device.setting
+	claimed, setting := p.device.claimant[number] == p, p.device.setting
 	p.device.mu.Unlock()
 	if !claimed {
 		return syscall.EINVAL
 	}
-	if setting != 0 {
-		p.selectSetting(0)
+	if setting != 0 && number == 0 {
+		p.selectSetting(number, 0)
 	}
 	p.device.mu.Lock()
-	p.device.claimant = nil
+	delete(p.device.claimant, number)
 	p.device.mu.Unlock()
 	return 0
 }
 
-// selectSetting selects an alternate setting of the interface. Transfers at the
+// selectSetting selects an alternate setting of an interface. Transfers at the
 // endpoints that go are taken back.
-func (p *program) selectSetting(setting uint32) syscall.Errno {
+func (p *program) selectSetting(number, setting uint32) syscall.Errno {
 	p.device.mu.Lock()
-	claimed := p.device.claimant == p
+	claimed := p.device.claimant[number] == p
 	var bulk []*urb
 	for _, u := range p.pending {
-		if u.transfer.Endpoint&0x7f != 0 {
+		if at, ok := p.device.interfaces[u.transfer.Endpoint]; ok && at == number {
 			bulk = append(bulk, u)
 		}
 	}
@@ -379,8 +386,8 @@ func (p *program) selectSetting(setting uint32) syscall.Errno {
 	for _, u := range bulk {
 		p.device.host.Unlink(&u.transfer)
 	}
-	errno := p.control(0x01, 11, uint16(setting), 0)
-	if errno == 0 {
+	errno := p.control(0x01, 11, uint16(setting), uint16(number))
+	if errno == 0 && number == 0 {
 		p.device.mu.Lock()
 		p.device.setting = setting
 		p.device.mu.Unlock()
@@ -402,11 +409,19 @@ func (p *program) leave() {
 	left := p.pending
 	p.pending, p.ended = map[uint64]*urb{}, nil
 	delete(d.programs, p)
+	var mine []uint32
+	for number, c := range d.claimant {
+		if c == p {
+			mine = append(mine, number)
+		}
+	}
 	d.showReady()
 	d.mu.Unlock()
 	for _, u := range left {
 		d.host.Unlink(&u.transfer)
 	}
-	p.release()
+	for _, number := range mine {
+		p.release(number)
+	}
 	p.conn.Close()
 }
