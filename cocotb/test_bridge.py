@@ -35,6 +35,10 @@ class Chip:
     for "packets" that begins only when a word has passed, as with buffers that run empty, or full.
     """
 
+    # In ns: what it drives is known so long after a falling edge, and what it samples must be; and what it
+    # drives stays for so long after a rising one. The clock's period stands for the chip's.
+    KNOWN, SET_UP, STAYS = 0, 0, 0
+
     def __init__(self, dut, words=(), empty="never", full="never"):
         self.dut = dut
         self.words = list(words)
@@ -42,6 +46,7 @@ class Chip:
         self.empty = self._pattern(empty, lambda: self.given)
         self.full = self._pattern(full, lambda: len(self.taken))
         self.last = {"drive": -9, "oe": -9}  # cycles in which each side drove
+        self.bursts = [0]  # words that were taken until WR# rose
         self.asks = []  # cycles at which SIWU# fell, and for how many it was low
         self.rxf_n = self.txe_n = self.txe_before = self.txe_earlier = 1
         self.before = {"rd_n": 1, "wr_n": 1, "oe_n": 1, "siwu_n": 1}
@@ -64,16 +69,28 @@ class Chip:
         await FallingEdge(self.dut.rst)
         while True:
             await FallingEdge(self.dut.clk)
+            await self._pass(self.KNOWN)
+            self._drive(self.pins()["oe_n"])
+            await self._pass(self.SET_UP - self.KNOWN)
             set_up, data = self.pins(), self.dut.data_out.value
-            self._drive(set_up["oe_n"])
             await RisingEdge(self.dut.clk)
             pins = self.pins()
             assert pins == set_up, "changed within the set-up time"
             assert not pins["drive"] or pins["wr_n"] or self.dut.data_out.value == data
             self.cycle += 1
             self._judge(pins)
+            await self._pass(self.STAYS)
             self.dut.rxf_n.value = self.dut.txe_n.value = Logic("X")
             self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
+
+    @staticmethod
+    async def _pass(ns):
+        if ns:
+            await Timer(ns, "ns")
+
+    def _take(self, word):
+        """A word that was written."""
+        self.taken.append(word)
 
     def _judge(self, pins):
         """What the chip does at an edge, and what it must not see."""
@@ -92,8 +109,11 @@ class Chip:
         if not pins["wr_n"]:
             assert pins["drive"], "nobody drives what is written"
             assert not (self.before["wr_n"] and self.txe_earlier), "WR# falls without TXE#"
+            self.bursts[-1] += not self.txe_n
             if not self.txe_n:
-                self.taken.append(int(self.dut.data_out.value))
+                self._take(int(self.dut.data_out.value))
+        elif self.bursts[-1]:
+            self.bursts.append(0)
         if not pins["siwu_n"]:
             if self.before["siwu_n"]:
                 self.asks.append([self.cycle, 0])
@@ -112,6 +132,50 @@ class Chip:
             self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
         else:
             self.dut.data_in.value = self.words[0]
+
+
+class SuperChip(Chip):
+    """An FT600 or FT601 in 245 mode: bytes in words with byte enables above them (DS_FT600Q-FT601Q).
+
+    transfers are what the host writes: all words of one are full but the last. sent has the bytes that were
+    written, packets how many of them came until WR# rose, which ends a packet. Of 10 ns: what the chip drives is
+    known for 3.0 before an edge and stays for 3.5 after it (here 3); what it samples must be there 1.0 before it.
+    (That it stays for 4.8 after it is for the registers at the pins to see to, and not modelled.)
+    """
+
+    KNOWN, SET_UP, STAYS = 2, 4, 3
+
+    def __init__(self, dut, transfers=(), empty="never", full="never"):
+        self.width = len(dut.data_in) // 9
+        self.sent, self.packets = [], [0]
+        self.short = False  # the last word was not full
+        super().__init__(dut, [w for t in transfers for w in self.words_of(t)], empty, full)
+
+    def words_of(self, data):
+        """The words of a transfer; one without bytes has a word that has none."""
+        words = []
+        for i in range(0, max(len(data), 1), self.width):
+            piece = data[i : i + self.width]
+            keep = (1 << len(piece)) - 1
+            words.append(keep << 8 * self.width | int.from_bytes(bytes(piece), "little"))
+        return words
+
+    def _take(self, word):
+        super()._take(word)
+        assert not self.short, "a word behind one that is not full"
+        keep = word >> 8 * self.width
+        size = keep.bit_length()
+        assert size and keep == (1 << size) - 1, "byte enables with gaps"
+        self.sent += word.to_bytes(self.width + 1, "little")[:size]
+        self.packets[-1] += size
+        self.short = size < self.width
+
+    def _judge(self, pins):
+        super()._judge(pins)
+        if pins["wr_n"]:
+            self.short = False
+            if self.packets[-1]:
+                self.packets.append(0)
 
 
 def some_words(rng, dut, count):
@@ -136,6 +200,28 @@ async def passes_all_both_ways(dut, chip, stream):
         await RisingEdge(dut.clk)
     await ClockCycles(dut.clk, 100)
     assert model.taken == to_host and model.given == count
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+@cocotb.parametrize(chip=["never", "bursts", "packets"])
+async def ends_bursts(dut, chip):
+    """agg_fifo_bus: WR# rises behind a word with tlast, and the next one waits for no more than that."""
+    rng = random.Random(chip)
+    words, lasts = some_words(rng, dut, 200), [int(rng.random() < 0.3) for _ in range(200)]
+    StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
+    source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
+    source.put([{"tdata": w, "tlast": last} for w, last in zip(words, lasts, strict=True)])
+    model = Chip(dut, full=chip)
+    await start(dut)
+    while len(model.taken) < len(words):
+        await RisingEdge(dut.clk)
+    await ClockCycles(dut.clk, 3)
+    assert model.taken == words
+    ends = set(itertools.accumulate(model.bursts))
+    due = {i + 1 for i, last in enumerate(lasts) if last}
+    assert due <= ends
+    if chip == "never":
+        assert ends - due <= {len(words)} and model.cycle < len(words) + 3 * len(due) + 15
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
@@ -268,6 +354,7 @@ def test_agg_fifo_bus(width):
 
 BUS = [
     *(f"passes_all_both_ways/chip={c}/stream={s}" for c in CHIPS for s in PATTERNS),
+    *(f"ends_bursts/chip={c}" for c in ("never", "bursts", "packets")),
     *(f"runs_at_full_rate/way={w}" for w in ("from", "to")),
     "shares_the_bus",
     *(f"one_way_does_not_block_the_other/blocked={b}" for b in ("host", "card")),
@@ -405,16 +492,99 @@ def test_agg_link_break_of_links():
     run("agg_link_break", parameters={"BYTES": 4}, testcase=["counts_zeros_of_whole_words"])
 
 
+# -- agg_bus_burst -----------------------------------------------------------------------------------
+
+
+def some_bytes(rng, count):
+    """Bytes, none of which is zero."""
+    return bytes(rng.randrange(1, 256) for _ in range(count))
+
+
+async def start_burst(dut, idle="never", stall="never"):
+    """Starts the module with a stream at each end, and returns both."""
+    source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+    sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    await start(dut)
+    return source, sink
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def packs_all_bytes(dut, idle, stall):
+    """agg_bus_burst: bytes leave in order, in words that are full but where tlast says otherwise."""
+    rng = random.Random(f"{idle} {stall}")
+    link, bus = len(dut.s_axis_tkeep), len(dut.m_axis_tkeep)
+    source, sink = await start_burst(dut, idle, stall)
+    sent = b""
+    for count in (1, 7, 200, 3, 64, 300):
+        data = some_bytes(rng, count)
+        source.put(words_of(data, link, rng))
+        sent += data
+        await source.drained()
+        await ClockCycles(dut.clk, rng.choice([0, 5, 40, 120]))
+    while len(bytes_of(sink.beats)) < len(sent):
+        await RisingEdge(dut.clk)
+    await ClockCycles(dut.clk, 100)
+    assert bytes_of(sink.beats) == sent
+    assert all(b["tlast"] == int(b["tkeep"] != (1 << bus) - 1) for b in sink.beats)
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def waits_for_a_burst(dut):
+    """agg_bus_burst: nothing leaves before a burst is there, or silence; then all does, without a gap."""
+    link, bus = len(dut.s_axis_tkeep), len(dut.m_axis_tkeep)
+    burst, silence = 1 << int(dut.BURST_BITS.value), int(dut.SILENCE.value)
+    rng = random.Random(9)
+    source, sink = await start_burst(dut)
+    steps = (burst - 4) * bus // link
+    for _ in range(steps):  # less than a burst, with pauses
+        source.put([{"tdata": rng.getrandbits(8 * link), "tkeep": (1 << link) - 1}])
+        await source.drained()
+        await ClockCycles(dut.clk, silence - 4)
+    assert not sink.beats
+    await ClockCycles(dut.clk, silence + 30)
+    assert len(sink.beats) == burst - 4
+    assert sink.taken_at[-1] - sink.taken_at[0] == burst - 5
+    # A byte alone: after silence, and not later.
+    source.put([{"tdata": 5, "tkeep": 1}])
+    await source.drained()
+    at = source.accepted_at[-1]
+    await ClockCycles(dut.clk, silence + 40)
+    assert sink.beats[-1] == {"tdata": 5, "tkeep": 1, "tlast": 1}
+    assert silence < sink.taken_at[-1] - at <= silence + 21
+    # More than a burst, without pauses: at the rate at which it comes, or the bus's.
+    taken = len(sink.beats)
+    count = 8 * burst
+    source.put([{"tdata": rng.getrandbits(8 * link), "tkeep": (1 << link) - 1}] * (count * bus // link))
+    await source.drained()
+    await ClockCycles(dut.clk, 8 * count)
+    times = sink.taken_at[taken:]
+    assert len(times) == count and times[-1] - times[0] <= count + 2 * silence
+
+
+@pytest.mark.parametrize("link, bus", [(2, 2), (4, 2), (4, 4), (8, 4)])
+def test_agg_bus_burst(link, bus):
+    patterns = itertools.product(PATTERNS, repeat=2)
+    run(
+        "agg_bus_burst",
+        sources=[RTL / "agg_bus_burst.v", RTL / "agg_byte_pack.v"],
+        parameters={"LINK_BYTES": link, "BUS_BYTES": bus, "BURST_BITS": 4},
+        testcase=[f"packs_all_bytes/idle={i}/stall={s}" for i, s in patterns] + ["waits_for_a_burst"],
+    )
+
+
 # -- From the chip's pins to the card ---------------------------------------------------------------
 
 
 class Card:
-    """A card behind the chain, with a clock of its own: it sends numbers of 64 and up while the first link
-    lasts, and answers what it hears of the next ones."""
+    """A card behind the chain, with a clock of its own: it sends bytes of 64 and up while the first link
+    lasts, and answers what it hears of the next ones, in words of any size."""
 
     def __init__(self, dut, stalls):
         self.dut, self.heard, self.links = dut, [[]], 0
         self.stalls, self.out, self.old = stalls, [], itertools.cycle(range(64, 128))
+        self.width, self.rng = len(dut.tx_tkeep), random.Random(11)
+        self.word = 0  # bytes of what is offered
         dut.rx_tready.value = dut.tx_tvalid.value = 0
         cocotb.start_soon(self._run())
 
@@ -425,36 +595,46 @@ class Card:
             if int(dut.card_rst.value):
                 continue
             if int(dut.rx_tvalid.value) and int(dut.rx_tready.value):
-                self.heard[-1].append(int(dut.rx_tdata.value))
+                size = int(dut.rx_tkeep.value).bit_length()
+                came = list(int(dut.rx_tdata.value).to_bytes(self.width, "little")[:size])
+                self.heard[-1] += came
                 if self.links > 1:
-                    self.out.append(self.heard[-1][-1] + 1)
+                    self.out += [n + 1 for n in came]
             if int(dut.tx_tvalid.value) and int(dut.tx_tready.value):
-                self.out.pop(0)
+                self.out, self.word = self.out[self.word :], 0
             now = int(dut.link_up.value)
             if now != up:
-                self.out = []
+                self.out, self.word = [], 0
                 if now:
                     self.links += 1
                     if self.links > 1:
                         self.heard.append([])
             up = now
             if up and self.links == 1 and not self.out:
-                self.out = [next(self.old)]
+                self.out = [next(self.old) for _ in range(self.width)]
+            if not self.word:
+                self.word = self.rng.randint(1, min(self.width, len(self.out))) if self.out else 0
             dut.rx_tready.value = int(not next(self.stalls))
-            dut.tx_tvalid.value = int(up and bool(self.out))
-            if self.out:
-                dut.tx_tdata.value = self.out[0]
+            dut.tx_tvalid.value = int(up and bool(self.word))
+            if self.word:
+                dut.tx_tdata.value = int.from_bytes(bytes(self.out[: self.word]), "little")
+                dut.tx_tkeep.value = (1 << self.word) - 1
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 @cocotb.parametrize(card_ns=[6, 10, 26], reads=["always", "late"], stall=["never", "bursts"])
 async def begins_anew_at_a_break(dut, card_ns, reads, stall):
     """Behind a break the card hears what follows alone; what it sends then comes after all that it sent before."""
-    zeros = int(dut.ZEROS.value)
+    zeros, width = int(dut.ZEROS.value), len(dut.tx_tkeep)
     first, question = list(range(1, 40)), list(range(200, 240))
     host_full = Gate(closed=reads == "late")
     full = host_full if reads == "late" else "packets"
-    model = Chip(dut, first + [0] * 2 * zeros + question, empty="packets", full=full)
+    if width == 1:
+        model = Chip(dut, first + [0] * 2 * zeros + question, empty="packets", full=full)
+        model.sent = model.taken
+    else:
+        transfers = [first[:10], [], first[10:], [0] * 2 * zeros + question[:5], question[5:]]
+        model = SuperChip(dut, transfers, empty="packets", full=full)
     dut.card_rst.value = 1
     cocotb.start_soon(Clock(dut.card_clk, card_ns, unit="ns").start())
     card = Card(dut, PATTERNS[stall]())
@@ -464,23 +644,26 @@ async def begins_anew_at_a_break(dut, card_ns, reads, stall):
     while len(card.heard) < 2 or len(card.heard[1]) < len(question):
         await RisingEdge(dut.card_clk)
     host_full.closed = False
-    await ClockCycles(dut.clk, 300)
+    await ClockCycles(dut.clk, 400)
     assert card.links == 2 and card.heard[1] == question
-    # Zeros at the end of the first link may be dropped with it.
+    # Zeros at the end of the first link may be dropped with it; beside others in a word they are not counted.
     old = card.heard[0]
-    assert old == (first + [0] * zeros)[: len(old)] and len(old) >= len(first)
+    assert old == (first + [0] * (zeros + width))[: len(old)] and len(old) >= len(first)
     # Of two numbers that the card sent in turn, none is missing but at the end of the first link.
     answer = [n + 1 for n in question]
-    stale = model.taken[: -len(answer)]
-    assert model.taken[-len(answer) :] == answer
+    stale = model.sent[: -len(answer)]
+    assert model.sent[-len(answer) :] == answer
     assert stale == list(itertools.islice(itertools.cycle(range(64, 128)), len(stale))) and stale
 
 
-def test_bridge_chain():
-    leaves = ["agg_fifo_bus", "agg_link_break", "agg_link_cross", "agg_async_fifo", "agg_sync"]
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_bridge_chain(width):
+    leaves = ["agg_fifo_bus", "agg_link_break", "agg_bus_burst", "agg_byte_pack"]
+    leaves += ["agg_link_cross", "agg_async_fifo", "agg_sync"]
     cases = itertools.product((6, 10, 26), ("always", "late"), ("never", "bursts"))
     run(
         "bridge_chain",
         sources=[ROOT / "cocotb" / "bridge_chain.v", *(RTL / f"{leaf}.v" for leaf in leaves)],
+        parameters={"BYTES": width, "BUS": 8 if width == 1 else 9 * width, "ZEROS": 64 * width},
         testcase=[f"begins_anew_at_a_break/card_ns={c}/reads={r}/stall={s}" for c, r, s in cases],
     )

@@ -8,12 +8,25 @@
 //   read   OE# falls, RD# a cycle later; RD# stays low while words come and there is room for what may
 //          be on its way when it rises.
 //   write  WR# falls with the first word while TXE# is low. A word that was not taken stands, also when
-//          WR# rises meanwhile, and is offered again.
+//          WR# rises meanwhile, and is offered again. WR# rises behind one with tlast.
 //   turn   after a read nobody drives for two cycles, after a write for one.
 //
 // When words wait both ways, each has BURST cycles in turn. SIWU# (send immediate) falls when nothing was
 // to be sent for SILENCE cycles after the last word: the chip then sends what it has, and waits neither
 // for its latency timer nor for a whole packet. Nothing depends on it.
+//
+// What the pins must keep to, in ns, is the board's to see to. Of FT600 and FT601 these are the limits in
+// public designs' constraints (PCILeech; LimeSDR Mini has 4.0 for the 3.5), which quote the data sheet, and
+// of one that has found by trying that WR# may change 5.5 to 9.0 after the edge:
+//
+//                                            FT232H, FT2232H   FT600, FT601
+//   period                                   16.7              15 or 10
+//   the chip's pins are known after an edge  9.0               7.0
+//   and stay after the next one                                3.5
+//   ours must be there before an edge        7.5               1.0
+//   and stay after it                                          4.8
+//
+// So at 100 MHz ours change 4.8 to 9.0 after an edge: behind registers on the falling one, for instance.
 //
 // A word stands at m_axis_rx in the second cycle after the edge that gave it, and at data_out in the
 // second after s_axis_tx took it, at the earliest. The reset is asynchronous, for the chip's clock stands
@@ -46,6 +59,7 @@ module agg_fifo_bus #(
     output wire             m_axis_rx_tvalid,
     input  wire             m_axis_rx_tready,
     input  wire [WIDTH-1:0] s_axis_tx_tdata,
+    input  wire             s_axis_tx_tlast,
     input  wire             s_axis_tx_tvalid,
     output wire             s_axis_tx_tready
 );
@@ -113,10 +127,10 @@ module agg_fifo_bus #(
 
   // -- To the host: two places, and the register at the pins --
 
-  reg [WIDTH-1:0] tx_words[0:1];
+  reg [WIDTH:0] tx_words[0:1];  // with tlast above them
   reg tx_head_reg;
   reg [1:0] tx_count_reg;
-  reg [WIDTH-1:0] out_reg;
+  reg [WIDTH:0] out_reg;
   reg out_valid_reg;  // the word at the pins is not taken
   reg txe_reg;
 
@@ -126,10 +140,10 @@ module agg_fifo_bus #(
   wire enter = s_axis_tx_tvalid && s_axis_tx_tready;
 
   assign s_axis_tx_tready = tx_count_reg != 2'd2 && !rst;
-  assign data_out = out_reg;
+  assign data_out = out_reg[WIDTH-1:0];
 
   always @(posedge clk) begin
-    if (enter) tx_words[tx_head_reg^tx_count_reg[0]] <= s_axis_tx_tdata;
+    if (enter) tx_words[tx_head_reg^tx_count_reg[0]] <= {s_axis_tx_tlast, s_axis_tx_tdata};
     if (load) out_reg <= tx_words[tx_head_reg];
   end
 
@@ -153,6 +167,7 @@ module agg_fifo_bus #(
   wire waits = out_valid_reg || tx_count_reg != 2'd0;
   wire want_write = waits && !txe_reg;
   wire over = burst_reg == BURST[15:0];
+  wire ended = taken && out_reg[WIDTH];
 
   always @* begin
     state_next = state_reg;
@@ -162,7 +177,7 @@ module agg_fifo_bus #(
       else if (want_write) state_next = WRITE;
       OPEN: state_next = READ;
       READ: if (rxf_reg || (want_write && (over || !room))) state_next = TURN;
-      WRITE: if (!want_write || (over && want_read)) state_next = FREE;
+      WRITE: if (!want_write || (over && want_read) || ended) state_next = FREE;
       default: state_next = FREE;
     endcase
   end
@@ -225,7 +240,7 @@ module agg_fifo_bus #(
   (* anyconst *) reg [2:0] watched_rx;
   (* anyconst *) reg [2:0] watched_tx;
   (* anyconst *) reg [WIDTH-1:0] word_rx;
-  (* anyconst *) reg [WIDTH-1:0] word_tx;
+  (* anyconst *) reg [WIDTH:0] word_tx;
   reg was_reset = 1'b0;
   reg [2:0] given, got;  // words that the chip gave, and that left at m_axis_rx
   reg [2:0] put, kept;  // words that came at s_axis_tx, and that the chip took
@@ -235,6 +250,7 @@ module agg_fifo_bus #(
   wire [2:0] tx_inside = put - kept;
   wire [2:0] tx_queued = tx_place - {2'd0, out_valid_reg};  // place among tx_words
   reg oe_n_was, oe_n_before, drive_was, rd_n_was, wr_n_was, txe_before, txe_earlier, rx_waited;
+  reg last_taken;  // a word with tlast was taken in the last cycle
   reg [WIDTH-1:0] rx_stood, out_stood;
   reg out_waited;
   reg [15:0] starved;  // cycles for which a word was waiting, with TXE# low at all edges
@@ -252,6 +268,7 @@ module agg_fifo_bus #(
     wr_n_was <= wr_n;
     txe_before <= txe_n;
     txe_earlier <= txe_before;
+    last_taken <= !txe_n && !wr_n && out_reg[WIDTH];
     rx_waited <= m_axis_rx_tvalid && !m_axis_rx_tready;
     rx_stood <= m_axis_rx_tdata;
     out_waited <= !wr_n && txe_n;
@@ -271,6 +288,7 @@ module agg_fifo_bus #(
       wr_n_was <= 1;
       txe_before <= 1;
       txe_earlier <= 1;
+      last_taken <= 0;
       rx_waited <= 0;
       out_waited <= 0;
       starved <= 0;
@@ -282,7 +300,8 @@ module agg_fifo_bus #(
     if (!was_reset) assume (rst);
     if (was_reset && !rst) begin
       if (!rxf_n && !oe_n && given == watched_rx) assume (data_in == word_rx);
-      if (s_axis_tx_tvalid && put == watched_tx) assume (s_axis_tx_tdata == word_tx);
+      if (s_axis_tx_tvalid && put == watched_tx)
+        assume ({s_axis_tx_tlast, s_axis_tx_tdata} == word_tx);
 
       // The order of words, none lost, none twice.
       assert (rx_inside == rx_count_reg + came && rx_inside <= 4);
@@ -294,7 +313,7 @@ module agg_fifo_bus #(
       if (out_valid_reg && tx_place == 0) assert (out_reg == word_tx);
       if (tx_place >= out_valid_reg && tx_queued < tx_count_reg)
         assert (tx_words[tx_head_reg^tx_queued[0]] == word_tx);
-      if (!wr_n && kept == watched_tx) assert (data_out == word_tx);
+      if (!wr_n && kept == watched_tx) assert (data_out == word_tx[WIDTH-1:0]);
       if (!wr_n) assert (out_valid_reg && tx_inside != 0);
       if (rx_waited) assert (m_axis_rx_tvalid && m_axis_rx_tdata == rx_stood);
 
@@ -309,6 +328,8 @@ module agg_fifo_bus #(
       if (!wr_n) assert (drive);
       if (out_waited && !wr_n) assert (data_out == out_stood);
       if (wr_n_was && !wr_n) assert (!txe_earlier);
+      // Nothing follows at once behind the end of a burst.
+      if (last_taken) assert (wr_n);
 
       // The pins are those of the state.
       assert (oe_n_reg == !(state_reg == OPEN || state_reg == READ));
@@ -338,6 +359,7 @@ module agg_fifo_bus #(
       cover (out_waited && !wr_n && !txe_n);
       cover (rx_count_reg == 4 && rd_n);
       cover (!siwu_n && taken);
+      cover (last_taken && out_valid_reg);
     end
   end
 `endif

@@ -24,7 +24,7 @@ var breaks = []string{
 }
 
 // All that stands between a bridge's pins and a card.
-var bridge = []string{"test_bridge.py::test_bridge_chain"}
+var bridge = []string{"test_bridge.py::test_bridge_chain[4]"}
 
 // Of the benches of the link, which have a dozen widths, three: narrow and wide
 // links and words.
@@ -79,6 +79,7 @@ var campaignLeaves = []leaf{
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
 	{"agg_fifo_bus", "fifo_bus", []string{"test_bridge.py::test_agg_fifo_bus[8]"}, bridge},
 	{"agg_link_break", "link_break", breaks, bridge},
+	{"agg_bus_burst", "bus_burst", []string{"test_bridge.py::test_agg_bus_burst[4-2]"}, bridge},
 	{"agg_exact_queue", "", []string{"test_exact_queue.py::test_exact_queue"}, exact},
 	{"agg_frame_rx", "frame_rx", receiver, link},
 }
