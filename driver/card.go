@@ -12,6 +12,7 @@ import (
 
 	"tributary/driver/transport"
 	"tributary/driver/transport/record"
+	_ "tributary/driver/transport/serial" // its scheme
 	"tributary/driver/wire"
 )
 
@@ -61,7 +62,9 @@ type Card struct {
 //
 // Errors: NoCardError, BusyError, VersionError, HashError, or ctx's.
 func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
-	needs := newOptions(opts).needs
+	o := newOptions(opts)
+	needs := o.needs
+	needs.Patience = o.timeout
 	reopen := func(ctx context.Context) (transport.Conn, error) { return transport.Open(ctx, name, needs) }
 	conn, err := reopen(ctx)
 	if err != nil {

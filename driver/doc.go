@@ -28,7 +28,8 @@
 // as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window,
 // jobs), "model:DIR" (the model of the card that the manifest in DIR describes),
 // "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT" and
-// "unix:PATH" (a card that is running already), and in programs that import
+// "unix:PATH" (a card that is running already), "serial:PORT" and "serial:PORT@BAUD"
+// (a card behind a serial port of Linux), and in programs that import
 // tributary/driver/transport/usb also "usb:" and "usb:VENDOR:PRODUCT#SERIAL" (a
 // card that is plugged in), and "ftdi:" and "ft60x:" (a card behind a FIFO bridge).
 // Package transport holds the schemes; a program can register its own.

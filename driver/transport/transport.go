@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tributary/driver/wire"
 )
@@ -36,6 +37,9 @@ type Request struct {
 type Needs struct {
 	Workers int         // how many workers it will have
 	Format  wire.Format // of its arrays
+
+	// Patience is for how long a card that must be asked may not answer.
+	Patience time.Duration
 }
 
 // Opener opens a card of one scheme. It gives up when ctx is done.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"tributary/driver/pins"
 	"tributary/driver/wire"
 )
 
@@ -121,7 +122,7 @@ func (d *device) linkDown() {
 	d.mu.Lock()
 	d.setting = wire.USBLinkDown
 	if d.link != nil {
-		hangUp(d.link)
+		pins.HangUp(d.link)
 		d.link = nil
 		for _, e := range d.endpoints() {
 			d.endAll(e, StatusProtocol)
@@ -131,15 +132,6 @@ func (d *device) linkDown() {
 	}
 	d.mu.Unlock()
 	d.running.Wait()
-}
-
-// hangUp closes a link so that the card knows at once: it takes the next one when this
-// is gone. A program that is just being started may have it open for a moment longer.
-func hangUp(link net.Conn) {
-	if half, ok := link.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
-	link.Close()
 }
 
 // submit puts a transfer at an endpoint.

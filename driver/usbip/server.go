@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"tributary/driver/pins"
 	"tributary/driver/wire"
 )
 
@@ -26,7 +27,7 @@ func NewServer(card Card) (*Server, error) {
 		return nil, err
 	}
 	if card.Bridge != "" {
-		card.Link = newPins(card.Link).session
+		card.Link = pins.New(card.Link).Session
 	}
 	return &Server{card: &card, conns: map[net.Conn]bool{}}, nil
 }

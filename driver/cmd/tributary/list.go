@@ -6,6 +6,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"tributary/driver/transport/serial"
 )
 
 func newList() *cobra.Command {
@@ -14,7 +16,8 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List the cards that can be opened from here",
 		Long: `Lists the folders below this one that hold a card of hwgen's, the virtual cards
-that tributary sim keeps up, cards on USB, and the Go model. No card is disturbed.`,
+that tributary sim keeps up, cards on USB, serial ports that may lead to one, and
+the Go model. No card is disturbed.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),
@@ -56,7 +59,23 @@ func listCards() ([]listedCard, error) {
 	for _, f := range folders {
 		cards = append(cards, f.list())
 	}
-	return append(cards, usbCards()...), nil
+	cards = append(cards, usbCards()...)
+	for _, p := range listPorts() {
+		cards = append(cards, listedCard{p.Name, false, describePort(p)})
+	}
+	return cards, nil
+}
+
+// listPorts returns the serial ports of this machine.
+var listPorts = serial.List
+
+// describePort says what is known of a serial port.
+func describePort(p serial.Port) string {
+	what := "a serial port"
+	if p.Title != "" {
+		what += ", " + p.Title
+	}
+	return what + "; that a card is behind it shows when it is opened"
 }
 
 // usbCards lists the cards on USB. On a machine that has no USB there are none.

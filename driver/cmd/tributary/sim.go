@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport/serial"
 	"tributary/driver/usbip"
 )
 
@@ -25,6 +26,8 @@ type simFlags struct {
 	usbip  string
 	serial string
 	bridge string
+	pty    string
+	baud   uint32
 	trace  string
 	once   bool
 }
@@ -45,10 +48,14 @@ any other, tributary as usb:. The address has no password: keep it to
 FTDI's chips with the card behind it: FT232H or FT2232H, tributary's ftdi:, or
 FT601 or FT600, its ft60x:.
 
+With -pty the card is behind a serial port, tributary's serial:, which is a
+pseudo-terminal.
+
 Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
   tributary sim tributary_l16_w4_fp32_tree -listen tcp:127.0.0.1:7000
   tributary sim tributary_l16_w4_fp32_tree -usbip 127.0.0.1:3240
+  tributary sim tributary_l16_w4_fp32_tree -pty card.tty
   tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst`,
 		Args: exactly("DIR, the card's folder,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,6 +66,8 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`, in the place of a socket")
 	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
 	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+chips())
+	cmd.Flags().StringVar(&f.pty, "pty", "", "be behind a serial port, in the place of a socket, whose name `PATH` is")
+	cmd.Flags().Uint32Var(&f.baud, "baud", serial.DefaultBaud, "what the serial port's `RATE` must be for the card to hear its host")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
 	return cmd
@@ -90,6 +99,15 @@ func (f *simFlags) check() error {
 	if f.bridge != "" && !slices.Contains(usbip.Bridges(), f.bridge) {
 		return usagef("-bridge %s: it must be %s", f.bridge, chips())
 	}
+	if f.pty != "" && (f.usbip != "" || f.listen != "") {
+		return usagef("-pty: a card has one host, by a serial port, by USB or by a socket; give one of them")
+	}
+	if f.pty == "" && f.baud != serial.DefaultBaud {
+		return usagef("-baud: only a serial port has one; add -pty PATH")
+	}
+	if f.baud == 0 {
+		return usagef("-baud 0: it must be at least 1")
+	}
 	if f.usbip == "" {
 		return nil
 	}
@@ -114,6 +132,14 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	folder, err := f.open(dir)
 	if err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
+	}
+	if f.pty != "" {
+		port, err := newPortCard(f.pty, f.baud)
+		if err != nil {
+			return err
+		}
+		defer port.close()
+		return f.keepUp(ctx, folder, "unix:"+port.socket, port.serve(out, errs), out, errs)
 	}
 	if f.usbip == "" {
 		return f.runOnSocket(ctx, folder, out, errs)

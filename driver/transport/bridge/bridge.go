@@ -22,8 +22,8 @@ type Stream interface {
 	Write(ctx context.Context, p []byte) (int, error)
 }
 
-// answerTime is how long a card may take to let go of its last host.
-const answerTime = 10 * time.Second
+// AnswerTime is how long a card may take to let go of its last host.
+const AnswerTime = 10 * time.Second
 
 // readBytes is how much is read at once.
 const readBytes = 64 << 10
@@ -31,9 +31,14 @@ const readBytes = 64 << 10
 // Begin breaks the link, so that nothing is left of the host before, and passes over
 // what the card had sent to that one: all before the answer to a register write that no
 // other host has sent. The stream goes on with rest, what was read behind the answer.
-// mute is the error when the card does not answer in 10 s.
+// mute is the error when the card does not answer in AnswerTime.
 func Begin(ctx context.Context, s Stream, mute error) (rest []byte, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, mute)
+	return BeginIn(ctx, AnswerTime, s, mute)
+}
+
+// BeginIn is Begin for a card that may take another time to answer.
+func BeginIn(ctx context.Context, patience time.Duration, s Stream, mute error) (rest []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, mute)
 	defer cancel()
 	write, answer := question()
 	if _, err := s.Write(ctx, append(make([]byte, wire.SendZeros), write...)); err != nil {

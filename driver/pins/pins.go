@@ -1,4 +1,6 @@
-package usbip
+// Package pins is a card as a bridge has it at its pins: a byte stream that knows no
+// host (SPEC.md, section 10). Models of bridges stand on it.
+package pins
 
 import (
 	"net"
@@ -8,10 +10,9 @@ import (
 	"tributary/driver/wire"
 )
 
-// pins is a card as a bridge has it at its pins: a byte stream that knows no host. What
-// its gateware makes of a break is done here, for the streams of virtual cards are those
-// behind that: the stream is closed and opened anew.
-type pins struct {
+// Card is a card at a bridge's pins. What its gateware makes of a break is done here, for
+// the streams of virtual cards are those behind that: the stream is closed and opened anew.
+type Card struct {
 	dial func() (net.Conn, error)
 
 	writing sync.Mutex // one write at a time; it guards what follows
@@ -26,18 +27,22 @@ type pins struct {
 	reading sync.Mutex // held while the link is read
 }
 
-// A chip still holds this much for the host before, or less; a link goes down so long
+// past is a deadline that ends what is under way.
+var past = time.Unix(1, 0)
+
+// A bridge still holds this much for the host before, or less; a link goes down so long
 // after a break.
 const (
-	chipBytes = 1024
+	heldBytes = 1024
 	downTime  = time.Millisecond
 )
 
-func newPins(dial func() (net.Conn, error)) *pins { return &pins{dial: dial} }
+// New returns the card whose byte stream dial opens: its link is up until that is closed.
+func New(dial func() (net.Conn, error)) *Card { return &Card{dial: dial} }
 
-// session returns the stream for one attachment of the chip to a host. Its end is none
+// Session returns the stream for one attachment of the bridge to a host. Its end is none
 // of the card's.
-func (p *pins) session() (net.Conn, error) {
+func (p *Card) Session() (net.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn == nil {
@@ -45,11 +50,21 @@ func (p *pins) session() (net.Conn, error) {
 			return nil, err
 		}
 	}
-	return &session{Conn: p.conn, pins: p}, nil
+	return &session{Conn: p.conn, Card: p}, nil
+}
+
+// Close takes the link down for good. No session is under way.
+func (p *Card) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != nil {
+		HangUp(p.conn)
+		p.conn = nil
+	}
 }
 
 // open opens a link to the card; with mu held.
-func (p *pins) open() error {
+func (p *Card) open() error {
 	conn, err := p.dial()
 	if err != nil {
 		return err
@@ -61,7 +76,7 @@ func (p *pins) open() error {
 
 // now returns the link as it is, nil when the card is gone. First it gives b what is
 // left of the link before.
-func (p *pins) now(b []byte) (conn net.Conn, n int) {
+func (p *Card) now(b []byte) (conn net.Conn, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n = copy(b, p.stale)
@@ -71,7 +86,7 @@ func (p *pins) now(b []byte) (conn net.Conn, n int) {
 
 // lost notes that the card has closed a link, unless a break has. It says whether it
 // was the card.
-func (p *pins) lost(conn net.Conn) bool {
+func (p *Card) lost(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn != conn {
@@ -83,8 +98,8 @@ func (p *pins) lost(conn net.Conn) bool {
 }
 
 // reopen takes the link down and up again. Some of what the card has sent stays in the
-// chip.
-func (p *pins) reopen() error {
+// bridge.
+func (p *Card) reopen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn != nil {
@@ -94,22 +109,22 @@ func (p *pins) reopen() error {
 }
 
 // down takes the link down; with mu held.
-func (p *pins) down() {
+func (p *Card) down() {
 	_ = p.conn.SetReadDeadline(past)
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	_ = p.conn.SetReadDeadline(time.Now().Add(downTime))
-	held := make([]byte, chipBytes)
+	held := make([]byte, heldBytes)
 	n, _ := p.conn.Read(held)
 	p.stale = held[:n]
-	hangUp(p.conn)
+	HangUp(p.conn)
 	p.conn = nil
 }
 
 // session is what a host has of the pins.
 type session struct {
 	net.Conn // as it was when the session began, for its addresses
-	*pins
+	*Card
 }
 
 // Close ends what is under way.
@@ -193,7 +208,7 @@ func (s *session) Write(b []byte) (done int, err error) {
 }
 
 // untilBreak returns how many bytes come up to the one that makes a break, or all.
-func (p *pins) untilBreak(b []byte) int {
+func (p *Card) untilBreak(b []byte) int {
 	run := p.run
 	for i, x := range b {
 		run++
@@ -208,13 +223,22 @@ func (p *pins) untilBreak(b []byte) int {
 }
 
 // count counts zeros among bytes that were taken.
-func (p *pins) count(b []byte) {
+func (p *Card) count(b []byte) {
 	for _, x := range b {
 		p.run++
 		if x != 0 {
 			p.run = 0
 		}
 	}
+}
+
+// HangUp closes a link so that the card knows at once: it takes the next one when this
+// is gone. A program that is just being started may have it open for a moment longer.
+func HangUp(link net.Conn) {
+	if half, ok := link.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	link.Close()
 }
 
 func isTimeout(err error) bool {

@@ -1,0 +1,308 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"tributary/driver/frame"
+	"tributary/driver/pty"
+	"tributary/driver/transport"
+	"tributary/driver/transport/serial"
+	"tributary/driver/wire"
+	"tributary/verify/model"
+)
+
+// onSerial is a model of a card behind a serial port, to which something happens when so
+// many bytes have gone to it. The card stays what it is when the port is unplugged.
+type onSerial struct {
+	path string // of the port
+	card *model.Card
+	baud uint32
+	port *pty.Port
+
+	serving sync.Mutex
+	passed  atomic.Int64
+	mu      sync.Mutex // of what follows
+	at      int64
+	do      func()
+}
+
+// newOnSerial makes one of 4 ports, 4 lanes, chunks of 8 and a window of 2.
+func newOnSerial(t *testing.T, baud uint32) *onSerial {
+	t.Helper()
+	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Jobs: 1, Shell: wire.ShellStream, Link: 32})
+	require.NoError(t, err)
+	s := &onSerial{path: filepath.Join(t.TempDir(), "tty"), card: card, baud: baud}
+	s.plug(t)
+	t.Cleanup(func() { s.port.Close() })
+	return s
+}
+
+func (s *onSerial) plug(t *testing.T) {
+	t.Helper()
+	port, err := pty.New(s.path, s.baud)
+	require.NoError(t, err)
+	s.port = port
+	go port.Serve(s.link)
+}
+
+// link opens the card's byte stream. What comes first is garbage: of a host before, and of
+// a line that was touched.
+func (s *onSerial) link() (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		s.serving.Lock() // the link before may not have ended yet
+		defer s.serving.Unlock()
+		garbage := make([]byte, 500)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range garbage {
+			garbage[i] = byte(rng.Uint32())
+		}
+		if _, err := far.Write(garbage); err != nil {
+			far.Close()
+			return
+		}
+		s.card.Serve(&counting{far, s})
+	}()
+	return near, nil
+}
+
+// after has something done when so many more bytes have gone to the card.
+func (s *onSerial) after(bytes int64, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.do = s.passed.Load()+bytes, do
+}
+
+// counting counts what goes to the card.
+type counting struct {
+	net.Conn
+	s *onSerial
+}
+
+func (p *counting) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	passed := p.s.passed.Add(int64(n))
+	p.s.mu.Lock()
+	do := p.s.do
+	if do != nil && passed >= p.s.at {
+		p.s.do = nil
+		go do()
+	}
+	p.s.mu.Unlock()
+	return n, err
+}
+
+// arrays writes four arrays of so many elements in any order of magnitude, and returns their
+// files.
+func arrays(t *testing.T, elements int) (files []string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	for w := range 4 {
+		values := make([]float32, elements)
+		for i := range values {
+			values[i] = float32(rng.NormFloat64()) * float32(int64(1)<<rng.IntN(40))
+		}
+		name := filepath.Join(t.TempDir(), fmt.Sprintf("w%d.npy", w))
+		writeArray(t, name, float32s([]int{elements}, values...))
+		files = append(files, name)
+	}
+	return files
+}
+
+// TestSerialCommands: every command works over a serial port, one after another.
+func TestSerialCommands(t *testing.T) {
+	s := newOnSerial(t, serial.DefaultBaud)
+	workFolder(t)
+	for _, c := range []struct{ line, want string }{
+		{"info -card serial:" + s.path, "lanes          4, fp32 into fp32, sum tree"},
+		{"config -card serial:" + s.path + " -workers 3", "workers 3, on ports 0, 1, 2"},
+		{"selftest -card serial:" + s.path, "ok    flips"},
+		{"bench -card serial:" + s.path + "@3000000 -workers 2 -time 100ms", "workers"},
+		{"top -card serial:" + s.path + " -count 1", "counter"},
+		{"reset -card serial:" + s.path, "is reset"},
+	} {
+		said := tributary(t.Context(), strings.Fields(c.line)...)
+		require.Equal(t, 0, said.status, "%s: %s", c.line, said.errs)
+		require.Contains(t, strings.Join(strings.Fields(said.out), " "), strings.Join(strings.Fields(c.want), " "))
+	}
+}
+
+// TestSerialSums: the bits of a sum are those of the same card without a serial port.
+func TestSerialSums(t *testing.T) {
+	s := newOnSerial(t, serial.DefaultBaud)
+	files := arrays(t, 20_000)
+	var sums [2][]byte
+	for i, card := range []string{"serial:" + s.path, "model:lanes=4,workers=4,chunk=8,window=2"} {
+		out := filepath.Join(t.TempDir(), "sum.npy")
+		said := tributary(t.Context(), append([]string{"reduce", "-card", card, "-verify", "-o", out}, files...)...)
+		require.Equal(t, 0, said.status, said.errs)
+		var err error
+		sums[i], err = os.ReadFile(out)
+		require.NoError(t, err)
+	}
+	require.True(t, bytes.Equal(sums[1], sums[0]))
+}
+
+// TestSerialUnplugged: a port that is pulled out in the middle of a reduction ends it with
+// an error, or a reduction that carries on waits for it, twice; no bit of its sum is another.
+func TestSerialUnplugged(t *testing.T) {
+	s := newOnSerial(t, serial.DefaultBaud)
+	files := arrays(t, 20_000)
+	const middle = 20_000 * 4 * 4 / 3
+	out := filepath.Join(t.TempDir(), "sum.npy")
+	args := append([]string{"reduce", "-card", "serial:" + s.path, "-verify", "-stats", "-o", out}, files...)
+
+	replug := func(then func()) func() {
+		return func() {
+			s.port.Close()
+			time.Sleep(100 * time.Millisecond)
+			s.plug(t)
+			then()
+		}
+	}
+	back := make(chan bool, 1)
+	s.after(middle, replug(func() { back <- true }))
+	said := tributary(t.Context(), args...)
+	require.Equal(t, 1, said.status)
+	require.Contains(t, said.errs, "is gone: its serial port was unplugged")
+	<-back
+	said = tributary(t.Context(), args...)
+	require.Equal(t, 0, said.status, said.errs)
+
+	s.after(middle, replug(func() { s.after(middle, replug(func() { back <- true })) }))
+	said = tributary(t.Context(), append(args, "-carry-on", "30s")...)
+	require.Equal(t, 0, said.status, said.errs)
+	<-back
+	require.Contains(t, said.out, "outages       2")
+	require.Contains(t, said.out, "every bit of the sum as in the Go model")
+}
+
+// TestSerialLeft: a host that dies leaves half a frame at the card, its own token as the owner, and
+// bytes on the way to it; the next one sees none of that.
+func TestSerialLeft(t *testing.T) {
+	s := newOnSerial(t, serial.DefaultBaud)
+	files := arrays(t, 2_000)
+	for range 3 {
+		conn, err := serial.Open(t.Context(), s.path, 0)
+		require.NoError(t, err)
+		owner := frame.Append(nil, &frame.Header{Kind: wire.KindRegWrite, VID: wire.RegOwner, Mask: 77}, nil)
+		_, err = conn.Write(append(owner, "\xa5TRB\x11\x00\x00"...))
+		require.NoError(t, err)
+		_, err = conn.Read(make([]byte, 1)) // of the reply: the rest is still on its way
+		require.NoError(t, err)
+		require.NoError(t, conn.Close()) // without a word to the card
+		said := tributary(t.Context(), append([]string{"reduce", "-card", "serial:" + s.path, "-verify", "-o",
+			filepath.Join(t.TempDir(), "sum.npy")}, files...)...)
+		require.Equal(t, 0, said.status, said.errs)
+	}
+}
+
+// TestSerialRates: a card is heard at its own rate alone, and another is said.
+func TestSerialRates(t *testing.T) {
+	s := newOnSerial(t, 1_000_000)
+	start := time.Now()
+	said := tributary(t.Context(), "info", "-card", "serial:"+s.path, "-timeout", "1s")
+	require.Equal(t, 3, said.status)
+	require.Less(t, time.Since(start), 5*time.Second)
+	require.Contains(t, said.errs, "no card answers at 3,000,000 baud at "+s.path)
+	said = tributary(t.Context(), "info", "-card", "serial:"+s.path+"@1000000")
+	require.Equal(t, 0, said.status, said.errs)
+}
+
+// TestSerialBusy: a port that another program has is named as such, and not disturbed.
+func TestSerialBusy(t *testing.T) {
+	s := newOnSerial(t, serial.DefaultBaud)
+	conn, err := serial.Open(t.Context(), s.path, 0)
+	require.NoError(t, err)
+	defer conn.Close()
+	before := s.passed.Load()
+	said := tributary(t.Context(), "reset", "-card", "serial:"+s.path)
+	require.Equal(t, 1, said.status)
+	require.Contains(t, said.errs, "is busy: another program has opened "+s.path)
+	require.Equal(t, before, s.passed.Load())
+}
+
+// serveHosts is the program card, but that the model does the work, each host having one of
+// its own.
+func serveHosts(dir string) {
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	address, _ := strings.CutPrefix(os.Args[2], "unix:")
+	listener, err := net.Listen("unix", address)
+	fail(err)
+	fmt.Println("listening " + os.Args[2])
+	for {
+		conn, err := listener.Accept()
+		fail(err)
+		card, err := transport.Open(context.Background(), "model:"+dir, transport.Needs{})
+		fail(err)
+		go io.Copy(conn, card)
+		go func() {
+			io.Copy(card, conn)
+			conn.Close()
+		}()
+	}
+}
+
+// TestListSerial: ports are named, and not asked.
+func TestListSerial(t *testing.T) {
+	workFolder(t)
+	old := listPorts
+	defer func() { listPorts = old }()
+	listPorts = func() []serial.Port {
+		return []serial.Port{{Name: "serial:/dev/ttyUSB0"}, {Name: "serial:/dev/ttyUSB1", Title: "usb-Lattice-if01-port0"}}
+	}
+	require.Equal(t, `model:               ready  the Go model, of the arrays' format, with as many ports
+serial:/dev/ttyUSB0  -      a serial port; that a card is behind it shows when it is opened
+serial:/dev/ttyUSB1  -      a serial port, usb-Lattice-if01-port0; that a card is behind it shows when it is opened
+`, tributary(t.Context(), "list").out)
+}
+
+// TestSimSerial: what tributary sim -pty offers is such a port, for as long as it runs.
+func TestSimSerial(t *testing.T) {
+	golden, err := filepath.Abs(goldenCard)
+	require.NoError(t, err)
+	workFolder(t)
+	tracedCard(t, golden)
+	require.NoError(t, os.Rename("made/sim/build/card_trace", "made/sim/build/card"))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan said)
+	go func() {
+		ended <- tributary(ctx, "sim", "made", "-pty", "card.tty", "-baud", "500000")
+	}()
+	require.Eventually(t, func() bool {
+		f, err := os.OpenFile("card.tty", os.O_RDWR|unix.O_NOCTTY, 0)
+		if err == nil {
+			f.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	s := tributary(t.Context(), "info", "-card", "serial:card.tty@500000")
+	require.Equal(t, 0, s.status, s.errs)
+	stop()
+	s = <-ended
+	require.Equal(t, 0, s.status, s.errs)
+	require.Contains(t, s.out, "serial port; try it: tributary info -card serial:card.tty@500000\n")
+	require.NoFileExists(t, "card.tty")
+}

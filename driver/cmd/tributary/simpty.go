@@ -1,0 +1,60 @@
+package main
+
+// The virtual card of tributary sim behind a serial port, with -pty.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"tributary/driver/pty"
+	"tributary/driver/transport/serial"
+)
+
+// portCard offers a virtual card behind a pseudo-terminal. The card listens on a socket
+// of its own for it.
+type portCard struct {
+	folder string // that holds the socket
+	socket string
+	name   string // as -card takes it
+	port   *pty.Port
+}
+
+// newPortCard gets ready to offer a card at a path, at a rate.
+func newPortCard(path string, baud uint32) (*portCard, error) {
+	folder, err := os.MkdirTemp("", "tributary")
+	if err != nil {
+		return nil, err
+	}
+	p := &portCard{folder: folder, socket: filepath.Join(folder, "card"), name: "serial:" + path}
+	if baud != serial.DefaultBaud {
+		p.name += fmt.Sprintf("@%d", baud)
+	}
+	if p.port, err = pty.New(path, baud); err != nil {
+		return nil, errors.Join(fmt.Errorf("-pty %s: %w", path, err), os.RemoveAll(folder))
+	}
+	return p, nil
+}
+
+// serve returns what takes hosts as soon as the card listens.
+func (p *portCard) serve(out, errs io.Writer) listener {
+	return func(string) (stop func()) {
+		fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", p.name)
+		go func() {
+			err := p.port.Serve(func() (net.Conn, error) { return net.Dial("unix", p.socket) })
+			if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
+				fmt.Fprintf(errs, "tributary sim: the serial port leads to no card any more: %v\n", err)
+			}
+		}()
+		return func() {}
+	}
+}
+
+// close unplugs the port.
+func (p *portCard) close() {
+	p.port.Close()
+	os.RemoveAll(p.folder)
+}
