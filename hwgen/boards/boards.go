@@ -27,6 +27,7 @@ type Board struct {
 	CoreMHz    int               `json:"core_mhz"`       // of the card, unless told otherwise
 	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link is one of these
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
+	UART       *UART             `json:"uart,omitempty"`
 	LEDs       LEDs              `json:"leds"`
 	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
 	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read

@@ -61,11 +61,33 @@ func TestOneLink(t *testing.T) {
 	b := mustFind(t, "ecpix5")
 	require.NoError(t, b.check())
 	b.ULPI = nil
-	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi, usb_pins")
+	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi, usb_pins, uart")
 	b = mustFind(t, "ulx3s")
 	require.NoError(t, b.check())
 	b.ULPI = mustFind(t, "ecpix5").ULPI
-	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins")
+	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins, uart")
+}
+
+// A UART's rate is one that 60 MHz make, nearly; a bit has whole cycles.
+func TestUART(t *testing.T) {
+	for baud, divide := range map[int]int{3_000_000: 20, 2_000_000: 30, 1_000_000: 60, 921_600: 65, 115_200: 521, 9_600: 6250, 7_500_000: 8} {
+		u := UART{Chip: "FT232R", Baud: baud}
+		assert.NoError(t, u.check(), baud)
+		assert.Equal(t, divide, u.Divide(), baud)
+	}
+	for baud, want := range map[int]string{
+		8_000_000: "uart.baud is 8000000: 60 MHz make 7500000 of it, which is off by 6.2 %; must be 0.5 % at most",
+		7_300_000: "uart.baud is 7300000: 60 MHz make 7500000 of it",
+		2_900_000: "uart.baud is 2900000: 60 MHz make 2857143 of it, which is off by 1.5 %; must be 0.5 % at most",
+		9_000_000: "uart.baud is 9000000: must be 916 to 7500000, which is 8 to 65535 cycles of 60 MHz a bit",
+		900:       "uart.baud is 900: must be 916 to 7500000",
+		0:         "uart.baud is 0: must be 916 to 7500000",
+		-1:        "uart.baud is -1: must be 916 to 7500000",
+	} {
+		assert.ErrorContains(t, (&UART{Chip: "FT232R", Baud: baud}).check(), want)
+	}
+	assert.ErrorContains(t, (&UART{Baud: 3_000_000}).check(), "uart.chip must say what is at the other end of the lines")
+	assert.Equal(t, "UART, 115,200 baud", (&UART{Baud: 115_200}).Title())
 }
 
 // Every pin of a board is placed once and has a type; nothing else is placed.

@@ -14,14 +14,19 @@ type Link interface {
 	// Title is what tables call the link.
 	Title() string
 
-	// MHz of usb_clk, the clock that what stands at the pins has.
+	// Nets is what the names of nets on the link's side begin with: NETS_clk is the clock
+	// that what stands at the pins has.
+	Nets() string
+
+	// MHz of that clock.
 	MHz() int
 
-	// ClockPort is the port of the board's top by which usb_clk comes in; "" where the
+	// ClockPort is the port of the board's top by which that clock comes in; "" where the
 	// board's PLL makes it.
 	ClockPort() string
 
-	// USBDevice is the module that usb_device.py writes, before any prefix.
+	// USBDevice is the module that usb_device.py writes, before any prefix; "" where there
+	// is none.
 	USBDevice() string
 
 	// PHY is what that stands behind, as the flag of usb_device.py has it.
@@ -39,11 +44,13 @@ type Link interface {
 
 // Words are sentences about a link, and ends of sentences.
 type Words struct {
+	Find        string // how a host finds the card: a command, and what it does
 	On          string // what the card is on
 	Clocks      string // where the clocks of link and card come from
 	Constrained string // the clocks that are, besides what the PLL makes
 	Pads        string // what is to be known of the time at the pins
 	Reset       string // what happens once the PLL has locked
+	Lamp        string // what is so while the lamp of the link is lit
 }
 
 // Link returns the board's link.
@@ -57,11 +64,14 @@ func (b Board) links() (given []Link) {
 	if b.USBPins != nil {
 		given = append(given, b.USBPins)
 	}
+	if b.UART != nil {
+		given = append(given, b.UART)
+	}
 	return given
 }
 
 // linkKinds are the fields of a board's file that are links.
-const linkKinds = "ulpi, usb_pins"
+const linkKinds = "ulpi, usb_pins, uart"
 
 // checkLink returns all that is wrong with the board's link.
 func (b Board) checkLink() error {
@@ -71,6 +81,12 @@ func (b Board) checkLink() error {
 	}
 	return given[0].check()
 }
+
+// Words of every USB device.
+const (
+	findUSB = "tributary list      # finds the card on USB"
+	lampUSB = "a host has claimed the card"
+)
 
 // oneOf checks a field that chooses.
 func oneOf(field, value string, choices ...string) error {

@@ -118,7 +118,7 @@ func (t Table) largest(board string, like func(Row) bool) (best Row, ok bool) {
 func List(sums []string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "board\tpart\tlink\tsum\tlanes x workers\tcells\tFF\tblock RAM\tclk MHz, of\tUSB MHz, of")
+	fmt.Fprintln(w, "board\tpart\tlink\tsum\tlanes x workers\tcells\tFF\tblock RAM\tclk MHz, of\tlink MHz, of")
 	for _, b := range all {
 		name, part, link := b.Name, b.Part, b.Link().Title()
 		for _, sum := range sums {

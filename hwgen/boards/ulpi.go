@@ -27,6 +27,7 @@ const (
 
 // ULPI is a Link.
 func (u *ULPI) Title() string     { return "USB 2.0 high speed (ULPI)" }
+func (u *ULPI) Nets() string      { return "usb" }
 func (u *ULPI) MHz() int          { return usbMHz }
 func (u *ULPI) USBDevice() string { return "agg_usb_device" }
 func (u *ULPI) PHY() string       { return "ulpi" }
@@ -40,7 +41,9 @@ func (u *ULPI) ClockPort() string {
 
 func (u *ULPI) Words(b Board) Words {
 	w := Words{
-		On: "USB 2.0 at high speed",
+		Find: findUSB,
+		Lamp: lampUSB,
+		On:   "USB 2.0 at high speed",
 		Pads: fmt.Sprintf("A PHY\nleaves less than a period for them, %d MHz being %.1f ns: what it needs before and after its clock is in its datasheet.",
 			u.MHz(), 1000/float64(u.MHz())),
 		Reset: "the PHY is reset for a millisecond; its clock runs; `usb_rst` falls, then `rst`. Without the\nPHY's clock the card stays in reset.",

@@ -12,6 +12,7 @@ type USBPins struct {
 
 // USBPins is a Link.
 func (u *USBPins) Title() string     { return "USB 2.0 full speed (pins)" }
+func (u *USBPins) Nets() string      { return "usb" }
 func (u *USBPins) MHz() int          { return usbMHz }
 func (u *USBPins) ClockPort() string { return "" }
 func (u *USBPins) PHY() string       { return "pins" }
@@ -21,6 +22,8 @@ func (u *USBPins) USBDevice() string { return "agg_usb_pins_device" }
 
 func (u *USBPins) Words(b Board) Words {
 	return Words{
+		Find:        findUSB,
+		Lamp:        lampUSB,
 		On:          "USB 2.0 at full speed, 12 Mbit/s",
 		Clocks:      fmt.Sprintf("`usb_clk`, %d MHz, and `clk` come from the %d MHz of the board, by a PLL. A bit on USB is five cycles of `usb_clk`.", u.MHz(), b.Clock.MHz),
 		Constrained: "the oscillator",

@@ -32,6 +32,11 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	if err != nil {
 		return nil, err
 	}
+	cards, err := leafSources(p.Leaves, rtl)
+	if err != nil {
+		return nil, err
+	}
+	leaves = slices.DeleteFunc(leaves, func(s source) bool { return slices.Contains(cards, s) })
 	top, err := print(p.BoardModule)
 	if err != nil {
 		return nil, err
@@ -66,6 +71,9 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		return nil, err
 	}
 	for _, e := range entries {
+		if values.USBDevice == "" && slices.Contains(usbDeviceFiles, e.Name()) {
+			continue
+		}
 		text, err := boardText.ReadFile(path.Join(boardFolder, e.Name()))
 		if err != nil {
 			return nil, err
@@ -89,12 +97,15 @@ type boardValues struct {
 	Words     boards.Words // of the link
 	Share     string       // what Yosys is told of adders, for a shell in a Makefile; may be empty
 	Top       string       // module
-	USBDevice string       // module
+	USBDevice string       // module; "" where the link is none
 	Sources   []string     // Verilog, relative to the board's folder
 }
 
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
+
+// usbDeviceFiles write the USB device, and say what that needs.
+var usbDeviceFiles = []string{"usb_device.py", "requirements.txt"}
 
 // sharedAdder is the leaf that adds or subtracts, as it is told.
 const sharedAdder = "agg_window_add"

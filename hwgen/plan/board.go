@@ -101,24 +101,28 @@ func (p *Plan) board() error {
 // boardLink plans what stands on a board between the pins of its link and agg_link_cross:
 // one type for each kind of link.
 //
-// At its end there is the stream usb_rx and usb_tx, with usb_link_up and usb_link_clear,
-// and traffic while bytes move, all with usb_clk.
+// At its end there is the stream NETS_rx and NETS_tx, with NETS_link_up and NETS_link_clear,
+// and traffic while bytes move, all with NETS_clk; NETS is the Nets of the board's link.
 type boardLink interface {
 	// way is what follows one another between the host and agg_link_cross, for the top's
-	// picture, and what is to be said of it.
-	way() (picture, sentence string)
+	// picture, what is to be said of it, and what is so while the lamp of the link is lit.
+	way() (picture, sentence, lamp string)
 
 	// ports declares the pins.
 	ports(m *netlist.Module)
 
-	// wires declares all with usb_clk, what linkStream declares included.
+	// wires declares all with NETS_clk, what linkStream declares included.
 	wires(m *netlist.Module)
 
-	// clock gives usb_clk what drives it, where that is not the PLL, and the pins
-	// phy_reset, which is high from the beginning until a while after the PLL has locked.
+	// reset is the net that is high from the beginning until a while after the PLL has
+	// locked, for what is at the pins.
+	reset() string
+
+	// clock gives NETS_clk what drives it, where that is not the PLL, and the pins their
+	// reset.
 	clock(m *netlist.Module)
 
-	// device instantiates what stands there.
+	// device instantiates what stands there, below a title.
 	device(m *netlist.Module)
 }
 
@@ -129,6 +133,8 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 		return ulpiLink{p, l}, nil
 	case *boards.USBPins:
 		return usbPinsLink{l}, nil
+	case *boards.UART:
+		return uartLink{l}, nil
 	default:
 		return nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
 	}
@@ -142,25 +148,27 @@ func (p *Plan) boardTop() (*netlist.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	way, sentence := link.way()
+	way, sentence, lamp := link.way()
 	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
 
 %s <-> agg_link_cross <-> card
 %-*s|       clk, %d MHz
 
-%s Lamps: link while a host has the card,
+%s Lamps: link while %s,
 traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 %s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.`,
-		b.Title, way, len(way)+10, fmt.Sprintf("          usb_clk, %d MHz", b.Link().MHz()), p.Clock, sentence, b.Name))
+		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, lamp, b.Name))
 	p.boardPorts(m, link)
 	p.boardWires(m, link)
 	p.boardClocks(m, link)
-	m.Comment("-- USB --")
 	link.device(m)
 	p.boardCard(m)
 	p.boardLamps(m)
 	return m, nil
 }
+
+// linkNet returns the name of a net on the link's side.
+func (p *Plan) linkNet(name string) string { return p.OnBoard.Link().Nets() + "_" + name }
 
 func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 	m.PortComment(fmt.Sprintf("Oscillator, %d MHz", p.OnBoard.Clock.MHz))
@@ -184,11 +192,11 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Comment("Clocks and resets")
 	m.Wire("clk", 1, "the card's")
 	m.Wire("rst", 1, "")
-	m.Wire("usb_clk", 1, "the link's")
-	m.Wire("usb_rst", 1, "")
+	m.Wire(p.linkNet("clk"), 1, "the link's")
+	m.Wire(p.linkNet("rst"), 1, "")
 	m.Wire("locked", 1, "")
 	m.Wire("started", 1, "clk runs, and supplies are there")
-	m.Wire("phy_reset", 1, "")
+	m.Wire(link.reset(), 1, "")
 	if p.OnBoard.Link().ClockPort() != "" {
 		m.Wire("unused_clock", 1, "the PLL has two")
 	}
@@ -216,25 +224,25 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 }
 
 // linkStream declares what a link has at its end.
-func linkStream(m *netlist.Module) {
-	m.Wire("usb_link_up", 1, "")
-	m.Wire("usb_link_clear", 1, "")
-	m.Wire("usb_rx_tdata", 8, "")
-	m.Wire("usb_rx_tvalid", 1, "")
-	m.Wire("usb_rx_tready", 1, "")
-	m.Wire("usb_tx_tdata", 8, "")
-	m.Wire("usb_tx_tvalid", 1, "")
-	m.Wire("usb_tx_tready", 1, "")
+func linkStream(m *netlist.Module, nets string) {
+	m.Wire(nets+"_link_up", 1, "")
+	m.Wire(nets+"_link_clear", 1, "")
+	m.Wire(nets+"_rx_tdata", 8, "")
+	m.Wire(nets+"_rx_tvalid", 1, "")
+	m.Wire(nets+"_rx_tready", 1, "")
+	m.Wire(nets+"_tx_tdata", 8, "")
+	m.Wire(nets+"_tx_tvalid", 1, "")
+	m.Wire(nets+"_tx_tready", 1, "")
 }
 
 func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")
-	primary, secondary := "clk", "usb_clk"
+	primary, secondary := "clk", p.linkNet("clk")
 	if b.Link().ClockPort() != "" {
 		secondary = "unused_clock"
 	} else if !p.PLL.CorePrimary {
-		primary, secondary = "usb_clk", "clk"
+		primary, secondary = secondary, primary
 	}
 	m.Instance("agg_pll", "u_pll", "").
 		Param("INPUT", fmt.Sprint(p.PLL.Input)).
@@ -259,10 +267,10 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	m.Instance("agg_board_reset", "u_reset", "").
 		Param("PHY_CYCLES", p.cycles(phyResetTime)).
 		Connect("clk", "clk").
-		Connect("phy_clk", "usb_clk").
+		Connect("phy_clk", p.linkNet("clk")).
 		Connect("started", "started").
-		Connect("phy_reset", "phy_reset").
-		Connect("phy_rst", "usb_rst").
+		Connect("phy_reset", link.reset()).
+		Connect("phy_rst", p.linkNet("rst")).
 		Connect("rst", "rst")
 	if b.Supply != nil {
 		m.Assign("supply_set", fmt.Sprintf("{%d{supply_level}}", len(b.Supply.Set)))
@@ -275,16 +283,16 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 func (p *Plan) boardCard(m *netlist.Module) {
 	m.Comment("-- From one clock to the other --")
 	m.Instance("agg_link_cross", "u_cross", "").
-		Connect("phy_clk", "usb_clk").
-		Connect("phy_rst", "usb_rst").
-		Connect("phy_link_up", "usb_link_up").
-		Connect("phy_link_clear", "usb_link_clear").
-		Connect("s_axis_rx_tdata", "usb_rx_tdata").
-		Connect("s_axis_rx_tvalid", "usb_rx_tvalid").
-		Connect("s_axis_rx_tready", "usb_rx_tready").
-		Connect("m_axis_tx_tdata", "usb_tx_tdata").
-		Connect("m_axis_tx_tvalid", "usb_tx_tvalid").
-		Connect("m_axis_tx_tready", "usb_tx_tready").
+		Connect("phy_clk", p.linkNet("clk")).
+		Connect("phy_rst", p.linkNet("rst")).
+		Connect("phy_link_up", p.linkNet("link_up")).
+		Connect("phy_link_clear", p.linkNet("link_clear")).
+		Connect("s_axis_rx_tdata", p.linkNet("rx_tdata")).
+		Connect("s_axis_rx_tvalid", p.linkNet("rx_tvalid")).
+		Connect("s_axis_rx_tready", p.linkNet("rx_tready")).
+		Connect("m_axis_tx_tdata", p.linkNet("tx_tdata")).
+		Connect("m_axis_tx_tvalid", p.linkNet("tx_tvalid")).
+		Connect("m_axis_tx_tready", p.linkNet("tx_tready")).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
 		Connect("link_up", "link_up").
@@ -316,8 +324,8 @@ func (p *Plan) boardLamps(m *netlist.Module) {
 	m.Comment("-- Lamps --")
 	m.Instance("agg_light", "u_traffic", "").
 		Param("CYCLES", fmt.Sprint(lightTime*p.OnBoard.Link().MHz())).
-		Connect("clk", "usb_clk").
-		Connect("rst", "usb_rst").
+		Connect("clk", p.linkNet("clk")).
+		Connect("rst", p.linkNet("rst")).
 		Connect("strobe", "traffic").
 		Connect("lit", "traffic_lit")
 	m.Instance("agg_light", "u_error", "").
@@ -327,7 +335,7 @@ func (p *Plan) boardLamps(m *netlist.Module) {
 		Connect("strobe", "error").
 		Connect("lit", "error_lit")
 	level := p.OnBoard.LEDs.Lit
-	m.Assign("led_link", lit("usb_link_up", level))
+	m.Assign("led_link", lit(p.linkNet("link_up"), level))
 	m.Assign("led_traffic", lit("traffic_lit", level))
 	m.Assign("led_error", lit("error_lit", level))
 	if held := p.held(); held > 0 {

@@ -7,11 +7,18 @@ import (
 
 // usbWires declares what every USB device of ours has besides its pins.
 func usbWires(m *netlist.Module) {
-	linkStream(m)
+	linkStream(m, "usb")
 	m.Wire("unused_configured", 1, "")
 	m.Wire("unused_suspended", 1, "")
 	m.Wire("traffic", 1, "")
 }
+
+// What is said of a USB device: above its instance, and of the whole board.
+const (
+	usbDeviceTitle    = "-- USB --"
+	usbDeviceSentence = "The USB device is written by usb_device.py beside this file."
+	usbDeviceLamp     = "a host has the card"
+)
 
 // usbDevice instantiates a USB device, which a script beside the board's top writes, with
 // its pins, by the names of port and net in turn.
@@ -41,8 +48,8 @@ type ulpiLink struct {
 	ulpi *boards.ULPI
 }
 
-func (l ulpiLink) way() (picture, sentence string) {
-	return "PHY pins <-> USB device", "The USB device is written by usb_device.py beside this file."
+func (l ulpiLink) way() (picture, sentence, lamp string) {
+	return "PHY pins <-> USB device", usbDeviceSentence, usbDeviceLamp
 }
 
 func (l ulpiLink) ports(m *netlist.Module) {
@@ -68,6 +75,8 @@ func (l ulpiLink) wires(m *netlist.Module) {
 	usbWires(m)
 }
 
+func (ulpiLink) reset() string { return "phy_reset" }
+
 func (l ulpiLink) clock(m *netlist.Module) {
 	if l.ulpi.Clock == boards.FromPHY {
 		m.Assign("usb_clk", "ulpi_clk")
@@ -76,6 +85,7 @@ func (l ulpiLink) clock(m *netlist.Module) {
 }
 
 func (l ulpiLink) device(m *netlist.Module) {
+	m.Comment(usbDeviceTitle)
 	if l.ulpi.Clock == boards.ToPHY {
 		m.Instance("agg_clock_out", "u_ulpi_clk", "").
 			Connect("clk", "usb_clk").
@@ -100,8 +110,8 @@ func (l ulpiLink) device(m *netlist.Module) {
 // usbPinsLink is a USB device at full speed, on pins of the FPGA.
 type usbPinsLink struct{ pins *boards.USBPins }
 
-func (usbPinsLink) way() (picture, sentence string) {
-	return "USB pins <-> USB device", "The USB device is written by usb_device.py beside this file."
+func (usbPinsLink) way() (picture, sentence, lamp string) {
+	return "USB pins <-> USB device", usbDeviceSentence, usbDeviceLamp
 }
 
 func (usbPinsLink) ports(m *netlist.Module) {
@@ -122,11 +132,14 @@ func (usbPinsLink) wires(m *netlist.Module) {
 	usbWires(m)
 }
 
+func (usbPinsLink) reset() string { return "phy_reset" }
+
 func (usbPinsLink) clock(m *netlist.Module) {
 	m.Assign("usb_pull_up", "usb_connects && !phy_reset")
 }
 
 func (l usbPinsLink) device(m *netlist.Module) {
+	m.Comment(usbDeviceTitle)
 	for _, pad := range []string{"usb_d_p", "usb_d_n"} {
 		m.Instance("agg_pads", "u_"+pad, "").
 			Param("WIDTH", "1").

@@ -24,8 +24,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/frame"
 	"tributary/driver/transport"
+	serialport "tributary/driver/transport/serial"
 	"tributary/driver/usbip"
+	"tributary/driver/wire"
 	"tributary/verify/usb/rig"
 	"tributary/verify/usb/testbed"
 )
@@ -147,10 +150,11 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// card is a board that is simulated, with its PHY, and the machine that it is plugged into.
+// card is a board that is simulated, with what is at its link's pins, and the machine that it is plugged into.
 type card struct {
-	bed   *testbed.Testbed
-	addr  string
+	name  string           // as -card takes it
+	bed   *testbed.Testbed // nil of a board on a serial line, which is plugged into this one
+	addr  string           // of its USB/IP server
 	input io.Writer
 
 	mu    sync.Mutex
@@ -160,20 +164,39 @@ type card struct {
 // start starts a board and plugs it into a machine.
 func start(t *testing.T, board string, args ...string) *card {
 	t.Helper()
+	if boards[board].serial {
+		path := filepath.Join(t.TempDir(), "tty")
+		c := &card{name: "serial:" + path}
+		c.launch(t, filepath.Join(built, board, "serial_card"), append([]string{path}, args...))
+		return c
+	}
 	bed, err := testbed.New()
 	require.NoError(t, err)
 	t.Cleanup(bed.Close)
-	cmd := exec.Command(filepath.Join(built, board, "usbip_card"), args...)
+	c := &card{name: "usb:", bed: bed}
+	c.addr = c.launch(t, filepath.Join(built, board, "usbip_card"), args)
+	c.plug(t)
+	return c
+}
+
+// launch starts the program of a board, and returns where it listens.
+func (c *card) launch(t *testing.T, program string, args []string) (addr string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	said, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	c := &card{bed: bed, input: input}
+	c.input = input
 	scanner := bufio.NewScanner(said)
-	if scanner.Scan() {
-		c.addr = strings.TrimPrefix(scanner.Text(), "listening ")
+	for addr == "" && scanner.Scan() {
+		listens := false
+		if addr, listens = strings.CutPrefix(scanner.Text(), "listening "); !listens {
+			addr = ""
+			c.lines = append(c.lines, scanner.Text())
+		}
 	}
 	ended := make(chan bool)
 	go func() {
@@ -192,8 +215,7 @@ func start(t *testing.T, board string, args ...string) *card {
 			t.Errorf("the card: %v", err)
 		}
 	})
-	c.plug(t)
-	return c
+	return addr
 }
 
 // plug plugs the card in. One that was just pulled out may take a moment until it can be.
@@ -252,7 +274,9 @@ func (c *card) tributary(t *testing.T, args ...string) (status int, out string) 
 		args = slices.Insert(slices.Clone(args), 1, "-timeout", patience.String())
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(append(os.Environ(), c.bed.Env()...), "XDG_RUNTIME_DIR="+c.bed.Dir())
+	if c.bed != nil {
+		cmd.Env = append(append(os.Environ(), c.bed.Env()...), "XDG_RUNTIME_DIR="+c.bed.Dir())
+	}
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
 	err := cmd.Run()
@@ -267,7 +291,7 @@ func (c *card) tributary(t *testing.T, args ...string) (status int, out string) 
 func (c *card) reduce(t *testing.T, workers, elements int, args ...string) (status int, out string) {
 	t.Helper()
 	dir := t.TempDir()
-	args = append([]string{"reduce", "-verify", "-stats", "-card", "usb:", "-o", filepath.Join(dir, "sum.npy")}, args...)
+	args = append([]string{"reduce", "-verify", "-stats", "-card", c.name, "-o", filepath.Join(dir, "sum.npy")}, args...)
 	status, out = c.tributary(t, append(args, rig.Arrays(t, dir, workers, elements)...)...)
 	if status == 0 {
 		require.Contains(t, out, "every bit of the sum as in the Go model")
@@ -283,18 +307,23 @@ func (c *card) sums(t *testing.T, workers, elements int) {
 }
 
 // boards are all that hwgen knows, with the workers of the card that `make board` has built for each, what
-// info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as long, and the
-// selftest too long.
+// info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as long, on a
+// serial line even longer, and the selftest too long.
 var boards = map[string]struct {
 	workers  int
 	info     string
 	elements int
 	selftest bool
+	serial   bool
 }{
-	"ecpix5":      {4, "lanes 4, fp32 into fp32, sum tree", 3000, true},
-	"butterstick": {2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
-	"ulx3s":       {2, "lanes 1, fp32 into fp32, sum tree", 150, false},
+	"ecpix5":      {4, "lanes 4, fp32 into fp32, sum tree", 3000, true, false},
+	"butterstick": {2, "lanes 1, fp32 into fp32, sum tree", 3000, true, false},
+	"ulx3s":       {2, "lanes 1, fp32 into fp32, sum tree", 150, false, false},
+	"versa_ecp5":  {2, "lanes 1, fp32 into fp32, sum tree", 300, false, true},
 }
+
+// breakBytes are sent by a host that begins on a serial line, before all else.
+const breakBytes = wire.SendZeros + 28
 
 // TestBoards: tributary finds a card on every board, reads what it is, and sums through it, again and again, as
 // each command claims the card anew. The lamps show it.
@@ -307,12 +336,18 @@ func TestBoards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := start(t, name)
-			for _, step := range []struct{ line, want string }{
-				{"list", "usb:1209:0001#" + serial},
-				{"info -card usb:", board.info},
-				{"config -card usb: -workers 2", "workers 2, on ports 0, 1"},
-				{"reset -card usb:", "card usb: is reset"},
-			} {
+			steps := []struct{ line, want string }{
+				{"info -card " + c.name, board.info},
+				{"config -card " + c.name + " -workers 2", "workers 2, on ports 0, 1"},
+				{"reset -card " + c.name, "card " + c.name + " is reset"},
+			}
+			begun := 5 // times that the link came up: for each command that has it
+			if board.serial {
+				begun++ // it is up from the beginning
+			} else {
+				steps = slices.Insert(steps, 0, struct{ line, want string }{"list", "usb:1209:0001#" + serial})
+			}
+			for _, step := range steps {
 				status, out := c.tributary(t, strings.Fields(step.line)...)
 				require.Equal(t, 0, status, "%s: %s", step.line, out)
 				require.Contains(t, out, step.want)
@@ -321,7 +356,7 @@ func TestBoards(t *testing.T) {
 				c.sums(t, board.workers, board.elements/3)
 			}
 			// Each command but list has had the link; frames went and came, and none was damaged.
-			require.Len(t, c.when(t, "link on"), 5)
+			require.Len(t, c.when(t, "link on"), begun)
 			require.Len(t, c.when(t, "link out"), 5)
 			require.Len(t, c.when(t, "traffic on"), 1)
 			require.Empty(t, c.when(t, "traffic out"))
@@ -332,7 +367,11 @@ func TestBoards(t *testing.T) {
 				require.Equal(t, 0, status, out)
 				require.Contains(t, out, "ok flips")
 			} else {
-				task := fmt.Sprintf("after %d flip", board.elements)
+				after := board.elements
+				if board.serial {
+					after += breakBytes
+				}
+				task := fmt.Sprintf("after %d flip", after)
 				c.tells(t, task)
 				c.sums(t, board.workers, board.elements)
 				c.says(t, task)
@@ -363,13 +402,93 @@ func TestWire(t *testing.T) {
 	require.Empty(t, c.when(t, "error on"))
 }
 
+// TestLine: a bridge whose clock is off, and a line that loses a stop bit and stays low, change no bit of a sum; a host
+// at another rate is told that no card answers at it.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	const name = "versa_ecp5"
+	board := boards[name]
+	for _, off := range []string{"-2", "2"} {
+		t.Run(off, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name, "--off", off)
+			c.sums(t, board.workers, board.elements)
+			require.Empty(t, c.when(t, "error on"))
+		})
+	}
+	t.Run("cut", func(t *testing.T) {
+		t.Parallel()
+		c := start(t, name)
+		task := fmt.Sprintf("after %d cut", breakBytes+board.elements)
+		c.tells(t, task)
+		c.sums(t, board.workers, board.elements)
+		c.says(t, task)
+		require.Len(t, c.when(t, "error on"), 1)
+		status, out := c.tributary(t, "info", "-timeout", "10s", "-card", c.name+"@2000000")
+		require.Equal(t, 3, status, out)
+		require.Contains(t, out, "no card answers at 2,000,000 baud")
+		c.sums(t, board.workers, board.elements)
+	})
+}
+
+// TestOverrun: a host that sends more than the card can answer, on a line that cannot be held up: accesses are lost, those
+// that are answered are answered rightly and in order, and the next host's sum is right.
+func TestOverrun(t *testing.T) {
+	t.Parallel()
+	const name, accesses = "versa_ecp5", 2000
+	c := start(t, name)
+	conn, err := serialport.Open(t.Context(), strings.TrimPrefix(c.name, "serial:"), patience)
+	require.NoError(t, err)
+	var flood []byte
+	for tag := range accesses { // 20 bytes each, and 28 the answer
+		flood = frame.Append(flood, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: uint16(tag)}, nil)
+	}
+	go conn.Write(flood)
+	answers := make(chan uint16, accesses)
+	go func() {
+		scanner := frame.NewScanner(frame.FromCard, 16)
+		var f frame.Frame
+		for {
+			if _, err := scanner.Fill(conn); err != nil {
+				return
+			}
+			for scanner.Next(&f) {
+				if f.Kind == wire.KindReply && f.Code == wire.CodeDone && f.Mask == wire.Magic {
+					answers <- f.Length
+				}
+			}
+		}
+	}()
+	last, answered := -1, 0
+	for over := false; !over; {
+		select {
+		case tag := <-answers:
+			require.Greater(t, int(tag), last)
+			last = int(tag)
+			answered++
+		case <-time.After(5 * time.Second):
+			over = true
+		}
+	}
+	require.NoError(t, conn.Close())
+	t.Logf("%d of %d accesses answered", answered, accesses)
+	require.Less(t, answered, accesses)
+	require.Greater(t, answered, accesses/2)
+	c.sums(t, boards[name].workers, boards[name].elements)
+}
+
+// serialFaults are what may befall a card on a serial line.
+var serialFaults = []fault{{"unplug", "is gone: its serial port was unplugged"}}
+
 // faults are what may befall a card in the middle of a reduction, and what that ends with.
-var faults = []struct{ what, says string }{
+var faults = []fault{
 	{"halt 1", "card usb: is gone: it halted an endpoint"},
 	{"halt 129", "card usb: is gone: it halted an endpoint"},
 	{"reset", "card usb: is gone: "}, // it was unplugged, or a transfer failed: which it sees first
 	{"unplug", "card usb: is gone: it was unplugged"},
 }
+
+type fault struct{ what, says string }
 
 // TestFaults: each ends a reduction with a clear error, and leaves a card that works; one that is to carry on does,
 // and its sum has every contribution once.
@@ -381,7 +500,12 @@ func TestFaults(t *testing.T) {
 			c := start(t, name)
 			// Half of the numbers have gone, behind the 1,400 bytes that open a card and configure a job.
 			middle := 1400 + 4*board.workers*board.elements/2
-			for _, fault := range faults {
+			may := faults
+			if board.serial {
+				middle += breakBytes
+				may = serialFaults
+			}
+			for _, fault := range may {
 				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {
 					task := fmt.Sprintf("after %d %s", middle+i, fault.what)
 					c.tells(t, task)
@@ -389,7 +513,7 @@ func TestFaults(t *testing.T) {
 					go func() {
 						defer close(over)
 						c.says(t, task)
-						if fault.what == "unplug" {
+						if fault.what == "unplug" && !board.serial {
 							c.plug(t)
 						}
 					}()

@@ -17,7 +17,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOARDS = sorted((ROOT / "constraints").glob("*.json"))
-LINKS = {"ulpi": ("clk", "dir", "nxt", "stp", "rst", "data"), "usb_pins": ("d_p", "d_n", "pull_up")}
+LINKS = {"ulpi": ("clk", "dir", "nxt", "stp", "rst", "data"), "usb_pins": ("d_p", "d_n", "pull_up"), "uart": ("rx", "tx")}
+CALLED = {"uart": {"uart", "serial"}}  # links whose pins have the names that others' have too: what packages call them
 THEIRS = {"pull_up": "pullup"}  # what both packages call a pin that a board's file names otherwise
 
 
@@ -35,15 +36,16 @@ class Said:
     def __init__(self, part, link):
         self.part = part
         self.clock = None  # pin, MHz
+        self.called = CALLED.get(link)
         self.wanted = {THEIRS.get(name, name): name for name in LINKS[link]}
         self.link = {}  # name to pins
         self.reset_low = None
         self.leds = {}  # pin to whether it is lit when low
         self.supply = None  # pins that set supplies, and that switches them on
 
-    def is_link(self, pins):
-        """Whether a resource with such pins, by name, is the link; its pins are kept."""
-        if not set(self.wanted) <= set(pins):
+    def is_link(self, called, pins):
+        """Whether a resource of a name, with such pins, by name, is the link; its pins are kept."""
+        if not set(self.wanted) <= set(pins) or self.called and called not in self.called:
             return False
         self.link = {ours: pins[theirs] for theirs, ours in self.wanted.items()}
         return True
@@ -58,8 +60,10 @@ def in_amaranth(path, part, link):
     for resource in platform.resources:
         names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
         if resource.name == platform.default_clk:
-            said.clock = (resource.ios[0].names[0], round(resource.clock.frequency / 1e6))
-        elif said.is_link({name: getattr(pins, "names", None) for name, pins in names.items()}):
+            # Of a differential clock that is the pin to which the other belongs.
+            pins = getattr(resource.ios[0], "p", resource.ios[0])
+            said.clock = (pins.names[0], round(resource.clock.frequency / 1e6))
+        elif said.is_link(resource.name, {name: getattr(pins, "names", None) for name, pins in names.items()}):
             said.reset_low = names["rst"].invert if "rst" in names else None
         elif resource.name == "vccio_ctrl":
             said.supply = (names["pdm"].names, names["en"].names)
@@ -100,9 +104,11 @@ def in_litex(path, part, link):
     platform = load(path, "board_of_litex").Platform
     for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
         del sys.modules[name]
-    # Of a board that there is with several FPGAs the class is told which.
+    # Of a board that there is with several FPGAs the class is told which: by family and size, or by family alone.
     usual = inspect.signature(platform).parameters["device"].default
-    platform(device=part.rsplit("-", 1)[0] if usual.startswith("LFE5U") else usual)
+    if usual.startswith("LFE5U"):
+        usual = "-".join(part.split("-")[: usual.count("-") + 1])
+    platform(device=usual)
 
     def sites(items):
         return [s for i in items if isinstance(i, kinds["Pins"]) for a in i.arguments for s in a.split()]
@@ -112,7 +118,7 @@ def in_litex(path, part, link):
         subs = {i.arguments[0]: sites(i.arguments[1:]) for i in items if isinstance(i, kinds["Subsignal"])}
         if name == platform.default_clk_name:
             said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
-        elif said.is_link(subs):
+        elif said.is_link(name, subs):
             pass
         elif name == "vccio_ctrl":
             said.supply = (subs["pdm"], subs["en"])

@@ -83,7 +83,7 @@ func (r *record) updateBoard(ctx context.Context, b build) error {
 	if err := readReport(text, &row); err != nil {
 		return errors.Join(failed, err)
 	}
-	progress("%s: %d COMB, clk %.1f MHz of %d, USB %.1f MHz", b.name, row.COMB, row.CoreMHz, row.ClockMHz, row.USBMHz)
+	progress("%s: %d COMB, clk %.1f MHz of %d, link %.1f MHz", b.name, row.COMB, row.CoreMHz, row.ClockMHz, row.USBMHz)
 	return r.saveBoard(row)
 }
 
@@ -201,8 +201,8 @@ func (r *record) saveBoard(fresh boards.Row) error {
 func boardsPage(t boards.Table) string {
 	var b strings.Builder
 	b.WriteString("\n## Boards\n\n")
-	b.WriteString("Whole FPGAs: cards with their USB device, clocks and all, built as `make bitstream` builds them, with one seed. MHz that a clock can have, of what it must.\n\n")
-	b.WriteString("| board | card | COMB | FF | block RAM | DSP | clk MHz | USB MHz |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("Whole FPGAs: cards with their link, clocks and all, built as `make bitstream` builds them, with one seed. MHz that a clock can have, of what it must.\n\n")
+	b.WriteString("| board | card | COMB | FF | block RAM | DSP | clk MHz | link MHz |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
 		fmt.Fprintf(&b, "| %s | %d lanes x %d workers, %s %s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",
 			r.Board, r.Lanes, r.Workers, r.Sum, r.Format, r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())

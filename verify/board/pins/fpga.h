@@ -88,7 +88,7 @@ template <class Top> class FpgaOf {
 
     // ---- What is looked at after whatever happens ----
 
-    virtual void look_at_link() const = 0;
+    virtual void look_at_link() = 0;
 
     void look() {
         look_at_link();

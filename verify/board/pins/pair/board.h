@@ -68,7 +68,7 @@ template <class Top> class PairBoardOf : public FpgaOf<Top> {
         step(time());
     }
 
-    void look_at_link() const override {
+    void look_at_link() override {
         demand(top.usb_d_p__en == top.usb_d_n__en, "one of D+ and D- is driven, and the other is not");
         demand(!top.usb_d_p__en || top.usb_pull_up, "the lines are driven without the pull-up of D+");
     }

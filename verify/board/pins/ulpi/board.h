@@ -98,7 +98,7 @@ template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
         pins.stp = top.ulpi_stp;
     }
 
-    void look_at_link() const override {
+    void look_at_link() override {
         demand(top.ulpi_data__en == 0 || top.ulpi_data__en == 0xff, "some of the data pins are driven, and some not");
         demand(!(phy_drives && top.ulpi_data__en), "PHY and FPGA drive the data pins at once");
     }
