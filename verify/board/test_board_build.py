@@ -40,7 +40,7 @@ def tool(path, script):
 def report(folder, clocks, cells=7, crossing=1):
     """Writes what place and route will report."""
     fmax = {name: {"achieved": can, "constraint": must} for name, (can, must) in clocks.items()}
-    step = {"delay": 2.5}
+    step = {"delay": 2.5, "from": {"cell": "u_card.u_core.x"}}
     paths = [
         {"from": "<async>", "to": "posedge clk", "path": [step, step]},
         {"from": "posedge usb", "to": "posedge clk", "path": [step] * crossing},
@@ -74,6 +74,17 @@ def test_builds_a_bitstream(board):
     # Nothing is made twice; another serial number makes the device again, and all that follows.
     assert "synthesis" not in make(board).stdout
     assert "synthesis" in make(board, "SERIAL=0002").stdout
+
+
+@pytest.mark.parametrize("order", ["clk usb", "usb clk"])
+def test_tells_clocks_of_equal_mhz_apart(board, order):
+    both = {"clk": [62.0, 60.0024], "usb": [65.0, 60.0024]}
+    report(board.parents[1], {name: both[name] for name in order.split()})
+    arguments = [board / "timing.py", board.parents[1] / "report.json", "clk=60", "usb_clk=60"]
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for line in ("clk        62.0 MHz; must have 60", "usb_clk    65.0 MHz; must have 60"):
+        assert line in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,21 +138,31 @@ func readReport(text []byte, row *boards.Row) error {
 		Utilization map[string]struct {
 			Used int `json:"used"`
 		} `json:"utilization"`
+		Paths []struct {
+			From string `json:"from"`
+			To   string `json:"to"`
+			Path []struct {
+				From struct {
+					Cell string `json:"cell"`
+				} `json:"from"`
+			} `json:"path"`
+		} `json:"critical_paths"`
 	}
 	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
-	board, ok := boards.Find(row.Board)
-	if !ok {
-		return fmt.Errorf("a report of %q, which is no board", row.Board)
+	// A net may have any of its names here. The card's clock is that whose longest path begins in the card.
+	cards := map[string]bool{}
+	for _, p := range report.Paths {
+		if p.From == p.To && len(p.Path) > 0 && strings.HasPrefix(p.Path[0].From.Cell, "u_card.") {
+			cards[strings.TrimPrefix(p.From, "posedge ")] = true
+		}
 	}
-	port, mhz := board.Link().ClockPort(), board.Link().MHz()
 	for net, clock := range report.Fmax {
-		// A clock that comes in keeps its pin's name; the constraint tells the others apart.
-		if port != "" && strings.Contains(net, port) || int(math.Round(clock.Constraint)) == mhz && row.ClockMHz != mhz {
-			row.USBMHz = round(clock.Achieved)
-		} else {
+		if cards[net] {
 			row.CoreMHz = round(clock.Achieved)
+		} else {
+			row.USBMHz = round(clock.Achieved)
 		}
 	}
 	if len(report.Fmax) != 2 || row.USBMHz == 0 || row.CoreMHz == 0 {

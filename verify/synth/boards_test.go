@@ -14,17 +14,24 @@ import (
 
 func TestReadReport(t *testing.T) {
 	const cells = `"utilization": {"TRELLIS_COMB": {"used": 7, "available": 9}, "DP16KD": {"used": 2}, "TRELLIS_FF": {"used": 5}}`
-	for name, clocks := range map[string]string{
-		"named by its pin":     `{"$glbnet$ulpi_clk$TRELLIS_IO_IN": {"achieved": 65.24, "constraint": 60.0024}, "x": {"achieved": 41, "constraint": 40}}`,
-		"known by its MHz":     `{"usb": {"achieved": 65.24, "constraint": 60.0}, "x": {"achieved": 41, "constraint": 40}}`,
-		"in the other's order": `{"x": {"achieved": 41, "constraint": 40}, "usb": {"achieved": 65.24, "constraint": 60.0}}`,
+	const paths = `"critical_paths": [{"from": "posedge link", "to": "posedge link", "path": [{"from": {"cell": "u_usb.x"}}, {"from": {"cell": "u_card.x"}}]},
+		{"from": "posedge link", "to": "posedge x", "path": [{"from": {"cell": "u_card.x"}}]},
+		{"from": "posedge x", "to": "posedge x", "path": [{"from": {"cell": "u_card.u_core.x"}}, {"from": {"cell": "u_usb.x"}}]}]`
+	report := func(clocks string) []byte { return []byte(`{"fmax": ` + clocks + `, ` + paths + `, ` + cells + `}`) }
+	for _, clocks := range []string{
+		`{"link": {"achieved": 65.24, "constraint": 60.0024}, "x": {"achieved": 41, "constraint": 40}}`,
+		`{"x": {"achieved": 41, "constraint": 60.0024}, "link": {"achieved": 65.24, "constraint": 60.0024}}`,
 	} {
 		row := boards.Row{Board: "ecpix5", ClockMHz: 40}
-		require.NoError(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &row), name)
-		assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, name)
+		require.NoError(t, readReport(report(clocks), &row), clocks)
+		assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, clocks)
 	}
-	for _, clocks := range []string{`{}`, `{"x": {"achieved": 41, "constraint": 40}}`, `{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`} {
-		require.Error(t, readReport([]byte(`{"fmax": `+clocks+`, `+cells+`}`), &boards.Row{Board: "ecpix5", ClockMHz: 40}), clocks)
+	for _, clocks := range []string{
+		`{}`, `{"x": {"achieved": 41, "constraint": 40}}`,
+		`{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`,
+		`{"a": {"achieved": 41, "constraint": 40}, "link": {"achieved": 41, "constraint": 12}, "x": {"achieved": 41, "constraint": 12}}`,
+	} {
+		require.Error(t, readReport(report(clocks), &boards.Row{Board: "ecpix5", ClockMHz: 40}), clocks)
 	}
 }
 
