@@ -21,7 +21,7 @@ module bridge_chain #(
     output wire           siwu_n,
     input  wire [BUS-1:0] data_in,
     output wire [BUS-1:0] data_out,
-    output wire           drive,
+    output wire [BUS-1:0] drive_n,
 
     output wire               link_up,
     output wire [8*BYTES-1:0] rx_tdata,
@@ -67,7 +67,7 @@ module bridge_chain #(
       .siwu_n(siwu_n),
       .data_in(data_in),
       .data_out(data_out),
-      .drive(drive),
+      .drive_n(drive_n),
       .m_axis_rx_tdata(bus_rx_word),
       .m_axis_rx_tvalid(bus_rx_tvalid),
       .m_axis_rx_tready(bus_rx_tready || !bus_rx_tkeep[0]),  // a word without a byte carries none

@@ -1,6 +1,6 @@
 // The bus of a USB FIFO bridge in its synchronous 245 mode (FTDI's FT2232H, FT232H, FT600, FT601), to
-// two AXI4-Streams, with the chip's clock. Every pin comes out of a register, or goes into one but for
-// txe_n.
+// two AXI4-Streams, with the chip's clock. Every pin comes out of a register that nothing else reads, so
+// that it may stand at the pin, or goes into such a one; but for txe_n.
 //
 // At a rising edge the chip gives a word where RD# and RXF# are low, and takes one where WR# and TXE# are;
 // it changes RXF#, TXE# and what it drives after the edge, and drives the bus while OE# is low.
@@ -52,7 +52,7 @@ module agg_fifo_bus #(
     output wire             siwu_n,
     input  wire [WIDTH-1:0] data_in,
     output wire [WIDTH-1:0] data_out,
-    output wire             drive,     // data_out is to be on the pins
+    output wire [WIDTH-1:0] drive_n,   // low, all alike: data_out is to be on the pins
 
     // From the host, and to it
     output wire [WIDTH-1:0] m_axis_rx_tdata,
@@ -75,28 +75,43 @@ module agg_fifo_bus #(
   reg [2:0] state_next;
   reg rd_n_reg;
   reg wr_n_reg;
-  reg oe_n_reg;
-  reg drive_reg;
   reg siwu_n_reg;
   reg [15:0] burst_reg;  // cycles of this read or write, up to BURST
   reg read_last_reg;  // the last turn was a read
 
-  assign rd_n   = rd_n_reg;
-  assign wr_n   = wr_n_reg;
-  assign oe_n   = oe_n_reg;
-  assign drive  = drive_reg;
-  assign siwu_n = siwu_n_reg;
+  // The registers at the pins. Some are equal to others; Vivado leaves these apart, and places all in the
+  // pins' own cells, for the attributes.
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg rd_n_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg wr_n_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg oe_n_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg siwu_n_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg [WIDTH-1:0] drive_n_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg [WIDTH-1:0] out_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg [WIDTH-1:0] in_pin_reg;
+  (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
+  reg rxf_pin_reg;
+
+  assign rd_n    = rd_n_pin_reg;
+  assign wr_n    = wr_n_pin_reg;
+  assign oe_n    = oe_n_pin_reg;
+  assign siwu_n  = siwu_n_pin_reg;
+  assign drive_n = drive_n_pin_reg;
 
   // -- From the host: what was at the pins at the last edge, and four places --
 
-  reg [WIDTH-1:0] in_reg;
-  reg rxf_reg;
   reg rd_reg;  // RD# was high then
   reg [WIDTH-1:0] rx_words[0:3];
   reg [1:0] rx_head_reg;
   reg [2:0] rx_count_reg;
 
-  wire came = !rxf_reg && !rd_reg;
+  wire came = !rxf_pin_reg && !rd_reg;
   wire rx_leaves = m_axis_rx_tvalid && m_axis_rx_tready;
   wire [1:0] rx_tail = rx_head_reg + rx_count_reg[1:0];
   // With what RD# may bring at the next edge; one more word fits in if RD# is low after that too.
@@ -107,18 +122,18 @@ module agg_fifo_bus #(
   assign m_axis_rx_tvalid = rx_count_reg != 3'd0;
 
   always @(posedge clk) begin
-    in_reg <= data_in;
-    if (came) rx_words[rx_tail] <= in_reg;
+    in_pin_reg <= data_in;
+    if (came) rx_words[rx_tail] <= in_pin_reg;
   end
 
   always @(posedge clk or posedge rst) begin
     if (rst) begin
-      rxf_reg      <= 1'b1;
+      rxf_pin_reg  <= 1'b1;
       rd_reg       <= 1'b1;
       rx_head_reg  <= 2'd0;
       rx_count_reg <= 3'd0;
     end else begin
-      rxf_reg      <= rxf_n;
+      rxf_pin_reg  <= rxf_n;
       rd_reg       <= rd_n_reg;
       rx_head_reg  <= rx_head_reg + {1'b0, rx_leaves};
       rx_count_reg <= rx_count_reg + {2'd0, came} - {2'd0, rx_leaves};
@@ -130,7 +145,7 @@ module agg_fifo_bus #(
   reg [WIDTH:0] tx_words[0:1];  // with tlast above them
   reg tx_head_reg;
   reg [1:0] tx_count_reg;
-  reg [WIDTH:0] out_reg;
+  reg out_last_reg;  // tlast of the word at the pins
   reg out_valid_reg;  // the word at the pins is not taken
   reg txe_reg;
 
@@ -140,11 +155,11 @@ module agg_fifo_bus #(
   wire enter = s_axis_tx_tvalid && s_axis_tx_tready;
 
   assign s_axis_tx_tready = tx_count_reg != 2'd2 && !rst;
-  assign data_out = out_reg[WIDTH-1:0];
+  assign data_out = out_pin_reg;
 
   always @(posedge clk) begin
     if (enter) tx_words[tx_head_reg^tx_count_reg[0]] <= {s_axis_tx_tlast, s_axis_tx_tdata};
-    if (load) out_reg <= tx_words[tx_head_reg];
+    if (load) {out_last_reg, out_pin_reg} <= tx_words[tx_head_reg];
   end
 
   always @(posedge clk or posedge rst) begin
@@ -163,11 +178,11 @@ module agg_fifo_bus #(
 
   // -- Whose turn it is --
 
-  wire want_read = !rxf_reg && room;
+  wire want_read = !rxf_pin_reg && room;
   wire waits = out_valid_reg || tx_count_reg != 2'd0;
   wire want_write = waits && !txe_reg;
   wire over = burst_reg == BURST[15:0];
-  wire ended = taken && out_reg[WIDTH];
+  wire ended = taken && out_last_reg;
 
   always @* begin
     state_next = state_reg;
@@ -176,25 +191,32 @@ module agg_fifo_bus #(
       if (want_read && !(want_write && read_last_reg)) state_next = OPEN;
       else if (want_write) state_next = WRITE;
       OPEN: state_next = READ;
-      READ: if (rxf_reg || (want_write && (over || !room))) state_next = TURN;
+      READ: if (rxf_pin_reg || (want_write && (over || !room))) state_next = TURN;
       WRITE: if (!want_write || (over && want_read) || ended) state_next = FREE;
       default: state_next = FREE;
     endcase
   end
 
+  wire rd_n_next = !(state_next == READ && want_read);
+  wire wr_n_next = !(state_next == WRITE && out_valid_next);
+
   always @(posedge clk or posedge rst) begin
     if (rst) begin
-      state_reg <= FREE;
-      rd_n_reg  <= 1'b1;
-      wr_n_reg  <= 1'b1;
-      oe_n_reg  <= 1'b1;
-      drive_reg <= 1'b0;
+      state_reg       <= FREE;
+      rd_n_reg        <= 1'b1;
+      wr_n_reg        <= 1'b1;
+      rd_n_pin_reg    <= 1'b1;
+      wr_n_pin_reg    <= 1'b1;
+      oe_n_pin_reg    <= 1'b1;
+      drive_n_pin_reg <= {WIDTH{1'b1}};
     end else begin
-      state_reg <= state_next;
-      rd_n_reg  <= !(state_next == READ && want_read);
-      wr_n_reg  <= !(state_next == WRITE && out_valid_next);
-      oe_n_reg  <= !(state_next == OPEN || state_next == READ);
-      drive_reg <= state_next == WRITE;
+      state_reg       <= state_next;
+      rd_n_reg        <= rd_n_next;
+      wr_n_reg        <= wr_n_next;
+      rd_n_pin_reg    <= rd_n_next;
+      wr_n_pin_reg    <= wr_n_next;
+      oe_n_pin_reg    <= !(state_next == OPEN || state_next == READ);
+      drive_n_pin_reg <= {WIDTH{state_next != WRITE}};
     end
   end
 
@@ -219,16 +241,18 @@ module agg_fifo_bus #(
   reg [15:0] quiet_reg;  // cycles with nothing to send, then those of SIWU#
   wire begin_ask = siwu_n_reg && quiet_reg == QUIET && sent_reg && !waits;
   wire end_ask = quiet_reg == ASKED;
+  wire siwu_n_next = !begin_ask && (end_ask || siwu_n_reg);
 
   always @(posedge clk or posedge rst) begin
     if (rst) begin
-      siwu_n_reg <= 1'b1;
-      sent_reg   <= 1'b0;
-      quiet_reg  <= 16'd0;
+      siwu_n_reg     <= 1'b1;
+      siwu_n_pin_reg <= 1'b1;
+      sent_reg       <= 1'b0;
+      quiet_reg      <= 16'd0;
     end else begin
-      sent_reg <= taken || (sent_reg && !begin_ask);
-      if (begin_ask) siwu_n_reg <= 1'b0;
-      else if (end_ask) siwu_n_reg <= 1'b1;
+      siwu_n_reg     <= siwu_n_next;
+      siwu_n_pin_reg <= siwu_n_next;
+      sent_reg       <= taken || (sent_reg && !begin_ask);
       if (siwu_n_reg && (waits || !sent_reg)) quiet_reg <= 16'd0;
       else quiet_reg <= end_ask ? 16'd0 : quiet_reg + 16'd1;
     end
@@ -255,6 +279,7 @@ module agg_fifo_bus #(
   reg out_waited;
   reg [15:0] starved;  // cycles for which a word was waiting, with TXE# low at all edges
   reg [15:0] unheard;  // the same of RXF#, with m_axis_rx taken in all cycles
+  wire drive = !drive_n[0];
 
   always @(posedge clk) begin
     if (!rxf_n && !rd_n) given <= given + 1;
@@ -268,7 +293,7 @@ module agg_fifo_bus #(
     wr_n_was <= wr_n;
     txe_before <= txe_n;
     txe_earlier <= txe_before;
-    last_taken <= !txe_n && !wr_n && out_reg[WIDTH];
+    last_taken <= !txe_n && !wr_n && out_last_reg;
     rx_waited <= m_axis_rx_tvalid && !m_axis_rx_tready;
     rx_stood <= m_axis_rx_tdata;
     out_waited <= !wr_n && txe_n;
@@ -307,10 +332,10 @@ module agg_fifo_bus #(
       assert (rx_inside == rx_count_reg + came && rx_inside <= 4);
       assert (rx_count_reg <= 4 && rx_coming <= 4);
       if (rx_place < rx_count_reg) assert (rx_words[rx_head_reg+rx_place[1:0]] == word_rx);
-      if (came && rx_place == rx_count_reg) assert (in_reg == word_rx);
+      if (came && rx_place == rx_count_reg) assert (in_pin_reg == word_rx);
       if (m_axis_rx_tvalid && got == watched_rx) assert (m_axis_rx_tdata == word_rx);
       assert (tx_inside == tx_count_reg + out_valid_reg && tx_count_reg <= 2);
-      if (out_valid_reg && tx_place == 0) assert (out_reg == word_tx);
+      if (out_valid_reg && tx_place == 0) assert ({out_last_reg, out_pin_reg} == word_tx);
       if (tx_place >= out_valid_reg && tx_queued < tx_count_reg)
         assert (tx_words[tx_head_reg^tx_queued[0]] == word_tx);
       if (!wr_n && kept == watched_tx) assert (data_out == word_tx[WIDTH-1:0]);
@@ -332,8 +357,9 @@ module agg_fifo_bus #(
       if (last_taken) assert (wr_n);
 
       // The pins are those of the state.
-      assert (oe_n_reg == !(state_reg == OPEN || state_reg == READ));
-      assert (drive_reg == (state_reg == WRITE));
+      assert (rd_n == rd_n_reg && wr_n == wr_n_reg && siwu_n == siwu_n_reg);
+      assert (oe_n == !(state_reg == OPEN || state_reg == READ));
+      assert (drive_n == {WIDTH{state_reg != WRITE}});
       assert (rd_n_reg || state_reg == READ);
       assert (state_reg <= WRITE);
       assert (burst_reg <= BURST);
