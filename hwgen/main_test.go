@@ -45,8 +45,12 @@ var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
 // goldenBoards are the files that a board adds: one card for each.
 func goldenBoards() map[string][]string {
 	files := map[string][]string{}
-	for _, b := range boards.Names() {
-		files[b] = []string{"board/board_top.v", "board/" + b + ".lpf", "board/Makefile", "board/README.md"}
+	for _, b := range boards.All() {
+		constraints, _ := b.Constraints(b.CoreMHz)
+		files[b.Name] = []string{"board/board_top.v", "board/" + constraints, "board/Makefile", "board/README.md"}
+		if b.Vivado != nil {
+			files[b.Name] = append(files[b.Name], "board/build.tcl")
+		}
 	}
 	return files
 }
@@ -210,7 +214,7 @@ func TestBoardsStandAlone(t *testing.T) {
 		}
 		if device == "" {
 			assert.NotContains(t, files, "board/usb_device.py")
-			assert.NotContains(t, files["board/Makefile"], "usb")
+			assert.NotContains(t, files["board/Makefile"], "usb_device")
 			continue
 		}
 		assert.Contains(t, files, "board/usb_device.py")

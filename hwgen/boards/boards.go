@@ -18,16 +18,18 @@ import (
 
 // Board is a board that a card can be made for.
 type Board struct {
-	Name       string            `json:"-"`          // of its file
-	Title      string            `json:"title"`      // what people call it
-	Part       string            `json:"part"`       // the FPGA's whole order number
-	Nextpnr    []string          `json:"nextpnr"`    // the part, as nextpnr's arguments
-	Programmer string            `json:"programmer"` // the board's name in openFPGALoader; "": it needs a JTAG cable
+	Name       string            `json:"-"`                 // of its file
+	Title      string            `json:"title"`             // what people call it
+	Part       string            `json:"part"`              // the FPGA's whole order number
+	Nextpnr    []string          `json:"nextpnr,omitempty"` // the part, as nextpnr-ecp5's arguments
+	Vivado     *Vivado           `json:"vivado,omitempty"`  // or as Vivado has it
+	Programmer string            `json:"programmer"`        // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
 	CoreMHz    int               `json:"core_mhz"`       // of the card, unless told otherwise
 	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link is one of these
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	UART       *UART             `json:"uart,omitempty"`
+	FIFO       *FIFO             `json:"fifo,omitempty"`
 	LEDs       LEDs              `json:"leds"`
 	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
 	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read
@@ -63,7 +65,8 @@ type Supply struct {
 	Percent float64  `json:"percent"` // of time for which the pins are high
 }
 
-// usbMHz is the clock of every USB device of ours, which is that of ULPI.
+// usbMHz is the clock of every USB device of ours, which is that of ULPI and of FTDI's
+// chips.
 const usbMHz = 60
 
 // Levels, where a field says which.
@@ -147,7 +150,7 @@ func (b Board) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	must(b.Title != "" && b.Part != "" && len(b.Nextpnr) > 0, "title, part and nextpnr say something")
+	must(b.Title != "" && b.Part != "", "title and part say something")
 	if err := oneOf("leds.lit", b.LEDs.Lit, High, Low); err != nil {
 		errs = append(errs, err)
 	}
@@ -155,8 +158,11 @@ func (b Board) check() error {
 	if b.Supply != nil {
 		must(b.Supply.Percent > 0 && b.Supply.Percent < 100, "supply.percent is %g", b.Supply.Percent)
 	}
-	if err := b.checkLink(); err != nil {
+	if err := errors.Join(b.checkLink(), b.checkFamily()); err != nil {
 		return errors.Join(append(errs, err)...) // clocks and pins are the link's too
+	}
+	if err := b.Family().check(b); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := b.PLL(b.CoreMHz); err != nil {
 		errs = append(errs, err)

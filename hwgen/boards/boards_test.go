@@ -2,7 +2,9 @@ package boards
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -26,26 +28,41 @@ func TestBoardsAreFound(t *testing.T) {
 
 // What is wrong with a board's file is all said, with the file's name.
 func TestWrongFilesAreRefused(t *testing.T) {
-	text, err := constraints.Files.ReadFile("ecpix5.json")
-	require.NoError(t, err)
-	for change, want := range map[[2]string]string{
-		{`"H24"`, `"F22"`}:               `pin F22 is given to ulpi_clk and ulpi_dir`,
-		{`"H24"`, `"24H"`}:               `ulpi_clk: "24H" is no pin`,
-		{`"F22"`, `""`}:                  `ulpi_dir: "" is no pin`,
-		{`"M26", `, ``}:                  `ulpi.data has 7 pins, not 8`,
-		{`from PHY`, `from nowhere`}:     `ulpi.clock is "from nowhere": must be "from PHY" or "to PHY"`,
-		{`"reset": "high"`, `"reset":1`}: `cannot unmarshal`,
-		{`"ulpi": {`, `"nobody": {`}:     `unknown field "nobody"`,
-		{`"lit": "low"`, `"lit": ""`}:    `leds.lit is "": must be "high" or "low"`,
-		{`"programmer"`, `"programer"`}:  `unknown field "programer"`,
-		{`"mhz": 100`, `"mhz": 7`}:       `7 MHz`,
-		{`"amaranth-boards 0.0.21": "amaranth_boards/ecpix5.py",`, ``}: `sources has 1 entries`,
+	for file, changes := range map[string]map[[2]string]string{
+		"ecpix5": {
+			{`"H24"`, `"F22"`}:               `pin F22 is given to ulpi_clk and ulpi_dir`,
+			{`"H24"`, `"24H"`}:               `ulpi_clk: "24H" is no pin`,
+			{`"F22"`, `""`}:                  `ulpi_dir: "" is no pin`,
+			{`"M26", `, ``}:                  `ulpi.data has 7 pins, not 8`,
+			{`from PHY`, `from nowhere`}:     `ulpi.clock is "from nowhere": must be "from PHY" or "to PHY"`,
+			{`"reset": "high"`, `"reset":1`}: `cannot unmarshal`,
+			{`"ulpi": {`, `"nobody": {`}:     `unknown field "nobody"`,
+			{`"lit": "low"`, `"lit": ""`}:    `leds.lit is "": must be "high" or "low"`,
+			{`"programmer"`, `"programer"`}:  `unknown field "programer"`,
+			{`"mhz": 100`, `"mhz": 7`}:       `7 MHz`,
+			{`"amaranth-boards 0.0.21": "amaranth_boards/ecpix5.py",`, ``}:                                                         `sources has 1 entries`,
+			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"],`, ``}:                                            `the part is named for 0 tools: must be for exactly one of nextpnr, vivado`,
+			{`"nextpnr": [`, `"vivado": {"part": "x", "config_volts": 3.3}, "nextpnr": [`}:                                         `the part is named for 2 tools`,
+			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"]`, `"vivado": {"part": "x", "config_volts": 3.3}`}: `no times are known at the pins of USB 2.0 high speed (ULPI)`,
+		},
+		"nexys-video": {
+			{`"FT2232H"`, `"FT245"`}:         `fifo.chip is "FT245": must be "FT232H" or "FT2232H"`,
+			{`, "N14"`, ``}:                  `fifo.data has 7 pins, not 8`,
+			{`"Y18"`, `"R4"`}:                `pin R4 is given to clk_in and fifo_clk`,
+			{`xc7a200tsbg484-1`, ``}:         `vivado.part says nothing`,
+			{`_volts": 3.3`, `_volts": 1.8`}: `vivado.config_volts is 1.8: must be 3.3 or 2.5`,
+			{`"vivado": {"part": "xc7a200tsbg484-1", "config_volts": 3.3}`, `"nextpnr": ["--85k"]`}: `nextpnr does not time pins, which USB 2.0 high speed (FT2232H) needs`,
+		},
 	} {
-		changed := strings.Replace(string(text), change[0], change[1], 1)
-		require.NotEqual(t, string(text), changed, change[0])
-		_, err := load(fstest.MapFS{"changed.json": {Data: []byte(changed)}})
-		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, err, "changed.json")
+		text, err := constraints.Files.ReadFile(file + ".json")
+		require.NoError(t, err)
+		for change, want := range changes {
+			changed := strings.Replace(string(text), change[0], change[1], 1)
+			require.NotEqual(t, string(text), changed, change[0])
+			_, err := load(fstest.MapFS{"changed.json": {Data: []byte(changed)}})
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, err, "changed.json")
+		}
 	}
 }
 
@@ -61,11 +78,11 @@ func TestOneLink(t *testing.T) {
 	b := mustFind(t, "ecpix5")
 	require.NoError(t, b.check())
 	b.ULPI = nil
-	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi, usb_pins, uart")
+	require.ErrorContains(t, b.check(), "0 links: must have exactly one of ulpi, usb_pins, uart, fifo")
 	b = mustFind(t, "ulx3s")
 	require.NoError(t, b.check())
 	b.ULPI = mustFind(t, "ecpix5").ULPI
-	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins, uart")
+	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins, uart, fifo")
 }
 
 // A UART's rate is one that 60 MHz make, nearly; a bit has whole cycles.
@@ -91,29 +108,71 @@ func TestUART(t *testing.T) {
 }
 
 // Every pin of a board is placed once and has a type; nothing else is placed.
-func TestLPFHasEveryPinOnce(t *testing.T) {
-	located := regexp.MustCompile(`LOCATE COMP "([^"]+)" SITE "([^"]+)";`)
-	typed := regexp.MustCompile(`IOBUF PORT "([^"]+)" IO_TYPE=(\w+)`)
+func TestEveryPinIsConstrainedOnce(t *testing.T) {
+	patterns := map[string]struct{ located, typed, clock *regexp.Regexp }{
+		".lpf": {
+			regexp.MustCompile(`LOCATE COMP "(?P<port>[^"]+)" SITE "(?P<is>[^"]+)";`),
+			regexp.MustCompile(`IOBUF PORT "(?P<port>[^"]+)" IO_TYPE=(?P<is>\w+)`),
+			regexp.MustCompile(`FREQUENCY PORT "clk_in" (?P<mhz>\d+) MHZ;`),
+		},
+		".xdc": {
+			regexp.MustCompile(`PACKAGE_PIN (?P<is>\w+) .*\[get_ports \{(?P<port>[^}]+)\}\]`),
+			regexp.MustCompile(`IOSTANDARD (?P<is>\w+).*\[get_ports \{(?P<port>[^}]+)\}\]`),
+			regexp.MustCompile(`create_clock -name clk_in -period (?P<ns>[\d.]+) \[get_ports clk_in\]`),
+		},
+	}
 	for _, b := range All() {
-		text := b.LPF()
+		name, text := b.Constraints(b.CoreMHz)
+		pattern, ok := patterns[filepath.Ext(name)]
+		require.True(t, ok, name)
+		assert.Equal(t, b.Name+filepath.Ext(name), name)
 		want, types := map[string]string{}, map[string]string{}
 		for _, p := range b.Pins() {
 			want[p.Port], types[p.Port] = p.Site, p.IO
 		}
-		for found, pattern := range map[*map[string]string]*regexp.Regexp{&want: located, &types: typed} {
+		for found, pattern := range map[*map[string]string]*regexp.Regexp{&want: pattern.located, &types: pattern.typed} {
 			got := map[string]string{}
 			for _, m := range pattern.FindAllStringSubmatch(text, -1) {
-				assert.NotContains(t, got, m[1], b.Name)
-				got[m[1]] = m[2]
+				port := m[pattern.SubexpIndex("port")]
+				assert.NotContains(t, got, port, b.Name)
+				got[port] = m[pattern.SubexpIndex("is")]
 			}
 			assert.Equal(t, *found, got, b.Name)
 		}
-		assert.Contains(t, text, fmt.Sprintf(`FREQUENCY PORT "clk_in" %d MHZ;`, b.Clock.MHz))
+		clock := pattern.clock.FindStringSubmatch(text)
+		require.Len(t, clock, 2, b.Name)
+		value, err := strconv.ParseFloat(clock[1], 64)
+		require.NoError(t, err)
+		if pattern.clock.SubexpIndex("ns") > 0 {
+			value = 1000 / value
+		}
+		assert.InDelta(t, b.Clock.MHz, value, 1e-3, b.Name)
+	}
+}
+
+// What Vivado is told of a board's clocks and of the chip behind its pins. The numbers are those of
+// the chip's data sheet, and a nanosecond for traces; the limit between the clocks is a period of the faster one.
+func TestVivadoIsToldTheTimes(t *testing.T) {
+	b := mustFind(t, "nexys-video")
+	for coreMHz, limit := range map[int]string{50: "16.666", 60: "16.666", 80: "12.500"} {
+		_, text := b.Constraints(coreMHz)
+		for _, line := range []string{
+			"create_generated_clock -name clk [get_pins u_pll/u_pll/CLKOUT0]",
+			"create_clock -name fifo_clk -period 16.666 [get_ports fifo_clk]",
+			"set_input_delay -clock fifo_clk -min 0.00 [get_ports {fifo_rxf_n fifo_txe_n fifo_data[*]}]",
+			"set_input_delay -clock fifo_clk -max 10.10 [get_ports {fifo_rxf_n fifo_txe_n fifo_data[*]}]",
+			"set_output_delay -clock fifo_clk -min 0.00 [get_ports {fifo_rd_n fifo_wr_n fifo_oe_n fifo_siwu_n fifo_data[*]}]",
+			"set_output_delay -clock fifo_clk -max 8.60 [get_ports {fifo_rd_n fifo_wr_n fifo_oe_n fifo_siwu_n fifo_data[*]}]",
+			"set_max_delay -datapath_only -from [get_clocks clk] -to [get_clocks fifo_clk] " + limit,
+			"set_max_delay -datapath_only -from [get_clocks fifo_clk] -to [get_clocks clk] " + limit,
+		} {
+			assert.True(t, strings.Contains(text, "\n"+line+"\n"), line)
+		}
 	}
 }
 
 // The dividers make the clocks, within the PLL's limits; worked out again from the
-// datasheet's formulas.
+// datasheets' formulas.
 func TestPLL(t *testing.T) {
 	for _, b := range All() {
 		made := 0
@@ -124,11 +183,22 @@ func TestPLL(t *testing.T) {
 				continue
 			}
 			made++
-			primary := float64(b.Clock.MHz) * float64(p.Feedback) / float64(p.Input)
-			oscillator := primary * float64(p.Primary)
-			assert.True(t, oscillator >= 400 && oscillator <= 800, "%s: %d MHz: oscillator at %g", b.Name, mhz, oscillator)
-			assert.GreaterOrEqual(t, float64(b.Clock.MHz)/float64(p.Input), 10.0)
-			core, usb := primary, oscillator/float64(p.Secondary)
+			phase := float64(b.Clock.MHz) / float64(p.Input)
+			oscillator := phase * float64(p.Feedback)
+			switch b.Family().Name() {
+			case "ecp5": // whose feedback is the primary output
+				oscillator *= float64(p.Primary)
+				assert.True(t, oscillator >= 400 && oscillator <= 800, "%s: %d MHz: oscillator at %g", b.Name, mhz, oscillator)
+				assert.GreaterOrEqual(t, phase, 10.0)
+			case "xc7":
+				assert.True(t, oscillator >= 800 && oscillator <= 1600, "%s: %d MHz: oscillator at %g", b.Name, mhz, oscillator)
+				assert.True(t, phase >= 19 && phase <= 450, "%s: %d MHz: phase detector at %g", b.Name, mhz, phase)
+				assert.InDelta(t, 1e6/float64(b.Clock.MHz), p.InputPS, 1)
+				assert.True(t, p.Input <= 56 && p.Feedback >= 2 && p.Feedback <= 64 && p.Primary <= 128 && p.Secondary <= 128)
+			default:
+				t.Fatalf("%s: no formulas", b.Name)
+			}
+			core, usb := oscillator/float64(p.Primary), oscillator/float64(p.Secondary)
 			if !p.CorePrimary {
 				core, usb = usb, core
 			}

@@ -32,6 +32,10 @@ type Link interface {
 	// PHY is what that stands behind, as the flag of usb_device.py has it.
 	PHY() string
 
+	// Timing is when what is behind the pins gives and takes; nil where that is not known,
+	// or nothing has to be kept.
+	Timing() *Timing
+
 	// Words are what the README beside the board's top says of the link.
 	Words(Board) Words
 
@@ -53,6 +57,15 @@ type Words struct {
 	Lamp        string // what is so while the lamp of the link is lit
 }
 
+// Timing is when what is behind a link's pins gives and takes, in nanoseconds from a
+// rising edge of the clock that comes in by ClockPort, at its own pins.
+type Timing struct {
+	Source             string   // document, its table, and what there
+	Gives, Takes       []string // ports
+	GivesFrom, GivesBy float64  // it changes what it gives, after the edge
+	Setup, Hold        float64  // what it takes must stand, before and after it
+}
+
 // Link returns the board's link.
 func (b Board) Link() Link { return b.links()[0] }
 
@@ -67,11 +80,14 @@ func (b Board) links() (given []Link) {
 	if b.UART != nil {
 		given = append(given, b.UART)
 	}
+	if b.FIFO != nil {
+		given = append(given, b.FIFO)
+	}
 	return given
 }
 
 // linkKinds are the fields of a board's file that are links.
-const linkKinds = "ulpi, usb_pins, uart"
+const linkKinds = "ulpi, usb_pins, uart, fifo"
 
 // checkLink returns all that is wrong with the board's link.
 func (b Board) checkLink() error {

@@ -2,17 +2,19 @@ package boards
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // Pin is a bit of a port of the board's top module, and where it is.
 type Pin struct {
-	Port string // with its index, where the port is a vector
-	Site string
-	IO   string
-	Slew string // of outputs; "" leaves it as it is
-	Pull string // the FPGA's own, up or down; "" leaves it as it is
+	Port  string // with its index, where the port is a vector
+	Site  string
+	IO    string
+	Slew  string // of outputs; "" leaves it as it is
+	Drive int    // of outputs, in mA; 0 leaves it as it is
+	Pull  string // the FPGA's own, up or down; "" leaves it as it is
 }
 
 // Pins lists all pins that the top module has on this board.
@@ -36,30 +38,10 @@ func (b Board) Pins() []Pin {
 	return pins
 }
 
-// LPF returns the constraints of a card on this board, as nextpnr reads them.
-func (b Board) LPF() string {
-	var t strings.Builder
-	fmt.Fprintf(&t, "# %s: pins and clocks. Pins as in\n", b.Title)
-	for _, s := range b.sourceNames() {
-		fmt.Fprintf(&t, "#   %s (%s)\n", b.Sources[s], s)
+// writeSources begins a file of constraints: what it is of, and where the pins were read.
+func (b Board) writeSources(t *strings.Builder) {
+	fmt.Fprintf(t, "# %s: pins and clocks. Pins as in\n", b.Title)
+	for _, s := range slices.Sorted(maps.Keys(b.Sources)) {
+		fmt.Fprintf(t, "#   %s (%s)\n", b.Sources[s], s)
 	}
-	t.WriteString(`
-# Clocks; those of the PLL's outputs follow from that of its input.
-`)
-	fmt.Fprintf(&t, "FREQUENCY PORT \"clk_in\" %d MHZ;\n", b.Clock.MHz)
-	if port := b.Link().ClockPort(); port != "" {
-		fmt.Fprintf(&t, "FREQUENCY PORT \"%s\" %d MHZ;\n", port, b.Link().MHz())
-	}
-	for _, p := range b.Pins() {
-		fmt.Fprintf(&t, "\nLOCATE COMP \"%s\" SITE \"%s\";\n", p.Port, p.Site)
-		fmt.Fprintf(&t, "IOBUF PORT \"%s\" IO_TYPE=%s", p.Port, p.IO)
-		if p.Slew != "" {
-			fmt.Fprintf(&t, " SLEWRATE=%s", p.Slew)
-		}
-		if p.Pull != "" {
-			fmt.Fprintf(&t, " PULLMODE=%s", p.Pull)
-		}
-		t.WriteString(";\n")
-	}
-	return t.String()
 }

@@ -2,30 +2,22 @@ package boards
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 )
 
-// PLL is what agg_pll is set to: the dividers of an ECP5's PLL, whose feedback is
-// its primary output.
+// PLL is what agg_pll is set to: the parameters of that name, which each family's PLL
+// has in its own way.
 type PLL struct {
 	Input, Feedback, Primary, Secondary int
+
+	// InputPS is the period of its input in picoseconds, where agg_pll is told that; else 0.
+	InputPS int
 
 	// CorePrimary says that the core has the primary clock, and the link the secondary,
 	// which nobody has where the link's clock comes in by a pin; else the link has the
 	// primary, the core the secondary.
 	CorePrimary bool
 }
-
-// The ranges of an ECP5's PLL (Lattice, FPGA-DS-02012: sysCLOCK PLL timing).
-const (
-	maxInputDivider    = 128
-	maxFeedbackDivider = 80
-	maxOutputDivider   = 128
-	minPhaseMHz        = 10 // at the phase detector
-	minOscillatorMHz   = 400
-	maxOscillatorMHz   = 800
-)
 
 // PLL works out how the core's clock, and the link's where no pin has it, come from the
 // board's oscillator. It fails when they cannot, to the megahertz.
@@ -37,41 +29,12 @@ func (b Board) PLL(coreMHz int) (PLL, error) {
 		coreMHz, b.Name, b.Clock.MHz, b.near(coreMHz))
 }
 
-// pll returns the dividers: where the PLL makes both clocks, the first of the two ways
-// that does.
+// pll returns the dividers of the board's FPGA.
 func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 	if coreMHz < 1 {
 		return p, false
 	}
-	if b.Link().ClockPort() != "" {
-		p, ok = b.dividers(coreMHz, coreMHz)
-		p.CorePrimary = true
-		return p, ok
-	}
-	if p, ok = b.dividers(b.Link().MHz(), coreMHz); !ok {
-		p, ok = b.dividers(coreMHz, b.Link().MHz())
-		p.CorePrimary = true
-	}
-	return p, ok
-}
-
-// dividers returns the dividers with the fastest phase detector for two clocks.
-func (b Board) dividers(primary, secondary int) (p PLL, ok bool) {
-	for p.Input = 1; p.Input <= maxInputDivider && b.Clock.MHz >= minPhaseMHz*p.Input; p.Input++ {
-		p.Feedback = primary * p.Input / b.Clock.MHz
-		if p.Feedback*b.Clock.MHz != primary*p.Input || p.Feedback > maxFeedbackDivider {
-			continue
-		}
-		for p.Primary = 1; p.Primary <= maxOutputDivider; p.Primary++ {
-			oscillator := primary * p.Primary
-			p.Secondary = oscillator / secondary
-			if oscillator >= minOscillatorMHz && oscillator <= maxOscillatorMHz &&
-				p.Secondary*secondary == oscillator && p.Secondary <= maxOutputDivider {
-				return p, true
-			}
-		}
-	}
-	return p, false
+	return b.Family().pll(b, coreMHz)
 }
 
 // near returns a few frequencies near one that the PLL cannot make.
@@ -87,7 +50,3 @@ func (b Board) near(mhz int) []int {
 	slices.Sort(found)
 	return found
 }
-
-// sourceNames returns the names of the packages that the pins were read in, in
-// alphabetical order.
-func (b Board) sourceNames() []string { return slices.Sorted(maps.Keys(b.Sources)) }

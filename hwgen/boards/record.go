@@ -127,7 +127,11 @@ func List(sums []string) string {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d x %d\t%d\t%d\t%d\t%.1f, %d\t%.1f, %d\n", name, part, link, sum,
 					r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())
 			} else {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\tnot recorded\t\t\t\t\t\n", name, part, link, sum)
+				why := "not recorded"
+				if !b.Family().IsTimed() {
+					why = "for Vivado"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\t\t\t\t\n", name, part, link, sum, why)
 			}
 			name, part, link = "", "", ""
 		}

@@ -42,6 +42,7 @@ func (u *UART) MHz() int          { return uartMHz }
 func (u *UART) ClockPort() string { return "" }
 func (u *UART) USBDevice() string { return "" }
 func (u *UART) PHY() string       { return "" }
+func (u *UART) Timing() *Timing   { return nil }
 
 func (u *UART) Words(b Board) Words {
 	return Words{

@@ -31,6 +31,7 @@ func (u *ULPI) Nets() string      { return "usb" }
 func (u *ULPI) MHz() int          { return usbMHz }
 func (u *ULPI) USBDevice() string { return "agg_usb_device" }
 func (u *ULPI) PHY() string       { return "ulpi" }
+func (u *ULPI) Timing() *Timing   { return nil }
 
 func (u *ULPI) ClockPort() string {
 	if u.Clock == FromPHY {

@@ -16,6 +16,7 @@ func (u *USBPins) Nets() string      { return "usb" }
 func (u *USBPins) MHz() int          { return usbMHz }
 func (u *USBPins) ClockPort() string { return "" }
 func (u *USBPins) PHY() string       { return "pins" }
+func (u *USBPins) Timing() *Timing   { return nil }
 
 // USBDevice has a name of its own: it has other ports than that behind a PHY.
 func (u *USBPins) USBDevice() string { return "agg_usb_pins_device" }

@@ -12,6 +12,9 @@ import (
 	"tributary/hwgen/plan"
 )
 
+// boardText has what writes a USB device, and in a folder for each family of FPGAs what
+// builds a bitstream.
+//
 //go:embed board
 var boardText embed.FS
 
@@ -27,7 +30,7 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	if p.OnBoard == nil {
 		return nil, nil
 	}
-	vendor := vendorFS{rtl}
+	vendor := vendorFS{rtl, p.OnBoard.Family().Name()}
 	leaves, err := leafSources(p.BoardLeaves, vendor)
 	if err != nil {
 		return nil, err
@@ -43,8 +46,10 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	}
 	var files []File
 	add := func(name, text string) { files = append(files, File{boardFolder + "/" + name, []byte(text)}) }
+	constraints, text := p.OnBoard.Constraints(p.Clock)
+	add(constraints, text)
 	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
-		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix)}
+		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
 	if slices.Contains(p.Leaves, sharedAdder) {
 		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
 	}
@@ -65,26 +70,43 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		add(name, madeBy(p.Command())+"\n"+rename(own, p.Prefix))
 		values.Sources = append(values.Sources, name)
 	}
-	add(p.OnBoard.Name+".lpf", p.OnBoard.LPF())
-	entries, err := boardText.ReadDir(boardFolder)
+	folders := []string{path.Join(boardFolder, vendor.folder)}
+	if values.USBDevice != "" {
+		folders = append(folders, boardFolder)
+	}
+	for _, folder := range folders {
+		scripts, err := boardScripts(folder, values)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, scripts...)
+	}
+	return files, nil
+}
+
+// boardScripts returns the files of a folder of boardText, with templates filled in.
+func boardScripts(folder string, values boardValues) (files []File, err error) {
+	entries, err := boardText.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if values.USBDevice == "" && slices.Contains(usbDeviceFiles, e.Name()) {
+		if e.IsDir() {
 			continue
 		}
-		text, err := boardText.ReadFile(path.Join(boardFolder, e.Name()))
+		text, err := boardText.ReadFile(path.Join(folder, e.Name()))
 		if err != nil {
 			return nil, err
 		}
 		name, isTemplate := strings.CutSuffix(e.Name(), ".tmpl")
 		if isTemplate {
-			if text, err = execute(e.Name(), string(text), values); err != nil {
+			filled, err := execute(e.Name(), string(text), values)
+			if err != nil {
 				return nil, err
 			}
+			text = filled
 		}
-		add(name, string(text))
+		files = append(files, File{path.Join(boardFolder, name), text})
 	}
 	return files, nil
 }
@@ -92,42 +114,40 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 // boardValues is what the templates of the board folder are filled in with.
 type boardValues struct {
 	Manifest
-	Board     boards.Board
-	Clock     int          // MHz of the card
-	Words     boards.Words // of the link
-	Share     string       // what Yosys is told of adders, for a shell in a Makefile; may be empty
-	Top       string       // module
-	USBDevice string       // module; "" where the link is none
-	Sources   []string     // Verilog, relative to the board's folder
+	Board       boards.Board
+	Clock       int          // MHz of the card
+	Words       boards.Words // of the link
+	Share       string       // what Yosys is told of adders, for a shell in a Makefile; may be empty
+	Top         string       // module
+	USBDevice   string       // module; "" where the link is none
+	Constraints string       // file
+	Sources     []string     // Verilog, relative to the board's folder
 }
 
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
 
-// usbDeviceFiles write the USB device, and say what that needs.
-var usbDeviceFiles = []string{"usb_device.py", "requirements.txt"}
-
 // sharedAdder is the leaf that adds or subtracts, as it is told.
 const sharedAdder = "agg_window_add"
 
-// vendorFolder holds leaves out of the FPGA's own cells.
-const vendorFolder = "ecp5"
-
-// vendorFS finds leaves among the portable ones, and those that are none among the
-// vendor's.
-type vendorFS struct{ rtl fs.FS }
+// vendorFS finds leaves among the portable ones, and those that are none in the folder of
+// leaves out of the FPGA's own cells.
+type vendorFS struct {
+	rtl    fs.FS
+	folder string
+}
 
 func (v vendorFS) Open(name string) (fs.File, error) {
 	if f, err := v.rtl.Open(name); err == nil {
 		return f, nil
 	}
-	return v.rtl.Open(path.Join(vendorFolder, name))
+	return v.rtl.Open(path.Join(v.folder, name))
 }
 
 // own returns the vendor's text of a module of the card that stands in the place of the
 // portable one; "" where there is none.
 func (v vendorFS) own(module, prefix string) (string, error) {
-	names, err := fs.Glob(v.rtl, vendorFolder+"/*.v")
+	names, err := fs.Glob(v.rtl, v.folder+"/*.v")
 	if err != nil {
 		return "", err
 	}

@@ -135,6 +135,8 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 		return usbPinsLink{l}, nil
 	case *boards.UART:
 		return uartLink{l}, nil
+	case *boards.FIFO:
+		return fifoLink{}, nil
 	default:
 		return nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
 	}
@@ -156,8 +158,8 @@ func (p *Plan) boardTop() (*netlist.Module, error) {
 
 %s Lamps: link while %s,
 traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-%s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.`,
-		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, lamp, b.Name))
+%s%s; the vendor's cells are in agg_pll and what else here begins with a pin.`,
+		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, lamp, b.Name, b.Family().Constraints()))
 	p.boardPorts(m, link)
 	p.boardWires(m, link)
 	p.boardClocks(m, link)
@@ -244,8 +246,11 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	} else if !p.PLL.CorePrimary {
 		primary, secondary = secondary, primary
 	}
-	m.Instance("agg_pll", "u_pll", "").
-		Param("INPUT", fmt.Sprint(p.PLL.Input)).
+	pll := m.Instance("agg_pll", "u_pll", "")
+	if p.PLL.InputPS > 0 {
+		pll.Param("INPUT_PS", fmt.Sprint(p.PLL.InputPS))
+	}
+	pll.Param("INPUT", fmt.Sprint(p.PLL.Input)).
 		Param("FEEDBACK", fmt.Sprint(p.PLL.Feedback)).
 		Param("PRIMARY", fmt.Sprint(p.PLL.Primary)).
 		Param("SECONDARY", fmt.Sprint(p.PLL.Secondary)).

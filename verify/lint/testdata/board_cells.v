@@ -1,5 +1,5 @@
 // The ports of what a board's top instantiates and no card holds: the USB devices, which a script
-// writes, and an ECP5's cells.
+// writes, and the cells of an ECP5 and of AMD's 7 series.
 
 `default_nettype none
 
@@ -123,6 +123,46 @@ module EHXPLLL #(
     output wire INTLOCK,
     output wire REFCLK,
     output wire CLKINTFB
+);
+endmodule
+
+(* blackbox *)
+module IOBUF (
+    inout  wire IO,
+    input  wire I,
+    input  wire T,
+    output wire O
+);
+endmodule
+
+(* blackbox *)
+module BUFG (
+    input  wire I,
+    output wire O
+);
+endmodule
+
+(* blackbox *)
+module PLLE2_BASE #(
+    parameter BANDWIDTH = "OPTIMIZED",
+    parameter real CLKIN1_PERIOD = 0.0,
+    parameter DIVCLK_DIVIDE = 1,
+    parameter CLKFBOUT_MULT = 5,
+    parameter CLKOUT0_DIVIDE = 1,
+    parameter CLKOUT1_DIVIDE = 1
+) (
+    input  wire CLKIN1,
+    input  wire CLKFBIN,
+    input  wire RST,
+    input  wire PWRDWN,
+    output wire CLKFBOUT,
+    output wire CLKOUT0,
+    output wire CLKOUT1,
+    output wire CLKOUT2,
+    output wire CLKOUT3,
+    output wire CLKOUT4,
+    output wire CLKOUT5,
+    output wire LOCKED
 );
 endmodule
 

@@ -1,0 +1,151 @@
+package boards
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Vivado is how AMD's Vivado names a part of the 7 series, and what it must know of the
+// board besides pins.
+type Vivado struct {
+	Part        string  `json:"part"`
+	ConfigVolts float64 `json:"config_volts"` // of bank 0, from which the FPGA is configured: 3.3 or 2.5
+}
+
+// xc7 is the 7 series of AMD, formerly Xilinx (Artix-7 and its like), built by Vivado.
+type xc7 struct{}
+
+func (xc7) Name() string        { return "xc7" }
+func (xc7) Title() string       { return "AMD 7 series" }
+func (xc7) IsTimed() bool       { return false }
+func (xc7) Constraints() string { return ".xdc" }
+
+func (xc7) check(b Board) error {
+	var errs []error
+	if b.Vivado.Part == "" {
+		errs = append(errs, errors.New("vivado.part says nothing"))
+	}
+	if v := b.Vivado.ConfigVolts; v != 3.3 && v != 2.5 {
+		errs = append(errs, fmt.Errorf("vivado.config_volts is %g: must be 3.3 or 2.5", v))
+	}
+	if b.Link().Timing() == nil {
+		errs = append(errs, fmt.Errorf("no times are known at the pins of %s, which Vivado is to keep: a board of the 7 series has another link", b.Link().Title()))
+	}
+	return errors.Join(errs...)
+}
+
+// pll returns the parameters of a PLLE2_BASE with the fastest phase detector, and with
+// the slowest oscillator that does. Its two outputs are the oscillator, divided; the
+// link's clock comes in by a pin.
+//
+// The ranges are those of the slowest speed grade, -1 (AMD, DS181: PLL specification).
+func (xc7) pll(b Board, coreMHz int) (p PLL, ok bool) {
+	const (
+		maxInput, minFeedback, maxFeedback, maxOutput = 56, 2, 64, 128
+		minPhaseMHz, maxPhaseMHz                      = 19, 450 // at the phase detector
+		minOscillatorMHz, maxOscillatorMHz            = 800, 1600
+	)
+	in := b.Clock.MHz
+	p.CorePrimary, p.InputPS = true, periodPS(in)
+	for p.Input = 1; p.Input <= maxInput && in >= minPhaseMHz*p.Input; p.Input++ {
+		for p.Feedback = minFeedback; p.Feedback <= maxFeedback; p.Feedback++ {
+			// All in MHz times Input, that nothing is rounded.
+			oscillator := in * p.Feedback
+			p.Primary = oscillator / (coreMHz * p.Input)
+			p.Secondary = p.Primary
+			if in <= maxPhaseMHz*p.Input &&
+				oscillator >= minOscillatorMHz*p.Input && oscillator <= maxOscillatorMHz*p.Input &&
+				p.Primary*coreMHz*p.Input == oscillator && p.Primary <= maxOutput {
+				return p, true
+			}
+		}
+	}
+	return p, false
+}
+
+// tracesNS is what signals may take on their way over the board, there and back, in
+// nanoseconds: 8 cm each way. With it the limits of a FIFO's bus contain those that
+// Digilent gives its own controller for such a chip: 1 to 7.15 ns, and 8.6 ns before an
+// edge.
+const tracesNS = 1.1
+
+// constraints returns an .xdc, as Vivado reads it.
+func (f xc7) constraints(b Board, coreMHz int) string {
+	var t strings.Builder
+	b.writeSources(&t)
+	link := b.Link().ClockPort()
+	fmt.Fprintf(&t, `
+# Clocks. clk is what the PLL makes, %d MHz.
+create_clock -name clk_in -period %s [get_ports clk_in]
+create_generated_clock -name clk [get_pins u_pll/u_pll/CLKOUT0]
+create_clock -name %[3]s -period %[4]s [get_ports %[3]s]
+`, coreMHz, period(b.Clock.MHz), link, period(b.Link().MHz()))
+	writeTimes(&t, b.Link().Timing(), link)
+	writeCrossing(&t, link, period(max(coreMHz, b.Link().MHz())))
+	t.WriteString(`
+# Lamps: nobody looks so closely.
+set_false_path -to [get_ports {led_link led_traffic led_error}]
+
+# Pins
+`)
+	for _, p := range b.Pins() {
+		fmt.Fprintf(&t, "set_property -dict {PACKAGE_PIN %s IOSTANDARD %s", p.Site, p.IO)
+		if p.Slew != "" {
+			fmt.Fprintf(&t, " SLEW %s", p.Slew)
+		}
+		if p.Drive != 0 {
+			fmt.Fprintf(&t, " DRIVE %d", p.Drive)
+		}
+		fmt.Fprintf(&t, "} [get_ports {%s}]\n", p.Port)
+	}
+	level := "VCCO"
+	if b.Vivado.ConfigVolts < 3 {
+		level = "GND"
+	}
+	fmt.Fprintf(&t, `
+# The bank from which the FPGA is configured, and the bitstream
+set_property CONFIG_VOLTAGE %.1f [current_design]
+set_property CFGBVS %s [current_design]
+set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]
+`, b.Vivado.ConfigVolts, level)
+	return t.String()
+}
+
+// writeTimes constrains what goes from the link's pins to registers and back.
+func writeTimes(t *strings.Builder, times *Timing, clock string) {
+	fmt.Fprintf(t, `
+# What is at the link's pins, from a rising edge of %[1]s at its own pins:
+#   it changes what it gives %[2]g to %[3]g ns after the edge,
+#   and what it takes stands from %[4]g ns before the edge to %[5]g ns after it
+# (%[6]s).
+# On the slow side %[7]g ns are added for traces.
+set_input_delay -clock %[1]s -min %.2[8]f [get_ports {%[9]s}]
+set_input_delay -clock %[1]s -max %.2[10]f [get_ports {%[9]s}]
+set_output_delay -clock %[1]s -min %.2[11]f [get_ports {%[12]s}]
+set_output_delay -clock %[1]s -max %.2[13]f [get_ports {%[12]s}]
+`, clock, times.GivesFrom, times.GivesBy, times.Setup, times.Hold, times.Source, tracesNS,
+		times.GivesFrom, strings.Join(times.Gives, " "), times.GivesBy+tracesNS,
+		0-times.Hold, strings.Join(times.Takes, " "), times.Setup+tracesNS)
+}
+
+// writeCrossing bounds what goes from one clock to the other.
+func writeCrossing(t *strings.Builder, link, period string) {
+	fmt.Fprintf(t, `
+# Between clk and %[1]s, which know nothing of one another, go
+#   the Gray codes of agg_link_cross's FIFOs, whose bits are seen in their order when none comes a period after another,
+#   the words in these FIFOs, two edges of the reader's clock before they are read,
+#   levels into agg_sync, and resets out of agg_board_reset.
+# The period of the faster clock, whatever the skew of the two is, does for all.
+set_max_delay -datapath_only -from [get_clocks clk] -to [get_clocks %[1]s] %[2]s
+set_max_delay -datapath_only -from [get_clocks %[1]s] -to [get_clocks clk] %[2]s
+`, link, period)
+}
+
+// period returns that of a clock in nanoseconds, never longer than it is.
+func period(mhz int) string {
+	ps := periodPS(mhz)
+	return fmt.Sprintf("%d.%03d", ps/1000, ps%1000)
+}
+
+func periodPS(mhz int) int { return 1_000_000 / mhz }
