@@ -108,6 +108,7 @@ board-cards: setup build
 	$(call generate,build/board/butterstick,-board butterstick -lanes 1 -workers 2 -chunk 16 -window 8 -clock 52)
 	$(call generate,build/board/ulx3s,-board ulx3s -lanes 1 -workers 2 -chunk 16 -window 8)
 	$(call generate,build/board/versa_ecp5,-board versa_ecp5 -lanes 1 -workers 2 -chunk 16 -window 8)
+	$(call generate,build/board/nexys-video,-board nexys-video -lanes 1 -workers 2 -chunk 16 -window 8 -clock 75)
 	@$(MAKE) -s -C verify/board/pins >/dev/null
 
 test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).

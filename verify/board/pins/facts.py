@@ -16,6 +16,7 @@ def facts(board):
     return [
         ("uint64_t", "OSCILLATOR_MHZ", board["clock"]["mhz"]),
         ("bool", "ULPI", int("ulpi" in board)),
+        ("bool", "FIFO", int("fifo" in board)),
         ("bool", "CLOCK_FROM_PHY", int(ulpi.get("clock") == "from PHY")),
         ("bool", "RESET_LEVEL", int(ulpi.get("reset") == "high")),
         ("bool", "LIT_LEVEL", int(leds["lit"] == "high")),

@@ -34,7 +34,6 @@
 #include <string>
 
 #include "board.h"
-#include "controller.h"
 
 namespace {
 
@@ -291,7 +290,7 @@ class Server {
     }
 
     usb::Board &card;
-    usb::Controller controller;
+    usb::Device controller;
     int listener = -1, host = -1;
     bool imported = false, over = false;
     Bytes inbox;
@@ -308,17 +307,11 @@ class Server {
 const std::map<std::string, Server::Task> Server::TASKS = {
     {"unplug", &Server::leave}, {"reset", &Server::reset}, {"halt", &Server::halt}, {"flip", &Server::flip}};
 
-void serve(int percent) {
-    usb::Board card([](int which, bool lit, uint64_t time) {
-        printf("%s %s at %.3f ms\n", usb::LAMPS[which], lit ? "on" : "out", double(time) / usb::MS);
-        fflush(stdout);
-    });
-    // After two faults so many packets pass, so that no transfer fails three times in a row.
-    const int CALM = 8;
-    int row = 0, calm = 0;
-    uint64_t faults = 0;
-    std::mt19937 random(1);
-    card.host.fault = [&] {
+// Damages and loses so many of a hundred packets, and counts them. After two such a few pass, so that no transfer fails
+// three times in a row.
+[[maybe_unused]] void damage(usb::Host &host, int percent, uint64_t &faults) {
+    host.fault = [percent, &faults, row = 0, calm = 0, random = std::mt19937(1)]() mutable {
+        const int CALM = 8;
         if (calm > 0)
             calm--;
         else if (int(random() % 100) < percent) {
@@ -328,6 +321,20 @@ void serve(int percent) {
         }
         return usb::Fault::NONE;
     };
+}
+
+// Behind a chip that is the USB device no packet of the wire is modelled.
+[[maybe_unused]] void damage(usb::Bus &, int percent, uint64_t &) {
+    if (percent) fail("--faults: the card is behind a chip");
+}
+
+void serve(int percent) {
+    usb::Board card([](int which, bool lit, uint64_t time) {
+        printf("%s %s at %.3f ms\n", usb::LAMPS[which], lit ? "on" : "out", double(time) / usb::MS);
+        fflush(stdout);
+    });
+    uint64_t faults = 0;
+    damage(card.host, percent, faults);
     Server(card).run();
     printf("cycles=%llu transactions=%llu faults=%llu\n", (unsigned long long)card.host.now(),
            (unsigned long long)card.host.transactions, (unsigned long long)faults);
