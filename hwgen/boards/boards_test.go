@@ -179,7 +179,7 @@ func TestPLL(t *testing.T) {
 		for mhz := 10; mhz <= 200; mhz++ {
 			p, err := b.PLL(mhz)
 			if err != nil {
-				assert.ErrorContains(t, err, "would do")
+				assert.ErrorContains(t, err, "the nearest are")
 				continue
 			}
 			made++
@@ -210,6 +210,22 @@ func TestPLL(t *testing.T) {
 		assert.GreaterOrEqual(t, made, 4, b.Name)
 		_, err := b.PLL(0)
 		require.Error(t, err)
+	}
+}
+
+// What the PLL makes in the place of what it cannot make. On ULX3S, 25 MHz, the core has
+// a multiple of 25 MHz, and the oscillator 600 MHz, the one multiple of that and of 60
+// MHz in its range: so the core has 25, 50, 75, 100, 150, 200, 300 or 600 MHz.
+func TestPLLChoices(t *testing.T) {
+	b := mustFind(t, "ulx3s")
+	for mhz, nearest := range map[int]string{
+		-5:   "25, 50, 75 and 100",
+		1:    "25, 50, 75 and 100",
+		175:  "75, 100, 150 and 200",
+		1000: "150, 200, 300 and 600",
+	} {
+		_, err := b.PLL(mhz)
+		assert.EqualError(t, err, fmt.Sprintf("%d MHz: the PLL of ulx3s does not make that out of 25 MHz; of the 8 that it makes, from 25 to 600, the nearest are %s", mhz, nearest))
 	}
 }
 

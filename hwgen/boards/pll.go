@@ -3,6 +3,7 @@ package boards
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // PLL is what agg_pll is set to: the parameters of that name, which each family's PLL
@@ -19,14 +20,17 @@ type PLL struct {
 	CorePrimary bool
 }
 
+// fastestMHz is what no family's PLL goes beyond.
+const fastestMHz = 1600
+
 // PLL works out how the core's clock, and the link's where no pin has it, come from the
 // board's oscillator. It fails when they cannot, to the megahertz.
 func (b Board) PLL(coreMHz int) (PLL, error) {
 	if p, ok := b.pll(coreMHz); ok {
 		return p, nil
 	}
-	return PLL{}, fmt.Errorf("%d MHz: the PLL of %s does not make that out of %d MHz; %v would do",
-		coreMHz, b.Name, b.Clock.MHz, b.near(coreMHz))
+	return PLL{}, fmt.Errorf("%d MHz: the PLL of %s does not make that out of %d MHz; %s",
+		coreMHz, b.Name, b.Clock.MHz, b.choices(coreMHz))
 }
 
 // pll returns the dividers of the board's FPGA.
@@ -37,16 +41,22 @@ func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 	return b.Family().pll(b, coreMHz)
 }
 
-// near returns a few frequencies near one that the PLL cannot make.
-func (b Board) near(mhz int) []int {
-	var found []int
-	for away := 1; away < 100 && len(found) < 4; away++ {
-		for _, f := range []int{mhz - away, mhz + away} {
-			if _, ok := b.pll(f); ok {
-				found = append(found, f)
-			}
+// choices says what the PLL makes in the place of a frequency that it cannot make:
+// how many, from where to where, and the four that are nearest.
+func (b Board) choices(mhz int) string {
+	var made []int
+	for f := 1; f <= fastestMHz; f++ {
+		if _, ok := b.pll(f); ok {
+			made = append(made, f)
 		}
 	}
-	slices.Sort(found)
-	return found
+	if len(made) < 2 {
+		return fmt.Sprintf("it makes %d clocks for a card", len(made))
+	}
+	all := fmt.Sprintf("of the %d that it makes, from %d to %d,", len(made), made[0], made[len(made)-1])
+	slices.SortStableFunc(made, func(f, g int) int { return max(f-mhz, mhz-f) - max(g-mhz, mhz-g) })
+	near := made[:min(4, len(made))]
+	slices.Sort(near)
+	last := len(near) - 1
+	return fmt.Sprintf("%s the nearest are %s and %d", all, strings.Trim(strings.ReplaceAll(fmt.Sprint(near[:last]), " ", ", "), "[]"), near[last])
 }

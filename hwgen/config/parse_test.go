@@ -143,7 +143,7 @@ func TestErrors(t *testing.T) {
 		"-jobs 3", "-jobs 0", "-jobs 32",
 		"-link 24", "-shell none -link 32",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
-		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -lanes 4 -clock fast",
+		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -clock 999", "-board bench -lanes 4 -clock fast",
 		"-board bench", "-board bench -sum fused -workers 5", "-board bench -lanes 3",
 		"-board bench -lanes 4 -shell none -link 32 -bundle",
 		"-o=",

@@ -128,6 +128,12 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 		fail("-bundle: what is made for a board has one module a file; leave it out")
 	}
 	c.Shell, c.Link = b.Shell, b.Link
+	if given["clock"] && !bad["clock"] {
+		if err := b.CheckClock(c.Clock); err != nil {
+			fail("-clock %w", err)
+			return errs // which no card of this board can have, be it recorded or not
+		}
+	}
 	if !given["lanes"] {
 		largest, ok := b.Largest(*c, given)
 		if !ok {
@@ -138,11 +144,6 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 	}
 	if c.Clock == 0 && !given["clock"] {
 		c.Clock = b.Clock
-	}
-	if !bad["clock"] {
-		if err := b.CheckClock(c.Clock); err != nil {
-			fail("-clock %w", err)
-		}
 	}
 	return errs
 }
