@@ -267,8 +267,23 @@ func TestForeignFolderIsLeftAlone(t *testing.T) {
 	status, stdout, stderr := hwgen("-lanes 2 -o mine")
 	assert.Equal(t, exitFailed, status)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "mine is there already and holds no manifest of hwgen; remove it, or name another with -o")
+	assert.Contains(t, stderr, "mine is there already and holds no manifest of hwgen; name another with -o, or remove it")
 	assert.Equal(t, map[string]string{"mine/notes.txt": "notes"}, contents(t, "."))
+}
+
+// What stands in the way is named, and the flag that chooses another place.
+func TestFolderThatCannotBeMade(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("file", nil, 0o666))
+	for _, dir := range []string{"file/card", "/proc/card"} {
+		status, stdout, stderr := hwgen("-lanes 2 -o " + dir)
+		assert.Equal(t, exitFailed, status, dir)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, dir)
+		assert.Contains(t, stderr, " cannot be made: ", dir)
+		assert.Contains(t, stderr, "; name another folder with -o", dir)
+		assert.NotContains(t, stderr, "new", dir)
+	}
 }
 
 func TestDefaultFolder(t *testing.T) {

@@ -64,10 +64,10 @@ func Write(ctx context.Context, dir string, files Folder) (err error) {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+	fresh := sibling(dir, "new")
+	if err := makeBeside(dir, fresh); err != nil {
 		return err
 	}
-	fresh := sibling(dir, "new")
 	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
 	if err := fill(ctx, fresh, files); err != nil {
 		return err
@@ -83,7 +83,7 @@ func replaceable(dir string) (exists bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, unmakeable(dir, err)
 	}
 	if !info.IsDir() {
 		return true, fmt.Errorf("%s is a file; name a folder with -o", dir)
@@ -98,7 +98,7 @@ func replaceable(dir string) (exists bool, err error) {
 		return true, err
 	}
 	if m, err := readManifest(dir); err != nil || m.Generator != wire.ManifestGenerator {
-		return true, fmt.Errorf("%s %w; remove it, or name another with -o", dir, ErrForeign)
+		return true, fmt.Errorf("%s %w; name another with -o, or remove it", dir, ErrForeign)
 	}
 	return true, nil
 }
@@ -141,7 +141,7 @@ func checkOwn(dir string) error {
 	if err != nil || len(foreign) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s holds files that are not the card's: %s; remove or move them, or name another folder with -o", dir, firstFew(foreign))
+	return fmt.Errorf("%s holds files that are not the card's: %s; name another folder with -o, or remove or move them", dir, firstFew(foreign))
 }
 
 // firstFew lists names, of which there is one at least, up to three.
@@ -164,11 +164,29 @@ func holds(dir string, files Folder) bool {
 	return true
 }
 
-// fill writes the files into a folder that it makes.
-func fill(ctx context.Context, dir string, files Folder) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
+// makeBeside makes the folder fresh, in which dir begins, and the parents of both.
+func makeBeside(dir, fresh string) error {
+	err := os.MkdirAll(filepath.Dir(dir), 0o777)
+	if err == nil {
+		err = os.Mkdir(fresh, 0o777)
 	}
+	return unmakeable(dir, err)
+}
+
+// unmakeable says of the folder dir that it cannot be made because of err, if there is
+// one.
+func unmakeable(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if path := new(fs.PathError); errors.As(err, &path) {
+		err = path.Err // the path may be of the folder that was to become dir
+	}
+	return fmt.Errorf("%s cannot be made: %w; name another folder with -o, where you may write", dir, err)
+}
+
+// fill writes the files into a folder that is empty.
+func fill(ctx context.Context, dir string, files Folder) error {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -93,14 +93,14 @@ func TestWriteKeepsOthersFiles(t *testing.T) {
 	before := tree(t, dir)
 	require.NoError(t, emit.Write(context.Background(), dir, card("one")), "nothing is to be done")
 	assert.EqualError(t, emit.Write(context.Background(), dir, card("two")), dir+" holds files that are not the card's: "+
-		"build/notes.txt, constraints.xdc, sim/agg_top.v and 2 more; remove or move them, or name another folder with -o")
+		"build/notes.txt, constraints.xdc, sim/agg_top.v and 2 more; name another folder with -o, or remove or move them")
 	assert.Equal(t, before, tree(t, dir))
 	assertAlone(t, dir)
 
 	for _, name := range others[1:] {
 		require.NoError(t, os.Remove(filepath.Join(dir, filepath.FromSlash(name))))
 	}
-	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("two")), "the card's: build/notes.txt; remove")
+	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("two")), "the card's: build/notes.txt; name another")
 	require.NoError(t, os.Remove(filepath.Join(dir, "build", "notes.txt")))
 	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
 	assert.Equal(t, text(card("two")), tree(t, dir))
