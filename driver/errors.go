@@ -30,7 +30,7 @@ type NoCardError struct {
 }
 
 func (e *NoCardError) Error() string {
-	return "no card at " + e.Name + ": " + sentence(e.Reason, e.Err)
+	return "no card at " + strings.TrimSuffix(e.Name, ":") + ": " + sentence(e.Reason, e.Err)
 }
 
 func (e *NoCardError) Unwrap() error { return e.Err }

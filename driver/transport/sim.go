@@ -45,6 +45,9 @@ func OpenTraced(ctx context.Context, dir, file string) (Conn, error) {
 // openBuilt opens the virtual card that is built in a folder; wave is the file
 // for its waveform, or empty.
 func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
+	if dir == "" {
+		return nil, errors.New("the name lacks the card's folder, as in sim:DIR")
+	}
 	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func openTCP(ctx context.Context, r Request) (Conn, error) {
 
 func openUnix(ctx context.Context, r Request) (Conn, error) {
 	if r.Address == "" {
-		return nil, errors.New("unix: lacks the path of the card's socket")
+		return nil, errors.New("the name lacks the path of the card's socket, as in unix:PATH")
 	}
 	return dial(ctx, "unix", r.Address)
 }

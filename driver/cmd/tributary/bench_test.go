@@ -70,7 +70,7 @@ func TestBenchFindsWrongSums(t *testing.T) {
 	require.Empty(t, s.out)
 }
 
-// TestBenchStops: a bench that is stopped says so, and leaves the card without a
+// TestBenchStops: a bench that is stopped says so, and nothing of a file, as it has none, and leaves the card without a
 // job.
 func TestBenchStops(t *testing.T) {
 	workFolder(t)
@@ -86,7 +86,7 @@ func TestBenchStops(t *testing.T) {
 	s := tributary(ctx, "bench", "-card", card, "-time", "1h")
 	require.Equal(t, 1, s.status)
 	require.Empty(t, s.out)
-	require.Contains(t, s.errs, "stopped, context canceled")
+	require.Equal(t, "tributary bench: stopped, context canceled\n", s.errs)
 	require.Regexp(t, `job 0 +none; the last one had epoch`, tributary(context.Background(), "info", "-card", card).out)
 }
 

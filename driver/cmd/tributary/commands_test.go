@@ -230,6 +230,27 @@ cycles=1 beats=2 rx_bytes=3 tx_bytes=4
 	require.Equal(t, "cannot\ntributary sim: the card in made ended: exit status 3\n", s.errs)
 }
 
+// TestListLeavesOut: expected folders of tests, and hidden ones, are no cards to be used.
+func TestListLeavesOut(t *testing.T) {
+	manifest := cardManifest(t)
+	workFolder(t)
+	for _, dir := range []string{"cards/mine", "cards/testdata/golden", ".hidden"} {
+		require.NoError(t, os.MkdirAll(dir, 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o666))
+	}
+	listed := tributary(context.Background(), "list").out
+	require.Contains(t, listed, "sim:cards/mine")
+	require.NotContains(t, listed, "testdata")
+	require.NotContains(t, listed, "hidden")
+}
+
+// TestSeveral: one is one.
+func TestSeveral(t *testing.T) {
+	require.Equal(t, "1 lane", several(1, "lane"))
+	require.Equal(t, "0 lanes", several(0, "lane"))
+	require.Equal(t, "64 workers", several(64, "worker"))
+}
+
 // TestListForgetsTheDead: the note of a card whose keeper was killed is cleared
 // away.
 func TestListForgetsTheDead(t *testing.T) {

@@ -178,9 +178,21 @@ func (f *jobFlags) configure(ctx context.Context, card *driver.Card, cfg driver.
 	job, err := card.Configure(ctx, cfg)
 	var input *driver.InputError
 	if errors.As(err, &input) {
-		return nil, usageError{err}
+		return nil, usageError{flagged(input)}
 	}
 	return job, err
+}
+
+// flagged says what is wrong with a job by the flag that it was given with.
+func flagged(err *driver.InputError) error {
+	flag, ok := map[string]string{
+		"chunk": "-chunk", "window": "-window", "ports": "-ports",
+		"deadline": "-deadline", "partial sums": "-partial", "carry on": "-carry-on",
+	}[err.What]
+	if !ok {
+		return err // the number of workers, which for some commands is that of files
+	}
+	return fmt.Errorf("%s: %s", flag, err.Why)
 }
 
 // portsNeeded returns how many ports a card needs for that many workers.

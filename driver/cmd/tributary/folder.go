@@ -46,21 +46,30 @@ func describe(register func(addr uint32) uint64) string {
 	if sum>>8&1 != 0 {
 		saturates = " that saturates"
 	}
-	return fmt.Sprintf("%d lanes, %d workers, %s, sum %s%s, shell %s", register(wire.RegLanes), register(wire.RegPorts),
+	return fmt.Sprintf("%s, %s, %s, sum %s%s, shell %s", several(register(wire.RegLanes), "lane"), several(register(wire.RegPorts), "worker"),
 		formats(wire.Format(format).String(), wire.Format(format>>8).String()), wire.Sum(sum), saturates, wire.Shell(register(wire.RegShell)))
+}
+
+// several returns a number of things: 1 lane, 2 lanes.
+func several(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // folderDepth is how deep below a folder its cards are searched.
 const folderDepth = 4
 
-// findFolders returns the cards' folders below root.
+// findFolders returns the cards' folders below root. As the go command does, it
+// leaves out folders that are hidden or called testdata.
 func findFolders(root string) ([]cardFolder, error) {
 	var found []cardFolder
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // what cannot be read holds no card that could be started
 		}
-		if path != root && strings.HasPrefix(d.Name(), ".") || strings.Count(path, string(filepath.Separator)) > folderDepth {
+		if path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) || strings.Count(path, string(filepath.Separator)) > folderDepth {
 			return filepath.SkipDir
 		}
 		if c, err := openFolder(path); err == nil {

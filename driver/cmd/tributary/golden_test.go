@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tributary/driver/transport"
 )
 
 // TestHelp holds the help texts.
@@ -18,6 +20,30 @@ func TestHelp(t *testing.T) {
 		require.Equal(t, 0, s.status)
 		require.Empty(t, s.errs)
 		golden(t, filepath.Join("testdata", "help", name+".txt"), s.out)
+	}
+}
+
+// TestHelpNamesEveryCard: whatever a card's name can begin with is told.
+func TestHelpNamesEveryCard(t *testing.T) {
+	help := tributary(context.Background(), "-h").out
+	for _, scheme := range transport.Schemes() {
+		if scheme != "test" { // the tests' own
+			require.Regexp(t, `(?m)^  (.*, )?`+scheme+`:`, help)
+		}
+	}
+}
+
+// TestUnwritable: a place that takes no file is refused before anything is summed, by the
+// flag that names it.
+func TestUnwritable(t *testing.T) {
+	workFolder(t)
+	for _, line := range []string{
+		"reduce -card unix:none -o /proc/FILE.npy w0.npy",
+		"reduce -card unix:none -o sum.npy -record /proc/FILE.npy w0.npy",
+	} {
+		s := tributary(context.Background(), strings.Fields(line)...)
+		require.Equal(t, 1, s.status)
+		require.Regexp(t, `^tributary reduce: (-o|-record) /proc/FILE.npy: nothing can be written in /proc: [a-z ]+; name a place where you may write\n$`, s.errs)
 	}
 }
 
@@ -117,7 +143,9 @@ func TestErrors(t *testing.T) {
 			"info -card usb7",
 
 			"info -card unix:no.sock",
+			"info -card unix:",
 			"info -card tcp:localhost",
+			"info -card sim:",
 			"info -card sim:.",
 			"info -card sim:unbuilt",
 			"info -card sim:bare",
@@ -140,6 +168,7 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npy -chunk 15 w0.npy w1.npy",
 			"reduce -o sum.npy -chunk 2000 w0.npy w1.npy",
 			"reduce -o sum.npy -window 64 w0.npy w1.npy",
+			"reduce -o sum.npy -deadline 1m -partial w0.npy w1.npy",
 			"reduce -o sum.npy -card model:unbuilt w0.npy w0.npy w0.npy w0.npy",
 			"config -card model:unbuilt -ports 1,3",
 			"bench -card unix:no.sock",

@@ -16,8 +16,10 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List the cards that can be opened from here",
 		Long: `Lists the folders below this one that hold a card of hwgen's, the virtual cards
-that tributary sim keeps up, cards on USB, serial ports that may lead to one, and
-the Go model. No card is disturbed.`,
+that tributary sim keeps up, cards on USB, FTDI's chips and serial ports behind
+which a card may be, and the Go model. No card is disturbed: whether there is one
+behind a chip or a port shows when it is opened. Folders called testdata, and
+those that begin with a dot, are left out.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),

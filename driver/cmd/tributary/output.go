@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -40,10 +41,33 @@ func checkFile(flag, path string) error {
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
 		return fmt.Errorf("%s %s: there is no folder %s", flag, path, filepath.Dir(path))
 	}
-	if there, err := os.Stat(path); err == nil && there.IsDir() {
+	there, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return tryFile(flag, path)
+	case err == nil && there.IsDir():
 		return fmt.Errorf("%s %s: what is there is not a file", flag, path)
 	}
 	return nil
+}
+
+// tryFile makes and removes a file beside a path, given by a flag, where there is none
+// yet.
+func tryFile(flag, path string) error {
+	probe, err := os.CreateTemp(filepath.Dir(path), ".tributary")
+	if err != nil {
+		return unwritable(flag, path, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// unwritable says by err, of a file or folder beside the path that a flag gives, that
+// nothing can be written there.
+func unwritable(flag, path string, err error) error {
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%s %s: nothing can be written in %s: %w; name a place where you may write", flag, path, filepath.Dir(path), err)
 }
 
 // checkRecord refuses a link log in the place of an input or of the output.
@@ -91,7 +115,7 @@ func checkSuffix(path string, archive bool) error {
 func writeSum(path string, element npy.Type, sum []byte, like gradients) error {
 	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(fs.FileMode(0o666)))
 	if err != nil {
-		return err
+		return unwritable("-o", path, err)
 	}
 	defer file.Cleanup()
 	w := bufio.NewWriter(file)

@@ -20,7 +20,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err == nil {
 		return statusDone
 	}
-	status, text := explain(ctx, err)
+	status, text := explain(ctx, err, cmd.Flags().Lookup("out") != nil)
 	fmt.Fprintf(errs, "%s: %s\n", cmd.CommandPath(), text)
 	if status == statusUsage {
 		fmt.Fprintf(errs, "See: %s -h\n", cmd.CommandPath())
@@ -51,6 +51,10 @@ A CARD is named
   usb:VENDOR:PRODUCT#SERIAL
                     the one with these numbers, as tributary list has them;
                     #SERIAL only where there are several
+  ftdi:, ft60x:     the card behind FTDI's FT232H or FT2232H, FT601 or FT600;
+                    with numbers as above
+  serial:PORT       the card behind a serial port, as in serial:/dev/ttyUSB1;
+                    serial:PORT@BAUD at another rate than 3000000
 
 Flags can be written -flag or --flag. A file whose name begins with a dash is
 written ./-name.

@@ -25,10 +25,15 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // explain returns the exit status that tells a script of err, and the text that
 // tells a person. ctx is the command's: when a signal has ended it, that is
-// the reason, whatever failed because of it.
-func explain(ctx context.Context, err error) (status int, text string) {
+// the reason, whatever failed because of it. writes says that the command has an
+// output (-o), which then has not appeared.
+func explain(ctx context.Context, err error, writes bool) (status int, text string) {
 	if ctx.Err() != nil {
-		return statusFailed, fmt.Sprintf("stopped, %v; no output file was written", context.Cause(ctx))
+		text = fmt.Sprintf("stopped, %v", context.Cause(ctx))
+		if writes {
+			text += "; no output file was written"
+		}
+		return statusFailed, text
 	}
 	var usage usageError
 	var timeout interface{ Timeout() bool }

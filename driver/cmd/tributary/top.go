@@ -33,6 +33,8 @@ are printed one below the other. It reads, and changes nothing.
 
 Of a job's ranks it shows how late they come: within how many cycles of the first
 contribution to a chunk came half, and 99 %, of theirs (0: they were first).
+Staged is the set-up that was written to the card last: that of the job set up
+last, unless the card refused it.
 
 A card takes one host at a time, so top sees it through the program that drives
 it: tributary reduce lets every tributary top of the same user look (Go

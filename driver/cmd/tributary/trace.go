@@ -135,7 +135,7 @@ func (f *traceFlags) run(ctx context.Context, dir string, paths []string, out, e
 	f.out = filepath.Clean(f.out)
 	fresh := filepath.Join(filepath.Dir(f.out), fmt.Sprintf(".%s.new%d", filepath.Base(f.out), os.Getpid()))
 	if err := os.Mkdir(fresh, 0o777); err != nil {
-		return err
+		return unwritable("-o", f.out, err)
 	}
 	defer os.RemoveAll(fresh)
 	if err := f.fill(ctx, folder, fresh, r, errs); err != nil {
