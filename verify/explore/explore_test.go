@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestRulesHold(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			found := explore(c, 0, property{}, 0)
+			found := explore(c, 0, property{}, 0, nil)
 			if found.broken != nil {
 				t.Fatal(counterexample(c, weakening{}, found))
 			}
@@ -44,7 +45,7 @@ func TestWeakenings(t *testing.T) {
 			if weak.reshape != nil {
 				weak.reshape(&c)
 			}
-			found := explore(c, weak.rules, weak.Breaks, 0)
+			found := explore(c, weak.rules, weak.Breaks, 0, nil)
 			if weak.Harmless != "" {
 				assert.Nil(t, found.broken, "said to be harmless, since %s", weak.Harmless)
 				return
@@ -124,9 +125,30 @@ func TestEncoding(t *testing.T) {
 
 // TestCutShort: an exploration that was cut short says so.
 func TestCutShort(t *testing.T) {
-	found := explore(configs[0], 0, property{}, 100)
+	found := explore(configs[0], 0, property{}, 100, nil)
 	assert.True(t, found.cut)
 	assert.Equal(t, 100, found.states)
+}
+
+// TestWatch: on a terminal a line says how far it is, and goes when it is done; elsewhere
+// there is none.
+func TestWatch(t *testing.T) {
+	assert.Nil(t, newWatch(new(bytes.Buffer)))
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	defer file.Close()
+	assert.Nil(t, newWatch(file))
+
+	var terminal bytes.Buffer
+	w := &watch{out: &terminal}
+	w.show("jobs", "steps", watchStates, 2000)
+	w.show("jobs", "steps", 2*watchStates, 3000) // too soon
+	w.last = time.Time{}
+	w.show("jobs", "steps", 2*watchStates+1, 3000) // the clock is not looked at
+	w.show("jobs", "progress", 3*watchStates, 4000)
+	w.clear()
+	assert.Equal(t, "\r\x1b[Kjobs               steps: 1024 of 2000 states so far"+
+		"\r\x1b[Kjobs               progress: 3072 of 4000 states so far\r\x1b[K", terminal.String())
 }
 
 // TestCommand holds what the command prints, and its exit status.

@@ -92,7 +92,7 @@ func run(args []string, out, errors io.Writer) int {
 		}
 		return 0
 	}
-	return exploreAll(out, chosen, weak, want.limit)
+	return exploreAll(out, newWatch(errors), chosen, weak, want.limit)
 }
 
 // choose finds the configurations and the weakening that are asked for.
@@ -134,13 +134,13 @@ func find[T any](all []T, f func(T) bool) (T, bool) {
 
 // exploreAll explores configurations up to the first in which a property
 // breaks, and returns the exit status.
-func exploreAll(out io.Writer, chosen []config, weak weakening, limit int) int {
+func exploreAll(out io.Writer, seen *watch, chosen []config, weak weakening, limit int) int {
 	for _, c := range chosen {
 		if weak.reshape != nil {
 			weak.reshape(&c)
 		}
 		began := time.Now()
-		found := explore(c, weak.rules, weak.Breaks, limit)
+		found := explore(c, weak.rules, weak.Breaks, limit, seen)
 		if found.broken != nil {
 			fmt.Fprint(out, counterexample(c, weak, found))
 			return exitBroken

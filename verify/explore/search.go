@@ -28,14 +28,17 @@ type explorer struct {
 	good    map[string]bool // states without network from which all gets done
 	found   outcome
 	limit   int // of states; 0: none
+	watch   *watch
 }
 
 // explore goes through a configuration with some rules left out. First it looks
 // for a state in which a property breaks; when there is none, for one from which
 // not everything gets done. Only that one property is looked for, unless it is
-// the zero property. It looks at limit states at most, if that is not 0.
-func explore(c config, rules ruleSet, only property, limit int) outcome {
+// the zero property. It looks at limit states at most, if that is not 0, and shows
+// on seen how far it is.
+func explore(c config, rules ruleSet, only property, limit int, seen *watch) outcome {
 	e := newExplorer(c, rules, only, limit)
+	e.watch = seen
 	e.explore()
 	return e.found
 }
@@ -54,10 +57,13 @@ func (e *explorer) explore() {
 	work := e.world()
 	for i := 0; i < len(e.states) && e.found.broken == nil; i++ {
 		e.expand(work, int32(i))
+		e.watch.show(e.config.Name, "steps", i, len(e.states))
 	}
 	for i := 0; i < len(e.states) && e.found.broken == nil && e.config.asksProgress(); i++ {
 		e.judgeProgress(work, int32(i))
+		e.watch.show(e.config.Name, "progress", i, len(e.states))
 	}
+	e.watch.clear()
 	e.found.states = len(e.states)
 	e.found.depth = int(e.depths[len(e.depths)-1])
 }
