@@ -42,9 +42,10 @@ func buildHarness(t *testing.T) string {
 	require.NoError(t, emit.Write(context.Background(), dir, files))
 	loopback, err := filepath.Abs("testdata/loopback.v")
 	require.NoError(t, err)
-	make := exec.Command("make", "-C", filepath.Join(dir, "sim"), "SOURCES="+loopback)
+	make := exec.Command("make", "-s", "-C", filepath.Join(dir, "sim"), "SOURCES="+loopback)
 	output, err := make.CombinedOutput()
 	require.NoError(t, err, string(output))
+	require.Empty(t, string(output), "make -s speaks of what is wrong alone")
 	return filepath.Join(dir, "sim", "build", "card")
 }
 
