@@ -84,7 +84,7 @@ def accuracy(params, images, labels):
 def main():
     parser = argparse.ArgumentParser(description="Makes the gradients of one data-parallel training step.")
     parser.add_argument("--step", type=int, default=200, help="the step whose gradients are written (default 200)")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent, help="folder to write to")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent, help="folder to write to (default that of make.py, over the files there)")
     args = parser.parse_args()
 
     rng = np.random.default_rng(20)
