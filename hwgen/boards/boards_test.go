@@ -208,6 +208,10 @@ func TestPLL(t *testing.T) {
 			}
 		}
 		assert.GreaterOrEqual(t, made, 4, b.Name)
+		for _, beyond := range []int{465, 800} { // what a PLL, or a clock buffer, may give
+			_, err := b.PLL(beyond)
+			require.Error(t, err, "%s: %d MHz", b.Name, beyond)
+		}
 		_, err := b.PLL(0)
 		require.Error(t, err)
 	}
@@ -215,17 +219,17 @@ func TestPLL(t *testing.T) {
 
 // What the PLL makes in the place of what it cannot make. On ULX3S, 25 MHz, the core has
 // a multiple of 25 MHz, and the oscillator 600 MHz, the one multiple of that and of 60
-// MHz in its range: so the core has 25, 50, 75, 100, 150, 200, 300 or 600 MHz.
+// MHz in its range: so the core has 25, 50, 75, 100, 150, 200 or 300 MHz; 600 is beyond what an output gives.
 func TestPLLChoices(t *testing.T) {
 	b := mustFind(t, "ulx3s")
 	for mhz, nearest := range map[int]string{
 		-5:   "25, 50, 75 and 100",
 		1:    "25, 50, 75 and 100",
 		175:  "75, 100, 150 and 200",
-		1000: "150, 200, 300 and 600",
+		1000: "100, 150, 200 and 300",
 	} {
 		_, err := b.PLL(mhz)
-		assert.EqualError(t, err, fmt.Sprintf("%d MHz: the PLL of ulx3s does not make that out of 25 MHz; of the 8 that it makes, from 25 to 600, the nearest are %s", mhz, nearest))
+		assert.EqualError(t, err, fmt.Sprintf("%d MHz: the PLL of ulx3s does not make that out of 25 MHz; of the 7 that it makes, from 25 to 300, the nearest are %s", mhz, nearest))
 	}
 }
 

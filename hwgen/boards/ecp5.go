@@ -28,6 +28,7 @@ const (
 	minPhaseMHz        = 10 // at the phase detector
 	minOscillatorMHz   = 400
 	maxOscillatorMHz   = 800
+	maxOutputMHz       = 400
 )
 
 // pll returns the dividers: where the PLL makes both clocks, the first of the two ways
@@ -47,6 +48,9 @@ func (f ecp5) pll(b Board, coreMHz int) (p PLL, ok bool) {
 
 // dividers returns the dividers with the fastest phase detector for two clocks.
 func (ecp5) dividers(in, primary, secondary int) (p PLL, ok bool) {
+	if max(primary, secondary) > maxOutputMHz {
+		return p, false
+	}
 	for p.Input = 1; p.Input <= maxInputDivider && in >= minPhaseMHz*p.Input; p.Input++ {
 		p.Feedback = primary * p.Input / in
 		if p.Feedback*in != primary*p.Input || p.Feedback > maxFeedbackDivider {

@@ -20,8 +20,8 @@ type PLL struct {
 	CorePrimary bool
 }
 
-// fastestMHz is what no family's PLL goes beyond.
-const fastestMHz = 1600
+// fastestMHz is what no family's clocks go beyond.
+const fastestMHz = 500
 
 // PLL works out how the core's clock, and the link's where no pin has it, come from the
 // board's oscillator. It fails when they cannot, to the megahertz.

@@ -39,13 +39,18 @@ func (xc7) check(b Board) error {
 // the slowest oscillator that does. Its two outputs are the oscillator, divided; the
 // link's clock comes in by a pin.
 //
-// The ranges are those of the slowest speed grade, -1 (AMD, DS181: PLL specification).
+// The ranges are those of the slowest speed grade, -1 (AMD, DS181: PLL specification), and so is
+// the limit of a global clock buffer (read in DS189, table 32, of the same generation).
 func (xc7) pll(b Board, coreMHz int) (p PLL, ok bool) {
 	const (
 		maxInput, minFeedback, maxFeedback, maxOutput = 56, 2, 64, 128
 		minPhaseMHz, maxPhaseMHz                      = 19, 450 // at the phase detector
 		minOscillatorMHz, maxOscillatorMHz            = 800, 1600
+		maxBufferMHz                                  = 464
 	)
+	if coreMHz > maxBufferMHz {
+		return p, false
+	}
 	in := b.Clock.MHz
 	p.CorePrimary, p.InputPS = true, periodPS(in)
 	for p.Input = 1; p.Input <= maxInput && in >= minPhaseMHz*p.Input; p.Input++ {

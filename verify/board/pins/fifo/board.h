@@ -113,7 +113,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
                (pins.wr_n || was.data_out == pins.data_out);
     }
 
-    void look_at_link() const override {
+    void look_at_link() override {
         demand(top.fifo_data__en == 0 || top.fifo_data__en == 0xff, "some of the data pins are driven, and some not");
         demand(top.fifo_oe_n || !top.fifo_data__en, "chip and FPGA drive the data pins at once");
         demand(ran || (top.fifo_rd_n && top.fifo_wr_n && top.fifo_oe_n && top.fifo_siwu_n && !top.fifo_data__en),
