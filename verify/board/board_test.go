@@ -411,7 +411,7 @@ func TestBoards(t *testing.T) {
 			require.Empty(t, c.when(t, "error on"))
 			// The selftest damages some; or one is damaged, and its sum is right.
 			if board.selftest {
-				status, out := c.tributary(t, "selftest", "-card", "usb:")
+				status, out := c.tributary(t, "selftest", "-card", c.name)
 				require.Equal(t, 0, status, out)
 				require.Contains(t, out, "ok flips")
 			} else {
