@@ -32,7 +32,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: l
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/demo/demo.sh
 
-test: lint unit prove recount vectors sweep faults usb board benches ## Run every check (some thirty minutes on two cores).
+test: lint unit prove recount vectors sweep faults usb board benches ## Run every check (some twenty-five minutes on two cores).
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
