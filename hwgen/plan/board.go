@@ -237,6 +237,24 @@ func linkStream(m *netlist.Module, nets string) {
 	m.Wire(nets+"_tx_tready", 1, "")
 }
 
+// linkBreak instantiates what takes a link down and up at a host's break: between a stream
+// of bytes from the host and what linkStream declares.
+func linkBreak(m *netlist.Module, nets, from string) {
+	m.Instance("agg_link_break", "u_break", "").
+		Connect("clk", nets+"_clk").
+		Connect("rst", nets+"_rst").
+		Connect("link_up", nets+"_link_up").
+		Connect("link_clear", nets+"_link_clear").
+		Connect("s_axis_tdata", from+"_tdata").
+		Connect("s_axis_tkeep", "1'b1").
+		Connect("s_axis_tvalid", from+"_tvalid").
+		Connect("s_axis_tready", from+"_tready").
+		Connect("m_axis_tdata", nets+"_rx_tdata").
+		Connect("m_axis_tkeep", "unused_rx_tkeep").
+		Connect("m_axis_tvalid", nets+"_rx_tvalid").
+		Connect("m_axis_tready", nets+"_rx_tready")
+}
+
 func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")

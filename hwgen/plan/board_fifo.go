@@ -67,18 +67,6 @@ func (fifoLink) device(m *netlist.Module) {
 		Connect("s_axis_tx_tlast", "1'b0").
 		Connect("s_axis_tx_tvalid", "usb_tx_tvalid").
 		Connect("s_axis_tx_tready", "usb_tx_tready")
-	m.Instance("agg_link_break", "u_break", "").
-		Connect("clk", "usb_clk").
-		Connect("rst", "usb_rst").
-		Connect("link_up", "usb_link_up").
-		Connect("link_clear", "usb_link_clear").
-		Connect("s_axis_tdata", "bus_rx_tdata").
-		Connect("s_axis_tkeep", "1'b1").
-		Connect("s_axis_tvalid", "bus_rx_tvalid").
-		Connect("s_axis_tready", "bus_rx_tready").
-		Connect("m_axis_tdata", "usb_rx_tdata").
-		Connect("m_axis_tkeep", "unused_rx_tkeep").
-		Connect("m_axis_tvalid", "usb_rx_tvalid").
-		Connect("m_axis_tready", "usb_rx_tready")
+	linkBreak(m, "usb", "bus_rx")
 	m.Assign("traffic", "(bus_rx_tvalid && bus_rx_tready) || (usb_tx_tvalid && usb_tx_tready)")
 }

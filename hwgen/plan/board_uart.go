@@ -60,19 +60,7 @@ func (l uartLink) device(m *netlist.Module) {
 		Connect("m_axis_tdata", "queue_tdata").
 		Connect("m_axis_tvalid", "queue_tvalid").
 		Connect("m_axis_tready", "queue_tready")
-	m.Instance("agg_link_break", "u_break", "").
-		Connect("clk", "uart_clk").
-		Connect("rst", "uart_rst").
-		Connect("link_up", "uart_link_up").
-		Connect("link_clear", "uart_link_clear").
-		Connect("s_axis_tdata", "queue_tdata").
-		Connect("s_axis_tkeep", "1'b1").
-		Connect("s_axis_tvalid", "queue_tvalid").
-		Connect("s_axis_tready", "queue_tready").
-		Connect("m_axis_tdata", "uart_rx_tdata").
-		Connect("m_axis_tkeep", "unused_rx_tkeep").
-		Connect("m_axis_tvalid", "uart_rx_tvalid").
-		Connect("m_axis_tready", "uart_rx_tready")
+	linkBreak(m, "uart", "queue")
 	m.Instance("agg_uart_tx", "u_uart_tx", "").
 		Param("DIVIDE", divide).
 		Connect("clk", "uart_clk").

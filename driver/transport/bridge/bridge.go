@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"tributary/driver/frame"
@@ -24,6 +25,9 @@ type Stream interface {
 
 // AnswerTime is how long a card may take to let go of its last host.
 const AnswerTime = 10 * time.Second
+
+// ErrMute is that of a bridge that is a chip on USB.
+var ErrMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
 
 // readBytes is how much is read at once.
 const readBytes = 64 << 10

@@ -108,8 +108,6 @@ type stream struct {
 	left     []byte // bytes of it that were not read
 }
 
-var errMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
-
 // begin ends what the host before has asked for, asks for packets, and begins a link with
 // the card behind the chip.
 func (s *stream) begin(ctx context.Context) (err error) {
@@ -121,7 +119,7 @@ func (s *stream) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.left, err = bridge.Begin(ctx, s, errMute)
+	s.left, err = bridge.Begin(ctx, s, bridge.ErrMute)
 	return err
 }
 

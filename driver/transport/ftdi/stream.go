@@ -2,7 +2,6 @@ package ftdi
 
 import (
 	"context"
-	"errors"
 
 	"tributary/driver/transport/bridge"
 	"tributary/driver/transport/bulk"
@@ -48,10 +47,8 @@ func strip(packets []byte, whole int) []byte {
 	return kept
 }
 
-var errMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
-
 // begin begins a link with the card behind the chip.
 func (s *stream) begin(ctx context.Context) (err error) {
-	s.left, err = bridge.Begin(ctx, s, errMute)
+	s.left, err = bridge.Begin(ctx, s, bridge.ErrMute)
 	return err
 }

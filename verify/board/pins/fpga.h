@@ -1,6 +1,6 @@
 // An FPGA on a board: Verilated, whole, with its oscillator, the supply that it may set, and
-// lamps. What is at the pins of its link is in ulpi/board.h and pair/board.h; what differs
-// between boards is in facts.h.
+// lamps. What is at the pins of its link is in the board.h of a folder for each kind; what
+// differs between boards is in facts.h.
 //
 // Time is in femtoseconds. The oscillator, what is at the link's pins and the PLL in the
 // FPGA tick by themselves: no edge of one waits for another.
