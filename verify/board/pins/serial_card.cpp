@@ -5,10 +5,8 @@
 //
 // PATH becomes a link to the terminal. It prints that it listens there, then a line for each lamp that goes on or out, and
 // ends with its standard input. With --off the bridge's rate is so much higher than what the terminal says. What the
-// card sends while no host has the port open is lost. A line of the standard input has something done, and
-// printed:
+// card sends while no host has the port open is lost. Its tasks (tasks.h):
 //
-//   pass MS              time passes, which else stands still while nothing happens
 //   after BYTES unplug   once so many more bytes have gone to the card: the port is pulled out, and put in again,
 //   after BYTES flip     the next byte leaves with a bit turned over,
 //   after BYTES cut      the next byte leaves without its stop bit, on a line that stays low for a while
@@ -23,19 +21,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <sstream>
 #include <string>
 
 #include "Vboard_top.h"
+#include "tasks.h"
 #include "uart/board.h"
 
 namespace {
 
-[[noreturn]] void fail(const std::string &what) {
-    fprintf(stderr, "serial_card: %s\n", what.c_str());
-    exit(1);
-}
+using usb::fail;
 
 constexpr uint64_t QUIET = 250 * usb::US;  // in which nothing moves: the clock stands still
 constexpr uint64_t LOOK = 30 * usb::US;    // between looks at the terminal
@@ -44,7 +38,7 @@ constexpr size_t PIECE = 256;              // bytes that the bridge takes at onc
 
 using Board = usb::UartBoardOf<Vboard_top>;
 
-class Server {
+class Server : usb::Told {
   public:
     Server(Board &card, std::string path, double off) : card(card), path(std::move(path)), off(off) {
         plug();
@@ -66,7 +60,7 @@ class Server {
             while (!over && card.time() - looked <= LOOK && !(card.idle() && card.time() - worked > QUIET)) {
                 card.work();
                 if (!card.idle()) worked = card.time();
-                if (task && card.passed >= due) carry_out();
+                carry_out();
             }
             hand_over();
         }
@@ -96,7 +90,7 @@ class Server {
             pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {master, POLLIN, 0}};
             if (poll(fds, 2, timeout) < 0 && errno != EINTR) fail(strerror(errno));
             if (fds[0].revents) {
-                listen_to_input();
+                if (!listen_to_input()) over = true;
                 return;
             }
             if (fds[1].revents & POLLIN) {
@@ -146,52 +140,21 @@ class Server {
         }
     }
 
-    void listen_to_input() {
-        char buffer[256];
-        ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
-        if (n <= 0) {
-            over = true;
-            return;
-        }
-        input.append(buffer, n);
-        for (size_t end; (end = input.find('\n')) != std::string::npos; input.erase(0, end + 1))
-            command(input.substr(0, end));
-    }
+    uint64_t time() const override { return card.time(); }
+    void pass() override { card.work(); }
+    uint64_t passed() const override { return card.passed; }
 
-    void command(const std::string &line) {
-        std::istringstream words(line);
-        std::string first, what;
-        uint64_t number = 0;
-        words >> first >> number >> what;
-        if (first == "pass" && number) {
-            for (uint64_t end = card.time() + number * usb::MS; card.time() < end;) card.work();
-            say(line);
-        } else if (first == "after" && TASKS.count(what)) {
-            due = card.passed + number;
-            task = TASKS.at(what);
-            said = line;
-        } else {
-            fail("no command: " + line);
-        }
-    }
-
-    void carry_out() {
-        auto now = std::exchange(task, nullptr);
-        (this->*now)();
-        say(said);
+    Task task_of(const std::string &name, std::istream &) override {
+        if (name == "unplug") return [this] { replug(); };
+        if (name == "flip") return [this] { card.flips = true; };
+        if (name == "cut") return [this] { card.cuts = true; };
+        return nullptr;
     }
 
     void replug() {
         unplug();
         card.to_card.clear();
         plug();
-    }
-    void flip() { card.flips = true; }
-    void cut() { card.cuts = true; }
-
-    void say(const std::string &what) {
-        printf("%s at %.3f ms\n", what.c_str(), double(card.time()) / usb::MS);
-        fflush(stdout);
     }
 
     Board &card;
@@ -200,16 +163,7 @@ class Server {
     int master = -1;
     bool used = false, over = false;
     uint64_t worked = 0, looked = 0;
-
-    std::string input, said;
-    using Task = void (Server::*)();
-    static const std::map<std::string, Task> TASKS;
-    Task task = nullptr;  // that is to be carried out,
-    uint64_t due = 0;     // when so many bytes have passed
 };
-
-const std::map<std::string, Server::Task> Server::TASKS = {
-    {"unplug", &Server::replug}, {"flip", &Server::flip}, {"cut", &Server::cut}};
 
 }  // namespace
 
@@ -219,10 +173,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     try {
-        Board card([](int which, bool lit, uint64_t time) {
-            printf("%s %s at %.3f ms\n", usb::LAMPS[which], lit ? "on" : "out", double(time) / usb::MS);
-            fflush(stdout);
-        });
+        Board card(usb::say_lamp);
         Server(card, argv[1], argc == 4 ? atof(argv[3]) : 0).run();
         printf("bytes=%llu damaged=%llu\n", (unsigned long long)card.passed, (unsigned long long)card.damaged);
     } catch (const usb::Violation &v) {

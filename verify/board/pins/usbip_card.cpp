@@ -8,9 +8,8 @@
 // It prints the port of 127.0.0.1 on which it listens, then a line for each lamp that goes
 // on or out, and ends with its standard input. One host at a time; its connection is the
 // cable. With --faults so many of a hundred packets are damaged or lost on the wire, never so
-// many that a transfer fails. A line of the standard input has something done, and printed:
+// many that a transfer fails. Its tasks (tasks.h):
 //
-//   pass MS              time passes, which else stands still while nothing happens
 //   after BYTES unplug   once so many more bytes have gone to the card: the cable is pulled,
 //   after BYTES reset    the bus is reset,
 //   after BYTES halt N   endpoint N is halted,
@@ -28,22 +27,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "board.h"
+#include "tasks.h"
 
 namespace {
 
 using usb::Bytes;
+using usb::fail;
 using usb::Transfer;
-
-[[noreturn]] void fail(const std::string &what) {
-    fprintf(stderr, "usbip_card: %s\n", what.c_str());
-    exit(1);
-}
 
 // Numbers as they stand in a message.
 class Message {
@@ -74,7 +68,7 @@ constexpr size_t REQUEST = 8, NAME = 32, HEAD = 48;  // bytes
 constexpr uint64_t QUIET = 15'000;                   // cycles in which nothing moves: the clock stands still
 constexpr uint64_t LOOK = 2'000;                     // cycles between looks at the connection
 
-class Server {
+class Server : usb::Told {
   public:
     explicit Server(usb::Board &card)
         : card(card), controller(card.host, [this](const Transfer &t, int32_t status) { ended(t, status); }) {
@@ -98,7 +92,7 @@ class Server {
                 continue;
             }
             if (controller.work()) worked = card.host.now();
-            if (task && controller.passed >= due) carry_out();
+            if (carry_out()) worked = card.host.now();
             if (card.host.now() - looked > LOOK) {
                 look(0);
                 looked = card.host.now();
@@ -113,54 +107,22 @@ class Server {
     void look(int timeout) {
         pollfd fds[3] = {{listener, POLLIN, 0}, {host, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
         if (poll(fds, 3, timeout) <= 0) return;
-        if (fds[2].revents) listen_to_input();
+        if (fds[2].revents && !listen_to_input()) over = true;
         if (fds[1].revents) receive();
         if (fds[0].revents) welcome();
     }
 
-    void listen_to_input() {
-        char buffer[256];
-        ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
-        if (n <= 0) {
-            over = true;
-            return;
-        }
-        input.append(buffer, n);
-        for (size_t end; (end = input.find('\n')) != std::string::npos; input.erase(0, end + 1))
-            command(input.substr(0, end));
-    }
+    uint64_t time() const override { return card.time(); }
+    void pass() override { card.host.pass(7500); }
+    uint64_t passed() const override { return controller.passed; }
 
-    void command(const std::string &line) {
-        std::istringstream words(line);
-        std::string first, what;
-        uint64_t number = 0;
-        words >> first >> number >> what;
-        if (first == "pass" && number) {
-            for (uint64_t end = card.time() + number * usb::MS; card.time() < end;) card.host.pass(7500);
-            say(line);
-        } else if (first == "after" && TASKS.count(what) && (what != "halt" || words >> endpoint)) {
-            due = controller.passed + number;
-            task = TASKS.at(what);
-            said = line;
-        } else {
-            fail("no command: " + line);
-        }
-    }
-
-    void carry_out() {
-        auto now = std::exchange(task, nullptr);
-        (this->*now)();
-        worked = card.host.now();
-        say(said);
-    }
-
-    void reset() { controller.reset(); }
-    void halt() { controller.halt(endpoint); }
-    void flip() { controller.flip(); }
-
-    void say(const std::string &what) {
-        printf("%s at %.3f ms\n", what.c_str(), double(card.time()) / usb::MS);
-        fflush(stdout);
+    Task task_of(const std::string &name, std::istream &rest) override {
+        int endpoint;
+        if (name == "unplug") return [this] { leave(); };
+        if (name == "reset") return [this] { controller.reset(); };
+        if (name == "halt" && rest >> endpoint) return [this, endpoint] { controller.halt(endpoint); };
+        if (name == "flip") return [this] { controller.flip(); };
+        return nullptr;
     }
 
     void welcome() {
@@ -295,17 +257,7 @@ class Server {
     bool imported = false, over = false;
     Bytes inbox;
     uint64_t worked = 0, looked = 0;
-
-    std::string input, said;
-    using Task = void (Server::*)();
-    static const std::map<std::string, Task> TASKS;
-    Task task = nullptr;  // that is to be carried out,
-    uint64_t due = 0;     // when so many bytes have passed
-    int endpoint = 0;
 };
-
-const std::map<std::string, Server::Task> Server::TASKS = {
-    {"unplug", &Server::leave}, {"reset", &Server::reset}, {"halt", &Server::halt}, {"flip", &Server::flip}};
 
 // Damages and loses so many of a hundred packets, and counts them. After two such a few pass, so that no transfer fails
 // three times in a row.
@@ -329,10 +281,7 @@ const std::map<std::string, Server::Task> Server::TASKS = {
 }
 
 void serve(int percent) {
-    usb::Board card([](int which, bool lit, uint64_t time) {
-        printf("%s %s at %.3f ms\n", usb::LAMPS[which], lit ? "on" : "out", double(time) / usb::MS);
-        fflush(stdout);
-    });
+    usb::Board card(usb::say_lamp);
     uint64_t faults = 0;
     damage(card.host, percent, faults);
     Server(card).run();
