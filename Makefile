@@ -11,18 +11,18 @@ export YOWASP_CACHE_DIR := $(TOOLS)/yowasp
 export VERILATED_LIBRARY := $(TOOLS)/venv/verilated
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
-# Packages whose tests run other tools have targets of their own, and are never taken from Go's cache, which
+# Packages whose tests run other tools have targets of their own. Their tests never come from Go's cache, which
 # does not see those tools.
-PURE = $(shell go list ./... | grep -v -e /verify/lint -e /verify/sweep -e /verify/proofs -e /verify/synth \
-  -e /verify/vectors -e /verify/soak -e /verify/parser -e /verify/traces -e /verify/usb -e /verify/board)
-# These have goroutines, and are tested with the race detector.
-CONCURRENT = $(shell go list ./driver/... ./verify/model)
+PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
+  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board)
+# These run goroutines, and are tested with the race detector.
+CONCURRENT = $(shell go list ./driver/...)
 
 help: ## Say what can be made.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install the pinned tools into .tools (at once when they are there).
-	@verify/tools/setup.sh $(TOOLS)
+	@verify/setup/setup.sh $(TOOLS)
 
 # Cards on USB need libusb and a C compiler.
 USB = $(shell pkg-config --exists libusb-1.0 2>/dev/null && command -v $(CC) >/dev/null && echo -tags usb)
@@ -30,7 +30,7 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: l
 	go build -o bin/ $(USB) ./hwgen ./driver/cmd/tributary
 
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
-	@verify/demo/demo.sh
+	@verify/system/demo/demo.sh
 
 test: lint unit prove recount vectors sweep faults usb board benches ## Run every check (some twenty-five minutes on two cores).
 
@@ -39,41 +39,54 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
 	go vet ./... && go vet -tags usb ./...
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
-	go test -count=1 ./verify/lint
+	go test -count=1 ./verify/gateware/lint
 
 unit: setup build ## Run the Go tests (goldens, fuzz seeds); those of what is concurrent with the race detector.
 	go test $(filter-out $(CONCURRENT),$(PURE))
 	go test -race $(CONCURRENT)
 
 prove: setup ## Have a solver prove arithmetic against its plain definitions, and control by induction.
-	go test -count=1 -timeout=30m ./verify/proofs
+	go test -count=1 -timeout=30m ./verify/gateware/proofs
 
 recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.
-	go test -count=1 -timeout=20m ./verify/synth
+	go test -count=1 -timeout=20m ./verify/gateware/synth
 
 # VECTORS=N runs N for every sum and format, in the place of ten million.
 VECTORS ?= 10000000
 vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers (six minutes).
-	go test -count=1 -timeout=60m ./verify/vectors -vectors=$(VECTORS)
+	go test -count=1 -timeout=60m ./verify/gateware/vectors -vectors=$(VECTORS)
 
 verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; no part of test).
-	go run ./verify/exhaustive
+	go run ./verify/gateware/exhaustive
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen; have two do what the explorer does.
-	go test -count=1 -timeout=30m ./verify/sweep ./verify/traces
+	go test -count=1 -timeout=30m ./verify/gateware/sweep ./verify/protocol/walks
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000
 faults: soak-card ## Take a virtual card through ten thousand faults of every kind, and its receiver through garbage.
-	go test -count=1 -timeout=10m ./verify/soak
-	go test -count=1 -timeout=60m ./verify/parser -bytes=$(BYTES)
+	go test -count=1 -timeout=10m ./verify/system/soak
+	go test -count=1 -timeout=60m ./verify/gateware/receiver -bytes=$(BYTES)
+
+# A room of verify/ alone. Benches of leaves and cards are of the gateware.
+reference: setup ## Test what judges: the oracle, the operands.
+	go test ./verify/reference/...
+	python -m pytest -q verify/reference
+
+protocol: setup build ## Explore the protocol, and have the cards take the explorer's walks.
+	go test -count=1 -timeout=30m ./verify/protocol/...
+
+gateware: lint prove recount vectors sweep benches ## Run the checks of the gateware.
+
+system: faults usb board ## Run the checks of whole systems: faults, USB, boards, waveforms.
+	python -m pytest -q verify/system
 
 # FAULTS=N goes on until N have happened, SEED=N begins with another round, ROUNDS=1 does that one alone;
 # DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
 FAULTS ?= 100000
 SEED ?= 1
 soak: soak-card ## The same with a hundred thousand faults, or as many as you like (some minutes).
-	@go run ./verify/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
+	@go run ./verify/system/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # Generates the card FOLDER/card of some flags of hwgen: $(call generate,FOLDER,FLAGS). One that stands is kept
 # when it is what hwgen writes now. $(call card,FOLDER,FLAGS) builds the virtual card too.
@@ -93,14 +106,14 @@ soak-card: setup build
 	$(call card,build/soak,-lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4)
 
 usb: usb-card ## Run tributary over USB, against virtual cards that are USB devices, with faults of that kind.
-	go test -race -count=1 -timeout=10m ./verify/usb
+	go test -race -count=1 -timeout=10m ./verify/system/usb
 
 # A card that is simulated fast.
 usb-card: setup build
 	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
 
 board: board-cards ## Run whole boards at the pins of their FPGAs, with tributary at the other end, and their USB devices.
-	go test -race -count=1 -timeout=20m ./verify/board
+	go test -race -count=1 -timeout=20m ./verify/system/board
 
 # A card that is simulated fast, and small ones: the clock of the second is no simple ratio of the PHY's.
 board-cards: setup build
@@ -109,24 +122,24 @@ board-cards: setup build
 	$(call generate,build/board/ulx3s,-board ulx3s -lanes 1 -workers 2 -chunk 16 -window 8)
 	$(call generate,build/board/versa_ecp5,-board versa_ecp5 -lanes 1 -workers 2 -chunk 16 -window 8)
 	$(call generate,build/board/nexys-video,-board nexys-video -lanes 1 -workers 2 -chunk 16 -window 8 -clock 75)
-	@$(MAKE) -s -C verify/board/pins >/dev/null
+	@$(MAKE) -s -C verify/system/board/pins >/dev/null
 
 test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).
-	@verify/usb/kernel/setup.sh $(TOOLS)/kernel
-	go test -count=1 -v -timeout=30m ./verify/usb/kernel -record
+	@verify/system/usb/kernel/setup.sh $(TOOLS)/kernel
+	go test -count=1 -v -timeout=30m ./verify/system/usb/kernel -record
 
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
 bench: setup build ## Measure speeds and rates beside their peers (two minutes the first time).
-	@go run ./verify/bench
+	@go run ./verify/system/bench
 
 # ROWS=REGEXP records the rows of those names alone.
 synth: setup build ## Synthesize, place and route nodes and lanes that have changed, and record the table.
-	@go run ./verify/synth -rows '$(ROWS)'
+	@go run ./verify/gateware/synth -rows '$(ROWS)'
 
 synth-full: setup build ## The same, and whole cores and boards: ten and twenty minutes each.
-	@go run ./verify/synth -full -rows '$(ROWS)'
+	@go run ./verify/gateware/synth -full -rows '$(ROWS)'
 
 # FLAGS='-lanes 4 -workers 4' chooses the card; without, the largest that is recorded for the board. SERIAL=TEXT is
 # its serial number on USB, SEED=N places it differently.
@@ -146,7 +159,7 @@ program: bitstream ## Load it into the board's FPGA: make program BOARD=ecpix5.
 # AGAIN=1 does again what is done, for benches that have changed.
 COUNT ?= 16
 mutate: setup build ## Put mistakes into modules of control, and count those that proofs and benches notice (an hour or more).
-	@nice -n 19 go run ./verify/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
+	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
 
 env: ## Print what puts the tools into a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q VERILATED_LIBRARY=%q PATH=%q:%q:"$$PATH"\n' \
@@ -155,6 +168,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
+.PHONY: help setup build demo test reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -14,7 +14,7 @@ Name the former without a leading "test_", so that pytest does not collect them.
 
 WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
 
-verify/mutate runs the same benches on leaves with mutants in them. For it BUILDS names a file, to which
+verify/gateware/mutate runs the same benches on leaves with mutants in them. For it BUILDS names a file, to which
 run() adds a line that says what it would build, and does nothing else; and MUTANTS a folder that has what
 is to be built instead, NAME/sources for each build's NAME, once; a plusarg then chooses mutant number MUTANT.
 Without a number run() only builds.
@@ -55,13 +55,19 @@ VISIBLE = '`verilator_config\npublic_flat_rw -module "{toplevel}" -var "*"\n'
 VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1"
 
 
+def leaf(name):
+    """The file of a leaf, which is in one of the folders of rtl/."""
+    (file,) = RTL.glob(f"*/{name}.v")
+    return file
+
+
 def run(
     toplevel, sources=None, parameters=None, simulator="icarus", includes=(RTL,), testcase=None, env=None
 ):
     """Builds toplevel and runs the cocotb tests of the test_*.py that called; raises when one fails.
 
     toplevel: name of the module under test.
-    sources: its Verilog files; without it rtl/TOPLEVEL.v alone. Files of leaves that it instantiates
+    sources: its Verilog files; without it the leaf TOPLEVEL alone. Files of leaves that it instantiates
         must be named.
     parameters: Verilog parameters of toplevel, name to integer.
     simulator: "icarus" (compiles in no time) or "verilator" (runs about a hundred times faster).
@@ -71,7 +77,7 @@ def run(
     """
     module = _calling_bench()
     if sources is None:
-        sources = [RTL / f"{toplevel}.v"]
+        sources = [leaf(toplevel)]
     parameters = parameters or {}
     name = _build_name(toplevel, sources, parameters, simulator)
     build_dir = test_dir = BUILD / module / name

@@ -1,4 +1,4 @@
-"""What stands around a card on a board: the way between two clocks, resets, supplies, lamps."""
+"""What stands around a card on a board: the way between two clocks, resets, supplies, LEDs."""
 
 import itertools
 import os
@@ -9,7 +9,7 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, ReadOnly, RisingEdge, Timer, with_timeout
 
-from bench import RTL, run
+from bench import leaf, run
 from streams import PATTERNS
 
 # Periods of the PHY's clock and the card's, in ns, the finest that benches have: as boards have them but ten
@@ -132,7 +132,7 @@ def test_agg_async_fifo(pair):
     run_with(
         "agg_async_fifo",
         pair,
-        sources=[RTL / "agg_async_fifo.v", RTL / "agg_sync.v"],
+        sources=[leaf("agg_async_fifo"), leaf("agg_sync")],
         parameters={"DEPTH_BITS": 3},
         testcase=[f"passes_every_word_once/idle={i}/stall={s}" for i in ("never", "bursts")
                   for s in ("never", "mostly", "bursts")] + ["holds_all_its_places"],
@@ -301,7 +301,7 @@ def test_agg_link_cross(pair):
     run_with(
         "agg_link_cross",
         pair,
-        sources=[RTL / f"{leaf}.v" for leaf in ("agg_link_cross", "agg_async_fifo", "agg_sync")],
+        sources=[leaf(name) for name in ("agg_link_cross", "agg_async_fifo", "agg_sync")],
         parameters={"DEPTH_BITS": 4},
         testcase=[f"keeps_hosts_apart/idle={i}/stall={s}" for i in ("never", "bursts") for s in ("never", "mostly")]
         + ["waits_for_words_to_be_dropped"],
@@ -359,7 +359,7 @@ def test_agg_board_reset():
     run("agg_board_reset", parameters={"PHY_CYCLES": 20}, testcase=["releases_in_step"])
 
 
-# -- agg_supply, agg_light ---------------------------------------------------------------------------
+# -- agg_supply, agg_led ---------------------------------------------------------------------------
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -392,7 +392,7 @@ def test_agg_supply():
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def lasts_its_cycles(dut):
-    """agg_light: lit for CYCLES cycles after the last strobe, dark else."""
+    """agg_led: lit for CYCLES cycles after the last strobe, dark else."""
     dut.strobe.value, dut.rst.value = 0, 1
     clock(dut.clk, 10)
     await ClockCycles(dut.clk, 3)
@@ -411,5 +411,5 @@ async def lasts_its_cycles(dut):
 
 
 @pytest.mark.parametrize("cycles", [1, 12])
-def test_agg_light(cycles):
-    run("agg_light", parameters={"CYCLES": cycles}, testcase=["lasts_its_cycles"])
+def test_agg_led(cycles):
+    run("agg_led", parameters={"CYCLES": cycles}, testcase=["lasts_its_cycles"])

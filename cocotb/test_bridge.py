@@ -9,7 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotb.types import Logic, LogicArray
 
-from bench import CLOCK_PERIOD_NS, ROOT, RTL, run, start
+from bench import CLOCK_PERIOD_NS, ROOT, leaf, run, start
 from streams import PATTERNS, Gate, StreamSink, StreamSource
 
 
@@ -570,7 +570,7 @@ def test_agg_bus_burst(link, bus):
     patterns = itertools.product(PATTERNS, repeat=2)
     run(
         "agg_bus_burst",
-        sources=[RTL / "agg_bus_burst.v", RTL / "agg_byte_pack.v"],
+        sources=[leaf("agg_bus_burst"), leaf("agg_byte_pack")],
         parameters={"LINK_BYTES": link, "BUS_BYTES": bus, "BURST_BITS": 4},
         testcase=[f"packs_all_bytes/idle={i}/stall={s}" for i, s in patterns] + ["waits_for_a_burst"],
     )
@@ -666,7 +666,7 @@ def test_bridge_chain(width):
     cases = itertools.product((6, 10, 26), ("always", "late"), ("never", "bursts"))
     run(
         "bridge_chain",
-        sources=[ROOT / "cocotb" / "bridge_chain.v", *(RTL / f"{leaf}.v" for leaf in leaves)],
+        sources=[ROOT / "cocotb" / "bridge_chain.v", *(leaf(name) for name in leaves)],
         parameters={"BYTES": width, "BUS": 8 if width == 1 else 9 * width, "ZEROS": 64 * width},
         testcase=[f"begins_anew_at_a_break/card_ns={c}/reads={r}/stall={s}" for c, r, s in cases],
     )

@@ -6,7 +6,7 @@ import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from bench import RTL, run, start
+from bench import leaf, run, start
 
 
 def mask(slots):
@@ -284,7 +284,7 @@ async def every_bucket_has_its_bounds(dut):
 def test_agg_lags(rank_bits, job_bits, slot_bits):
     run(
         "agg_lags",
-        [RTL / "agg_lags.v", RTL / "agg_ram.v"],
+        [leaf("agg_lags"), leaf("agg_ram")],
         parameters={"RANK_BITS": rank_bits, "JOB_BITS": job_bits, "SLOT_BITS": slot_bits},
         testcase=["lags_are_counted_by_job_and_rank", "every_bucket_has_its_bounds"],
     )

@@ -7,12 +7,8 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
-from bench import RTL, run, start
+from bench import leaf, run, start
 from streams import PATTERNS, StreamSink
-
-
-def path(leaf):
-    return RTL / f"{leaf}.v"
 
 
 def bits(ports):
@@ -186,7 +182,7 @@ def test_agg_owed(ports, slot_bits):
     readiness = ["all", "one_seldom", "any"]
     run(
         "agg_owed",
-        [path("agg_owed"), path("agg_slot_fifo")],
+        [leaf("agg_owed"), leaf("agg_slot_fifo")],
         parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
         testcase=[f"nothing_owed_is_forgotten/ready={r}/stall={s}" for r in readiness for s in PATTERNS]
         + ["a_flush_drops_what_is_owed"]

@@ -7,12 +7,8 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
-from bench import RTL, run, start
+from bench import leaf, run, start
 from streams import PATTERNS, StreamSink, StreamSource
-
-
-def path(leaf):
-    return RTL / f"{leaf}.v"
 
 
 def part(handle, job, jobs):
@@ -452,7 +448,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
 def test_agg_jobs(ports, port_bits, jobs, job_bits):
     run(
         "agg_jobs",
-        [path("agg_jobs"), path("agg_ranks")],
+        [leaf("agg_jobs"), leaf("agg_ranks")],
         parameters={
             "PORTS": ports,
             "PORT_BITS": port_bits,

@@ -7,13 +7,9 @@ import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
-from bench import RTL, run, start
+from bench import leaf, run, start
 from streams import PATTERNS
 
-
-
-def path(leaf):
-    return RTL / f"{leaf}.v"
 
 
 # agg_delay, agg_tag_delay
@@ -63,7 +59,7 @@ async def tags_come_late_and_a_reset_drops_them(dut):
 
 @pytest.mark.parametrize("cycles", [0, 1, 5])
 def test_agg_tag_delay(cycles):
-    sources = [path("agg_tag_delay"), path("agg_delay")]
+    sources = [leaf("agg_tag_delay"), leaf("agg_delay")]
     run(
         "agg_tag_delay",
         sources,
@@ -316,7 +312,7 @@ async def a_flush_finishes_the_slot_and_drops_the_rest(dut):
 def test_agg_reader(slot_bits, index_bits, jobs, job_bits):
     run(
         "agg_reader",
-        [path("agg_reader"), path("agg_slot_fifo")],
+        [leaf("agg_reader"), leaf("agg_slot_fifo")],
         parameters={"SLOT_BITS": slot_bits, "INDEX_BITS": index_bits, "JOBS": jobs, "JOB_BITS": job_bits},
         testcase=[f"beats_follow_one_another/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
         + (["a_flush_finishes_the_slot_and_drops_the_rest"] if index_bits == 2 else []),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
-from bench import ROOT, RTL, VERILATOR_MAKEFLAGS, run, start
+from bench import ROOT, VERILATOR_MAKEFLAGS, leaf, run, start
 
 LATENCY = 14
 PAIRS = 1 << 20  # of either format, besides the structured ones
@@ -87,7 +87,7 @@ def test_fp_add(tmp_path, exp, frac):
     model = tmp_path / "model"
     subprocess.run(
         ["verilator", "--cc", "--exe", "--build", "-Wall", "--Mdir", model, "-MAKEFLAGS", VERILATOR_MAKEFLAGS]
-        + [f"-GEXP={exp}", f"-GFRAC={frac}", RTL / "agg_fp_add.v", ROOT / "cocotb" / "adder_vectors.cpp"],
+        + [f"-GEXP={exp}", f"-GFRAC={frac}", leaf("agg_fp_add"), ROOT / "cocotb" / "adder_vectors.cpp"],
         check=True,
         capture_output=True,
     )

@@ -10,7 +10,7 @@ import pytest
 from cocotb.triggers import RisingEdge, Timer
 
 from arithmetic import Format
-from bench import RTL, run, start
+from bench import leaf, run, start
 
 FLOATS = ["fp32", "bf16", "fp16", "fp8e5m2", "fp8e4m3"]
 
@@ -123,7 +123,7 @@ def test_agg_fp_over(name, operands, latency):
     fmt = Format(name)
     run(
         "agg_fp_over",
-        sources=[RTL / f"{leaf}.v" for leaf in ("agg_fp_over", "agg_fp_nonfinite", "agg_delay")],
+        sources=[leaf(name) for name in ("agg_fp_over", "agg_fp_nonfinite", "agg_delay")],
         parameters={"OPERANDS": operands, "LATENCY": latency, **shape(fmt), "INFINITY": int(fmt.infinity)},
         testcase=["blames_no_sum_of_infinities"],
         env={"FORMAT": name},

@@ -15,7 +15,7 @@ import frames
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import ROOT, RTL, run, start
+from bench import ROOT, leaf, run, start
 from streams import PATTERNS, StreamSink, StreamSource
 
 SYNC = model.SYNC
@@ -359,7 +359,7 @@ async def may_go_down_in_any_cycle(dut):
 
 SOURCES = [
     ROOT / "cocotb" / "link_receiver.v",
-    *(RTL / f"agg_{leaf}.v" for leaf in ("byte_fifo", "crc16", "frame_rx", "beat_pack")),
+    *(leaf(f"agg_{name}") for name in ("byte_fifo", "crc16", "frame_rx", "beat_pack")),
 ]
 
 

@@ -14,7 +14,7 @@ from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 import frames
 import model
 import zwire
-from bench import ROOT, RTL, run, start
+from bench import ROOT, leaf, run, start
 from streams import PATTERNS, StreamSink, StreamSource, packet
 
 PAYLOAD_KINDS = (zwire.KIND_RESULT, zwire.KIND_REPLAY)
@@ -200,7 +200,7 @@ async def drops_the_frame_under_way_when_the_link_goes_down(dut):
 
 SOURCES = [
     ROOT / "cocotb" / "link_transmitter.v",
-    *(RTL / f"agg_{leaf}.v" for leaf in ("beat_unpack", "crc16", "frame_tx", "byte_pack")),
+    *(leaf(f"agg_{name}") for name in ("beat_unpack", "crc16", "frame_tx", "byte_pack")),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 
-from bench import CLOCK_PERIOD_NS, RTL, run, start
+from bench import CLOCK_PERIOD_NS, leaf, run, start
 from streams import PATTERNS, StreamSink, StreamSource
 
 # Cycles a bit: of 3,000,000 baud with 60 MHz, the least, and one whose half is no whole number.
@@ -213,7 +213,7 @@ async def begins_with_a_high_line(dut, level):
 
 @pytest.mark.parametrize("divide", DIVIDES)
 def test_agg_uart_rx(divide):
-    run("agg_uart_rx", sources=[RTL / "agg_uart_rx.v", RTL / "agg_sync.v"], parameters={"DIVIDE": divide}, testcase=RECEIVER)
+    run("agg_uart_rx", sources=[leaf("agg_uart_rx"), leaf("agg_sync")], parameters={"DIVIDE": divide}, testcase=RECEIVER)
 
 
 RECEIVER = [
@@ -394,7 +394,7 @@ async def stands_until_it_is_taken(dut):
 def test_agg_uart_queue():
     run(
         "agg_uart_queue",
-        sources=[RTL / "agg_uart_queue.v", RTL / "agg_ram.v"],
+        sources=[leaf("agg_uart_queue"), leaf("agg_ram")],
         parameters={"DEPTH_BITS": 4},
         testcase=[*(f"keeps_order/stall={s}" for s in PATTERNS), "loses_what_has_no_place", "stands_until_it_is_taken"],
     )

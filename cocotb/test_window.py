@@ -12,7 +12,7 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from arithmetic import Arithmetic, Format
-from bench import BUILD, ROOT, RTL, run, start
+from bench import BUILD, ROOT, leaf, run, start
 
 
 async def stream(dut, vectors, timing, latency):
@@ -102,7 +102,7 @@ WHOLE = [(5, 10, 1, 40), (4, 3, 0, 18), (5, 2, 1, 32)]
 )
 def test_agg_window_align(exp, frac, infinity, window, marks, dsp):
     parameters = {"EXP": exp, "FRAC": frac, "INFINITY": infinity, "WINDOW": window, "MARK": marks, "DSP": dsp}
-    sources = [RTL / "agg_window_align.v", RTL / "agg_window_multiply.v"]
+    sources = [leaf("agg_window_align"), leaf("agg_window_multiply")]
     run("agg_window_align", sources=sources, parameters=parameters, testcase=["aligns"])
 
 

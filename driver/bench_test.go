@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tributary/driver"
+	"tributary/driver/model"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // BenchmarkReduce is the whole way through the driver with the model card, which

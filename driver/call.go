@@ -156,7 +156,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	k.order, k.answered = 0, [fastAsk]uint64{}
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
-	if j.past != nil && (j.outage.count > 0 || j.card.away != nil) {
+	if j.history != nil && (j.outage.count > 0 || j.card.away != nil) {
 		clear(k.ring) // of what an earlier call left
 		k.catchUp()
 	}

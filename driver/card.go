@@ -46,13 +46,13 @@ type Card struct {
 	link     *link     // the one that leads to it
 	away     *away     // while the card is away and looked for; else nil
 	accesses accesses
-	seats    []seat    // by the numbers of the card's jobs
-	turn     int       // the number whose job sends data next
-	pinned   *call     // the writer reads this call's inputs
-	heard    time.Time // when the last whole frame came
-	tell     func()    // what a frame has the reader tell the program; nil: nothing
-	gaveUp   time.Time // when a call that failed gave up waiting for the card to drop its job
-	past     LinkStats // of links that are over
+	table    []jobEntry // by the numbers of the card's jobs
+	turn     int        // the number whose job sends data next
+	pinned   *call      // the writer reads this call's inputs
+	heard    time.Time  // when the last whole frame came
+	tell     func()     // what a frame has the reader tell the program; nil: nothing
+	gaveUp   time.Time  // when a call that failed gave up waiting for the card to drop its job
+	past     LinkStats  // of links that are over
 }
 
 // Open opens the card called name, reads what it is, checks that this driver
@@ -109,7 +109,7 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 	c.token = binary.LittleEndian.Uint64(token[:]) | 1 // zero means nobody
 
 	l := c.attach(conn)
-	info, err := c.meet(ctx, l)
+	info, err := c.handshake(ctx, l)
 	if err != nil {
 		c.fail(err)
 		_ = l.end()
@@ -118,13 +118,13 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 	c.info = info
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seats = make([]seat, info.Jobs)
+	c.table = make([]jobEntry, info.Jobs)
 	return c, nil
 }
 
-// meet finds out which card a fresh link leads to, checks that this driver can
+// handshake finds out which card a fresh link leads to, checks that this driver can
 // talk to it, and takes ownership of it (unless WithReadOnly).
-func (c *Card) meet(ctx context.Context, l *link) (Info, error) {
+func (c *Card) handshake(ctx context.Context, l *link) (Info, error) {
 	info, err := c.identify(ctx, l)
 	if err == nil && !c.opts.reads {
 		err = c.own(ctx, l)

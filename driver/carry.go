@@ -7,7 +7,7 @@ package driver
 //
 // All members of a job live in this process and take every result that reaches one of
 // them (takeResult), so all hold the same chunks; where sums may be partial, those
-// that are behind first take what they lack from the others (past.go). Some may lie above the first
+// that are behind first take what they lack from the others (history.go). Some may lie above the first
 // that is lacking; their inputs may be overwritten by their results. The card
 // takes chunks in turn, so these pass through it again, but as zeros, and what
 // comes of them is not stored: no contribution is in two sums.
@@ -193,7 +193,7 @@ func (c *Card) waitFor(a *away) (gone []news) {
 		for _, k := range j.calls {
 			k.rewind()
 		}
-		for n := len(j.calls) - 1; j.past != nil && n >= 0; n-- { // complete moves the last call to the place of its own
+		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete moves the last call to the place of its own
 			j.calls[n].catchUp()
 		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
@@ -315,7 +315,7 @@ func (c *Card) tryAgain(a *away) ([]news, error) {
 // first that are free, beginning with none in use, never leave two pieces of one
 // size free, so that what is free in all is enough for what fits into it.
 func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
-	info, err := c.meet(ctx, l)
+	info, err := c.handshake(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +362,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 	for _, x := range jobs {
 		j := x.job
 		if j.ended {
-			c.seats[j.number] = seat{lingers: true, epoch: x.epoch}
+			c.table[j.number] = jobEntry{lingers: true, epoch: x.epoch}
 			continue
 		}
 		j.resume(x.epoch, now)

@@ -17,11 +17,11 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/verify/system/faults"
 )
 
 // comingAndGoing are the cards of the scheme "comes": what opens each of them the

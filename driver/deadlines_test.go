@@ -15,10 +15,10 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/verify/system/faults"
 )
 
 // soon is a deadline of 200 ms on a model card: who is not to be late has time on a

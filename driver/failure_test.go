@@ -19,11 +19,11 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/verify/system/faults"
 )
 
 // wantError fails the test unless err is of type E and says every word.

@@ -11,9 +11,9 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/element"
+	"tributary/driver/model"
 	"tributary/driver/wire"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/verify/system/faults"
 )
 
 // pair is a format with one that its sums may have.

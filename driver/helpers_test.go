@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // small is a card whose chunks and window are so small that every border is

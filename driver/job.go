@@ -110,7 +110,7 @@ type Job struct {
 	finish   finish
 	outage   outage
 	evicted  uint64 // ranks that take no part any more
-	past     *past
+	history  *resultHistory
 	ended    bool
 	err      error // why it ended; nil when it was finished
 }
@@ -185,7 +185,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, e
 		c.linger(l, number, j.epoch) // the commit may have reached the card
 		c.dismissLate(l)
 		return nil, err
-	case !c.seatJob(l, j):
+	case !c.enterJob(l, j):
 		return nil, c.whyOver(l)
 	}
 	return j, nil
@@ -247,7 +247,7 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 
 func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
-	j.past = newPast(cfg)
+	j.history = newHistory(cfg)
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {
@@ -371,7 +371,7 @@ func (j *Job) endLocked(err error) bool {
 // has dropped it with its link.
 func (j *Job) leave(lingers bool) {
 	c := j.card
-	c.seats[j.number] = seat{lingers: lingers && c.link.err == nil, epoch: j.epoch}
+	c.table[j.number] = jobEntry{lingers: lingers && c.link.err == nil, epoch: j.epoch}
 	if j.outage.patience != nil {
 		j.outage.patience.Stop()
 	}

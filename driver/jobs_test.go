@@ -20,10 +20,10 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/verify/system/faults"
 )
 
 // holding is the small card that holds a number of jobs.

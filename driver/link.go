@@ -185,10 +185,10 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) {
 		}
 		return
 	}
-	if int(f.Job) >= len(c.seats) {
+	if int(f.Job) >= len(c.table) {
 		return
 	}
-	j := c.seats[f.Job].job
+	j := c.table[f.Job].job
 	if j == nil || f.Epoch != j.epoch {
 		return // of a job that has ended
 	}
@@ -280,15 +280,15 @@ func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 // to send, and nothing when there is none. It gives up the mutex as appendData
 // does.
 func (c *Card) appendTurn(buf []byte, now time.Time) []byte {
-	for n := range c.seats {
-		number := (c.turn + n) % len(c.seats)
-		j := c.seats[number].job
+	for n := range c.table {
+		number := (c.turn + n) % len(c.table)
+		j := c.table[number].job
 		if j == nil {
 			continue
 		}
 		size := len(buf)
 		if buf = j.appendFrame(buf, now); len(buf) > size {
-			c.turn = (number + 1) % len(c.seats)
+			c.turn = (number + 1) % len(c.table)
 			break
 		}
 	}

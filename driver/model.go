@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"tributary/driver/element"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // modelPipeBytes is what the pipe to a model card holds in either direction.

@@ -28,9 +28,9 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 		k.take(f, now)
 		idle &^= k.ranks
 	}
-	if j.past != nil {
+	if j.history != nil {
 		behind, _ := j.stands()
-		j.past.forget(behind)
+		j.history.forget(behind)
 	}
 	for ; idle != 0; idle &= idle - 1 {
 		j.members[bits.TrailingZeros64(idle)].stats.Duplicates++
@@ -53,7 +53,7 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 		k.kept--
 	} else {
 		k.store(i, f.Payload, f.Mask)
-		k.job.past.keep(f)
+		k.job.history.keep(f)
 	}
 	switch {
 	case !s.again && k.ranks == k.job.ranks:

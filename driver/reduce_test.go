@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tributary/driver"
-	"tributary/verify/faults"
-	"tributary/verify/model"
+	"tributary/driver/model"
+	"tributary/verify/system/faults"
 )
 
 // TestReduce goes around the borders of lane, chunk and window, with all and

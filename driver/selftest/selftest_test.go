@@ -14,9 +14,9 @@ import (
 	"tributary/driver"
 	"tributary/driver/element"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // spoiled is a link to a card that lies: what the card sends is changed on its

@@ -43,7 +43,7 @@ type Clock struct {
 	IO  string `json:"io"`
 }
 
-// LEDs are the lamps that the card uses, and the level that lights them.
+// LEDs are the LEDs that the card uses, and the level that lights them.
 type LEDs struct {
 	IO      string `json:"io"`
 	Lit     string `json:"lit"` // "high" or "low"
@@ -51,7 +51,7 @@ type LEDs struct {
 	Traffic string `json:"traffic"`
 	Error   string `json:"error"`
 
-	// Pins that all lamps have in common, and their level.
+	// Pins that all LEDs have in common, and their level.
 	HeldHigh []string `json:"held_high,omitempty"`
 	HeldLow  []string `json:"held_low,omitempty"`
 }

@@ -56,7 +56,7 @@ func (f *FIFO) Words(b Board) Words {
 		Pads: fmt.Sprintf("The chip\nleaves %.2f of %.2f ns for what comes from it, and %.2f for what goes to it: all but TXE# stand in registers at the pins.",
 			1000/float64(f.MHz())-fifoTimes.GivesBy, 1000/float64(f.MHz()), 1000/float64(f.MHz())-fifoTimes.Setup),
 		Reset: "for a millisecond everything is in reset; then `usb_rst` falls with the chip's clock, then `rst`. Until a host\nbrings the chip into synchronous FIFO mode it gives no clock, and the card stays in reset.",
-		Lamp:  "the chip has had a clock since the FPGA was loaded, and no host is beginning anew",
+		LED:   "the chip has had a clock since the FPGA was loaded, and no host is beginning anew",
 	}
 }
 

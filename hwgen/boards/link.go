@@ -54,7 +54,7 @@ type Words struct {
 	Constrained string // the clocks that are, besides what the PLL makes
 	Pads        string // what is to be known of the time at the pins
 	Reset       string // what happens once the PLL has locked
-	Lamp        string // what is so while the lamp of the link is lit
+	LED         string // what is so while the LED of the link is lit
 }
 
 // Timing is when what is behind a link's pins gives and takes, in nanoseconds from a
@@ -101,7 +101,7 @@ func (b Board) checkLink() error {
 // Words of every USB device.
 const (
 	findUSB = "tributary list      # finds the card on USB"
-	lampUSB = "a host has claimed the card"
+	ledUSB  = "a host has claimed the card"
 )
 
 // oneOf checks a field that chooses.

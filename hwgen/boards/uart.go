@@ -52,7 +52,7 @@ func (u *UART) Words(b Board) Words {
 		Constrained: "the oscillator",
 		Pads:        fmt.Sprintf("A bit on\nthe line takes %.0f ns, and is sampled without regard to its edges: the two lines need no constraint.", 1e9/float64(u.Baud)),
 		Reset:       "after a millisecond `uart_rst` falls, then `rst`.",
-		Lamp:        "the link is up, which is always but for a moment when a host begins",
+		LED:         "the link is up, which is always but for a moment when a host begins",
 	}
 }
 

@@ -43,7 +43,7 @@ func (u *ULPI) ClockPort() string {
 func (u *ULPI) Words(b Board) Words {
 	w := Words{
 		Find: findUSB,
-		Lamp: lampUSB,
+		LED:  ledUSB,
 		On:   "USB 2.0 at high speed",
 		Pads: fmt.Sprintf("A PHY\nleaves less than a period for them, %d MHz being %.1f ns: what it needs before and after its clock is in its datasheet.",
 			u.MHz(), 1000/float64(u.MHz())),

@@ -24,7 +24,7 @@ func (u *USBPins) USBDevice() string { return "agg_usb_pins_device" }
 func (u *USBPins) Words(b Board) Words {
 	return Words{
 		Find:        findUSB,
-		Lamp:        lampUSB,
+		LED:         ledUSB,
 		On:          "USB 2.0 at full speed, 12 Mbit/s",
 		Clocks:      fmt.Sprintf("`usb_clk`, %d MHz, and `clk` come from the %d MHz of the board, by a PLL. A bit on USB is five cycles of `usb_clk`.", u.MHz(), b.Clock.MHz),
 		Constrained: "the oscillator",

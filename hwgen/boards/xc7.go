@@ -89,7 +89,7 @@ create_clock -name %[3]s -period %[4]s [get_ports %[3]s]
 	writeTimes(&t, b.Link().Timing(), link)
 	writeCrossing(&t, link, period(max(coreMHz, b.Link().MHz())))
 	t.WriteString(`
-# Lamps: nobody looks so closely.
+# LEDs: nobody looks so closely.
 set_false_path -to [get_ports {led_link led_traffic led_error}]
 
 # Pins

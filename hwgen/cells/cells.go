@@ -1,7 +1,7 @@
 // Package cells answers what an FPGA spends on a lane, from the table of
 // synthesized circuits that this repository holds.
 //
-// `make synth` records the table (recorded.json, embedded here; verify/synth says
+// `make synth` records the table (recorded.json, embedded here; verify/gateware/synth says
 // how); `make test` counts its cells again. Nothing is estimated from
 // formulas: what is neither recorded nor made of recorded nodes is unknown.
 package cells

@@ -30,16 +30,17 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	if p.OnBoard == nil {
 		return nil, nil
 	}
-	vendor := vendorFS{rtl, p.OnBoard.Family().Name()}
-	leaves, err := leafSources(p.BoardLeaves, vendor)
+	family := p.OnBoard.Family().Name()
+	vendor := library{rtl, path.Join(vendorLeaves, family)}
+	own, err := leafSources(p.BoardLeaves, vendor)
 	if err != nil {
 		return nil, err
 	}
-	cards, err := leafSources(p.Leaves, rtl)
+	cards, err := leafSources(p.Leaves, library{rtl: rtl})
 	if err != nil {
 		return nil, err
 	}
-	leaves = slices.DeleteFunc(leaves, func(s source) bool { return slices.Contains(cards, s) })
+	own = slices.DeleteFunc(own, func(s source) bool { return slices.Contains(cards, s) })
 	top, err := print(p.BoardModule)
 	if err != nil {
 		return nil, err
@@ -53,24 +54,24 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	if slices.Contains(p.Leaves, sharedAdder) {
 		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
 	}
-	for _, l := range append(leaves, source{plan.BoardTop, top}) {
+	for _, l := range append(own, source{plan.BoardTop, top}) {
 		name := rename(l.module, p.Prefix) + ".v"
 		add(name, madeBy(p.Command())+"\n"+rename(l.text, p.Prefix))
 		values.Sources = append(values.Sources, name)
 	}
 	for _, name := range sources {
-		own, err := vendor.own(strings.TrimSuffix(name, ".v"), p.Prefix)
+		text, err := vendor.own(strings.TrimSuffix(name, ".v"), p.Prefix)
 		if err != nil {
 			return nil, err
 		}
-		if own == "" {
+		if text == "" {
 			values.Sources = append(values.Sources, "../"+name)
 			continue
 		}
-		add(name, madeBy(p.Command())+"\n"+rename(own, p.Prefix))
+		add(name, madeBy(p.Command())+"\n"+rename(text, p.Prefix))
 		values.Sources = append(values.Sources, name)
 	}
-	folders := []string{path.Join(boardFolder, vendor.folder)}
+	folders := []string{path.Join(boardFolder, family)}
 	if values.USBDevice != "" {
 		folders = append(folders, boardFolder)
 	}
@@ -127,33 +128,23 @@ type boardValues struct {
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
 
+// vendorLeaves is the folder in rtl of the leaves made of FPGA families' own cells, one
+// folder each.
+const vendorLeaves = "board"
+
 // sharedAdder is the leaf that adds or subtracts, as it is told.
 const sharedAdder = "agg_window_add"
 
-// vendorFS finds leaves among the portable ones, and those that are none in the folder of
-// leaves out of the FPGA's own cells.
-type vendorFS struct {
-	rtl    fs.FS
-	folder string
-}
-
-func (v vendorFS) Open(name string) (fs.File, error) {
-	if f, err := v.rtl.Open(name); err == nil {
-		return f, nil
-	}
-	return v.rtl.Open(path.Join(v.folder, name))
-}
-
 // own returns the vendor's text of a module of the card that stands in the place of the
 // portable one; "" where there is none.
-func (v vendorFS) own(module, prefix string) (string, error) {
-	names, err := fs.Glob(v.rtl, v.folder+"/*.v")
+func (l library) own(module, prefix string) (string, error) {
+	names, err := fs.Glob(l.rtl, l.vendor+"/*.v")
 	if err != nil {
 		return "", err
 	}
 	for _, name := range names {
 		if rename(strings.TrimSuffix(path.Base(name), ".v"), prefix) == module {
-			text, err := fs.ReadFile(v.rtl, name)
+			text, err := fs.ReadFile(l.rtl, name)
 			return string(text), err
 		}
 	}

@@ -15,7 +15,7 @@ const (
 
 	// Times of a board, in microseconds.
 	phyResetTime     = 1000   // for which its PHY is reset
-	lightTime        = 100000 // for which a lamp shows what has happened
+	lightTime        = 100000 // for which an LED shows what has happened
 	supplySettleTime = 30000  // until a supply's setting stands
 	supplyRiseTime   = 5000   // until a supply does
 )
@@ -105,8 +105,8 @@ func (p *Plan) board() error {
 // and traffic while bytes move, all with NETS_clk; NETS is the Nets of the board's link.
 type boardLink interface {
 	// way is what follows one another between the host and agg_link_cross, for the top's
-	// picture, what is to be said of it, and what is so while the lamp of the link is lit.
-	way() (picture, sentence, lamp string)
+	// picture, what is to be said of it, and what is so while the LED of the link is lit.
+	way() (picture, sentence, led string)
 
 	// ports declares the pins.
 	ports(m *netlist.Module)
@@ -143,29 +143,29 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 }
 
 // boardTop builds board_top: clocks and resets, the link, the way between its clock and
-// the card's, the card, the lamps.
+// the card's, the card, the LEDs.
 func (p *Plan) boardTop() (*netlist.Module, error) {
 	b := p.OnBoard
 	link, err := p.linkOnBoard()
 	if err != nil {
 		return nil, err
 	}
-	way, sentence, lamp := link.way()
+	way, sentence, led := link.way()
 	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
 
 %s <-> agg_link_cross <-> card
 %-*s|       clk, %d MHz
 
-%s Lamps: link while %s,
+%s LEDs: link while %s,
 traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 %s%s; the vendor's cells are in agg_pll and what else here begins with a pin.`,
-		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, lamp, b.Name, b.Family().Constraints()))
+		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, led, b.Name, b.Family().Constraints()))
 	p.boardPorts(m, link)
 	p.boardWires(m, link)
 	p.boardClocks(m, link)
 	link.device(m)
 	p.boardCard(m)
-	p.boardLamps(m)
+	p.boardLEDs(m)
 	return m, nil
 }
 
@@ -176,7 +176,7 @@ func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 	m.PortComment(fmt.Sprintf("Oscillator, %d MHz", p.OnBoard.Clock.MHz))
 	m.Input("clk_in", 1)
 	link.ports(m)
-	m.PortComment("Lamps")
+	m.PortComment("LEDs")
 	m.Output("led_link", 1)
 	m.Output("led_traffic", 1)
 	m.Output("led_error", 1)
@@ -220,7 +220,7 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Wire("error", 1, "")
 	m.Wire("unused_beat_strobe", 1, "")
 
-	m.Comment("Lamps")
+	m.Comment("LEDs")
 	m.Wire("traffic_lit", 1, "")
 	m.Wire("error_lit", 1, "")
 }
@@ -343,15 +343,15 @@ func (p *Plan) boardCard(m *netlist.Module) {
 		Connect("error_strobe", "error")
 }
 
-func (p *Plan) boardLamps(m *netlist.Module) {
-	m.Comment("-- Lamps --")
-	m.Instance("agg_light", "u_traffic", "").
+func (p *Plan) boardLEDs(m *netlist.Module) {
+	m.Comment("-- LEDs --")
+	m.Instance("agg_led", "u_traffic", "").
 		Param("CYCLES", fmt.Sprint(lightTime*p.OnBoard.Link().MHz())).
 		Connect("clk", p.linkNet("clk")).
 		Connect("rst", p.linkNet("rst")).
 		Connect("strobe", "traffic").
 		Connect("lit", "traffic_lit")
-	m.Instance("agg_light", "u_error", "").
+	m.Instance("agg_led", "u_error", "").
 		Param("CYCLES", p.cycles(lightTime)).
 		Connect("clk", "clk").
 		Connect("rst", "rst").
@@ -363,12 +363,12 @@ func (p *Plan) boardLamps(m *netlist.Module) {
 	m.Assign("led_error", lit("error_lit", level))
 	if held := p.held(); held > 0 {
 		ones := 1<<len(p.OnBoard.LEDs.HeldHigh) - 1
-		m.Comment("What all lamps have in common")
+		m.Comment("What all LEDs have in common")
 		m.Assign("led_held", fmt.Sprintf("%d'b%0*b", held, held, ones))
 	}
 }
 
-// held returns how many pins all lamps have in common.
+// held returns how many pins all LEDs have in common.
 func (p *Plan) held() int { return len(p.OnBoard.LEDs.HeldHigh) + len(p.OnBoard.LEDs.HeldLow) }
 
 // cycles returns how many cycles of the card's clock take some microseconds.

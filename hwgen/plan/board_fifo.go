@@ -5,7 +5,7 @@ import "tributary/hwgen/netlist"
 // fifoLink is the bus of a FIFO bridge, and the break by which its host begins anew.
 type fifoLink struct{}
 
-func (fifoLink) way() (picture, sentence, lamp string) {
+func (fifoLink) way() (picture, sentence, led string) {
 	return "FIFO pins <-> agg_fifo_bus <-> agg_link_break", "usb_clk is the chip's.", "that runs and no host begins"
 }
 

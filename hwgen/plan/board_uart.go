@@ -15,7 +15,7 @@ const uartPlaces = 13
 // uartLink is a UART at two pins of the FPGA.
 type uartLink struct{ uart *boards.UART }
 
-func (uartLink) way() (picture, sentence, lamp string) {
+func (uartLink) way() (picture, sentence, led string) {
 	return "UART pins <-> UART, queue, break", "A host that begins sends a break, and the link falls for a moment.", "it is up"
 }
 

@@ -17,7 +17,7 @@ func usbWires(m *netlist.Module) {
 const (
 	usbDeviceTitle    = "-- USB --"
 	usbDeviceSentence = "The USB device is written by usb_device.py beside this file."
-	usbDeviceLamp     = "a host has the card"
+	usbDeviceLED      = "a host has the card"
 )
 
 // usbDevice instantiates a USB device, which a script beside the board's top writes, with
@@ -48,8 +48,8 @@ type ulpiLink struct {
 	ulpi *boards.ULPI
 }
 
-func (l ulpiLink) way() (picture, sentence, lamp string) {
-	return "PHY pins <-> USB device", usbDeviceSentence, usbDeviceLamp
+func (l ulpiLink) way() (picture, sentence, led string) {
+	return "PHY pins <-> USB device", usbDeviceSentence, usbDeviceLED
 }
 
 func (l ulpiLink) ports(m *netlist.Module) {
@@ -110,8 +110,8 @@ func (l ulpiLink) device(m *netlist.Module) {
 // usbPinsLink is a USB device at full speed, on pins of the FPGA.
 type usbPinsLink struct{ pins *boards.USBPins }
 
-func (usbPinsLink) way() (picture, sentence, lamp string) {
-	return "USB pins <-> USB device", usbDeviceSentence, usbDeviceLamp
+func (usbPinsLink) way() (picture, sentence, led string) {
+	return "USB pins <-> USB device", usbDeviceSentence, usbDeviceLED
 }
 
 func (usbPinsLink) ports(m *netlist.Module) {

@@ -30,12 +30,10 @@ var allowed = map[string][]string{
 	// The tables import nothing: everything else is built on them.
 	"driver/wire": {},
 
-	// The model must not inherit a mistake of the code that plans, prints or
-	// drives the gateware: it knows the tables alone.
-	"verify/model": {"driver/wire"},
-
-	// The driver. driver itself may use the model; that it does in one file
-	// only is a test of its own.
+	// The driver. The model must not inherit a mistake of the code that plans,
+	// prints or drives the gateware: it imports the tables alone. driver imports
+	// the model in one file only: a test of its own holds that.
+	"driver/model":            {"driver/wire"},
 	"driver/npy":              {},
 	"driver/quant":            {},
 	"driver/element":          {"driver/wire"},
@@ -49,13 +47,13 @@ var allowed = map[string][]string{
 	"driver/transport/ftdi":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/ft60x":  {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/usb":    {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
-	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "verify/model"},
-	"driver/pins":             {"driver/wire"},
-	"driver/pty":              {"driver/pins"},
-	"driver/usbip":            {"driver/pins", "driver/wire"},
+	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model"},
+	"driver/virtual/pins":     {"driver/wire"},
+	"driver/virtual/pty":      {"driver/virtual/pins"},
+	"driver/virtual/usbip":    {"driver/virtual/pins", "driver/wire"},
 	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/pty", "driver/usbip"},
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},
@@ -63,7 +61,7 @@ var allowed = map[string][]string{
 	"hwgen/netlist": {},
 	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "hwgen/boards", "driver/wire"},
 	"hwgen/verilog": {"hwgen/netlist"},
-	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/synth's
+	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/gateware/synth's
 	"hwgen/boards":  {"constraints"},
 	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/netlist", "hwgen/verilog", "hwgen/tables", "hwgen/cells",
 		"hwgen/boards", "rtl", "driver/wire"},
@@ -73,32 +71,32 @@ var allowed = map[string][]string{
 	// The boards: files alone.
 	"constraints": {},
 
-	// What the model and the gateware are both held against, and with what.
-	"verify/oracle":   {"driver/wire"},
-	"verify/operands": {"driver/wire"},
+	// The judges of the model and the gateware, and their operands.
+	"verify/reference/oracle":   {"driver/wire"},
+	"verify/reference/operands": {"driver/wire"},
 
 	// The model check of the protocol is written from the specification alone:
 	// what it shared with the others it could not find wrong.
-	"verify/explore": {},
+	"verify/protocol/explore": {},
 
 	// The checks: nothing depends on them, and they run the commands.
-	"verify/bench":  {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/usbip", "verify/usb/testbed", "verify/faults", "verify/operands", "verify/oracle"},
-	"verify/synth":  {"hwgen/cells", "hwgen/boards"},
-	"verify/faults": {"driver/frame", "driver/transport"},
-	"verify/soak":   {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/faults"},
-	// It runs verify/explore, and reads what that prints.
-	"verify/traces": {"driver/wire", "verify/model"},
-	"verify/...":    {"driver/...", "verify/..."},
+	"verify/system/bench":   {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/gateware/synth": {"hwgen/cells", "hwgen/boards"},
+	"verify/system/faults":  {"driver/frame", "driver/transport"},
+	"verify/system/soak":    {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
+	// It runs verify/protocol/explore, and reads what that prints.
+	"verify/protocol/walks": {"driver/wire", "driver/model"},
+	"verify/...":            {"driver/...", "verify/...", "rtl"},
 }
 
 // testsNever says what the tests of a package must not import either.
 var testsNever = map[string][]string{
 	"driver/wire":  {"hwgen/...", "verify/..."},
-	"verify/model": {"hwgen/...", "driver", "driver/frame"},
+	"driver/model": {"hwgen/...", "driver", "driver/frame"},
 	// Not even its tests.
-	"verify/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
-	"verify/traces":  {"driver", "hwgen/..."},
-	"hwgen/...":      {"verify/model", "driver"},
+	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
+	"verify/protocol/walks":   {"driver", "hwgen/..."},
+	"hwgen/...":               {"driver/model", "driver"},
 }
 
 type goPackage struct {
@@ -145,7 +143,7 @@ func TestDriverImportsModelInOneFile(t *testing.T) {
 			return err
 		}
 		for _, spec := range parsed.Imports {
-			if imported, _ := strconv.Unquote(spec.Path.Value); imported == module+"/verify/model" {
+			if imported, _ := strconv.Unquote(spec.Path.Value); imported == module+"/driver/model" {
 				files = append(files, path)
 			}
 		}

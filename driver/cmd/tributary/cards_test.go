@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // twist is what happens to a frame on its way: it is changed, and dropped when

@@ -18,9 +18,9 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/model"
 	"tributary/driver/npy"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // TestReduce sums small arrays; the sums are worked out by hand.
@@ -111,7 +111,7 @@ func TestLinkBound(t *testing.T) {
 // gradientFiles returns the files of the gradients of a real training step.
 func gradientFiles(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("../../../verify/gradients/w?.npy")
+	paths, err := filepath.Glob("../../../verify/reference/gradients/w?.npy")
 	require.NoError(t, err)
 	require.Len(t, paths, 4)
 	for i := range paths {

@@ -21,11 +21,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tributary/driver/frame"
-	"tributary/driver/pty"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/serial"
+	"tributary/driver/virtual/pty"
 	"tributary/driver/wire"
-	"tributary/verify/model"
 )
 
 // onSerial is a model of a card behind a serial port, to which something happens when so

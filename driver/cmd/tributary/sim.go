@@ -17,7 +17,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/transport/serial"
-	"tributary/driver/usbip"
+	"tributary/driver/virtual/usbip"
 )
 
 // simFlags is the command line of tributary sim.

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"tributary/driver/pty"
 	"tributary/driver/transport/serial"
+	"tributary/driver/virtual/pty"
 )
 
 // portCard offers a virtual card behind a pseudo-terminal. The card listens on a socket

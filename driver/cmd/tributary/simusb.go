@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tributary/driver/usbip"
+	"tributary/driver/virtual/usbip"
 )
 
 // usbCard offers a virtual card over USB/IP. The card listens on a socket of its

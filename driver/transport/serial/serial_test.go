@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"tributary/driver/pty"
 	"tributary/driver/transport"
+	"tributary/driver/virtual/pty"
 )
 
 func TestParse(t *testing.T) {

@@ -1088,7 +1088,7 @@ class UsbDevice(wiring.Component):
         host. It must fall once link_up has risen: until then link_up stays, though no byte passes any more.
     rx_*, tx_*: AXI4-Stream, bytes from the host and to it. When the link goes down, a byte that was offered is
         taken back, and what is offered must be dropped.
-    configured, suspended, traffic: for lamps; traffic is high in a cycle in which a byte passes either way.
+    configured, suspended, traffic: for LEDs; traffic is high in a cycle in which a byte passes either way.
     """
 
     def __init__(self, card, transceiver):

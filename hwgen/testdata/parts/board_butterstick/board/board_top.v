@@ -6,7 +6,7 @@
 // PHY pins <-> USB device <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz        |       clk, 60 MHz
 //
-// The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
+// The USB device is written by usb_device.py beside this file. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 // butterstick.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
 
@@ -24,7 +24,7 @@ module board_top (
     output wire       ulpi_stp,
     inout  wire [7:0] ulpi_data,
 
-    // Lamps
+    // LEDs
     output wire       led_link,
     output wire       led_traffic,
     output wire       led_error,
@@ -73,7 +73,7 @@ module board_top (
   wire       error;
   wire       unused_beat_strobe;
 
-  // Lamps
+  // LEDs
   wire       traffic_lit;
   wire       error_lit;
 
@@ -194,8 +194,8 @@ module board_top (
       .error_strobe  (error)
   );
 
-  // -- Lamps --
-  agg_light #(
+  // -- LEDs --
+  agg_led #(
       .CYCLES(6000000)
   ) u_traffic (
       .clk   (usb_clk),
@@ -204,7 +204,7 @@ module board_top (
       .lit   (traffic_lit)
   );
 
-  agg_light #(
+  agg_led #(
       .CYCLES(6000000)
   ) u_error (
       .clk   (clk),
@@ -217,7 +217,7 @@ module board_top (
   assign led_traffic = traffic_lit;
   assign led_error   = error_lit;
 
-  // What all lamps have in common
+  // What all LEDs have in common
   assign led_held    = 3'b001;
 
 endmodule

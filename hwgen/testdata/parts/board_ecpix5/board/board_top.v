@@ -6,7 +6,7 @@
 // PHY pins <-> USB device <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz        |       clk, 60 MHz
 //
-// The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
+// The USB device is written by usb_device.py beside this file. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 // ecpix5.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
 
@@ -24,7 +24,7 @@ module board_top (
     output wire       ulpi_stp,
     inout  wire [7:0] ulpi_data,
 
-    // Lamps
+    // LEDs
     output wire led_link,
     output wire led_traffic,
     output wire led_error
@@ -68,7 +68,7 @@ module board_top (
   wire       error;
   wire       unused_beat_strobe;
 
-  // Lamps
+  // LEDs
   wire       traffic_lit;
   wire       error_lit;
 
@@ -173,8 +173,8 @@ module board_top (
       .error_strobe  (error)
   );
 
-  // -- Lamps --
-  agg_light #(
+  // -- LEDs --
+  agg_led #(
       .CYCLES(6000000)
   ) u_traffic (
       .clk   (usb_clk),
@@ -183,7 +183,7 @@ module board_top (
       .lit   (traffic_lit)
   );
 
-  agg_light #(
+  agg_led #(
       .CYCLES(6000000)
   ) u_error (
       .clk   (clk),

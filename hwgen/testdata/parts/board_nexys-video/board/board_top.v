@@ -6,7 +6,7 @@
 // FIFO pins <-> agg_fifo_bus <-> agg_link_break <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz                              |       clk, 60 MHz
 //
-// usb_clk is the chip's. Lamps: link while that runs and no host begins,
+// usb_clk is the chip's. LEDs: link while that runs and no host begins,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 // nexys-video.xdc; the vendor's cells are in agg_pll and what else here begins with a pin.
 
@@ -27,7 +27,7 @@ module board_top (
     output wire       fifo_siwu_n,
     inout  wire [7:0] fifo_data,
 
-    // Lamps
+    // LEDs
     output wire led_link,
     output wire led_traffic,
     output wire led_error
@@ -72,7 +72,7 @@ module board_top (
   wire       error;
   wire       unused_beat_strobe;
 
-  // Lamps
+  // LEDs
   wire       traffic_lit;
   wire       error_lit;
 
@@ -192,8 +192,8 @@ module board_top (
       .error_strobe  (error)
   );
 
-  // -- Lamps --
-  agg_light #(
+  // -- LEDs --
+  agg_led #(
       .CYCLES(6000000)
   ) u_traffic (
       .clk   (usb_clk),
@@ -202,7 +202,7 @@ module board_top (
       .lit   (traffic_lit)
   );
 
-  agg_light #(
+  agg_led #(
       .CYCLES(6000000)
   ) u_error (
       .clk   (clk),

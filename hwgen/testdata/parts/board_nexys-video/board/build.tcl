@@ -13,7 +13,7 @@ set sources {
   ../agg_async_fifo.v
   ../agg_board_reset.v
   ../agg_fifo_bus.v
-  ../agg_light.v
+  ../agg_led.v
   ../agg_link_break.v
   ../agg_link_cross.v
   ../agg_pads.v

@@ -25,7 +25,7 @@ set_output_delay -clock fifo_clk -max 8.60 [get_ports {fifo_rd_n fifo_wr_n fifo_
 set_max_delay -datapath_only -from [get_clocks clk] -to [get_clocks fifo_clk] 16.666
 set_max_delay -datapath_only -from [get_clocks fifo_clk] -to [get_clocks clk] 16.666
 
-# Lamps: nobody looks so closely.
+# LEDs: nobody looks so closely.
 set_false_path -to [get_ports {led_link led_traffic led_error}]
 
 # Pins

@@ -6,7 +6,7 @@
 // USB pins <-> USB device <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz        |       clk, 25 MHz
 //
-// The USB device is written by usb_device.py beside this file. Lamps: link while a host has the card,
+// The USB device is written by usb_device.py beside this file. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 // ulx3s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
 
@@ -21,7 +21,7 @@ module board_top (
     inout  wire usb_d_n,
     output wire usb_pull_up,
 
-    // Lamps
+    // LEDs
     output wire led_link,
     output wire led_traffic,
     output wire led_error
@@ -66,7 +66,7 @@ module board_top (
   wire       error;
   wire       unused_beat_strobe;
 
-  // Lamps
+  // LEDs
   wire       traffic_lit;
   wire       error_lit;
 
@@ -178,8 +178,8 @@ module board_top (
       .error_strobe  (error)
   );
 
-  // -- Lamps --
-  agg_light #(
+  // -- LEDs --
+  agg_led #(
       .CYCLES(6000000)
   ) u_traffic (
       .clk   (usb_clk),
@@ -188,7 +188,7 @@ module board_top (
       .lit   (traffic_lit)
   );
 
-  agg_light #(
+  agg_led #(
       .CYCLES(2500000)
   ) u_error (
       .clk   (clk),

@@ -6,7 +6,7 @@
 // UART pins <-> UART, queue, break <-> agg_link_cross <-> card
 //           uart_clk, 60 MHz                |       clk, 50 MHz
 //
-// A host that begins sends a break, and the link falls for a moment. Lamps: link while it is up,
+// A host that begins sends a break, and the link falls for a moment. LEDs: link while it is up,
 // traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
 // versa_ecp5.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
 
@@ -20,7 +20,7 @@ module board_top (
     input  wire uart_rx,
     output wire uart_tx,
 
-    // Lamps
+    // LEDs
     output wire led_link,
     output wire led_traffic,
     output wire led_error
@@ -63,7 +63,7 @@ module board_top (
   wire       error;
   wire       unused_beat_strobe;
 
-  // Lamps
+  // LEDs
   wire       traffic_lit;
   wire       error_lit;
 
@@ -184,8 +184,8 @@ module board_top (
       .error_strobe  (error)
   );
 
-  // -- Lamps --
-  agg_light #(
+  // -- LEDs --
+  agg_led #(
       .CYCLES(6000000)
   ) u_traffic (
       .clk   (uart_clk),
@@ -194,7 +194,7 @@ module board_top (
       .lit   (traffic_lit)
   );
 
-  agg_light #(
+  agg_led #(
       .CYCLES(5000000)
   ) u_error (
       .clk   (clk),

@@ -1,0 +1,121 @@
+// Package pty makes a card whose byte stream can be opened a serial port: it is behind a
+// pseudo-terminal, with a model of a UART bridge in between (SPEC.md, section 10.5).
+// Programs that use serial ports see it as any other. It works on Linux alone.
+package pty
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"tributary/driver/virtual/pins"
+)
+
+// Port is a serial port that leads to a card.
+type Port struct {
+	master *os.File
+	path   string // a link to the terminal
+	baud   uint32
+	used   atomic.Bool // a host has it open, as far as is known
+}
+
+// New makes a port with a name of its own, which must not be that of a file yet, for a
+// card that has a rate.
+func New(path string, baud uint32) (*Port, error) {
+	master, terminal, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if err := link(terminal, path); err != nil {
+		return nil, errors.Join(err, master.Close())
+	}
+	return &Port{master: master, path: path, baud: baud}, nil
+}
+
+// link gives a terminal its name, which one that is gone may have left behind.
+func link(terminal, path string) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(terminal, path)
+}
+
+// Close unplugs the port.
+func (p *Port) Close() error { return errors.Join(os.Remove(p.path), p.master.Close()) }
+
+// Serve carries bytes between the port and a card, whose byte stream dial opens, until the
+// card or the port is gone. What the card sends while no host has the port open is
+// lost, and so is all that a host sends at another rate.
+func (p *Port) Serve(dial func() (net.Conn, error)) error {
+	at := pins.New(dial)
+	defer at.Close()
+	session, err := at.Session()
+	if err != nil {
+		return fmt.Errorf("the card takes no host: %w", err)
+	}
+	var ended atomic.Bool
+	var carrying sync.WaitGroup
+	carrying.Go(func() { p.toHost(session, &ended) })
+	err = p.toCard(session)
+	ended.Store(true)
+	err = errors.Join(err, session.Close())
+	carrying.Wait()
+	return err
+}
+
+// vacant is for how long nobody is looked for while no host has the port open.
+const vacant = 10 * time.Millisecond
+
+// pieceBytes is how much is carried at once.
+const pieceBytes = 4096
+
+// toCard carries what hosts send.
+func (p *Port) toCard(card net.Conn) error {
+	for buf := make([]byte, pieceBytes); ; {
+		n, err := p.master.Read(buf)
+		if errors.Is(err, syscall.EIO) {
+			p.used.Store(false)
+			time.Sleep(vacant)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.used.Store(true)
+		if !p.inStep() {
+			continue
+		}
+		if _, err := card.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// inStep says whether the host's rate is the card's, to some per cent.
+func (p *Port) inStep() bool {
+	const percent = 3
+	baud, err := rate(p.master)
+	off := int64(baud) - int64(p.baud)
+	return err == nil && max(off, -off)*100 <= int64(p.baud)*percent
+}
+
+// toHost carries what the card sends. A read ends early at a break, and with the session.
+func (p *Port) toHost(card net.Conn, ended *atomic.Bool) {
+	for buf := make([]byte, pieceBytes); !ended.Load(); {
+		n, err := card.Read(buf)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if n > 0 && p.used.Load() && p.inStep() {
+			_, _ = p.master.Write(buf[:n]) // a host that has left reads nothing
+		}
+	}
+}

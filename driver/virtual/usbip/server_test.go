@@ -1,0 +1,523 @@
+package usbip_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/virtual/usbip"
+	"tributary/driver/wire"
+	"tributary/verify/system/usb/attach"
+)
+
+const (
+	setInterface = 0x0b
+	clearFeature = 0x01
+)
+
+// bench is a server whose card is the test.
+type bench struct {
+	t      *testing.T
+	server *usbip.Server
+	addr   string
+	links  chan net.Conn // the card's ends of its links, as they come up
+}
+
+func registers(addr uint32) uint64 {
+	if addr == wire.RegMagic {
+		return wire.Magic
+	}
+	return 0x1111_0000_0000_0000 + uint64(addr)
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchOf(t, "")
+}
+
+// newBenchOf offers a card, behind a bridge unless that is empty.
+func newBenchOf(t *testing.T, bridge string) *bench {
+	t.Helper()
+	b := &bench{t: t, links: make(chan net.Conn, 8)}
+	card, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		for {
+			conn, err := card.Accept()
+			if err != nil {
+				return
+			}
+			b.links <- conn
+		}
+	}()
+	b.server, err = usbip.NewServer(usbip.Card{
+		Ident:  usbip.Ident(registers),
+		Serial: "T-1",
+		Bridge: bridge,
+		Link:   func() (net.Conn, error) { return net.Dial("tcp", card.Addr().String()) },
+	})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.addr = l.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- b.server.Serve(l) }()
+	t.Cleanup(func() {
+		l.Close()
+		b.server.Close()
+		require.NoError(t, <-served)
+		card.Close()
+	})
+	return b
+}
+
+func (b *bench) dial() net.Conn {
+	conn, err := net.Dial("tcp", b.addr)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// attach attaches the device without claiming it.
+func (b *bench) attach() *attach.Host {
+	b.t.Helper()
+	h, err := attach.Import(b.dial(), usbip.BusID)
+	require.NoError(b.t, err)
+	status, _ := h.Control(0x00, 0x09, wire.USBConfiguration, 0, nil)
+	require.Zero(b.t, status)
+	return h
+}
+
+// claim brings the link up and returns the card's end of it.
+func (b *bench) claim(h *attach.Host) net.Conn {
+	b.t.Helper()
+	status, _ := h.Control(0x01, setInterface, wire.USBLinkUp, wire.USBInterface, nil)
+	require.Zero(b.t, status)
+	return b.link()
+}
+
+// link waits for the card's end of a link that comes up.
+func (b *bench) link() net.Conn {
+	b.t.Helper()
+	select {
+	case conn := <-b.links:
+		return conn
+	case <-time.After(10 * time.Second):
+		b.t.Fatal("the link does not come up")
+		return nil
+	}
+}
+
+// submit begins a transfer that is received when it has ended.
+func submit(h *attach.Host, endpoint uint8, data []byte) (*attach.Transfer, <-chan *attach.Transfer) {
+	done := make(chan *attach.Transfer, 1)
+	t := &attach.Transfer{Endpoint: endpoint, Data: data, Done: func(t *attach.Transfer) { done <- t }}
+	h.Submit(t)
+	return t, done
+}
+
+// pending checks that a transfer has not ended.
+func pending(t *testing.T, done <-chan *attach.Transfer) {
+	t.Helper()
+	select {
+	case x := <-done:
+		t.Fatalf("ended with %d, %d bytes", x.Status, x.Actual)
+	case <-time.After(30 * time.Millisecond):
+	}
+}
+
+// ended waits for a transfer's end.
+func ended(t *testing.T, done <-chan *attach.Transfer) *attach.Transfer {
+	t.Helper()
+	select {
+	case x := <-done:
+		return x
+	case <-time.After(10 * time.Second):
+		t.Fatal("the transfer does not end")
+		return nil
+	}
+}
+
+// in reads one transfer of a size, and returns what came.
+func in(t *testing.T, h *attach.Host, size int) []byte {
+	t.Helper()
+	_, done := submit(h, wire.USBIn, make([]byte, size))
+	x := ended(t, done)
+	require.Zero(t, x.Status)
+	return x.Data[:x.Actual]
+}
+
+// TestDescriptorsAreThoseOfTheSpecification: the text has them in hex, for who
+// builds a card.
+func TestDescriptorsAreThoseOfTheSpecification(t *testing.T) {
+	text, err := os.ReadFile("../wire/SPEC.md")
+	require.NoError(t, err)
+	lines := regexp.MustCompile(`(?m)^    (device|configuration|interface \d\.\d|endpoint) +((?:[0-9a-f]{2} ?)+)$`).FindAllStringSubmatch(string(text), -1)
+	require.Len(t, lines, 6)
+	var device, configuration []byte
+	for _, l := range lines {
+		raw, err := hex.DecodeString(strings.ReplaceAll(l[2], " ", ""))
+		require.NoError(t, err)
+		if l[1] == "device" {
+			device = raw
+		} else {
+			configuration = append(configuration, raw...)
+		}
+	}
+	h := newBench(t).attach()
+	buf := make([]byte, 255)
+	status, n := h.Control(0x80, 6, 0x0100, 0, buf)
+	require.Zero(t, status)
+	require.Equal(t, device, buf[:n])
+	status, n = h.Control(0x80, 6, 0x0200, 0, buf)
+	require.Zero(t, status)
+	require.Equal(t, configuration, buf[:n])
+	status, n = h.Control(0x80, 6, 0x0200, 0, buf[:9])
+	require.Zero(t, status)
+	require.Equal(t, configuration[:9], buf[:n])
+}
+
+func TestStrings(t *testing.T) {
+	h := newBench(t).attach()
+	for index, want := range map[uint16]string{1: "Tributary", 2: "Tributary card 1111000000000010", 3: "T-1"} {
+		buf := make([]byte, 255)
+		status, n := h.Control(0x80, 6, 0x0300|index, 0x0409, buf)
+		require.Zero(t, status)
+		require.EqualValues(t, n, buf[0])
+		var units []uint16
+		for i := 2; i < n; i += 2 {
+			units = append(units, uint16(buf[i])|uint16(buf[i+1])<<8)
+		}
+		require.Equal(t, want, string(utf16.Decode(units)))
+	}
+	status, _ := h.Control(0x80, 6, 0x0304, 0x0409, make([]byte, 255))
+	require.Equal(t, usbip.StatusStall, status)
+}
+
+// TestIdentify: the request is answered link or no link, and one that is not known
+// is stalled without harm.
+func TestIdentify(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	block := make([]byte, 200)
+	for range 2 {
+		status, n := h.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block)
+		require.Zero(t, status)
+		require.Equal(t, "TRIBUTRY", string(block[:8]))
+		require.Equal(t, usbip.Ident(registers), block[:n])
+		status, _ = h.Control(wire.USBIdentifyType, wire.USBIdentify, 1, 0, block)
+		require.Equal(t, usbip.StatusStall, status)
+		status, _ = h.Control(0xc0, 0x77, 0, 0, block)
+		require.Equal(t, usbip.StatusStall, status)
+		b.claim(h)
+	}
+	status, n := h.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block[:16])
+	require.Zero(t, status)
+	require.Equal(t, 16, n)
+}
+
+// TestOneHost: a second host is told so; the device is free again when the first
+// has left.
+func TestOneHost(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	list, err := attach.List(b.dial())
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, usbip.BusID, list[0].BusID())
+	require.Equal(t, wire.USBVendor, list[0].Vendor)
+
+	var busy *attach.BusyError
+	_, err = attach.Import(b.dial(), usbip.BusID)
+	require.ErrorAs(t, err, &busy)
+	require.EqualValues(t, 2, busy.Status)
+	_, err = attach.Import(b.dial(), "9-9")
+	require.ErrorAs(t, err, &busy)
+	require.EqualValues(t, 4, busy.Status)
+
+	link := b.claim(h)
+	h.Detach()
+	_, err = link.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "the card's link is still up")
+	require.Eventually(t, func() bool {
+		h, err := attach.Import(b.dial(), usbip.BusID)
+		return err == nil && h != nil
+	}, 5*time.Second, 10*time.Millisecond)
+}
+
+// TestLinkFollowsTheSetting: it is up with alternate setting 1, and selecting that
+// again, another setting or a configuration takes it down.
+func TestLinkFollowsTheSetting(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	_, done := submit(h, wire.USBIn, make([]byte, 512))
+	require.Equal(t, usbip.StatusProtocol, ended(t, done).Status, "an endpoint of a setting that is not selected")
+	for name, leave := range map[string]func() int32{
+		"claim again":   func() int32 { s, _ := h.Control(0x01, setInterface, 1, 0, nil); return s },
+		"setting 0":     func() int32 { s, _ := h.Control(0x01, setInterface, 0, 0, nil); return s },
+		"configuration": func() int32 { s, _ := h.Control(0x00, 0x09, 1, 0, nil); return s },
+	} {
+		t.Run(name, func(t *testing.T) {
+			link := b.claim(h)
+			_, waits := submit(h, wire.USBIn, make([]byte, 512))
+			pending(t, waits)
+			require.Zero(t, leave())
+			require.NotZero(t, ended(t, waits).Status)
+			link.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_, err := link.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+			if name == "claim again" {
+				b.link()
+			}
+		})
+	}
+	status, _ := h.Control(0x01, setInterface, 2, 0, nil)
+	require.Equal(t, usbip.StatusStall, status)
+}
+
+// TestBursts: one that fills whole transfers is ended by one of no bytes, any other
+// by a short one; nothing comes where nothing was sent.
+func TestBursts(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	link := b.claim(h)
+	data := bytes.Repeat([]byte("0123456789abcdef"), 64) // 1024 bytes
+
+	_, done := submit(h, wire.USBIn, make([]byte, 2048))
+	pending(t, done)
+	link.Write(data[:700])
+	require.Equal(t, data[:700], ended(t, done).Data[:700])
+
+	_, done = submit(h, wire.USBIn, make([]byte, 1024))
+	_, end := submit(h, wire.USBIn, make([]byte, 1024))
+	_, silent := submit(h, wire.USBIn, make([]byte, 1024))
+	link.Write(data)
+	require.Equal(t, 1024, ended(t, done).Actual)
+	require.Equal(t, 0, ended(t, end).Actual, "the packet that ends the burst")
+	pending(t, silent)
+	link.Write(data[:1])
+	require.Equal(t, 1, ended(t, silent).Actual)
+}
+
+// TestOverflow: a packet that does not fit into what is left of a transfer.
+func TestOverflow(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	link := b.claim(h)
+	link.Write(make([]byte, 512))
+	_, done := submit(h, wire.USBIn, make([]byte, 100))
+	require.Equal(t, usbip.StatusOverflow, ended(t, done).Status)
+	link.Write(make([]byte, 50))
+	require.Len(t, in(t, h, 100), 50)
+}
+
+// TestStreams: what goes in comes out, in order, in transfers of odd sizes, both
+// ways at once.
+func TestStreams(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	link := b.claim(h)
+	go io.Copy(link, link)
+	var sent bytes.Buffer
+	for i := range 200 {
+		piece := bytes.Repeat([]byte(fmt.Sprint(i, ",")), 1+i*7%900)
+		sent.Write(piece)
+		submit(h, wire.USBOut, piece)
+	}
+	submit(h, wire.USBOut, nil)
+	var got bytes.Buffer
+	for got.Len() < sent.Len() {
+		got.Write(in(t, h, 512*(1+got.Len()%5)))
+	}
+	require.Equal(t, sent.Bytes(), got.Bytes())
+}
+
+// TestBackPressure: what the card does not take waits, and can be taken back.
+func TestBackPressure(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	link := b.claim(h)
+	const size = 8 << 20 // more than the sockets below hold
+	big, stuck := submit(h, wire.USBOut, make([]byte, size))
+	next, behind := submit(h, wire.USBOut, []byte("behind"))
+	pending(t, stuck)
+	pending(t, behind)
+	h.Unlink(next)
+	require.Equal(t, usbip.StatusUnlinked, ended(t, behind).Status)
+	h.Unlink(big)
+	require.Equal(t, usbip.StatusUnlinked, ended(t, stuck).Status)
+
+	second := b.claim(h) // what is left of the first link is not heard on the second
+	_, done := submit(h, wire.USBOut, []byte("begin"))
+	require.Equal(t, 5, ended(t, done).Actual)
+	got := make([]byte, 5)
+	_, err := io.ReadFull(second, got)
+	require.NoError(t, err)
+	require.Equal(t, "begin", string(got))
+	n, err := io.Copy(io.Discard, link)
+	require.NoError(t, err)
+	require.Less(t, n, int64(size))
+}
+
+// TestUnlinkIn: taking an IN transfer back loses no byte.
+func TestUnlinkIn(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	link := b.claim(h)
+	var got bytes.Buffer
+	const rounds = 300
+	for i := range rounds {
+		x, done := submit(h, wire.USBIn, make([]byte, 512))
+		go link.Write([]byte{byte(i), byte(i >> 8)})
+		if i%3 == 0 {
+			time.Sleep(time.Duration(i%7) * 50 * time.Microsecond)
+		}
+		h.Unlink(x)
+		ended(t, done)
+		got.Write(x.Data[:x.Actual])
+		for got.Len() < 2*(i+1) {
+			got.Write(in(t, h, 512))
+		}
+	}
+	for i := range rounds {
+		require.Equal(t, []byte{byte(i), byte(i >> 8)}, got.Bytes()[2*i:2*i+2])
+	}
+}
+
+// TestHalt: a halted endpoint ends what waits there and what comes, until it is
+// cleared; the stream goes on where it was. Claiming again clears it too.
+func TestHalt(t *testing.T) {
+	b := newBench(t)
+	h := b.attach()
+	require.False(t, b.server.Halt(wire.USBIn), "there is no endpoint to halt")
+	link := b.claim(h)
+	_, waits := submit(h, wire.USBIn, make([]byte, 512))
+	pending(t, waits)
+	require.True(t, b.server.Halt(wire.USBIn))
+	require.Equal(t, usbip.StatusStall, ended(t, waits).Status)
+	link.Write([]byte("kept"))
+	_, done := submit(h, wire.USBIn, make([]byte, 512))
+	require.Equal(t, usbip.StatusStall, ended(t, done).Status)
+	state := make([]byte, 2)
+	status, _ := h.Control(0x82, 0, 0, uint16(wire.USBIn), state)
+	require.Zero(t, status)
+	require.Equal(t, []byte{1, 0}, state)
+	status, _ = h.Control(0x02, clearFeature, 0, uint16(wire.USBIn), nil)
+	require.Zero(t, status)
+	require.Equal(t, "kept", string(in(t, h, 512)))
+
+	status, _ = h.Control(0x02, 3, 0, uint16(wire.USBOut), nil)
+	require.Zero(t, status)
+	_, done = submit(h, wire.USBOut, []byte("x"))
+	require.Equal(t, usbip.StatusStall, ended(t, done).Status)
+	b.claim(h)
+	_, done = submit(h, wire.USBOut, []byte("x"))
+	require.Zero(t, ended(t, done).Status)
+}
+
+// TestUnplug: when the card's link breaks, or the server ends, the device is gone,
+// with what waits.
+func TestUnplug(t *testing.T) {
+	for name, unplug := range map[string]func(*bench, net.Conn){
+		"card":   func(_ *bench, link net.Conn) { link.Close() },
+		"cable":  func(b *bench, _ net.Conn) { b.server.Unplug() },
+		"server": func(b *bench, _ net.Conn) { b.server.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			h := b.attach()
+			link := b.claim(h)
+			_, read := submit(h, wire.USBIn, make([]byte, 512))
+			_, write := submit(h, wire.USBOut, make([]byte, 8<<20))
+			pending(t, read)
+			unplug(b, link)
+			require.Equal(t, usbip.StatusUnplugged, ended(t, read).Status)
+			require.Equal(t, usbip.StatusUnplugged, ended(t, write).Status)
+			<-h.Gone()
+			_, done := submit(h, wire.USBIn, make([]byte, 512))
+			require.Equal(t, usbip.StatusUnplugged, ended(t, done).Status)
+		})
+	}
+}
+
+// TestNoCard: a card that does not answer cannot be claimed, and the device stays.
+func TestNoCard(t *testing.T) {
+	server, err := usbip.NewServer(usbip.Card{
+		Ident:  usbip.Ident(registers),
+		Serial: "T-1",
+		Link:   func() (net.Conn, error) { return nil, io.ErrUnexpectedEOF },
+	})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go server.Serve(l)
+	defer server.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	h, err := attach.Import(conn, usbip.BusID)
+	require.NoError(t, err)
+	h.Control(0x00, 0x09, 1, 0, nil)
+	status, _ := h.Control(0x01, setInterface, 1, 0, nil)
+	require.Equal(t, usbip.StatusStall, status)
+	status, _ = h.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, make([]byte, 8))
+	require.Zero(t, status)
+}
+
+// TestNonsense: a host that speaks something else loses its connection, and that is
+// all.
+func TestNonsense(t *testing.T) {
+	b := newBench(t)
+	imported := func() net.Conn {
+		request := append([]byte{1, 0x11, 0x80, 3, 0, 0, 0, 0}, usbip.BusID...)
+		request = append(request, make([]byte, 32-len(usbip.BusID))...)
+		for { // until the server has seen that the last host left
+			conn := b.dial()
+			conn.Write(request)
+			if _, err := io.CopyN(io.Discard, conn, 8+312); err == nil {
+				return conn
+			}
+		}
+	}
+	long := usbip.Head{Command: usbip.CmdSubmit, Seq: 1, Direction: usbip.In, Endpoint: 1}
+	long.Args[usbip.ArgLength] = usbip.MaxTransfer + 1
+	unknown := usbip.Head{Command: 77}
+	for name, say := range map[string]func() net.Conn{
+		"version": func() net.Conn { c := b.dial(); c.Write([]byte{9, 9, 0x80, 5, 0, 0, 0, 0}); return c },
+		"request": func() net.Conn { c := b.dial(); c.Write([]byte{1, 0x11, 0x80, 9, 0, 0, 0, 0}); return c },
+		"length":  func() net.Conn { c := imported(); c.Write(long.Append(nil)); return c },
+		"command": func() net.Conn { c := imported(); c.Write(unknown.Append(nil)); return c },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := say()
+			conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_, err := conn.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+			require.Eventually(t, func() bool {
+				h, err := attach.Import(b.dial(), usbip.BusID)
+				if err == nil {
+					h.Detach()
+				}
+				return err == nil
+			}, 5*time.Second, 5*time.Millisecond)
+		})
+	}
+}
+
+func TestSerialNumbers(t *testing.T) {
+	for serial, good := range map[string]bool{"A-1_b.2": true, "": false, "a b": false, "a#b": false, strings.Repeat("x", 33): false} {
+		require.Equal(t, good, usbip.CheckSerial(serial) == nil, "%q", serial)
+	}
+	_, err := usbip.NewServer(usbip.Card{Ident: make([]byte, 3), Serial: "x"})
+	require.ErrorContains(t, err, "3 bytes")
+}

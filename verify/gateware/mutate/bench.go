@@ -1,0 +1,300 @@
+package main
+
+// Benches of a leaf with mutants in it. A bench says what it builds; each build is
+// given a copy of its sources in which the leaf is the one that Yosys has elaborated for
+// it and put the mutants into, and where a plusarg chooses one.
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// build is what a bench compiles.
+type build struct {
+	Name       string
+	Toplevel   string
+	Sources    []string
+	Parameters map[string]string
+	Includes   []string
+
+	dir     string // the build's
+	modules []*module
+}
+
+// benches are some of cocotb's, made ready for a leaf's mutants.
+type benches struct {
+	leaf   leaf
+	dir    string
+	nodes  []string // as pytest names them
+	builds []*build
+	used   time.Duration // by the leaf as it is, of the processor
+}
+
+// openBenches asks benches what they build.
+func openBenches(ctx context.Context, c *campaign, l leaf, dir string, nodes []string) (*benches, error) {
+	b := &benches{leaf: l, dir: dir, nodes: nodes}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	list := filepath.Join(dir, "builds.json")
+	if err := os.Remove(list); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err := b.list(ctx, c, list); err != nil {
+		return nil, err
+	}
+	for _, one := range b.builds {
+		if err := one.elaborate(ctx, l.name); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// list has the benches say what they build, and takes copies of it. Cards are written for
+// one leaf at a time.
+func (b *benches) list(ctx context.Context, c *campaign, file string) error {
+	c.cards.Lock()
+	defer c.cards.Unlock()
+	if said, _, err := b.pytest(ctx, c, "BUILDS="+file); err != nil {
+		return fmt.Errorf("%v: %w\n%s", b.nodes, err, tail(said))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		one := &build{}
+		if err := json.Unmarshal(lines.Bytes(), one); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(b.builds, func(other *build) bool { return other.Name == one.Name }) {
+			continue // another bench's, too
+		}
+		one.dir = filepath.Join(b.dir, one.Name)
+		if err := one.copySources(); err != nil {
+			return err
+		}
+		b.builds = append(b.builds, one)
+	}
+	return nil
+}
+
+// copySources takes what the bench compiles into the build's folder.
+func (b *build) copySources() error {
+	files := slices.Clone(b.Sources)
+	for _, folder := range b.Includes {
+		headers, err := filepath.Glob(filepath.Join(folder, "*.vh"))
+		if err != nil {
+			return err
+		}
+		files = append(files, headers...)
+	}
+	if err := os.MkdirAll(filepath.Join(b.dir, "sources"), 0o777); err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(b.dir, "sources", filepath.Base(file)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pytest runs the benches; a mutant may use three times what the leaf itself has, and a minute.
+func (b *benches) pytest(ctx context.Context, c *campaign, env ...string) (string, time.Duration, error) {
+	args := []string{"-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=short"}
+	for _, node := range b.nodes {
+		args = append(args, "cocotb/"+node)
+	}
+	limit := patience
+	if b.used > 0 {
+		limit = 3*b.used + time.Minute
+	}
+	return limited(ctx, c.root, env, limit, "python", args...)
+}
+
+// elaborate finds the leaf in what the bench builds, with the parameters that it
+// has there.
+func (b *build) elaborate(ctx context.Context, leaf string) error {
+	read := []string{"read_verilog", "-Isources"}
+	for _, file := range b.Sources {
+		read = append(read, "sources/"+filepath.Base(file))
+	}
+	script := []string{strings.Join(read, " ")}
+	for name, value := range b.Parameters {
+		script = append(script, fmt.Sprintf("chparam -set %s %s %s", name, value, b.Toplevel))
+	}
+	script = append(script, "hierarchy -top "+b.Toplevel, "select "+ofLeaf(leaf))
+	script = append(script, elaborated...)
+	script = append(script, "select -clear", "write_rtlil design.il")
+	if err := yosys(ctx, b.dir, "elaborate", script...); err != nil {
+		return err
+	}
+	var err error
+	b.modules, err = readDesign(filepath.Join(b.dir, "design.il"), leaf)
+	return err
+}
+
+func ofLeaf(leaf string) string { return "A:hdlname=" + leaf + " " + leaf + " %u" }
+
+// with writes the sources with the mutants, and runs the benches with none: they
+// must pass.
+func (b *benches) with(ctx context.Context, c *campaign, mutants []mutant) error {
+	for _, one := range b.builds {
+		if err := one.write(ctx, c, b.leaf.name, mutants); err != nil {
+			return err
+		}
+	}
+	if said, _, err := b.pytest(ctx, c, "MUTANTS="+b.dir, "MUTANT="); err != nil {
+		return fmt.Errorf("%v with mutants of %s: %w\n%s", b.nodes, b.leaf.name, err, tail(said))
+	}
+	no, said, err := b.fails(ctx, c, 0)
+	if err == nil && no {
+		err = fmt.Errorf("%v fails for %s without a mutant:\n%s", b.nodes, b.leaf.name, tail(said))
+	}
+	return err
+}
+
+// broken is what benches say of a simulation: that tests failed, or that it ended
+// before they did, -9 where it had used up its time (SIGKILL). Anything else that goes
+// wrong is not the mutant's doing.
+var broken = regexp.MustCompile(`Failed \d+ of \d+ tests|Simulation terminated abnormally|Simulation failed|failed with return code: -9`)
+
+// fails runs the benches with a mutant chosen.
+func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, string, error) {
+	// The first failure is enough: of a mutant that never answers, each waits for its own time-out.
+	said, used, err := b.pytest(ctx, c, "MUTANTS="+b.dir, fmt.Sprint("MUTANT=", number), "COCOTB_MAX_FAILURES=1")
+	if number == 0 {
+		b.used = used
+	}
+	no, err := failed(err)
+	if no && !broken.MatchString(said) {
+		return false, said, fmt.Errorf("%v of mutant %d of %s:\n%s", b.nodes, number, b.leaf.name, tail(said))
+	}
+	return no, said, err
+}
+
+// write puts the mutants into the leaf.
+func (b *build) write(ctx context.Context, c *campaign, leaf string, mutants []mutant) error {
+	if len(b.modules) == 0 {
+		return nil // this one does without the leaf
+	}
+	script := []string{"read_rtlil design.il", "design -save all"}
+	for i, m := range b.modules {
+		file := filepath.Join(b.dir, fmt.Sprintf("mutants_%d.ys", i))
+		if err := writeMutants(file, m, leaf, mutants, "add -input %s %d "+trim(m.name)); err != nil {
+			return err
+		}
+		script = append(script, "design -load all", "hierarchy -top "+trim(m.name), "script "+filepath.Base(file),
+			"proc", "flatten", fmt.Sprintf("rename %s %s", trim(m.name), b.nameOf(leaf, i)),
+			fmt.Sprintf("write_verilog -noattr elaborated_%d.v", i))
+	}
+	if err := yosys(ctx, b.dir, "mutants", script...); err != nil {
+		return err
+	}
+	text, err := b.assemble(c, leaf, len(mutants))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.dir, "sources", leaf+".v"), []byte(text), 0o644)
+}
+
+// nameOf is the i-th elaboration's: the leaf's own when it is the only one.
+func (b *build) nameOf(leaf string, i int) string {
+	if len(b.modules) == 1 {
+		return leaf
+	}
+	return fmt.Sprintf("%s_%d", leaf, i)
+}
+
+// assemble makes one file of the leaf's elaborations. Several stand below a
+// module that chooses by its parameters.
+func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) {
+	var text strings.Builder
+	text.WriteString("// verilator lint_off WIDTH\n// verilator lint_off UNOPTFLAT\n// verilator lint_off UNUSED\n// verilator lint_off CASEX\n// verilator lint_off CASEOVERLAP\n")
+	for i, m := range b.modules {
+		verilog, err := os.ReadFile(filepath.Join(b.dir, fmt.Sprintf("elaborated_%d.v", i)))
+		if err != nil {
+			return "", err
+		}
+		alone := ""
+		if len(b.modules) == 1 {
+			for name, value := range m.parameters {
+				alone += fmt.Sprintf("  parameter %s = %s;\n", name, verilogValue(value))
+			}
+		}
+		chosen, err := choosing(string(verilog), mutants, alone)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", b.dir, err)
+		}
+		text.WriteString(chosen)
+	}
+	if len(b.modules) == 1 {
+		return text.String(), nil
+	}
+	source, err := c.verilog(leaf)
+	if err != nil {
+		return "", err
+	}
+	head := regexp.MustCompile(`(?s)\nmodule ` + leaf + `\b.*?\n\);\n`).FindString(string(source))
+	if head == "" {
+		return "", fmt.Errorf("%s has no head that can be copied", leaf)
+	}
+	text.WriteString(head + "  generate\n")
+	for i, m := range b.modules {
+		var conditions, ports []string
+		for name, value := range m.parameters {
+			conditions = append(conditions, fmt.Sprintf("%s == %s", name, verilogValue(value)))
+		}
+		for _, port := range slices.Concat(m.inputs, m.outputs) {
+			ports = append(ports, fmt.Sprintf(".%s(%s)", port, port))
+		}
+		fmt.Fprintf(&text, "    if (%s) begin : g_%d\n      %s u_leaf (%s);\n    end\n",
+			strings.Join(conditions, " && "), i, b.nameOf(leaf, i), strings.Join(ports, ", "))
+	}
+	text.WriteString("  endgenerate\nendmodule\n")
+	return text.String(), nil
+}
+
+// verilogValue writes a parameter of RTLIL, 3 or 8'00000011, as Verilog.
+func verilogValue(value string) string {
+	width, digits, ok := strings.Cut(value, "'")
+	if !ok {
+		return value
+	}
+	return width + "'b" + digits
+}
+
+// choosing turns the input that chooses a mutant into a register that is set from
+// the command line.
+func choosing(verilog string, mutants int, more string) (string, error) {
+	width := bits.Len(uint(mutants))
+	bounds := ""
+	if width > 1 {
+		bounds = fmt.Sprintf("[%d:0] ", width-1)
+	}
+	declared := fmt.Sprintf("  input %s%s;\n  wire %s%s;\n", bounds, sel, bounds, sel)
+	port := regexp.MustCompile(`(, )?\b` + sel + `\);\n`)
+	if strings.Count(verilog, declared) != 1 || len(port.FindAllString(verilog, -1)) != 1 {
+		return "", fmt.Errorf("the written Verilog has no input %s", sel)
+	}
+	verilog = port.ReplaceAllString(verilog, ");\n"+more)
+	return strings.Replace(verilog, declared, fmt.Sprintf(
+		"  reg %s%s;\n  initial if (!$value$plusargs(\"mutant=%%d\", %s)) %s = 0;\n", bounds, sel, sel, sel), 1), nil
+}

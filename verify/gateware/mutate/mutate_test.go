@@ -1,0 +1,186 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../../.." // of the repository, from this folder
+
+// TestEveryLeafIsNamed: a leaf is in the campaign, or it is said why not.
+func TestEveryLeafIsNamed(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "agg_*.v"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no leaves: %v", err)
+	}
+	known := map[string]int{}
+	for _, l := range campaignLeaves {
+		known[l.name]++
+	}
+	for name := range leftOut {
+		known[name]++
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".v")
+		if known[name] != 1 {
+			t.Errorf("%s is named %d times in campaignLeaves and leftOut, want once", name, known[name])
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("%s is no file of rtl/", name)
+	}
+}
+
+// TestChecksAreThere: proofs and benches that the table names.
+func TestChecksAreThere(t *testing.T) {
+	for _, l := range campaignLeaves {
+		if l.proof != "" {
+			text, err := os.ReadFile(filepath.Join(root, proofs, l.proof+".sby"))
+			if err != nil {
+				t.Error(err)
+			} else if !strings.Contains(string(text), l.name+".v\n") {
+				t.Errorf("%s.sby is no proof of %s", l.proof, l.name)
+			}
+		}
+		if len(l.benches) == 0 || len(l.cards) == 0 {
+			t.Errorf("%s has %d benches and %d of cards", l.name, len(l.benches), len(l.cards))
+		}
+		for _, node := range slices.Concat(l.benches, l.cards) {
+			file, function, _ := strings.Cut(node, "::")
+			function, _, _ = strings.Cut(function, "[")
+			text, err := os.ReadFile(filepath.Join(root, "cocotb", file))
+			if err != nil || !strings.Contains(string(text), "\ndef "+function+"(") {
+				t.Errorf("%s: there is no bench %s (%v)", l.name, node, err)
+			}
+		}
+	}
+	proved, err := filepath.Glob(filepath.Join(root, "rtl", "*", "*.v"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range proved {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".v")
+		i := slices.IndexFunc(campaignLeaves, func(l leaf) bool { return l.name == name })
+		if strings.Contains(string(text), "`ifdef FORMAL") && (i < 0 || campaignLeaves[i].proof == "") {
+			t.Errorf("%s has properties, and no proof in the table", name)
+		}
+	}
+}
+
+// TestRecorded: the page is what the record says, of every leaf, and why each survivor
+// is one; and nothing is said of others.
+func TestRecorded(t *testing.T) {
+	records, err := read("recorded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("survivors.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, err := parseReasons(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := os.ReadFile("RESULT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(shown) != page(records, reasons) {
+		t.Error("RESULT.md is not what recorded.json and survivors.txt make: make mutate writes it")
+	}
+	for _, l := range campaignLeaves {
+		if _, ok := records[l.name]; !ok {
+			t.Errorf("%s is not recorded: make mutate", l.name)
+		}
+	}
+	survive := map[string]bool{}
+	for name, r := range records {
+		if !slices.ContainsFunc(campaignLeaves, func(l leaf) bool { return l.name == name }) {
+			t.Errorf("%s is recorded, and not in the campaign", name)
+		}
+		for _, f := range r.Mutants {
+			if f.By == survivor {
+				survive[name+" "+f.Mutant.String()] = true
+			}
+		}
+	}
+	for leaf, names := range unexplained(records, reasons) {
+		t.Errorf("survivors.txt does not say why these of %s survive: %q", leaf, names)
+	}
+	for name := range reasons {
+		if !survive[name] {
+			t.Errorf("survivors.txt explains %s, which does not survive", name)
+		}
+	}
+}
+
+func TestParseReasons(t *testing.T) {
+	reasons, err := parseReasons("# For who reads.\n\na 1.2-1.3 $or#0 Y[0] inv\na 2.2-2.3 $or#0 Y[0] inv\n  Because\n  of this.\nb 1.2-1.3 $or#0 Y[0] inv\n  That.\n")
+	want := map[string]string{
+		"a 1.2-1.3 $or#0 Y[0] inv": "Because of this.",
+		"a 2.2-2.3 $or#0 Y[0] inv": "Because of this.",
+		"b 1.2-1.3 $or#0 Y[0] inv": "That.",
+	}
+	if err != nil || len(reasons) != len(want) {
+		t.Fatalf("%q, %v; want %q", reasons, err, want)
+	}
+	for name, text := range want {
+		if reasons[name] != text {
+			t.Errorf("of %s it says %q, want %q", name, reasons[name], text)
+		}
+	}
+	for _, wrong := range []string{"  a text alone\n", "a 1.2-1.3 $or#0 Y[0] inv\n\n", "a\n b\na\n b\n"} {
+		if _, err := parseReasons(wrong); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
+
+// TestPlaces: a mutant is found again where there are more ports and wider words.
+func TestPlaces(t *testing.T) {
+	small := elaboration(2, 1)
+	large := elaboration(5, 3)
+	line := `mutate -mode cnot0 -module agg_x -cell $and$agg_x.v:7$12 -port A -portbit 1 -ctrlbit 0`
+	m, err := small.parse(line, small.spots())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String(), "7.3-7.9 $and#1 A[1] cnot0:0"; got != want {
+		t.Errorf("the mutant is %q, want %q", got, want)
+	}
+	if got := small.command("agg_x", m, small.spots()); got != line {
+		t.Errorf("in its own elaboration: %q, want %q", got, line)
+	}
+	if got := large.command("agg_x", m, large.spots()); got != line {
+		t.Errorf("in a larger one: %q, want %q", got, line)
+	}
+	m.Bit, m.Other = 4, 2
+	want := `mutate -mode cnot0 -module agg_x -cell $and$agg_x.v:7$12 -port A -portbit 1 -ctrlbit 0`
+	if got := small.command("agg_x", m, small.spots()); got != want {
+		t.Errorf("in a smaller one: %q, want %q", got, want)
+	}
+	m.Where = "8.3-8.9"
+	if got := small.command("agg_x", m, small.spots()); got != "" {
+		t.Errorf("of a place that is not there: %q", got)
+	}
+}
+
+// elaboration is of a leaf with some cells in one place.
+func elaboration(width, more int) *module {
+	m := &module{name: `\agg_x`, wires: map[string]int{`\a`: width, "$y": width}}
+	for i := range 1 + more {
+		name := "$and$agg_x.v:7$" + string(rune('1'+i/10)) + string(rune('1'+i%10))
+		m.cells = append(m.cells, &cell{name: name, kind: "$and", source: "agg_x.v:7.3-7.9",
+			ports: map[string]string{`\A`: `\a`, `\B`: `\a`, `\Y`: "$y"}})
+	}
+	return m
+}

@@ -1,0 +1,191 @@
+// Package sweep tries cards of all shapes: it generates them with the command
+// hwgen, lints a set in which every two choices meet, and builds about a dozen
+// as virtual cards that sum random data through the driver, compared bit for
+// bit with the model. Cards on bad links and with bad hosts are here too.
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/driver/wire"
+)
+
+const root = "../../.." // of the repository
+
+// hwgen and tributary are the commands under test, built by TestMain.
+var hwgen, tributary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "sweep")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		build := exec.Command("go", "build", "-o", dir+"/", "./hwgen", "./driver/cmd/tributary")
+		build.Dir = root
+		if said, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, said)
+			return 1
+		}
+		hwgen, tributary = filepath.Join(dir, "hwgen"), filepath.Join(dir, "tributary")
+		return m.Run()
+	}())
+}
+
+// shape is a card to be generated. A zero field is left to the default.
+type shape struct {
+	lanes, workers int
+	chunk, window  int
+	atOnce         int // jobs
+	shell          string
+	link           int
+	prefix         string
+	bundle         bool
+	arithmetic
+}
+
+// arithmetic is how a card sums. A zero field is left to the default.
+type arithmetic struct {
+	format, result, sum string
+	saturate, dsp       bool
+}
+
+// arithmetics lists every format with every result format and every sum, with
+// the flags that hwgen has for them.
+func arithmetics(t *testing.T) []arithmetic {
+	var all []arithmetic
+	takesDSP := strings.Contains(run(t, 10*time.Second, hwgen, "-h"), "-dsp")
+	for _, format := range wire.Formats {
+		for _, result := range wire.Formats {
+			for _, sum := range wire.Sums {
+				a := arithmetic{format: format.Name, result: result.Name, sum: sum.Name}
+				if !format.FitsIn(result) {
+					continue
+				}
+				all = append(all, a)
+				switch {
+				case format.Exp == 0:
+					a.saturate = true
+					all = append(all, a)
+				case sum.Sum == wire.SumFused && takesDSP:
+					a.dsp = true
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// String returns the flags as one word, for the names of tests.
+func (s shape) String() string {
+	name := fmt.Sprintf("l%d_w%d", s.lanes, s.workers)
+	if s.chunk != 0 {
+		name += fmt.Sprintf("_c%d", s.chunk)
+	}
+	if s.window != 0 {
+		name += fmt.Sprintf("_win%d", s.window)
+	}
+	if s.atOnce != 0 {
+		name += fmt.Sprintf("_j%d", s.atOnce)
+	}
+	if s.shell != "" {
+		name += "_" + s.shell
+	}
+	if s.link != 0 {
+		name += fmt.Sprintf("_link%d", s.link)
+	}
+	for _, word := range []string{s.format, s.result, s.sum} {
+		if word != "" {
+			name += "_" + word
+		}
+	}
+	if s.saturate {
+		name += "_saturate"
+	}
+	if s.dsp {
+		name += "_dsp"
+	}
+	return name
+}
+
+func (s shape) flags() []string {
+	args := []string{"-lanes", strconv.Itoa(s.lanes), "-workers", strconv.Itoa(s.workers)}
+	number := func(flag string, value int) {
+		if value != 0 {
+			args = append(args, flag, strconv.Itoa(value))
+		}
+	}
+	number("-chunk", s.chunk)
+	number("-window", s.window)
+	number("-jobs", s.atOnce)
+	number("-link", s.link)
+	name := func(flag, value string) {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	name("-shell", s.shell)
+	name("-prefix", s.prefix)
+	name("-format", s.format)
+	name("-result", s.result)
+	name("-sum", s.sum)
+	for flag, on := range map[string]bool{"-bundle": s.bundle, "-saturate": s.saturate, "-dsp": s.dsp} {
+		if on {
+			args = append(args, flag)
+		}
+	}
+	return args
+}
+
+// generate runs hwgen into a folder of its own and returns it. The folder stands
+// below build/, as Yosys, which runs in a sandbox, has a /tmp of its own.
+func (s shape) generate(t *testing.T) string {
+	t.Helper()
+	scratch := filepath.Join(root, "build", "sweep")
+	if err := os.MkdirAll(scratch, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	scratch, err := os.MkdirTemp(scratch, s.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(scratch) })
+	dir := filepath.Join(scratch, "card")
+	run(t, 10*time.Second, hwgen, append(s.flags(), "-o", dir)...)
+	return dir
+}
+
+// build generates the card and compiles it into a virtual one; it returns the
+// folder, which the name sim:FOLDER opens.
+func (s shape) build(t *testing.T) string {
+	t.Helper()
+	dir := s.generate(t)
+	// Cards here live for a second: compiling them faster matters more than
+	// running them faster.
+	run(t, 10*time.Minute, "make", "-C", filepath.Join(dir, "sim"), "OPT=-O0")
+	return dir
+}
+
+// run runs a program to its end and fails the test, with what it said, when
+// that is not success.
+func run(t *testing.T, limit time.Duration, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", filepath.Base(name), args, err, said)
+	}
+	return string(said)
+}

@@ -1,0 +1,41 @@
+package vectors
+
+import (
+	"testing"
+
+	"tributary/driver/wire"
+	"tributary/verify/reference/operands"
+)
+
+// BenchmarkJudge measures what a vector costs beside its lane: to be made, and
+// to be summed by the model and by the oracle.
+func BenchmarkJudge(b *testing.B) {
+	for _, which := range wire.Sums {
+		for _, format := range []wire.Format{wire.FP32, wire.BF16, wire.FP16, wire.Int32} {
+			l := Lane{Sum: which.Sum, Format: format, Result: format, Ports: 8}
+			j, err := newJudge(l)
+			if err != nil {
+				b.Fatal(err)
+			}
+			source := operands.New(format, format, 1)
+			x := make([]uint32, 8)
+			b.Run(name(l)+"/make", func(b *testing.B) {
+				for b.Loop() {
+					source.Next(x)
+				}
+			})
+			b.Run(name(l)+"/model", func(b *testing.B) {
+				for b.Loop() {
+					source.Next(x)
+					j.model.Element(x)
+				}
+			})
+			b.Run(name(l)+"/oracle", func(b *testing.B) {
+				for b.Loop() {
+					source.Next(x)
+					j.oracle.Sum(x)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Command explore checks the exactly-once protocol of section 5 and 8 of the
+// specification: it goes through every state that workers, network, card and
+// controller can get into in small configurations, and prints a shortest way to
+// where a property breaks.
+//
+// The model is written from the specification, and shares no code with the
+// driver, the gateware's model or the tables.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	exitBroken = 1
+	exitUsage  = 2
+)
+
+const usage = `Goes through every reachable state of the exactly-once protocol, in small
+configurations, and prints a shortest counterexample where a property breaks.
+
+    go run ./verify/protocol/explore                              the rules, in every configuration of the tests
+    go run ./verify/protocol/explore -large                       and in those that take minutes and gigabytes
+    go run ./verify/protocol/explore -workers 3 -window 2         configurations of that many workers and that W
+    go run ./verify/protocol/explore -config restart              one configuration
+    go run ./verify/protocol/explore -weaken no-bitmap            a rule left out, where that shows
+    go run ./verify/protocol/explore -weaken no-bitmap -config partial
+    go run ./verify/protocol/explore -list                        what there is to choose from
+    go run ./verify/protocol/explore -walk 7                      a random run through the card, for verify/protocol/walks
+
+Exit status: 0 every property holds, 1 one does not, 2 usage.
+
+Flags:
+`
+
+// selection is what a command line asks for.
+type selection struct {
+	config, weaken  string
+	workers, window int
+	limit           int
+	large, list     bool
+	walk            uint64
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the command; it returns the exit status.
+func run(args []string, out, errors io.Writer) int {
+	var want selection
+	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
+	flags.SetOutput(errors)
+	flags.Usage = func() {
+		fmt.Fprint(errors, usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&want.config, "config", "", "the `NAME` of a configuration")
+	flags.StringVar(&want.weaken, "weaken", "", "the `NAME` of a weakening of the rules")
+	flags.IntVar(&want.workers, "workers", 0, "only configurations of `N` workers in all")
+	flags.IntVar(&want.window, "window", 0, "only configurations with a window of `W` chunks")
+	flags.IntVar(&want.limit, "limit", 0, "give up after so many `STATES` (0: never)")
+	flags.BoolVar(&want.large, "large", false, "also the large configurations")
+	flags.BoolVar(&want.list, "list", false, "list configurations, properties and weakenings")
+	flags.Uint64Var(&want.walk, "walk", 0, "print the card's part in the random run of this `SEED`, in lines of JSON")
+	if err := flags.Parse(args); err == flag.ErrHelp {
+		return 0
+	} else if err != nil {
+		return exitUsage
+	}
+	if want.list {
+		list(out)
+		return 0
+	}
+	chosen, weak, err := want.choose()
+	if flags.NArg() > 0 {
+		err = fmt.Errorf("what is %q?", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintln(errors, "explore:", err)
+		return exitUsage
+	}
+	if want.walk != 0 {
+		if err := takeWalk(out, want.walk, weak.rules); err != nil {
+			fmt.Fprintln(errors, "explore:", err)
+			return exitBroken
+		}
+		return 0
+	}
+	return exploreAll(out, newWatch(errors), chosen, weak, want.limit)
+}
+
+// choose finds the configurations and the weakening that are asked for.
+func (s *selection) choose() ([]config, weakening, error) {
+	var weak weakening
+	if s.weaken != "" {
+		var ok bool
+		if weak, ok = find(weakenings, func(w weakening) bool { return w.Name == s.weaken }); !ok {
+			return nil, weak, fmt.Errorf("there is no weakening %q; -list says which there are", s.weaken)
+		}
+	}
+	name := s.config
+	if name == "" && s.workers == 0 && s.window == 0 {
+		name = weak.Config
+	}
+	var chosen []config
+	for _, c := range configs {
+		named := name == c.Name || name == "" && (!c.Large || s.large || s.workers != 0 || s.window != 0)
+		if named && (s.workers == 0 || s.workers == c.members()) && (s.window == 0 || s.window == c.Window) {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, weak, fmt.Errorf("there is no such configuration; -list says which there are")
+	}
+	return chosen, weak, nil
+}
+
+// find is the first element of which f holds.
+func find[T any](all []T, f func(T) bool) (T, bool) {
+	for _, e := range all {
+		if f(e) {
+			return e, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// exploreAll explores configurations up to the first in which a property
+// breaks, and returns the exit status.
+func exploreAll(out io.Writer, seen *watch, chosen []config, weak weakening, limit int) int {
+	for _, c := range chosen {
+		if weak.reshape != nil {
+			weak.reshape(&c)
+		}
+		began := time.Now()
+		found := explore(c, weak.rules, weak.Breaks, limit, seen)
+		if found.broken != nil {
+			fmt.Fprint(out, counterexample(c, weak, found))
+			return exitBroken
+		}
+		verdict := "every property holds"
+		if found.cut {
+			verdict = "nothing found so far, given up"
+		}
+		fmt.Fprintf(out, "%-18s %9d states %10d steps, up to %2d from the start, %6.1f s: %s\n", c.Name,
+			found.states, found.steps, found.depth, time.Since(began).Seconds(), verdict)
+	}
+	return 0
+}
+
+// counterexample is what is printed of a property that broke.
+func counterexample(c config, weak weakening, found outcome) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s; M = %d\n", c.Name, c.About, c.Modulus)
+	if weak.Name != "" {
+		fmt.Fprintf(&b, "weakened: %s\n", weak.Means)
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(found.trace, "\n"))
+	fmt.Fprintf(&b, "\nbroken: %s\n     %s\n", found.broken.property.Name, found.broken.how)
+	fmt.Fprintf(&b, "must hold: %s\n", found.broken.property.Means)
+	return b.String()
+}
+
+// list prints what there is to choose from.
+func list(out io.Writer) {
+	fmt.Fprintln(out, "configurations (* large)")
+	for _, c := range configs {
+		large := " "
+		if c.Large {
+			large = "*"
+		}
+		fmt.Fprintf(out, " %s %-32s %s\n", large, c.Name, c.About)
+	}
+	fmt.Fprintln(out, "properties")
+	for _, p := range properties {
+		fmt.Fprintf(out, "   %-32s %s\n", p.Name, p.Means)
+	}
+	fmt.Fprintln(out, "weakenings")
+	for _, w := range weakenings {
+		breaks := w.Breaks.Name
+		if w.Harmless != "" {
+			breaks = "nothing"
+		}
+		fmt.Fprintf(out, "   %-32s %s (breaks: %s)\n", w.Name, w.Means, breaks)
+	}
+}

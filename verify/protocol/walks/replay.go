@@ -1,0 +1,376 @@
+package walks
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"tributary/driver/model"
+	"tributary/driver/wire"
+)
+
+// token owns the card.
+const token = 0x1badcafe
+
+// Difference is where a card does something else than the explorer.
+type Difference struct {
+	Walk  *Walk
+	Place int // of the event
+	What  string
+}
+
+func (d *Difference) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "walk %d: jobs of the ports %b, W = %d, deadline %d, partial sums %v\n", d.Walk.Seed, d.Walk.Members, d.Walk.Window,
+		d.Walk.Deadline, d.Walk.Partial)
+	for i, e := range d.Walk.Events[:d.Place+1] {
+		fmt.Fprintf(&b, "%3d  %s: %s\n", i, e.text(), strings.Join(e.Says, "; "))
+	}
+	return b.String() + d.What
+}
+
+// text says what happens.
+func (e *Event) text() string {
+	switch e.Do {
+	case "reset", "end":
+		return e.Do
+	case "together":
+		var texts []string
+		for i := range e.Packets {
+			texts = append(texts, e.Packets[i].text())
+		}
+		return "at once " + strings.Join(texts, "; ")
+	case "commit", "abort", "deadline":
+		return fmt.Sprintf("%s, job %d, epoch %d, VID %d", e.Do, e.Job, e.Epoch, e.VID)
+	}
+	return fmt.Sprintf("%s by port %d, job %d, epoch %d, rank %d, VID %d", e.Do, e.Port, e.Job, e.Epoch, e.Rank, e.VID)
+}
+
+// replay is a walk that a card takes.
+type replay struct {
+	*Walk
+	card   Card
+	began  uint64
+	counts map[string]int // of the card's counters, by now
+	left   map[string]int // what the walk counts and the card was not given, since the last reset
+}
+
+// Replay has a card, fresh from its hard reset, take a walk. It returns a
+// *Difference when the card does something else. heard counts what became of
+// packets, unless it is nil.
+func Replay(card Card, w *Walk, heard map[string]int) error {
+	r := &replay{Walk: w, card: card, began: card.Now(), counts: map[string]int{}, left: map[string]int{}}
+	for i := range w.Events {
+		what, err := r.take(&w.Events[i], heard)
+		if err != nil {
+			return fmt.Errorf("walk %d, event %d, %s: %w", w.Seed, i, w.Events[i].text(), err)
+		}
+		if what != "" {
+			return &Difference{Walk: w, Place: i, What: what}
+		}
+	}
+	return nil
+}
+
+// take lets an event happen, and says what is not as it should be.
+func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
+	if r.cannotTravel(e) {
+		r.left[counterOf(e)]++
+		return "", nil
+	}
+	sent, err := r.card.Until(r.began + uint64(e.At))
+	if err != nil {
+		return "", err
+	}
+	if len(sent) > 0 {
+		return "unasked, the card sends\n" + lines(r.texts(sent)), nil
+	}
+	if what, err = r.do(e); what != "" || err != nil {
+		return what, err
+	}
+	if sent, err = r.card.Until(r.began + uint64(e.At+r.Settled)); err != nil {
+		return "", err
+	}
+	if got, want := lines(r.texts(sent)), lines(r.wanted(e)); got != want {
+		return fmt.Sprintf("it should send\n%sand sends\n%s", want, got), nil
+	}
+	if heard != nil {
+		heard[e.Do]++
+		heard[e.Answer]++
+		for i := range e.Packets {
+			heard["together: "+e.Packets[i].Answer]++
+		}
+		for _, s := range e.Sent {
+			heard[strings.TrimSpace(s.Kind+" "+s.Code)]++
+		}
+		if slices.ContainsFunc(e.Says, func(s string) bool { return strings.HasPrefix(s, "nobody is left") }) {
+			heard["nobody is left"]++
+		}
+	}
+	if what, err = r.compareCounts(e); what != "" || err != nil {
+		return what, err
+	}
+	return r.compareJobs(e)
+}
+
+// cannotTravel says whether a packet comes by a port that its rank does not belong
+// to: where the ports share a link, the rank says which port it is for. All that a
+// card may do with it is to count it.
+func (r *replay) cannotTravel(e *Event) bool {
+	if !r.card.Shared() || e.Do != "data" && e.Do != "ask" && e.Do != "finish" {
+		return false
+	}
+	port, ok := portOf(r.Members[e.Job], e.Rank)
+	return ok && port != e.Port
+}
+
+// do makes an event happen.
+func (r *replay) do(e *Event) (what string, err error) {
+	switch e.Do {
+	case "commit":
+		return r.commit(e)
+	case "abort":
+		return r.abort(e)
+	case "reset":
+		r.counts, r.left = map[string]int{}, map[string]int{}
+		return r.write(wire.RegReset, token, "done")
+	case "together":
+		for i := range e.Packets {
+			if err := r.card.Send(e.Packets[i].Port, r.packet(&e.Packets[i])); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	case "deadline", "end":
+		return "", nil // they come by themselves
+	}
+	return "", r.card.Send(e.Port, r.packet(e))
+}
+
+// commit owns the card, stages a job and commits it.
+func (r *replay) commit(e *Event) (what string, err error) {
+	deadline := uint64(r.Deadline)
+	if r.Partial {
+		deadline |= 1 << 32
+	}
+	for _, stage := range []struct {
+		addr  uint32
+		value uint64
+	}{
+		{wire.RegOwner, token}, {wire.RegJobToken, token}, {wire.RegJobPorts, r.Members[e.Job]}, {wire.RegJobChunk, cardChunk},
+		{wire.RegJobWindow, uint64(r.Window)}, {wire.RegJobDeadline, deadline},
+	} {
+		if what, err = r.write(stage.addr, stage.value, "done"); what != "" || err != nil {
+			return what, err
+		}
+	}
+	return r.write(wire.RegJobCommit, uint64(e.Job)<<48|uint64(e.Epoch)<<32|uint64(e.VID), e.Answer)
+}
+
+// abort owns the card, which may have been reset, and aborts a job.
+func (r *replay) abort(e *Event) (what string, err error) {
+	for _, own := range []uint32{wire.RegOwner, wire.RegJobToken} {
+		if what, err = r.write(own, token, "done"); what != "" || err != nil {
+			return what, err
+		}
+	}
+	return r.write(wire.RegJobAbort, uint64(e.Job)<<48|uint64(e.Epoch)<<32, e.Answer)
+}
+
+// write writes a register, and says so if the reply is another than it should be.
+func (r *replay) write(addr uint32, value uint64, want string) (what string, err error) {
+	code, _, err := r.card.Register(true, addr, value)
+	if got := wire.Code(code).String(); err == nil && got != want {
+		return fmt.Sprintf("the reply should be %s, and is %s", want, got), nil
+	}
+	return "", err
+}
+
+// packet is the packet of an event.
+func (r *replay) packet(e *Event) *model.Packet {
+	kinds := map[string]wire.Kind{"data": wire.KindData, "ask": wire.KindAsk, "finish": wire.KindFinish}
+	p := &model.Packet{Header: model.Header{Version: wire.Version, Kind: kinds[e.Do], Job: uint8(e.Job), Epoch: e.Epoch, Rank: e.Rank, VID: e.VID}}
+	if e.Do == "data" {
+		p.Format, p.Length, p.Payload = wire.Int32, cardChunk, payload([]Tag{e.Tag})
+	}
+	return p
+}
+
+// payload is the sum of contributions. Whose they are, which, and how many from
+// each can be read off it: a contribution has its number in the element of its
+// sender, and 1 in the sender's byte of the last element.
+func payload(tags []Tag) []byte {
+	var elements [cardChunk]uint32
+	for _, t := range tags {
+		elements[t.From] += uint32(t.Number)
+		elements[cardChunk-1] += 1 << (8 * t.From)
+	}
+	var b []byte
+	for _, e := range elements {
+		b = binary.LittleEndian.AppendUint32(b, e)
+	}
+	return b
+}
+
+// wanted are the packets that an event leads to.
+func (r *replay) wanted(e *Event) []string {
+	var texts []string
+	for _, s := range e.Sent {
+		p := model.Packet{Header: model.Header{Version: wire.Version, Job: uint8(s.Job), Epoch: s.Epoch, Rank: s.Rank, VID: s.VID, Mask: s.Mask}}
+		switch s.Kind {
+		case "status":
+			p.Kind, p.Code = wire.KindStatus, codeOf(s.Code)
+		default:
+			p.Kind, p.Format, p.Length, p.Payload = wire.KindResult, wire.Int32, cardChunk, payload(s.Tags)
+			if s.Kind == "replay" {
+				p.Kind = wire.KindReplay
+			}
+			if s.Mask != lowBits(bits.OnesCount64(r.Members[s.Job])) {
+				p.Flags = wire.FlagPartial
+			}
+		}
+		texts = append(texts, text(&p, s.Rank))
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// texts are the packets that were sent, each once for every receiver. In which
+// order they leave is not compared.
+func (r *replay) texts(sent []model.Packet) []string {
+	var texts []string
+	for i := range sent {
+		p := &sent[i]
+		if p.Kind == wire.KindStatus {
+			texts = append(texts, text(p, p.Rank))
+			continue
+		}
+		if int(p.Job) >= len(r.Members) || p.Rank != 0 {
+			texts = append(texts, fmt.Sprintf("%+v", *p))
+			continue
+		}
+		for rank := range uint8(bits.OnesCount64(r.Members[p.Job])) {
+			at := int(rank)
+			if !r.card.Shared() {
+				at, _ = portOf(r.Members[p.Job], rank)
+			}
+			if p.Receivers>>at&1 != 0 {
+				texts = append(texts, text(p, rank))
+			}
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// text is all of a packet to a rank but its other receivers.
+func text(p *model.Packet, rank uint8) string {
+	return fmt.Sprintf("%s %s, job %d, epoch %d, to rank %d, VID %d, mask %b, flags %x, format %d, length %d, %x\n",
+		p.Kind, p.Code, p.Job, p.Epoch, rank, p.VID, p.Mask, p.Flags, p.Format, p.Length, p.Payload)
+}
+
+func lines(texts []string) string {
+	if len(texts) == 0 {
+		return "nothing\n"
+	}
+	return strings.Join(texts, "")
+}
+
+// counterOf is the counter of what becomes of an event's packet.
+func counterOf(e *Event) string {
+	switch {
+	case e.Do == "ask" && (e.Answer == "owes" || e.Answer == "under_way" || e.Answer == "wait" || e.Answer == "send"):
+		return "asks"
+	case e.Do == "finish" && e.Answer == "done":
+		return "finishes"
+	case e.Answer == "owes":
+		return "duplicate"
+	}
+	return e.Answer
+}
+
+// compareCounts compares the counter of what became of a packet; at the end, all.
+func (r *replay) compareCounts(e *Event) (what string, err error) {
+	switch e.Do {
+	case "data", "ask", "finish":
+		name := counterOf(e)
+		r.counts[name]++
+		return r.compareCount(name, r.counts[name])
+	case "together":
+		for i := range e.Packets {
+			r.counts[counterOf(&e.Packets[i])]++
+		}
+		for i := range e.Packets {
+			name := counterOf(&e.Packets[i])
+			if what, err = r.compareCount(name, r.counts[name]); what != "" || err != nil {
+				return what, err
+			}
+		}
+	case "end":
+		for name, n := range e.Counts {
+			if what, err = r.compareCount(name, n-r.left[name]); what != "" || err != nil {
+				return what, err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (r *replay) compareCount(name string, want int) (what string, err error) {
+	for i, c := range wire.Counters {
+		if c.Name != name {
+			continue
+		}
+		_, got, err := r.card.Register(false, wire.CounterAddr(i), 0)
+		if err == nil && got != uint64(want) {
+			return fmt.Sprintf("the counter %s should be %d, and is %d", name, want, got), nil
+		}
+		return "", err
+	}
+	return "", fmt.Errorf("no counter is called %s", name)
+}
+
+// compareJobs compares what the registers show of the jobs.
+func (r *replay) compareJobs(e *Event) (what string, err error) {
+	for number, want := range e.Jobs {
+		var values [3]uint64
+		for i, addr := range []uint32{wire.RegJobState, wire.RegJobFinished, wire.RegJobEvicted} {
+			if _, values[i], err = r.card.Register(false, wire.JobAddr(addr, number), 0); err != nil {
+				return "", err
+			}
+		}
+		if values[0]>>1&1 == 0 {
+			continue // no job was ever set up: the walk is at its beginning
+		}
+		got := JobState{Up: values[0]&1 != 0, Epoch: uint16(values[0] >> 16), Finished: values[1], Evicted: values[2]}
+		if got != want {
+			return fmt.Sprintf("job %d should be %+v, and is %+v", number, want, got), nil
+		}
+	}
+	return "", nil
+}
+
+// portOf is the port of a rank of a job of ports; false when there is none.
+func portOf(ports uint64, rank uint8) (port int, ok bool) {
+	for ; ports != 0; ports &= ports - 1 {
+		if rank == 0 {
+			return bits.TrailingZeros64(ports), true
+		}
+		rank--
+	}
+	return 0, false
+}
+
+// codeOf is the code of a name. The names of walks are those of the tables.
+func codeOf(name string) wire.Code {
+	for _, c := range wire.Codes {
+		if c.Name == name {
+			return c.Code
+		}
+	}
+	panic("traces: no code is called " + name)
+}
+
+func lowBits(n int) uint64 { return 1<<n - 1 }

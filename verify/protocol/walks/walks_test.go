@@ -1,0 +1,216 @@
+package walks
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	oneSeed = flag.Uint64("seed", 0, "take this walk alone")
+	walks   = flag.Uint64("walks", 64, "take so many on each virtual card")
+)
+
+const root = "../../.." // of the repository
+
+// explore and hwgen are the programs of those names, built by TestMain.
+var explore, hwgen string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "traces")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		build := exec.Command("go", "build", "-o", dir+"/", "./hwgen", "./verify/protocol/explore")
+		build.Dir = root
+		if said, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, said)
+			return 1
+		}
+		explore, hwgen = filepath.Join(dir, "explore"), filepath.Join(dir, "hwgen")
+		return m.Run()
+	}())
+}
+
+// take has a card, fresh from its hard reset, take the walk of a seed, and returns
+// where it differs.
+func take(t *testing.T, card Card, seed uint64, weakening string, heard map[string]int) *Difference {
+	t.Helper()
+	w, err := TakeWalk(t.Context(), explore, seed, weakening)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Replay(card, w, heard)
+	if err := card.Close(); err != nil {
+		t.Errorf("walk %d: the card ends with %v", seed, err)
+	}
+	if d := new(Difference); errors.As(err, &d) {
+		return d
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nil
+}
+
+// takeAll has fresh cards take n walks, in which everything happens that there is
+// a name for.
+func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card) {
+	heard := map[string]int{}
+	from, to := uint64(1), n
+	if *oneSeed != 0 {
+		from, to = *oneSeed, *oneSeed
+	}
+	for seed := from; seed <= to; seed++ {
+		if d := take(t, fresh(t, seed), seed, "", heard); d != nil {
+			t.Fatalf("%v\nalone: go test ./verify/protocol/walks -run '%s' -seed %d", d, t.Name(), seed)
+		}
+	}
+	t.Logf("%v", heard)
+	for _, name := range happens {
+		if heard[name] == 0 && *oneSeed == 0 {
+			t.Errorf("it never happens: %s", name)
+		}
+	}
+}
+
+// happens is what is done, what becomes of packets, and what cards send. That an ask or a
+// repetition comes while its chunk is being summed is not here: walks wait until
+// the card is at rest.
+var happens = []string{
+	"commit", "abort", "reset", "data", "ask", "finish", "together", "deadline",
+	"stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done",
+	"bad_job", "bad_epoch", "bad_rank", "evicted", "stale_epoch",
+	"result", "replay", "status overdue", "status evicted", "status done", "nobody is left",
+}
+
+// TestModel has the model take many walks.
+func TestModel(t *testing.T) {
+	takeAll(t, 8**walks, func(t *testing.T, _ uint64) Card { return modelled(t) })
+}
+
+func modelled(t *testing.T) Card {
+	t.Helper()
+	card, err := NewModelled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
+}
+
+// unseen are the weakenings of the explorer that no walk can tell from its rules,
+// and why.
+var unseen = map[string]string{
+	"window-of-three":          "it is no rule's",
+	"send-one-ahead":           "a worker's",
+	"outlives-wrap":            "the network's",
+	"same-epoch-return":        "a worker's",
+	"inputs-given-up":          "a worker's",
+	"one-window-of-inputs":     "a worker's",
+	"unstopped-workers":        "the controller's",
+	"result-of-any-epoch":      "a worker's",
+	"result-before-sent":       "a worker's",
+	"result-of-any-vid":        "a worker's",
+	"eviction-untold":          "a worker's: what it hears",
+	"overwrite-while-sending":  "only while a result is being sent",
+	"replays-outlive-turnover": "only while results wait: at rest none is owed",
+	"turnover-leaves-owed":     "likewise",
+	"set-up-keeps-owed":        "likewise",
+	"eviction-drops-owed":      "likewise",
+	"reduction-outlives-epoch": "only while a chunk is being summed",
+	"begun-leaves-torn":        "likewise",
+	"set-up-keeps-held":        "the first turnover of each slot clears them",
+}
+
+// TestGateware has virtual cards of both shells take walks; and the one with ports
+// of its own also those in which the explorer lacks a rule: then it must be seen to
+// differ.
+func TestGateware(t *testing.T) {
+	for _, shell := range []string{"none", "stream"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			program := build(t, shell)
+			t.Run("walks", func(t *testing.T) {
+				takeAll(t, *walks, func(t *testing.T, seed uint64) Card { return simulated(t, program, shell, seed) })
+			})
+			if shell == "none" {
+				t.Run("weakened", func(t *testing.T) { differs(t, program, shell) })
+			}
+		})
+	}
+}
+
+// differs looks, for every weakening, for a walk in which the model differs, and
+// has the gateware take it.
+func differs(t *testing.T, program, shell string) {
+	for _, name := range weakenings(t) {
+		seeds := uint64(300)
+		if unseen[name] != "" {
+			seeds = 12
+		}
+		seed := uint64(1)
+		for seed <= seeds && take(t, modelled(t), seed, name, nil) == nil {
+			seed++
+		}
+		switch {
+		case unseen[name] != "":
+			if seed <= seeds {
+				t.Errorf("%s is seen in walk %d", name, seed)
+			}
+		case seed > seeds:
+			t.Errorf("%s: no card differs", name)
+		case take(t, simulated(t, program, shell, seed), seed, name, nil) == nil:
+			t.Errorf("%s: the model differs in walk %d, and the gateware does not", name, seed)
+		}
+	}
+}
+
+// weakenings are the names that the explorer lists.
+func weakenings(t *testing.T) []string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), explore, "-list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, ok := strings.Cut(string(text), "weakenings\n")
+	if !ok {
+		t.Fatalf("no weakenings are listed:\n%s", text)
+	}
+	var names []string
+	for line := range strings.Lines(list) {
+		names = append(names, strings.Fields(line)[0])
+	}
+	return names
+}
+
+// build builds the card of a shell.
+func build(t *testing.T, shell string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	program, err := Build(ctx, hwgen, "programs/card.cpp", shell, filepath.Join(t.TempDir(), "card"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func simulated(t *testing.T, program, shell string, seed uint64) Card {
+	t.Helper()
+	card, err := Start(program, shell, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
+}

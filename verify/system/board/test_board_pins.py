@@ -1,0 +1,219 @@
+"""Every pin of every board, held against the two sources that its file names: they were written apart.
+
+amaranth-boards is imported. litex-boards is read with names in the place of what it imports, for LiteX itself is
+not needed to know pins. What Digilent publishes is in no package: digilent-xdc has it, written down.
+"""
+
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import pathlib
+import re
+import sys
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BOARDS = sorted((ROOT / "constraints").glob("*.json"))
+LINKS = {
+    "ulpi": ("clk", "dir", "nxt", "stp", "rst", "data"),
+    "usb_pins": ("d_p", "d_n", "pull_up"),
+    "uart": ("rx", "tx"),
+    "fifo": ("clkout", "rxf_n", "txe_n", "rd_n", "wr_n", "oe_n", "siwu_n", "data"),
+}
+CALLED = {"uart": {"uart", "serial"}}  # links whose pins have the names that others' have too: what packages call them
+THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # what packages call a pin that a board's file names otherwise
+# Pins of a link that one of the sources does not have, so that the other alone says where they are.
+UNKNOWN = {("litex-boards", "fifo"): {"clkout"}}
+
+
+def load(path, name):
+    """The module of a source file."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Said:
+    """What a package says of a board: part, its oscillator, pins of a link, pins of LEDs; with polarity or None."""
+
+    def __init__(self, part, link, unknown=()):
+        self.part = part
+        self.clock = None  # pin, MHz
+        self.called = CALLED.get(link)
+        self.wanted = {THEIRS.get(name, name): name for name in LINKS[link] if name not in unknown}
+        self.link = {}  # name to pins
+        self.standards = {}  # pin to I/O standard, where the source says
+        self.reset_low = None
+        self.leds = {}  # pin to whether it is lit when low
+        self.supply = None  # pins that set supplies, and that switches them on
+
+    def is_link(self, called, pins):
+        """Whether a resource of a name, with such pins, by name, is the link; its pins are kept."""
+        if not set(self.wanted) <= set(pins) or self.called and called not in self.called:
+            return False
+        self.link = {ours: pins[theirs] for theirs, ours in self.wanted.items()}
+        return True
+
+
+def in_amaranth(path, part, link):
+    """What a file of amaranth-boards says of the board with that part, and with that kind of link."""
+    package = importlib.import_module("amaranth_boards." + path.stem)
+    platforms = [getattr(package, name) for name in package.__all__]
+    platform = next(p for p in platforms if part.startswith(p.device))
+    said = Said(f"{platform.device}-{platform.speed}{platform.package}", link)
+    for resource in platform.resources:
+        names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
+        if resource.name == platform.default_clk:
+            # Of a differential clock that is the pin to which the other belongs.
+            pins = getattr(resource.ios[0], "p", resource.ios[0])
+            said.clock = (pins.names[0], round(resource.clock.frequency / 1e6))
+        elif said.is_link(resource.name, {name: getattr(pins, "names", None) for name, pins in names.items()}):
+            said.reset_low = names["rst"].invert if "rst" in names else None
+        elif resource.name == "vccio_ctrl":
+            said.supply = (names["pdm"].names, names["en"].names)
+        elif "led" in resource.name:
+            for pins in names.values() or resource.ios[:1]:
+                said.leds.update(dict.fromkeys(pins.names, pins.invert))
+    return said
+
+
+class Stand:
+    """Stands for anything that a file of litex-boards imports; keeps what it was made with."""
+
+    def __init__(self, *arguments, **named):
+        self.arguments = arguments
+
+
+def in_litex(path, part, link):
+    """What a file of litex-boards says; it knows no polarity."""
+    kinds = {name: type(name, (Stand,), {}) for name in ("Pins", "Subsignal", "IOStandard", "Misc", "Drive")}
+    heard = {}
+
+    class Platform:
+        def __init__(self, device, io, *rest, **named):
+            heard.update(device=device, io=io)
+            self.toolchain = Stand()  # a file may tell it more
+
+        def add_platform_command(self, *command):
+            pass
+
+    for name, members in {
+        "litex": {},
+        "litex.build": {},
+        "litex.build.generic_platform": kinds,
+        "litex.build.lattice": {"LatticeECP5Platform": Platform},
+        "litex.build.lattice.programmer": {"OpenOCDJTAGProgrammer": Stand, "UJProg": Stand},
+        "litex.build.xilinx": {"Xilinx7SeriesPlatform": Platform, "VivadoProgrammer": Stand},
+        "litex.build.openocd": {"OpenOCD": Stand},
+        "litex.build.openfpgaloader": {"OpenFPGALoader": Stand},
+        "litex.build.dfu": {"DFUProg": Stand},
+    }.items():
+        module = types.ModuleType(name)
+        vars(module).update(members)
+        sys.modules[name] = module
+    platform = load(path, "board_of_litex").Platform
+    for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
+        del sys.modules[name]
+    # Of a board that there is with several FPGAs the class is told which: by family and size, or by family alone.
+    device = inspect.signature(platform).parameters.get("device")
+    if device is None:
+        platform()
+    else:
+        usual = device.default
+        platform(device="-".join(part.split("-")[: usual.count("-") + 1]) if usual.startswith("LFE5U") else usual)
+    # xc7a200t-sbg484-1 is how Vivado's users write XC7A200T-1SBG484.
+    heard["device"] = re.sub(r"^(xc7\w+)-(\w+)-(\d)$", r"\1-\3\2", heard["device"])
+    if heard["device"].startswith("xc7"):
+        heard["device"] = heard["device"].upper()
+
+    def sites(items):
+        return [s for i in items if isinstance(i, kinds["Pins"]) for a in i.arguments for s in a.split()]
+
+    said = Said(heard["device"], link, UNKNOWN.get(("litex-boards", link), ()))
+    for name, _, *items in heard["io"]:
+        subs = {i.arguments[0]: sites(i.arguments[1:]) for i in items if isinstance(i, kinds["Subsignal"])}
+        for standard in (i.arguments[0] for i in items if isinstance(i, kinds["IOStandard"])):
+            said.standards.update(dict.fromkeys([*sites(items), *sum(subs.values(), [])], standard))
+        if name == platform.default_clk_name:
+            said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
+        elif said.is_link(name, subs):
+            pass
+        elif name == "vccio_ctrl":
+            said.supply = (subs["pdm"], subs["en"])
+        elif "led" in name and name != "oled":
+            said.leds.update(dict.fromkeys([*sites(items), *sum(subs.values(), [])]))
+    return said
+
+
+# Digilent's names of the pins of a FIFO bridge.
+DPTI = {"clkout": "clko", "rxf_n": "rxen", "txe_n": "txen", "rd_n": "rdn", "wr_n": "wrn", "oe_n": "oen", "siwu_n": "siwun"}
+
+
+def in_digilent(path, part, link):
+    """What is written down of Digilent's constraints; it knows no polarity."""
+    lines = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
+    facts = {line[0]: line[1] for line in lines if len(line) == 2}
+    pins = {name: (site, standard, called) for name, site, standard, called in (line for line in lines if len(line) == 4)}
+    said = Said(facts["part"], link)
+    said.clock = (pins["sysclk"][0], int(facts["clock"]))
+    said.link = {ours: [pins[f"prog_{theirs}"][0]] for ours, theirs in DPTI.items()}
+    said.link["data"] = [pins[f"prog_d[{i}]"][0] for i in range(8)]
+    said.leds = {site: None for name, (site, _, _) in pins.items() if name.startswith("led")}
+    said.standards = {site: standard for site, standard, _ in pins.values()}
+    for clock in ("sysclk", "prog_clko"):
+        assert "_MRCC_" in pins[clock][2], f"{clock} is at no pin for a clock"
+    return said
+
+
+READERS = {"amaranth-boards": in_amaranth, "litex-boards": in_litex, "digilent-xdc": in_digilent}
+
+
+def located(source, path):
+    """Where a source's file is: in a package of that version, or here."""
+    package, version = source.split()
+    if package == "digilent-xdc":
+        text = (ROOT / "verify/system/board" / package / path).with_suffix(".txt")
+        assert f"{package} at {version}, {path}" in text.read_text()
+        return text
+    assert importlib.metadata.version(package) == version
+    return pathlib.Path(importlib.metadata.distribution(package).locate_file(path))
+
+
+@pytest.mark.parametrize("file", BOARDS, ids=lambda f: f.stem)
+def test_pins_are_those_of_two_sources(file):
+    board = json.loads(file.read_text())
+    assert len({source.split()[0] for source in board["sources"]} & set(READERS)) == 2
+    assert len(board["sources"]) == 2
+    link = next(kind for kind in LINKS if kind in board)
+    known = [set(LINKS[link]) - UNKNOWN.get((source.split()[0], link), set()) for source in board["sources"]]
+    assert set.union(*known) == set(LINKS[link])
+    for source, path in board["sources"].items():
+        package = source.split()[0]
+        said = READERS[package](located(source, path), board["part"], link)
+        # An order number may end in a letter for the range of temperatures.
+        assert re.fullmatch(re.escape(said.part) + "[CI]?", board["part"]), source
+        assert (board["clock"]["pin"], board["clock"]["mhz"]) == said.clock, source
+        pins = {name: board[link][name] for name in LINKS[link] if name not in UNKNOWN.get((package, link), ())}
+        if link == "usb_pins":
+            # Where a package names two pull-ups, the first is that of D+.
+            said.link["pull_up"] = said.link["pull_up"][:1]
+        assert {name: p if isinstance(p, list) else [p] for name, p in pins.items()} == said.link, source
+        if said.reset_low is not None:
+            assert board[link]["reset"] == ("low" if said.reset_low else "high"), source
+        for led in ("link", "traffic", "error"):
+            pin = board["leds"][led]
+            assert pin in said.leds, f"{source}: no LED at {pin}"
+            if said.leds[pin] is not None:
+                assert board["leds"]["lit"] == ("low" if said.leds[pin] else "high"), source
+        for pin in board["leds"].get("held_high", []) + board["leds"].get("held_low", []):
+            assert pin in said.leds, f"{source}: no LED at {pin}"
+        if "vivado" in board:  # of other boards the packages write standards for other tools
+            leds = [board["leds"][led] for led in ("link", "traffic", "error")]
+            for of, sites in (("clock", [said.clock[0]]), (link, sum(said.link.values(), [])), ("leds", leds)):
+                assert {said.standards[site] for site in sites} == {board[of]["io"]}, f"{source}: {of}"
+        if "supply" in board or said.supply:
+            assert (board["supply"]["set"], [board["supply"]["enable"]]) == said.supply, source

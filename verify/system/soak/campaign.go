@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tributary/verify/system/faults"
+)
+
+// campaign is a number of rounds, each with a card's process of its own.
+type campaign struct {
+	program  string // the card
+	seed     uint64 // of the first round
+	faults   int64  // to go on until
+	rounds   int64  // to stop after; 0 for no such end
+	parallel int
+	damage   bool
+	clock    uint32             // by how much the card's clock is faster than a simulation's
+	report   func(faults int64) // after every round
+
+	counts faults.Counts
+	events [len(events)]atomic.Int64
+	arrays atomic.Int64 // compared
+	took   time.Duration
+
+	mu      sync.Mutex
+	began   int64 // rounds
+	ended   int64
+	wrong   int64   // rounds with a wrong sum: with damage alone
+	failed  int64   // rounds that ended with another error: with damage alone
+	reasons []error // of both
+	failure error   // the first of a round, without damage
+	effects effects
+}
+
+// event is a fault that is not a frame's.
+type event int
+
+const (
+	linkCut event = iota
+	cardKilled
+	rankLate
+	rankKilled
+	rankAway
+)
+
+var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away"}
+
+func (c *campaign) total() int64 {
+	n := c.counts.Total()
+	for i := range c.events {
+		n += c.events[i].Load()
+	}
+	return n
+}
+
+// run goes on until as many faults have happened as were asked for, or, without
+// damage, one sum is wrong or missing.
+func (c *campaign) run(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start := time.Now()
+	var all sync.WaitGroup
+	for range c.parallel {
+		all.Go(func() {
+			for {
+				seed, more := c.next(ctx)
+				if !more {
+					return
+				}
+				err := newRound(c, seed, filepath.Join(folder, fmt.Sprint(seed))).run(ctx)
+				if ctx.Err() == nil && !c.end(seed, err) {
+					cancel()
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.took = time.Since(start)
+	if c.failure == nil {
+		return ctx.Err()
+	}
+	return c.failure
+}
+
+// next returns the seed of the next round, if there is one.
+func (c *campaign) next(ctx context.Context) (seed uint64, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() != nil || c.failure != nil || c.total() >= c.faults || c.rounds > 0 && c.began == c.rounds {
+		return 0, false
+	}
+	c.began++
+	return c.seed + uint64(c.began) - 1, true
+}
+
+// end takes in how a round ended, and says whether others may follow.
+func (c *campaign) end(seed uint64, err error) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var wrong *wrongSum
+	if err != nil {
+		err = fmt.Errorf("round %d: %w", seed, err)
+		c.reasons = append(c.reasons, err)
+	}
+	switch {
+	case err == nil:
+	case !c.damage:
+		if c.failure == nil {
+			c.failure = fmt.Errorf("%w\n  this round alone: make soak SEED=%d ROUNDS=1", err, seed)
+		}
+		return false
+	case errors.As(err, &wrong):
+		c.wrong++
+	default:
+		c.failed++
+	}
+	c.ended++
+	c.report(c.total())
+	return true
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"tributary/verify/system/faults"
+)
+
+const (
+	ports = 8 // of the cards
+
+	leastFaulty, mostFaulty = 0.02, 0.2 // of the frames of a round
+
+	mostTenants    = 4   // of a card, which holds as many jobs
+	mostJobs       = 3   // of a tenant, one after another
+	mostReductions = 3   // of a job
+	mostChunks     = 160 // in a reduction
+
+	shortestDeadline, longestDeadline = 1 << 11, 1 << 14 // cycles of a simulation
+
+	// Pauses of a rank that is late: a few round trips, and more than most deadlines.
+	mostLate        = 50 * time.Millisecond
+	mostLateOverdue = 400 * time.Millisecond
+)
+
+// plan is what a round's seed decides on. What happens when is counted in frames:
+// of the round, or of the job that it concerns.
+type plan struct {
+	rates   faults.Rates
+	cuts    []int // frames of the round in which a link is cut, ascending
+	kill    int   // frame of the round at which the card is killed; 0: it is not
+	tenants []tenantPlan
+}
+
+// tenantPlan is what one tenant does. All of its jobs are alike: so what comes late
+// of one has the chunks and the numbers of the next.
+type tenantPlan struct {
+	ports    []int
+	window   int // how often its share of the card's is halved
+	chunk    int // beats, modulo the card's
+	firstVID uint32
+	deadline uint32 // cycles of a simulation; 0: none
+	partial  bool   // sums of chunks that are overdue; else notices
+	jobs     [][]reduction
+}
+
+// reduction is what becomes of the members in one reduction.
+type reduction struct {
+	chunks int
+	short  int // elements by which the last chunk is short, modulo the chunk
+	late   int // rank that comes late; -1: none
+	pause  time.Duration
+	victim int // rank whose call is ended on the way; -1: none
+	dies   int // frames of the job into it
+	away   int // rank that stays away from here on, to the end of the job; -1: none
+}
+
+func newPlan(seed uint64, damage bool) plan {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	p := plan{rates: newRates(rng, seed, damage), tenants: make([]tenantPlan, 1+rng.IntN(mostTenants))}
+	frames := 0
+	for i := range p.tenants {
+		p.tenants[i] = newTenantPlan(rng, damage)
+		frames += p.tenants[i].frames()
+	}
+	if damage {
+		return p
+	}
+	if rng.IntN(2) == 0 {
+		for range 1 + rng.IntN(3) {
+			p.cuts = append(p.cuts, 1+rng.IntN(frames))
+		}
+		slices.Sort(p.cuts)
+	}
+	if rng.IntN(2) == 0 {
+		p.kill = 1 + rng.IntN(frames)
+	}
+	return p
+}
+
+func newRates(rng *rand.Rand, seed uint64, damage bool) faults.Rates {
+	r := faults.Rates{Seed: seed}
+	kinds := []*float64{&r.Drop, &r.Repeat, &r.Reorder, &r.Delay, &r.Flip, &r.Burst, &r.Stall}
+	if damage {
+		kinds = []*float64{&r.Garbage, &r.Scramble, &r.Cut, &r.Insert}
+	}
+	var sum float64
+	for _, rate := range kinds {
+		*rate = rng.Float64()
+		sum += *rate
+	}
+	faulty := leastFaulty + (mostFaulty-leastFaulty)*rng.Float64()
+	for _, rate := range kinds {
+		*rate *= faulty / sum
+	}
+	return r
+}
+
+func newTenantPlan(rng *rand.Rand, damage bool) tenantPlan {
+	p := tenantPlan{ports: newPorts(rng), window: rng.IntN(3), chunk: rng.IntN(1 << 20), firstVID: rng.Uint32()}
+	if rng.IntN(2) == 0 {
+		p.firstVID = -uint32(rng.IntN(mostChunks)) // VIDs wrap around soon
+	}
+	if kind := rng.IntN(3); kind > 0 {
+		p.deadline = shortestDeadline << rng.IntN(bits.Len(longestDeadline/shortestDeadline))
+		p.partial = kind == 1
+	}
+	p.jobs = make([][]reduction, 1+rng.IntN(mostJobs))
+	for i := range p.jobs {
+		p.jobs[i] = p.newJob(rng, damage)
+	}
+	return p
+}
+
+// newPorts returns all ports as often as not, and else some.
+func newPorts(rng *rand.Rand) []int {
+	chosen := rng.Perm(ports)
+	if rng.IntN(2) == 0 {
+		chosen = chosen[:1+rng.IntN(ports)]
+	}
+	slices.Sort(chosen)
+	return chosen
+}
+
+// newJob draws the reductions of a job. Where a rank's death ends the job, it
+// happens in the last one.
+func (p *tenantPlan) newJob(rng *rand.Rand, damage bool) []reduction {
+	all := make([]reduction, 1+rng.IntN(mostReductions))
+	for i := range all {
+		all[i] = reduction{chunks: 1 + rng.IntN(mostChunks), short: rng.IntN(1 << 20), late: -1, victim: -1, away: -1}
+		if rng.IntN(4) == 0 && !damage {
+			all[i].late, all[i].pause = rng.IntN(len(p.ports)), time.Duration(rng.Int64N(int64(p.mostLate())))
+		}
+	}
+	if damage {
+		return all
+	}
+	if rng.IntN(4) == 0 {
+		r := &all[len(all)-1]
+		if p.partial {
+			r = &all[rng.IntN(len(all))]
+		}
+		r.victim, r.dies = rng.IntN(len(p.ports)), rng.IntN(len(p.ports)*r.chunks)
+		if rng.IntN(2) == 0 {
+			r.dies = rng.IntN(80) // what is late then has the VIDs of the next job
+		}
+	}
+	if p.partial && len(p.ports) > 1 && rng.IntN(2) == 0 {
+		all[rng.IntN(len(all))].away = rng.IntN(len(p.ports))
+	}
+	return all
+}
+
+func (p *tenantPlan) mostLate() time.Duration {
+	if p.deadline > 0 {
+		return mostLateOverdue
+	}
+	return mostLate
+}
+
+// frames returns how many there are at least: the data of all chunks.
+func (p *tenantPlan) frames() int {
+	n := 0
+	for _, job := range p.jobs {
+		for _, r := range job {
+			n += len(p.ports) * r.chunks
+		}
+	}
+	return n
+}

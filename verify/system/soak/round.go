@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/verify/system/faults"
+)
+
+const (
+	timeout  = 2 * time.Minute  // nothing moves, on a machine that others use too
+	patience = time.Minute      // for a card that is away
+	limit    = 10 * time.Minute // of a round
+)
+
+// round is one card and one link to it, which its tenants share, under faults. Its
+// seed alone decides on the faults, the jobs and the members' fates. What it cannot
+// decide on is who takes turns with whom: so not which chunks of a job are overdue,
+// who is evicted, and how far the tenants are when the link is cut.
+type round struct {
+	*campaign
+	plan
+	seed uint64
+	card card
+
+	opening sync.Mutex
+	host    *driver.Card // guarded by opening; nil when it is not open
+
+	mu       sync.Mutex
+	frames   int // that came to its links
+	links    uint64
+	deaths   []*death
+	restarts sync.WaitGroup
+	restart  error
+}
+
+// death ends the call of a rank some frames of its job from now.
+type death struct {
+	job  int // its number
+	left int // frames
+	kill func()
+}
+
+// running are the rounds to whose cards "soak:SEED" leads.
+var running sync.Map
+
+func init() {
+	transport.Register("soak", func(ctx context.Context, to transport.Request) (transport.Conn, error) {
+		r, there := running.Load(to.Address)
+		if !there {
+			return nil, fmt.Errorf("no round %s is under way", to.Address)
+		}
+		return r.(*round).dial(ctx)
+	})
+}
+
+func newRound(c *campaign, seed uint64, socket string) *round {
+	return &round{campaign: c, plan: newPlan(seed, c.damage), seed: seed, card: card{program: c.program, socket: socket}}
+}
+
+// dial opens a link to the card, which has the next faults.
+func (r *round) dial(ctx context.Context) (transport.Conn, error) {
+	conn, err := r.card.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rates := r.rates
+	rates.Seed += r.links << 48
+	r.links++
+	link := faults.New(conn, rates, &r.counts)
+	link.Watch = r.watch
+	link.On.Store(true)
+	return link, nil
+}
+
+// watch counts the frames and has happen what is to happen at this one.
+func (r *round) watch(h *frame.Header) (cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frames++
+	if r.frames == r.kill {
+		r.events[cardKilled].Add(1)
+		r.restarts.Go(func() { r.restart = r.card.restart() })
+	}
+	for _, d := range r.deaths {
+		if int(h.Job) != d.job {
+			continue
+		}
+		if d.left--; d.left < 0 {
+			d.kill()
+		}
+	}
+	if len(r.cuts) > 0 && r.frames >= r.cuts[0] {
+		r.events[linkCut].Add(1)
+		r.cuts = r.cuts[1:]
+		return true
+	}
+	return false
+}
+
+// mortal returns a context that ends after so many frames of a job, and what
+// withdraws that.
+func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, func()) {
+	ctx, kill := context.WithCancel(ctx)
+	d := &death{job, frames, kill}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaths = append(r.deaths, d)
+	return ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.deaths = slices.DeleteFunc(r.deaths, func(other *death) bool { return other == d })
+		kill()
+	}
+}
+
+// run has every tenant do what is planned.
+func (r *round) run(ctx context.Context) error {
+	if err := r.card.start(); err != nil {
+		return fmt.Errorf("%w; `make soak` builds one", err)
+	}
+	defer r.card.stop()
+	running.Store(fmt.Sprint(r.seed), r)
+	defer running.Delete(fmt.Sprint(r.seed))
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := r.runTenants(ctx)
+	r.leave(ctx)
+	r.restarts.Wait()
+	return errors.Join(err, r.restart)
+}
+
+// runTenants sets up the first job of each tenant in turn, so that these have the
+// same numbers whenever the round is done, and then lets all go on. The first that
+// fails ends the others, whose errors say nothing then.
+func (r *round) runTenants(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	all := make([]*tenant, len(r.tenants))
+	for i, p := range r.tenants {
+		all[i] = newTenant(r, p, i)
+		if err := all[i].setUp(ctx); err != nil {
+			return fmt.Errorf("tenant %d of %d: set-up: %w", i, len(all), err)
+		}
+	}
+	var under sync.WaitGroup
+	var first sync.Once
+	for i, t := range all {
+		under.Go(func() {
+			if failure := t.run(ctx); failure != nil {
+				first.Do(func() { err = fmt.Errorf("tenant %d of %d: %w", i, len(all), failure) })
+				cancel()
+			}
+		})
+	}
+	under.Wait()
+	return err
+}
+
+// open opens the card where it is not open: it may go away for good while no job is
+// there that would wait for it.
+func (r *round) open(ctx context.Context) (*driver.Card, error) {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if r.host != nil && r.host.Err() == nil {
+		return r.host, nil
+	}
+	r.leaveLocked(ctx)
+	host, err := driver.Open(ctx, fmt.Sprint("soak:", r.seed), driver.WithTimeout(timeout))
+	if err == nil {
+		r.host = host
+	}
+	return host, err
+}
+
+func goneAway(err error) bool {
+	var died *driver.DiedError
+	var none *driver.NoCardError
+	var busy *driver.BusyError
+	return errors.As(err, &died) || errors.As(err, &none) || errors.As(err, &busy)
+}
+
+// leave closes the card, if it is open, and takes in what it has counted.
+func (r *round) leave(ctx context.Context) {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	r.leaveLocked(ctx)
+}
+
+func (r *round) leaveLocked(ctx context.Context) {
+	if r.host == nil {
+		return
+	}
+	counters, err := r.host.Counters(ctx)
+	_ = r.host.Close() // the link may be cut
+	r.campaign.mu.Lock()
+	defer r.campaign.mu.Unlock()
+	if err == nil {
+		r.effects.addCounters(counters)
+	}
+	r.effects.addLink(r.host.LinkStats())
+	r.host = nil
+}

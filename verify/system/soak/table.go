@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/verify/system/faults"
+)
+
+// effects are what cards and driver have counted of the faults.
+type effects struct {
+	card   map[string]int64
+	link   driver.LinkStats
+	member driver.MemberStats
+	carry  int64 // outages that a job was carried over
+
+	jobs    int64
+	beside  int64 // those with others on their card
+	overdue int64 // notices
+	partial int64 // chunks whose sums lack somebody
+	evicted int64 // members
+	back    int64 // members that were evicted and are in sums of the next job
+}
+
+// refusals are the counters of a card for packets that it refused.
+var refusals = []string{"late", "early", "not_ready", "bad_epoch", "bad_job", "bad_rank", "bad_format", "bad_length", "bad_kind", "bad_version"}
+
+func (e *effects) addCounters(counters []driver.Counter) {
+	if e.card == nil {
+		e.card = map[string]int64{}
+	}
+	for _, c := range counters {
+		e.card[c.Name] += int64(c.Value)
+	}
+}
+
+func (e *effects) addLink(s driver.LinkStats) {
+	e.link.Hunted += s.Hunted
+	e.link.HeaderCRC += s.HeaderCRC
+	e.link.PayloadCRC += s.PayloadCRC
+	e.link.Refused += s.Refused
+}
+
+func (e *effects) addJob(j *driver.Job) {
+	s := j.Stats()
+	e.member.Resent += s.Resent
+	e.member.Asked += s.Asked
+	e.member.Duplicates += s.Duplicates
+	e.member.Refused += s.Refused
+	e.carry += int64(j.Outages())
+}
+
+// print writes the table of what happened, and of what came of it.
+func (c *campaign) print(out io.Writer) {
+	fmt.Fprintf(out, "%d faults in %d rounds from seed %d, %.0f s; %d arrays compared, every bit\n\n",
+		c.total(), c.ended, c.seed, c.took.Seconds(), c.arrays.Load())
+	row := func(name string, card, host any) { fmt.Fprintf(out, "%-34s %12v %12v\n", name, card, host) }
+	row("injected", "to the card", "to the host")
+	for kind, name := range faults.Kinds {
+		if toCard, toHost := c.counts.Faults[frame.ToCard][kind].Load(), c.counts.Faults[frame.FromCard][kind].Load(); toCard+toHost > 0 {
+			row(name, toCard, toHost)
+		}
+	}
+	row("of frames", c.counts.Frames[frame.ToCard].Load(), c.counts.Frames[frame.FromCard].Load())
+	row("let through by the CRCs", c.counts.LetThrough[frame.ToCard].Load(), c.counts.LetThrough[frame.FromCard].Load())
+	for i, name := range events {
+		if n := c.events[i].Load(); n > 0 {
+			row(name, n, "")
+		}
+	}
+	fmt.Fprintln(out)
+	row("what came of them", "at the card", "at the host")
+	e := &c.effects
+	row("bytes hunted through", e.card["hunted"], e.link.Hunted)
+	row("wrong header CRCs", e.card["header_crc"], e.link.HeaderCRC)
+	row("wrong payload CRCs", e.card["payload_crc"], e.link.PayloadCRC)
+	var refused int64
+	for _, name := range refusals {
+		refused += e.card[name]
+	}
+	row("packets refused", refused, e.link.Refused)
+	row("duplicates", e.card["duplicate"], e.member.Duplicates)
+	row("results asked for", e.card["asks"], e.member.Asked)
+	row("results replayed", e.card["replays"], "")
+	row("chunks sent again", "", e.member.Resent)
+	row("outages a job was carried over", "", e.carry)
+	row("jobs", "", e.jobs)
+	row("jobs beside others", "", e.beside)
+	row("notices of overdue chunks", "", e.overdue)
+	row("chunks summed without a member", "", e.partial)
+	row("members evicted", "", e.evicted)
+	row("evicted, and in the next job", "", e.back)
+	if c.damage {
+		fmt.Fprintf(out, "\nRounds with a wrong sum: %d; given up: %d.\n", c.wrong, c.failed)
+		for _, reason := range c.reasons {
+			fmt.Fprintf(out, "  %v\n", reason)
+		}
+	}
+}

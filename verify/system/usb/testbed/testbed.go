@@ -1,0 +1,293 @@
+// Package testbed is a Linux machine's USB as libusb sees it, for programs that
+// run under umockdev's preloaded library: their calls to /sys and /dev/bus/usb
+// are led to a folder, and the ioctls on a device's node to a socket there. What
+// is plugged in are devices that are attached over USB/IP, so that an unmodified
+// program works with a card that does not exist, without rights and without a
+// kernel that takes part.
+//
+// What usbfs does (claims, pending transfers, what the end of a program leaves
+// behind) is done here as Linux does it.
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"tributary/verify/system/usb/attach"
+)
+
+// preload is umockdev's library.
+const preload = "libumockdev-preload.so.0"
+
+// Testbed is the machine.
+type Testbed struct {
+	dir string
+
+	mu      sync.Mutex
+	number  int // of the device that was plugged in last
+	devices map[*Device]bool
+}
+
+// New makes a machine in a folder of its own, with a bus on which nothing is.
+func New() (*Testbed, error) {
+	// The path of a socket is short.
+	dir, err := os.MkdirTemp("/tmp", "usb")
+	if err != nil {
+		return nil, err
+	}
+	t := &Testbed{dir: dir, number: 1, devices: map[*Device]bool{}} // 1 is the bus's own hub
+	err = os.Chmod(dir, 0o755)
+	for _, d := range []string{devNodes, ioctls + devNodes, sysDevices, sysBus} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return t, nil
+}
+
+// Where things stand in the folder.
+const (
+	devNodes   = "/dev/bus/usb/001"
+	ioctls     = "/ioctl"
+	sysDevices = "/sys/devices/pci0000:00/usb1"
+	sysBus     = "/sys/bus/usb/devices"
+)
+
+// A driver of the kernel's, ftdi_sio, takes these.
+const serialVendor = 0x0403
+
+var serialProducts = map[uint16]bool{0x6010: true, 0x6014: true}
+
+// Dir returns the folder; programs may find files of theirs there.
+func (t *Testbed) Dir() string { return t.dir }
+
+// Env returns what a program's environment needs to run on the machine.
+func (t *Testbed) Env() []string {
+	return []string{"LD_PRELOAD=" + preload, "UMOCKDEV_DIR=" + t.dir}
+}
+
+// Close unplugs everything and removes the machine.
+func (t *Testbed) Close() {
+	t.mu.Lock()
+	var all []*Device
+	for d := range t.devices {
+		all = append(all, d)
+	}
+	t.mu.Unlock()
+	for _, d := range all {
+		d.Unplug()
+	}
+	os.RemoveAll(t.dir)
+}
+
+// Plug attaches the device that a USB/IP server offers under a name and plugs it in.
+// It is unplugged when the server ends the connection.
+func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
+	host, err := attach.Import(conn, name)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	t.mu.Lock()
+	t.number++
+	d := &Device{
+		bed: t, host: host, number: t.number,
+		interfaces: map[uint8]uint32{}, programs: map[*program]bool{}, claimant: map[uint32]*program{},
+	}
+	t.devices[d] = true
+	t.mu.Unlock()
+	if err := d.enumerate(); err != nil {
+		d.Unplug()
+		return nil, err
+	}
+	go func() {
+		<-host.Gone()
+		d.Unplug()
+	}()
+	return d, nil
+}
+
+// Newest returns the device that was plugged in last, nil if it is gone.
+func (t *Testbed) Newest() *Device {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for d := range t.devices {
+		if d.number == t.number {
+			return d
+		}
+	}
+	return nil
+}
+
+// Device is one that is plugged in.
+type Device struct {
+	bed      *Testbed
+	host     *attach.Host
+	number   int
+	node     *os.File // a pipe in the place of the device's node; see ready
+	listener net.Listener
+	once     sync.Once
+
+	interfaces map[uint8]uint32 // of the endpoints, by their addresses
+
+	mu       sync.Mutex
+	gone     bool
+	programs map[*program]bool   // that have opened the node
+	driver   bool                // of the kernel's, which has interface 0
+	claimant map[uint32]*program // that has claimed an interface
+	setting  uint32              // alternate setting of interface 0 that is selected
+	isReady  bool                // what the node shows
+}
+
+func (d *Device) busName() string  { return fmt.Sprintf("1-%d", d.number) }
+func (d *Device) nodeName() string { return fmt.Sprintf("%s/%03d", devNodes, d.number) }
+
+// Node returns the path of the device's node, for tests that forbid it.
+func (d *Device) Node() string { return d.bed.dir + d.nodeName() }
+
+// enumerate does what the kernel does with a device that was plugged in, and shows
+// it to programs.
+func (d *Device) enumerate() error {
+	device, configuration := make([]byte, 18), make([]byte, 255)
+	status, n := d.host.Control(0x80, 6, 0x0100, 0, device)
+	if status != 0 || n != len(device) {
+		return fmt.Errorf("no device descriptor: status %d", status)
+	}
+	status, n = d.host.Control(0x80, 6, 0x0200, 0, configuration)
+	if status != 0 {
+		return fmt.Errorf("no configuration descriptor: status %d", status)
+	}
+	if status, _ := d.host.Control(0x00, 9, uint16(configuration[5]), 0, nil); status != 0 {
+		return fmt.Errorf("cannot be configured: status %d", status)
+	}
+	d.driver = d.host.Info.Vendor == serialVendor && serialProducts[d.host.Info.Product]
+	d.readInterfaces(configuration[:n])
+	if err := d.makeNode(); err != nil {
+		return err
+	}
+	return d.makeFiles(append(device, configuration[:n]...), configuration[5])
+}
+
+// readInterfaces notes where the endpoints of a configuration are.
+func (d *Device) readInterfaces(descriptors []byte) {
+	const interfaceKind, endpointKind = 4, 5
+	var at uint32
+	for b := descriptors; len(b) > 2 && int(b[0]) <= len(b); b = b[b[0]:] {
+		switch b[1] {
+		case interfaceKind:
+			at = uint32(b[2])
+		case endpointKind:
+			d.interfaces[b[2]] = at
+		}
+	}
+}
+
+// makeNode makes the device's node and begins to answer ioctls on it.
+func (d *Device) makeNode() (err error) {
+	if err := syscall.Mkfifo(d.Node(), 0o666); err != nil {
+		return err
+	}
+	if d.node, err = os.OpenFile(d.Node(), os.O_RDWR|syscall.O_NONBLOCK, 0); err != nil {
+		return err
+	}
+	const setPipeSize = 1031 // F_SETPIPE_SZ
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, d.node.Fd(), setPipeSize, 1); errno != 0 {
+		return errno
+	}
+	if err := syscall.SetNonblock(int(d.node.Fd()), true); err != nil {
+		return err
+	}
+	if _, err := d.node.Write([]byte{0}); err != nil {
+		return err
+	}
+	path := d.bed.dir + ioctls + d.nodeName()
+	if d.listener, err = net.Listen("unix", path); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Chmod(d.Node(), 0o666), os.Chmod(path, 0o777)); err != nil {
+		return err
+	}
+	go d.accept()
+	return nil
+}
+
+// makeFiles makes what stands of the device in /sys.
+func (d *Device) makeFiles(descriptors []byte, configuration byte) error {
+	folder := filepath.Join(d.bed.dir, sysDevices, d.busName())
+	err := os.Mkdir(folder, 0o755)
+	for name, text := range map[string]string{
+		"busnum":              "1",
+		"devnum":              strconv.Itoa(d.number),
+		"speed":               "480",
+		"bConfigurationValue": strconv.Itoa(int(configuration)),
+		"descriptors":         string(descriptors),
+		"uevent": fmt.Sprintf("DEVNAME=bus/usb/001/%03d\nDEVTYPE=usb_device\nMAJOR=189\nMINOR=%d\nSUBSYSTEM=usb\nBUSNUM=001\nDEVNUM=%03d\n",
+			d.number, d.number-1, d.number),
+	} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
+	}
+	return errors.Join(err,
+		os.Symlink("../../../../bus/usb", filepath.Join(folder, "subsystem")),
+		os.Symlink("../../../devices/pci0000:00/usb1/"+d.busName(), filepath.Join(d.bed.dir, sysBus, d.busName())))
+}
+
+// Unplug takes the device away, from programs that have it open too.
+func (d *Device) Unplug() {
+	d.once.Do(func() {
+		os.Remove(filepath.Join(d.bed.dir, sysBus, d.busName()))
+		os.RemoveAll(filepath.Join(d.bed.dir, sysDevices, d.busName()))
+		os.Remove(d.Node())
+		d.mu.Lock()
+		d.gone = true
+		d.mu.Unlock()
+		if d.listener != nil {
+			d.listener.Close()
+		}
+		d.host.Detach() // ends all transfers
+		d.bed.mu.Lock()
+		delete(d.bed.devices, d)
+		d.bed.mu.Unlock()
+	})
+}
+
+// accept serves programs that open the node.
+func (d *Device) accept() {
+	for {
+		conn, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		p := &program{device: d, conn: conn, pending: map[uint64]*urb{}}
+		d.mu.Lock()
+		d.programs[p] = true
+		d.mu.Unlock()
+		go p.serve()
+	}
+}
+
+// showReady has the node's poll say whether a program has transfers to reap: a pipe
+// of one page can be written to when nothing is in it. With mu held.
+func (d *Device) showReady() {
+	ready := false
+	for p := range d.programs {
+		ready = ready || len(p.ended) > 0
+	}
+	if ready == d.isReady {
+		return
+	}
+	d.isReady = ready
+	var b [1]byte
+	if ready {
+		_, _ = d.node.Read(b[:])
+	} else {
+		_, _ = d.node.Write(b[:])
+	}
+}

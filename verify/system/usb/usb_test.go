@@ -1,0 +1,356 @@
+package usb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/virtual/usbip"
+	"tributary/driver/wire"
+	"tributary/verify/system/usb/rig"
+	"tributary/verify/system/usb/testbed"
+)
+
+// long is an array that takes the virtual card a second or two, and some bytes on
+// the way to a card that are in the middle of its data.
+const (
+	long   = 40_000
+	middle = 300_000
+)
+
+// TestCommands: every command works over USB as over a socket.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	r := tributary(t, bed, "info", "-card", "usb:")
+	require.Equal(t, 3, r.status)
+	words(t, r.errs, "no device 1209:0001 is plugged in")
+
+	plug(t, bed, newCard(t, "A1"))
+	for _, c := range []struct{ line, want string }{
+		{"list", "usb:1209:0001#A1 ready 4 lanes, 4 workers, fp32, sum tree, shell stream"},
+		{"info -card usb:", "lanes 4, fp32 into fp32, sum tree"},
+		{"info -card usb:1209:0001", "ports 4"},
+		{"info -card usb:1209:0001#A1 -json", `"card": "usb:1209:0001#A1"`},
+		{"config -card usb: -workers 3", "workers 3, on ports 0, 1, 2"},
+		{"selftest -card usb:", "ok flips"},
+		{"bench -card usb: -time 200ms", "workers window link"},
+		{"top -card usb: -count 1", "counter value"},
+		{"reset -card usb:", "card usb: is reset"},
+	} {
+		r := tributary(t, bed, strings.Fields(c.line)...)
+		require.Equal(t, 0, r.status, "%s: %s", c.line, r.errs)
+		words(t, r.out, c.want)
+	}
+	for line, want := range map[string]string{
+		"info -card usb:1209:0002":    "no device 1209:0002 is plugged in",
+		"info -card usb:1209:0001#B2": "no card with serial number B2 is plugged in; there is usb:1209:0001#A1",
+		"info -card usb:12":           "usb:12 is no card's name",
+	} {
+		r := tributary(t, bed, strings.Fields(line)...)
+		require.Equal(t, 3, r.status, line)
+		words(t, r.errs, want)
+	}
+}
+
+// TestSim: what tributary sim -usbip offers is such a device, and its sums are
+// those of the same card on a socket.
+func TestSim(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	sim := exec.Command(program, "sim", folder, "-usbip", "127.0.0.1:0", "-serial", "SIM1")
+	sim.Stderr = os.Stderr
+	said, err := sim.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, sim.Start())
+	var addr string
+	_, err = fmt.Fscanf(said, "usbip %s", &addr)
+	require.NoError(t, err)
+	go io.Copy(io.Discard, said)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(addr, ","))
+	require.NoError(t, err)
+	_, err = bed.Plug(conn, usbip.BusID)
+	require.NoError(t, err)
+
+	dir := t.TempDir()
+	files := rig.Arrays(t, dir, workers, long)
+	var sums [2][]byte
+	for i, card := range []string{"usb:1209:0001#SIM1", "sim:" + folder} {
+		out := filepath.Join(dir, fmt.Sprint("sum", i, ".npy"))
+		r := tributary(t, bed, append([]string{"reduce", "-card", card, "-o", out}, files...)...)
+		require.Equal(t, 0, r.status, r.errs)
+		sums[i], err = os.ReadFile(out)
+		require.NoError(t, err)
+	}
+	require.Equal(t, sums[1], sums[0])
+	require.NoError(t, sim.Process.Signal(os.Interrupt))
+	require.NoError(t, sim.Wait())
+}
+
+// TestTwoCards: they are told apart by their serial numbers and used at the same
+// time.
+func TestTwoCards(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	plug(t, bed, newCard(t, "A1"))
+	plug(t, bed, newCard(t, "B2"))
+	r := tributary(t, bed, "info", "-card", "usb:")
+	require.Equal(t, 3, r.status)
+	words(t, r.errs, "2 cards are plugged in; say which:", "usb:1209:0001#A1", "usb:1209:0001#B2")
+	sums := make(chan ran, 2)
+	for _, serial := range []string{"A1", "B2"} {
+		line := reduceArgs(t, long/2, "-card", "usb:1209:0001#"+serial)
+		go func() { sums <- tributary(t, bed, line...) }()
+	}
+	for range 2 {
+		r := <-sums
+		require.Equal(t, 0, r.status, r.errs)
+	}
+}
+
+// TestClaimed: a card that another program has is named as such, and is not
+// disturbed.
+func TestClaimed(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	c := newCard(t, "A1")
+	plug(t, bed, c)
+	begun := make(chan bool)
+	c.After(middle, func() { close(begun) })
+	cmd, out, errs := command(t, bed, program, "bench", "-card", "usb:", "-time", "1m")
+	require.NoError(t, cmd.Start())
+	<-begun
+	r := tributary(t, bed, "reset", "-card", "usb:")
+	require.Equal(t, 1, r.status)
+	words(t, r.errs, "card usb: is busy: another program has claimed usb:1209:0001#A1")
+	words(t, tributary(t, bed, "list").out, "usb:1209:0001#A1 ready")
+	words(t, tributary(t, bed, "top", "-card", "usb:", "-count", "1").out, "through tributary bench")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	words(t, ended(t, cmd, out, errs).errs, "stopped")
+	works(t, bed, "usb:")
+}
+
+// TestNoPermission: the rule to install is printed.
+func TestNoPermission(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	d := plug(t, bed, newCard(t, "A1"))
+	require.NoError(t, errors.Join(os.Chmod(d.Node(), 0), os.Chmod(bed.Dir(), 0o777)))
+	r := asNobody(t, bed, "info", "-card", "usb:")
+	require.Equal(t, 3, r.status)
+	words(t, r.errs, "this user may not open it", "/etc/udev/rules.d/70-tributary.rules",
+		`SUBSYSTEM=="usb", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"`)
+}
+
+// fault is what may befall a card in the middle of a reduction.
+type fault struct {
+	name string
+	do   func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device)
+	says string // of the reduction that it ends
+}
+
+var faults = []fault{
+	{"stall in", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBIn) },
+		"card usb: is gone: it halted an endpoint"},
+	{"stall out", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBOut) },
+		"card usb: is gone: it halted an endpoint"},
+	{"unplug", func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
+		d.Unplug()
+		time.Sleep(200 * time.Millisecond)
+		plug(t, bed, c)
+	}, "card usb: is gone: it was unplugged"},
+}
+
+// TestFaults: each ends a reduction with a clear error, and leaves a card that
+// works.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			bed := machine(t)
+			c := newCard(t, "A1")
+			d := plug(t, bed, c)
+			over := make(chan bool)
+			c.After(middle, func() { f.do(t, c, bed, d); close(over) })
+			r := reduce(t, bed, long, "-card", "usb:")
+			require.Equal(t, 1, r.status, r.errs)
+			words(t, r.errs, f.says)
+			<-over
+			works(t, bed, "usb:")
+		})
+	}
+}
+
+// TestCarryOn: a reduction that is to carry on meets each fault several times; its
+// sum has every contribution once.
+func TestCarryOn(t *testing.T) {
+	t.Parallel()
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			bed := machine(t)
+			c := newCard(t, "A1")
+			d := plug(t, bed, c)
+			const times = 3
+			left, over := times, make(chan bool)
+			var again func()
+			again = func() {
+				f.do(t, c, bed, d)
+				if d = bed.Newest(); left > 1 {
+					left--
+					c.After(middle/3, again)
+				} else {
+					close(over)
+				}
+			}
+			c.After(middle/3, again)
+			r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "30s", "-stats")
+			require.Equal(t, 0, r.status, r.errs)
+			<-over
+			words(t, r.out, fmt.Sprintf("outages %d", times))
+			words(t, r.errs, "the card is gone", "the card is back")
+		})
+	}
+}
+
+// TestGoneForGood: a reduction that is to carry on says that its card did not come
+// back.
+func TestGoneForGood(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	c := newCard(t, "A1")
+	d := plug(t, bed, c)
+	c.After(middle, d.Unplug)
+	r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "1s")
+	require.Equal(t, 3, r.status, r.errs)
+	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no card at usb: no device 1209:0001 is plugged in")
+}
+
+// TestTimeout: a card that stops answering is given up in time, and can be used
+// again when it does.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	c := newCard(t, "A1")
+	plug(t, bed, c)
+	c.After(middle, func() { c.Stop() })
+	start := time.Now()
+	r := reduce(t, bed, long, "-card", "usb:", "-timeout", "1s")
+	require.Equal(t, 4, r.status, r.errs)
+	require.Less(t, time.Since(start), patience/2)
+	c.Continue()
+	works(t, bed, "usb:")
+}
+
+// TestCancel: Ctrl-C, and a program that is killed, leave a card that works, though
+// the card has taken part of their data.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			bed := machine(t)
+			c := newCard(t, "A1")
+			plug(t, bed, c)
+			line := reduceArgs(t, long, "-card", "usb:")
+			for range 3 {
+				cmd, out, errs := command(t, bed, program, line...)
+				require.NoError(t, cmd.Start())
+				c.After(middle, func() { cmd.Process.Signal(signal) })
+				r := ended(t, cmd, out, errs)
+				require.NotEqual(t, 0, r.status)
+				if signal == syscall.SIGINT {
+					require.Equal(t, 1, r.status, r.errs)
+					words(t, r.errs, "stopped")
+				}
+				_, err := os.Stat(line[3])
+				require.ErrorIs(t, err, os.ErrNotExist)
+				works(t, bed, "usb:")
+			}
+		})
+	}
+}
+
+// buildLoop builds the command loop.
+func buildLoop(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "loop")
+	out, err := exec.Command("go", "build", "-o", path, "./loop").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// TestStreams: bytes pass both ways at once, unchanged and in order, whatever their
+// bursts are: many short packets, whole packets that a packet of no bytes ends,
+// whole transfers; in writes of all sizes.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	loop := buildLoop(t)
+	for _, size := range []int{1, 511, 512, 513, 1024, 64 << 10, 200_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			bed := machine(t)
+			plug(t, bed, rig.NewFake(t, "ECHO", rig.Echo(size)))
+			bytes := min(4<<20, 10_000*size)
+			for _, write := range []int{64 << 10, 2047} {
+				r := runs(t, bed, loop, "-bytes", fmt.Sprint(bytes), "-write", fmt.Sprint(write))
+				require.Equal(t, 0, r.status, r.errs)
+			}
+		})
+	}
+}
+
+// TestStuck: a write that the device does not take is given up at once, with what it
+// has taken, and the device can be used again.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	var links atomic.Int32
+	plug(t, bed, rig.NewFake(t, "STUCK", func(conn net.Conn) {
+		if links.Add(1) == 1 {
+			<-t.Context().Done()
+		}
+		rig.Echo(4096)(conn)
+	}))
+	loop := buildLoop(t)
+	for _, args := range [][]string{{"-stuck"}, {"-bytes", "100000"}} {
+		r := runs(t, bed, loop, args...)
+		require.Equal(t, 0, r.status, r.errs)
+	}
+}
+
+// TestStranger: a device with the card's numbers that is none is not used.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	bed := machine(t)
+	plug(t, bed, rig.NewStranger(t))
+	r := tributary(t, bed, "info", "-card", "usb:")
+	require.Equal(t, 3, r.status)
+	words(t, r.errs, "device 1209:0001 is no Tributary card")
+	require.NotContains(t, tributary(t, bed, "list").out, "usb:")
+}
+
+// TestWithoutLibusb: a build that needs Go alone says what it lacks.
+func TestWithoutLibusb(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "tributary")
+	build := exec.Command("go", "build", "-o", plain, "../../../driver/cmd/tributary")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	bed := machine(t)
+	r := runs(t, bed, plain, "info", "-card", "usb:")
+	require.Equal(t, 3, r.status)
+	words(t, r.errs, "no card at usb: this tributary was built without libusb", "apt install libusb-1.0-0-dev pkg-config")
+}
