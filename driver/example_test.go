@@ -14,28 +14,27 @@ import (
 	"tributary/driver"
 )
 
-// The whole way: open, configure, reduce, close.
+// Open a card, configure a job, reduce. The README of the repository shows the same
+// lines.
 func Example() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer card.Close()
-	job, err := card.Configure(ctx, driver.JobConfig{Workers: 3})
+	job, err := card.Configure(ctx, driver.JobConfig{})
+	check(err)
+	sum := make([]float32, 2)
+	err = job.Reduce(ctx, sum, [][]float32{{1, 2}, {10, 20}, {100, 200}})
+	check(err)
+	fmt.Println(sum) // [111 222]
+	// Output: [111 222]
+}
+
+// check ends the program on an error.
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gradients := [][]float32{{1, 2}, {10, 20}, {100, 200}}
-	sum := make([]float32, 2)
-	if err := job.Reduce(ctx, sum, gradients); err != nil {
-		log.Fatal(err)
-	}
-	if err := job.Close(ctx); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(sum)
-	// Output: [111 222]
 }
 
 // A worker that is late: the card sums without it when the time is over, and it

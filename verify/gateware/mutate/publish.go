@@ -175,7 +175,8 @@ func (r *record) row() string {
 		n[byTrace], n[byInduction], n[byCover], n[byBench], n[byCard], n[same], n[survivor], share)
 }
 
-// list names the mutants of one fate, those together of which the same is said.
+// list prints the mutants of one fate, by leaf: in a table with the reasons, where there are
+// some, otherwise one a line.
 func list(s *strings.Builder, records map[string]record, by string, reason func(name string) string) {
 	for _, leaf := range slices.Sorted(maps.Keys(records)) {
 		r := records[leaf]
@@ -183,6 +184,9 @@ func list(s *strings.Builder, records map[string]record, by string, reason func(
 			continue
 		}
 		fmt.Fprintf(s, "\n`%s`\n\n", leaf)
+		if reason != nil {
+			s.WriteString("| mutants | reason |\n|---|---|\n")
+		}
 		var order []string
 		names := map[string][]string{}
 		for _, f := range r.Mutants {
@@ -199,11 +203,10 @@ func list(s *strings.Builder, records map[string]record, by string, reason func(
 			names[text] = append(names[text], "`"+name+"`")
 		}
 		for _, text := range order {
-			sep := "\n* "
-			if text != "" {
-				fmt.Fprintf(s, "* %s: %s\n", strings.Join(names[text], ", "), text)
+			if reason != nil {
+				fmt.Fprintf(s, "| %s | %s |\n", strings.Join(names[text], ", "), text)
 			} else {
-				fmt.Fprintf(s, "* %s\n", strings.Join(names[text], sep))
+				fmt.Fprintf(s, "* %s\n", strings.Join(names[text], "\n* "))
 			}
 		}
 	}

@@ -214,7 +214,7 @@ func (r *record) saveBoard(fresh boards.Row) error {
 func boardsPage(t boards.Table) string {
 	var b strings.Builder
 	b.WriteString("\n## Boards\n\n")
-	b.WriteString("Whole FPGAs: cards with their link, clocks and all, built as `make bitstream` builds them, with one seed. MHz that a clock can have, of what it must.\n\n")
+	b.WriteString("Whole FPGAs: cards with link and clocks, built as `make bitstream` builds them, with one seed. *MHz*\nis what a clock reaches, of its constraint.\n\n")
 	b.WriteString("| board | card | COMB | FF | block RAM | DSP | clk MHz | link MHz |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
 		fmt.Fprintf(&b, "| %s | %d lanes x %d workers, %s %s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",

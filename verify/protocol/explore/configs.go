@@ -1,7 +1,7 @@
 package main
 
 // configs are the settings in which the rules hold, in the order of the table
-// in verify/README.md.
+// in verify/protocol/README.md.
 var configs = []config{
 	{Name: "two-by-one", About: "2 workers, W = 1, the smallest modulus: VIDs wrap twice",
 		Jobs: []int{2}, Window: 1, Modulus: 4, First: 3, Chunks: 8, Beats: 1, Epochs: 1, States: 1320},

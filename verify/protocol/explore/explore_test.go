@@ -186,10 +186,10 @@ func TestWalk(t *testing.T) {
 	assert.NotEqual(t, walks[0].String(), walks[2].String())
 }
 
-// TestPage holds the tables of verify/README.md against the configurations and
-// weakenings.
+// TestPage compares the tables of verify/protocol/README.md with the configurations
+// and weakenings.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	for _, c := range configs {
 		assert.Contains(t, string(page), fmt.Sprintf("| `%s` | %s | %s |", c.Name, c.About, thousands(c.States)))

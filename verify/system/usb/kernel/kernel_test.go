@@ -165,10 +165,13 @@ func writeResult(t *testing.T, version string, booted time.Duration, rows string
 	first, _, _ := strings.Cut(string(qemu), "\n")
 	text := fmt.Sprintf(`# Cards on USB against Linux's USB stack
 
-Written by `+"`make test-usb-kernel`"+`: Debian's kernel %s in %s, without KVM; ready after %.0f s. The machine's USB is
-vhci-hcd, and the cards are on this side of USB/IP. All of it passed:
+`+"`make test-usb-kernel`"+` wrote this page, with Debian's kernel %s
+in %s,
+without KVM; ready after %.0f s. The kernel attaches the cards by vhci-hcd and USB/IP.
 
-| tried | took | said |
+Every row passed:
+
+| test | time | message |
 |---|---|---|
 %s`, version, first, booted.Seconds(), rows)
 	require.NoError(t, os.WriteFile("RESULT.md", []byte(text), 0o644))
