@@ -161,19 +161,8 @@ func (b *coreBuilder) jobs() {
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("LANE_BITS", fmt.Sprint(bits.TrailingZeros(uint(b.Lanes))))
-	same(i, "clk", "rst", "link_down")
-	for _, w := range operations {
-		same(i, w.name)
-	}
 	i.Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit")
-	same(i, "drained", "evict")
 	i.Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
-	same(i, "flush", "flush_slots", "quiet", "hold", "drop_statuses", "sets_up", "sets_up_job",
-		"cleared")
-	for _, w := range b.jobWires() {
-		same(i, w.name)
-	}
-	same(i, "member", "rank_of_port")
 }
 
 // jobWire is what agg_jobs says of every job.
@@ -312,7 +301,6 @@ func (b *coreBuilder) ingress(p int) {
 
 	i := m.Instance("agg_ingress", fmt.Sprintf("u_ingress_p%d", p), "")
 	b.params(i, "BEAT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
-	same(i, "clk", "rst", "flush", "flush_slots", "job_valid", "slot_mask", "slot_base", "job_last")
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
 		i.Connect("s_axis_"+signal, axis("s", p, signal))
 	}
@@ -323,11 +311,11 @@ func (b *coreBuilder) ingress(p int) {
 		Connect("req_data", request).
 		Connect("resolve", bit("resolve", p, b.Workers)).
 		Connect("resolve_slot", "slot").Connect("resolve_stored", "commit_store").
-		Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot")
+		Connect("reduced_slot", "sum_slot")
 
 	b.ram(fmt.Sprintf("u_slots_p%d", p), b.BeatBits, false).
 		Connect("wr_en", wrEn).Connect("wr_addr", netlist.Concat(wrSlot, wrBeat)).Connect("wr_data", wrData).
-		Connect("rd_en", "rd_en").Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).Connect("rd_data", stored)
+		Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).Connect("rd_data", stored)
 
 	if b.Lane.Shared != nil {
 		b.sharedGate(p, stored, gated)
@@ -337,7 +325,6 @@ func (b *coreBuilder) ingress(p int) {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).
 		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.Identity)).
-		Connect("clk", "clk").
 		Connect("enable", bit("beat_members", p, b.Workers)).
 		Connect("x", stored).
 		Connect("y", gated)
@@ -362,9 +349,7 @@ func (b *coreBuilder) commits() {
 	i := m.Instance("agg_arbiter", "u_arbiter", "")
 	b.params(i, "PORTS", "PORT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits))
-	same(i, "clk", "rst")
 	i.Connect("hold", "quiet || pause")
-	same(i, "req_valid", "req_grant")
 	i.Connect("req_data", netlist.Concat(requests...)).
 		Connect("out_valid", "granted_valid").
 		Connect("out_ports", "granted_ports").
@@ -389,13 +374,9 @@ func (b *coreBuilder) commits() {
 	i = m.Instance("agg_commit", "u_commit", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS")
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format))
-	same(i, "clk", "rst")
 	prefixed(i, "granted_", "valid", "ports", "port", "request")
-	same(i, "act_next", "act_slot", "act_job", "job_valid", "job_complete", "job_epoch", "job_chunk", "slot_mask",
-		"slot_base", "member", "evicted", "rank_of_port")
 	i.Connect("refused", "commit_refuse")
 	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index")
-	same(i, "slot")
 	prefixed(i, "commit_", "epoch", "rank", "vid")
 	i.Connect("from_ports", "commit_ports").Connect("from_port", "commit_port")
 	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
@@ -423,11 +404,8 @@ func (b *coreBuilder) commits() {
 
 	d := m.Instance("agg_deadlines", "u_deadlines", "")
 	b.params(d, "JOBS", "JOB_BITS", "SLOT_BITS")
-	same(d, "clk", "rst", "flush", "flush_slots", "job_deadline", "slot")
 	d.Connect("job", "commit_index")
-	same(d, "turn_over")
 	d.Connect("close", "complete")
-	same(d, "stall", "pause", "act_next", "act", "act_slot", "act_job")
 
 	m.Wire("refused", 1, "")
 	m.Wire("refused_code", 8, "")
@@ -437,7 +415,6 @@ func (b *coreBuilder) commits() {
 	i.Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS")
 	i.Param("ROW_BITS", fmt.Sprint(indexWidth(b.Window)))
-	same(i, "clk", "flush_slots")
 	for _, w := range []jobWire{
 		{"job_first", 32, ""}, {"job_window", b.slotBits, ""}, {"slot_mask", b.slotBits, ""}, {"slot_base", b.slotBits, ""},
 		{"evicted", b.Workers, ""},
@@ -446,13 +423,10 @@ func (b *coreBuilder) commits() {
 	}
 	i.Connect("partial", b.ofJob("job_partial", 1, "commit_index"))
 	i.Connect("member", b.ofJob("present", b.Workers, "commit_index"))
-	same(i, "act", "slot")
 	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports", "vid", "ecn", "writable",
 		"nonfinite")
-	i.Connect("reduced", "reduced").Connect("reduced_slot", "sum_slot").
-		Connect("turn_over", "turn_over").Connect("store", "commit_store")
-	same(i, "store_ce", "store_nonfinite", "resolve", "owe", "complete", "complete_ports", "complete_vid", "complete_ecn",
-		"complete_nonfinite", "stall", "overdue", "evict", "notice", "notice_ports", "notice_code", "notice_vid", "asked", "answer", "answer_code", "answer_ports", "refused", "refused_code", "refused_answer")
+	i.Connect("reduced_slot", "sum_slot").
+		Connect("store", "commit_store")
 	b.portRanks("u_named", "commit_index", "answer_ports", "answer_mask")
 }
 
@@ -471,13 +445,9 @@ func (b *coreBuilder) labels() {
 	m.Wire("result_nonfinite", 1, "")
 	i := m.Instance("agg_labels", "u_labels", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
-	same(i, "clk", "complete")
 	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index")
-	same(i, "complete_ports", "complete_vid", "complete_ecn", "complete_nonfinite", "beat_slot")
 	i.Connect("beat_ports", "beat_members")
-	same(i, "sum_slot", "sum_job")
 	i.Connect("written_job", written)
-	same(i, "written_vid")
 	i.Connect("send_slot", "result_slot").Connect("send_ports", "result_ports").Connect("send_vid", "result_vid").
 		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite")
 }
@@ -508,15 +478,11 @@ func (b *coreBuilder) egress() {
 	}
 	i := m.Instance("agg_status", "u_status", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
-	same(i, "clk", "rst")
 	i.Connect("drop", "drop_statuses")
-	same(i, "answer", "answer_code", "answer_mask")
 	i.Connect("refuse", "refused_answer").Connect("refuse_code", "refused_code")
 	prefixed(i, "commit_", "port", "job", "epoch", "rank", "vid")
-	same(i, "notice", "notice_ports", "notice_code")
 	i.Connect("notice_job", "commit_index").
 		Connect("notice_epoch", b.ofJob("job_epoch", 16, "commit_index"))
-	same(i, "notice_vid")
 	i.Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "commit_index"))
 	i.Connect("ready", "port_ready")
 	for _, s := range status {
@@ -527,21 +493,14 @@ func (b *coreBuilder) egress() {
 	b.params(i, "PORTS", "PORT_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("KEEP_BITS", fmt.Sprint(b.ResultKeepBits))
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Result.Format))
-	same(i, "clk", "rst", "result_valid", "result_slot")
 	i.Connect("result_last", b.ofJob("job_last", b.indexBits, "result_job")).
 		Connect("result_ports", "result_to").
 		Connect("result_job", b.number("result_job")).
 		Connect("result_epoch", b.ofJob("job_epoch", 16, "result_job")).
 		Connect("result_chunk", b.ofJob("job_chunk", 16, "result_job"))
-	same(i, "result_vid", "result_ecn", "result_nonfinite")
 	i.Connect("result_partial", fmt.Sprintf("|(%s & ~result_ports)", b.ofJob("member", b.Workers, "result_job")))
-	same(i, "result_mask", "result_receivers", "result_replay", "result_take")
-	for _, s := range status {
-		same(i, "status_"+s.name)
-	}
 	i.Connect("rd_en", "send_en").Connect("rd_slot", "send_slot").Connect("rd_beat", "send_beat").
-		Connect("rd_written", "send_written").Connect("sending", "sending")
-	same(i, "m_axis_tkeep", "m_axis_tvalid", "m_axis_tready", "m_axis_tlast", "m_axis_tuser", "m_axis_tdest")
+		Connect("rd_written", "send_written")
 }
 
 // number widens a job's number to the field of a header.
@@ -571,7 +530,6 @@ func (b *coreBuilder) owed() {
 		}
 		i := m.Instance("agg_owed", name, "")
 		b.params(i, "PORTS", "SLOT_BITS")
-		same(i, "clk", "rst")
 		i.Connect("flush", b.forJob("flush", 1, j)).
 			Connect("slot_mask", b.forJob("slot_mask", b.slotBits, j)).
 			Connect("member", b.forJob("present", b.Workers, j)).
@@ -592,7 +550,6 @@ func (b *coreBuilder) owed() {
 	}
 	i := m.Instance("agg_turns", "u_turns", "")
 	b.params(i, "PORTS", "JOBS", "JOB_BITS", "SLOT_BITS")
-	same(i, "clk", "rst")
 	i.Connect("job_valid", "owed_valid").
 		Connect("job_slot", "owed_slot | slot_base").
 		Connect("job_receivers", "owed_receivers").
@@ -625,12 +582,6 @@ func (b *coreBuilder) registers() {
 	}
 	b.params(i, "JOB_BITS")
 	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
-	same(i, "clk", "rst", "link_down", "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr", "s_reg_wdata",
-		"m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
-	for _, w := range operations {
-		same(i, w.name)
-	}
-	same(i, "job_valid", "job_ever", "job_epoch")
 	i.Connect("job_finished", b.eachJob(func(j int) string {
 		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
 	})).Connect("job_members", b.eachJob(func(j int) string {
@@ -642,11 +593,6 @@ func (b *coreBuilder) registers() {
 	})).Connect("job_slots", b.eachJob(func(j int) string {
 		return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
 	}))
-	for _, c := range jobCounts {
-		same(i, c.name)
-	}
-	same(i, "lag_job", "lag_rank", "lag_bucket", "lag_value")
-	same(i, "counter_index", "counter_value", "clear_counters")
 
 	for j := range b.Jobs {
 		name := "u_job_counts"
@@ -655,13 +601,10 @@ func (b *coreBuilder) registers() {
 		}
 		i = m.Instance("agg_job_counts", name, "").
 			Param("COUNT_BITS", fmt.Sprint(b.countBits)).
-			Connect("clk", "clk").
-			Connect("rst", "rst").
 			Connect("clear", b.forJob("sets_up", 1, j)).
 			Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_index", j)).
 			Connect("vid", "commit_vid").Connect("rank", "commit_rank").
 			Connect("wr_en", b.ifJob("cache_wr_en", "written_job", j)).Connect("wr_vid", "written_vid")
-		same(i, "nonfinite", "overflow")
 		for _, c := range jobCounts {
 			i.Connect(c.name, b.forJob(c.name, c.width, j))
 		}
@@ -670,23 +613,19 @@ func (b *coreBuilder) registers() {
 	lags := m.Instance("agg_lags", "u_lags", "").
 		Param("RANK_BITS", fmt.Sprint(b.portBits))
 	b.params(lags, "JOB_BITS", "SLOT_BITS")
-	same(lags, "clk", "rst")
 	lags.Connect("clear", "|sets_up").Connect("clear_job", "sets_up_job").Connect("ready", "cleared").
-		Connect("store", "commit_store").Connect("turn_over", "turn_over").Connect("slot", "slot").
-		Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
+		Connect("store", "commit_store").Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
 		Connect("rd_job", "lag_job").Connect("rd_rank", "lag_rank").Connect("rd_bucket", "lag_bucket").
 		Connect("value", "lag_value")
 
 	i = m.Instance("agg_counters", "u_counters", "")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	same(i, "clk", "rst")
 	i.Connect("clear", "clear_counters").
 		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
-		Connect("overdue", "overdue").
 		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "commit_index"))).
 		Connect("evicts", "|evict").
-		Connect("asked", "asked").Connect("finished", "commit_finish").
+		Connect("finished", "commit_finish").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
 		Connect("result", "result_take && !result_replay").
 		Connect("replay", "result_take && result_replay").
@@ -695,12 +634,7 @@ func (b *coreBuilder) registers() {
 	if b.Lane.Shared != nil {
 		undecided, stalled = "undecided", "stalled"
 	}
-	i.Connect("nonfinite_out", "nonfinite").Connect("overflow", "overflow").
-		Connect("undecided", undecided).Connect("stalled", stalled)
-	same(i, "link_down", "refused", "refused_code")
-	for _, e := range shellEvents {
-		same(i, e.core)
-	}
+	i.Connect("nonfinite_out", "nonfinite").Connect("undecided", undecided).Connect("stalled", stalled)
 	i.Connect("index", "counter_index").Connect("value", "counter_value")
 }
 
@@ -733,7 +667,7 @@ func (b *coreBuilder) ram(name string, width int, forward bool) *netlist.Instanc
 	if forward {
 		i.Param("FORWARD", "1")
 	}
-	return i.Connect("clk", "clk")
+	return i
 }
 
 // params sets parameters that several leaves have alike.
@@ -751,9 +685,6 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 		i.Param(n, fmt.Sprint(values[n]))
 	}
 }
-
-// same connects ports to wires of their own names.
-func same(i *netlist.Instance, names ...string) { prefixed(i, "", names...) }
 
 // prefixed connects ports to wires that have a prefix before their names.
 func prefixed(i *netlist.Instance, prefix string, names ...string) {

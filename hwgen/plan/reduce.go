@@ -32,17 +32,13 @@ func (b *coreBuilder) reader() {
 	}
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
-	same(i, "clk", "rst", "flush", "job_last", "drained", "complete")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending", "sending").Connect("sending_slot", "send_slot").
-		Connect("reduced", "reduced").
+	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending_slot", "send_slot").
 		Connect("reduced_job", "sum_job").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
-		Connect("again_beat", beat)
-	same(i, "rd_en", "rd_slot", "rd_beat")
-	i.Connect("beat_valid", strobe).Connect("beat_slot", "beat_slot").Connect("beat_index", "beat_index").
-		Connect("beat_pass", pass).Connect("stalled", stalled)
+		Connect("again_beat", beat).
+		Connect("beat_valid", strobe).Connect("beat_pass", pass).Connect("stalled", stalled)
 }
 
 // sums adds what is between the slot memories and the cache: a lane for every
@@ -66,7 +62,7 @@ func (b *coreBuilder) sums() {
 // wires.
 func (b *coreBuilder) lanes(sum, over, undecided string) {
 	for l := range b.Lanes {
-		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "").Connect("clk", "clk")
+		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "")
 		for p := range b.Workers {
 			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.operandBits(), b.operandBits()))
 		}
@@ -88,8 +84,6 @@ func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(b.passage()-1)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("in_valid", inValid).
 		Connect("in_tag", in).
 		Connect("out_valid", valid).
@@ -123,12 +117,9 @@ func (b *coreBuilder) cache() {
 	i.Param("LANES", fmt.Sprint(b.Lanes))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	same(i, "clk", "rst")
 	i.Connect("next_valid", "sum_next").Connect("next_whole", whole).Connect("next_slot", "sum_slot").Connect("next_beat", "sum_beat").
 		Connect("next_last", b.ofJob("job_last", b.indexBits, "sum_job")).
-		Connect("sum_nonfinite", "sum_nonfinite").Connect("sum_over", "sum_over").
 		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
-		Connect("begun", "begun").Connect("reduced", "reduced").Connect("nonfinite", "nonfinite").Connect("overflow", "overflow").
 		Connect("query_slot", "send_slot").Connect("query_beat", "send_beat").Connect("query_written", "send_written")
 
 	if b.Lane.Shared == nil {
