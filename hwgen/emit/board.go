@@ -9,6 +9,7 @@ import (
 
 	"tributary/hwgen/boards"
 	"tributary/hwgen/cells"
+	"tributary/hwgen/leaf"
 	"tributary/hwgen/plan"
 )
 
@@ -31,12 +32,12 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		return nil, nil
 	}
 	family := p.OnBoard.Family().Name()
-	vendor := library{rtl, path.Join(vendorLeaves, family)}
+	vendor := leaf.NewLibrary(rtl, leaf.VendorFolder(family))
 	own, err := leafSources(p.BoardLeaves, vendor)
 	if err != nil {
 		return nil, err
 	}
-	cards, err := leafSources(p.Leaves, library{rtl: rtl})
+	cards, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		values.Sources = append(values.Sources, name)
 	}
 	for _, name := range sources {
-		text, err := vendor.own(strings.TrimSuffix(name, ".v"), p.Prefix)
+		text, err := vendor.Own("agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix))
 		if err != nil {
 			return nil, err
 		}
@@ -128,25 +129,5 @@ type boardValues struct {
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
 
-// vendorLeaves is the folder in rtl of the leaves made of FPGA families' own cells, one
-// folder each.
-const vendorLeaves = "board"
-
 // sharedAdder is the leaf that adds or subtracts, as it is told.
 const sharedAdder = "agg_window_add"
-
-// own returns the vendor's text of a module of the card that stands in the place of the
-// portable one; "" where there is none.
-func (l library) own(module, prefix string) (string, error) {
-	names, err := fs.Glob(l.rtl, l.vendor+"/*.v")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		if rename(strings.TrimSuffix(path.Base(name), ".v"), prefix) == module {
-			text, err := fs.ReadFile(l.rtl, name)
-			return string(text), err
-		}
-	}
-	return "", nil
-}

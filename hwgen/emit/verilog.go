@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"tributary/hwgen/leaf"
 	"tributary/hwgen/netlist"
 	"tributary/hwgen/plan"
 	"tributary/hwgen/verilog"
@@ -34,7 +34,7 @@ var (
 // verilogFiles returns the Verilog of the card: one module a file with a list
 // of them, or everything in one.
 func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
-	sources, err := leafSources(p.Leaves, library{rtl: rtl})
+	sources, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ type source struct{ module, text string }
 
 // leafSources returns the named leaves and those that they instantiate, in
 // alphabetical order.
-func leafSources(names []string, from library) ([]source, error) {
+func leafSources(names []string, from *leaf.Library) ([]source, error) {
 	found := map[string]string{}
 	for todo := slices.Clone(names); len(todo) > 0; {
 		name := todo[0]
@@ -86,7 +86,7 @@ func leafSources(names []string, from library) ([]source, error) {
 		if _, ok := found[name]; ok {
 			continue
 		}
-		text, err := from.read(name)
+		text, err := from.Read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -99,28 +99,6 @@ func leafSources(names []string, from library) ([]source, error) {
 	}
 	slices.SortFunc(list, func(a, b source) int { return strings.Compare(a.module, b.module) })
 	return list, nil
-}
-
-// library is where leaves are read from: the rooms of rtl and, unless it is "", the folder
-// of the leaves made of an FPGA family's own cells.
-type library struct {
-	rtl    fs.FS
-	vendor string
-}
-
-// read returns the text of a leaf, of a portable one before a family's own.
-func (l library) read(name string) ([]byte, error) {
-	found, err := fs.Glob(l.rtl, "*/"+name+".v")
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(found) == 1:
-		return fs.ReadFile(l.rtl, found[0])
-	case len(found) == 0 && l.vendor != "":
-		return fs.ReadFile(l.rtl, path.Join(l.vendor, name+".v"))
-	}
-	return nil, fmt.Errorf("leaf %s: %d files of that name, want 1", name, len(found))
 }
 
 func print(m *netlist.Module) (string, error) {

@@ -4,16 +4,14 @@
 // that it instantiates.
 //
 // Mistakes in how a module is put together are collected, each with the line
-// of Go that made it, and are returned by Check.
+// of Go that made it, and are returned by Link.
 package netlist
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 )
 
@@ -27,6 +25,7 @@ type Module struct {
 	widths map[string]int  // of ports and wires, by name
 	named  map[string]bool // instances
 	errs   []error
+	linked bool // Link found no mistake
 }
 
 // Item is what a module's port list or body holds.
@@ -47,6 +46,7 @@ type Port struct {
 	Direction Direction
 	Name      string
 	Width     int
+	where     string
 }
 
 // Wire is a net inside a module: one bit when Width is 1, else [Width-1:0].
@@ -54,6 +54,7 @@ type Wire struct {
 	Name    string
 	Width   int
 	Comment string // printed behind it
+	where   string
 }
 
 // Assign drives a wire, an output or a part of one from an expression.
@@ -71,14 +72,18 @@ type Instance struct {
 	Name    string
 	Comment string // printed above it
 	Params  []Pair
-	Ports   []Pair
+	Ports   []Pair // once it is linked, all of them, in the order of the module's declaration
 
 	owner *Module
+	of    []Port // of the module, as Ports are; nil until it is linked
 	where string
 }
 
 // Pair is a named parameter or port of an instance, and what it is given.
-type Pair struct{ Name, Expr string }
+type Pair struct {
+	Name, Expr string
+	where      string
+}
 
 func (*Port) item()     {}
 func (*Wire) item()     {}
@@ -109,8 +114,9 @@ func (m *Module) PortComment(text string) { m.Ports = append(m.Ports, Comment{te
 
 // Wire declares a wire of width bits. The comment may be empty.
 func (m *Module) Wire(name string, width int, comment string) {
-	m.declare(name, width, caller())
-	m.Items = append(m.Items, &Wire{name, width, comment})
+	where := caller()
+	m.declare(name, width, where)
+	m.Items = append(m.Items, &Wire{name, width, comment, where})
 }
 
 // Comment writes a comment into the body, above what comes next.
@@ -143,103 +149,32 @@ func (m *Module) Instance(module, name, comment string) *Instance {
 
 // Param sets a parameter of the instance.
 func (i *Instance) Param(name, value string) *Instance {
-	i.Params = i.add(i.Params, "parameter", name, value)
+	i.Params = i.add(i.Params, "parameter", Pair{name, value, i.where})
 	if value == "" {
 		i.owner.fail(i.where, "instance %s: parameter %s has no value", i.Name, name)
 	}
 	return i
 }
 
-// Connect connects a port of the instance to an expression. No port is left
-// open: linters cannot tell that from an oversight.
+// Connect connects a port of the instance to an expression. A port that is not connected is
+// joined to the net of its own name by Link. No port is left open: linters cannot tell that from an
+// oversight.
 func (i *Instance) Connect(port, expr string) *Instance {
+	where := caller()
 	if expr == "" {
-		i.owner.fail(i.where, "instance %s: port %s is left open", i.Name, port)
+		i.owner.fail(where, "instance %s: port %s is left open", i.Name, port)
 	}
-	i.Ports = i.add(i.Ports, "port", port, expr)
+	i.Ports = i.add(i.Ports, "port", Pair{port, expr, where})
 	return i
 }
 
-func (i *Instance) add(list []Pair, what, name, expr string) []Pair {
+func (i *Instance) add(list []Pair, what string, pair Pair) []Pair {
 	for _, p := range list {
-		if p.Name == name {
-			i.owner.fail(i.where, "instance %s: %s %s is given twice", i.Name, what, name)
+		if p.Name == pair.Name {
+			i.owner.fail(pair.where, "instance %s: %s %s is given twice", i.Name, what, pair.Name)
 		}
 	}
-	return append(list, Pair{name, expr})
-}
-
-// Check returns every mistake in the module: what its calls reported, and
-// names in expressions that are neither ports nor wires of it, and selections
-// of bits that they do not have. Directions and the widths of expressions are
-// the linters' business.
-func (m *Module) Check() error {
-	errs := append([]error(nil), m.errs...)
-	use := func(where, expr string) {
-		for _, name := range identifiers(expr) {
-			if m.widths[name] == 0 {
-				errs = append(errs, m.mistake(where, "%s is not declared", name))
-			}
-		}
-		for _, s := range selection.FindAllStringSubmatch(expr, -1) {
-			msb, _ := strconv.Atoi(s[2])
-			if w := m.widths[s[1]]; w == 1 || w > 0 && msb >= w {
-				errs = append(errs, m.mistake(where, "%s selects from %d bits", s[0], w))
-			}
-		}
-	}
-	for _, it := range m.Items {
-		switch it := it.(type) {
-		case *Assign:
-			use(it.where, it.Left)
-			use(it.where, it.Right)
-		case *Instance:
-			for _, p := range it.Ports {
-				use(it.where, p.Expr)
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// CheckInstances returns every instance in m of one of the given modules that
-// does not connect exactly the ports that it has.
-func (m *Module) CheckInstances(modules []*Module) error {
-	var errs []error
-	for _, it := range m.Items {
-		i, ok := it.(*Instance)
-		if !ok {
-			continue
-		}
-		for _, of := range modules {
-			if of.Name == i.Module {
-				errs = append(errs, m.checkPorts(i, of))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (m *Module) checkPorts(i *Instance, of *Module) error {
-	var errs []error
-	has, given := map[string]bool{}, map[string]bool{}
-	for _, p := range i.Ports {
-		given[p.Name] = true
-	}
-	for _, it := range of.Ports {
-		if p, ok := it.(*Port); ok {
-			has[p.Name] = true
-			if !given[p.Name] {
-				errs = append(errs, m.mistake(i.where, "instance %s: port %s of %s is not connected", i.Name, p.Name, of.Name))
-			}
-		}
-	}
-	for _, p := range i.Ports {
-		if !has[p.Name] {
-			errs = append(errs, m.mistake(i.where, "instance %s: %s has no port %s", i.Name, of.Name, p.Name))
-		}
-	}
-	return errors.Join(errs...)
+	return append(list, pair)
 }
 
 // Leaves returns the names of the modules that m instantiates, each once, in
@@ -267,28 +202,11 @@ func Slice(name string, lsb, width int) string {
 	return fmt.Sprintf("%s[%d:%d]", name, lsb+width-1, lsb)
 }
 
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// A sized constant is consumed whole so that its digits are no identifier.
-	token = regexp.MustCompile(`[0-9]*'[sS]?[bodhBODH][0-9a-fA-F_xXzZ?]+|[A-Za-z_][A-Za-z0-9_$]*|[0-9]+`)
-	// A selection of one bit or of constant bits: name, most significant bit.
-	selection = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\[([0-9]+)(?::[0-9]+)?\]`)
-)
-
-// identifiers returns the names that an expression uses.
-func identifiers(expr string) []string {
-	var names []string
-	for _, t := range token.FindAllString(expr, -1) {
-		if identifier.MatchString(t) {
-			names = append(names, t)
-		}
-	}
-	return names
-}
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (m *Module) port(d Direction, name string, width int, where string) {
 	m.declare(name, width, where)
-	m.Ports = append(m.Ports, &Port{d, name, width})
+	m.Ports = append(m.Ports, &Port{d, name, width, where})
 }
 
 func (m *Module) declare(name string, width int, where string) {
@@ -309,7 +227,7 @@ func (m *Module) fail(where, format string, args ...any) {
 }
 
 func (m *Module) mistake(where, format string, args ...any) error {
-	return fmt.Errorf("%s: module %s: %s", where, m.Name, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: module %s: %w", where, m.Name, fmt.Errorf(format, args...))
 }
 
 // caller names the line that called the exported function which called it.

@@ -3,10 +3,13 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tributary/hwgen/boards"
 	"tributary/hwgen/config"
+	"tributary/hwgen/leaf"
 	"tributary/hwgen/netlist"
+	"tributary/rtl"
 )
 
 const (
@@ -79,15 +82,17 @@ func (p *Plan) board() error {
 		return err
 	}
 	p.OnBoard, p.PLL = &b, pll
-	top, err := p.boardTop()
+	link, err := p.linkOnBoard()
 	if err != nil {
 		return err
 	}
+	top := p.boardTop(link)
 	p.BoardModule = top
-	if err := p.BoardModule.Check(); err != nil {
-		return err
+	others, leaves := p.Modules, leaf.NewLibrary(rtl.Files, leaf.VendorFolder(b.Family().Name()))
+	if device := link.scripted(); device != nil {
+		others = append(slices.Clone(others), device)
 	}
-	if err := p.BoardModule.CheckInstances(p.Modules); err != nil {
+	if err := netlist.Link([]*netlist.Module{top}, others, leaves); err != nil {
 		return err
 	}
 	for _, name := range p.BoardModule.Leaves() {
@@ -124,6 +129,10 @@ type boardLink interface {
 
 	// device instantiates what stands there, below a title.
 	device(m *netlist.Module)
+
+	// scripted is the module among that which a script beside the board's top writes: its name
+	// and ports; nil where there is none.
+	scripted() *netlist.Module
 }
 
 // linkOnBoard returns the plan of the board's link.
@@ -144,12 +153,8 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 
 // boardTop builds board_top: clocks and resets, the link, the way between its clock and
 // the card's, the card, the LEDs.
-func (p *Plan) boardTop() (*netlist.Module, error) {
+func (p *Plan) boardTop(link boardLink) *netlist.Module {
 	b := p.OnBoard
-	link, err := p.linkOnBoard()
-	if err != nil {
-		return nil, err
-	}
 	way, sentence, led := link.way()
 	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
 
@@ -166,7 +171,7 @@ traffic while bytes move, error for a while after a damaged frame. Pins and cloc
 	link.device(m)
 	p.boardCard(m)
 	p.boardLEDs(m)
-	return m, nil
+	return m
 }
 
 // linkNet returns the name of a net on the link's side.
@@ -272,16 +277,13 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 		Param("FEEDBACK", fmt.Sprint(p.PLL.Feedback)).
 		Param("PRIMARY", fmt.Sprint(p.PLL.Primary)).
 		Param("SECONDARY", fmt.Sprint(p.PLL.Secondary)).
-		Connect("clk_in", "clk_in").
 		Connect("clk_primary", primary).
-		Connect("clk_secondary", secondary).
-		Connect("locked", "locked")
+		Connect("clk_secondary", secondary)
 	if s := b.Supply; s != nil {
 		m.Instance("agg_supply", "u_supply", "").
 			Param("HIGH", fmt.Sprint(int(math.Round(1024*s.Percent/100)))).
 			Param("SETTLE_CYCLES", p.cycles(supplySettleTime)).
 			Param("RISE_CYCLES", p.cycles(supplyRiseTime)).
-			Connect("clk", "clk").
 			Connect("started", "locked").
 			Connect("set", "supply_level").
 			Connect("enable", "supply_enable").
@@ -289,12 +291,9 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	}
 	m.Instance("agg_board_reset", "u_reset", "").
 		Param("PHY_CYCLES", p.cycles(phyResetTime)).
-		Connect("clk", "clk").
 		Connect("phy_clk", p.linkNet("clk")).
-		Connect("started", "started").
 		Connect("phy_reset", link.reset()).
-		Connect("phy_rst", p.linkNet("rst")).
-		Connect("rst", "rst")
+		Connect("phy_rst", p.linkNet("rst"))
 	if b.Supply != nil {
 		m.Assign("supply_set", fmt.Sprintf("{%d{supply_level}}", len(b.Supply.Set)))
 	} else {
@@ -316,9 +315,6 @@ func (p *Plan) boardCard(m *netlist.Module) {
 		Connect("m_axis_tx_tdata", p.linkNet("tx_tdata")).
 		Connect("m_axis_tx_tvalid", p.linkNet("tx_tvalid")).
 		Connect("m_axis_tx_tready", p.linkNet("tx_tready")).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("link_up", "link_up").
 		Connect("m_axis_rx_tdata", "rx_tdata").
 		Connect("m_axis_rx_tvalid", "rx_tvalid").
 		Connect("m_axis_rx_tready", "rx_tready").
@@ -328,9 +324,6 @@ func (p *Plan) boardCard(m *netlist.Module) {
 
 	m.Comment("-- Card --")
 	m.Instance(p.Top().Name, "u_card", "").
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("link_up", "link_up").
 		Connect("link_rx_tdata", "rx_tdata").
 		Connect("link_rx_tkeep", "1'b1").
 		Connect("link_rx_tvalid", "rx_tvalid").
@@ -353,8 +346,6 @@ func (p *Plan) boardLEDs(m *netlist.Module) {
 		Connect("lit", "traffic_lit")
 	m.Instance("agg_led", "u_error", "").
 		Param("CYCLES", p.cycles(lightTime)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("strobe", "error").
 		Connect("lit", "error_lit")
 	level := p.OnBoard.LEDs.Lit

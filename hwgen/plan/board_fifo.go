@@ -70,3 +70,5 @@ func (fifoLink) device(m *netlist.Module) {
 	linkBreak(m, "usb", "bus_rx")
 	m.Assign("traffic", "(bus_rx_tvalid && bus_rx_tready) || (usb_tx_tvalid && usb_tx_tready)")
 }
+
+func (fifoLink) scripted() *netlist.Module { return nil }

@@ -71,3 +71,5 @@ func (l uartLink) device(m *netlist.Module) {
 		Connect("line", "uart_tx")
 	m.Assign("traffic", "byte_valid || (uart_tx_tvalid && uart_tx_tready)")
 }
+
+func (uartLink) scripted() *netlist.Module { return nil }

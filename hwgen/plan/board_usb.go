@@ -20,16 +20,13 @@ const (
 	usbDeviceLED      = "a host has the card"
 )
 
-// usbDevice instantiates a USB device, which a script beside the board's top writes, with
-// its pins, by the names of port and net in turn.
-func usbDevice(m *netlist.Module, module string, pins ...[2]string) {
-	i := m.Instance(module, "u_usb", "").
+// usbDevice instantiates a USB device, which a script beside the board's top writes. Its pins are
+// joined to nets of their names.
+func usbDevice(m *netlist.Module, module string) *netlist.Instance {
+	return m.Instance(module, "u_usb", "").
 		Connect("clk", "usb_clk").
-		Connect("rst", "usb_rst")
-	for _, p := range pins {
-		i.Connect(p[0], p[1])
-	}
-	i.Connect("link_up", "usb_link_up").
+		Connect("rst", "usb_rst").
+		Connect("link_up", "usb_link_up").
 		Connect("link_clear", "usb_link_clear").
 		Connect("rx_tdata", "usb_rx_tdata").
 		Connect("rx_tvalid", "usb_rx_tvalid").
@@ -38,8 +35,27 @@ func usbDevice(m *netlist.Module, module string, pins ...[2]string) {
 		Connect("tx_tvalid", "usb_tx_tvalid").
 		Connect("tx_tready", "usb_tx_tready").
 		Connect("configured", "unused_configured").
-		Connect("traffic", "traffic").
 		Connect("suspended", "unused_suspended")
+}
+
+// usbScripted returns the ports of a USB device, those at its pins first.
+func usbScripted(module string, pins func(*netlist.Module)) *netlist.Module {
+	m := netlist.New(module, "")
+	m.Input("clk", 1)
+	m.Input("rst", 1)
+	pins(m)
+	m.Output("link_up", 1)
+	m.Input("link_clear", 1)
+	m.Output("rx_tdata", 8)
+	m.Output("rx_tvalid", 1)
+	m.Input("rx_tready", 1)
+	m.Input("tx_tdata", 8)
+	m.Input("tx_tvalid", 1)
+	m.Output("tx_tready", 1)
+	m.Output("configured", 1)
+	m.Output("traffic", 1)
+	m.Output("suspended", 1)
+	return m
 }
 
 // ulpiLink is a USB device behind a PHY's ULPI pins.
@@ -97,14 +113,19 @@ func (l ulpiLink) device(m *netlist.Module) {
 		Connect("drive", "ulpi_data_oe").
 		Connect("out", "ulpi_data_out").
 		Connect("in", "ulpi_data_in")
-	usbDevice(m, l.ulpi.USBDevice(),
-		[2]string{"ulpi_data_in", "ulpi_data_in"},
-		[2]string{"ulpi_data_out", "ulpi_data_out"},
-		[2]string{"ulpi_data_oe", "ulpi_data_oe"},
-		[2]string{"ulpi_dir", "ulpi_dir"},
-		[2]string{"ulpi_nxt", "ulpi_nxt"},
-		[2]string{"ulpi_stp", "ulpi_stp"},
-		[2]string{"ulpi_rst", "unused_ulpi_rst"})
+	usbDevice(m, l.ulpi.USBDevice()).Connect("ulpi_rst", "unused_ulpi_rst")
+}
+
+func (l ulpiLink) scripted() *netlist.Module {
+	return usbScripted(l.ulpi.USBDevice(), func(m *netlist.Module) {
+		m.Input("ulpi_data_in", 8)
+		m.Output("ulpi_data_out", 8)
+		m.Output("ulpi_data_oe", 1)
+		m.Input("ulpi_dir", 1)
+		m.Input("ulpi_nxt", 1)
+		m.Output("ulpi_stp", 1)
+		m.Output("ulpi_rst", 1)
+	})
 }
 
 // usbPinsLink is a USB device at full speed, on pins of the FPGA.
@@ -148,11 +169,16 @@ func (l usbPinsLink) device(m *netlist.Module) {
 			Connect("out", pad+"_out").
 			Connect("in", pad+"_in")
 	}
-	usbDevice(m, l.pins.USBDevice(),
-		[2]string{"usb_d_p_in", "usb_d_p_in"},
-		[2]string{"usb_d_p_out", "usb_d_p_out"},
-		[2]string{"usb_d_n_in", "usb_d_n_in"},
-		[2]string{"usb_d_n_out", "usb_d_n_out"},
-		[2]string{"usb_d_oe", "usb_d_oe"},
-		[2]string{"usb_pull_up", "usb_connects"})
+	usbDevice(m, l.pins.USBDevice()).Connect("usb_pull_up", "usb_connects")
+}
+
+func (l usbPinsLink) scripted() *netlist.Module {
+	return usbScripted(l.pins.USBDevice(), func(m *netlist.Module) {
+		m.Input("usb_d_p_in", 1)
+		m.Output("usb_d_p_out", 1)
+		m.Input("usb_d_n_in", 1)
+		m.Output("usb_d_n_out", 1)
+		m.Output("usb_d_oe", 1)
+		m.Output("usb_pull_up", 1)
+	})
 }

@@ -129,7 +129,7 @@ func (d decision) add(w *window) {
 	m.Wire("some_lost", 1, "an operand lost bits below the window")
 	m.Wire("several_lost", 1, "more than one did")
 	m.Instance("agg_exact_lost", "u_lost", "").Param("OPERANDS", fmt.Sprint(n)).
-		Connect("clk", "clk").Connect("lost", "lost").Connect("some", "some_lost").Connect("several", "several_lost")
+		Connect("some", "some_lost").Connect("several", "several_lost")
 	w.delay("losers", netlist.Concat("some_lost", "several_lost"), 2, w.normalCycle()-w.alignCycle()-lostLatency, "")
 	m.Wire("doubt", 1, "")
 	m.Instance("agg_exact_decide", "u_decide", "").
@@ -137,10 +137,10 @@ func (d decision) add(w *window) {
 		Param("NEAR", fmt.Sprint(d.near)).
 		Param("FAR", fmt.Sprint(d.far)).
 		Param("ONE", fmt.Sprint(d.one)).
-		Connect("clk", "clk").Connect("some", "losers[1]").Connect("several", "losers[0]").Connect("shift", "shift").
+		Connect("some", "losers[1]").Connect("several", "losers[0]").
 		Connect("normal", netlist.Slice("normal", 0, d.places+1)).Connect("undecided", "doubt")
 	m.Instance("agg_delay", "u_undecided", "").Param("WIDTH", "1").Param("CYCLES", fmt.Sprint(roundLatency-decideLatency-2)).
-		Connect("clk", "clk").Connect("d", "doubt").Connect("q", "undecided")
+		Connect("d", "doubt").Connect("q", "undecided")
 }
 
 // normalLost is how many bits of what it is padded to agg_window_normalize does

@@ -29,10 +29,7 @@ func intLane(p *Plan) Lane {
 		Param("IN", fmt.Sprint(width)).
 		Param("OUT", fmt.Sprint(p.ResultBits)).
 		Param("SATURATE", saturate).
-		Connect("clk", "clk").
-		Connect("a", level[0].net).
-		Connect("y", "y").
-		Connect("over", "over")
+		Connect("a", level[0].net)
 	m.Doc = fmt.Sprintf(`One lane: y is the integer sum of x_p0..x_p%d, %s, %d cycles later; a new
 sum every cycle. over says that the sum is beyond the format. It knows no valid, no slot and no
 absent worker: whoever drives it delays its tags by as many cycles, and gives it 0 for a worker that
@@ -58,14 +55,12 @@ func intLevel(m *netlist.Module, n int, below []branch, width int) []branch {
 			m.Instance("agg_delay", name, node.String()+" passes").
 				Param("WIDTH", fmt.Sprint(width+1)).
 				Param("CYCLES", "1").
-				Connect("clk", "clk").
 				Connect("d", netlist.Concat(netlist.Slice(a, width-1, 1), a)).
 				Connect("q", node.net)
 			continue
 		}
 		m.Instance("agg_int_add", name, node.String()).
 			Param("WIDTH", fmt.Sprint(width)).
-			Connect("clk", "clk").
 			Connect("a", a).
 			Connect("b", below[2*i+1].net).
 			Connect("y", node.net)

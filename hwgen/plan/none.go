@@ -90,38 +90,19 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
 	m.Instance("agg_link_session", "u_session", "").
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("link_up", "link_up").
-		Connect("busy", "hold").
-		Connect("down", "down")
+		Connect("busy", "hold")
 
 	core := m.Instance("agg_core", "u_core", "").
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("link_down", "down").
-		Connect("hold", "hold").
 		Connect("unjudged", "unused_unjudged")
-	for port := range p.Workers {
-		for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
-			same(core, axis("s", port, signal))
-		}
-	}
-	for _, signal := range []string{"tdata", "tkeep", "tvalid"} {
+	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
 	core.Connect("m_axis_tready", "1'b1")
-	for _, signal := range []string{"tlast", "tuser", "tdest"} {
-		core.Connect("m_axis_"+signal, "out_"+signal)
-	}
-	same(core, "port_ready")
 	prefixed(core, "unused_", "member", "rank_of_port")
-	same(core, "s_reg_valid", "s_reg_ready", "s_reg_write", "s_reg_addr",
-		"s_reg_wdata", "m_reg_valid", "m_reg_ready", "m_reg_code", "m_reg_value")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "1'b0")
 	}
-	same(core, "beat_strobe")
 
 	m.Wire("unused_receivers", 64, "a port's header has no such field")
 	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
@@ -136,8 +117,6 @@ func (p *Plan) noneQueue(m *netlist.Module, port int) {
 		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("ready", bit("port_ready", port, p.Workers)).
 		Connect("s_axis_tvalid", bit("port_tvalid", port, p.Workers)).
 		Connect("s_axis_tdata", "out_tdata").

@@ -77,7 +77,6 @@ func widened(p *Plan, m *netlist.Module, operands []branch) ([]branch, int) {
 		p.Format.shape(m.Instance("agg_fp_widen", fmt.Sprintf("u_widen_p%d", o.first), "")).
 			Param("TO_EXP", fmt.Sprint(p.Result.Exp)).
 			Param("TO_FRAC", fmt.Sprint(p.Result.Frac)).
-			Connect("clk", "clk").
 			Connect("a", operands[i].net).
 			Connect("y", o.net)
 	}

@@ -7,14 +7,15 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"tributary/driver/wire"
 	"tributary/hwgen/boards"
 	"tributary/hwgen/config"
+	"tributary/hwgen/leaf"
 	"tributary/hwgen/netlist"
+	"tributary/rtl"
 )
 
 // Plan is a card that is ready to be printed.
@@ -149,13 +150,13 @@ func (p *Plan) memory(name string, count, words, width int) {
 	p.Memories = append(p.Memories, Memory{name, count, words, width})
 }
 
-// link checks every module and collects the leaves that they need.
+// link links every module and collects the leaves that they need.
 func (p *Plan) link() error {
+	if err := netlist.Link(p.Modules, nil, leaf.NewLibrary(rtl.Files, "")); err != nil {
+		return err
+	}
 	emitted := map[string]bool{}
 	for _, m := range p.Modules {
-		if err := errors.Join(m.Check(), m.CheckInstances(p.Modules)); err != nil {
-			return err
-		}
 		emitted[m.Name] = true
 	}
 	for _, m := range p.Modules {

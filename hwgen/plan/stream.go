@@ -174,22 +174,16 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	w := p.linkWidths()
 	m.Comment("-- From the link to the core --")
 	m.Instance("agg_link_session", "u_session", "").
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("link_up", "link_up").
-		Connect("busy", "ingress_busy || unjudged || hold || egress_busy").
-		Connect("down", "down")
+		Connect("busy", "ingress_busy || unjudged || hold || egress_busy")
 
 	m.Instance("agg_byte_fifo", "u_fifo", "").
 		Param("LINK_BYTES", fmt.Sprint(w.link)).
 		Param("WINDOW", fmt.Sprint(w.window)).
-		Connect("clk", "clk").
 		Connect("rst", "link_rst").
 		Connect("s_axis_tdata", "link_rx_tdata").
 		Connect("s_axis_tkeep", "link_rx_tkeep").
 		Connect("s_axis_tvalid", "link_rx_tvalid").
 		Connect("s_axis_tready", "link_rx_tready").
-		Connect("window", "window").
 		Connect("count", "window_count").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
@@ -200,9 +194,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("STEP", fmt.Sprint(w.rx)).
 		Param("CHUNK", fmt.Sprint(p.Chunk)).
 		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
-		Connect("clk", "clk").
 		Connect("rst", "link_rst").
-		Connect("window", "window").
 		Connect("count", "window_count").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
@@ -224,8 +216,6 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	m.Instance("agg_beat_pack", "u_pack", "").
 		Param("STEP", fmt.Sprint(w.rx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("close", "down").
 		Connect("busy", "ingress_busy").
 		Connect("header", netlist.Slice("rx_header", 0, 8*wire.BaseHeaderBytes)).
@@ -248,8 +238,6 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("JOB_BITS", fmt.Sprint(indexWidth(p.Jobs))).
 		Connect("job", headerField("ingress_tuser", "job")).
 		Connect("rank", headerField("ingress_tuser", "rank")).
-		Connect("rank_of_port", "rank_of_port").
-		Connect("member", "member").
 		Connect("s_axis_tvalid", "ingress_tvalid").
 		Connect("s_axis_tready", "ingress_tready").
 		Connect("m_axis_tvalid", "port_tvalid").
@@ -259,7 +247,6 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 func (p *Plan) streamRegisters(m *netlist.Module) {
 	m.Comment("-- Register accesses --")
 	m.Instance("agg_register_link", "u_registers", "").
-		Connect("clk", "clk").
 		Connect("rst", "link_rst").
 		Connect("hold", "ingress_busy").
 		Connect("s_register_valid", "access_valid").
@@ -285,11 +272,7 @@ func (p *Plan) streamRegisters(m *netlist.Module) {
 func (p *Plan) streamCore(m *netlist.Module) {
 	m.Comment("-- Core --")
 	core := m.Instance("agg_core", "u_core", "").
-		Connect("clk", "clk").
-		Connect("rst", "rst").
-		Connect("link_down", "down").
-		Connect("hold", "hold").
-		Connect("unjudged", "unjudged")
+		Connect("link_down", "down")
 	for i := range p.Workers {
 		port := fmt.Sprintf("s_axis_p%d", i)
 		core.Connect(port+"_tdata", "ingress_tdata").
@@ -315,13 +298,10 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_reg_valid", "answer_valid").
 		Connect("m_reg_ready", "answer_ready").
 		Connect("m_reg_code", "answer_code").
-		Connect("m_reg_value", "answer_value").
-		Connect("rank_of_port", "rank_of_port").
-		Connect("member", "member")
+		Connect("m_reg_value", "answer_value")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "event_"+e.leaf)
 	}
-	core.Connect("beat_strobe", "beat_strobe")
 }
 
 func (p *Plan) streamTransmitter(m *netlist.Module) {
@@ -330,8 +310,6 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 	m.Instance("agg_beat_unpack", "u_unpack", "").
 		Param("STEP", fmt.Sprint(w.tx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.ResultKeepBits)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("drop", "down").
 		Connect("busy", "egress_busy").
 		Connect("s_axis_tdata", "egress_tdata").
@@ -349,7 +327,6 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 	m.Instance("agg_frame_tx", "u_tx", "").
 		Param("WINDOW", fmt.Sprint(w.window)).
 		Param("STEP", fmt.Sprint(w.tx)).
-		Connect("clk", "clk").
 		Connect("rst", "link_rst").
 		Connect("s_reply_valid", "reply_valid").
 		Connect("s_reply_ready", "reply_ready").
@@ -368,7 +345,6 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 	m.Instance("agg_byte_pack", "u_link", "").
 		Param("STEP", fmt.Sprint(w.window)).
 		Param("LINK_BYTES", fmt.Sprint(w.link)).
-		Connect("clk", "clk").
 		Connect("rst", "link_rst").
 		Connect("s_step_data", "step_data").
 		Connect("s_step_bytes", "step_bytes").

@@ -29,9 +29,7 @@ func treeLane(p *Plan) Lane {
 	operands, latency := widened(p, m, operands)
 	if p.Workers == 1 {
 		p.Result.shape(m.Instance("agg_fp_canon", "u_l0_n0", operands[0].String())).
-			Connect("clk", "clk").
-			Connect("a", operands[0].net).
-			Connect("y", "y")
+			Connect("a", operands[0].net)
 		m.Assign("over", "1'b0")
 		latency += canonLatency
 	}
@@ -45,10 +43,7 @@ func treeLane(p *Plan) Lane {
 		p.Result.shape(m.Instance("agg_fp_over", "u_over", "").
 			Param("OPERANDS", fmt.Sprint(p.Workers)).
 			Param("LATENCY", fmt.Sprint(nodes))).
-			Connect("clk", "clk").
-			Connect("x", nets(operands)).
-			Connect("y", "y").
-			Connect("over", "over")
+			Connect("x", nets(operands))
 	}
 	latency += nodes
 	m.Doc = fmt.Sprintf(`The adder tree of one lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum
@@ -83,13 +78,11 @@ func treeLevel(p *Plan, m *netlist.Module, n int, below []branch, latency int) [
 			m.Instance("agg_delay", name, node.String()+" passes").
 				Param("WIDTH", fmt.Sprint(p.ResultBits)).
 				Param("CYCLES", fmt.Sprint(nodeLatency)).
-				Connect("clk", "clk").
 				Connect("d", below[2*i].net).
 				Connect("q", node.net)
 			continue
 		}
 		p.Result.shape(m.Instance("agg_fp_add", name, node.String())).
-			Connect("clk", "clk").
 			Connect("a", below[2*i].net).
 			Connect("b", below[2*i+1].net).
 			Connect("y", node.net)

@@ -91,7 +91,6 @@ func (b *coreBuilder) sharedGate(p int, stored, gated string) {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.operandBits())).
 		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Result.Identity)).
-		Connect("clk", "clk").
 		Connect("enable", bit("beat_ports", p, b.Workers)).
 		Connect("x", stored)
 	if p == 0 {
@@ -149,27 +148,19 @@ func (b *coreBuilder) undecided() {
 		Param("LIMIT", fmt.Sprint(limit)).
 		Param("PAUSE", fmt.Sprint(b.pause())).
 		Param("LANE_LATENCY", fmt.Sprint(b.passage()))
-	same(i, "clk", "rst")
-	i.Connect("undecided", "lane_undecided").Connect("lane_next", "lane_next").Connect("lane_slot", "sum_slot").
-		Connect("lane_beat", "sum_beat")
-	same(i, "lane_again", "lane_write", "lane_last", "sum_next", "sum_whole", "sum_lanes", "sum_result", "stop",
-		"again_valid", "again_slot", "again_beat")
-	i.Connect("member", "beat_members")
-	same(i, "beat_ports", "beat_write", "beat_last")
-	i.Connect("select", "exact_lane").Connect("operand_valid", "exact_valid").Connect("operand_last", "exact_last").
+	i.Connect("undecided", "lane_undecided").Connect("lane_slot", "sum_slot").Connect("lane_beat", "sum_beat").
+		Connect("member", "beat_members").
+		Connect("select", "exact_lane").Connect("operand_valid", "exact_valid").Connect("operand_last", "exact_last").
 		Connect("done", "exact_done").Connect("found", "undecided")
 
 	m.Instance("agg_exact_select", "u_exact_select", "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ResultBits)).
-		Connect("clk", "clk").
 		Connect("select", "exact_lane").
 		Connect("beat", "sum").
 		Connect("y", "exact_operand")
 	m.Instance("agg_exact_unit", "u_exact_unit", "").
 		Param("FRAC", fmt.Sprint(b.Result.Frac)).
-		Connect("clk", "clk").
-		Connect("rst", "rst").
 		Connect("in_valid", "exact_valid").
 		Connect("in_last", "exact_last").
 		Connect("in_x", "exact_operand").

@@ -91,7 +91,6 @@ func (w *window) delay(to, from string, width, cycles int, comment string) {
 	w.m.Instance("agg_delay", "u_"+to, "").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(cycles)).
-		Connect("clk", "clk").
 		Connect("d", from).
 		Connect("q", to)
 }
@@ -125,7 +124,7 @@ func (w *window) largest() {
 			if root {
 				inst.Param("FLOOR", "1")
 			}
-			inst.Connect("clk", "clk").Connect("a", below[0].net).Connect("b", below[1].net).Connect("y", node.net)
+			inst.Connect("a", below[0].net).Connect("b", below[1].net).Connect("y", node.net)
 			return node
 		})
 	}
@@ -160,9 +159,8 @@ func (w *window) align() {
 		m.Wire(magnitude, w.width, "")
 		f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
 			Param("WINDOW", fmt.Sprint(w.width)).Param("MARK", mark).Param("DSP", dsp).
-			Connect("clk", "clk").Connect("x", held).Connect("max", "max").Connect("special", "special").
-			Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).Connect("magnitude", magnitude).
-			Connect("mark", bit(lost, i, n))
+			Connect("x", held).Connect("negative", bit("negative", i, n)).Connect("top", bit("top", i, n)).
+			Connect("magnitude", magnitude).Connect("mark", bit(lost, i, n))
 	}
 	w.special()
 }
@@ -176,10 +174,7 @@ func (w *window) special() {
 	m.Wire("minus", 1, "some operand is -infinity")
 	m.Wire("all_negative", 1, "a sum of zeros is -0")
 	m.Instance("agg_window_special", "u_special", "").
-		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITY", f.infinity()).Param("OPERANDS", fmt.Sprint(n)).
-		Connect("clk", "clk").Connect("max", "max").Connect("special", "special").Connect("top", "top").
-		Connect("negative", "negative").Connect("nonfinite", "nonfinite").Connect("nan", "nan").
-		Connect("minus", "minus").Connect("all_negative", "all_negative")
+		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITY", f.infinity()).Param("OPERANDS", fmt.Sprint(n))
 }
 
 // sum adds the tree that sums the aligned operands: wires sum and, a cycle
@@ -237,7 +232,7 @@ func (w *window) add(net, plain string, width int, below []addend) addend {
 	m.Wire(y.net, width+1, y.String())
 	m.Wire(y.negative, 1, "")
 	m.Instance("agg_window_add", "u_"+net, "").Param("WIDTH", fmt.Sprint(width)).
-		Connect("clk", "clk").Connect("plain", plain).
+		Connect("plain", plain).
 		Connect("a_negative", a.negative).Connect("a", a.net).
 		Connect("b_negative", below[1].negative).Connect("b", below[1].net).
 		Connect("y_negative", y.negative).Connect("y", y.net)
@@ -257,10 +252,7 @@ func (w *window) normalize() {
 	m.Wire("rest", 1, "there is more below normal")
 	m.Instance("agg_window_normalize", "u_normalize", "").
 		Param("EXP", fmt.Sprint(f.Exp)).Param("WIDTH", fmt.Sprint(w.sumBits())).Param("GROWTH", fmt.Sprint(w.levels)).
-		Param("BITS", fmt.Sprint(w.normalBits())).Param("KEEP", fmt.Sprint(w.keep)).
-		Connect("clk", "clk").Connect("sum", "sum").Connect("exponent", "exponent").
-		Connect("inverted", "inverted").Connect("zero", "zero").Connect("shift", "shift").Connect("normal", "normal").
-		Connect("rest", "rest")
+		Param("BITS", fmt.Sprint(w.normalBits())).Param("KEEP", fmt.Sprint(w.keep))
 }
 
 // round adds what rounds the normalized sum to y, with over beside it. It returns
@@ -275,10 +267,8 @@ func (w *window) round() int {
 	w.delay("normal_exponent", "exponent", f.Exp, w.normalCycle()-w.sumCycle()+1, "")
 	f.shape(m.Instance("agg_window_round", "u_round", "")).
 		Param("GROWTH", fmt.Sprint(w.levels)).Param("KEEP", fmt.Sprint(w.keep)).
-		Connect("clk", "clk").
-		Connect("inverted", "inverted").Connect("zero", "zero").Connect("exponent", "normal_exponent").
-		Connect("shift", "shift").Connect("normal", "normal").Connect("rest", "rest").Connect("negative", "turned").
+		Connect("exponent", "normal_exponent").Connect("negative", "turned").
 		Connect("nonfinite", "signs[3]").Connect("nan", "signs[2]").Connect("minus", "signs[1]").
-		Connect("all_negative", "signs[0]").Connect("y", "y").Connect("over", "over")
+		Connect("all_negative", "signs[0]")
 	return latency
 }

@@ -17,10 +17,10 @@ import (
 const lineLimit = 100
 
 // Print writes module m with its doc comment, between `default_nettype none
-// and wire. It fails when the netlist does not hold together or w fails.
+// and wire. It fails when netlist.Link has not found the module free of mistakes, or w fails.
 func Print(w io.Writer, m *netlist.Module) error {
-	if err := m.Check(); err != nil {
-		return err
+	if !m.Linked() {
+		return fmt.Errorf("module %s has mistakes, or was not linked", m.Name)
 	}
 	p := &printer{w: w}
 	p.comment("", m.Doc)
@@ -52,6 +52,13 @@ func (p *printer) line(format string, args ...any) {
 		s = fmt.Sprintf(format, args...)
 	}
 	_, p.err = io.WriteString(p.w, s+"\n")
+}
+
+// fail remembers an error, if it is the first.
+func (p *printer) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
 }
 
 func (p *printer) comment(indent, text string) {
@@ -87,6 +94,10 @@ func (p *printer) header(m *netlist.Module) {
 		end := i
 		for end < len(m.Ports) && isPort(m.Ports[end]) {
 			end++
+		}
+		if end == i {
+			p.fail("%T is no item of a port list that can be printed", m.Ports[i])
+			return
 		}
 		p.ports(m.Ports[i:end], end > last)
 		i = end
@@ -200,6 +211,8 @@ func (p *printer) run(items []netlist.Item) {
 			p.expr("  ", fmt.Sprintf("assign %-*s = ", left, it.Left), it.Right, ";")
 		case *netlist.Instance:
 			p.instance(it)
+		default:
+			p.fail("%T is no item that can be printed", it)
 		}
 	}
 }

@@ -28,12 +28,35 @@ func sample() *netlist.Module {
 	m.Assign("sum[15:0]", "s_tdata[15:0]")
 	m.Instance("agg_leaf", "u_leaf", "workers 0, 1").
 		Param("WIDTH", "32").Param("CYCLES", "4").
-		Connect("clk", "clk").Connect("q", "sum[31:16]")
+		Connect("q", "sum[31:16]")
 	var beats []string
 	for range 8 {
 		beats = append(beats, "s_tdata[100:0]")
 	}
-	m.Instance("agg_wide", "u_wide", "").Connect("clk", "clk").Connect("together", netlist.Concat(append(beats[:5:5], "ok")...)).Connect("all", netlist.Concat(beats...))
+	m.Instance("agg_wide", "u_wide", "").
+		Connect("together", netlist.Concat(append(beats[:5:5], "ok")...)).Connect("all", netlist.Concat(beats...))
+	return m
+}
+
+// sampleLeaves are those of the sample.
+type sampleLeaves struct{}
+
+func (sampleLeaves) Ports(leaf string, _ []netlist.Pair) ([]netlist.Port, error) {
+	clk := netlist.Port{Direction: netlist.In, Name: "clk", Width: 1}
+	switch leaf {
+	case "agg_leaf":
+		return []netlist.Port{clk, {Direction: netlist.Out, Name: "q", Width: 16}, {Direction: netlist.Out, Name: "ok", Width: 1}}, nil
+	case "agg_wide":
+		return []netlist.Port{clk, {Name: "together", Width: 5*101 + 1}, {Name: "all", Width: 8 * 101}}, nil
+	}
+	return nil, errors.New("no leaf " + leaf)
+}
+
+// linked returns the sample, linked.
+func linked(t *testing.T) *netlist.Module {
+	t.Helper()
+	m := sample()
+	require.NoError(t, netlist.Link([]*netlist.Module{m}, nil, sampleLeaves{}))
 	return m
 }
 
@@ -68,7 +91,8 @@ module agg_sample (
       .CYCLES(4)
   ) u_leaf (
       .clk(clk),
-      .q  (sum[31:16])
+      .q  (sum[31:16]),
+      .ok (ok)
   );
 
   agg_wide u_wide (
@@ -94,16 +118,31 @@ endmodule
 
 func TestPrint(t *testing.T) {
 	var b strings.Builder
-	require.NoError(t, verilog.Print(&b, sample()))
+	require.NoError(t, verilog.Print(&b, linked(t)))
 	assert.Equal(t, sampleText, b.String())
 }
 
-func TestPrintRefusesABrokenModule(t *testing.T) {
+// A module that has mistakes, or was not looked at, is not printed.
+func TestPrintRefusesWhatIsNotLinked(t *testing.T) {
 	m := netlist.New("agg_m", "")
 	m.Assign("y", "x")
+	require.ErrorContains(t, netlist.Link([]*netlist.Module{m}, nil, sampleLeaves{}), "y is not declared")
 	var b strings.Builder
-	assert.ErrorContains(t, verilog.Print(&b, m), "y is not declared")
+	assert.EqualError(t, verilog.Print(&b, m), "module agg_m has mistakes, or was not linked")
+	assert.ErrorContains(t, verilog.Print(&b, sample()), "was not linked")
 	assert.Empty(t, b.String())
+}
+
+// strange is an item that the printer does not know.
+type strange struct{ netlist.Comment }
+
+func TestPrintRefusesUnknownItems(t *testing.T) {
+	m := linked(t)
+	m.Items = append(m.Items, strange{})
+	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange is no item that can be printed")
+	m = linked(t)
+	m.Ports = append(m.Ports, strange{})
+	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange is no item of a port list that can be printed")
 }
 
 // failing takes some bytes and then fails for ever; it counts the calls after
@@ -125,6 +164,6 @@ func (f *failing) Write(b []byte) (int, error) {
 
 func TestPrintStopsAtTheFirstFailure(t *testing.T) {
 	w := &failing{room: 100}
-	assert.EqualError(t, verilog.Print(w, sample()), "disk full")
+	assert.EqualError(t, verilog.Print(w, linked(t)), "disk full")
 	assert.Zero(t, w.after)
 }

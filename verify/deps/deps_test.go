@@ -58,13 +58,15 @@ var allowed = map[string][]string{
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},
 	"hwgen/config":  {"driver/wire"},
-	"hwgen/netlist": {},
-	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "hwgen/boards", "driver/wire"},
+	"hwgen/expr":    {},
+	"hwgen/netlist": {"hwgen/expr"},
+	"hwgen/leaf":    {"hwgen/netlist", "hwgen/expr"},
+	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "hwgen/leaf", "hwgen/boards", "driver/wire", "rtl"},
 	"hwgen/verilog": {"hwgen/netlist"},
 	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/gateware/synth's
 	"hwgen/boards":  {"constraints"},
-	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/netlist", "hwgen/verilog", "hwgen/tables", "hwgen/cells",
-		"hwgen/boards", "rtl", "driver/wire"},
+	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/leaf", "hwgen/netlist", "hwgen/verilog", "hwgen/tables",
+		"hwgen/cells", "hwgen/boards", "rtl", "driver/wire"},
 	"hwgen": {"hwgen/...", "rtl", "driver/wire"},
 	"rtl":   {},
 

@@ -1,0 +1,71 @@
+package leaf
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"tributary/hwgen/netlist"
+)
+
+// Library is where leaves are read from: the rooms of rtl and, unless it is "", the folder of the
+// leaves made of an FPGA family's own cells.
+type Library struct {
+	rtl    fs.FS
+	vendor string
+	heads  map[string]*Leaf
+}
+
+// NewLibrary returns the library of the leaves in rtl.
+func NewLibrary(rtl fs.FS, vendor string) *Library {
+	return &Library{rtl: rtl, vendor: vendor, heads: map[string]*Leaf{}}
+}
+
+// VendorFolder returns where in rtl the leaves made of a family's cells are.
+func VendorFolder(family string) string { return path.Join("board", family) }
+
+// Read returns the text of a leaf, of a portable one before a family's own.
+func (l *Library) Read(name string) ([]byte, error) {
+	found, err := fs.Glob(l.rtl, "*/"+name+".v")
+	if err == nil && len(found) == 0 && l.vendor != "" {
+		found, err = fs.Glob(l.rtl, path.Join(l.vendor, name+".v"))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, fmt.Errorf("no leaf %s in rtl", name)
+	case len(found) > 1:
+		return nil, fmt.Errorf("leaf %s: %d files of that name, want 1", name, len(found))
+	}
+	return fs.ReadFile(l.rtl, found[0])
+}
+
+// Own returns the vendor's leaf of that name, "" where there is none.
+func (l *Library) Own(name string) (string, error) {
+	if l.vendor == "" {
+		return "", nil
+	}
+	found, err := fs.Glob(l.rtl, path.Join(l.vendor, name+".v"))
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	text, err := fs.ReadFile(l.rtl, found[0])
+	return string(text), err
+}
+
+// Ports returns the ports of a leaf that is given these parameters.
+func (l *Library) Ports(name string, params []netlist.Pair) ([]netlist.Port, error) {
+	head, ok := l.heads[name]
+	if !ok {
+		text, err := l.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		if head, err = Parse(string(text)); err != nil {
+			return nil, err
+		}
+		l.heads[name] = head
+	}
+	return head.Bind(params)
+}

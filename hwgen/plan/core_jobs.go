@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"math/bits"
+
+	"tributary/hwgen/netlist"
+)
+
+// jobs adds the jobs' lives and what the rest reads of them.
+func (b *coreBuilder) jobs() {
+	m := b.m
+	m.Comment("-- Jobs --")
+	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
+	m.Wire("flush_slots", b.Slots, "their job ends")
+	m.Wire("quiet", 1, "all jobs end: no packet is judged")
+	m.Wire("drop_statuses", b.Jobs, "")
+	m.Wire("drained", b.Jobs, "nothing of the job is being reduced")
+	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
+	m.Wire("sets_up", b.Jobs, "the job is being set up")
+	m.Wire("sets_up_job", b.jobBits, "this one")
+	m.Wire("cleared", 1, "what was counted of it before")
+	for _, w := range b.jobWires() {
+		m.Wire(w.name, w.width*b.Jobs, w.doc)
+	}
+	for _, w := range operations {
+		m.Wire(w.name, w.width, "")
+	}
+	m.Wire("commit_finish", 1, "")
+	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the slot that is acted upon")
+	m.Wire("commit_rank_bit", b.Workers, "its sender")
+	m.Wire("evict", b.Workers, "these are members no more")
+	m.Wire("answer_mask", b.Workers, "ranks that are missing, or were evicted")
+
+	i := m.Instance("agg_jobs", "u_jobs", "")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
+	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
+	b.params(i, "SLOT_BITS", "INDEX_BITS")
+	i.Param("LANE_BITS", fmt.Sprint(bits.TrailingZeros(uint(b.Lanes)))).
+		Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit").
+		Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
+}
+
+// jobWire is what agg_jobs says of every job.
+type jobWire struct {
+	name  string
+	width int // for one job
+	doc   string
+}
+
+// jobWires are the wires on which agg_jobs tells what the jobs are.
+func (b *coreBuilder) jobWires() []jobWire {
+	return []jobWire{
+		{"job_valid", 1, "set up"},
+		{"job_complete", 1, "the last one ended because all had finished"},
+		{"job_ever", 1, "an epoch was ever set"},
+		{"job_epoch", 16, ""},
+		{"job_chunk", 16, "elements"},
+		{"job_last", b.indexBits, "number of a chunk's last beat"},
+		{"job_window", b.slotBits, "chunks"},
+		{"slot_mask", b.slotBits, "twice the window, less 1"},
+		{"slot_base", b.slotBits, "the first slot"},
+		{"job_first", 32, "first VID"},
+		{"job_deadline", 32, "cycles; 0: none"},
+		{"job_partial", 1, "sums"},
+		{"job_finished", b.Workers, "ranks that have finished"},
+		{"job_evicted", b.Workers, "ranks that were evicted"},
+		{"evicted", b.Workers, "their ports"},
+		{"present", b.Workers, "members that were not, by port"},
+	}
+}
+
+// byJob says in comments how vectors hold what is known of several jobs.
+func (b *coreBuilder) byJob() string {
+	if b.Jobs == 1 {
+		return ""
+	}
+	return ", job 0 in the lowest bits"
+}
+
+// ofJob selects what a vector holds for the job whose number is on a wire.
+func (b *coreBuilder) ofJob(name string, width int, index string) string {
+	switch {
+	case b.Jobs == 1:
+		return name
+	case width == 1:
+		return fmt.Sprintf("%s[%s]", name, index)
+	}
+	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
+}
+
+// forJob selects what a vector holds for one job.
+func (b *coreBuilder) forJob(name string, width, job int) string {
+	if b.Jobs == 1 {
+		return name
+	}
+	return netlist.Slice(name, job*width, width)
+}
+
+// ifJob is a condition that must also hold for the job whose number is on a
+// wire.
+func (b *coreBuilder) ifJob(condition, index string, job int) string {
+	if b.Jobs == 1 {
+		return condition
+	}
+	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
+}
+
+// eachJob puts together what is known of each job, job 0 in the lowest bits.
+func (b *coreBuilder) eachJob(of func(job int) string) string {
+	var parts []string
+	for j := b.Jobs - 1; j >= 0; j-- {
+		parts = append(parts, of(j))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return netlist.Concat(parts...)
+}
+
+// portRanks adds what turns ports of a job into its ranks.
+func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
+	i := b.m.Instance("agg_port_ranks", name, "")
+	b.params(i, "PORTS")
+	i.Connect("member", b.ofJob("member", b.Workers, index)).
+		Connect("rank_of_port", b.ofJob("rank_of_port", 8*b.Workers, index)).
+		Connect("ports", ports).
+		Connect("ranks", ranks)
+}
+
+// operations are the wires on which agg_registers has agg_jobs set up and end
+// jobs.
+var operations = []struct {
+	name  string
+	width int
+}{
+	{"op_valid", 1},
+	{"op_commit", 1},
+	{"op_abort", 1},
+	{"op_job", 8},
+	{"op_epoch", 16},
+	{"op_first", 32},
+	{"op_ports", 64},
+	{"op_chunk", 64},
+	{"op_window", 64},
+	{"op_deadline", 64},
+	{"op_done", 1},
+	{"op_code", 8},
+}

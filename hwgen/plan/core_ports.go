@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/netlist"
+)
+
+// ports declares the core's ports.
+func (b *coreBuilder) ports() {
+	m := b.m
+	m.Input("clk", 1)
+	m.Input("rst", 1)
+	m.PortComment("The host; whether what it left behind is still at work")
+	m.Input("link_down", 1)
+	m.Output("hold", 1)
+	m.Output("unjudged", 1)
+	for p := range b.Workers {
+		m.PortComment(fmt.Sprintf("Port %d, in", p))
+		m.Input(axis("s", p, "tdata"), b.BeatBits)
+		m.Input(axis("s", p, "tkeep"), b.KeepBits)
+		m.Input(axis("s", p, "tvalid"), 1)
+		m.Output(axis("s", p, "tready"), 1)
+		m.Input(axis("s", p, "tlast"), 1)
+		m.Input(axis("s", p, "tuser"), coreHeaderBits)
+	}
+	m.PortComment("Out, for all ports")
+	m.Output("m_axis_tdata", b.ResultBeatBits)
+	m.Output("m_axis_tkeep", b.ResultKeepBits)
+	m.Output("m_axis_tvalid", 1)
+	m.Input("m_axis_tready", 1)
+	m.Output("m_axis_tlast", 1)
+	m.Output("m_axis_tuser", 8*wire.MaxHeaderBytes)
+	m.Output("m_axis_tdest", b.Workers)
+	m.PortComment("Ports that can take a whole packet")
+	m.Input("port_ready", b.Workers)
+	m.PortComment("Who has which rank" + b.byJob())
+	m.Output("member", b.Workers*b.Jobs)
+	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
+	registerPorts(m)
+	m.PortComment("Events of the shell, one count a cycle")
+	for _, e := range shellEvents {
+		m.Input(e.core, 1)
+	}
+	m.PortComment("A beat enters the lanes")
+	m.Output("beat_strobe", 1)
+}
+
+// registerPorts declares the register bus, which core and top have alike.
+func registerPorts(m *netlist.Module) {
+	m.PortComment("Register accesses, answered in order, one at a time")
+	m.Input("s_reg_valid", 1)
+	m.Output("s_reg_ready", 1)
+	m.Input("s_reg_write", 1)
+	m.Input("s_reg_addr", 32)
+	m.Input("s_reg_wdata", 64)
+	m.Output("m_reg_valid", 1)
+	m.Input("m_reg_ready", 1)
+	m.Output("m_reg_code", 8)
+	m.Output("m_reg_value", 64)
+}
+
+// axis names a signal of a port's AXI4-Stream; side is "s" for in, "m" for
+// out.
+func axis(side string, port int, signal string) string {
+	return fmt.Sprintf("%s_axis_p%d_%s", side, port, signal)
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+
+	"tributary/driver/wire"
+	"tributary/hwgen/netlist"
+)
+
+// registers adds the register bank and what it reads.
+func (b *coreBuilder) registers() {
+	b.m.Comment("-- Registers --")
+	b.registerBank()
+	for j := range b.Jobs {
+		b.jobCounts(j)
+	}
+	b.lags()
+	b.counters()
+}
+
+// registerBank adds agg_registers, and declares what it reads.
+func (b *coreBuilder) registerBank() {
+	m := b.m
+	m.Wire("lag_job", b.jobBits, "")
+	m.Wire("lag_rank", b.portBits, "")
+	m.Wire("lag_bucket", 4, "")
+	m.Wire("lag_value", 32, "")
+	m.Wire("counter_index", 6, "")
+	m.Wire("counter_value", 32, "")
+	m.Wire("clear_counters", 1, "")
+	for _, c := range jobCounts {
+		m.Wire(c.name, c.width*b.Jobs, "")
+	}
+	i := m.Instance("agg_registers", "u_registers", "")
+	for _, r := range wire.Registers {
+		if v, ok := b.Constant(r.Addr); ok && (r.Ident || r.Addr == wire.RegConfigHash) {
+			i.Param(r.Name, constant(v, r))
+		}
+	}
+	b.params(i, "JOB_BITS")
+	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
+	i.Connect("job_finished", b.eachJob(func(j int) string {
+		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
+	})).Connect("job_members", b.eachJob(func(j int) string {
+		return widen(b.forJob("member", b.Workers, j), b.Workers, 64)
+	})).Connect("job_evicted", b.eachJob(func(j int) string {
+		return widen(b.forJob("job_evicted", b.Workers, j), b.Workers, 64)
+	})).Connect("job_base", b.eachJob(func(j int) string {
+		return widen(b.forJob("slot_base", b.slotBits, j), b.slotBits, 16)
+	})).Connect("job_slots", b.eachJob(func(j int) string {
+		return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
+	}))
+
+}
+
+// jobCounts adds what counts the elements of one job that are no numbers.
+func (b *coreBuilder) jobCounts(j int) {
+	name := "u_job_counts"
+	if b.Jobs > 1 {
+		name = fmt.Sprintf("u_job_counts_j%d", j)
+	}
+	i := b.m.Instance("agg_job_counts", name, "").
+		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
+		Connect("clear", b.forJob("sets_up", 1, j)).
+		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_index", j)).
+		Connect("vid", "commit_vid").Connect("rank", "commit_rank").
+		Connect("wr_en", b.ifJob("cache_wr_en", "written_job", j)).Connect("wr_vid", "written_vid")
+	for _, c := range jobCounts {
+		i.Connect(c.name, b.forJob(c.name, c.width, j))
+	}
+}
+
+// lags adds what counts how late the contributions of every rank are.
+func (b *coreBuilder) lags() {
+	i := b.m.Instance("agg_lags", "u_lags", "").
+		Param("RANK_BITS", fmt.Sprint(b.portBits))
+	b.params(i, "JOB_BITS", "SLOT_BITS")
+	i.Connect("clear", "|sets_up").Connect("clear_job", "sets_up_job").Connect("ready", "cleared").
+		Connect("store", "commit_store").Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
+		Connect("rd_job", "lag_job").Connect("rd_rank", "lag_rank").Connect("rd_bucket", "lag_bucket").
+		Connect("value", "lag_value")
+}
+
+// counters adds what counts the events of the card.
+func (b *coreBuilder) counters() {
+	undecided, stalled := "1'b0", "1'b0"
+	if b.Lane.Shared != nil {
+		undecided, stalled = "undecided", "stalled"
+	}
+	b.m.Instance("agg_counters", "u_counters", "").
+		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
+		Connect("clear", "clear_counters").
+		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
+		Connect("stored_nonfinite", "store_nonfinite").
+		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "commit_index"))).
+		Connect("evicts", "|evict").
+		Connect("finished", "commit_finish").
+		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
+		Connect("result", "result_take && !result_replay").
+		Connect("replay", "result_take && result_replay").
+		Connect("status", "status_take").
+		Connect("nonfinite_out", "nonfinite").Connect("undecided", undecided).Connect("stalled", stalled).
+		Connect("index", "counter_index").Connect("value", "counter_value")
+}
+
+// jobCounts are the wires on which agg_registers reads what agg_job_counts
+// holds.
+var jobCounts = []struct {
+	name  string
+	width int
+}{
+	{"nonfinite_in", 32},
+	{"nonfinite_out", 32},
+	{"overflows", 32},
+	{"first_in", 64},
+	{"first_out", 64},
+	{"first_overflow", 64},
+}
+
+// constant writes the value of a register as a reader of it wants to see it.
+func constant(v uint64, r wire.Register) string {
+	if r.Addr == wire.RegConfigHash || r.Addr == wire.RegFormat {
+		return fmt.Sprintf("64'h%x", v)
+	}
+	return fmt.Sprintf("64'd%d", v)
+}
