@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -354,12 +355,23 @@ func TestCancel(t *testing.T) {
 // its buffer returns only when nobody does any more. The race detector tells.
 func TestAbortLetsGoOfTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		card := open(t, serve(t, model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}, 1<<20))
+		var left atomic.Int32 // frames of data until abort
+		abort := func() {}
+		big := model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}
+		card := open(t, &watched{Conn: serve(t, big, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool {
+				if f.Kind == wire.KindData && left.Add(-1) == 0 {
+					abort()
+				}
+				return true
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }})
 		buf := make([]float32, 64*1008)
-		for i := range 50 {
+		for i := range 64 {
 			job := configure(t, card, driver.JobConfig{})
-			aborted := make(chan error)
-			time.AfterFunc(time.Duration(i)*20*time.Microsecond, func() { aborted <- job.Abort(testContext(t)) })
+			aborted := make(chan error, 1)
+			abort = func() { go func() { aborted <- job.Abort(testContext(t)) }() }
+			left.Store(int32(1 + i))
 			_ = job.Member(0).AllReduce(testContext(t), buf)
 			for k := range buf {
 				buf[k] = float32(i)

@@ -440,7 +440,7 @@ func TestJobsTakeTurns(t *testing.T) {
 // the card is clean.
 func TestConfigureStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		card := openHolding(t, 4)
+		card := open(t, paced(serve(t, holding(4), 64<<10)))
 		var wg sync.WaitGroup
 		for g := range 6 {
 			wg.Go(func() {
@@ -460,7 +460,7 @@ func TestConfigureStorm(t *testing.T) {
 					dst := make([]float32, n)
 					ctx, cancel := context.WithCancel(testContext(t))
 					if rng.IntN(2) == 0 {
-						time.AfterFunc(time.Duration(rng.IntN(500))*time.Microsecond, cancel)
+						time.AfterFunc(time.Duration(rng.IntN(20))*time.Millisecond, cancel)
 					}
 					var ended *driver.EndedError
 					switch err := job.Reduce(ctx, dst, in); {
@@ -536,19 +536,32 @@ func TestAJobThatTheCardKeptIsDropped(t *testing.T) {
 	})
 }
 
-// TestConfigureGivenUp: a set-up whose context ends leaves nothing on the card.
+// TestConfigureGivenUp: a set-up whose context ends leaves nothing on the card: at any
+// of its accesses.
 func TestConfigureGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		card := openHolding(t, 2)
-		for i := range 200 {
+		var left atomic.Int32 // frames until giveUp
+		giveUp := func() {}
+		conn := &watched{Conn: serve(t, holding(2), 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(*frame.Frame) bool {
+				if left.Add(-1) == 0 {
+					giveUp()
+				}
+				return true
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }}
+		card := open(t, conn)
+		given := 0
+		for i := range int32(40) {
 			ctx, cancel := context.WithCancel(testContext(t))
-			time.AfterFunc(time.Duration(i)*2*time.Microsecond, cancel)
+			giveUp = cancel
+			left.Store(1 + i)
 			job, err := card.Configure(ctx, driver.JobConfig{Window: small.Window})
 			switch {
 			case err == nil:
 				err = job.Abort(testContext(t))
 			case errors.Is(err, context.Canceled):
-				err = nil
+				given, err = given+1, nil
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -557,6 +570,9 @@ func TestConfigureGivenUp(t *testing.T) {
 			if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
 				t.Fatalf("%+v %v", states, err)
 			}
+		}
+		if given < 5 || given == 40 {
+			t.Errorf("%d of 40 set-ups were given up: not those that the test is about", given)
 		}
 		configure(t, card, driver.JobConfig{Window: small.Window})
 	})
