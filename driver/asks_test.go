@@ -3,6 +3,7 @@ package driver_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -18,114 +19,120 @@ func resultOf(f *frame.Frame, kind wire.Kind, vid uint32, receivers uint64) fram
 // TestAsksForAllThatWereOvertaken: results that later ones have overtaken are
 // asked for together. This card answers none of these asks before it has heard all.
 func TestAsksForAllThatWereOvertaken(t *testing.T) {
-	p := newPeer()
-	p.payload = func(int) byte { return 0 }
-	p.registers[wire.RegWindow] = 16
-	p.hash()
-	lost := map[uint32]bool{1: true, 3: true, 5: true}
-	data, asked := map[uint32]int{}, map[uint32]bool{}
-	p.other = func(f *frame.Frame) (answers []frame.Header) {
-		switch f.Kind {
-		case wire.KindData:
-			if data[f.VID]++; data[f.VID] == 2 && !lost[f.VID] {
-				answers = append(answers, resultOf(f, wire.KindResult, f.VID, 3))
-			}
-		case wire.KindAsk:
-			asked[f.VID] = true
-			for vid := range asked {
-				if len(asked) == len(lost) {
-					answers = append(answers, resultOf(f, wire.KindReplay, vid, 3))
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.payload = func(int) byte { return 0 }
+		p.registers[wire.RegWindow] = 16
+		p.hash()
+		lost := map[uint32]bool{1: true, 3: true, 5: true}
+		data, asked := map[uint32]int{}, map[uint32]bool{}
+		p.other = func(f *frame.Frame) (answers []frame.Header) {
+			switch f.Kind {
+			case wire.KindData:
+				if data[f.VID]++; data[f.VID] == 2 && !lost[f.VID] {
+					answers = append(answers, resultOf(f, wire.KindResult, f.VID, 3))
+				}
+			case wire.KindAsk:
+				asked[f.VID] = true
+				for vid := range asked {
+					if len(asked) == len(lost) {
+						answers = append(answers, resultOf(f, wire.KindReplay, vid, 3))
+					}
 				}
 			}
+			return answers
 		}
-		return answers
-	}
-	card := open(t, p.serve(t), driver.WithTimeout(2*time.Second))
-	job := configure(t, card, driver.JobConfig{Window: 16})
-	in := make([]float32, 16*16)
-	if err := job.Reduce(testContext(t), make([]float32, len(in)), [][]float32{in, in}); err != nil {
-		t.Fatal(err)
-	}
-	if s := job.Stats(); s.Resent != 0 {
-		t.Errorf("%+v: nothing was missing", s)
-	}
+		card := open(t, p.serve(t), driver.WithTimeout(2*time.Second))
+		job := configure(t, card, driver.JobConfig{Window: 16})
+		in := make([]float32, 16*16)
+		if err := job.Reduce(testContext(t), make([]float32, len(in)), [][]float32{in, in}); err != nil {
+			t.Fatal(err)
+		}
+		if s := job.Stats(); s.Resent != 0 {
+			t.Errorf("%+v: nothing was missing", s)
+		}
+	})
 }
 
 // TestAsksOftenEnoughBeforeAnyAnswer: a link that loses much may lose the first
 // asks one after another, or their answers.
 func TestAsksOftenEnoughBeforeAnyAnswer(t *testing.T) {
-	p := newPeer()
-	p.payload = func(int) byte { return 0 }
-	const lost = 6
-	asks := 0
-	p.other = func(f *frame.Frame) (answers []frame.Header) {
-		if f.Kind != wire.KindAsk {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.payload = func(int) byte { return 0 }
+		const lost = 6
+		asks := 0
+		p.other = func(f *frame.Frame) (answers []frame.Header) {
+			if f.Kind != wire.KindAsk {
+				return nil
+			}
+			if asks++; asks > lost {
+				answers = append(answers, resultOf(f, wire.KindReplay, f.VID, 3))
+			}
+			return answers
 		}
-		if asks++; asks > lost {
-			answers = append(answers, resultOf(f, wire.KindReplay, f.VID, 3))
+		card := open(t, p.serve(t), driver.WithTimeout(4*time.Second))
+		job := configure(t, card, driver.JobConfig{})
+		in := make([]float32, 16)
+		if err := job.Reduce(testContext(t), make([]float32, len(in)), [][]float32{in, in}); err != nil {
+			t.Fatal(err)
 		}
-		return answers
-	}
-	card := open(t, p.serve(t), driver.WithTimeout(4*time.Second))
-	job := configure(t, card, driver.JobConfig{})
-	in := make([]float32, 16)
-	if err := job.Reduce(testContext(t), make([]float32, len(in)), [][]float32{in, in}); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // TestOneMemberAsksForAll: members with calls of their own ask once for a chunk,
 // and the answer tells all: of a lost result, and of lost data, which its own
 // rank sends again, whoever asked.
 func TestOneMemberAsksForAll(t *testing.T) {
-	const chunks = 64
-	p := newPeer()
-	p.payload = func(int) byte { return 0 }
-	p.registers[wire.RegWindow] = 16
-	p.hash()
-	held, asks := map[uint32]uint64{}, 0
-	lostData := func(f *frame.Frame) bool { return f.VID%16 == 0 && f.Rank == 1 }
-	seen := map[uint32]bool{}
-	p.other = func(f *frame.Frame) []frame.Header {
-		switch f.Kind {
-		case wire.KindData:
-			if lostData(f) && !seen[f.VID] {
-				seen[f.VID] = true
-				return nil
+	synctest.Test(t, func(t *testing.T) {
+		const chunks = 64
+		p := newPeer()
+		p.payload = func(int) byte { return 0 }
+		p.registers[wire.RegWindow] = 16
+		p.hash()
+		held, asks := map[uint32]uint64{}, 0
+		lostData := func(f *frame.Frame) bool { return f.VID%16 == 0 && f.Rank == 1 }
+		seen := map[uint32]bool{}
+		p.other = func(f *frame.Frame) []frame.Header {
+			switch f.Kind {
+			case wire.KindData:
+				if lostData(f) && !seen[f.VID] {
+					seen[f.VID] = true
+					return nil
+				}
+				if held[f.VID] |= 1 << f.Rank; held[f.VID] == 3 && f.VID%16 != 8 {
+					return []frame.Header{resultOf(f, wire.KindResult, f.VID, 3)}
+				}
+			case wire.KindAsk:
+				asks++
+				if held[f.VID] == 3 {
+					return []frame.Header{resultOf(f, wire.KindReplay, f.VID, 1<<f.Rank)}
+				}
+				code := wire.CodeWait
+				if held[f.VID]>>f.Rank&1 == 0 {
+					code = wire.CodeSend
+				}
+				return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: code, Mask: 3 &^ held[f.VID]}}
 			}
-			if held[f.VID] |= 1 << f.Rank; held[f.VID] == 3 && f.VID%16 != 8 {
-				return []frame.Header{resultOf(f, wire.KindResult, f.VID, 3)}
-			}
-		case wire.KindAsk:
-			asks++
-			if held[f.VID] == 3 {
-				return []frame.Header{resultOf(f, wire.KindReplay, f.VID, 1<<f.Rank)}
-			}
-			code := wire.CodeWait
-			if held[f.VID]>>f.Rank&1 == 0 {
-				code = wire.CodeSend
-			}
-			return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: code, Mask: 3 &^ held[f.VID]}}
+			return nil
 		}
-		return nil
-	}
-	card := open(t, p.serve(t), driver.WithTimeout(10*time.Second))
-	job := configure(t, card, driver.JobConfig{Window: 16})
-	var both sync.WaitGroup
-	for rank := range 2 {
-		both.Go(func() {
-			if err := job.Member(rank).AllReduce(testContext(t), make([]float32, chunks*16)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	both.Wait()
-	s := job.Stats()
-	if most := uint64(3 * chunks / 16); s.Asked > most { // a timer may have run out as well
-		t.Errorf("%d asks for %d chunks", s.Asked, 2*chunks/16)
-	}
-	if again := job.Member(1).Stats().Resent; again != chunks/16 || s.Resent != again {
-		t.Errorf("%+v: want %d chunks sent again, by rank 1", s, chunks/16)
-	}
+		card := open(t, p.serve(t), driver.WithTimeout(10*time.Second))
+		job := configure(t, card, driver.JobConfig{Window: 16})
+		var both sync.WaitGroup
+		for rank := range 2 {
+			both.Go(func() {
+				if err := job.Member(rank).AllReduce(testContext(t), make([]float32, chunks*16)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		s := job.Stats()
+		if most := uint64(3 * chunks / 16); s.Asked > most { // a timer may have run out as well
+			t.Errorf("%d asks for %d chunks", s.Asked, 2*chunks/16)
+		}
+		if again := job.Member(1).Stats().Resent; again != chunks/16 || s.Resent != again {
+			t.Errorf("%+v: want %d chunks sent again, by rank 1", s, chunks/16)
+		}
+	})
 }

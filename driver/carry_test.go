@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -32,6 +33,10 @@ var comingAndGoing struct {
 	n    []int
 }
 
+// opening is how long it takes to open such a card, in the time of the test's bubble,
+// where nothing else takes any.
+const opening = time.Millisecond
+
 func init() {
 	transport.Register("comes", func(_ context.Context, r transport.Request) (transport.Conn, error) {
 		var i int
@@ -43,6 +48,7 @@ func init() {
 		open, n := c.open[i], c.n[i]
 		c.n[i]++
 		c.Unlock()
+		time.Sleep(opening)
 		return open(n)
 	})
 }
@@ -158,13 +164,11 @@ func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.
 // the same, in the middle of frames, over links with and without faults; every
 // bit is as without it, in place too.
 func TestCarryOn(t *testing.T) {
-	checkNoLeak(t)
 	const elements = 3000
 	noise := faults.Rates{Drop: 0.05, Repeat: 0.05, Reorder: 0.1, Flip: 0.05, Garbage: 0.02}
 	const noisy = 40 // seeds from here on are
 	for seed := range uint64(noisy + 2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprint(seed), bubble(func(t *testing.T) {
 			f, times := faults.Rates{}, 12
 			if seed >= noisy { // a lost register access takes its time to be repeated
 				f, times = noise, 4
@@ -201,7 +205,7 @@ func TestCarryOn(t *testing.T) {
 			if n := log.check(t, card, epoch); n < times/2 {
 				t.Errorf("%d outages; the test is to have %d", n, times/2)
 			}
-		})
+		}))
 	}
 }
 
@@ -214,8 +218,7 @@ func TestCarryOnSendsNoSumAgain(t *testing.T) {
 	big := small
 	big.Chunk, big.Window = 1008, window // a chunk of all ranks fills a quarter of what is written at once
 	for _, outages := range []int{1, 2} {
-		t.Run(fmt.Sprint(outages), func(t *testing.T) {
-			checkNoLeak(t)
+		t.Run(fmt.Sprint(outages), bubble(func(t *testing.T) {
 			var mu sync.Mutex
 			last := map[uint32]bool{} // whether the chunks that the last link carried were zeros
 			results := 0
@@ -272,7 +275,7 @@ func TestCarryOnSendsNoSumAgain(t *testing.T) {
 			if n := log.check(t, card, epoch); n != outages || log.all[1].VID != lost {
 				t.Errorf("%+v", log.all)
 			}
-		})
+		}))
 	}
 }
 
@@ -280,67 +283,69 @@ func TestCarryOnSendsNoSumAgain(t *testing.T) {
 // reaches the others too. That one goes its way with its buffer; should the card
 // go away then, nobody could send its contribution again.
 func TestMembersHoldTheSame(t *testing.T) {
-	checkNoLeak(t)
-	const last = 9
-	name := comes(func(n int) (transport.Conn, error) {
-		return &watched{Conn: serve(t, small, 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
-			out: func(f *frame.Frame) bool { return f.Kind != wire.KindAsk || f.Rank == 0 || n > 0 },
-			in: func(f *frame.Frame) (pass, ends bool) {
-				ends = n == 0 && f.Kind == wire.KindReplay && f.VID == last
-				return n > 0 || f.Kind != wire.KindResult || f.VID != last, ends
-			}}, nil
+	synctest.Test(t, func(t *testing.T) {
+		const last = 9
+		name := comes(func(n int) (transport.Conn, error) {
+			return &watched{Conn: serve(t, small, 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+				out: func(f *frame.Frame) bool { return f.Kind != wire.KindAsk || f.Rank == 0 || n > 0 },
+				in: func(f *frame.Frame) (pass, ends bool) {
+					ends = n == 0 && f.Kind == wire.KindReplay && f.VID == last
+					return n > 0 || f.Kind != wire.KindResult || f.VID != last, ends
+				}}, nil
+		})
+		card := openName(t, name, driver.WithTimeout(time.Second))
+		job := configure(t, card, driver.JobConfig{Workers: 3, CarryOn: patience})
+		in := arrays(1, 3, 16*(last+1))
+		want := treeSum(in, firstPorts(3), 4)
+		if err := errors.Join(allReduce(testContext(t), job, in)...); err != nil {
+			t.Fatal(err)
+		}
+		for r := range in {
+			sameBits(t, fmt.Sprintf("rank %d", r), in[r], want)
+		}
+		if err := job.Close(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
 	})
-	card := openName(t, name, driver.WithTimeout(time.Second))
-	job := configure(t, card, driver.JobConfig{Workers: 3, CarryOn: patience})
-	in := arrays(1, 3, 16*(last+1))
-	want := treeSum(in, firstPorts(3), 4)
-	if err := errors.Join(allReduce(testContext(t), job, in)...); err != nil {
-		t.Fatal(err)
-	}
-	for r := range in {
-		sameBits(t, fmt.Sprintf("rank %d", r), in[r], want)
-	}
-	if err := job.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestCarryOnBehindAnotherHost: while the link was cut another host has used the
 // card, with epochs of its own. The job goes on in one later than those and than
 // its own.
 func TestCarryOnBehindAnotherHost(t *testing.T) {
-	checkNoLeak(t)
-	card, err := model.NewCard(small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.Mutex
-	name := comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return &dying{connectNext(t, card, &serving), 6000, errCut}, nil
-		}
-		other, err := driver.OpenConn(context.Background(), "other", connectNext(t, card, &serving))
+	synctest.Test(t, func(t *testing.T) {
+		card, err := model.NewCard(small)
 		if err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
-		for range 5 {
-			if _, err := other.Configure(context.Background(), driver.JobConfig{}); err != nil {
+		var serving sync.Mutex
+		name := comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return &dying{connectNext(t, card, &serving), 6000, errCut}, nil
+			}
+			other, err := driver.OpenConn(context.Background(), "other", connectNext(t, card, &serving))
+			if err != nil {
 				return nil, err
 			}
+			for range 5 {
+				if _, err := other.Configure(context.Background(), driver.JobConfig{}); err != nil {
+					return nil, err
+				}
+			}
+			return connectNext(t, card, &serving), other.Close()
+		})
+		job := configure(t, openName(t, name), driver.JobConfig{CarryOn: patience})
+		epoch := job.Epoch()
+		in := arrays(1, 4, 3000)
+		want := treeSum(in, firstPorts(4), 4)
+		if err := job.Reduce(testContext(t), in[0], in); err != nil {
+			t.Fatal(err)
 		}
-		return connectNext(t, card, &serving), other.Close()
+		sameBits(t, "sum", in[0], want)
+		if later := job.Epoch() - epoch; later != 6 || job.Outages() != 1 {
+			t.Errorf("%d epochs later, after %d outages", later, job.Outages())
+		}
 	})
-	job := configure(t, openName(t, name), driver.JobConfig{CarryOn: patience})
-	epoch := job.Epoch()
-	in := arrays(1, 4, 3000)
-	want := treeSum(in, firstPorts(4), 4)
-	if err := job.Reduce(testContext(t), in[0], in); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "sum", in[0], want)
-	if later := job.Epoch() - epoch; later != 6 || job.Outages() != 1 {
-		t.Errorf("%d epochs later, after %d outages", later, job.Outages())
-	}
 }
 
 // watched is a link whose frames are shown, and lost where out and in do not let
@@ -392,26 +397,26 @@ func (w *watched) Read(p []byte) (int, error) {
 
 // TestNotCarriedOn: what ends a job that is to carry on, and what it says.
 func TestNotCarriedOn(t *testing.T) {
-	first := func(n int) (transport.Conn, error) {
+	first := func(t *testing.T) (transport.Conn, error) {
 		return &dying{serve(t, small, 4000), 6000, errCut}, nil
 	}
 	in := arrays(1, 4, 100_000)
 	for name, c := range map[string]struct {
-		again   func(n int) (transport.Conn, error)
+		again   func(t *testing.T) (transport.Conn, error)
 		carryOn time.Duration
 		ctx     time.Duration
 		most    time.Duration // it may take
 		words   []string
 	}{
-		"never": {func(int) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, 300 * time.Millisecond, patience, 2 * time.Second,
+		"never": {func(t *testing.T) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, 300 * time.Millisecond, patience, 2 * time.Second,
 			[]string{"went away (the dog ate the cable)", "was not back after ", "nobody listens there", "start it and begin again, or allow it more time"}},
-		"another": {func(int) (transport.Conn, error) {
+		"another": {func(t *testing.T) (transport.Conn, error) {
 			other := small
 			other.Window = 2
 			return serve(t, other, 4000), nil
 		}, patience, patience, 5 * time.Second,
 			[]string{"the dog ate the cable", "another card answers", "configuration hash", "bring that one back"}},
-		"dies each time": {func(int) (transport.Conn, error) {
+		"dies each time": {func(t *testing.T) (transport.Conn, error) {
 			return &watched{Conn: serve(t, small, 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
 				out: func(*frame.Frame) bool { return true },
 				in: func(f *frame.Frame) (pass, ends bool) {
@@ -420,16 +425,15 @@ func TestNotCarriedOn(t *testing.T) {
 				}}, nil
 		}, 500 * time.Millisecond, patience, 3 * time.Second,
 			[]string{"was not back after"}},
-		"context": {func(int) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, patience, 300 * time.Millisecond, 2 * time.Second,
+		"context": {func(t *testing.T) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, patience, 300 * time.Millisecond, 2 * time.Second,
 			[]string{"the dog ate the cable", "context deadline exceeded"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			checkNoLeak(t)
+		t.Run(name, bubble(func(t *testing.T) {
 			card := openName(t, comes(func(n int) (transport.Conn, error) {
 				if n == 0 {
-					return first(n)
+					return first(t)
 				}
-				return c.again(n)
+				return c.again(t)
 			}))
 			job := configure(t, card, driver.JobConfig{CarryOn: c.carryOn})
 			ctx, cancel := context.WithTimeout(context.Background(), c.ctx)
@@ -446,106 +450,111 @@ func TestNotCarriedOn(t *testing.T) {
 			if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err == nil {
 				t.Error("a register of a card that is gone was read")
 			}
-		})
+		}))
 	}
 }
 
 // TestCardGoesWithoutAWord: a card whose link stands but says nothing any more is
 // given up after the time-out, and looked for.
 func TestCardGoesWithoutAWord(t *testing.T) {
-	checkNoLeak(t)
-	name := comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, nil
+	synctest.Test(t, func(t *testing.T) {
+		name := comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, nil
+			}
+			return serve(t, small, 4000), nil
+		})
+		card := openName(t, name, driver.WithTimeout(300*time.Millisecond))
+		job := configure(t, card, driver.JobConfig{CarryOn: patience})
+		in := arrays(1, 4, 50_000)
+		want := treeSum(in, firstPorts(4), 4)
+		if err := job.Reduce(testContext(t), in[0], in); err != nil {
+			t.Fatal(err)
 		}
-		return serve(t, small, 4000), nil
+		sameBits(t, "sum", in[0], want)
+		if n := job.Outages(); n != 1 {
+			t.Errorf("%d outages", n)
+		}
 	})
-	card := openName(t, name, driver.WithTimeout(300*time.Millisecond))
-	job := configure(t, card, driver.JobConfig{CarryOn: patience})
-	in := arrays(1, 4, 50_000)
-	want := treeSum(in, firstPorts(4), 4)
-	if err := job.Reduce(testContext(t), in[0], in); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "sum", in[0], want)
-	if n := job.Outages(); n != 1 {
-		t.Errorf("%d outages", n)
-	}
 }
 
 // TestRegisterWaitsForTheCard: an access made while the card is away is answered
 // when it is back, and Close does not wait for a card that is away.
 func TestRegisterWaitsForTheCard(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, small, 4000)
-	back := make(chan struct{})
-	name := comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, small, 4000)
+		back := make(chan struct{})
+		name := comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			select {
+			case <-back:
+				return serve(t, small, 4000), nil
+			default:
+				return nil, errors.New("not yet")
+			}
+		})
+		card := openName(t, name)
+		gone := make(chan struct{}, 9)
+		job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
+		first.Close()
+		<-gone
+		time.AfterFunc(100*time.Millisecond, func() { close(back) })
+		if v, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil || v != uint64(small.Lanes) {
+			t.Errorf("%d, %v", v, err)
 		}
-		select {
-		case <-back:
-			return serve(t, small, 4000), nil
-		default:
-			return nil, errors.New("not yet")
+		if job.Outages() != 1 {
+			t.Errorf("%d outages", job.Outages())
+		}
+		ctx, cancel := context.WithCancel(testContext(t))
+		cancel()
+		if _, err := card.ReadRegister(ctx, wire.RegLanes); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
 		}
 	})
-	card := openName(t, name)
-	gone := make(chan struct{}, 9)
-	job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
-	first.Close()
-	<-gone
-	time.AfterFunc(100*time.Millisecond, func() { close(back) })
-	if v, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil || v != uint64(small.Lanes) {
-		t.Errorf("%d, %v", v, err)
-	}
-	if job.Outages() != 1 {
-		t.Errorf("%d outages", job.Outages())
-	}
-	ctx, cancel := context.WithCancel(testContext(t))
-	cancel()
-	if _, err := card.ReadRegister(ctx, wire.RegLanes); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestCloseWhileAway: a program that closes a card which is looked for does not
 // wait for it.
 func TestCloseWhileAway(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, small, 4000)
-	name := comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, small, 4000)
+		name := comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			return nil, errors.New("not yet")
+		})
+		card := openName(t, name)
+		gone := make(chan struct{}, 9)
+		job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
+		waits := make(chan error)
+		go func() { waits <- job.Member(0).AllReduce(testContext(t), make([]float32, 100)) }()
+		first.Close()
+		<-gone
+		start := time.Now()
+		card.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it took %s", took)
 		}
-		return nil, errors.New("not yet")
+		if err := <-waits; !errors.Is(err, driver.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
 	})
-	card := openName(t, name)
-	gone := make(chan struct{}, 9)
-	job := configure(t, card, driver.JobConfig{CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
-	waits := make(chan error)
-	go func() { waits <- job.Member(0).AllReduce(testContext(t), make([]float32, 100)) }()
-	first.Close()
-	<-gone
-	start := time.Now()
-	card.Close()
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if err := <-waits; !errors.Is(err, driver.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
 }
 
 // TestCarryOnRefused: a stream of the caller's cannot be opened again, and no time
 // is less than none.
 func TestCarryOnRefused(t *testing.T) {
-	_, err := openSmall(t).Configure(testContext(t), driver.JobConfig{CarryOn: time.Second})
-	wantError[*driver.InputError](t, err, "carry on", "open it by its name")
-	_, err = openName(t, "model:").Configure(testContext(t), driver.JobConfig{CarryOn: -time.Second})
-	if e := wantError[*driver.InputError](t, err, "carry on"); !strings.Contains(e.Why, "-1s") {
-		t.Error(e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := openSmall(t).Configure(testContext(t), driver.JobConfig{CarryOn: time.Second})
+		wantError[*driver.InputError](t, err, "carry on", "open it by its name")
+		_, err = openName(t, "model:").Configure(testContext(t), driver.JobConfig{CarryOn: -time.Second})
+		if e := wantError[*driver.InputError](t, err, "carry on"); !strings.Contains(e.Why, "-1s") {
+			t.Error(e)
+		}
+	})
 }
 
 // halfDead is a link whose writes fail once on is set, though they arrive; what the
@@ -580,25 +589,26 @@ func (h *halfDead) Read(p []byte) (int, error) {
 // found it to be over do not shorten the wait for the card. A job once gave it up at
 // once.
 func TestResultsBehindTheEnd(t *testing.T) {
-	checkNoLeak(t)
-	link := &halfDead{Conn: serve(t, small, 64<<10)}
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return link, nil
+	synctest.Test(t, func(t *testing.T) {
+		link := &halfDead{Conn: serve(t, small, 64<<10)}
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return link, nil
+			}
+			return serve(t, small, 64<<10), nil
+		}))
+		job := configure(t, card, driver.JobConfig{CarryOn: 10 * time.Second})
+		in := arrays(1, 4, 500)
+		want := treeSum(in, firstPorts(4), small.Ports)
+		link.on.Store(true)
+		sum := make([]float32, len(want))
+		if err := job.Reduce(testContext(t), sum, in); err != nil {
+			t.Fatal(err)
 		}
-		return serve(t, small, 64<<10), nil
-	}))
-	job := configure(t, card, driver.JobConfig{CarryOn: 10 * time.Second})
-	in := arrays(1, 4, 500)
-	want := treeSum(in, firstPorts(4), small.Ports)
-	link.on.Store(true)
-	sum := make([]float32, len(want))
-	if err := job.Reduce(testContext(t), sum, in); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "sum", sum, want)
-	if n := job.Outages(); n != 1 {
-		t.Errorf("%d outages", n)
-	}
-	closes(t, job)
+		sameBits(t, "sum", sum, want)
+		if n := job.Outages(); n != 1 {
+			t.Errorf("%d outages", n)
+		}
+		closes(t, job)
+	})
 }

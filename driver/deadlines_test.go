@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -98,11 +99,10 @@ func closes(t *testing.T, job *driver.Job) {
 }
 
 func TestDeadlineTellsWhoIsMissing(t *testing.T) {
-	checkNoLeak(t)
 	for name, cfg := range map[string]driver.JobConfig{
 		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: 20 * millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			told := make(chan driver.Overdue, 100)
 			cfg.OnOverdue = func(o driver.Overdue) { told <- o }
 			card := openSmall(t)
@@ -139,299 +139,310 @@ func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 				}
 			}
 			closes(t, job)
-		})
+		}))
 	}
 }
 
 // TestComesLate: who stalls for one reduction gets its results all the same, and
 // is in the next ones.
 func TestComesLate(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t)
-	job := configure(t, card, partialJob)
-	inputs := arrays(2, 4, 50) // 4 chunks, the last one short
-	early := []int{0, 1, 3}
-	sums, errs := reduceAll(testContext(t), job, early, inputs)
-	wantNil(t, errs, early...)
-	want := []driver.Partial{{VID: 0, From: 0, To: 50, Ranks: early}}
-	for _, r := range early {
-		sameBits(t, "partial sum", sums[r], sumOf(inputs, early))
-		if got := job.Member(r).Partials(); !reflect.DeepEqual(got, want) {
-			t.Errorf("rank %d: %+v, want %+v", r, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, partialJob)
+		inputs := arrays(2, 4, 50) // 4 chunks, the last one short
+		early := []int{0, 1, 3}
+		sums, errs := reduceAll(testContext(t), job, early, inputs)
+		wantNil(t, errs, early...)
+		want := []driver.Partial{{VID: 0, From: 0, To: 50, Ranks: early}}
+		for _, r := range early {
+			sameBits(t, "partial sum", sums[r], sumOf(inputs, early))
+			if got := job.Member(r).Partials(); !reflect.DeepEqual(got, want) {
+				t.Errorf("rank %d: %+v, want %+v", r, got, want)
+			}
 		}
-	}
-	late, errs := reduceAll(testContext(t), job, []int{2}, inputs)
-	wantNil(t, errs, 2)
-	sameBits(t, "what comes late", late[2], sums[0])
-	if got := job.Member(2).Partials(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+		late, errs := reduceAll(testContext(t), job, []int{2}, inputs)
+		wantNil(t, errs, 2)
+		sameBits(t, "what comes late", late[2], sums[0])
+		if got := job.Member(2).Partials(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 
-	all := []int{0, 1, 2, 3}
-	next := arrays(3, 4, 50)
-	sums, errs = reduceAll(testContext(t), job, all, next)
-	wantNil(t, errs, all...)
-	for _, r := range all {
-		sameBits(t, "sum of all", sums[r], sumOf(next, all))
-		if got := job.Member(r).Partials(); got != nil {
-			t.Errorf("rank %d: %+v", r, got)
+		all := []int{0, 1, 2, 3}
+		next := arrays(3, 4, 50)
+		sums, errs = reduceAll(testContext(t), job, all, next)
+		wantNil(t, errs, all...)
+		for _, r := range all {
+			sameBits(t, "sum of all", sums[r], sumOf(next, all))
+			if got := job.Member(r).Partials(); got != nil {
+				t.Errorf("rank %d: %+v", r, got)
+			}
 		}
-	}
-	if e := job.Evicted(); len(e) != 0 {
-		t.Errorf("evicted: %v", e)
-	}
-	closes(t, job)
+		if e := job.Evicted(); len(e) != 0 {
+			t.Errorf("evicted: %v", e)
+		}
+		closes(t, job)
+	})
 }
 
 // TestDies: who never comes again is evicted, the others go on, and the next job
 // has all.
 func TestDies(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t)
-	job := configure(t, card, partialJob)
-	inputs := arrays(4, 4, 500) // 32 chunks of 16, of which 8 have a slot
-	all, left := []int{0, 1, 2, 3}, []int{0, 2, 3}
-	sums, errs := reduceAll(testContext(t), job, left, inputs)
-	wantNil(t, errs, left...)
-	for _, r := range left {
-		sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
-	}
-	if e := job.Evicted(); !slices.Equal(e, []int{1}) {
-		t.Fatalf("evicted: %v", e)
-	}
-	_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
-	if e := wantError[*driver.EvictedError](t, errs[1], "rank 1", "configure a new one"); e.Rank != 1 || e.VID >= 8 {
-		t.Errorf("%+v", e)
-	}
-	states, err := card.Jobs(testContext(t))
-	if err != nil || !slices.Equal(states[0].Evicted, []int{1}) || !states[0].SetUp {
-		t.Errorf("%+v, %v", states, err)
-	}
-	// Reduce speaks for those that are left.
-	sum := make([]float32, 500)
-	if err := job.Reduce(testContext(t), sum, inputs); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "Reduce", sum, sumOf(inputs, left))
-	if got, want := job.Partials(), []driver.Partial{{VID: 32, From: 0, To: 500, Ranks: left}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	closes(t, job)
-	if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
-		t.Errorf("%+v, %v", states, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, partialJob)
+		inputs := arrays(4, 4, 500) // 32 chunks of 16, of which 8 have a slot
+		all, left := []int{0, 1, 2, 3}, []int{0, 2, 3}
+		sums, errs := reduceAll(testContext(t), job, left, inputs)
+		wantNil(t, errs, left...)
+		for _, r := range left {
+			sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
+		}
+		if e := job.Evicted(); !slices.Equal(e, []int{1}) {
+			t.Fatalf("evicted: %v", e)
+		}
+		_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
+		if e := wantError[*driver.EvictedError](t, errs[1], "rank 1", "configure a new one"); e.Rank != 1 || e.VID >= 8 {
+			t.Errorf("%+v", e)
+		}
+		states, err := card.Jobs(testContext(t))
+		if err != nil || !slices.Equal(states[0].Evicted, []int{1}) || !states[0].SetUp {
+			t.Errorf("%+v, %v", states, err)
+		}
+		// Reduce speaks for those that are left.
+		sum := make([]float32, 500)
+		if err := job.Reduce(testContext(t), sum, inputs); err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "Reduce", sum, sumOf(inputs, left))
+		if got, want := job.Partials(), []driver.Partial{{VID: 32, From: 0, To: 500, Ranks: left}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		closes(t, job)
+		if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
+			t.Errorf("%+v, %v", states, err)
+		}
 
-	job = configure(t, card, partialJob)
-	sums, errs = reduceAll(testContext(t), job, all, inputs)
-	wantNil(t, errs, all...)
-	sameBits(t, "sum of all again", sums[1], sumOf(inputs, all))
-	closes(t, job)
+		job = configure(t, card, partialJob)
+		sums, errs = reduceAll(testContext(t), job, all, inputs)
+		wantNil(t, errs, all...)
+		sameBits(t, "sum of all again", sums[1], sumOf(inputs, all))
+		closes(t, job)
+	})
 }
 
 // TestDiesInACall: a member is evicted while it is in a call, as nothing that it
 // sends arrives.
 func TestDiesInACall(t *testing.T) {
-	checkNoLeak(t)
-	link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
-	card := open(t, link)
-	job := configure(t, card, partialJob)
-	inputs := arrays(5, 4, 500)
-	link.on.Store(true)
-	sums, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
-	wantNil(t, errs, 0, 2, 3)
-	wantError[*driver.EvictedError](t, errs[1], "rank 1", "the card has evicted it")
-	for _, r := range []int{0, 2, 3} {
-		sameBits(t, "sum of those left", sums[r], sumOf(inputs, []int{0, 2, 3}))
-	}
-	closes(t, job)
+	synctest.Test(t, func(t *testing.T) {
+		link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
+		card := open(t, link)
+		job := configure(t, card, partialJob)
+		inputs := arrays(5, 4, 500)
+		link.on.Store(true)
+		sums, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
+		wantNil(t, errs, 0, 2, 3)
+		wantError[*driver.EvictedError](t, errs[1], "rank 1", "the card has evicted it")
+		for _, r := range []int{0, 2, 3} {
+			sameBits(t, "sum of those left", sums[r], sumOf(inputs, []int{0, 2, 3}))
+		}
+		closes(t, job)
+	})
 }
 
 // TestRefusedCallHasNoPartials: a call that an evicted member is refused has no
 // sums, so Partials tells nothing of it, and not what it told of the call before.
 func TestRefusedCallHasNoPartials(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t)
-	job := configure(t, card, partialJob)
-	inputs := arrays(14, 4, 20)
-	present, left := []int{0, 1}, []int{0}
-	_, errs := reduceAll(testContext(t), job, present, inputs)
-	wantNil(t, errs, present...)
-	if got := job.Member(1).Partials(); len(got) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	_, errs = reduceAll(testContext(t), job, left, arrays(15, 4, 500))
-	wantNil(t, errs, left...)
-	_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
-	wantError[*driver.EvictedError](t, errs[1], "rank 1")
-	if got := job.Member(1).Partials(); got != nil {
-		t.Errorf("%+v", got)
-	}
-	closes(t, job)
-	_, errs = reduceAll(testContext(t), job, left, inputs)
-	wantError[*driver.EndedError](t, errs[0])
-	if got := job.Member(0).Partials(); got != nil {
-		t.Errorf("%+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, partialJob)
+		inputs := arrays(14, 4, 20)
+		present, left := []int{0, 1}, []int{0}
+		_, errs := reduceAll(testContext(t), job, present, inputs)
+		wantNil(t, errs, present...)
+		if got := job.Member(1).Partials(); len(got) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		_, errs = reduceAll(testContext(t), job, left, arrays(15, 4, 500))
+		wantNil(t, errs, left...)
+		_, errs = reduceAll(testContext(t), job, []int{1}, inputs)
+		wantError[*driver.EvictedError](t, errs[1], "rank 1")
+		if got := job.Member(1).Partials(); got != nil {
+			t.Errorf("%+v", got)
+		}
+		closes(t, job)
+		_, errs = reduceAll(testContext(t), job, left, inputs)
+		wantError[*driver.EndedError](t, errs[0])
+		if got := job.Member(0).Partials(); got != nil {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 // TestLeaves: a member whose context ends is out, and ends nothing for the others.
 func TestLeaves(t *testing.T) {
-	checkNoLeak(t)
-	card := openHolding(t, 2)
-	job := configure(t, card, driver.JobConfig{Ports: []int{0, 1, 2}, DeadlineCycles: soon, Partial: true})
-	inputs := arrays(6, 3, 20)
-	ctx, cancel := context.WithCancel(testContext(t))
-	cancel()
-	_, errs := reduceAll(ctx, job, []int{0}, inputs)
-	if !errors.Is(errs[0], context.Canceled) {
-		t.Fatal(errs[0])
-	}
-	_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
-	wantNil(t, errs, 1, 2)
-	if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); !errors.Is(e, context.Canceled) {
-		t.Errorf("%v hides the context's error", e)
-	}
-	if e := job.Evicted(); !slices.Equal(e, []int{0}) {
-		t.Errorf("evicted: %v", e)
-	}
-	closes(t, job)
-	states, err := card.Jobs(testContext(t))
-	if err != nil || states[0].SetUp {
-		t.Errorf("the card waits for who has left: %+v, %v", states, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 2)
+		job := configure(t, card, driver.JobConfig{Ports: []int{0, 1, 2}, DeadlineCycles: soon, Partial: true})
+		inputs := arrays(6, 3, 20)
+		ctx, cancel := context.WithCancel(testContext(t))
+		cancel()
+		_, errs := reduceAll(ctx, job, []int{0}, inputs)
+		if !errors.Is(errs[0], context.Canceled) {
+			t.Fatal(errs[0])
+		}
+		_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
+		wantNil(t, errs, 1, 2)
+		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); !errors.Is(e, context.Canceled) {
+			t.Errorf("%v hides the context's error", e)
+		}
+		if e := job.Evicted(); !slices.Equal(e, []int{0}) {
+			t.Errorf("evicted: %v", e)
+		}
+		closes(t, job)
+		states, err := card.Jobs(testContext(t))
+		if err != nil || states[0].SetUp {
+			t.Errorf("the card waits for who has left: %+v, %v", states, err)
+		}
+	})
 }
 
 // TestTheLastOneLeaves: a job without members has ended.
 func TestTheLastOneLeaves(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t)
-	job := configure(t, card, driver.JobConfig{Workers: 2, DeadlineCycles: soon, Partial: true})
-	for r := range 2 {
-		ctx, cancel := context.WithCancel(testContext(t))
-		cancel()
-		if err := job.Member(r).AllReduce(ctx, make([]float32, 2000)); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, driver.JobConfig{Workers: 2, DeadlineCycles: soon, Partial: true})
+		for r := range 2 {
+			ctx, cancel := context.WithCancel(testContext(t))
+			cancel()
+			if err := job.Member(r).AllReduce(ctx, make([]float32, 2000)); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
 		}
-	}
-	wantError[*driver.EndedError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 20)))
-	reuse(t, card)
+		wantError[*driver.EndedError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 20)))
+		reuse(t, card)
+	})
 }
 
 // TestAllAreEvicted: a call that speaks for nobody any more has failed, and the job
 // can be closed.
 func TestAllAreEvicted(t *testing.T) {
-	checkNoLeak(t)
-	p := newPeer()
-	p.other = func(f *frame.Frame) []frame.Header {
-		if f.Kind != wire.KindData {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.other = func(f *frame.Frame) []frame.Header {
+			if f.Kind != wire.KindData {
+				return nil
+			}
+			return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeEvicted}}
 		}
-		return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeEvicted}}
-	}
-	card := open(t, p.serve(t))
-	job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
-	inputs := [][]float32{make([]float32, 9), make([]float32, 9)}
-	for range 2 {
-		err := job.Reduce(testContext(t), make([]float32, 9), inputs)
-		if e := wantError[*driver.EvictedError](t, err, "the card has evicted it"); e.VID != 0 {
-			t.Errorf("%+v", e)
+		card := open(t, p.serve(t))
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+		inputs := [][]float32{make([]float32, 9), make([]float32, 9)}
+		for range 2 {
+			err := job.Reduce(testContext(t), make([]float32, 9), inputs)
+			if e := wantError[*driver.EvictedError](t, err, "the card has evicted it"); e.VID != 0 {
+				t.Errorf("%+v", e)
+			}
 		}
-	}
-	closes(t, job)
+		closes(t, job)
+	})
 }
 
 // TestLateCopyOfOneThatLeft: data of a member that left in a call, and that comes
 // when all others have finished for the card, is refused, which once failed the
 // close of the job.
 func TestLateCopyOfOneThatLeft(t *testing.T) {
-	checkNoLeak(t)
-	p := newPeer()
-	late := true
-	p.other = func(f *frame.Frame) []frame.Header {
-		if f.Kind != wire.KindFinish {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		late := true
+		p.other = func(f *frame.Frame) []frame.Header {
+			if f.Kind != wire.KindFinish {
+				return nil
+			}
+			status := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeDone}
+			if late {
+				late = false
+				status.Rank, status.VID, status.Code = 1, 5, wire.CodeBadJob
+			}
+			return []frame.Header{status}
 		}
-		status := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeDone}
-		if late {
-			late = false
-			status.Rank, status.VID, status.Code = 1, 5, wire.CodeBadJob
+		card := open(t, p.serve(t))
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+		ctx, cancel := context.WithCancel(testContext(t))
+		cancel()
+		if err := job.Member(1).AllReduce(ctx, make([]float32, 200)); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
 		}
-		return []frame.Header{status}
-	}
-	card := open(t, p.serve(t))
-	job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
-	ctx, cancel := context.WithCancel(testContext(t))
-	cancel()
-	if err := job.Member(1).AllReduce(ctx, make([]float32, 200)); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	closes(t, job)
+		closes(t, job)
+	})
 }
 
 // TestEvictionsAddUp: who was evicted first stays out; Reduce speaks for the others.
 func TestEvictionsAddUp(t *testing.T) {
-	checkNoLeak(t)
-	link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
-	card := open(t, link)
-	job := configure(t, card, partialJob)
-	inputs := arrays(7, 4, 500)
-	link.on.Store(true)
-	_, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
-	wantNil(t, errs, 0, 2, 3)
-	_, errs = reduceAll(testContext(t), job, []int{1, 2, 3}, inputs) // 0 stays away
-	wantNil(t, errs, 2, 3)
-	if e := job.Evicted(); !slices.Equal(e, []int{0, 1}) {
-		t.Fatalf("evicted: %v", e)
-	}
-	sum := make([]float32, 500)
-	if err := job.Reduce(testContext(t), sum, inputs); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "Reduce", sum, sumOf(inputs, []int{2, 3}))
-	closes(t, job)
+	synctest.Test(t, func(t *testing.T) {
+		link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
+		card := open(t, link)
+		job := configure(t, card, partialJob)
+		inputs := arrays(7, 4, 500)
+		link.on.Store(true)
+		_, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
+		wantNil(t, errs, 0, 2, 3)
+		_, errs = reduceAll(testContext(t), job, []int{1, 2, 3}, inputs) // 0 stays away
+		wantNil(t, errs, 2, 3)
+		if e := job.Evicted(); !slices.Equal(e, []int{0, 1}) {
+			t.Fatalf("evicted: %v", e)
+		}
+		sum := make([]float32, 500)
+		if err := job.Reduce(testContext(t), sum, inputs); err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "Reduce", sum, sumOf(inputs, []int{2, 3}))
+		closes(t, job)
+	})
 }
 
 // TestStallsAtRandom: members stall now and then, over a link that loses and
 // repeats. Who goes on holds what the others hold, and each element is the sum of
 // those that are said to be in it, bit for bit.
 func TestStallsAtRandom(t *testing.T) {
-	checkNoLeak(t)
-	lacking, evictions := 0, 0
-	for seed := range uint64(6) {
-		link := faults.New(serve(t, small, 64<<10), faults.Rates{Drop: 0.01, Repeat: 0.02, Reorder: 0.02, Flip: 0.01, Seed: seed}, new(faults.Counts))
-		card := open(t, link)
-		job := configure(t, card, driver.JobConfig{DeadlineCycles: 10 * millisecond, Partial: true, FirstVID: 1<<32 - 20})
-		link.On.Store(true)
-		l, e := stallAtRandom(t, job, seed)
-		lacking += l
-		evictions += e
-		link.On.Store(false)
-		closes(t, job)
-	}
-	if lacking == 0 || evictions == 0 {
-		t.Errorf("%d partial sums, %d evictions: nothing was tried", lacking, evictions)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		lacking, evictions := 0, 0
+		for seed := range uint64(6) {
+			link := faults.New(serve(t, small, 64<<10), faults.Rates{Drop: 0.01, Repeat: 0.02, Reorder: 0.02, Flip: 0.01, Seed: seed}, new(faults.Counts))
+			card := open(t, link)
+			job := configure(t, card, driver.JobConfig{DeadlineCycles: 10 * millisecond, Partial: true, FirstVID: 1<<32 - 20})
+			link.On.Store(true)
+			l, e := stallAtRandom(t, job, seed)
+			lacking += l
+			evictions += e
+			link.On.Store(false)
+			closes(t, job)
+		}
+		if lacking == 0 || evictions == 0 {
+			t.Errorf("%d partial sums, %d evictions: nothing was tried", lacking, evictions)
+		}
+	})
 }
 
 // TestPartialCarriesOn: the same, on a card that goes and comes back: members that
 // are behind get what they lack from the others, and no contribution is in a sum of
 // a chunk that others have had already.
 func TestPartialCarriesOn(t *testing.T) {
-	checkNoLeak(t)
-	lacking := 0
-	for seed := range uint64(20) {
-		card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults.Rates{}))
-		job := configure(t, card, driver.JobConfig{DeadlineCycles: 5 * millisecond, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
-		l, _ := stallAtRandom(t, job, seed)
-		lacking += l
-		closes(t, job)
-		if job.Outages() == 0 {
-			t.Errorf("seed %d: the card stayed", seed)
+	synctest.Test(t, func(t *testing.T) {
+		lacking := 0
+		for seed := range uint64(20) {
+			card := openName(t, restarting(t, seed, 6, seed%2 == 1, faults.Rates{}))
+			job := configure(t, card, driver.JobConfig{DeadlineCycles: 5 * millisecond, Partial: true, FirstVID: 1<<32 - 20, CarryOn: 10 * time.Second})
+			l, _ := stallAtRandom(t, job, seed)
+			lacking += l
+			closes(t, job)
+			if job.Outages() == 0 {
+				t.Errorf("seed %d: the card stayed", seed)
+			}
 		}
-	}
-	if lacking == 0 {
-		t.Error("no partial sums: nothing was tried")
-	}
+		if lacking == 0 {
+			t.Error("no partial sums: nothing was tried")
+		}
+	})
 }
 
 // deaf is a link on which nothing arrives once on is set.
@@ -450,73 +461,75 @@ func (d *deaf) Write(p []byte) (int, error) {
 // TestBehindWhenTheCardGoes: a member that stands in a call behind the others when
 // the card goes takes from them what they hold, and goes on with them.
 func TestBehindWhenTheCardGoes(t *testing.T) {
-	checkNoLeak(t)
-	link := &deaf{Conn: serve(t, small, 64<<10)}
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return link, nil
-		}
-		return serve(t, small, 64<<10), nil
-	}))
-	cfg := partialJob
-	cfg.CarryOn = 10 * time.Second
-	job := configure(t, card, cfg)
-	early, all := []int{0, 2, 3}, []int{0, 1, 2, 3}
-	inputs := arrays(10, 4, 7*16+5) // as many chunks as there are slots
-	sums, errs := reduceAll(testContext(t), job, early, inputs)
-	wantNil(t, errs, early...)
+	synctest.Test(t, func(t *testing.T) {
+		link := &deaf{Conn: serve(t, small, 64<<10)}
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return link, nil
+			}
+			return serve(t, small, 64<<10), nil
+		}))
+		cfg := partialJob
+		cfg.CarryOn = 10 * time.Second
+		job := configure(t, card, cfg)
+		early, all := []int{0, 2, 3}, []int{0, 1, 2, 3}
+		inputs := arrays(10, 4, 7*16+5) // as many chunks as there are slots
+		sums, errs := reduceAll(testContext(t), job, early, inputs)
+		wantNil(t, errs, early...)
 
-	link.on.Store(true)
-	time.AfterFunc(100*time.Millisecond, func() { link.Conn.Close() })
-	late, errs := reduceAll(testContext(t), job, []int{1}, inputs)
-	wantNil(t, errs, 1)
-	sameBits(t, "what comes late", late[1], sums[0])
-	if got := job.Member(1).Partials(); !reflect.DeepEqual(got, job.Member(0).Partials()) || len(got) != 1 {
-		t.Errorf("%+v", got)
-	}
-	next := arrays(11, 4, 100)
-	sums, errs = reduceAll(testContext(t), job, all, next)
-	wantNil(t, errs, all...)
-	for _, r := range all {
-		sameBits(t, "sum of all", sums[r], sumOf(next, all))
-	}
-	closes(t, job)
-	if n := job.Outages(); n != 1 {
-		t.Errorf("%d outages", n)
-	}
+		link.on.Store(true)
+		time.AfterFunc(100*time.Millisecond, func() { link.Conn.Close() })
+		late, errs := reduceAll(testContext(t), job, []int{1}, inputs)
+		wantNil(t, errs, 1)
+		sameBits(t, "what comes late", late[1], sums[0])
+		if got := job.Member(1).Partials(); !reflect.DeepEqual(got, job.Member(0).Partials()) || len(got) != 1 {
+			t.Errorf("%+v", got)
+		}
+		next := arrays(11, 4, 100)
+		sums, errs = reduceAll(testContext(t), job, all, next)
+		wantNil(t, errs, all...)
+		for _, r := range all {
+			sameBits(t, "sum of all", sums[r], sumOf(next, all))
+		}
+		closes(t, job)
+		if n := job.Outages(); n != 1 {
+			t.Errorf("%d outages", n)
+		}
+	})
 }
 
 // TestEvictedBeforeTheCardGoes: who was evicted stays out when the others carry on.
 func TestEvictedBeforeTheCardGoes(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, small, 64<<10)
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, small, 64<<10)
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			return serve(t, small, 64<<10), nil
+		}))
+		cfg := partialJob
+		cfg.CarryOn = 10 * time.Second
+		job := configure(t, card, cfg)
+		left := []int{0, 1, 2}
+		for round := range uint64(2) {
+			inputs := arrays(12+round, 4, 300)
+			sums, errs := reduceAll(testContext(t), job, left, inputs)
+			wantNil(t, errs, left...)
+			for _, r := range left {
+				sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
+			}
+			first.Close()
 		}
-		return serve(t, small, 64<<10), nil
-	}))
-	cfg := partialJob
-	cfg.CarryOn = 10 * time.Second
-	job := configure(t, card, cfg)
-	left := []int{0, 1, 2}
-	for round := range uint64(2) {
-		inputs := arrays(12+round, 4, 300)
-		sums, errs := reduceAll(testContext(t), job, left, inputs)
-		wantNil(t, errs, left...)
-		for _, r := range left {
-			sameBits(t, "sum of those left", sums[r], sumOf(inputs, left))
+		if e := job.Evicted(); !slices.Equal(e, []int{3}) {
+			t.Errorf("evicted: %v", e)
 		}
-		first.Close()
-	}
-	if e := job.Evicted(); !slices.Equal(e, []int{3}) {
-		t.Errorf("evicted: %v", e)
-	}
-	wantError[*driver.EvictedError](t, job.Member(3).AllReduce(testContext(t), make([]float32, 300)), "rank 3")
-	closes(t, job)
-	if n := job.Outages(); n != 1 {
-		t.Errorf("%d outages", n)
-	}
+		wantError[*driver.EvictedError](t, job.Member(3).AllReduce(testContext(t), make([]float32, 300)), "rank 3")
+		closes(t, job)
+		if n := job.Outages(); n != 1 {
+			t.Errorf("%d outages", n)
+		}
+	})
 }
 
 func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictions int) {
@@ -586,77 +599,83 @@ func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictio
 }
 
 func TestDeadlinesThatCannotBe(t *testing.T) {
-	card := openSmall(t)
-	for _, c := range []struct {
-		cfg   driver.JobConfig
-		words []string
-	}{
-		{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
-		{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
-		{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
-		{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "give up", "10s"}},
-		{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
-	} {
-		_, err := card.Configure(testContext(t), c.cfg)
-		wantError[*driver.InputError](t, err, c.words...)
-	}
-	reuse(t, card)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		for _, c := range []struct {
+			cfg   driver.JobConfig
+			words []string
+		}{
+			{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
+			{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
+			{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
+			{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "give up", "10s"}},
+			{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
+		} {
+			_, err := card.Configure(testContext(t), c.cfg)
+			wantError[*driver.InputError](t, err, c.words...)
+		}
+		reuse(t, card)
+	})
 }
 
 // TestDeadlineOfOneJobIsNotTheNextOnes: what is staged on a card stays there.
 func TestDeadlineOfOneJobIsNotTheNextOnes(t *testing.T) {
-	card := openSmall(t)
-	closes(t, configure(t, card, partialJob))
-	job := configure(t, card, driver.JobConfig{Workers: 2})
-	done := make(chan error, 1)
-	inputs := arrays(8, 2, 20)
-	first := slices.Clone(inputs[0])
-	go func() { done <- job.Member(0).AllReduce(testContext(t), first) }()
-	time.Sleep(250 * time.Millisecond)
-	if err := job.Member(1).AllReduce(testContext(t), slices.Clone(inputs[1])); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "whole sum", first, treeSum(inputs, firstPorts(2), small.Ports))
-	closes(t, job)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		closes(t, configure(t, card, partialJob))
+		job := configure(t, card, driver.JobConfig{Workers: 2})
+		done := make(chan error, 1)
+		inputs := arrays(8, 2, 20)
+		first := slices.Clone(inputs[0])
+		go func() { done <- job.Member(0).AllReduce(testContext(t), first) }()
+		time.Sleep(250 * time.Millisecond)
+		if err := job.Member(1).AllReduce(testContext(t), slices.Clone(inputs[1])); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "whole sum", first, treeSum(inputs, firstPorts(2), small.Ports))
+		closes(t, job)
+	})
 }
 
 func TestLags(t *testing.T) {
-	card := openSmall(t)
-	job := configure(t, card, driver.JobConfig{Workers: 3})
-	inputs := arrays(9, 3, 160) // 10 chunks
-	var wg sync.WaitGroup
-	for r := range 3 {
-		wg.Go(func() {
-			if r == 2 {
-				time.Sleep(20 * time.Millisecond)
-			}
-			if err := job.Member(r).AllReduce(testContext(t), inputs[r]); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	lags, err := card.Lags(testContext(t), job.Number())
-	if err != nil || len(lags) != 3 {
-		t.Fatal(lags, err)
-	}
-	firsts := uint32(0)
-	for r := range lags {
-		if n := lags[r].Total(); n != 10 {
-			t.Errorf("rank %d: %d contributions counted", r, n)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, driver.JobConfig{Workers: 3})
+		inputs := arrays(9, 3, 160) // 10 chunks
+		var wg sync.WaitGroup
+		for r := range 3 {
+			wg.Go(func() {
+				if r == 2 {
+					time.Sleep(20 * time.Millisecond)
+				}
+				if err := job.Member(r).AllReduce(testContext(t), inputs[r]); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-		firsts += lags[r][0]
-	}
-	if firsts != 10 {
-		t.Errorf("%d came first of 10 chunks", firsts)
-	}
-	if cycles, ok := lags[2].Within(1); !ok || cycles < 2_000_000 || cycles > 1<<30 {
-		t.Errorf("rank 2, which came 20 ms late: within %d cycles, %t: %v", cycles, ok, lags[2])
-	}
-	closes(t, job)
+		wg.Wait()
+		lags, err := card.Lags(testContext(t), job.Number())
+		if err != nil || len(lags) != 3 {
+			t.Fatal(lags, err)
+		}
+		firsts := uint32(0)
+		for r := range lags {
+			if n := lags[r].Total(); n != 10 {
+				t.Errorf("rank %d: %d contributions counted", r, n)
+			}
+			firsts += lags[r][0]
+		}
+		if firsts != 10 {
+			t.Errorf("%d came first of 10 chunks", firsts)
+		}
+		if cycles, ok := lags[2].Within(1); !ok || cycles < 2_000_000 || cycles > 1<<30 {
+			t.Errorf("rank 2, which came 20 ms late: within %d cycles, %t: %v", cycles, ok, lags[2])
+		}
+		closes(t, job)
+	})
 }
 
 func TestLagsWithin(t *testing.T) {
@@ -676,14 +695,16 @@ func TestLagsWithin(t *testing.T) {
 
 // TestPartialInTime: the time of a deadline is what passes.
 func TestPartialInTime(t *testing.T) {
-	card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))
-	job := configure(t, card, driver.JobConfig{Deadline: 80 * time.Millisecond, Partial: true})
-	began := time.Now()
-	if err := job.Member(0).AllReduce(testContext(t), make([]float32, 16)); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took < 60*time.Millisecond || took > 5*time.Second {
-		t.Errorf("a deadline of 80ms took %s", took)
-	}
-	closes(t, job)
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))
+		job := configure(t, card, driver.JobConfig{Deadline: 80 * time.Millisecond, Partial: true})
+		began := time.Now()
+		if err := job.Member(0).AllReduce(testContext(t), make([]float32, 16)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 60*time.Millisecond || took > 5*time.Second {
+			t.Errorf("a deadline of 80ms took %s", took)
+		}
+		closes(t, job)
+	})
 }

@@ -184,7 +184,7 @@ func ExampleCard_Configure() {
 // A worker that does not show up is named.
 func ExampleMissingError() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3), driver.WithTimeout(400*time.Millisecond))
+	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3), driver.WithTimeout(2*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}

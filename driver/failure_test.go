@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -56,35 +58,34 @@ func openFails(t *testing.T, conn transport.Conn) error {
 }
 
 func TestOpenWrongCard(t *testing.T) {
-	checkNoLeak(t)
-	t.Run("magic", func(t *testing.T) {
+	t.Run("magic", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegMagic]++
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "test", "MAGIC", "5952545542495255")
-	})
-	t.Run("version register", func(t *testing.T) {
+	}))
+	t.Run("version register", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegVersion] = 9
 		e := wantError[*driver.VersionError](t, openFails(t, p.serve(t)), "version 9")
 		if e.Got != 9 || e.Want != wire.Version {
 			t.Errorf("%+v", e)
 		}
-	})
-	t.Run("packets of another version", func(t *testing.T) {
+	}))
+	t.Run("packets of another version", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.version = 3
 		if e := wantError[*driver.VersionError](t, openFails(t, p.serve(t))); e.Got != 3 {
 			t.Errorf("%+v", e)
 		}
-	})
-	t.Run("hash", func(t *testing.T) {
+	}))
+	t.Run("hash", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegConfigHash] ^= 1
 		e := wantError[*driver.HashError](t, openFails(t, p.serve(t)), "identification block")
 		if e.Got != e.Want^1 {
 			t.Errorf("%+v", e)
 		}
-	})
+	}))
 	for format, words := range map[uint64][]string{
 		0x7f7f:              {"format 127", "does not know"},
 		0x0001:              {"into format 0", "does not know"},
@@ -92,71 +93,73 @@ func TestOpenWrongCard(t *testing.T) {
 		0x0600 | 1:          {"makes no sense", "fp32 into int32"},
 		uint64(3)<<8 | 0x01: {"makes no sense", "fp32 into fp16"},
 	} {
-		t.Run(fmt.Sprintf("format %#x", format), func(t *testing.T) {
+		t.Run(fmt.Sprintf("format %#x", format), bubble(func(t *testing.T) {
 			p := newPeer()
 			p.registers[wire.RegFormat] = format
 			p.hash()
 			wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), words...)
-		})
+		}))
 	}
-	t.Run("fp32 that saturates", func(t *testing.T) {
+	t.Run("fp32 that saturates", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegSum] = 0x101
 		p.hash()
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "saturates: true")
-	})
-	t.Run("nonsense", func(t *testing.T) {
+	}))
+	t.Run("nonsense", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegLanes] = 0
 		p.hash()
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense")
-	})
-	t.Run("owner", func(t *testing.T) {
+	}))
+	t.Run("owner", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegOwner] = 12345
 		wantError[*driver.BusyError](t, openFails(t, p.serve(t)), "another host owns it")
-	})
+	}))
 }
 
 func TestOpenNoCard(t *testing.T) {
-	checkNoLeak(t)
-	t.Run("garbage", func(t *testing.T) {
+	t.Run("garbage", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
+		var others sync.WaitGroup
+		defer others.Wait()
 		defer end.Close()
-		go io.Copy(io.Discard, end)
-		go func() {
+		others.Go(func() { _, _ = io.Copy(io.Discard, end) })
+		others.Go(func() {
 			for {
+				time.Sleep(time.Millisecond)
 				if _, err := end.Write(bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\n\xa5TRB"), 3)); err != nil {
 					return
 				}
 			}
-		}()
+		})
 		wantError[*driver.NoCardError](t, openFails(t, host), "no Tributary card", "no frame among them")
-	})
-	t.Run("silence", func(t *testing.T) {
+	}))
+	t.Run("silence", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		defer end.Close()
 		err := wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
 		if n := strings.Count(err.Error(), "allow it more time"); n != 1 {
 			t.Errorf("%q says %d times what to do", err, n)
 		}
-	})
-	t.Run("a link that takes nothing", func(t *testing.T) {
+	}))
+	t.Run("a link that takes nothing", bubble(func(t *testing.T) {
 		host, end := pipe.New(1)
 		defer end.Close()
 		wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
-	})
-	t.Run("closed after some bytes", func(t *testing.T) {
+	}))
+	t.Run("closed after some bytes", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		end.Write([]byte("bye"))
 		end.Close()
 		wantError[*driver.NoCardError](t, openFails(t, host), "went away")
-	})
-	t.Run("closed without a byte", func(t *testing.T) {
+	}))
+	t.Run("closed without a byte", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		end.Close()
 		wantError[*driver.BusyError](t, openFails(t, host), "without a byte", "is no card")
-	})
+	}))
 	for name, words := range map[string][]string{
 		"model":          {"SCHEME", "model:"},
 		"nope:1":         {"nope:1", "model:, serial:, sim:, tcp:, unix:"},
@@ -167,15 +170,15 @@ func TestOpenNoCard(t *testing.T) {
 		"sim:/nowhere":   {"/nowhere", "hwgen -o"},
 		"model:/nowhere": {"/nowhere", "hwgen -o"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			_, err := driver.Open(testContext(t), name)
 			if name == "model" {
 				words = []string{`"model"`, "model:"}
 			}
 			wantError[*driver.NoCardError](t, err, words...)
-		})
+		}))
 	}
-	t.Run("canceled", func(t *testing.T) {
+	t.Run("canceled", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		defer end.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
@@ -183,13 +186,12 @@ func TestOpenNoCard(t *testing.T) {
 		if _, err := driver.OpenConn(ctx, "test", host); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-	})
+	}))
 }
 
 // TestSecondHost: over real sockets, where a connection that is closed with
 // bytes unread is reset.
 func TestSecondHost(t *testing.T) {
-	checkNoLeak(t)
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
 			card, err := model.NewCard(small)
@@ -228,16 +230,13 @@ func TestSecondHost(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for attempt := 0; ; attempt++ { // the card learns of the close a little later
+			for { // the card learns of the close a little later
 				third, err := driver.Open(testContext(t), name)
 				if err == nil {
 					third.Close()
 					break
 				}
-				if wantError[*driver.BusyError](t, err); attempt == 100 {
-					t.Fatal(err)
-				}
-				time.Sleep(10 * time.Millisecond)
+				wantError[*driver.BusyError](t, err)
 			}
 		})
 	}
@@ -259,126 +258,145 @@ func reuse(t *testing.T, card *driver.Card) {
 }
 
 func TestMissingRank(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t, driver.WithTimeout(400*time.Millisecond))
-	job := configure(t, card, driver.JobConfig{})
-	errs := make([]error, 4)
-	var wg sync.WaitGroup
-	for r := range 4 {
-		if r == 2 {
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t, driver.WithTimeout(400*time.Millisecond))
+		job := configure(t, card, driver.JobConfig{})
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for r := range 4 {
+			if r == 2 {
+				continue
+			}
+			wg.Go(func() { errs[r] = job.Member(r).AllReduce(testContext(t), make([]float32, 500)) })
 		}
-		wg.Go(func() { errs[r] = job.Member(r).AllReduce(testContext(t), make([]float32, 500)) })
-	}
-	wg.Wait()
-	for r, err := range errs {
-		if r == 2 {
-			continue
+		wg.Wait()
+		for r, err := range errs {
+			if r == 2 {
+				continue
+			}
+			e := wantError[*driver.MissingError](t, err, "rank 2", "chunk 0")
+			if !slices.Equal(e.Ranks, []int{2}) || e.VID != 0 || e.Waited < 300*time.Millisecond {
+				t.Errorf("rank %d: %+v", r, e)
+			}
 		}
-		e := wantError[*driver.MissingError](t, err, "rank 2", "chunk 0")
-		if !slices.Equal(e.Ranks, []int{2}) || e.VID != 0 || e.Waited < 300*time.Millisecond {
-			t.Errorf("rank %d: %+v", r, e)
-		}
-	}
-	wantError[*driver.EndedError](t, job.Member(2).AllReduce(testContext(t), make([]float32, 500)), "configure a new one")
-	reuse(t, card)
+		wantError[*driver.EndedError](t, job.Member(2).AllReduce(testContext(t), make([]float32, 500)), "configure a new one")
+		reuse(t, card)
+	})
 }
 
 // TestShorterArray: a member whose array is shorter leaves the others waiting
 // for it, who are told.
 func TestShorterArray(t *testing.T) {
-	card := openSmall(t, driver.WithTimeout(300*time.Millisecond))
-	job := configure(t, card, driver.JobConfig{Workers: 2})
-	errs := allReduce(testContext(t), job, [][]float32{make([]float32, 100), make([]float32, 50)})
-	if errs[1] != nil {
-		t.Errorf("the shorter one: %v", errs[1])
-	}
-	if e := wantError[*driver.MissingError](t, errs[0], "same length"); !slices.Equal(e.Ranks, []int{1}) || e.VID != 4 {
-		t.Errorf("%+v", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t, driver.WithTimeout(300*time.Millisecond))
+		job := configure(t, card, driver.JobConfig{Workers: 2})
+		errs := allReduce(testContext(t), job, [][]float32{make([]float32, 100), make([]float32, 50)})
+		if errs[1] != nil {
+			t.Errorf("the shorter one: %v", errs[1])
+		}
+		if e := wantError[*driver.MissingError](t, errs[0], "same length"); !slices.Equal(e.Ranks, []int{1}) || e.VID != 4 {
+			t.Errorf("%+v", e)
+		}
+	})
 }
 
 // TestOtherLengthInOneChunk: a member whose array ends elsewhere in the last chunk
 // is refused, and can still come with the right one.
 func TestOtherLengthInOneChunk(t *testing.T) {
-	card := openSmall(t)
-	job := configure(t, card, driver.JobConfig{Workers: 2})
-	in := arrays(1, 2, 100)
-	want := treeSum(in, firstPorts(2), 4)
-	waits := make(chan error)
-	go func() { waits <- job.Member(0).AllReduce(testContext(t), in[0]) }()
-	for job.Stats().Sent == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	wantError[*driver.InputError](t, job.Member(1).AllReduce(testContext(t), in[1][:99]), "rank 1", "99 elements", "rank 0 100")
-	if err := errors.Join(job.Member(1).AllReduce(testContext(t), in[1]), <-waits); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "sum", in[1], want)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, driver.JobConfig{Workers: 2})
+		in := arrays(1, 2, 100)
+		want := treeSum(in, firstPorts(2), 4)
+		waits := make(chan error)
+		go func() { waits <- job.Member(0).AllReduce(testContext(t), in[0]) }()
+		synctest.Wait()
+		wantError[*driver.InputError](t, job.Member(1).AllReduce(testContext(t), in[1][:99]), "rank 1", "99 elements", "rank 0 100")
+		if err := errors.Join(job.Member(1).AllReduce(testContext(t), in[1]), <-waits); err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "sum", in[1], want)
+	})
 }
 
 func TestCancel(t *testing.T) {
-	checkNoLeak(t)
-	link := faults.New(serve(t, small, 1000), faults.Rates{Pause: time.Millisecond}, new(faults.Counts))
-	link.On.Store(true)
-	card := open(t, link)
-	for range 5 {
-		job := configure(t, card, driver.JobConfig{})
-		ctx, cancel := context.WithCancel(testContext(t))
-		in := arrays(1, 4, 100_000)
-		err := job.Reduce(ctx, in[0], in, driver.WithProgress(func(done, total int) {
-			if done > 0 {
-				cancel()
+	synctest.Test(t, func(t *testing.T) {
+		link := faults.New(serve(t, small, 1000), faults.Rates{Pause: time.Millisecond}, new(faults.Counts))
+		link.On.Store(true)
+		card := open(t, link)
+		for range 5 {
+			job := configure(t, card, driver.JobConfig{})
+			ctx, cancel := context.WithCancel(testContext(t))
+			in := arrays(1, 4, 100_000)
+			err := job.Reduce(ctx, in[0], in, driver.WithProgress(func(done, total int) {
+				if done > 0 {
+					cancel()
+				}
+			}))
+			cancel()
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v", err)
 			}
-		}))
-		cancel()
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("got %v", err)
+			clear(in[0]) // nobody uses the arrays any more: the race detector watches
+			err = job.Reduce(testContext(t), in[0], in)
+			if wantError[*driver.EndedError](t, err); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v does not tell why the job has ended", err)
+			}
+			if v, err := card.ReadRegister(testContext(t), wire.RegJobState); err != nil || v&1 != 0 {
+				t.Errorf("the card's job is still set up: %#x, %v", v, err)
+			}
 		}
-		clear(in[0]) // nobody uses the arrays any more: the race detector watches
-		err = job.Reduce(testContext(t), in[0], in)
-		if wantError[*driver.EndedError](t, err); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v does not tell why the job has ended", err)
-		}
-		if v, err := card.ReadRegister(testContext(t), wire.RegJobState); err != nil || v&1 != 0 {
-			t.Errorf("the card's job is still set up: %#x, %v", v, err)
-		}
-	}
-	link.On.Store(false)
-	reuse(t, card)
+		link.On.Store(false)
+		reuse(t, card)
+	})
 }
 
 // TestAbortLetsGoOfTheBuffer: a call whose job was aborted while the writer read
 // its buffer returns only when nobody does any more. The race detector tells.
 func TestAbortLetsGoOfTheBuffer(t *testing.T) {
-	card := open(t, serve(t, model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}, 1<<20))
-	buf := make([]float32, 64*1008)
-	for i := range 50 {
-		job := configure(t, card, driver.JobConfig{})
-		aborted := make(chan error)
-		time.AfterFunc(time.Duration(i)*20*time.Microsecond, func() { aborted <- job.Abort(testContext(t)) })
-		_ = job.Member(0).AllReduce(testContext(t), buf)
-		for k := range buf {
-			buf[k] = float32(i)
+	synctest.Test(t, func(t *testing.T) {
+		var left atomic.Int32 // frames of data until abort
+		abort := func() {}
+		big := model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}
+		card := open(t, &watched{Conn: serve(t, big, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool {
+				if f.Kind == wire.KindData && left.Add(-1) == 0 {
+					abort()
+				}
+				return true
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }})
+		buf := make([]float32, 64*1008)
+		for i := range 64 {
+			job := configure(t, card, driver.JobConfig{})
+			aborted := make(chan error, 1)
+			abort = func() { go func() { aborted <- job.Abort(testContext(t)) }() }
+			left.Store(int32(1 + i))
+			_ = job.Member(0).AllReduce(testContext(t), buf)
+			for k := range buf {
+				buf[k] = float32(i)
+			}
+			if err := <-aborted; err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := <-aborted; err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 func TestDeadlineNamesMissing(t *testing.T) {
-	card := openSmall(t)
-	job := configure(t, card, driver.JobConfig{Workers: 3})
-	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
-	defer cancel()
-	err := job.Member(0).AllReduce(ctx, make([]float32, 20))
-	if e := wantError[*driver.MissingError](t, err, "ranks 1, 2"); !slices.Equal(e.Ranks, []int{1, 2}) {
-		t.Errorf("%+v", e)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v hides the context's error", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		job := configure(t, card, driver.JobConfig{Workers: 3})
+		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+		defer cancel()
+		err := job.Member(0).AllReduce(ctx, make([]float32, 20))
+		if e := wantError[*driver.MissingError](t, err, "ranks 1, 2"); !slices.Equal(e.Ranks, []int{1, 2}) {
+			t.Errorf("%+v", e)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v hides the context's error", err)
+		}
+	})
 }
 
 // dying is a link that breaks when a number of bytes were read from it.
@@ -398,40 +416,43 @@ func (d *dying) Read(p []byte) (int, error) {
 }
 
 func TestCardDies(t *testing.T) {
-	checkNoLeak(t)
-	card := open(t, &dying{serve(t, small, 4000), 3000, errors.New("the dog ate the cable")})
-	job := configure(t, card, driver.JobConfig{})
-	in := arrays(1, 4, 100_000)
-	err := job.Reduce(testContext(t), in[0], in)
-	wantError[*driver.DiedError](t, err, "card test is gone", "the dog ate the cable")
-	wantError[*driver.DiedError](t, job.Reduce(testContext(t), in[0], in))
-	_, err = card.Configure(testContext(t), driver.JobConfig{})
-	wantError[*driver.DiedError](t, err)
-	wantError[*driver.DiedError](t, card.Err())
-	select {
-	case <-card.Done():
-	default:
-		t.Error("Done is open")
-	}
-	start := time.Now()
-	if err := card.Close(); err != nil || time.Since(start) > time.Second {
-		t.Errorf("close: %v after %s", err, time.Since(start))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, &dying{serve(t, small, 4000), 3000, errors.New("the dog ate the cable")})
+		job := configure(t, card, driver.JobConfig{})
+		in := arrays(1, 4, 100_000)
+		err := job.Reduce(testContext(t), in[0], in)
+		wantError[*driver.DiedError](t, err, "card test is gone", "the dog ate the cable")
+		wantError[*driver.DiedError](t, job.Reduce(testContext(t), in[0], in))
+		_, err = card.Configure(testContext(t), driver.JobConfig{})
+		wantError[*driver.DiedError](t, err)
+		wantError[*driver.DiedError](t, card.Err())
+		select {
+		case <-card.Done():
+		default:
+			t.Error("Done is open")
+		}
+		start := time.Now()
+		if err := card.Close(); err != nil || time.Since(start) > time.Second {
+			t.Errorf("close: %v after %s", err, time.Since(start))
+		}
+	})
 }
 
 // TestLinkBreaks: what the system said of a socket is told without its addresses.
 func TestLinkBreaks(t *testing.T) {
-	card := open(t, &dying{serve(t, small, 4000), 3000,
-		&net.OpError{Op: "read", Net: "unix", Addr: &net.UnixAddr{Name: "/tmp/x", Net: "unix"}, Err: os.NewSyscallError("read", syscall.ECONNRESET)}})
-	in := arrays(1, 4, 100_000)
-	err := configure(t, card, driver.JobConfig{}).Reduce(testContext(t), in[0], in)
-	wantError[*driver.DiedError](t, err)
-	if want := "card test is gone: connection reset by peer; start it and open it again"; err.Error() != want {
-		t.Errorf("got %q, want %q", err, want)
-	}
-	if !errors.Is(err, syscall.ECONNRESET) {
-		t.Error("the cause cannot be asked for")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, &dying{serve(t, small, 4000), 3000,
+			&net.OpError{Op: "read", Net: "unix", Addr: &net.UnixAddr{Name: "/tmp/x", Net: "unix"}, Err: os.NewSyscallError("read", syscall.ECONNRESET)}})
+		in := arrays(1, 4, 100_000)
+		err := configure(t, card, driver.JobConfig{}).Reduce(testContext(t), in[0], in)
+		wantError[*driver.DiedError](t, err)
+		if want := "card test is gone: connection reset by peer; start it and open it again"; err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Error("the cause cannot be asked for")
+		}
+	})
 }
 
 // stalling is a link whose other side stops reading and answering.
@@ -457,30 +478,27 @@ func (s *stalling) Close() error {
 
 // TestCardHangs: the link is there, but takes no more bytes.
 func TestCardHangs(t *testing.T) {
-	checkNoLeak(t)
-	card := open(t, &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, driver.WithTimeout(300*time.Millisecond))
-	job := configure(t, card, driver.JobConfig{})
-	in := arrays(1, 4, 1_000_000)
-	start := time.Now()
-	wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no answer", "chunk")
-	card.Close()
-	// The call, its abort and the write that is under way; no RELEASE.
-	if took := time.Since(start); took > 2200*time.Millisecond {
-		t.Errorf("giving up took %s", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, driver.WithTimeout(300*time.Millisecond))
+		job := configure(t, card, driver.JobConfig{})
+		in := arrays(1, 4, 1_000_000)
+		start := time.Now()
+		wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no answer", "chunk")
+		card.Close()
+		// The call, its abort and the write that is under way; no RELEASE.
+		if took := time.Since(start); took > 2200*time.Millisecond {
+			t.Errorf("giving up took %s", took)
+		}
+	})
 }
 
 func TestCloseAndAbort(t *testing.T) {
-	checkNoLeak(t)
-	card := openSmall(t)
-
-	t.Run("abort", func(t *testing.T) {
+	t.Run("abort", bubble(func(t *testing.T) {
+		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		waits := make(chan error)
 		go func() { waits <- job.Member(0).AllReduce(testContext(t), make([]float32, 100)) }()
-		for job.Stats().Sent == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		synctest.Wait()
 		wantError[*driver.InputError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 1)), "in a call already")
 		wantError[*driver.InputError](t, job.Reduce(testContext(t), make([]float32, 1), make([][]float32, 4)))
 		wantError[*driver.InputError](t, job.Close(testContext(t)), "rank 0 is in a call")
@@ -493,16 +511,18 @@ func TestCloseAndAbort(t *testing.T) {
 			t.Errorf("the second time: %v", err)
 		}
 		reuse(t, card)
-	})
-	t.Run("reset", func(t *testing.T) {
+	}))
+	t.Run("reset", bubble(func(t *testing.T) {
+		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		if err := card.Reset(testContext(t)); err != nil {
 			t.Fatal(err)
 		}
 		wantError[*driver.EndedError](t, job.Close(testContext(t)), "reset")
 		reuse(t, card)
-	})
-	t.Run("another job", func(t *testing.T) {
+	}))
+	t.Run("another job", bubble(func(t *testing.T) {
+		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		next := configure(t, card, driver.JobConfig{})
 		if next.Epoch() != job.Epoch()+1 {
@@ -518,14 +538,13 @@ func TestCloseAndAbort(t *testing.T) {
 		if err := next.Close(testContext(t)); err != nil {
 			t.Errorf("the second time: %v", err)
 		}
-	})
-	t.Run("card", func(t *testing.T) {
+	}))
+	t.Run("card", bubble(func(t *testing.T) {
+		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		waits := make(chan error)
 		go func() { waits <- job.Member(1).AllReduce(testContext(t), make([]float32, 100)) }()
-		for job.Stats().Sent == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		synctest.Wait()
 		if err := card.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -538,12 +557,12 @@ func TestCloseAndAbort(t *testing.T) {
 		if err := card.Close(); err != nil {
 			t.Errorf("the second time: %v", err)
 		}
-	})
+	}))
 }
 
 // TestRefusals: what the card refuses is told with code and place.
 func TestRefusals(t *testing.T) {
-	t.Run("commit", func(t *testing.T) {
+	t.Run("commit", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.refuse[wire.RegJobCommit] = wire.CodeBusy
 		card := open(t, p.serve(t))
@@ -551,8 +570,8 @@ func TestRefusals(t *testing.T) {
 		if e := wantError[*driver.RefusedError](t, err, "JOB_COMMIT", "owned by another host"); e.Code != wire.CodeBusy {
 			t.Errorf("%+v", e)
 		}
-	})
-	t.Run("register", func(t *testing.T) {
+	}))
+	t.Run("register", bubble(func(t *testing.T) {
 		card := openSmall(t)
 		_, err := card.ReadRegister(testContext(t), 0xffff8)
 		if e := wantError[*driver.RefusedError](t, err, "refused read register 0xffff8: bad_address"); e.Code != wire.CodeBadAddress {
@@ -562,12 +581,12 @@ func TestRefusals(t *testing.T) {
 		if e := wantError[*driver.RefusedError](t, err, "refused write LANES (0x5): read_only"); e.Code != wire.CodeReadOnly {
 			t.Errorf("%+v", e)
 		}
-	})
+	}))
 	for code, ends := range map[wire.Code]bool{
 		wire.CodeBadEpoch: true, wire.CodeBadJob: true, wire.CodeBadLength: true, wire.CodeEvicted: true,
 		wire.CodeLate: false, wire.CodeEarly: false, wire.CodeNotReady: false, wire.CodeDuplicate: false,
 	} {
-		t.Run(code.String(), func(t *testing.T) {
+		t.Run(code.String(), bubble(func(t *testing.T) {
 			p := newPeer()
 			p.other = func(f *frame.Frame) []frame.Header {
 				if f.Kind != wire.KindData {
@@ -589,93 +608,99 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			wantError[*driver.EndedError](t, job.Close(testContext(t)))
-		})
+		}))
 	}
 }
 
 // TestForeignResults: results that cannot be this job's are not taken, the right
 // one is.
 func TestForeignResults(t *testing.T) {
-	p := newPeer()
-	answered := false
-	p.other = func(f *frame.Frame) []frame.Header {
-		if f.Kind != wire.KindData || f.Rank != 1 || answered {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		answered := false
+		p.other = func(f *frame.Frame) []frame.Header {
+			if f.Kind != wire.KindData || f.Rank != 1 || answered {
+				return nil
+			}
+			answered = true
+			right := frame.Header{Kind: wire.KindResult, Format: wire.FP32, Epoch: f.Epoch, VID: f.VID, Length: f.Length, Mask: 3, Receivers: 3}
+			var all []frame.Header
+			for _, change := range []func(*frame.Header){
+				func(h *frame.Header) { h.Epoch-- },
+				func(h *frame.Header) { h.Job = 1 },
+				func(h *frame.Header) { h.VID++ },
+				func(h *frame.Header) { h.VID-- },
+				func(h *frame.Header) { h.Length = 4 },
+				func(h *frame.Header) { h.Mask = 1 },
+				func(h *frame.Header) { h.Receivers = 4 },
+				func(h *frame.Header) { h.Flags = wire.FlagPartial },
+				func(h *frame.Header) { h.Format = wire.Int32 },
+			} {
+				wrong := right
+				change(&wrong)
+				all = append(all, wrong)
+			}
+			return append(all, right, right)
 		}
-		answered = true
-		right := frame.Header{Kind: wire.KindResult, Format: wire.FP32, Epoch: f.Epoch, VID: f.VID, Length: f.Length, Mask: 3, Receivers: 3}
-		var all []frame.Header
-		for _, change := range []func(*frame.Header){
-			func(h *frame.Header) { h.Epoch-- },
-			func(h *frame.Header) { h.Job = 1 },
-			func(h *frame.Header) { h.VID++ },
-			func(h *frame.Header) { h.VID-- },
-			func(h *frame.Header) { h.Length = 4 },
-			func(h *frame.Header) { h.Mask = 1 },
-			func(h *frame.Header) { h.Receivers = 4 },
-			func(h *frame.Header) { h.Flags = wire.FlagPartial },
-			func(h *frame.Header) { h.Format = wire.Int32 },
-		} {
-			wrong := right
-			change(&wrong)
-			all = append(all, wrong)
+		p.payload = func(n int) byte { return byte(n) } // the n-th result is full of n
+		card := open(t, p.serve(t))
+		job := configure(t, card, driver.JobConfig{})
+		dst := make([]float32, 16)
+		if err := job.Reduce(testContext(t), dst, [][]float32{make([]float32, 16), make([]float32, 16)}); err != nil {
+			t.Fatal(err)
 		}
-		return append(all, right, right)
-	}
-	p.payload = func(n int) byte { return byte(n) } // the n-th result is full of n
-	card := open(t, p.serve(t))
-	job := configure(t, card, driver.JobConfig{})
-	dst := make([]float32, 16)
-	if err := job.Reduce(testContext(t), dst, [][]float32{make([]float32, 16), make([]float32, 16)}); err != nil {
-		t.Fatal(err)
-	}
-	for i, x := range dst {
-		if got := math.Float32bits(x); got != 0x09090909 {
-			t.Fatalf("element %d is %08x: the wrong result was taken", i, got)
+		for i, x := range dst {
+			if got := math.Float32bits(x); got != 0x09090909 {
+				t.Fatalf("element %d is %08x: the wrong result was taken", i, got)
+			}
 		}
-	}
+	})
 }
 
 // TestSendIsActedUponOnce: a card, or a link, that says several times to send
 // the data again gets it once for every ask, and none that was not asked gets it.
 func TestSendIsActedUponOnce(t *testing.T) {
-	p := newPeer()
-	p.other = func(f *frame.Frame) []frame.Header {
-		send := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeSend, Mask: 1}
-		switch f.Kind {
-		case wire.KindData: // unasked
-			return []frame.Header{send}
-		case wire.KindAsk:
-			return []frame.Header{send, send, send}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.other = func(f *frame.Frame) []frame.Header {
+			send := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID, Code: wire.CodeSend, Mask: 1}
+			switch f.Kind {
+			case wire.KindData: // unasked
+				return []frame.Header{send}
+			case wire.KindAsk:
+				return []frame.Header{send, send, send}
+			}
+			return nil
 		}
-		return nil
-	}
-	card := open(t, p.serve(t), driver.WithTimeout(500*time.Millisecond))
-	job := configure(t, card, driver.JobConfig{})
-	err := job.Reduce(testContext(t), make([]float32, 9), [][]float32{make([]float32, 9), make([]float32, 9)})
-	if e := wantError[*driver.MissingError](t, err); !slices.Equal(e.Ranks, []int{0}) {
-		t.Errorf("%+v", e)
-	}
-	if s := job.Stats(); s.Asked == 0 || s.Resent != s.Asked || job.Member(1).Stats().Resent != 0 {
-		t.Errorf("%+v: want one chunk sent again for every ask, by rank 0", s)
-	}
+		card := open(t, p.serve(t), driver.WithTimeout(500*time.Millisecond))
+		job := configure(t, card, driver.JobConfig{})
+		err := job.Reduce(testContext(t), make([]float32, 9), [][]float32{make([]float32, 9), make([]float32, 9)})
+		if e := wantError[*driver.MissingError](t, err); !slices.Equal(e.Ranks, []int{0}) {
+			t.Errorf("%+v", e)
+		}
+		if s := job.Stats(); s.Asked == 0 || s.Resent != s.Asked || job.Member(1).Stats().Resent != 0 {
+			t.Errorf("%+v: want one chunk sent again for every ask, by rank 0", s)
+		}
+	})
 }
 
 // TestRegisterUnanswered: an access that is never answered is given up, and the
 // next one is not disturbed.
 func TestRegisterUnanswered(t *testing.T) {
-	p := newPeer()
-	p.deaf[wire.RegCycles] = true
-	card := open(t, p.serve(t), driver.WithTimeout(300*time.Millisecond))
-	start := time.Now()
-	_, err := card.ReadRegister(testContext(t), wire.RegCycles)
-	wantError[*driver.TimeoutError](t, err, "read CYCLES")
-	if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
-		t.Errorf("gave up after %s", took)
-	}
-	if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.deaf[wire.RegCycles] = true
+		card := open(t, p.serve(t), driver.WithTimeout(300*time.Millisecond))
+		start := time.Now()
+		_, err := card.ReadRegister(testContext(t), wire.RegCycles)
+		wantError[*driver.TimeoutError](t, err, "read CYCLES")
+		if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
+			t.Errorf("gave up after %s", took)
+		}
+		if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
 }
 
 // TestLateCopyWhileTheJobIsClosed: all have finished for the card, and the answer
@@ -683,42 +708,45 @@ func TestRegisterUnanswered(t *testing.T) {
 // The card refuses it, as it has no such job any more; the job is closed all the
 // same. A campaign of faults met this.
 func TestLateCopyWhileTheJobIsClosed(t *testing.T) {
-	checkNoLeak(t)
-	p := newPeer()
-	p.payload = func(int) byte { return 0 }
-	finishes := map[uint8]int{}
-	p.other = func(f *frame.Frame) []frame.Header {
-		answer := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, VID: f.VID, Rank: f.Rank, Code: wire.CodeDone}
-		switch {
-		case f.Kind == wire.KindData && f.Rank == 1:
-			return []frame.Header{{Kind: wire.KindResult, Format: wire.FP32, Epoch: f.Epoch, VID: f.VID, Length: f.Length, Mask: 3, Receivers: 3}}
-		case f.Kind != wire.KindFinish:
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.payload = func(int) byte { return 0 }
+		finishes := map[uint8]int{}
+		p.other = func(f *frame.Frame) []frame.Header {
+			answer := frame.Header{Kind: wire.KindStatus, Epoch: f.Epoch, VID: f.VID, Rank: f.Rank, Code: wire.CodeDone}
+			switch {
+			case f.Kind == wire.KindData && f.Rank == 1:
+				return []frame.Header{{Kind: wire.KindResult, Format: wire.FP32, Epoch: f.Epoch, VID: f.VID, Length: f.Length, Mask: 3, Receivers: 3}}
+			case f.Kind != wire.KindFinish:
+				return nil
+			}
+			if finishes[f.Rank]++; f.Rank == 1 && finishes[1] == 1 {
+				answer.VID--
+				answer.Code = wire.CodeBadJob
+			}
+			return []frame.Header{answer}
 		}
-		if finishes[f.Rank]++; f.Rank == 1 && finishes[1] == 1 {
-			answer.VID--
-			answer.Code = wire.CodeBadJob
+		job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
+		if err := job.Reduce(testContext(t), make([]float32, 40), arrays(1, 2, 40)); err != nil {
+			t.Fatal(err)
 		}
-		return []frame.Header{answer}
-	}
-	job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
-	if err := job.Reduce(testContext(t), make([]float32, 40), arrays(1, 2, 40)); err != nil {
-		t.Fatal(err)
-	}
-	if err := job.Close(testContext(t)); err != nil {
-		t.Error(err)
-	}
-	if n, refused := finishes[1], job.Stats().Refused; n != 2 || refused != 1 {
-		t.Errorf("rank 1 finished %d times, %d packets were refused", n, refused)
-	}
+		if err := job.Close(testContext(t)); err != nil {
+			t.Error(err)
+		}
+		if n, refused := finishes[1], job.Stats().Refused; n != 2 || refused != 1 {
+			t.Errorf("rank 1 finished %d times, %d packets were refused", n, refused)
+		}
+	})
 }
 
 // TestRefusedFinish: what is said of the finish itself is meant.
 func TestRefusedFinish(t *testing.T) {
-	p := newPeer()
-	p.other = func(f *frame.Frame) []frame.Header {
-		return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, VID: f.VID, Rank: f.Rank, Code: wire.CodeBadJob}}
-	}
-	job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
-	wantError[*driver.RefusedError](t, job.Close(testContext(t)), "bad_job")
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.other = func(f *frame.Frame) []frame.Header {
+			return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, VID: f.VID, Rank: f.Rank, Code: wire.CodeBadJob}}
+		}
+		job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
+		wantError[*driver.RefusedError](t, job.Close(testContext(t)), "bad_job")
+	})
 }

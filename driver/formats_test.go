@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 
 	"tributary/driver"
 	"tributary/driver/element"
@@ -70,9 +71,8 @@ func appendWhole(b []byte, f wire.FormatInfo, n int) []byte {
 // TestEveryFormat: arrays of every format, with sums of every size, around the
 // borders of lane, chunk and window; by Reduce and by AllReduce.
 func TestEveryFormat(t *testing.T) {
-	checkNoLeak(t)
 	for _, p := range pairs() {
-		t.Run(p.in.Name+" into "+p.out.Name, func(t *testing.T) {
+		t.Run(p.in.Name+" into "+p.out.Name, bubble(func(t *testing.T) {
 			card := open(t, serve(t, smallOf(p), 64<<10))
 			if i := card.Info(); i.Format != p.in.Format || i.Result != p.out.Format || i.Saturate {
 				t.Fatalf("%+v", i)
@@ -92,7 +92,7 @@ func TestEveryFormat(t *testing.T) {
 			if err := job.Close(testContext(t)); err != nil {
 				t.Fatal(err)
 			}
-		})
+		}))
 	}
 }
 
@@ -124,7 +124,7 @@ func allReduceBytes(t *testing.T, job *driver.Job, in [][]byte, want []byte) {
 // TestTypedArrays: Go's types stand for the formats that they are for.
 func TestTypedArrays(t *testing.T) {
 	type half uint16
-	t.Run("int32 that saturates", func(t *testing.T) {
+	t.Run("int32 that saturates", bubble(func(t *testing.T) {
 		cfg := smallOf(pair{info(wire.Int32), info(wire.Int32)})
 		cfg.Saturate = true
 		card := open(t, serve(t, cfg, 64<<10))
@@ -141,8 +141,8 @@ func TestTypedArrays(t *testing.T) {
 		}
 		wantInputError(t, job.Reduce(testContext(t), make([]float32, 1), [][]float32{{1}, {1}}),
 			"inputs: the card's format there is int32, whose arrays are []int32, not []float32")
-	})
-	t.Run("bf16 into fp32", func(t *testing.T) {
+	}))
+	t.Run("bf16 into fp32", bubble(func(t *testing.T) {
 		card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
 		job := configure(t, card, driver.JobConfig{Workers: 2})
 		sum := make([]float32, 2)
@@ -170,7 +170,7 @@ func TestTypedArrays(t *testing.T) {
 			"result: the card's format there is fp32, whose arrays are []float32, not []driver_test.half")
 		wantInputError(t, job.Member(0).AllReduce(testContext(t), make([]float32, 2)),
 			"buffer of rank 0: the card's format there is bf16, whose arrays are []uint16, not []float32")
-	})
+	}))
 }
 
 func info(f wire.Format) wire.FormatInfo {
@@ -179,25 +179,27 @@ func info(f wire.Format) wire.FormatInfo {
 }
 
 func TestByteArrayErrors(t *testing.T) {
-	card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
-	job := configure(t, card, driver.JobConfig{Workers: 1})
-	b := make([]byte, 100)
-	for _, c := range []struct {
-		dst, in []byte
-		want    string
-	}{
-		{b[:0], b[:0], "result: it is empty; a reduction has at least one element"},
-		{b[:7], b[50:54], "result: it has 7 bytes; an element of fp32 has 4"},
-		{b[:8], b[50:53], "array of worker 0: it has 3 bytes; an element of bf16 has 2"},
-		{b[:8], b[50:56], "array of worker 0: it has 3 elements, the result 2; all arrays have the same length"},
-		{b[:8], b[:4], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
-		{b[:8], b[6:10], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
-	} {
-		wantInputError(t, job.ReduceBytes(testContext(t), c.dst, [][]byte{c.in}), c.want)
-	}
-	if err := job.ReduceBytes(testContext(t), b[:8], [][]byte{b[8:12]}); err != nil {
-		t.Errorf("beside one another: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
+		job := configure(t, card, driver.JobConfig{Workers: 1})
+		b := make([]byte, 100)
+		for _, c := range []struct {
+			dst, in []byte
+			want    string
+		}{
+			{b[:0], b[:0], "result: it is empty; a reduction has at least one element"},
+			{b[:7], b[50:54], "result: it has 7 bytes; an element of fp32 has 4"},
+			{b[:8], b[50:53], "array of worker 0: it has 3 bytes; an element of bf16 has 2"},
+			{b[:8], b[50:56], "array of worker 0: it has 3 elements, the result 2; all arrays have the same length"},
+			{b[:8], b[:4], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
+			{b[:8], b[6:10], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
+		} {
+			wantInputError(t, job.ReduceBytes(testContext(t), c.dst, [][]byte{c.in}), c.want)
+		}
+		if err := job.ReduceBytes(testContext(t), b[:8], [][]byte{b[8:12]}); err != nil {
+			t.Errorf("beside one another: %v", err)
+		}
+	})
 }
 
 // TestFormatsOverABadLink: flips and losses, with sums of another size than the
@@ -207,8 +209,7 @@ func TestFormatsOverABadLink(t *testing.T) {
 		if p.in.Bits == 32 {
 			continue
 		}
-		t.Run(p.in.Name+" into "+p.out.Name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(p.in.Name+" into "+p.out.Name, bubble(func(t *testing.T) {
 			link := faults.New(serve(t, smallOf(p), 64<<10), faults.Rates{Drop: 0.02, Repeat: 0.05, Reorder: 0.05, Flip: 0.02, Garbage: 0.05, Seed: 3}, new(faults.Counts))
 			card := open(t, link)
 			job := configure(t, card, driver.JobConfig{})
@@ -221,7 +222,7 @@ func TestFormatsOverABadLink(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Fatal("another sum")
 			}
-		})
+		}))
 	}
 }
 
@@ -240,7 +241,7 @@ func TestModelByName(t *testing.T) {
 		"model:format=int32,saturate=true,sum=fused,lanes=4,workers=7,window=2,chunk=20,jobs=16": {[]driver.Option{driver.WithFormat(wire.BF16), driver.WithWorkers(2)},
 			driver.Info{Lanes: 4, Ports: 7, Format: wire.Int32, Result: wire.Int32, Sum: wire.SumFused, Saturate: true, Chunk: 20, Window: 2, Jobs: 16}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			card, err := driver.Open(testContext(t), name, c.opts...)
 			if c.want.Lanes == 0 {
 				wantError[*driver.NoCardError](t, err)
@@ -255,7 +256,7 @@ func TestModelByName(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-		})
+		}))
 	}
 	for name, words := range map[string][]string{
 		"model:format=fp64":             {`no format "fp64"`, "fp32, bf16"},
@@ -271,77 +272,79 @@ func TestModelByName(t *testing.T) {
 		"model:saturate=true":           {"saturate"},
 		"model:./sum=exact":             {"no card's folder"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			_, err := driver.Open(testContext(t), name)
 			wantError[*driver.NoCardError](t, err, words...)
-		})
+		}))
 	}
 }
 
 // TestExceptions: what the card counted, and where it is, in a job whose chunk
 // numbers pass 2^32 and that has reduced before.
 func TestExceptions(t *testing.T) {
-	card := openSmall(t) // chunks of 16
-	job := configure(t, card, driver.JobConfig{Workers: 3, FirstVID: math.MaxUint32 - 2})
-	plain := make([]float32, 40) // three chunks
-	if err := job.Reduce(testContext(t), make([]float32, 40), [][]float32{plain, plain, plain}); err != nil {
-		t.Fatal(err)
-	}
-	e, err := job.Exceptions(testContext(t))
-	if err != nil || e.Any() {
-		t.Fatalf("%+v %v before there are any", e, err)
-	}
-	in := make([][]byte, 3)
-	for w := range in {
-		in[w] = make([]byte, 4*50)
-	}
-	set := func(w, i int, bits uint32) { binary.LittleEndian.PutUint32(in[w][4*i:], bits) }
-	set(0, 17, 0x7f7fffff) // element 17 overflows, element 18 of the same chunk as well
-	set(1, 17, 0x7f7fffff)
-	set(0, 18, 0xff7fffff)
-	set(2, 18, 0xff7fffff)
-	set(2, 33, 0x7fc00000) // a NaN and infinities further on
-	set(2, 34, 0x7f800000)
-	set(1, 49, 0xff800000)
-	sum := make([]byte, 4*50)
-	if err := job.ReduceBytes(testContext(t), sum, in); err != nil {
-		t.Fatal(err)
-	}
-	e, err = job.Exceptions(testContext(t))
-	want := driver.Exceptions{
-		NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // two chunks of contributions
-		NonfiniteOut: driver.Exception{Count: 5, VID: 1},
-		Overflow:     driver.Exception{Count: 2, VID: 1},
-	}
-	if err != nil || e != want || !e.Any() {
-		t.Fatalf("%+v %v, want %+v", e, err, want)
-	}
-	at := job.Locate(e, 3, sum, in)
-	for what, c := range map[string]struct {
-		got  *driver.Place
-		want driver.Place
-	}{
-		"nonfinite in":  {at.NonfiniteIn, driver.Place{Chunk: 2, Element: 33}},
-		"nonfinite out": {at.NonfiniteOut, driver.Place{Chunk: 1, Element: 17}},
-		"overflow":      {at.Overflow, driver.Place{Chunk: 1, Element: 17}},
-	} {
-		if c.got == nil || *c.got != c.want {
-			t.Errorf("%s: %+v, want %+v", what, c.got, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t) // chunks of 16
+		job := configure(t, card, driver.JobConfig{Workers: 3, FirstVID: math.MaxUint32 - 2})
+		plain := make([]float32, 40) // three chunks
+		if err := job.Reduce(testContext(t), make([]float32, 40), [][]float32{plain, plain, plain}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if at := job.Locate(e, 0, sum, in); at != (driver.Places{}) { // the chunks of the first reduction hold none
-		t.Errorf("found in another reduction: %+v", at)
-	}
-	if err := job.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := job.Exceptions(testContext(t)); err != nil || again != want {
-		t.Errorf("after the job: %+v %v", again, err)
-	}
-	next := configure(t, card, driver.JobConfig{})
-	if e, err = next.Exceptions(testContext(t)); err != nil || e.Any() {
-		t.Errorf("the next job finds %+v %v", e, err)
-	}
-	_, err = job.Exceptions(testContext(t))
-	wantError[*driver.EndedError](t, err, "another job")
+		e, err := job.Exceptions(testContext(t))
+		if err != nil || e.Any() {
+			t.Fatalf("%+v %v before there are any", e, err)
+		}
+		in := make([][]byte, 3)
+		for w := range in {
+			in[w] = make([]byte, 4*50)
+		}
+		set := func(w, i int, bits uint32) { binary.LittleEndian.PutUint32(in[w][4*i:], bits) }
+		set(0, 17, 0x7f7fffff) // element 17 overflows, element 18 of the same chunk as well
+		set(1, 17, 0x7f7fffff)
+		set(0, 18, 0xff7fffff)
+		set(2, 18, 0xff7fffff)
+		set(2, 33, 0x7fc00000) // a NaN and infinities further on
+		set(2, 34, 0x7f800000)
+		set(1, 49, 0xff800000)
+		sum := make([]byte, 4*50)
+		if err := job.ReduceBytes(testContext(t), sum, in); err != nil {
+			t.Fatal(err)
+		}
+		e, err = job.Exceptions(testContext(t))
+		want := driver.Exceptions{
+			NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // two chunks of contributions
+			NonfiniteOut: driver.Exception{Count: 5, VID: 1},
+			Overflow:     driver.Exception{Count: 2, VID: 1},
+		}
+		if err != nil || e != want || !e.Any() {
+			t.Fatalf("%+v %v, want %+v", e, err, want)
+		}
+		at := job.Locate(e, 3, sum, in)
+		for what, c := range map[string]struct {
+			got  *driver.Place
+			want driver.Place
+		}{
+			"nonfinite in":  {at.NonfiniteIn, driver.Place{Chunk: 2, Element: 33}},
+			"nonfinite out": {at.NonfiniteOut, driver.Place{Chunk: 1, Element: 17}},
+			"overflow":      {at.Overflow, driver.Place{Chunk: 1, Element: 17}},
+		} {
+			if c.got == nil || *c.got != c.want {
+				t.Errorf("%s: %+v, want %+v", what, c.got, c.want)
+			}
+		}
+		if at := job.Locate(e, 0, sum, in); at != (driver.Places{}) { // the chunks of the first reduction hold none
+			t.Errorf("found in another reduction: %+v", at)
+		}
+		if err := job.Close(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := job.Exceptions(testContext(t)); err != nil || again != want {
+			t.Errorf("after the job: %+v %v", again, err)
+		}
+		next := configure(t, card, driver.JobConfig{})
+		if e, err = next.Exceptions(testContext(t)); err != nil || e.Any() {
+			t.Errorf("the next job finds %+v %v", e, err)
+		}
+		_, err = job.Exceptions(testContext(t))
+		wantError[*driver.EndedError](t, err, "another job")
+	})
 }

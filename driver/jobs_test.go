@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -31,6 +32,14 @@ func holding(jobs int) model.Config {
 	cfg := small
 	cfg.Jobs = jobs
 	return cfg
+}
+
+// paced returns conn, on which every write to the card takes a millisecond: else traffic
+// without an end leaves no time to pass in a bubble.
+func paced(conn transport.Conn) transport.Conn {
+	link := faults.New(conn, faults.Rates{Pause: time.Millisecond}, new(faults.Counts))
+	link.On.Store(true)
+	return link
 }
 
 func openHolding(t testing.TB, jobs int, opts ...driver.Option) *driver.Card {
@@ -85,7 +94,6 @@ func reduceOnce(t testing.TB, job *driver.Job, rng *rand.Rand) {
 // TestJobsSideBySide: goroutines that set up jobs, reduce a few times and end
 // them, on a card that holds one for each; over links with and without faults.
 func TestJobsSideBySide(t *testing.T) {
-	checkNoLeak(t)
 	noise := faults.Rates{Drop: 0.02, Repeat: 0.05, Reorder: 0.1, Flip: 0.02, Garbage: 0.02, Seed: 7}
 	for name, c := range map[string]struct {
 		jobs, rounds int
@@ -97,8 +105,7 @@ func TestJobsSideBySide(t *testing.T) {
 		"four, faults":  {4, 2, noise},
 		"four, delayed": {4, 3, faults.Rates{Pause: time.Millisecond}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, bubble(func(t *testing.T) {
 			link := faults.New(serve(t, holding(c.jobs), 4000), c.rates, new(faults.Counts))
 			card := open(t, link)
 			link.On.Store(true)
@@ -122,165 +129,173 @@ func TestJobsSideBySide(t *testing.T) {
 				})
 			}
 			wg.Wait()
-		})
+		}))
 	}
 }
 
 // TestJobsHaveNumbersAndSlots: what Jobs tells of those that are set up, that the
 // lowest free number is taken, and the defaults.
 func TestJobsHaveNumbersAndSlots(t *testing.T) {
-	card := openHolding(t, 4)
-	var jobs []*driver.Job
-	for range 4 {
-		jobs = append(jobs, configure(t, card, driver.JobConfig{Ports: []int{1, 3}}))
-	}
-	for number, job := range jobs {
-		if cfg := job.Config(); job.Number() != number || cfg.Window != small.Window/4 {
-			t.Errorf("job %d has number %d and window %d", number, job.Number(), cfg.Window)
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 4)
+		var jobs []*driver.Job
+		for range 4 {
+			jobs = append(jobs, configure(t, card, driver.JobConfig{Ports: []int{1, 3}}))
 		}
-	}
-	if err := jobs[1].Abort(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := jobs[2].Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	next := configure(t, card, driver.JobConfig{Workers: 1})
-	if next.Number() != 1 || next.Epoch() != jobs[1].Epoch()+1 {
-		t.Errorf("number %d, epoch %d", next.Number(), next.Epoch())
-	}
-	states, err := card.Jobs(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for number, want := range []driver.JobState{
-		{SetUp: true, Epoch: jobs[0].Epoch(), Ports: []int{1, 3}, FirstSlot: 0, Slots: 2},
-		{SetUp: true, Epoch: next.Epoch(), Ports: []int{0}, FirstSlot: 2, Slots: 2},
-		{Epoch: jobs[2].Epoch(), Ports: []int{1, 3}},
-		{SetUp: true, Epoch: jobs[3].Epoch(), Ports: []int{1, 3}, FirstSlot: 6, Slots: 2},
-	} {
-		want.Number, want.EverSetUp = number, true
-		if got := states[number]; fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%+v, want %+v", got, want)
+		for number, job := range jobs {
+			if cfg := job.Config(); job.Number() != number || cfg.Window != small.Window/4 {
+				t.Errorf("job %d has number %d and window %d", number, job.Number(), cfg.Window)
+			}
 		}
-	}
+		if err := jobs[1].Abort(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := jobs[2].Close(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		next := configure(t, card, driver.JobConfig{Workers: 1})
+		if next.Number() != 1 || next.Epoch() != jobs[1].Epoch()+1 {
+			t.Errorf("number %d, epoch %d", next.Number(), next.Epoch())
+		}
+		states, err := card.Jobs(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number, want := range []driver.JobState{
+			{SetUp: true, Epoch: jobs[0].Epoch(), Ports: []int{1, 3}, FirstSlot: 0, Slots: 2},
+			{SetUp: true, Epoch: next.Epoch(), Ports: []int{0}, FirstSlot: 2, Slots: 2},
+			{Epoch: jobs[2].Epoch(), Ports: []int{1, 3}},
+			{SetUp: true, Epoch: jobs[3].Epoch(), Ports: []int{1, 3}, FirstSlot: 6, Slots: 2},
+		} {
+			want.Number, want.EverSetUp = number, true
+			if got := states[number]; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+	})
 }
 
 // TestNoRoom: a card whose numbers or slots are taken says by whom, and what to do.
 func TestNoRoom(t *testing.T) {
-	checkNoLeak(t)
-	card := openHolding(t, 2)
-	a := configure(t, card, driver.JobConfig{Workers: 2, Window: 1})
-	refused := func(cfg driver.JobConfig, text string) *driver.FullError {
-		t.Helper()
-		_, err := card.Configure(testContext(t), cfg)
-		full := wantError[*driver.FullError](t, err)
-		if err.Error() != text {
-			t.Errorf("got  %s\nwant %s", err, text)
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 2)
+		a := configure(t, card, driver.JobConfig{Workers: 2, Window: 1})
+		refused := func(cfg driver.JobConfig, text string) *driver.FullError {
+			t.Helper()
+			_, err := card.Configure(testContext(t), cfg)
+			full := wantError[*driver.FullError](t, err)
+			if err.Error() != text {
+				t.Errorf("got  %s\nwant %s", err, text)
+			}
+			return full
 		}
-		return full
-	}
-	full := refused(driver.JobConfig{Window: 4},
-		"card test has no slots left for a window of 4, which takes 8 of its 8 in a row: job 0 has slots 0 to 1; ask for a window of 2, the largest that fits, or close or abort one")
-	if full.Fits() != 2 || len(full.Jobs) != 1 || full.Jobs[0].Number != 0 {
-		t.Errorf("%+v", full)
-	}
-	wantError[*driver.RefusedError](t, full, "no slots")
-	b := configure(t, card, driver.JobConfig{})
-	full = refused(driver.JobConfig{},
-		"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort one, or use a card generated with more -jobs")
-	if len(full.Jobs) != 2 || full.Err != nil {
-		t.Errorf("%+v", full)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	reduceOnce(t, a, rng) // nothing has happened to them
-	reduceOnce(t, b, rng)
-	if err := errors.Join(a.Close(testContext(t)), b.Close(testContext(t))); err != nil {
-		t.Fatal(err)
-	}
-	all := configure(t, card, driver.JobConfig{Window: 4})
-	refused(driver.JobConfig{},
-		"card test has no slots left for a window of 2, which takes 4 of its 8 in a row: job 0 has slots 0 to 7; close or abort one")
-	reduceOnce(t, all, rng)
+		full := refused(driver.JobConfig{Window: 4},
+			"card test has no slots left for a window of 4, which takes 8 of its 8 in a row: job 0 has slots 0 to 1; ask for a window of 2, the largest that fits, or close or abort one")
+		if full.Fits() != 2 || len(full.Jobs) != 1 || full.Jobs[0].Number != 0 {
+			t.Errorf("%+v", full)
+		}
+		wantError[*driver.RefusedError](t, full, "no slots")
+		b := configure(t, card, driver.JobConfig{})
+		full = refused(driver.JobConfig{},
+			"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort one, or use a card generated with more -jobs")
+		if len(full.Jobs) != 2 || full.Err != nil {
+			t.Errorf("%+v", full)
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		reduceOnce(t, a, rng) // nothing has happened to them
+		reduceOnce(t, b, rng)
+		if err := errors.Join(a.Close(testContext(t)), b.Close(testContext(t))); err != nil {
+			t.Fatal(err)
+		}
+		all := configure(t, card, driver.JobConfig{Window: 4})
+		refused(driver.JobConfig{},
+			"card test has no slots left for a window of 2, which takes 4 of its 8 in a row: job 0 has slots 0 to 7; close or abort one")
+		reduceOnce(t, all, rng)
+	})
 }
 
 // TestACardOfOneJobReplacesIt: where Configure finds the only number in use, the
 // job that has it ends.
 func TestACardOfOneJobReplacesIt(t *testing.T) {
-	card := openHolding(t, 1)
-	first := configure(t, card, driver.JobConfig{})
-	second := configure(t, card, driver.JobConfig{})
-	if second.Number() != 0 || second.Epoch() != first.Epoch()+1 || second.Config().Window != small.Window {
-		t.Errorf("number %d, epoch %d after %d, window %d", second.Number(), second.Epoch(), first.Epoch(), second.Config().Window)
-	}
-	err := first.Close(testContext(t))
-	if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new one to go on", first.Epoch()) {
-		t.Error(e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 1)
+		first := configure(t, card, driver.JobConfig{})
+		second := configure(t, card, driver.JobConfig{})
+		if second.Number() != 0 || second.Epoch() != first.Epoch()+1 || second.Config().Window != small.Window {
+			t.Errorf("number %d, epoch %d after %d, window %d", second.Number(), second.Epoch(), first.Epoch(), second.Config().Window)
+		}
+		err := first.Close(testContext(t))
+		if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new one to go on", first.Epoch()) {
+			t.Error(e)
+		}
+	})
 }
 
 // TestErrorsNameTheJob: on a card that holds several.
 func TestErrorsNameTheJob(t *testing.T) {
-	card := openHolding(t, 2, driver.WithTimeout(300*time.Millisecond))
-	configure(t, card, driver.JobConfig{})
-	job := configure(t, card, driver.JobConfig{Workers: 2})
-	wantError[*driver.MissingError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 9)), "card test, job 1: chunk 0 waited", "rank 1")
-	wantError[*driver.EndedError](t, job.Close(testContext(t)), "card test, job 1: the job of epoch")
-	_, err := card.ReadRegister(testContext(t), wire.JobAddr(wire.RegJobState, 7))
-	wantError[*driver.RefusedError](t, err, "read JOB_STATE of job 7", "bad_address")
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 2, driver.WithTimeout(300*time.Millisecond))
+		configure(t, card, driver.JobConfig{})
+		job := configure(t, card, driver.JobConfig{Workers: 2})
+		wantError[*driver.MissingError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 9)), "card test, job 1: chunk 0 waited", "rank 1")
+		wantError[*driver.EndedError](t, job.Close(testContext(t)), "card test, job 1: the job of epoch")
+		_, err := card.ReadRegister(testContext(t), wire.JobAddr(wire.RegJobState, 7))
+		wantError[*driver.RefusedError](t, err, "read JOB_STATE of job 7", "bad_address")
+	})
 }
 
 // TestOneJobsEndIsNothingToOthers: jobs that are cancelled, aborted, that lack a
 // rank or come to their deadline, in a card that sums for another meanwhile; what
 // they had is free again each time.
 func TestOneJobsEndIsNothingToOthers(t *testing.T) {
-	checkNoLeak(t)
-	card := openHolding(t, 4, driver.WithTimeout(time.Second))
-	steady := configure(t, card, driver.JobConfig{})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		rng := rand.New(rand.NewPCG(3, 3))
-		for rounds := 0; ; rounds++ {
-			select {
-			case <-stop:
-				if rounds < 10 {
-					t.Errorf("%d rounds beside the others", rounds)
-				}
-				return
-			default:
-				if reduceOnce(t, steady, rng); t.Failed() {
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
+		steady := configure(t, card, driver.JobConfig{})
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(3, 3))
+			for rounds := 0; ; rounds++ {
+				select {
+				case <-stop:
+					if rounds < 10 {
+						t.Errorf("%d rounds beside the others", rounds)
+					}
 					return
+				default:
+					if reduceOnce(t, steady, rng); t.Failed() {
+						return
+					}
 				}
-			}
-		}
-	})
-	var storm sync.WaitGroup
-	for g := range 3 {
-		storm.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(g), 5))
-			for range 8 {
-				job, err := card.Configure(testContext(t), driver.JobConfig{Workers: 2})
-				if err != nil {
-					t.Errorf("configure: %v", err)
-					return
-				}
-				stormy(t, job, rng)
 			}
 		})
-	}
-	storm.Wait()
-	close(stop)
-	wg.Wait()
-	states, err := card.Jobs(testContext(t))
-	for _, s := range states {
-		if s.SetUp != (s.Number == steady.Number()) {
-			t.Errorf("%+v", s)
+		var storm sync.WaitGroup
+		for g := range 3 {
+			storm.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 5))
+				for range 8 {
+					job, err := card.Configure(testContext(t), driver.JobConfig{Workers: 2})
+					if err != nil {
+						t.Errorf("configure: %v", err)
+						return
+					}
+					stormy(t, job, rng)
+				}
+			})
 		}
-	}
-	if err := errors.Join(err, steady.Close(testContext(t))); err != nil {
-		t.Error(err)
-	}
+		storm.Wait()
+		close(stop)
+		wg.Wait()
+		states, err := card.Jobs(testContext(t))
+		for _, s := range states {
+			if s.SetUp != (s.Number == steady.Number()) {
+				t.Errorf("%+v", s)
+			}
+		}
+		if err := errors.Join(err, steady.Close(testContext(t))); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // stormy ends a job of two in some way that is not the good one.
@@ -327,267 +342,270 @@ func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 // to its time-out though another's data keeps the link busy, and one whose result
 // was lost asks for it.
 func TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers(t *testing.T) {
-	lose := make(chan struct{}, 1)
-	conn := &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
-		out: func(*frame.Frame) bool { return true },
-		in: func(f *frame.Frame) (pass, ends bool) {
-			if f.Kind == wire.KindResult && f.Job == 1 {
-				select {
-				case <-lose:
-					return false, false
-				default:
+	synctest.Test(t, func(t *testing.T) {
+		lose := make(chan struct{}, 1)
+		conn := &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(*frame.Frame) bool { return true },
+			in: func(f *frame.Frame) (pass, ends bool) {
+				if f.Kind == wire.KindResult && f.Job == 1 {
+					select {
+					case <-lose:
+						return false, false
+					default:
+					}
 				}
+				return true, false
+			}}
+		card := open(t, paced(conn), driver.WithTimeout(400*time.Millisecond))
+		busy := configure(t, card, driver.JobConfig{})
+		waits := configure(t, card, driver.JobConfig{Workers: 2})
+		ctx, cancel := context.WithCancel(testContext(t))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			in := arrays(1, 4, 100_000)
+			sum := make([]float32, len(in[0]))
+			for ctx.Err() == nil {
+				_ = busy.Reduce(ctx, sum, in)
 			}
-			return true, false
-		}}
-	card := open(t, conn, driver.WithTimeout(400*time.Millisecond))
-	busy := configure(t, card, driver.JobConfig{})
-	waits := configure(t, card, driver.JobConfig{Workers: 2})
-	ctx, cancel := context.WithCancel(testContext(t))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		in := arrays(1, 4, 100_000)
-		sum := make([]float32, len(in[0]))
-		for ctx.Err() == nil {
-			_ = busy.Reduce(ctx, sum, in)
+		})
+		defer wg.Wait()
+		defer cancel()
+		for busy.Stats().Results == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		lose <- struct{}{}
+		in := arrays(2, 2, 10)
+		start := time.Now()
+		if err := waits.Reduce(testContext(t), make([]float32, 10), in); err != nil || waits.Stats().Asked == 0 {
+			t.Errorf("%v, after %s; %+v", err, time.Since(start), waits.Stats())
+		}
+		start = time.Now()
+		wantError[*driver.MissingError](t, waits.Member(1).AllReduce(testContext(t), in[1]), "rank 0")
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("it took %s", took)
 		}
 	})
-	defer wg.Wait()
-	defer cancel()
-	for busy.Stats().Results == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	lose <- struct{}{}
-	in := arrays(2, 2, 10)
-	start := time.Now()
-	if err := waits.Reduce(testContext(t), make([]float32, 10), in); err != nil || waits.Stats().Asked == 0 {
-		t.Errorf("%v, after %s; %+v", err, time.Since(start), waits.Stats())
-	}
-	start = time.Now()
-	wantError[*driver.MissingError](t, waits.Member(1).AllReduce(testContext(t), in[1]), "rank 0")
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %s", took)
-	}
 }
 
-// TestJobsTakeTurns: the data of a job that comes later is not behind all of that
-// of one with many chunks to send.
+// TestJobsTakeTurns: where two jobs have data to send, the frames of one stand between
+// those of the other. The link takes nothing until both have a window's worth.
 func TestJobsTakeTurns(t *testing.T) {
-	var mu sync.Mutex
-	var order []uint8 // of the data that the card was sent
-	cfg := holding(2)
-	cfg.Window = 64
-	conn := &watched{Conn: serve(t, cfg, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
-		out: func(f *frame.Frame) bool {
-			if f.Kind == wire.KindData {
-				mu.Lock()
-				order = append(order, f.Job)
-				mu.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := holding(2)
+		cfg.Window = 64
+		const window = 32 // of each job
+		var order []uint8 // of the data that the card was sent
+		held, release := make(chan struct{}), make(chan struct{})
+		conn := &watched{Conn: serve(t, cfg, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool {
+				switch {
+				case f.Kind == wire.KindData:
+					order = append(order, f.Job)
+				case f.Kind == wire.KindRegRead && f.VID == wire.RegCycles:
+					close(held)
+					<-release
+				}
+				return true
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }}
+		card := open(t, conn)
+		jobs := []*driver.Job{configure(t, card, driver.JobConfig{}), configure(t, card, driver.JobConfig{})}
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := card.ReadRegister(testContext(t), wire.RegCycles); err != nil {
+				t.Error(err)
 			}
-			return true
-		},
-		in: func(*frame.Frame) (pass, ends bool) { return true, false }}
-	card := open(t, conn)
-	jobs := []*driver.Job{configure(t, card, driver.JobConfig{}), configure(t, card, driver.JobConfig{})}
-	in := [][][]float32{arrays(0, 4, 50_000), arrays(1, 4, 50_000)}
-	// On a busy machine one may be done before the other is under way.
-	for range 10 {
-		mu.Lock()
-		order = order[:0]
-		mu.Unlock()
-		var wg sync.WaitGroup
+		})
+		<-held
 		for i, job := range jobs {
-			wg.Go(func() {
-				if err := job.Reduce(testContext(t), make([]float32, 50_000), in[i]); err != nil {
+			all.Go(func() {
+				if err := job.Reduce(testContext(t), make([]float32, 5000), arrays(uint64(i), 4, 5000)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		wg.Wait()
-		mu.Lock()
-		both, all, changes := bothUnderWay(order), len(order), 0
-		for i := range both[:max(1, len(both))-1] {
-			if both[i] != both[i+1] {
-				changes++
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		for i := range 2*4*window - 1 {
+			if order[i] == order[i+1] {
+				t.Fatalf("frames %d and %d are both of job %d: %v", i, i+1, order[i], order[:2*4*window])
 			}
 		}
-		mu.Unlock()
-		if len(both) < all/2 {
-			continue
-		}
-		if changes < len(both)/2 {
-			t.Errorf("of %d frames %d follow one of the other job", len(both), changes)
-		}
-		return
-	}
-	t.Error("the jobs were never under way at once")
-}
-
-// bothUnderWay returns the frames from the first of the job that begins later to the last of the job that
-// ends earlier.
-func bothUnderWay(order []uint8) []uint8 {
-	first, last := map[uint8]int{}, map[uint8]int{}
-	for i, job := range order {
-		if _, seen := first[job]; !seen {
-			first[job] = i
-		}
-		last[job] = i
-	}
-	from, to := 0, len(order)-1
-	for job := range first {
-		from, to = max(from, first[job]), min(to, last[job])
-	}
-	return order[min(from, to+1) : to+1]
+	})
 }
 
 // TestConfigureStorm: goroutines that set up and drop jobs of all windows, beside
 // resets and readings: each is set up, or told that there is no room; at the end
 // the card is clean.
 func TestConfigureStorm(t *testing.T) {
-	checkNoLeak(t)
-	card := openHolding(t, 4)
-	var wg sync.WaitGroup
-	for g := range 6 {
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, paced(serve(t, holding(4), 64<<10)))
+		var wg sync.WaitGroup
+		for g := range 6 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 9))
+				for range 40 {
+					job, err := card.Configure(testContext(t), driver.JobConfig{Window: 1 << rng.IntN(3), Workers: 1 + rng.IntN(4)})
+					var full *driver.FullError
+					switch {
+					case errors.As(err, &full):
+						continue
+					case err != nil:
+						t.Errorf("configure: %v", err)
+						return
+					}
+					n := 1 + rng.IntN(200)
+					in := arrays(uint64(g), job.Config().Workers, n)
+					dst := make([]float32, n)
+					ctx, cancel := context.WithCancel(testContext(t))
+					if rng.IntN(2) == 0 {
+						time.AfterFunc(time.Duration(rng.IntN(20))*time.Millisecond, cancel)
+					}
+					var ended *driver.EndedError
+					switch err := job.Reduce(ctx, dst, in); {
+					case err == nil && rng.IntN(2) == 0:
+						err = job.Close(testContext(t))
+						if err != nil && !errors.As(err, &ended) {
+							t.Errorf("close: %v", err)
+						}
+					case err == nil || errors.As(err, &ended) || errors.Is(err, context.Canceled):
+						if err := job.Abort(testContext(t)); err != nil {
+							t.Errorf("abort: %v", err)
+						}
+					default:
+						t.Errorf("reduce: %v", err)
+					}
+					cancel()
+				}
+			})
+		}
 		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(g), 9))
-			for range 40 {
-				job, err := card.Configure(testContext(t), driver.JobConfig{Window: 1 << rng.IntN(3), Workers: 1 + rng.IntN(4)})
-				var full *driver.FullError
-				switch {
-				case errors.As(err, &full):
-					continue
-				case err != nil:
-					t.Errorf("configure: %v", err)
-					return
+			for range 10 {
+				if _, err := card.Jobs(testContext(t)); err != nil {
+					t.Errorf("jobs: %v", err)
 				}
-				n := 1 + rng.IntN(200)
-				in := arrays(uint64(g), job.Config().Workers, n)
-				dst := make([]float32, n)
-				ctx, cancel := context.WithCancel(testContext(t))
-				if rng.IntN(2) == 0 {
-					time.AfterFunc(time.Duration(rng.IntN(500))*time.Microsecond, cancel)
+				if err := card.Reset(testContext(t)); err != nil {
+					t.Errorf("reset: %v", err)
 				}
-				var ended *driver.EndedError
-				switch err := job.Reduce(ctx, dst, in); {
-				case err == nil && rng.IntN(2) == 0:
-					err = job.Close(testContext(t))
-					if err != nil && !errors.As(err, &ended) {
-						t.Errorf("close: %v", err)
-					}
-				case err == nil || errors.As(err, &ended) || errors.Is(err, context.Canceled):
-					if err := job.Abort(testContext(t)); err != nil {
-						t.Errorf("abort: %v", err)
-					}
-				default:
-					t.Errorf("reduce: %v", err)
-				}
-				cancel()
 			}
 		})
-	}
-	wg.Go(func() {
-		for range 10 {
-			if _, err := card.Jobs(testContext(t)); err != nil {
-				t.Errorf("jobs: %v", err)
-			}
-			if err := card.Reset(testContext(t)); err != nil {
-				t.Errorf("reset: %v", err)
+		wg.Wait()
+		states, err := card.Jobs(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range states {
+			if s.SetUp || s.Slots != 0 {
+				t.Errorf("%+v is left", s)
 			}
 		}
+		configure(t, card, driver.JobConfig{Window: small.Window})
 	})
-	wg.Wait()
-	states, err := card.Jobs(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range states {
-		if s.SetUp || s.Slots != 0 {
-			t.Errorf("%+v is left", s)
-		}
-	}
-	configure(t, card, driver.JobConfig{Window: small.Window})
 }
 
 // TestAJobThatTheCardKeptIsDropped: where the card was not told that a job has
 // ended, the next set-up, under another number, does not find its slots taken.
 func TestAJobThatTheCardKeptIsDropped(t *testing.T) {
-	var lose atomic.Bool
-	conn := &watched{Conn: serve(t, holding(2), 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
-		out: func(f *frame.Frame) bool {
-			return !lose.Load() || f.Kind != wire.KindRegWrite || f.VID != wire.RegJobAbort
-		},
-		in: func(*frame.Frame) (pass, ends bool) { return true, false }}
-	card := open(t, conn)
-	first, kept := configure(t, card, driver.JobConfig{}), configure(t, card, driver.JobConfig{})
-	lose.Store(true)
-	ctx, cancel := context.WithTimeout(testContext(t), 10*time.Millisecond)
-	defer cancel()
-	if err := kept.Member(0).AllReduce(ctx, make([]float32, 5)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	lose.Store(false)
-	if err := first.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	states, err := card.Jobs(testContext(t))
-	if err != nil || !states[1].SetUp {
-		t.Fatalf("%+v %v: the test is to leave job 1 set up", states, err)
-	}
-	if next := configure(t, card, driver.JobConfig{Window: small.Window}); next.Number() != 0 {
-		t.Errorf("number %d", next.Number())
-	}
-}
-
-// TestConfigureGivenUp: a set-up whose context ends leaves nothing on the card.
-func TestConfigureGivenUp(t *testing.T) {
-	card := openHolding(t, 2)
-	for i := range 200 {
-		ctx, cancel := context.WithCancel(testContext(t))
-		time.AfterFunc(time.Duration(i)*2*time.Microsecond, cancel)
-		job, err := card.Configure(ctx, driver.JobConfig{Window: small.Window})
-		switch {
-		case err == nil:
-			err = job.Abort(testContext(t))
-		case errors.Is(err, context.Canceled):
-			err = nil
-		}
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		var lose atomic.Bool
+		conn := &watched{Conn: serve(t, holding(2), 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(f *frame.Frame) bool {
+				return !lose.Load() || f.Kind != wire.KindRegWrite || f.VID != wire.RegJobAbort
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }}
+		card := open(t, conn)
+		first, kept := configure(t, card, driver.JobConfig{}), configure(t, card, driver.JobConfig{})
+		lose.Store(true)
+		ctx, cancel := context.WithTimeout(testContext(t), 10*time.Millisecond)
+		defer cancel()
+		if err := kept.Member(0).AllReduce(ctx, make([]float32, 5)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		cancel()
-		if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
-			t.Fatalf("%+v %v", states, err)
+		lose.Store(false)
+		if err := first.Close(testContext(t)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	configure(t, card, driver.JobConfig{Window: small.Window})
+		states, err := card.Jobs(testContext(t))
+		if err != nil || !states[1].SetUp {
+			t.Fatalf("%+v %v: the test is to leave job 1 set up", states, err)
+		}
+		if next := configure(t, card, driver.JobConfig{Window: small.Window}); next.Number() != 0 {
+			t.Errorf("number %d", next.Number())
+		}
+	})
+}
+
+// TestConfigureGivenUp: a set-up whose context ends leaves nothing on the card: at any
+// of its accesses.
+func TestConfigureGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left atomic.Int32 // frames until giveUp
+		giveUp := func() {}
+		conn := &watched{Conn: serve(t, holding(2), 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+			out: func(*frame.Frame) bool {
+				if left.Add(-1) == 0 {
+					giveUp()
+				}
+				return true
+			},
+			in: func(*frame.Frame) (pass, ends bool) { return true, false }}
+		card := open(t, conn)
+		given := 0
+		for i := range int32(40) {
+			ctx, cancel := context.WithCancel(testContext(t))
+			giveUp = cancel
+			left.Store(1 + i)
+			job, err := card.Configure(ctx, driver.JobConfig{Window: small.Window})
+			switch {
+			case err == nil:
+				err = job.Abort(testContext(t))
+			case errors.Is(err, context.Canceled):
+				given, err = given+1, nil
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if states, err := card.Jobs(testContext(t)); err != nil || states[0].SetUp {
+				t.Fatalf("%+v %v", states, err)
+			}
+		}
+		if given < 5 || given == 40 {
+			t.Errorf("%d of 40 set-ups were given up: not those that the test is about", given)
+		}
+		configure(t, card, driver.JobConfig{Window: small.Window})
+	})
 }
 
 // TestExceptionsOfEachJob: each has its own, until its number is another's.
 func TestExceptionsOfEachJob(t *testing.T) {
-	card := openHolding(t, 2)
-	plain, special := configure(t, card, driver.JobConfig{Workers: 1}), configure(t, card, driver.JobConfig{Workers: 1})
-	for _, c := range []struct {
-		job  *driver.Job
-		x    float32
-		want driver.Exceptions
-	}{
-		{plain, 1, driver.Exceptions{}},
-		{special, float32(math.Inf(1)), driver.Exceptions{NonfiniteIn: driver.Exception{Count: 1}, NonfiniteOut: driver.Exception{Count: 1}}},
-	} {
-		buf := []float32{c.x}
-		if err := errors.Join(c.job.Reduce(testContext(t), buf, [][]float32{buf}), c.job.Close(testContext(t))); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		card := openHolding(t, 2)
+		plain, special := configure(t, card, driver.JobConfig{Workers: 1}), configure(t, card, driver.JobConfig{Workers: 1})
+		for _, c := range []struct {
+			job  *driver.Job
+			x    float32
+			want driver.Exceptions
+		}{
+			{plain, 1, driver.Exceptions{}},
+			{special, float32(math.Inf(1)), driver.Exceptions{NonfiniteIn: driver.Exception{Count: 1}, NonfiniteOut: driver.Exception{Count: 1}}},
+		} {
+			buf := []float32{c.x}
+			if err := errors.Join(c.job.Reduce(testContext(t), buf, [][]float32{buf}), c.job.Close(testContext(t))); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := c.job.Exceptions(testContext(t)); err != nil || e != c.want {
+				t.Errorf("job %d: %+v %v", c.job.Number(), e, err)
+			}
 		}
-		if e, err := c.job.Exceptions(testContext(t)); err != nil || e != c.want {
-			t.Errorf("job %d: %+v %v", c.job.Number(), e, err)
+		configure(t, card, driver.JobConfig{})
+		if _, err := special.Exceptions(testContext(t)); err != nil {
+			t.Errorf("job 0 is another, not job 1: %v", err)
 		}
-	}
-	configure(t, card, driver.JobConfig{})
-	if _, err := special.Exceptions(testContext(t)); err != nil {
-		t.Errorf("job 0 is another, not job 1: %v", err)
-	}
-	_, err := plain.Exceptions(testContext(t))
-	wantError[*driver.EndedError](t, err, "another job")
+		_, err := plain.Exceptions(testContext(t))
+		wantError[*driver.EndedError](t, err, "another job")
+	})
 }
 
 // restartingJobs is restarting for a card that holds several jobs.
@@ -619,10 +637,8 @@ func restartingJobs(t testing.TB, jobs int, seed uint64, times int, stays bool) 
 // TestJobsCarryOn: several jobs whose card goes and comes back, as another process
 // or the same; the card is opened once each time, and each job goes on.
 func TestJobsCarryOn(t *testing.T) {
-	checkNoLeak(t)
 	for seed := range uint64(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprint(seed), bubble(func(t *testing.T) {
 			jobs := 2 + 2*int(seed%2)
 			const times = 8
 			card := openName(t, restartingJobs(t, jobs, seed, times, seed%3 == 1))
@@ -648,7 +664,7 @@ func TestJobsCarryOn(t *testing.T) {
 			for g := range jobs {
 				logs[g].check(t, card, epochs[g])
 			}
-		})
+		}))
 	}
 }
 
@@ -656,191 +672,198 @@ func TestJobsCarryOn(t *testing.T) {
 // at once, one with little patience soon, and the others go on; set-ups that are
 // asked for meanwhile wait.
 func TestCarryOnIsEachJobsOwn(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, holding(4), 4000)
-	back := make(chan struct{})
-	name := comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, holding(4), 4000)
+		back := make(chan struct{})
+		name := comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			select {
+			case <-back:
+				return serve(t, holding(4), 4000), nil
+			default:
+				return nil, errors.New("not yet")
+			}
+		})
+		card := openName(t, name)
+		gone := make(chan struct{}, 9)
+		ends := configure(t, card, driver.JobConfig{Workers: 1})
+		brief := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: 100 * time.Millisecond})
+		aborted := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
+		stays := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
+		first.Close()
+		<-gone
+		buf := []float32{1}
+		reduce := func(j *driver.Job) error { return j.Member(0).AllReduce(testContext(t), buf) }
+		wantError[*driver.DiedError](t, reduce(ends), "is gone")
+		wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: no card at comes", "not yet")
+		start := time.Now()
+		if err := aborted.Abort(testContext(t)); err != nil || time.Since(start) > time.Second {
+			t.Errorf("abort while the card is away: %v, after %s", err, time.Since(start))
 		}
-		select {
-		case <-back:
-			return serve(t, holding(4), 4000), nil
-		default:
-			return nil, errors.New("not yet")
-		}
-	})
-	card := openName(t, name)
-	gone := make(chan struct{}, 9)
-	ends := configure(t, card, driver.JobConfig{Workers: 1})
-	brief := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: 100 * time.Millisecond})
-	aborted := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
-	stays := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience, OnOutage: func(driver.Outage) { gone <- struct{}{} }})
-	first.Close()
-	<-gone
-	buf := []float32{1}
-	reduce := func(j *driver.Job) error { return j.Member(0).AllReduce(testContext(t), buf) }
-	wantError[*driver.DiedError](t, reduce(ends), "is gone")
-	wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: no card at comes", "not yet")
-	start := time.Now()
-	if err := aborted.Abort(testContext(t)); err != nil || time.Since(start) > time.Second {
-		t.Errorf("abort while the card is away: %v, after %s", err, time.Since(start))
-	}
-	configured := make(chan *driver.Job)
-	go func() {
-		job, err := card.Configure(testContext(t), driver.JobConfig{Workers: 1})
-		if err != nil {
+		configured := make(chan *driver.Job)
+		go func() {
+			job, err := card.Configure(testContext(t), driver.JobConfig{Workers: 1})
+			if err != nil {
+				t.Error(err)
+			}
+			configured <- job
+		}()
+		time.AfterFunc(100*time.Millisecond, func() { close(back) })
+		if err := reduce(stays); err != nil {
 			t.Error(err)
 		}
-		configured <- job
-	}()
-	time.AfterFunc(100*time.Millisecond, func() { close(back) })
-	if err := reduce(stays); err != nil {
-		t.Error(err)
-	}
-	next := <-configured
-	if next == nil {
-		t.FailNow()
-	}
-	if err := reduce(next); err != nil || next.Number() != 0 || stays.Number() != 3 {
-		t.Errorf("%v, numbers %d and %d", err, next.Number(), stays.Number())
-	}
-	if card.Err() != nil {
-		t.Error(card.Err())
-	}
+		next := <-configured
+		if next == nil {
+			t.FailNow()
+		}
+		if err := reduce(next); err != nil || next.Number() != 0 || stays.Number() != 3 {
+			t.Errorf("%v, numbers %d and %d", err, next.Number(), stays.Number())
+		}
+		if card.Err() != nil {
+			t.Error(card.Err())
+		}
+	})
 }
 
 // TestTheLastJobGivesTheCardUp: a card that is looked for by several is gone when
 // the last of them has lost patience.
 func TestTheLastJobGivesTheCardUp(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, holding(2), 4000)
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, holding(2), 4000)
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			return nil, errors.New("nobody listens there")
+		}))
+		brief := configure(t, card, driver.JobConfig{CarryOn: 50 * time.Millisecond})
+		long := configure(t, card, driver.JobConfig{CarryOn: 300 * time.Millisecond})
+		start := time.Now()
+		first.Close()
+		for _, job := range []*driver.Job{brief, long} {
+			wantError[*driver.LostError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 5)), "nobody listens there")
 		}
-		return nil, errors.New("nobody listens there")
-	}))
-	brief := configure(t, card, driver.JobConfig{CarryOn: 50 * time.Millisecond})
-	long := configure(t, card, driver.JobConfig{CarryOn: 300 * time.Millisecond})
-	start := time.Now()
-	first.Close()
-	for _, job := range []*driver.Job{brief, long} {
-		wantError[*driver.LostError](t, job.Member(0).AllReduce(testContext(t), make([]float32, 5)), "nobody listens there")
-	}
-	<-card.Done()
-	if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	wantError[*driver.LostError](t, card.Err(), "was not back after 30")
+		<-card.Done()
+		if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		wantError[*driver.LostError](t, card.Err(), "was not back after 30")
+	})
 }
 
 // TestCarriedJobsFindSlots: jobs whose slots lie in an order in which they would
 // not find room when set up again by their numbers.
 func TestCarriedJobsFindSlots(t *testing.T) {
-	first := serve(t, holding(4), 4000)
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, holding(4), 4000)
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			return serve(t, holding(4), 4000), nil
+		}))
+		var jobs []*driver.Job
+		carry := func(window int) {
+			jobs = append(jobs, configure(t, card, driver.JobConfig{Workers: 1, Window: window, CarryOn: patience}))
 		}
-		return serve(t, holding(4), 4000), nil
-	}))
-	var jobs []*driver.Job
-	carry := func(window int) {
-		jobs = append(jobs, configure(t, card, driver.JobConfig{Workers: 1, Window: window, CarryOn: patience}))
-	}
-	for _, window := range []int{1, 1, 1} {
-		carry(window)
-	}
-	if err := jobs[1].Close(testContext(t)); err != nil { // slots 2 and 3
-		t.Fatal(err)
-	}
-	jobs[1] = configure(t, card, driver.JobConfig{Workers: 1, Window: 1, CarryOn: patience})
-	if err := errors.Join(jobs[0].Close(testContext(t)), jobs[1].Close(testContext(t))); err != nil {
-		t.Fatal(err)
-	}
-	jobs = jobs[2:] // slots 4 and 5, as job 2
-	carry(1)        // job 0, slots 0 and 1
-	carry(1)        // job 1, slots 2 and 3
-	carry(1)        // job 3, slots 6 and 7
-	if err := errors.Join(jobs[1].Close(testContext(t)), jobs[2].Close(testContext(t))); err != nil {
-		t.Fatal(err)
-	}
-	jobs = append(jobs[:1], jobs[3])
-	carry(2) // job 0, slots 0 to 3
-	first.Close()
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, job := range jobs {
-		reduceOnce(t, job, rng)
-		if job.Outages() != 1 {
-			t.Errorf("job %d: %d outages", job.Number(), job.Outages())
+		for _, window := range []int{1, 1, 1} {
+			carry(window)
 		}
-	}
+		if err := jobs[1].Close(testContext(t)); err != nil { // slots 2 and 3
+			t.Fatal(err)
+		}
+		jobs[1] = configure(t, card, driver.JobConfig{Workers: 1, Window: 1, CarryOn: patience})
+		if err := errors.Join(jobs[0].Close(testContext(t)), jobs[1].Close(testContext(t))); err != nil {
+			t.Fatal(err)
+		}
+		jobs = jobs[2:] // slots 4 and 5, as job 2
+		carry(1)        // job 0, slots 0 and 1
+		carry(1)        // job 1, slots 2 and 3
+		carry(1)        // job 3, slots 6 and 7
+		if err := errors.Join(jobs[1].Close(testContext(t)), jobs[2].Close(testContext(t))); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs[:1], jobs[3])
+		carry(2) // job 0, slots 0 to 3
+		first.Close()
+		rng := rand.New(rand.NewPCG(1, 2))
+		for _, job := range jobs {
+			reduceOnce(t, job, rng)
+			if job.Outages() != 1 {
+				t.Errorf("job %d: %d outages", job.Number(), job.Outages())
+			}
+		}
+	})
 }
 
 // TestModelOfAFolderHoldsItsJobs: as many as the manifest says.
 func TestModelOfAFolderHoldsItsJobs(t *testing.T) {
-	const golden = "../hwgen/testdata/golden/l4_w3_stream"
-	text, err := os.ReadFile(filepath.Join(golden, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := transport.ReadManifest(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[uint32]uint64{}
-	for _, r := range wire.Registers {
-		values[r.Addr] = manifest.Constants[r.Name]
-	}
-	values[wire.RegJobs] = 4
-	hash := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
-	value := regexp.MustCompile(`("name": "JOBS",[^}]*"value": )"0x1"`)
-	changed := value.ReplaceAllString(string(text), `$1"0x4"`)
-	changed = strings.ReplaceAll(changed, fmt.Sprintf("%016x", manifest.ConfigHash), fmt.Sprintf("%016x", hash))
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(changed), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	card := openName(t, "model:"+dir)
-	if info := card.Info(); info.Jobs != 4 || info.ConfigHash != hash {
-		t.Errorf("%+v", info)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const golden = "../hwgen/testdata/golden/l4_w3_stream"
+		text, err := os.ReadFile(filepath.Join(golden, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest, err := transport.ReadManifest(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[uint32]uint64{}
+		for _, r := range wire.Registers {
+			values[r.Addr] = manifest.Constants[r.Name]
+		}
+		values[wire.RegJobs] = 4
+		hash := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
+		value := regexp.MustCompile(`("name": "JOBS",[^}]*"value": )"0x1"`)
+		changed := value.ReplaceAllString(string(text), `$1"0x4"`)
+		changed = strings.ReplaceAll(changed, fmt.Sprintf("%016x", manifest.ConfigHash), fmt.Sprintf("%016x", hash))
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(changed), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		card := openName(t, "model:"+dir)
+		if info := card.Info(); info.Jobs != 4 || info.ConfigHash != hash {
+			t.Errorf("%+v", info)
+		}
+	})
 }
 
 // TestAJobThatEndsWhileItIsSetUpAgainIsDropped: nobody is left here who would use
 // it, so the card does not keep it.
 func TestAJobThatEndsWhileItIsSetUpAgainIsDropped(t *testing.T) {
-	checkNoLeak(t)
-	first := serve(t, holding(2), 4000)
-	var ends *driver.Job
-	card := openName(t, comes(func(n int) (transport.Conn, error) {
-		if n == 0 {
-			return first, nil
-		}
-		return &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
-			out: func(f *frame.Frame) bool {
-				if f.Kind == wire.KindRegWrite && f.VID == wire.RegJobCommit && uint8(f.Mask>>48) == 1 {
-					if err := ends.Abort(context.Background()); err != nil {
-						t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		first := serve(t, holding(2), 4000)
+		var ends *driver.Job
+		card := openName(t, comes(func(n int) (transport.Conn, error) {
+			if n == 0 {
+				return first, nil
+			}
+			return &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+				out: func(f *frame.Frame) bool {
+					if f.Kind == wire.KindRegWrite && f.VID == wire.RegJobCommit && uint8(f.Mask>>48) == 1 {
+						if err := ends.Abort(context.Background()); err != nil {
+							t.Error(err)
+						}
 					}
-				}
-				return true
-			},
-			in: func(*frame.Frame) (pass, ends bool) { return true, false }}, nil
-	}))
-	stays := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
-	ends = configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
-	first.Close()
-	reduceOnce(t, stays, rand.New(rand.NewPCG(4, 4)))
-	for ctx := testContext(t); ; {
-		states, err := card.Jobs(ctx)
-		if err != nil {
-			t.Fatal(err)
+					return true
+				},
+				in: func(*frame.Frame) (pass, ends bool) { return true, false }}, nil
+		}))
+		stays := configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
+		ends = configure(t, card, driver.JobConfig{Workers: 1, CarryOn: patience})
+		first.Close()
+		reduceOnce(t, stays, rand.New(rand.NewPCG(4, 4)))
+		for ctx := testContext(t); ; {
+			states, err := card.Jobs(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if states[1].EverSetUp && !states[1].SetUp {
+				return
+			}
+			time.Sleep(time.Millisecond)
 		}
-		if states[1].EverSetUp && !states[1].SetUp {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+	})
 }

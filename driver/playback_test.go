@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"tributary/driver"
 	"tributary/driver/transport"
@@ -54,37 +55,40 @@ func recording(t *testing.T) []byte {
 // TestRecordAndPlayback: a session is recorded, and played back without a card,
 // byte for byte, to its end.
 func TestRecordAndPlayback(t *testing.T) {
-	checkNoLeak(t)
-	log := recording(t)
-	for {
-		player, err := record.Playback(bytes.NewReader(log))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		log := recording(t)
+		for {
+			player, err := record.Playback(bytes.NewReader(log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, asked, err := session(testContext(t), player)
+			if asked {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBits(t, "played back", sum, treeSum(arrays(5, 3, 100), firstPorts(3), 4))
+			return
 		}
-		sum, asked, err := session(testContext(t), player)
-		if asked {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameBits(t, "played back", sum, treeSum(arrays(5, 3, 100), firstPorts(3), 4))
-		return
-	}
+	})
 }
 
 // TestPlaybackMustBeUsedUp: a program that does less than was recorded is told.
 func TestPlaybackMustBeUsedUp(t *testing.T) {
-	player, err := record.Playback(bytes.NewReader(recording(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := driver.OpenConn(testContext(t), "test", player, driver.WithRandom(strings.NewReader(fixedRandom)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var deviation *record.DeviationError
-	if err := card.Close(); !errors.As(err, &deviation) {
-		t.Errorf("close: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		player, err := record.Playback(bytes.NewReader(recording(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, err := driver.OpenConn(testContext(t), "test", player, driver.WithRandom(strings.NewReader(fixedRandom)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deviation *record.DeviationError
+		if err := card.Close(); !errors.As(err, &deviation) {
+			t.Errorf("close: %v", err)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"tributary/driver"
 	"tributary/driver/frame"
@@ -58,11 +59,10 @@ var lateJobs = [2]driver.JobConfig{
 // those of another: a copy of a write to JOB_PORTS had come between what was staged
 // for it and its commit. Its data then waited for ranks that it did not have.
 func TestLateCopyOfWhatWasStaged(t *testing.T) {
-	checkNoLeak(t)
 	for name, register := range map[string]uint32{
 		"ports": wire.RegJobPorts, "chunk": wire.RegJobChunk, "window": wire.RegJobWindow, "deadline": wire.RegJobDeadline,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: register, scan: frame.NewScanner(frame.ToCard, 0), times: 2}
 			card := open(t, link)
 			closes(t, configure(t, card, lateJobs[0]))
@@ -76,20 +76,21 @@ func TestLateCopyOfWhatWasStaged(t *testing.T) {
 			}
 			reduceOnce(t, job, rand.New(rand.NewPCG(1, 2)))
 			closes(t, job)
-		})
+		}))
 	}
 }
 
 // TestNeverWhatWasStaged: a card that is set up with something else again and again
 // is told of.
 func TestNeverWhatWasStaged(t *testing.T) {
-	checkNoLeak(t)
-	link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}
-	card := open(t, link)
-	closes(t, configure(t, card, lateJobs[0]))
-	_, err := card.Configure(testContext(t), lateJobs[1])
-	if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, and never with what was written") {
-		t.Errorf("got %v", err)
-	}
-	closes(t, configure(t, card, lateJobs[1]))
+	synctest.Test(t, func(t *testing.T) {
+		link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}
+		card := open(t, link)
+		closes(t, configure(t, card, lateJobs[0]))
+		_, err := card.Configure(testContext(t), lateJobs[1])
+		if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, and never with what was written") {
+			t.Errorf("got %v", err)
+		}
+		closes(t, configure(t, card, lateJobs[1]))
+	})
 }

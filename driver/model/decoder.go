@@ -6,14 +6,8 @@ package model
 import (
 	"bytes"
 
-	"github.com/sigurn/crc16"
-
 	"tributary/driver/wire"
 )
-
-// crcTable is CRC-16/CCITT-FALSE; the reference's table, so the model needs no
-// CRC of its own.
-var crcTable = crc16.MakeTable(crc16.Params{Poly: wire.CRCPoly, Init: wire.CRCInit})
 
 // receiveBytes is the size of a decoder's buffer, many times the largest
 // frame.
@@ -111,7 +105,7 @@ func (d *decoder) readHeader() bool {
 	if len(rest) < size+wire.CRCBytes {
 		return false
 	}
-	d.headerCRC = crc16.Update(wire.CRCInit, rest[:size], crcTable)
+	d.headerCRC = updateCRC(wire.CRCInit, rest[:size])
 	if d.headerCRC != crcAt(rest[size:]) {
 		d.counters.add(countHeaderCRC, 1)
 		d.counters.add(countHunted, 1)
@@ -157,7 +151,7 @@ func (d *decoder) payload(p *Packet) bool {
 	if size > 0 {
 		payload := frame[d.headerSize : d.headerSize+size-wire.CRCBytes]
 		p.Payload = payload
-		p.Bad = crc16.Update(d.headerCRC, payload, crcTable) != crcAt(frame[d.headerSize+len(payload):])
+		p.Bad = updateCRC(d.headerCRC, payload) != crcAt(frame[d.headerSize+len(payload):])
 	}
 	d.head += d.headerSize + size
 	d.inPayload = false

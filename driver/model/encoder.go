@@ -3,8 +3,6 @@
 package model
 
 import (
-	"github.com/sigurn/crc16"
-
 	"tributary/driver/wire"
 )
 
@@ -15,13 +13,13 @@ func AppendFrame(dst []byte, p *Packet) []byte {
 	dst = append(dst, wire.Sync[:]...)
 	start := len(dst)
 	dst = AppendHeader(dst, &p.Header, true)
-	crc := crc16.Update(wire.CRCInit, dst[start:], crcTable)
+	crc := updateCRC(wire.CRCInit, dst[start:])
 	dst = appendCRC(dst, crc)
 	if !info.Payload {
 		return dst
 	}
 	dst = append(dst, p.Payload...)
-	return appendCRC(dst, crc16.Update(crc, p.Payload, crcTable))
+	return appendCRC(dst, updateCRC(crc, p.Payload))
 }
 
 // appendCRC appends a CRC as it travels, high byte first.

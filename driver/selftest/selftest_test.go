@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,24 @@ func (s *spoiled) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// paced is a link that takes its time: in a bubble counters that are read over and over
+// leave none to pass.
+type paced struct{ net.Conn }
+
+func (p paced) Write(b []byte) (int, error) {
+	time.Sleep(100 * time.Microsecond)
+	return p.Conn.Write(b)
+}
+
+// bubble returns f, to be run in a bubble of package synctest: time passes in it when
+// all goroutines wait, however busy the machine is.
+func bubble(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
 // cards holds what opens the card "test:NAME", by NAME.
 var cards sync.Map
 
@@ -59,18 +78,18 @@ func serve(t *testing.T, cfg model.Config, spoil func(*frame.Frame)) string {
 	cfg.Shell, cfg.Link = wire.ShellStream, 32
 	card, err := model.NewCard(cfg)
 	require.NoError(t, err)
-	var serving sync.Mutex
+	serving := make(chan struct{}, 1)
 	cards.Store(t.Name(), func() transport.Conn {
 		host, end := net.Pipe()
 		go func() {
-			serving.Lock() // the host before may not have been seen leaving yet
-			defer serving.Unlock()
+			serving <- struct{}{} // the host before may not have been seen leaving yet
+			defer func() { <-serving }()
 			card.Serve(end)
 		}()
 		if spoil == nil {
-			return host
+			return paced{host}
 		}
-		return &spoiled{Conn: host, scan: frame.NewScanner(frame.FromCard, 0), spoil: spoil}
+		return &spoiled{Conn: paced{host}, scan: frame.NewScanner(frame.FromCard, 0), spoil: spoil}
 	})
 	return "test:" + t.Name()
 }
@@ -95,13 +114,13 @@ func TestGoodCards(t *testing.T) {
 			{Lanes: 4, Ports: ports, Chunk: 32, Window: 4},
 			{Lanes: 16, Ports: ports, Chunk: 16, Window: 8},
 		} {
-			t.Run(fmt.Sprintf("%d ports, %d lanes", ports, cfg.Lanes), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d ports, %d lanes", ports, cfg.Lanes), bubble(func(t *testing.T) {
 				outcomes := ask(t, serve(t, cfg, nil), 5*time.Second)
 				require.Len(t, outcomes, questions)
 				for name, err := range outcomes {
 					require.NoError(t, err, name)
 				}
-			})
+			}))
 		}
 	}
 }
@@ -115,14 +134,14 @@ func TestGoodCardsOfSeveralJobs(t *testing.T) {
 		{Lanes: 4, Ports: 1, Chunk: 32, Window: 8, Jobs: 2},
 		{Lanes: 2, Ports: 4, Chunk: 8, Window: 16, Jobs: 16},
 	} {
-		t.Run(fmt.Sprintf("%d jobs, window %d", cfg.Jobs, cfg.Window), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d jobs, window %d", cfg.Jobs, cfg.Window), bubble(func(t *testing.T) {
 			outcomes := ask(t, serve(t, cfg, nil), 5*time.Second)
 			_, asked := outcomes["jobs"]
 			require.Equal(t, cfg.Window > 1, asked)
 			for name, err := range outcomes {
 				require.NoError(t, err, name)
 			}
-		})
+		}))
 	}
 }
 
@@ -149,12 +168,12 @@ func TestBadCardsOfSeveralJobs(t *testing.T) {
 			}
 		}, "registers"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			outcomes := ask(t, serve(t, model.Config{Lanes: 4, Ports: 4, Chunk: 32, Window: 4, Jobs: 2}, c.spoil), time.Second)
 			for name, err := range outcomes {
 				require.Equal(t, name == c.wrong, err != nil, "%s: %v", name, err)
 			}
-		})
+		}))
 	}
 }
 
@@ -176,12 +195,11 @@ func TestGoodCardsOfEveryKind(t *testing.T) {
 							continue // many ports take long, and add nothing to what is wider
 						}
 						cfg := model.Config{Lanes: 2, Ports: ports, Chunk: 8, Window: 2, Format: format.Format, Result: result.Format, Sum: sum.Sum, Saturate: saturate}
-						t.Run(fmt.Sprintf("%s of %s into %s, saturates %t, %d ports", sum.Name, format.Name, result.Name, saturate, ports), func(t *testing.T) {
-							t.Parallel()
+						t.Run(fmt.Sprintf("%s of %s into %s, saturates %t, %d ports", sum.Name, format.Name, result.Name, saturate, ports), bubble(func(t *testing.T) {
 							for name, err := range ask(t, serve(t, cfg, nil), 5*time.Second) {
 								require.NoError(t, err, name)
 							}
-						})
+						}))
 					}
 				}
 			}
@@ -328,8 +346,7 @@ func TestBadCards(t *testing.T) {
 			}
 		}, []string{"finish"}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // they mostly wait
+		t.Run(name, bubble(func(t *testing.T) {
 			bad := ask(t, serve(t, model.Config{Lanes: 4, Ports: 4, Chunk: 32, Window: 4}, c.spoil), time.Second)
 			var wrong []string
 			for _, q := range all {
@@ -343,6 +360,6 @@ func TestBadCards(t *testing.T) {
 			if !c.maybe {
 				require.Subset(t, c.wrong, wrong)
 			}
-		})
+		}))
 	}
 }

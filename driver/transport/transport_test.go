@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,9 @@ func traceEnd(how, file string) {
 	}
 }
 
-// note writes what an orphan notes.
+// note writes what an orphan notes to the test's pipe.
 func note(text string) {
-	fresh := os.Getenv(orphanNote) + ".new"
-	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, os.Getenv(orphanNote))); err != nil {
+	if err := os.WriteFile(os.Getenv(orphanNote), []byte(text+"\n"), 0); err != nil {
 		panic(err)
 	}
 }
@@ -161,9 +161,7 @@ func folder(t *testing.T, manifest, how string) string {
 }
 
 func openSim(t *testing.T, dir string) (transport.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	t.Cleanup(cancel)
-	return transport.Open(ctx, "sim:"+dir, transport.Needs{})
+	return transport.Open(context.Background(), "sim:"+dir, transport.Needs{})
 }
 
 // leftovers lists what virtual cards have left in the folder for temporary
@@ -263,6 +261,7 @@ func TestSimDies(t *testing.T) {
 
 // TestSimStubborn: a card that does not end is made to.
 func TestSimStubborn(t *testing.T) {
+	t.Cleanup(transport.SetSimEndTime(10 * time.Millisecond))
 	conn, err := openSim(t, folder(t, goodManifest, "stubborn"))
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +280,15 @@ func TestSimStubborn(t *testing.T) {
 // standard input end.
 func TestSimHostIsKilled(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "note")
+	if err := syscall.Mkfifo(note, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(note, os.O_RDWR, 0) // a reader alone would wait for a writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	notes := bufio.NewReader(pipe)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -292,13 +300,9 @@ func TestSimHostIsKilled(t *testing.T) {
 	}
 	waitFor := func(want string) {
 		t.Helper()
-		for range 1000 {
-			if text, err := os.ReadFile(note); err == nil && string(text) == want {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if text, err := notes.ReadString('\n'); err != nil || text != want+"\n" {
+			t.Errorf("the card has noted %q, not %q: %v", text, want, err)
 		}
-		t.Errorf("the card has not %s", want)
 	}
 	waitFor("started")
 	if err := host.Process.Kill(); err != nil {
@@ -329,8 +333,12 @@ func TestSimCannotStart(t *testing.T) {
 		"never listens": {goodManifest, "silent", []string{"deadline"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
+			ctx := context.Background()
+			if c.how == "silent" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+			}
 			_, err := transport.Open(ctx, "sim:"+folder(t, c.manifest, c.how), transport.Needs{})
 			if err == nil {
 				t.Fatal("it opened")

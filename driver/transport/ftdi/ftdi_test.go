@@ -187,12 +187,14 @@ func TestClaimErrors(t *testing.T) {
 
 // TestClaimStops: with the context, and says that.
 func TestClaimStops(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	c := &chip{mute: true}
-	time.AfterFunc(50*time.Millisecond, stop)
-	_, err := claim(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, c.claims)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		c := &chip{mute: true}
+		time.AfterFunc(50*time.Millisecond, stop)
+		_, err := claim(ctx, c)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, c.claims)
+	})
 }
 
 // TestMute: there is a chip, and no card behind it.

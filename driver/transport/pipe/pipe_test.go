@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"tributary/driver/transport/pipe"
 )
@@ -47,46 +47,51 @@ func TestBothWays(t *testing.T) {
 // TestClose: what was written can be read, then the end; reading and writing at
 // the closed end fail, also when they wait.
 func TestClose(t *testing.T) {
-	a, b := pipe.New(4)
-	a.Write([]byte("last"))
-	blocked := make(chan error, 2)
-	go func() {
-		_, err := a.Write([]byte("more"))
-		blocked <- err
-	}()
-	go func() {
-		_, err := a.Read(make([]byte, 1))
-		blocked <- err
-	}()
-	time.Sleep(10 * time.Millisecond)
-	a.Close()
-	for range 2 {
-		if err := <-blocked; !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("a call that waited: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pipe.New(4)
+		a.Write([]byte("last"))
+		blocked := make(chan error, 2)
+		go func() {
+			_, err := a.Write([]byte("more"))
+			blocked <- err
+		}()
+		go func() {
+			_, err := a.Read(make([]byte, 1))
+			blocked <- err
+		}()
+		synctest.Wait()
+		a.Close()
+		for range 2 {
+			if err := <-blocked; !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("a call that waited: %v", err)
+			}
 		}
-	}
-	got, err := io.ReadAll(b)
-	if string(got) != "last" || err != nil {
-		t.Errorf("read %q, %v", got, err)
-	}
-	if _, err := b.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("write to the closed end: %v", err)
-	}
+		got, err := io.ReadAll(b)
+		if string(got) != "last" || err != nil {
+			t.Errorf("read %q, %v", got, err)
+		}
+		if _, err := b.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("write to the closed end: %v", err)
+		}
+	})
 }
 
 // TestWriterWaits: a full pipe makes its writer wait.
 func TestWriterWaits(t *testing.T) {
-	a, b := pipe.New(4)
-	done := make(chan struct{})
-	go func() {
-		a.Write([]byte("12345"))
-		close(done)
-	}()
-	select {
-	case <-done:
-		t.Fatal("5 bytes went into a pipe of 4")
-	case <-time.After(20 * time.Millisecond):
-	}
-	io.ReadFull(b, make([]byte, 1))
-	<-done
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pipe.New(4)
+		done := make(chan struct{})
+		go func() {
+			a.Write([]byte("12345"))
+			close(done)
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("5 bytes went into a pipe of 4")
+		default:
+		}
+		io.ReadFull(b, make([]byte, 1))
+		<-done
+	})
 }

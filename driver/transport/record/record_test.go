@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver/transport/pipe"
@@ -96,30 +97,32 @@ func TestReaderDamaged(t *testing.T) {
 
 // TestRecord records a conversation and reads it back.
 func TestRecord(t *testing.T) {
-	host, card := pipe.New(100)
-	var file bytes.Buffer
-	before := time.Now()
-	conn := record.Record(host, &file)
-	io.WriteString(conn, "ask")
-	io.WriteString(card, "yes!")
-	buf := make([]byte, 10)
-	n, _ := conn.Read(buf)
-	io.WriteString(conn, "bye")
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	all, begun, err := readAll(&file)
-	if err != io.EOF || len(all) != 3 {
-		t.Fatalf("%d entries, %v", len(all), err)
-	}
-	if begun.Before(before.Add(-time.Second)) || begun.After(time.Now()) {
-		t.Errorf("begun %s", begun)
-	}
-	for i, want := range []record.Entry{{Bytes: []byte("ask")}, {FromCard: true, Bytes: buf[:n]}, {Bytes: []byte("bye")}} {
-		if all[i].FromCard != want.FromCard || !bytes.Equal(all[i].Bytes, want.Bytes) || i > 0 && all[i].At < all[i-1].At {
-			t.Errorf("entry %d is %+v, want %+v", i, all[i], want)
+	synctest.Test(t, func(t *testing.T) {
+		host, card := pipe.New(100)
+		var file bytes.Buffer
+		before := time.Now()
+		conn := record.Record(host, &file)
+		io.WriteString(conn, "ask")
+		io.WriteString(card, "yes!")
+		buf := make([]byte, 10)
+		n, _ := conn.Read(buf)
+		io.WriteString(conn, "bye")
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
 		}
-	}
+		all, begun, err := readAll(&file)
+		if err != io.EOF || len(all) != 3 {
+			t.Fatalf("%d entries, %v", len(all), err)
+		}
+		if !begun.Equal(before) {
+			t.Errorf("begun %s", begun)
+		}
+		for i, want := range []record.Entry{{Bytes: []byte("ask")}, {FromCard: true, Bytes: buf[:n]}, {Bytes: []byte("bye")}} {
+			if all[i].FromCard != want.FromCard || !bytes.Equal(all[i].Bytes, want.Bytes) || i > 0 && all[i].At < all[i-1].At {
+				t.Errorf("entry %d is %+v, want %+v", i, all[i], want)
+			}
+		}
+	})
 }
 
 // full is a disk that takes a number of writes.
@@ -161,37 +164,40 @@ func play(t *testing.T) (conn io.ReadWriteCloser) {
 }
 
 func TestPlayback(t *testing.T) {
-	conn := play(t)
-	got := make(chan string)
-	go func() {
-		buf := make([]byte, 3) // shorter than the answer
-		text := ""
-		for {
-			n, err := conn.Read(buf)
-			text += string(buf[:n])
-			if err != nil {
-				got <- text
-				return
+	synctest.Test(t, func(t *testing.T) {
+		conn := play(t)
+		got := make(chan string)
+		go func() {
+			buf := make([]byte, 3) // shorter than the answer
+			text := ""
+			for {
+				n, err := conn.Read(buf)
+				text += string(buf[:n])
+				if err != nil {
+					got <- text
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Fatal("the answer came before the question")
+		default:
+		}
+		for _, piece := range []string{"a", "skb", "ye"} { // not as it was cut when recorded
+			if _, err := io.WriteString(conn, piece); err != nil {
+				t.Fatal(err)
 			}
 		}
-	}()
-	select {
-	case <-got:
-		t.Fatal("the answer came before the question")
-	case <-time.After(20 * time.Millisecond):
-	}
-	for _, piece := range []string{"a", "skb", "ye"} { // not as it was cut when recorded
-		if _, err := io.WriteString(conn, piece); err != nil {
-			t.Fatal(err)
+		synctest.Wait()
+		if err := conn.Close(); err != nil {
+			t.Errorf("close: %v", err)
 		}
-	}
-	time.Sleep(20 * time.Millisecond)
-	if err := conn.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if text := <-got; text != "yes!" {
-		t.Errorf("came: %q", text)
-	}
+		if text := <-got; text != "yes!" {
+			t.Errorf("came: %q", text)
+		}
+	})
 }
 
 func TestPlaybackDeviations(t *testing.T) {

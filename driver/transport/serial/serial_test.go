@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -130,12 +129,13 @@ func TestClose(t *testing.T) {
 	file, err := openPort(name{path, DefaultBaud})
 	require.NoError(t, err)
 	c := &conn{file: file}
-	read := make(chan error)
+	begun, read := make(chan struct{}), make(chan error)
 	go func() {
+		close(begun)
 		_, err := c.Read(make([]byte, 1))
 		read <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	<-begun
 	for range 2 {
 		require.NoError(t, c.Close())
 	}
@@ -151,12 +151,13 @@ func TestUnplugged(t *testing.T) {
 	require.NoError(t, err)
 	c := &conn{file: file}
 	defer c.Close()
-	read := make(chan error)
+	begun, read := make(chan struct{}), make(chan error)
 	go func() {
+		close(begun)
 		_, err := c.Read(make([]byte, 1))
 		read <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	<-begun
 	require.NoError(t, port.Close())
 	require.Equal(t, errUnplugged, <-read)
 	_, err = c.Write([]byte("x"))
@@ -166,15 +167,14 @@ func TestUnplugged(t *testing.T) {
 // TestStops: with the context, and says that; nothing is left open.
 func TestStops(t *testing.T) {
 	path, _, far := card(t)
+	ctx, stop := context.WithCancel(t.Context())
 	go func() { // a card that listens and says nothing
-		for buf := make([]byte, 4096); ; {
+		for buf := make([]byte, 4096); ; stop() {
 			if _, err := far.Read(buf); err != nil {
 				return
 			}
 		}
 	}()
-	ctx, stop := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, stop)
 	_, err := Open(ctx, path, 0)
 	require.ErrorIs(t, err, context.Canceled)
 	file, err := openPort(name{path, DefaultBaud})

@@ -22,7 +22,8 @@ type Port struct {
 	master *os.File
 	path   string // a link to the terminal
 	baud   uint32
-	used   atomic.Bool // a host has it open, as far as is known
+	used   atomic.Bool  // a host has it open, as far as is known
+	lost   atomic.Int64 // bytes that were not passed on: no host, or at another rate
 }
 
 // New makes a port with a name of its own, which must not be that of a file yet, for a
@@ -91,6 +92,7 @@ func (p *Port) toCard(card net.Conn) error {
 		}
 		p.used.Store(true)
 		if !p.inStep() {
+			p.lost.Add(int64(n))
 			continue
 		}
 		if _, err := card.Write(buf[:n]); err != nil {
@@ -114,8 +116,10 @@ func (p *Port) toHost(card net.Conn, ended *atomic.Bool) {
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
-		if n > 0 && p.used.Load() && p.inStep() {
-			_, _ = p.master.Write(buf[:n]) // a host that has left reads nothing
+		if n == 0 || !p.used.Load() || !p.inStep() {
+			p.lost.Add(int64(n))
+			continue
 		}
+		_, _ = p.master.Write(buf[:n]) // a host that has left reads nothing
 	}
 }

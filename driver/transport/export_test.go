@@ -1,0 +1,11 @@
+package transport
+
+import "time"
+
+// SetSimEndTime sets how long a virtual card may take to end, and returns what sets it
+// back.
+func SetSimEndTime(d time.Duration) (restore func()) {
+	before := simEndTime
+	simEndTime = d
+	return func() { simEndTime = before }
+}
