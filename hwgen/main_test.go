@@ -182,6 +182,51 @@ func TestBoardClocks(t *testing.T) {
 	assert.Equal(t, exitDone, status)
 }
 
+// A clock that cannot be read is what is wrong, not that no card is recorded for it.
+func TestBoardClockThatIsNoNumber(t *testing.T) {
+	for _, more := range []string{"", " -lanes 4"} {
+		status, _, stderr := hwgen("-board ecpix5 -clock 60.5" + more)
+		assert.Equal(t, exitUsage, status)
+		assert.Equal(t, "hwgen: -clock 60.5: not a whole number\nhwgen: nothing was written; hwgen -h lists the flags\n", stderr)
+	}
+}
+
+// What is printed to be typed next can be typed: a folder with blanks is one word of the shell.
+func TestNextCommandIsQuoted(t *testing.T) {
+	for dir, want := range map[string]string{
+		"plain-1.0":   "make -C plain-1.0/sim test, make -C plain-1.0/board\n",
+		"my card":     "make -C 'my card/sim' test, make -C 'my card/board'\n",
+		"it's; $HOME": `make -C 'it'\''s; $HOME/sim' test, make -C 'it'\''s; $HOME/board'` + "\n",
+	} {
+		t.Chdir(t.TempDir())
+		var out bytes.Buffer
+		args := []string{"-board", "ecpix5", "-lanes", "1", "-workers", "2", "-chunk", "4", "-o", dir}
+		require.Equal(t, exitDone, run(context.Background(), args, &out, &out), out.String())
+		assert.Contains(t, out.String(), "; next: "+want)
+	}
+}
+
+// A card whose files were edited stays, unless it is told to go.
+func TestEditedCardIsKept(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, _, stderr := hwgen("-lanes 2 -o card")
+	require.Equal(t, exitDone, status, stderr)
+	for _, name := range []string{"agg_core.v", "sim/Makefile"} {
+		text, err := os.ReadFile("card/" + name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile("card/"+name, append(text, "# mine\n"...), 0o666))
+	}
+	before := contents(t, "card")
+	status, stdout, stderr := hwgen("-lanes 4 -o card")
+	assert.Equal(t, exitFailed, status)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "card holds files of the card that were edited: agg_core.v, sim/Makefile; replace them with -force")
+	assert.Equal(t, before, contents(t, "card"))
+	status, _, stderr = hwgen("-lanes 4 -force -o card")
+	require.Equal(t, exitDone, status, stderr)
+	assert.NotContains(t, contents(t, "card")["agg_core.v"], "# mine")
+}
+
 func TestListBoards(t *testing.T) {
 	status, stdout, _ := hwgen("-list-boards")
 	assert.Equal(t, exitDone, status)
