@@ -101,8 +101,8 @@ func verilog(files map[string]string) map[string]string {
 	return modules
 }
 
-// A golden folder holds what hwgen itself writes of a card. What it copies stands in the manifest, by
-// name and SHA-256.
+// A golden folder holds the files that hwgen composes. The manifest in it records copies by name and
+// SHA-256.
 func TestGoldenFolders(t *testing.T) {
 	for name, line := range goldens {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +130,7 @@ func TestGoldenFolders(t *testing.T) {
 // printedOnce is the golden folder that has the files of the tables, which are alike in all.
 const printedOnce = "l4_w3_stream"
 
-// written returns the files of a card that hwgen does not merely copy, and of a bundle the modules of which
-// that is so.
+// written returns the files of a card that hwgen composes; of a bundle, the modules that it composes.
 func written(t *testing.T, golden string, card map[string]string) map[string]string {
 	t.Helper()
 	copied := copies(t)
@@ -180,7 +179,7 @@ func put(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
-// strayed returns the files of a card that are not what a manifest says: changed, missing, or not in it.
+// strayed returns the files of a card that differ from its manifest: changed, missing, or not listed.
 func strayed(t *testing.T, manifest string, card map[string]string) (names []string) {
 	t.Helper()
 	var m struct {
@@ -200,7 +199,7 @@ func strayed(t *testing.T, manifest string, card map[string]string) (names []str
 	return names
 }
 
-// A leaf of which a byte changes, that is missing, or that is new, is found, though no golden folder holds leaves.
+// A changed, missing or new leaf is found, though golden folders hold no leaves.
 func TestGoldensKnowTheLeaves(t *testing.T) {
 	const name = "l2_w1_none"
 	manifest, err := os.ReadFile(filepath.Join("testdata", "golden", name, "manifest.json"))
@@ -281,7 +280,7 @@ func TestBoardClocks(t *testing.T) {
 	assert.Equal(t, exitDone, status)
 }
 
-// A clock that cannot be read is what is wrong, not that no card is recorded for it.
+// An unreadable clock is the only complaint, with and without -lanes.
 func TestBoardClockThatIsNoNumber(t *testing.T) {
 	for _, more := range []string{"", " -lanes 4"} {
 		status, _, stderr := hwgen("-board ecpix5 -clock 60.5" + more)
@@ -290,7 +289,7 @@ func TestBoardClockThatIsNoNumber(t *testing.T) {
 	}
 }
 
-// What is printed to be typed next can be typed: a folder with blanks is one word of the shell.
+// The printed commands work in a shell: a folder with blanks is one word.
 func TestNextCommandIsQuoted(t *testing.T) {
 	for dir, want := range map[string]string{
 		"plain-1.0":   "make -C plain-1.0/sim test, make -C plain-1.0/board\n",

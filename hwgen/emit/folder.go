@@ -154,8 +154,8 @@ func checkOwn(dir string, force bool) error {
 	return fmt.Errorf("%s holds files that are not the card's: %s; name another folder with -o, or remove or move them", dir, firstFew(foreign))
 }
 
-// edited returns the files in dir that are no longer what the manifest says. A card of an older
-// hwgen, which kept no digests, has none.
+// edited returns the files in dir whose digest differs from the manifest's. Cards of an older
+// hwgen have no digests, and count as unedited.
 func (m Manifest) edited(dir string) (names []string) {
 	for _, name := range m.Files {
 		want, ok := m.Digests[name]
