@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"tributary/driver/wire"
@@ -79,7 +81,7 @@ func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 		return err
 	}
 	if !o.DryRun {
-		if err := emit.Write(ctx, o.Dir, files); err != nil {
+		if err := emit.Write(ctx, o.Dir, files, o.Force); err != nil {
 			return err
 		}
 	}
@@ -90,12 +92,23 @@ func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 	if _, err := io.WriteString(stdout, emit.Summary(p)); err != nil || o.DryRun {
 		return err
 	}
-	next := "make -C " + filepath.Join(o.Dir, "sim") + " test"
+	next := "make -C " + quoted(filepath.Join(o.Dir, "sim")) + " test"
 	if o.Board != "" {
-		next += ", make -C " + filepath.Join(o.Dir, "board")
+		next += ", make -C " + quoted(filepath.Join(o.Dir, "board"))
 	}
 	_, err = fmt.Fprintf(stdout, "\nwritten to %s; next: %s\n", o.Dir, next)
 	return err
+}
+
+// plainWord is what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// quoted returns a path as a shell must be given it.
+func quoted(path string) string {
+	if plainWord.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // lines prints joined errors one a line, each behind the program's name.

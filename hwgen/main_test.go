@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,11 +22,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/hwgen/boards"
+	"tributary/rtl"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden folders")
 
-// goldens are whole cards, small ones, of every shape that the text depends on.
+// goldens are cards, small ones, of every shape that the text depends on.
 var goldens = map[string]string{
 	"l4_w3_stream": "-lanes 4 -workers 3 -chunk 32 -window 2",
 	"l2_w1_none":   "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
@@ -98,23 +101,119 @@ func verilog(files map[string]string) map[string]string {
 	return modules
 }
 
+// A golden folder holds the files that hwgen composes. The manifest in it records copies by name and
+// SHA-256.
 func TestGoldenFolders(t *testing.T) {
 	for name, line := range goldens {
 		t.Run(name, func(t *testing.T) {
 			golden := filepath.Join("testdata", "golden", name)
+			card := contents(t, makeCard(t, line))
+			got := written(t, name, card)
 			if *update {
-				status, _, stderr := hwgen(line + " -o " + golden)
-				require.Equal(t, exitDone, status, stderr)
+				require.NoError(t, os.RemoveAll(golden))
+				for file, text := range got {
+					put(t, filepath.Join(golden, file), text)
+				}
 			}
-			want, got := contents(t, golden), contents(t, makeCard(t, line))
+			want := contents(t, golden)
 			for file, text := range got {
 				assert.Equal(t, want[file], text, "%s; if it is meant: go test ./hwgen -update", file)
 			}
 			for file := range want {
 				assert.Contains(t, got, file)
 			}
+			assert.Empty(t, strayed(t, want["manifest.json"], card))
 		})
 	}
+}
+
+// printedOnce is the golden folder that has the files of the tables, which are alike in all.
+const printedOnce = "l4_w3_stream"
+
+// written returns the files of a card that hwgen composes; of a bundle, the modules that it composes.
+func written(t *testing.T, golden string, card map[string]string) map[string]string {
+	t.Helper()
+	copied := copies(t)
+	own := map[string]string{}
+	for name, text := range card {
+		body := text
+		if strings.HasPrefix(text, "// Made by: ") {
+			_, body, _ = strings.Cut(text, "\n\n")
+		}
+		switch {
+		case copied[body], strings.HasPrefix(name, "regs.") && golden != printedOnce:
+		case name == "agg.v":
+			head, _, _ := strings.Cut(text, "\n\n")
+			lane := regexp.MustCompile(`\nmodule \w+_lane `).FindStringIndex(text)
+			require.NotNil(t, lane)
+			const end = "`default_nettype wire\n"
+			own[name] = head + "\n" + text[strings.LastIndex(text[:lane[0]], end)+len(end):]
+		default:
+			own[name] = text
+		}
+	}
+	return own
+}
+
+// copies returns the texts that hwgen copies into cards: leaves, and files of the simulation and of boards
+// that are no templates.
+func copies(t *testing.T) map[string]bool {
+	t.Helper()
+	texts := map[string]bool{}
+	for _, from := range []fs.FS{rtl.Files, os.DirFS("emit/sim"), os.DirFS("emit/board")} {
+		require.NoError(t, fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, ".tmpl") {
+				return err
+			}
+			text, err := fs.ReadFile(from, path)
+			texts[string(text)] = true
+			return err
+		}))
+	}
+	return texts
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+}
+
+// strayed returns the files of a card that differ from its manifest: changed, missing, or not listed.
+func strayed(t *testing.T, manifest string, card map[string]string) (names []string) {
+	t.Helper()
+	var m struct {
+		Digests map[string]string `json:"sha256"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(manifest), &m))
+	for name, want := range m.Digests {
+		if text, ok := card[name]; !ok || fmt.Sprintf("%x", sha256.Sum256([]byte(text))) != want {
+			names = append(names, name)
+		}
+	}
+	for name := range card {
+		if _, ok := m.Digests[name]; !ok && name != "manifest.json" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A changed, missing or new leaf is found, though golden folders hold no leaves.
+func TestGoldensKnowTheLeaves(t *testing.T) {
+	const name = "l2_w1_none"
+	manifest, err := os.ReadFile(filepath.Join("testdata", "golden", name, "manifest.json"))
+	require.NoError(t, err)
+	assert.NoFileExists(t, filepath.Join("testdata", "golden", name, "agg_ram.v"))
+	card := contents(t, makeCard(t, goldens[name]))
+	require.Empty(t, strayed(t, string(manifest), card))
+	leaf := card["agg_ram.v"]
+	card["agg_ram.v"] = strings.Replace(leaf, "wire", "wirf", 1)
+	assert.Equal(t, []string{"agg_ram.v"}, strayed(t, string(manifest), card))
+	delete(card, "agg_ram.v")
+	assert.Equal(t, []string{"agg_ram.v"}, strayed(t, string(manifest), card))
+	card["agg_ram.v"], card["agg_rom.v"] = leaf, leaf
+	assert.Equal(t, []string{"agg_rom.v"}, strayed(t, string(manifest), card))
 }
 
 func TestGoldenParts(t *testing.T) {
@@ -155,8 +254,7 @@ func compareParts(t *testing.T, name, line string, files []string) {
 		got, err := os.ReadFile(filepath.Join(card, file))
 		require.NoError(t, err)
 		if *update {
-			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o777))
-			require.NoError(t, os.WriteFile(golden, got, 0o666))
+			put(t, golden, string(got))
 		}
 		want, err := os.ReadFile(golden)
 		require.NoError(t, err)
@@ -180,6 +278,51 @@ func TestBoardClocks(t *testing.T) {
 	assert.Contains(t, stderr, "-clock 7 MHz: the PLL of ecpix5 does not make that out of 100 MHz")
 	status, _, _ = hwgen("-board ecpix5 -lanes 4 -clock 60 -dry-run")
 	assert.Equal(t, exitDone, status)
+}
+
+// An unreadable clock is the only complaint, with and without -lanes.
+func TestBoardClockThatIsNoNumber(t *testing.T) {
+	for _, more := range []string{"", " -lanes 4"} {
+		status, _, stderr := hwgen("-board ecpix5 -clock 60.5" + more)
+		assert.Equal(t, exitUsage, status)
+		assert.Equal(t, "hwgen: -clock 60.5: not a whole number\nhwgen: nothing was written; hwgen -h lists the flags\n", stderr)
+	}
+}
+
+// The printed commands work in a shell: a folder with blanks is one word.
+func TestNextCommandIsQuoted(t *testing.T) {
+	for dir, want := range map[string]string{
+		"plain-1.0":   "make -C plain-1.0/sim test, make -C plain-1.0/board\n",
+		"my card":     "make -C 'my card/sim' test, make -C 'my card/board'\n",
+		"it's; $HOME": `make -C 'it'\''s; $HOME/sim' test, make -C 'it'\''s; $HOME/board'` + "\n",
+	} {
+		t.Chdir(t.TempDir())
+		var out bytes.Buffer
+		args := []string{"-board", "ecpix5", "-lanes", "1", "-workers", "2", "-chunk", "4", "-o", dir}
+		require.Equal(t, exitDone, run(context.Background(), args, &out, &out), out.String())
+		assert.Contains(t, out.String(), "; next: "+want)
+	}
+}
+
+// A card whose files were edited stays, unless it is told to go.
+func TestEditedCardIsKept(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, _, stderr := hwgen("-lanes 2 -o card")
+	require.Equal(t, exitDone, status, stderr)
+	for _, name := range []string{"agg_core.v", "sim/Makefile"} {
+		text, err := os.ReadFile("card/" + name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile("card/"+name, append(text, "# mine\n"...), 0o666))
+	}
+	before := contents(t, "card")
+	status, stdout, stderr := hwgen("-lanes 4 -o card")
+	assert.Equal(t, exitFailed, status)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "card holds files of the card that were edited: agg_core.v, sim/Makefile; replace them with -force")
+	assert.Equal(t, before, contents(t, "card"))
+	status, _, stderr = hwgen("-lanes 4 -force -o card")
+	require.Equal(t, exitDone, status, stderr)
+	assert.NotContains(t, contents(t, "card")["agg_core.v"], "# mine")
 }
 
 func TestListBoards(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Config
 	Dir     string // where the card goes
+	Force   bool   // replace files of a card there that were edited
 	DryRun  bool   // say what the card is, write nothing
 	JSON    bool   // say it in JSON
 	Boards  bool   // print the table of boards and do nothing else; the rest is not checked
@@ -84,6 +85,7 @@ func newParser(o *Options, known Known) *parser {
 	}
 	p.text(&o.Prefix, "prefix", "NAME", DefaultPrefix, "of every module's name, so that two cards fit into one design")
 	p.text(&o.Dir, "o", "DIR", "", "where the card goes (default tributary_l16_w4_fp32_tree, after its flags)")
+	p.flag(&o.Force, "force", "replace a card in DIR though its files were edited")
 	p.flag(&o.Bundle, "bundle", "all modules in one file, agg.v")
 	p.flag(&o.DryRun, "dry-run", "print memory, latency and throughput; write nothing")
 	p.flag(&o.JSON, "json", "print the card's manifest on standard output")

@@ -136,6 +136,9 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 	}
 	if !given["lanes"] {
 		largest, ok := b.Largest(*c, given)
+		if !ok && len(bad) > 0 {
+			return errs // what could not be read is reported, and decides which card is asked for
+		}
 		if !ok {
 			fail("-board %s: no card like this is recorded for it; say how large it is with -lanes", b.Name)
 		} else {

@@ -46,9 +46,10 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 		File{"README.md", datasheet},
 		File{"block.svg", picture(p)},
 	)
-	manifest.Files = []string{manifestName}
+	manifest.Files, manifest.Digests = []string{manifestName}, map[string]string{}
 	for _, f := range files {
 		manifest.Files = append(manifest.Files, f.Name)
+		manifest.Digests[f.Name] = digest(f.Data)
 	}
 	slices.Sort(manifest.Files)
 	files = append(files, File{manifestName, manifest.json()})

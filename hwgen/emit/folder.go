@@ -3,6 +3,8 @@ package emit
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,10 +43,11 @@ var ErrForeign = errors.New("is there already and holds no manifest of hwgen")
 // Write makes dir hold the files and nothing else. The folder appears whole or
 // not at all: it is written beside dir and then takes its name. A folder that
 // exists is replaced only when it is empty, or holds a card of ours and nothing
-// that hwgen or a Makefile of the card's has not put there; it is left as it
+// that hwgen or a Makefile of the card's has not put there; files of the card
+// that were edited are replaced only by force. It is left as it
 // is when it holds these very files already (what was built in it stays).
 // Parents are made as needed.
-func Write(ctx context.Context, dir string, files Folder) (err error) {
+func Write(ctx context.Context, dir string, files Folder, force bool) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -60,7 +63,7 @@ func Write(ctx context.Context, dir string, files Folder) (err error) {
 		return nil
 	}
 	if exists {
-		if err := checkOwn(dir); err != nil {
+		if err := checkOwn(dir, force); err != nil {
 			return err
 		}
 	}
@@ -112,8 +115,9 @@ func readManifest(dir string) (m Manifest, err error) {
 }
 
 // checkOwn refuses a folder that holds files besides those that its manifest
-// lists and those that the Makefiles of the simulation and of the board built.
-func checkOwn(dir string) error {
+// lists and those that the Makefiles of the simulation and of the board built, and, unless by
+// force, one whose files were edited.
+func checkOwn(dir string, force bool) error {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is empty
@@ -138,10 +142,38 @@ func checkOwn(dir string) error {
 		}
 		return nil
 	})
-	if err != nil || len(foreign) == 0 {
+	if err != nil {
 		return err
 	}
+	if len(foreign) == 0 {
+		if edited := m.edited(dir); len(edited) > 0 && !force {
+			return fmt.Errorf("%s holds files of the card that were edited: %s; replace them with -force, or name another folder with -o", dir, firstFew(edited))
+		}
+		return nil
+	}
 	return fmt.Errorf("%s holds files that are not the card's: %s; name another folder with -o, or remove or move them", dir, firstFew(foreign))
+}
+
+// edited returns the files in dir whose digest differs from the manifest's. Cards of an older
+// hwgen have no digests, and count as unedited.
+func (m Manifest) edited(dir string) (names []string) {
+	for _, name := range m.Files {
+		want, ok := m.Digests[name]
+		if !ok {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil && digest(text) != want {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// digest returns the SHA-256 of a file, in hex.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // firstFew lists names, of which there is one at least, up to three.

@@ -2,6 +2,8 @@ package emit_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,7 +57,7 @@ func put(t *testing.T, path, text string) {
 func TestWriteMakesTheFolder(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "deep", "card")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	assert.Equal(t, text(card("one")), tree(t, dir))
 	assert.Equal(t, text(card("one")), tree(t, filepath.Join(parent, "deep", "card")), "and nothing beside it")
 	assertAlone(t, dir)
@@ -74,10 +76,10 @@ func assertAlone(t *testing.T, dir string) {
 // from it, is gone.
 func TestWriteReplacesACard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	put(t, filepath.Join(dir, "agg_old.v"), "old")
 	put(t, filepath.Join(dir, "sim", "build", "model", "Vcard.h"), "old")
-	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("two"), false))
 	assert.Equal(t, text(card("two")), tree(t, dir))
 	assertAlone(t, dir)
 }
@@ -85,14 +87,14 @@ func TestWriteReplacesACard(t *testing.T) {
 // A card of ours that holds other files is left as it is, until they are gone.
 func TestWriteKeepsOthersFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	others := []string{"build/notes.txt", "constraints.xdc", "sim/agg_top.v", "sim/waves.fst", "thesis.tex"}
 	for _, name := range others {
 		put(t, filepath.Join(dir, filepath.FromSlash(name)), "years")
 	}
 	before := tree(t, dir)
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")), "nothing is to be done")
-	assert.EqualError(t, emit.Write(context.Background(), dir, card("two")), dir+" holds files that are not the card's: "+
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false), "nothing is to be done")
+	assert.EqualError(t, emit.Write(context.Background(), dir, card("two"), false), dir+" holds files that are not the card's: "+
 		"build/notes.txt, constraints.xdc, sim/agg_top.v and 2 more; name another folder with -o, or remove or move them")
 	assert.Equal(t, before, tree(t, dir))
 	assertAlone(t, dir)
@@ -100,34 +102,70 @@ func TestWriteKeepsOthersFiles(t *testing.T) {
 	for _, name := range others[1:] {
 		require.NoError(t, os.Remove(filepath.Join(dir, filepath.FromSlash(name))))
 	}
-	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("two")), "the card's: build/notes.txt; name another")
+	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("two"), false), "the card's: build/notes.txt; name another")
 	require.NoError(t, os.Remove(filepath.Join(dir, "build", "notes.txt")))
-	require.NoError(t, emit.Write(context.Background(), dir, card("two")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("two"), false))
 	assert.Equal(t, text(card("two")), tree(t, dir))
+}
+
+// digested is a card whose manifest has the digest of its file.
+func digested(word string) emit.Folder {
+	sum := sha256.Sum256([]byte(word))
+	return emit.Folder{
+		{Name: "manifest.json", Data: fmt.Appendf(nil, `{"generator": "tributary/hwgen", "files": ["agg_top.v", "manifest.json"],
+			"sha256": {"agg_top.v": "%x"}}`, sum)},
+		{Name: "agg_top.v", Data: []byte(word)},
+	}
+}
+
+// A file that was edited is replaced by force alone; one that is gone, or a card whose manifest has
+// no digests, is.
+func TestWriteKeepsEditedFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	write := func(f emit.Folder, force bool) error { return emit.Write(context.Background(), dir, f, force) }
+	require.NoError(t, write(digested("one"), false))
+	require.NoError(t, write(digested("two"), false), "nothing was edited")
+	put(t, filepath.Join(dir, "agg_top.v"), "mine")
+	before := tree(t, dir)
+	for _, f := range []emit.Folder{digested("two"), digested("three")} {
+		assert.EqualError(t, write(f, false), dir+" holds files of the card that were edited: agg_top.v; "+
+			"replace them with -force, or name another folder with -o")
+		assert.Equal(t, before, tree(t, dir))
+	}
+	require.NoError(t, write(digested("three"), true))
+	assert.Equal(t, text(digested("three")), tree(t, dir))
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "agg_top.v")))
+	require.NoError(t, write(card("one"), false))
+	put(t, filepath.Join(dir, "agg_top.v"), "mine")
+	require.NoError(t, write(card("two"), false))
+
+	put(t, filepath.Join(dir, "notes.txt"), "mine")
+	assert.ErrorContains(t, write(card("three"), true), "holds files that are not the card's: notes.txt", "force does not reach these")
 }
 
 // The same card again leaves what was built in its folder.
 func TestWriteKeepsWhatIsBuiltInTheSameCard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	put(t, filepath.Join(dir, "sim", "build", "card"), "a program")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	assert.FileExists(t, filepath.Join(dir, "sim", "build", "card"))
 }
 
 func TestWriteFillsAnEmptyFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, os.Mkdir(dir, 0o777))
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	assert.Equal(t, text(card("one")), tree(t, dir))
 }
 
 func TestWriteFollowsALink(t *testing.T) {
 	parent := t.TempDir()
 	dir, link := filepath.Join(parent, "card"), filepath.Join(parent, "link")
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	require.NoError(t, os.Symlink(dir, link))
-	require.NoError(t, emit.Write(context.Background(), link, card("two")))
+	require.NoError(t, emit.Write(context.Background(), link, card("two"), false))
 	assert.Equal(t, text(card("two")), tree(t, dir))
 }
 
@@ -142,7 +180,7 @@ func TestWriteLeavesForeignFoldersAlone(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "card")
 			make(dir)
 			before := tree(t, dir)
-			err := emit.Write(context.Background(), dir, card("one"))
+			err := emit.Write(context.Background(), dir, card("one"), false)
 			require.ErrorIs(t, err, emit.ErrForeign)
 			assert.ErrorContains(t, err, dir)
 			assert.Equal(t, before, tree(t, dir))
@@ -154,7 +192,7 @@ func TestWriteLeavesForeignFoldersAlone(t *testing.T) {
 func TestWriteRefusesAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	put(t, dir, "a file")
-	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("one")), "is a file")
+	assert.ErrorContains(t, emit.Write(context.Background(), dir, card("one"), false), "is a file")
 	assert.FileExists(t, dir)
 }
 
@@ -163,7 +201,7 @@ func TestWriteRefusesTheFolderYouAreIn(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "below"), 0o777))
 	t.Chdir(filepath.Join(dir, "below"))
 	for _, name := range []string{".", ".."} {
-		assert.ErrorContains(t, emit.Write(context.Background(), name, card("one")), "the folder you are in", name)
+		assert.ErrorContains(t, emit.Write(context.Background(), name, card("one"), false), "the folder you are in", name)
 	}
 }
 
@@ -173,14 +211,14 @@ func TestWriteThatFailsLeavesNothing(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "card")
 	broken := append(card("one"), emit.File{Name: "agg_top.v/inside", Data: nil}) // below a file
-	require.Error(t, emit.Write(context.Background(), dir, broken))
+	require.Error(t, emit.Write(context.Background(), dir, broken, false))
 	entries, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 
-	require.NoError(t, emit.Write(context.Background(), dir, card("one")))
+	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
 	broken[1].Data = []byte("two")
-	require.Error(t, emit.Write(context.Background(), dir, broken))
+	require.Error(t, emit.Write(context.Background(), dir, broken, false))
 	assert.Equal(t, text(card("one")), tree(t, dir))
 	assertAlone(t, dir)
 }
@@ -201,7 +239,7 @@ func (c *interrupted) Err() error {
 func TestWriteThatIsInterruptedLeavesNothing(t *testing.T) {
 	for times := range 3 {
 		parent := t.TempDir()
-		err := emit.Write(&interrupted{context.Background(), times}, filepath.Join(parent, "card"), card("one"))
+		err := emit.Write(&interrupted{context.Background(), times}, filepath.Join(parent, "card"), card("one"), false)
 		require.ErrorIs(t, err, context.Canceled)
 		entries, err := os.ReadDir(parent)
 		require.NoError(t, err)

@@ -39,7 +39,7 @@ func buildHarness(t *testing.T) string {
 	files, err := emit.Files(p, rtl.Files)
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "card")
-	require.NoError(t, emit.Write(context.Background(), dir, files))
+	require.NoError(t, emit.Write(context.Background(), dir, files, false))
 	loopback, err := filepath.Abs("testdata/loopback.v")
 	require.NoError(t, err)
 	make := exec.Command("make", "-s", "-C", filepath.Join(dir, "sim"), "SOURCES="+loopback)

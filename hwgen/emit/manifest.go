@@ -49,8 +49,12 @@ type Manifest struct {
 	Undecided      plan.Undecided `json:"undecided"` // what elements cost that one pass does not decide
 	MemoryBits     int            `json:"memory_bits"`
 	Memories       []Memory       `json:"memories"`
-	Files          []string       `json:"files"`     // all that hwgen wrote, relative to the folder
-	Registers      []Register     `json:"registers"` // in the order of addresses
+	Files          []string       `json:"files"` // all that hwgen wrote, relative to the folder
+
+	// Digests are the SHA-256 of every file but this one, by which hwgen knows files that were edited.
+	Digests map[string]string `json:"sha256"`
+
+	Registers []Register `json:"registers"` // in the order of addresses
 }
 
 // Throughput says what the largest chunks of all workers cost.

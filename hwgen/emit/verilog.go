@@ -26,7 +26,6 @@ const manyModules = "\n/* verilator lint_off DECLFILENAME */  // a bundle holds 
 var (
 	prefixed  = regexp.MustCompile(`\bagg_`)
 	moduleUse = regexp.MustCompile(`\bagg_[a-z0-9_]+`)
-	comments  = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 	constant  = regexp.MustCompile(`^localparam .*?([A-Z0-9_]+) =`)
 	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"" + regexp.QuoteMeta(header) + "\"[ \t]*\n")
 )
@@ -91,7 +90,7 @@ func leafSources(names []string, from *leaf.Library) ([]source, error) {
 			return nil, err
 		}
 		found[name] = string(text)
-		todo = append(todo, moduleUse.FindAllString(comments.ReplaceAllString(string(text), ""), -1)...)
+		todo = append(todo, moduleUse.FindAllString(leaf.Code(string(text)), -1)...)
 	}
 	var list []source
 	for name, text := range found {
@@ -136,7 +135,7 @@ func madeBy(command string) string {
 // usedConstants returns the lines of constants that declare what the module's
 // code names, indented.
 func usedConstants(indent, constants, module string) string {
-	code := comments.ReplaceAllString(module, "")
+	code := leaf.Code(module)
 	var b strings.Builder
 	for line := range strings.Lines(constants) {
 		name := constant.FindStringSubmatch(line)

@@ -36,7 +36,7 @@ type Expr struct {
 	unknown bool // a constant with x or z
 }
 
-// Value returns what a constant expression is worth, given the values of the names in it.
+// Value returns the value of a constant expression, given the values of its names.
 func (e *Expr) Value(names map[string]int64) (int64, error) {
 	var args []int64
 	if e.kind != selected && e.kind != concat && e.kind != repeat {

@@ -119,7 +119,7 @@ func TestDriven(t *testing.T) {
 	}
 }
 
-// What is no expression is an error that quotes it.
+// An error quotes the text that is no expression.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":        `cannot read "": "" where an operand is wanted`,

@@ -1,5 +1,5 @@
-// Package leaf reads the parameters and ports of hand-written Verilog modules from the modules
-// themselves, so that the generator knows what it connects.
+// Package leaf reads the parameters and ports of hand-written Verilog modules from their source, so
+// that the generator can check its connections.
 package leaf
 
 import (
@@ -41,9 +41,12 @@ var (
 	direction = map[string]netlist.Direction{"input": netlist.In, "output": netlist.Out, "inout": netlist.InOut}
 )
 
-// Parse reads the head of the one module in a source. It fails on all that it does not know.
+// Code returns the source without its comments.
+func Code(source string) string { return comments.ReplaceAllString(source, " ") }
+
+// Parse reads the head of the one module in a source. It fails on every construct that it does not know.
 func Parse(source string) (*Leaf, error) {
-	source = comments.ReplaceAllString(source, " ")
+	source = Code(source)
 	found := heading.FindAllStringSubmatchIndex(source, -1)
 	if len(found) != 1 {
 		return nil, fmt.Errorf("%d modules in a file, want 1", len(found))
@@ -77,8 +80,8 @@ func Parse(source string) (*Leaf, error) {
 	return l, nil
 }
 
-// list returns what stands between the parentheses that text begins with, split at the commas that
-// are in no others, and what comes behind them.
+// list returns the items between the parentheses that text begins with, and the text behind them.
+// Commas in inner parentheses separate no items.
 func list(text string) (items []string, rest string, err error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "(") {
@@ -144,7 +147,7 @@ func (l *Leaf) Bind(given []netlist.Pair) ([]netlist.Port, error) {
 	return ports, errors.Join(errs...)
 }
 
-// values returns what every parameter is worth.
+// values returns the value of every parameter.
 func (l *Leaf) values(given []netlist.Pair) (map[string]int64, error) {
 	values := map[string]int64{}
 	var errs []error

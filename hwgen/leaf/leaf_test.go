@@ -83,7 +83,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error, never a port less.
+// An unknown construct is an error, never a missing port.
 func TestParseFailsLoudly(t *testing.T) {
 	for from, to := range map[string]struct{ text, want string }{
 		"input  wire clk":  {"input logic clk", `cannot read the port "input logic clk"`},

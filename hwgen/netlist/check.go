@@ -11,11 +11,11 @@ import (
 type checker struct {
 	*Module
 	errs     []error
-	undriven []error // what follows from the mistakes of others as a rule
+	undriven []error // reported alone: other mistakes often cause them
 	driven   []driver
 }
 
-// driver is what drives some bits of a net.
+// driver is an input, assignment or instance that drives bits of a net.
 type driver struct {
 	expr.Bits
 	where string
@@ -120,7 +120,7 @@ func (c *checker) read(where, text string) (*expr.Expr, bool) {
 	return e, len(c.errs) == before
 }
 
-// width compares the width of an expression with that of what it is joined to.
+// width compares the width of an expression with that of the port or net it is joined to.
 func (c *checker) width(where, to string, want int, text string, e *expr.Expr) {
 	got, err := e.Width(c.widths)
 	switch {
@@ -131,7 +131,7 @@ func (c *checker) width(where, to string, want int, text string, e *expr.Expr) {
 	}
 }
 
-// drive notes what an expression drives that something is joined to.
+// drive notes the bits that are driven through an expression.
 func (c *checker) drive(where, text string, e *expr.Expr, both bool) {
 	all, err := e.Driven(c.widths)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *checker) nothing(where string, drives any) {
 	c.undriven = append(c.undriven, c.Module.mistake(where, "nothing drives %s", drives))
 }
 
-// net finds what is wrong with the drivers of one net.
+// net checks the drivers of one net.
 func (c *checker) net(name string, width int, where string, by []driver) {
 	slices.SortStableFunc(by, func(a, b driver) int { return cmp.Compare(a.LSB, b.LSB) })
 	next := 0 // the lowest bit that none of the drivers so far drives

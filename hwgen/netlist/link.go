@@ -45,8 +45,8 @@ func (l *linker) mistake(where, format string, args ...any) {
 	l.errs = append(l.errs, l.Module.mistake(where, format, args...))
 }
 
-// join gives an instance all its ports, in the order of their declaration: to what they were
-// connected to, or else to the net of their name.
+// join gives an instance all its ports, in the order of their declaration. A port that was not
+// connected gets the net of its name.
 func (l *linker) join(i *Instance) {
 	ports, ok := l.portsOf(i)
 	if !ok {

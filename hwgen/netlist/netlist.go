@@ -79,7 +79,7 @@ type Instance struct {
 	where string
 }
 
-// Pair is a named parameter or port of an instance, and what it is given.
+// Pair is a named parameter or port of an instance, and its expression.
 type Pair struct {
 	Name, Expr string
 	where      string

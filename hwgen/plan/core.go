@@ -11,8 +11,7 @@ import (
 // memories' output, and the egress's register.
 const coreLatency = 7
 
-// requestBits is the width of a commit's request; agg_ingress says what is in
-// it.
+// requestBits is the width of a commit's request; agg_ingress lists its fields.
 const requestBits = 102
 
 // coreBuilder holds the module agg_core while it is put together.

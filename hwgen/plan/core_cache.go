@@ -6,7 +6,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// cache adds what keeps the results.
+// cache adds the result cache and its writer.
 func (b *coreBuilder) cache() {
 	m := b.m
 	m.Comment("-- Result cache --")
@@ -64,7 +64,7 @@ func (b *coreBuilder) cacheRAM(name, enable string, first, lanes int) {
 		Connect("rd_data", of("m_axis_tdata"))
 }
 
-// nonfinite adds what marks the elements of a beat that are a NaN or an
+// nonfinite adds the marks of the elements of a beat that are a NaN or an
 // infinity; an integer never is.
 func (b *coreBuilder) nonfinite(f Format, name, beat, marks string) {
 	if !f.Float() {

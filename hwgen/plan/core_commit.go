@@ -6,7 +6,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// commits adds what judges packets, one a cycle.
+// commits adds the judgement of packets, one a cycle.
 func (b *coreBuilder) commits() {
 	b.m.Comment("-- Commit --")
 	b.arbiter()
@@ -17,7 +17,7 @@ func (b *coreBuilder) commits() {
 	b.portRanks("u_named", "commit_index", "answer_ports", "answer_mask")
 }
 
-// arbiter adds what chooses the next packet among the ports'.
+// arbiter adds agg_arbiter, which chooses the next packet among the ports'.
 func (b *coreBuilder) arbiter() {
 	m := b.m
 	m.Wire("granted_valid", 1, "a packet's header is checked; it is judged in the next cycle")
@@ -44,7 +44,7 @@ func (b *coreBuilder) arbiter() {
 	m.Assign("unjudged", "|req_valid")
 }
 
-// commit adds what checks a packet against its job.
+// commit adds agg_commit, which checks a packet against its job.
 func (b *coreBuilder) commit() {
 	m := b.m
 	m.Wire("commit_refuse", 1, "it fails a check")
@@ -71,7 +71,7 @@ func (b *coreBuilder) commit() {
 	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
 }
 
-// slotWires declares what agg_slots tells of the packet, and of a slot that is acted upon.
+// slotWires declares the outputs of agg_slots: on the packet, and on an overdue slot.
 func (b *coreBuilder) slotWires() {
 	m := b.m
 	m.Wire("turn_over", 1, "the slot takes a new VID")
@@ -96,13 +96,13 @@ func (b *coreBuilder) slotWires() {
 	m.Wire("notice_vid", 32, "")
 }
 
-// deadlines adds what finds slots that are overdue.
+// deadlines adds agg_deadlines, which finds overdue slots.
 func (b *coreBuilder) deadlines() {
 	i := b.m.Instance("agg_deadlines", "u_deadlines", "").Connect("job", "commit_index").Connect("close", "complete")
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS")
 }
 
-// slots adds what knows the state of every slot.
+// slots adds agg_slots, which holds the state of every slot.
 func (b *coreBuilder) slots() {
 	m := b.m
 	m.Wire("refused", 1, "")

@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// egress adds what chooses and sends packets.
+// egress adds the queues of results and statuses, and their sender.
 func (b *coreBuilder) egress() {
 	m := b.m
 	m.Comment("-- Out --")
@@ -47,7 +47,7 @@ func (b *coreBuilder) statuses() {
 	}
 }
 
-// sender adds what sends results and statuses.
+// sender adds agg_egress, which sends results and statuses.
 func (b *coreBuilder) sender() {
 	i := b.m.Instance("agg_egress", "u_egress", "")
 	b.params(i, "PORTS", "PORT_BITS", "SLOT_BITS", "INDEX_BITS")
@@ -63,7 +63,7 @@ func (b *coreBuilder) sender() {
 		Connect("rd_written", "send_written")
 }
 
-// labels adds what keeps beside every slot what is known of its chunk.
+// labels adds agg_labels: the header fields of the chunk in every slot.
 func (b *coreBuilder) labels() {
 	m := b.m
 	written := "written_job"

@@ -6,7 +6,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// portWires declares what all ports are told.
+// portWires declares the wires that all ports share.
 func (b *coreBuilder) portWires() {
 	m := b.m
 	m.Comment("What all ports are told")

@@ -7,7 +7,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// jobs adds the jobs' lives and what the rest reads of them.
+// jobs adds agg_jobs, and declares its outputs.
 func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Jobs --")
@@ -41,14 +41,14 @@ func (b *coreBuilder) jobs() {
 		Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
 }
 
-// jobWire is what agg_jobs says of every job.
+// jobWire is an output of agg_jobs, with a field for every job.
 type jobWire struct {
 	name  string
 	width int // for one job
 	doc   string
 }
 
-// jobWires are the wires on which agg_jobs tells what the jobs are.
+// jobWires are the outputs of agg_jobs that describe the jobs.
 func (b *coreBuilder) jobWires() []jobWire {
 	return []jobWire{
 		{"job_valid", 1, "set up"},
@@ -70,7 +70,7 @@ func (b *coreBuilder) jobWires() []jobWire {
 	}
 }
 
-// byJob says in comments how vectors hold what is known of several jobs.
+// byJob returns a comment on the order of jobs in vectors.
 func (b *coreBuilder) byJob() string {
 	if b.Jobs == 1 {
 		return ""
@@ -78,7 +78,7 @@ func (b *coreBuilder) byJob() string {
 	return ", job 0 in the lowest bits"
 }
 
-// ofJob selects what a vector holds for the job whose number is on a wire.
+// ofJob selects the field of a vector for the job whose number is on a wire.
 func (b *coreBuilder) ofJob(name string, width int, index string) string {
 	switch {
 	case b.Jobs == 1:
@@ -89,7 +89,7 @@ func (b *coreBuilder) ofJob(name string, width int, index string) string {
 	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
 }
 
-// forJob selects what a vector holds for one job.
+// forJob selects the field of a vector for one job.
 func (b *coreBuilder) forJob(name string, width, job int) string {
 	if b.Jobs == 1 {
 		return name
@@ -106,7 +106,7 @@ func (b *coreBuilder) ifJob(condition, index string, job int) string {
 	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
 }
 
-// eachJob puts together what is known of each job, job 0 in the lowest bits.
+// eachJob concatenates a field of every job, job 0 in the lowest bits.
 func (b *coreBuilder) eachJob(of func(job int) string) string {
 	var parts []string
 	for j := b.Jobs - 1; j >= 0; j-- {
@@ -118,7 +118,7 @@ func (b *coreBuilder) eachJob(of func(job int) string) string {
 	return netlist.Concat(parts...)
 }
 
-// portRanks adds what turns ports of a job into its ranks.
+// portRanks adds agg_port_ranks, which turns ports of a job into its ranks.
 func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
 	i := b.m.Instance("agg_port_ranks", name, "")
 	b.params(i, "PORTS")

@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// owed adds what knows, for each job, who is to be sent what, and the jobs'
+// owed adds, for each job, the queue of its results and their receivers, and the jobs'
 // turns.
 func (b *coreBuilder) owed() {
 	m := b.m

@@ -7,7 +7,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// registers adds the register bank and what it reads.
+// registers adds the register bank and the counters.
 func (b *coreBuilder) registers() {
 	b.m.Comment("-- Registers --")
 	b.registerBank()
@@ -18,7 +18,7 @@ func (b *coreBuilder) registers() {
 	b.counters()
 }
 
-// registerBank adds agg_registers, and declares what it reads.
+// registerBank adds agg_registers, and declares its inputs from the counters.
 func (b *coreBuilder) registerBank() {
 	m := b.m
 	m.Wire("lag_job", b.jobBits, "")
@@ -53,7 +53,7 @@ func (b *coreBuilder) registerBank() {
 
 }
 
-// jobCounts adds what counts the elements of one job that are no numbers.
+// jobCounts adds agg_job_counts, which counts NaNs, infinities and overflows of one job.
 func (b *coreBuilder) jobCounts(j int) {
 	name := "u_job_counts"
 	if b.Jobs > 1 {
@@ -70,7 +70,7 @@ func (b *coreBuilder) jobCounts(j int) {
 	}
 }
 
-// lags adds what counts how late the contributions of every rank are.
+// lags adds agg_lags, the histograms of lateness by rank.
 func (b *coreBuilder) lags() {
 	i := b.m.Instance("agg_lags", "u_lags", "").
 		Param("RANK_BITS", fmt.Sprint(b.portBits))
@@ -81,7 +81,7 @@ func (b *coreBuilder) lags() {
 		Connect("value", "lag_value")
 }
 
-// counters adds what counts the events of the card.
+// counters adds agg_counters, the event counters of the card.
 func (b *coreBuilder) counters() {
 	undecided, stalled := "1'b0", "1'b0"
 	if b.Lane.Shared != nil {
@@ -103,8 +103,7 @@ func (b *coreBuilder) counters() {
 		Connect("index", "counter_index").Connect("value", "counter_value")
 }
 
-// jobCounts are the wires on which agg_registers reads what agg_job_counts
-// holds.
+// jobCounts are the wires from agg_job_counts to agg_registers.
 var jobCounts = []struct {
 	name  string
 	width int

@@ -6,7 +6,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// reader adds what reads complete slots.
+// reader adds agg_reader, which reads complete slots.
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
@@ -41,8 +41,8 @@ func (b *coreBuilder) reader() {
 		Connect("beat_valid", strobe).Connect("beat_pass", pass).Connect("stalled", stalled)
 }
 
-// sums adds what is between the slot memories and the cache: a lane for every
-// element of a beat, the tags beside them, and what the sum shares among them.
+// sums adds the path from the slot memories to the cache: a lane for every
+// element of a beat, the tags beside them, and the unit that lanes share.
 func (b *coreBuilder) sums() {
 	m := b.m
 	m.Wire("sum", b.ResultBeatBits, "of all ports, lane by lane")
@@ -78,8 +78,7 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 // which takes one, and a lane.
 func (p *Plan) passage() int { return 1 + p.Lane.Latency }
 
-// tags adds what delays the tag of a beat as gates and lanes delay the beat, less
-// a cycle.
+// tags adds the delay of a beat's tag: that of gates and lanes, less a cycle.
 func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).

@@ -2,7 +2,8 @@ package lint
 
 import (
 	"context"
-	"io/fs"
+	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -42,26 +43,56 @@ func TestToolsFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestGoldens: every golden folder of the generator.
+// TestGoldens: the card of every golden folder of the generator, made anew by the command in its manifest, for
+// a golden folder holds no leaves.
 func TestGoldens(t *testing.T) {
-	var cards []Card
-	err := filepath.WalkDir(filepath.Join(root, "hwgen"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != "manifest.json" {
-			return err
-		}
-		card, err := Open(filepath.Dir(path))
-		cards = append(cards, card)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	manifests, err := filepath.Glob(filepath.Join(root, "hwgen", "testdata", "golden", "*", "manifest.json"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no golden folder under hwgen: %v", err)
 	}
-	if len(cards) == 0 {
-		t.Fatal("no golden folder under hwgen")
+	hwgen := buildGenerator(t)
+	var cards []Card
+	for _, path := range manifests {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			Command string `json:"command"`
+		}
+		if err := json.Unmarshal(text, &manifest); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		args, found := strings.CutPrefix(manifest.Command, "hwgen ")
+		if !found {
+			t.Fatalf("%s: the command is %q", path, manifest.Command)
+		}
+		card, err := Open(generate(t, hwgen, filepath.Base(filepath.Dir(path)), strings.Fields(args)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cards = append(cards, card)
 	}
 	if err := Check(context.Background(), cards...); err != nil {
 		t.Error(err)
 	}
+}
+
+// buildGenerator builds hwgen and returns its path.
+func buildGenerator(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hwgen")
+	command(t, "go", "build", "-o", path, "tributary/hwgen")
+	return path
+}
+
+// generate makes the card of these flags in a folder that Yosys, which is confined, may read, and returns the
+// folder.
+func generate(t *testing.T, hwgen, name string, flags ...string) string {
+	t.Helper()
+	dir := filepath.Join(root, "build", "lint", name)
+	command(t, hwgen, append(flags, "-force", "-o", dir)...)
+	return dir
 }
 
 // TestBoards: the whole FPGA of every board there is a file of, with the ports alone of what the
@@ -71,14 +102,11 @@ func TestBoards(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no boards in constraints: %v", err)
 	}
-	hwgen := filepath.Join(t.TempDir(), "hwgen")
-	command(t, "go", "build", "-o", hwgen, "tributary/hwgen")
+	hwgen := buildGenerator(t)
 	var written, whole []Card
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		dir := filepath.Join(root, "build", "lint", name) // a folder that Yosys, which is confined, may read
-		command(t, hwgen, "-board", name, "-lanes", "1", "-workers", "2", "-chunk", "4", "-window", "1", "-o", dir)
-		card, err := OpenBoard(dir)
+		card, err := OpenBoard(generate(t, hwgen, name, "-board", name, "-lanes", "1", "-workers", "2", "-chunk", "4", "-window", "1"))
 		if err != nil {
 			t.Fatal(err)
 		}
