@@ -8,7 +8,7 @@ import (
 // Help returns what hwgen -h prints.
 func Help(known Known) string {
 	var b strings.Builder
-	b.WriteString(`hwgen writes the Verilog of a gradient aggregator into a folder that stands alone.
+	b.WriteString(`hwgen writes the Verilog of a gradient aggregator into a folder that needs nothing else.
 
 Usage:
   hwgen [flags]
@@ -25,7 +25,7 @@ Flags:
 	b.WriteString(`
 Examples:
   hwgen -lanes 16                        16 lanes, 4 workers, into tributary_l16_w4_fp32_tree
-  hwgen -lanes 16 -workers 8 -dry-run    what it would cost and do
+  hwgen -lanes 16 -workers 8 -dry-run    memory, latency and throughput only
   hwgen -lanes 4 -shell none -bundle     bare AXI4-Stream ports, all in one file
   hwgen -lanes 8 -prefix left -o left    a second card for the same design
   hwgen -board ecpix5 -o card            the largest recorded card for a board; make -C card/board builds it

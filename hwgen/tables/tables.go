@@ -299,13 +299,13 @@ func RegisterTable() string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide and stand at byte addresses that are multiples of 8. Counters count in 32 bits,\nwrap around, and are cleared by a soft reset. What a write does is in section 4 of [SPEC.md](SPEC.md).\n\n" + RegisterTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable())
 }
 
 // Packet prints the page PACKET.md.
 func Packet() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# The packet\n\n%s\n\nWhat the fields mean to a card is in [SPEC.md](SPEC.md).\n\n## Header\n\n", origin)
+	fmt.Fprintf(&b, "# The packet\n\n%s\n\n[SPEC.md](SPEC.md) defines what a card does with the fields.\n\n## Header\n\n", origin)
 	b.WriteString("| field | bytes | bits | meaning |\n|---|---|---|---|\n")
 	for _, f := range wire.Fields {
 		first, last := f.Bit/8, (f.Bit+f.Bits-1)/8

@@ -27,26 +27,24 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench -card CARD",
 		Short: "Measure a card, its link and this host together",
-		Long: `Measures a card with real reductions through the driver, for some time or some
-elements, and checks the sums that it ends with. With several numbers of workers
-or several windows, every pair is measured. Nobody else may use the card
-meanwhile; tributary top can watch. It leaves the card without a job.
+		Long: `Measures a card with real reductions through the driver, for a time or a number
+of elements, and checks the last sums. With several numbers of workers or
+several windows, bench measures every pair. No other host may use the card
+meanwhile; tributary top can watch. The card has no job afterwards.
 
-Ratios first: they say more than times do, of a card that is simulated most of
-all.
-  link           of the cycles that passed on the card's clock, the share that the
-                 frames alone take on its link; the rest it waited for this host,
-                 or this host for it. The model has no clock that would tell
-  payload        the share of all bytes to the card, and from it, that are
-                 elements; the rest is headers, CRCs, and what was sent again
-  cycles a beat  of the card's clock for each beat that it summed, beside those
-                 that the frames alone take
-  sent again     frames of data, as a share of those sent once
-  asked          overdue results that were asked for, as a share of all chunks
+Ratios come first, because they also hold for a simulated card.
+  link           share of the card's cycles that the frames take on its link; in the
+                 rest, card or host wait. The model has no clock to measure it
+  payload        share of bytes to and from the card that are elements; the rest is
+                 headers, CRCs and repeated frames
+  cycles a beat  cycles of the card for each summed beat, beside those that the
+                 frames alone take
+  sent again     repeated data frames, as a share of those sent once
+  asked          overdue results that the driver asked for, as a share of all chunks
 
-Then the speeds: elements of each worker, chunks, and megabytes (10^6) of elements
-to and from the card in a second; and two times with nothing else under way, both
-medians: an access to a register, and a reduction of a single chunk.`,
+Speeds follow: elements of each worker, chunks, and megabytes (10^6) of elements
+to and from the card in a second. The last two columns are medians without other
+traffic: a register access, and a reduction of a single chunk.`,
 		Example: `  tributary bench -card sim:tributary_l16_w4_fp32_tree
   tributary bench -card unix:card.sock -workers 1,2,4 -window 1,8
   tributary bench -card tcp:lab:7000 -time 30s -json
@@ -59,10 +57,10 @@ medians: an access to a register, and a reduction of a single chunk.`,
 	f.addCard(cmd)
 	cmd.Flags().IntSliceVar(&f.workers, "workers", nil, "`NUMBERS` of workers, as in 1,2,4 (default as many as ports)")
 	cmd.Flags().IntSliceVar(&f.windows, "window", nil, "`CHUNKS` in flight, powers of two, as in 1,8 (default the most that the card takes)")
-	cmd.Flags().Var(&f.chunk, "chunk", "`ELEMENTS` in a chunk (default the most that the card takes)")
-	cmd.Flags().DurationVar(&f.time, "time", 2*time.Second, "measure for about this `TIME`, each")
-	cmd.Flags().Var(&f.elements, "elements", "measure so many `ELEMENTS` of each worker instead")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print it as JSON")
+	cmd.Flags().Var(&f.chunk, "chunk", "send `ELEMENTS` in a chunk (default the card's maximum)")
+	cmd.Flags().DurationVar(&f.time, "time", 2*time.Second, "measure each pair for about this `TIME`")
+	cmd.Flags().Var(&f.elements, "elements", "measure this many `ELEMENTS` of each worker instead")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
 

@@ -26,10 +26,9 @@ func newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config -card CARD",
 		Short: "Try a job's set-up on a card and show what comes of it",
-		Long: `Sets a job up on a card, shows its parameters with every default filled in and
-what they mean for the link, and ends the job again: a rehearsal of what reduce
-does first. (A job lives no longer than the connection of the host that set
-it up, so none is left behind.)`,
+		Long: `Sets a job up on a card, prints its parameters, defaults and link rates, and ends
+the job. This rehearses the first step of reduce. A job ends with its host's
+connection, so none remains.`,
 		Example: `  tributary config -card sim:tributary_l16_w4_fp32_tree
   tributary config -card unix:card.sock -workers 3 -chunk 256 -window 4 -json`,
 		Args: exactly(),
@@ -40,7 +39,7 @@ it up, so none is left behind.)`,
 	f.cardFlags.add(cmd)
 	f.jobFlags.add(cmd)
 	cmd.Flags().Var(&f.workers, "workers", "`N` workers (default as many as ports)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print it as JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
 

@@ -19,12 +19,12 @@ func newDecode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode FILE",
 		Short: "Print what a recorded link carried",
-		Long: `Prints the frames of a link log, a line each: when the frame was whole, in
-seconds since the log was begun; its direction, -> to the card or <- from it;
-and what it says. Damage is shown where it was found.
+		Long: `Prints the frames of a link log, one a line: the time of its last byte, in seconds
+since the start of the log; its direction, -> to the card or <- from it; and its
+contents. Damage appears where it was found.
 
-The log is what -record of tributary reduce, trace, config, info and reset writes,
-also when they fail or are stopped. It holds every byte, payloads too.`,
+-record of tributary reduce, trace, config, info and reset writes the log, also
+when they fail or are stopped. The log has every byte, including payloads.`,
 		Example: `  tributary reduce -record link.log -o sum.npy w0.npy w1.npy
   tributary decode link.log
   tributary decode link.log | grep -v -e regread -e reply

@@ -109,7 +109,7 @@ func (f *cardFlags) add(cmd *cobra.Command) {
 
 // addCard adds those of a command whose link is not worth a record.
 func (f *cardFlags) addCard(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.card, "card", "model:", "the `CARD`, see tributary -h")
+	cmd.Flags().StringVar(&f.card, "card", "model:", "use this `CARD`, see tributary -h")
 	f.addTimeout(cmd)
 }
 
@@ -118,7 +118,7 @@ func (f *cardFlags) addTimeout(cmd *cobra.Command) {
 }
 
 func (f *cardFlags) addRecord(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.record, "record", "", "write everything that passes over the link to `FILE`, for tributary decode")
+	cmd.Flags().StringVar(&f.record, "record", "", "write the link's bytes to `FILE`, for tributary decode")
 }
 
 // check refuses values that no card can make right.
@@ -140,9 +140,9 @@ type jobFlags struct {
 }
 
 func (f *jobFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntSliceVar(&f.ports, "ports", nil, "the workers' `PORTS`, ascending, as in 0,2,3 (default the first ones)")
-	cmd.Flags().Var(&f.chunk, "chunk", "`ELEMENTS` in a chunk (default the most that the card takes)")
-	cmd.Flags().Var(&f.window, "window", "`CHUNKS` in flight, a power of two (default the most that the card takes)")
+	cmd.Flags().IntSliceVar(&f.ports, "ports", nil, "use these `PORTS`, ascending, as in 0,2,3 (default the first ones)")
+	cmd.Flags().Var(&f.chunk, "chunk", "send `ELEMENTS` in a chunk (default the card's maximum)")
+	cmd.Flags().Var(&f.window, "window", "keep `CHUNKS` in flight, a power of two (default the card's maximum)")
 }
 
 // maxPorts is how many ports a card has at most.

@@ -19,20 +19,19 @@ func newInfo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info -card CARD",
 		Short: "Show what a card is, its jobs and its counters",
-		Long: `Shows a card's identification block, the state of its jobs, and its counters.
+		Long: `Prints a card's identification block, the state of its jobs, and its counters.
 
-A job: its ports, which of the card's slots it has, and the ranks that have
-finished or were evicted. How late each rank comes: within how many cycles of
-the first contribution to a chunk came half, and 99 %, of its own (0: it came
-first itself). What it met of NaNs, infinities and overflows, and in which chunk and
-whose it met the first. That stays until the next job of its number is set up.
-An element overflowed when its sum is beyond the format though no input to it
-was a NaN or an infinity.
+Each job has its ports, its slots, and the ranks that finished or were evicted.
+The lateness of a rank is the median and 99th percentile behind the first
+contribution to a chunk, in cycles (0: the rank came first). NaNs, infinities
+and overflows are counted, with chunk and rank of the first, until the next job
+of this number is set up. An element overflows when its sum is beyond the
+format and no input was a NaN or an infinity.
 
-The counters: what the card summed, what it refused and why, and how many
-flipped bits its checks caught (header_crc and payload_crc). With the sum
-exact, undecided counts the beats that took more than one pass, and stalled the
-cycles in which a complete slot waited because of them; neither changes a sum.`,
+The counters are sums, refusals by reason, and flipped bits that the checks caught
+(header_crc and payload_crc). For the sum exact, undecided counts beats with
+more than one pass, and stalled the cycles in which a complete slot waited for
+them. Neither changes a sum.`,
 		Example: `  tributary info -card sim:tributary_l16_w4_fp32_tree
   tributary info -card unix:card.sock -json`,
 		Args: exactly(),
@@ -53,7 +52,7 @@ cycles in which a complete slot waited because of them; neither changes a sum.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -15,11 +15,10 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the cards that can be opened from here",
-		Long: `Lists the folders below this one that hold a card of hwgen's, the virtual cards
-that tributary sim keeps up, cards on USB, FTDI's chips and serial ports behind
-which a card may be, and the Go model. No card is disturbed: whether there is one
-behind a chip or a port shows when it is opened. Folders called testdata, and
-those that begin with a dot, are left out.`,
+		Long: `Lists cards written by hwgen below this folder, virtual cards run by tributary sim,
+cards on USB, FTDI chips and serial ports that may lead to a card, and the Go
+model. list disturbs no card, so it cannot report whether a chip or a port leads
+to one. It skips folders named testdata, and those that begin with a dot.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),
@@ -34,7 +33,7 @@ those that begin with a dot, are left out.`,
 			return printCards(cmd.OutOrStdout(), cards)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

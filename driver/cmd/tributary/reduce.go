@@ -58,35 +58,32 @@ The sum is the card's, bit for bit: tributary info names it.
   exact  the real sum, rounded once; the same bits in any order of the workers
 int32 wraps around, or on a card that saturates stops at the ends of its range.
 
-With -op mean every element of the sum, as the card gave it, is divided by the
-number of workers and rounded once more to the same format, to nearest, ties to
-even; int32 to the nearest whole number, of two the even one.
+-op mean divides every element of the card's sum by the number of workers, and
+rounds once more to the same format, to nearest, ties to even; int32 to the
+nearest integer, ties to even.
 
-With -quantize float32 files travel as int32 through a card that sums integers:
-in every block (-block) all workers' elements are scaled by one power of two,
-so that no sum overflows, and rounded to whole numbers. With n workers and a
-largest magnitude M in a block, the sum of each of its elements is off by less
-than n^2 * M * 2^-30, and half a place for its rounding to float32. -op mean
-divides that and rounds once.
+-quantize sends float32 files as int32 through a card that sums integers. It
+scales all workers' elements of a block (-block) by one power of two, so that no
+sum overflows, and rounds them to integers. With n workers and a largest
+magnitude M in a block, the error of a sum is below n^2 * M * 2^-30, plus half a
+place for its rounding to float32. -op mean divides that sum and rounds once.
 
-NaNs, infinities and overflows are no failure: a warning says how many there
-were and where the first is. With -fail-nonfinite they are, and nothing is
-written.
+NaNs, infinities and overflows cause a warning with their number and the place of
+the first. With -fail-nonfinite they cause a failure, and reduce writes nothing.
 
-A card that goes away ends the reduction, unless -carry-on says how long to wait
-for it. Then it is opened again by its name (a card of sim: is started again),
-and if it is the same one, by its configuration hash, the reduction goes on with
-the first chunk whose sum is not there. Every bit of the sum is as if it had
-never been away. What it had counted is lost with it: NaNs, infinities and
-overflows are counted from that chunk on, and -stats leaves its figures out.
+A card that goes away ends the reduction, unless -carry-on sets a time to wait.
+Then reduce opens the card again by its name, and restarts a card of sim:. If
+the configuration hash is the same, the reduction continues with the first
+missing chunk. Every bit of the sum is as without the outage. The card's counts
+are lost: NaNs, infinities and overflows are counted from that chunk on, and
+-stats omits the card's figures.
 
-With -deadline the card says of a chunk that waits for longer than that for whom
-it waits. It counts cycles; the command compares the card's clock with the time
-first. With -partial such a chunk is summed without those who did not come in
-time, and who holds up the others for as long again is left out of all that
-follows. That is no failure: the exit status is 0, and a warning says which
-workers' arrays are missing from how many elements; -json says from which. A
-mean divides by those that are there.
+With -deadline the card reports the workers that a chunk waits for. The card
+counts cycles; reduce first compares the card's clock with real time. With
+-partial the card sums such a chunk without the late workers. A worker that
+blocks the others for a second deadline is evicted from the rest. The exit
+status stays 0, and a warning names the missing arrays and the number of
+elements; -json lists the elements. A mean divides by the contributors.
 
 The output file appears whole or not at all.`,
 		Example: `  tributary reduce -o sum.npy w0.npy w1.npy w2.npy w3.npy
@@ -101,17 +98,17 @@ The output file appears whole or not at all.`,
 	}
 	f.cardFlags.add(cmd)
 	f.jobFlags.add(cmd)
-	cmd.Flags().StringVar(&f.op, "op", "sum", "the `OPERATION`: sum or mean")
+	cmd.Flags().StringVar(&f.op, "op", "sum", "apply this `OPERATION`: sum or mean")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write the result to `FILE`")
-	cmd.Flags().Var(&f.format, "format", "the `FORMAT` of the files, where their type does not say: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8)")
-	cmd.Flags().BoolVar(&f.quantize, "quantize", false, "send float32 files as int32, through a card that sums int32")
-	cmd.Flags().Var(&f.block, "block", "`ELEMENTS` that share an exponent, with -quantize (default the job's chunk)")
-	cmd.Flags().BoolVar(&f.verify, "verify", false, "compare every bit with the Go model before anything is written")
+	cmd.Flags().Var(&f.format, "format", "read files of this `FORMAT`: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8) (default their type)")
+	cmd.Flags().BoolVar(&f.quantize, "quantize", false, "send float32 files as int32")
+	cmd.Flags().Var(&f.block, "block", "share an exponent among `ELEMENTS`, with -quantize (default the job's chunk)")
+	cmd.Flags().BoolVar(&f.verify, "verify", false, "compare every bit with the Go model before writing")
 	cmd.Flags().BoolVar(&f.failNonfinite, "fail-nonfinite", false, "fail, and write nothing, on a NaN, an infinity or an overflow")
-	cmd.Flags().DurationVar(&f.carryOn, "carry-on", 0, "wait this `TIME` for a card that goes away to come back, and carry on (default: fail)")
-	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "say of chunks that wait for longer than this `TIME` for whom they wait")
-	cmd.Flags().BoolVar(&f.partial, "partial", false, "sum chunks that wait for longer than -deadline without those who are late")
-	cmd.Flags().BoolVar(&f.stats, "stats", false, "print what the card and the link did")
+	cmd.Flags().DurationVar(&f.carryOn, "carry-on", 0, "wait this `TIME` for a card that went away, then carry on (default: fail)")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "report the workers that a chunk waits for after this `TIME`")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "sum chunks without the workers that miss -deadline")
+	cmd.Flags().BoolVar(&f.stats, "stats", false, "print statistics of card and link")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the outcome as JSON")
 	return cmd
 }

@@ -14,8 +14,8 @@ func newReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset -card CARD",
 		Short: "End a card's jobs and clear its counters",
-		Long: `Resets a card: its jobs end, its counters are cleared. The epochs of its last
-jobs stay, so that packets of theirs which are still on their way are refused.`,
+		Long: `Resets a card: ends its jobs and clears its counters. The card keeps the epochs of
+its last jobs, so that it refuses their late packets.`,
 		Example: `  tributary reset -card unix:card.sock`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

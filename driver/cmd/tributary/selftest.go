@@ -17,10 +17,9 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest -card CARD",
 		Short: "Ask a card what is known beforehand",
-		Long: `Has a card sum numbers whose sums are known, through every lane and port, and
-sends it frames that it must refuse, count, repeat or recover from. It takes
-a second on a card, longer on one that is simulated. Nobody else may use the
-card meanwhile.`,
+		Long: `Checks known sums through every lane and port of a card, and sends frames that the
+card must refuse, count, repeat or recover from. The test takes a second, or
+longer on a simulated card. No other host may use the card meanwhile.`,
 		Example: `  tributary selftest -card sim:tributary_l16_w4_fp32_tree
   tributary selftest -card unix:card.sock -json`,
 		Args: exactly(),
@@ -29,7 +28,7 @@ card meanwhile.`,
 		},
 	}
 	f.addCard(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

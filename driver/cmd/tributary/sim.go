@@ -37,19 +37,16 @@ func newSim() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sim DIR",
 		Short: "Keep a virtual card up",
-		Long: `Starts the virtual card that is built in DIR, prints where it listens, and keeps
-it up until Ctrl-C. Hosts use it one after another. At the end the card prints
-its cycles, beats and bytes.
+		Long: `Runs the virtual card built in DIR until Ctrl-C, and prints its address. Hosts use
+it one after another. At the end the card prints its cycles, beats and bytes.
 
-With -usbip the card is a USB device that any Linux machine can attach
-(modprobe vhci-hcd; the command is printed); programs there see it as they see
-any other, tributary as usb:. The address has no password: keep it to
-127.0.0.1 or a network that you trust. With -bridge the device is one of
-FTDI's chips with the card behind it: FT232H or FT2232H, tributary's ftdi:, or
-FT601 or FT600, its ft60x:.
+With -usbip the card is a USB device that any Linux machine can attach (modprobe
+vhci-hcd; sim prints the command). Programs there open it like any USB device,
+tributary as usb:. USB/IP has no password: use 127.0.0.1 or a network that you
+trust. With -bridge the device is an FTDI chip with the card behind it: FT232H
+or FT2232H (ftdi:), FT601 or FT600 (ft60x:).
 
-With -pty the card is behind a serial port, tributary's serial:, which is a
-pseudo-terminal.
+With -pty the card serves on a pseudo-terminal (serial:).
 
 Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
@@ -63,11 +60,11 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
-	cmd.Flags().StringVar(&f.usbip, "usbip", "", "be a USB device, offered over USB/IP at `HOST:PORT`, in the place of a socket")
-	cmd.Flags().StringVar(&f.serial, "serial", "", "the USB device's serial `NUMBER` (default one that stays with DIR)")
+	cmd.Flags().StringVar(&f.usbip, "usbip", "", "serve a USB device over USB/IP at `HOST:PORT` instead of a socket")
+	cmd.Flags().StringVar(&f.serial, "serial", "", "set the USB device's serial `NUMBER` (default derived from DIR)")
 	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+chips())
-	cmd.Flags().StringVar(&f.pty, "pty", "", "be behind a serial port, in the place of a socket, whose name `PATH` is")
-	cmd.Flags().Uint32Var(&f.baud, "baud", serial.DefaultBaud, "what the serial port's `RATE` must be for the card to hear its host")
+	cmd.Flags().StringVar(&f.pty, "pty", "", "serve on a pseudo-terminal at `PATH` instead of a socket")
+	cmd.Flags().Uint32Var(&f.baud, "baud", serial.DefaultBaud, "talk to hosts that set the serial port to this `RATE`")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
 	return cmd

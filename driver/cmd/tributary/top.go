@@ -27,26 +27,23 @@ func newTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top -card CARD",
 		Short: "Watch a card at work",
-		Long: `Shows what a card is, its jobs, and its counters with what they rise by a
-second, again and again, until Ctrl-C. Elsewhere than on a terminal the readings
-are printed one below the other. It reads, and changes nothing.
+		Long: `Prints a card's properties, jobs and counters with their rates, repeatedly, until
+Ctrl-C. Without a terminal the readings follow one another. top changes nothing.
 
-Of a job's ranks it shows how late they come: within how many cycles of the first
-contribution to a chunk came half, and 99 %, of theirs (0: they were first).
-Staged is the set-up that was written to the card last: that of the job set up
-last, unless the card refused it.
+The lateness of a rank is the median and 99th percentile behind the first
+contribution to a chunk, in cycles (0: the rank came first). Staged is the last
+set-up written to the card: that of the last job, unless the card refused it.
 
-A card takes one host at a time, so top sees it through the program that drives
-it: tributary reduce lets every tributary top of the same user look (Go
-programs: driver.Card.ServeReads). The jobs are not disturbed; each reading is
-some fifty headers on its link, eight for each further job that the card can
-hold, and sixteen for each rank of the jobs that are set up. The registers are
-read one after another, so that those read last may be ahead of those read
-first.
+A card has one host at a time, so top reads through the program that drives it:
+tributary reduce serves every tributary top of the same user (Go programs:
+driver.Card.ServeReads). Jobs are not disturbed. A reading takes some fifty
+headers of the link, eight for each further job that the card can hold, and
+sixteen for each rank of a job. Registers are read in turn, so later ones may
+be ahead of earlier ones.
 
-A card that nobody drives is read once and left free at once, so that the next
-host finds it free. When tributary reduce comes to drive it, the view goes on by
-itself; when it leaves, what it showed last stays. top can be started first.`,
+top reads an idle card once and releases it at once. When tributary reduce drives
+the card, the view continues; when reduce ends, the last reading stays. top can
+start first.`,
 		Example: `  tributary top -card unix:card.sock
   tributary top -card sim:tributary_l16_w4_fp32_tree -interval 200ms
   tributary top -card unix:card.sock -count 1

@@ -38,18 +38,18 @@ func newTrace() *cobra.Command {
 		Long: `Sums arrays through the virtual card built in DIR, as tributary reduce does, and
 writes a folder with
   card.fst   the waveform of every signal of the card, from its reset on
-  card.gtkw  what GTKWave is to show of it
-  card.sucl  what Surfer is to show of it
+  card.gtkw  a view for GTKWave
+  card.sucl  a view for Surfer
   sum.npy    the sum (sum.npz of archives)
 The views show the clock, the link, each port's stream in, commits, the reading
 of slots, the result cache, the stream of results, and what goes into each lane
-and comes out. Without files small whole numbers are summed, from every port,
-enough to use every slot once.
+and comes out. Without files, trace sums small integers from every port, enough
+to use every slot once.
 
 Build the card first: make -C DIR/sim trace
 
-The folder appears whole or not at all. One that is there is replaced if it is
-the folder of an earlier trace with nothing else in it.`,
+The folder appears whole or not at all. It replaces an earlier trace's folder that
+has no other files.`,
 		Example: `  tributary trace tributary_l16_w4_fp32_tree
   tributary trace tributary_l16_w4_fp32_tree -o step1 w0.npy w1.npy w2.npy w3.npy
   gtkwave step1/card.fst step1/card.gtkw
@@ -62,7 +62,7 @@ the folder of an earlier trace with nothing else in it.`,
 		},
 	}
 	cmd.Flags().StringVarP(&f.out, "out", "o", "trace", "write into the new `FOLDER`")
-	cmd.Flags().Var(&f.format, "format", "the `FORMAT` of the files, where their type does not say: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8)")
+	cmd.Flags().Var(&f.format, "format", "read files of this `FORMAT`: bf16 (uint16), fp8e4m3 or fp8e5m2 (uint8) (default their type)")
 	f.jobFlags.add(cmd)
 	f.addTimeout(cmd)
 	f.addRecord(cmd)

@@ -145,8 +145,8 @@ func in(t *testing.T, h *attach.Host, size int) []byte {
 	return x.Data[:x.Actual]
 }
 
-// TestDescriptorsAreThoseOfTheSpecification: the text has them in hex, for who
-// builds a card.
+// TestDescriptorsAreThoseOfTheSpecification: the text has them in hex, for builders of
+// cards.
 func TestDescriptorsAreThoseOfTheSpecification(t *testing.T) {
 	text, err := os.ReadFile("../../wire/SPEC.md")
 	require.NoError(t, err)
