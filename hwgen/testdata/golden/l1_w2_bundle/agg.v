@@ -3,18 +3,18 @@
 
 /* verilator lint_off DECLFILENAME */  // a bundle holds many modules
 
-// Takes turns among the ports' requests: one request a cycle is granted, round robin, and stands
-// at the output in the next cycle.
+// Grants one port's request each cycle, round robin, and registers the granted request.
 //
-// While hold is high nothing is granted. Latency: granted in cycle 0, at the output in cycle 1,
-// for that cycle alone: what follows takes it at once.
+// While hold is high, no request is granted. Latency: a request granted in cycle 0 is at the
+// output in cycle 1, for that cycle only. There is no backpressure: the next stage takes it at
+// once.
 
 `default_nettype none
 
 module left_arbiter #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2,   // of a port's number
-    parameter integer WIDTH     = 102  // bits of a request
+    parameter integer PORT_BITS = 2,   // width of a port number
+    parameter integer WIDTH     = 102  // width of a request, in bits
 ) (
     input wire clk,
     input wire rst,
@@ -30,7 +30,7 @@ module left_arbiter #(
     output wire [    WIDTH-1:0] out_data
 );
 
-  reg [PORTS-1:0] above_reg;  // the ports above the last one granted
+  reg [PORTS-1:0] above_reg;  // ports above the one granted last
   reg valid_reg;
   reg [PORTS-1:0] ports_reg;
   reg [PORT_BITS-1:0] port_reg, port_next;
@@ -77,7 +77,7 @@ module left_arbiter #(
   `define PROMISED assert
 `endif
 
-  // Of any port: how often others were granted since it asks, and how many can be in front.
+  // For any port: the grants to other ports since its request, and the ports that can precede it.
   (* anyconst *) reg [PORT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg [PORTS-1:0] granted_was;
@@ -103,15 +103,15 @@ module left_arbiter #(
         in_front = in_front + 1;
     end
 
-    assume (watched < PORTS);  // it is a port
+    assume (watched < PORTS);  // any existing port
     assert ((req_grant & (req_grant - 1'b1)) == 0);
     assert ((req_grant & ~req_valid) == 0);
     assert (|req_grant == (|req_valid && !hold));
     if (was_reset) begin
-      // A request is granted with the PORTS-th grant at the latest.
+      // A request is granted within PORTS grants.
       assert (others < PORTS && others + in_front < PORTS);
       assert (!others_turn || others + 1 < PORTS);
-      assert ((below & (below + 1'b1)) == 0);  // the ports up to the last one granted
+      assert ((below & (below + 1'b1)) == 0);  // the ports up to the one granted last
 
       assert (out_valid == |granted_was);
       if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);
@@ -127,24 +127,24 @@ endmodule
 
 `default_nettype wire
 
-// Gathers the payload words of left_frame_rx into beats for the core.
+// Packs the payload words of left_frame_rx into beats for the core.
 //
-// A full beat is held back until the next word comes, or the packet's end: the last beat leaves with
-// tlast and the verdict over the whole payload. A packet whose payload is no whole number of beats ends
-// in a beat with tkeep = 0, and its tdata means nothing; so does a packet without payload.
+// A full beat is held until the next word or the packet's end, because the last beat carries tlast
+// and the verdict on the whole payload. A packet ends in a beat with tkeep = 0 and undefined tdata
+// if it has no payload or a payload that is not a whole number of beats.
 //
-// close (the link went down) ends the packet that is half received: what has not left is dropped, and
-// if its first beats have left already, a beat with tlast, tkeep = 0 and bad follows them. busy is high
-// while anything of a packet is still here.
+// close (the link went down) ends the packet being received. The words still here are dropped. If
+// beats of the packet have left already, a beat with tlast, tkeep = 0 and bad follows. busy is high
+// while any part of a packet is here.
 //
-// One word a cycle, with no bubble between packets. A beat leaves no earlier than the cycle after the
-// word, or end, that pushes it out.
+// Throughput: one word a cycle, without a bubble between packets. Latency: a beat leaves at the
+// earliest in the cycle after the word, or end, that pushes it out.
 
 `default_nettype none
 
 module left_beat_pack #(
-    parameter integer STEP = 4,  // bytes of payload in a word
-    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+    parameter integer STEP = 4,  // payload bytes per word
+    parameter integer BEAT_BYTES = 64  // multiple of STEP
 ) (
     input wire clk,
     input wire rst,
@@ -159,18 +159,18 @@ module left_beat_pack #(
     input  wire              s_axis_tvalid,
     output wire              s_axis_tready,
     input  wire              s_axis_tlast,   // with tkeep = 0
-    input  wire              s_axis_tuser,   // with tlast: bad
+    input  wire              s_axis_tuser,   // with tlast: bad payload
 
     output wire [8*BEAT_BYTES-1:0] m_axis_tdata,
     output wire [  BEAT_BYTES-1:0] m_axis_tkeep,   // all or none
     output wire                    m_axis_tvalid,
     input  wire                    m_axis_tready,
     output wire                    m_axis_tlast,
-    output wire [           112:0] m_axis_tuser    // bit 112 bad, with tlast; below it the header
+    output wire [           112:0] m_axis_tuser    // bit 112: bad, with tlast; below: header
 );
 
   localparam integer WORDS = BEAT_BYTES / STEP;
-  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+  localparam integer COUNT = $clog2(WORDS + 2);  // width of a count up to WORDS, at least 2
 
   generate
     if (WORDS * STEP != BEAT_BYTES) begin : g_beat
@@ -181,9 +181,9 @@ module left_beat_pack #(
   localparam [COUNT-1:0] FULL = WORDS[COUNT-1:0];
 
   reg  [8*BEAT_BYTES-1:0] gather_reg;  // words shifted in from above
-  reg  [       COUNT-1:0] count_reg;  // words in it
-  reg                     ragged_reg;  // one of them lacks bytes
-  reg                     open_reg;  // beats of this packet have left, its last has not
+  reg  [       COUNT-1:0] count_reg;  // words in gather_reg
+  reg                     ragged_reg;  // one of them is short
+  reg                     open_reg;  // beats of the packet have left, but not the last
   reg                     closing_reg;
 
   reg  [8*BEAT_BYTES-1:0] beat_reg;
@@ -194,11 +194,11 @@ module left_beat_pack #(
   reg  [           111:0] header_reg;
 
   wire                    full = count_reg == FULL;
-  // A beat is as many words, so that the last one has left when the next is full: whether it leaves in
-  // this very cycle is looked at only where each word is a beat.
+  // A beat takes several words to fill, and its predecessor has left by then. Only if a word is a
+  // beat is a departure in this very cycle considered.
   wire                    free = !valid_reg || (WORDS == 1 && m_axis_tready);
 
-  // A word fits in, or pushes the full beat out; an end always pushes.
+  // A word fits in, or pushes out the full beat; an end always pushes.
   assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
 
   wire                    word = s_axis_tvalid && s_axis_tready && !s_axis_tlast;
@@ -263,20 +263,20 @@ endmodule
 
 `default_nettype wire
 
-// Cuts the core's outgoing beats into the payload words of left_frame_tx.
+// Cuts the core's output beats into the payload words of left_frame_tx.
 //
-// The first word of a beat stands at m_axis in the cycle after the beat was accepted; the next beat, of
-// the same packet or another, is accepted with the last word: one word a cycle without a bubble. A
-// packet without payload (tkeep = 0) is one word that means nothing.
+// A beat's first word is at m_axis in the cycle after the beat was accepted. The next beat, of any
+// packet, is accepted with the last word: one word a cycle, without a bubble. A packet without
+// payload (tkeep = 0) becomes one word with undefined data.
 //
-// drop (the link is down) drops what is here and swallows what the core still sends; busy is high until
-// the packet that was cut off has ended.
+// drop (the link is down) discards the words here and the rest of the core's packet; busy is high
+// until the packet has ended.
 
 `default_nettype none
 
 module left_beat_unpack #(
-    parameter integer STEP = 4,  // bytes of payload in a word
-    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+    parameter integer STEP = 4,  // payload bytes per word
+    parameter integer BEAT_BYTES = 64  // multiple of STEP
 ) (
     input wire clk,
     input wire rst,
@@ -289,17 +289,17 @@ module left_beat_unpack #(
     input  wire                    s_axis_tvalid,
     output wire                    s_axis_tready,
     input  wire                    s_axis_tlast,
-    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on every beat
+    input  wire [           239:0] s_axis_tuser,   // header, 30 bytes, on every beat
 
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire              m_axis_tvalid,
     input  wire              m_axis_tready,
     output wire              m_axis_tlast,
-    output wire [     239:0] m_axis_tuser    // the packet's header, from its first word to its last
+    output wire [     239:0] m_axis_tuser    // header, stable during a packet
 );
 
   localparam integer WORDS = BEAT_BYTES / STEP;
-  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+  localparam integer COUNT = $clog2(WORDS + 2);  // width of a count up to WORDS, at least 2
 
   generate
     if (WORDS * STEP != BEAT_BYTES) begin : g_beat
@@ -311,9 +311,9 @@ module left_beat_unpack #(
   localparam [COUNT-1:0] ONE = {{COUNT - 1{1'b0}}, 1'b1};
 
   reg  [8*BEAT_BYTES-1:0] beat_reg;
-  reg  [       COUNT-1:0] left_reg;  // words of it still to go
+  reg  [       COUNT-1:0] left_reg;  // words of the beat still to send
   reg                     last_reg;
-  reg                     open_reg;  // the core has begun a packet and not ended it
+  reg                     open_reg;  // the core is inside a packet
   reg  [           239:0] header_reg;
 
   wire                    empties = left_reg == NONE || (left_reg == ONE && m_axis_tready);
@@ -359,26 +359,26 @@ endmodule
 
 `default_nettype wire
 
-// Byte FIFO from a link to a frame parser, with rewind.
+// Byte FIFO between a link and a frame parser, with rewind.
 //
-// Words of up to LINK_BYTES bytes go in. The parser sees the next WINDOW bytes at once and takes as
-// many of them as it likes each cycle. Bytes that it took are kept until a commit: a rewind goes back
-// to the byte after the last committed one, so that a frame which proves wrong can be searched for
-// another that begins inside it.
+// Accepts words of up to LINK_BYTES bytes. The parser sees the next WINDOW bytes and takes any
+// number of them each cycle. Taken bytes are kept until a commit. A rewind returns to the byte
+// after the first one kept, so that the parser can search a bad frame for another that begins
+// inside it.
 //
-// A byte stands in the window in the cycle after it was accepted.
+// Latency: a byte is in the window in the cycle after it was accepted.
 //
-// Not done here: nothing is known of frames. The memory is asynchronous to read (distributed RAM).
+// Not done here: frames. The memory has asynchronous reads (distributed RAM).
 
 `default_nettype none
 
 module left_byte_fifo #(
     parameter integer LINK_BYTES = 4,  // 1, 2, 4 or 8
     parameter integer WINDOW = 4,  // bytes in the window: 4 or 8, at least LINK_BYTES
-    parameter integer DEPTH = 64  // bytes: a power of two
+    parameter integer DEPTH = 64  // capacity in bytes: a power of two
 ) (
     input wire clk,
-    input wire rst,  // also empties it; nothing is accepted meanwhile
+    input wire rst,  // also empties the FIFO; nothing is accepted meanwhile
 
     input  wire [8*LINK_BYTES-1:0] s_axis_tdata,
     input  wire [  LINK_BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, at least one byte
@@ -386,10 +386,10 @@ module left_byte_fifo #(
     output wire                    s_axis_tready,
 
     output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
-    output wire [3:0] count,  // bytes of the window that are there, 0..WINDOW
-    input wire [3:0] take,  // bytes to pass over, 0..count
-    input wire commit,  // what was taken, these included, will not be asked for again
-    input wire rewind  // instead: back to one byte after what was committed
+    output wire [3:0] count,  // valid bytes in the window, 0..WINDOW
+    input wire [3:0] take,  // bytes to take, 0..count
+    input wire commit,  // frees the bytes taken so far, including this cycle's
+    input wire rewind  // instead of take and commit: return to the byte after the first one kept
 );
 
   generate
@@ -405,13 +405,13 @@ module left_byte_fifo #(
   endgenerate
 
   localparam integer PTR = $clog2(DEPTH);
-  localparam integer LANE = $clog2(WINDOW);  // pointer bits that choose the bank
-  localparam integer ROW = PTR - LANE;  // pointer bits that choose the row
+  localparam integer LANE = $clog2(WINDOW);  // pointer bits that select the bank
+  localparam integer ROW = PTR - LANE;  // pointer bits that select the row
 
-  // Pointers run modulo twice the depth, so that full and empty differ.
+  // Pointers are modulo twice the depth, to distinguish full from empty.
   reg  [PTR:0] write_reg;
   reg  [PTR:0] read_reg;
-  reg  [PTR:0] base_reg;  // the oldest byte kept: everything before it is committed
+  reg  [PTR:0] base_reg;  // the first byte kept; everything before it is committed
 
   wire [PTR:0] used = write_reg - base_reg;
   wire [PTR:0] ahead = write_reg - read_reg;
@@ -421,7 +421,7 @@ module left_byte_fifo #(
   assign s_axis_tready = used <= ROOM && !rst;
   assign count = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
 
-  reg     [3:0] arriving;  // bytes of the word at the input
+  reg     [3:0] arriving;  // bytes in the input word
   integer       i;
 
   always @* begin
@@ -449,9 +449,9 @@ module left_byte_fifo #(
     end
   end
 
-  // One bank a byte of the window. The word is turned so that its first byte stands at the bank that
-  // write_reg points to, and what the banks give is turned back by read_reg. A bank below the one
-  // pointed to is a row ahead.
+  // One bank for each byte of the window. The input word is rotated so that its first byte is at
+  // the bank of write_reg; the banks' outputs are rotated back by read_reg. Banks below the
+  // addressed one use the next row.
   wire [    LANE-1:0] write_lane = write_reg[LANE-1:0];
   wire [    LANE-1:0] read_lane = read_reg[LANE-1:0];
   wire [    LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
@@ -476,7 +476,7 @@ module left_byte_fifo #(
     for (k = 0; k < WINDOW; k = k + 1) begin : g_bank
       localparam [LANE-1:0] SELF = k;
       reg [7:0] bytes[0:DEPTH/WINDOW-1];
-      wire [LANE-1:0] place = SELF - write_lane;  // of this bank's byte in the word
+      wire [LANE-1:0] place = SELF - write_lane;  // position of this bank's byte in the word
       wire [ROW-1:0] to_row = write_row + {{ROW - 1{1'b0}}, !write_same_row[k]};
       wire [ROW-1:0] from_row = read_row + {{ROW - 1{1'b0}}, !read_same_row[k]};
 
@@ -493,15 +493,15 @@ module left_byte_fifo #(
   `define PROMISED assert
 `endif
 
-  // The n-th byte that comes is the n-th in the window, until the parser has committed itself to it.
-  // Numbers run modulo twice the depth; watched is any.
+  // The n-th byte accepted is the n-th byte in the window, until the parser commits it. Numbers are
+  // modulo twice the depth; watched is any of them.
   (* anyconst *) reg [PTR:0] watched;
   reg was_reset = 1'b0;
-  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that can be asked for again
+  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that a rewind can return to
   reg [7:0] put;
-  wire [PTR:0] place = watched - came;  // of the byte in the word that comes
+  wire [PTR:0] place = watched - came;  // of the watched byte in the arriving word
   wire [PTR:0] bytes_kept = came - kept;
-  wire [PTR:0] bytes_taken = taken - kept;  // of those kept
+  wire [PTR:0] bytes_taken = taken - kept;  // and not committed
   wire [PTR:0] bytes_left = came - taken;
   wire watched_kept = watched - kept < bytes_kept;
   integer b;
@@ -521,8 +521,8 @@ module left_byte_fifo #(
 
   always @* begin
     if (was_reset) begin
-      // The link sends words of at least one byte, from the first on; the parser takes what is there,
-      // and goes back only when it took something since it committed itself.
+      // The link sends words of one or more contiguous bytes from bit 0. The parser takes only
+      // valid bytes, and rewinds only if it took some since its last commit.
       `PROMISED(!s_axis_tvalid || (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0));
       `PROMISED(take <= count);
       `PROMISED(!rewind || taken != kept);
@@ -554,16 +554,16 @@ endmodule
 
 `default_nettype wire
 
-// Packs steps of bytes into the words of a link, without gaps between them.
+// Packs steps of bytes into link words, without gaps between them.
 //
-// Up to STEP bytes go in each cycle, LINK_BYTES come out. A word that is not full waits for more, unless
-// flush says that nothing follows for now: then it leaves with the bytes it has. One word a cycle; a
-// byte leaves two cycles after it came at the earliest. A reset also withdraws the word at m_axis.
+// Accepts up to STEP bytes a cycle and sends words of LINK_BYTES. A partial word waits for more
+// bytes, or for s_step_idle, which flushes it. Throughput: one word a cycle. Latency: at least two
+// cycles. A reset also withdraws the word at m_axis.
 
 `default_nettype none
 
 module left_byte_pack #(
-    parameter integer STEP = 4,  // most bytes in a step: 4 or 8, at least LINK_BYTES
+    parameter integer STEP = 4,  // maximum bytes per step: 4 or 8, at least LINK_BYTES
     parameter integer LINK_BYTES = 4  // 1, 2, 4 or 8
 ) (
     input wire clk,
@@ -573,7 +573,7 @@ module left_byte_pack #(
     input wire [3:0] s_step_bytes,
     input wire s_step_valid,
     output wire s_step_ready,
-    input wire s_step_idle,  // flush: no step is there, and none is coming soon
+    input wire s_step_idle,  // flush: no step is pending, and none comes soon
 
     output wire [8*LINK_BYTES-1:0] m_axis_tdata,
     output wire [  LINK_BYTES-1:0] m_axis_tkeep,   // contiguous from bit 0, at least one byte
@@ -593,11 +593,11 @@ module left_byte_pack #(
     end
   endgenerate
 
-  // Room for three steps: at two, one more fits in, and one leaves in the meantime.
+  // Room for three steps: with two inside, one more fits, and one leaves meanwhile.
   localparam integer HOLD = 8 * 3 * STEP;
 
-  reg [HOLD-1:0] hold_reg;  // bytes that wait; above them zeros
-  reg [4:0] count_reg;  // how many
+  reg [HOLD-1:0] hold_reg;  // pending bytes, with zeros above them
+  reg [4:0] count_reg;  // number of pending bytes
   reg [8*LINK_BYTES-1:0] word_reg;
   reg [LINK_BYTES-1:0] keep_reg;
   reg valid_reg;
@@ -636,19 +636,19 @@ module left_byte_pack #(
   `define PROMISED assert
 `endif
 
-  // The n-th byte that comes is the n-th that leaves. Numbers run modulo 64, more than are ever
-  // inside; watched is any.
+  // The n-th byte accepted is the n-th byte sent. Numbers are modulo 64, more than can be inside;
+  // watched is any of them.
   (* anyconst *) reg [5:0] watched;
   reg was_reset = 1'b0;
   reg [5:0] came, left;
   reg [7:0] put;
-  reg [3:0] out_bytes;  // of the word at the output
+  reg [3:0] out_bytes;  // in the word at the output
   reg waited, idle_was, free_was, ready_was;
-  reg was_running = 1'b0;  // the last cycle was no reset
+  reg was_running = 1'b0;  // no reset in the last cycle
   reg [9*LINK_BYTES-1:0] stood;
-  reg [5:0] quiet;  // cycles in which nothing came and every word was taken
-  wire [5:0] place = watched - came;  // of the byte in the step that comes
-  wire [5:0] ahead = watched - left;  // of it
+  reg [5:0] quiet;  // cycles without input in which every word was taken
+  wire [5:0] place = watched - came;  // of the watched byte in the input step
+  wire [5:0] ahead = watched - left;  // bytes to send before it
   integer b;
 
   always @(posedge clk) begin
@@ -670,14 +670,14 @@ module left_byte_pack #(
     end
   end
 
-  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after so many, all has left
+  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after this many, all bytes have left
 
   always @* begin
     out_bytes = 0;
     for (b = 0; b < LINK_BYTES; b = b + 1) out_bytes = out_bytes + (valid_reg && keep_reg[b]);
 
     if (was_reset) begin
-      // left_frame_tx and left_beat_unpack: bytes that are not counted are 0, and none come while idle.
+      // left_frame_tx and left_beat_unpack: unused bytes are 0, and no step comes while idle.
       `PROMISED(s_step_bytes <= STEP && (s_step_data >> 8 * s_step_bytes) == 0);
       `PROMISED(!(s_step_idle && s_step_valid));
 
@@ -694,7 +694,7 @@ module left_byte_pack #(
       assert (s_step_ready == (count_reg + STEP <= 3 * STEP));
       assert (quiet == 0 || count_reg == 0 || count_reg + LINK_BYTES * (quiet - 1) <= 3 * STEP);
       if (quiet == QUIET) assert (count_reg == 0);
-      // A word leaves as soon as it is full; one that is not full, only when nothing follows.
+      // A word leaves as soon as it is full, and a partial one only when idle.
       if (was_running && free_was) assert (m_axis_tvalid == ready_was);
       if (was_running && free_was && m_axis_tvalid && !idle_was) assert (&m_axis_tkeep);
 
@@ -709,17 +709,17 @@ endmodule
 
 `default_nettype wire
 
-// Takes a granted request apart and makes the checks that need no slot, in the order of the
-// specification: version, kind, job, epoch, rank, eviction, then for data format, length and CRC.
+// Unpacks a granted request and makes the checks that need no slot, in the order of the
+// specification: version, kind, job, epoch, rank, eviction; then, for data, format, length and
+// CRC.
 //
-// The request's layout is described in left_ingress. code is the first check that fails; refused is
-// low when none does. belongs: the rank is that of the port, so that a refusal can be answered. index
-// is the job's number; of one that the card does not have its low bits. slot is the one of the VID; in the
-// cycle after act_next slot and index are those that are to be acted upon.
+// left_ingress documents the request's layout. code names the first check that fails; refused is
+// low if all pass. belongs: the rank is the port's own, so a refusal can be answered. index is the
+// job's number, truncated for a job that this card does not have. slot is the VID's slot. In the
+// cycle after act_next, index and slot are act_job and act_slot.
 //
-// Latency: one cycle. What a job was set up with is looked at in cycle 0, whether it is set up in
-// cycle 1, in which it is judged: it may end in between. Not done here: the slot rules; left_slots has
-// them.
+// Latency: one cycle. The job's configuration is read in cycle 0, job_valid in cycle 1: the job
+// may end in between. Not done here: the slot rules (left_slots).
 
 `default_nettype none
 
@@ -729,40 +729,40 @@ module left_commit #(
     parameter integer       JOBS      = 1,
     parameter integer       JOB_BITS  = 1,
     parameter integer       SLOT_BITS = 4,
-    parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
+    parameter         [7:0] FORMAT    = 8'd1  // data format of contributions, as in the header
 ) (
     input wire clk,
     input wire rst,
 
     input wire                 valid,
-    input wire [    PORTS-1:0] ports,   // the port it came by, one hot
+    input wire [    PORTS-1:0] ports,   // the request's port, one-hot
     input wire [PORT_BITS-1:0] port,
     input wire [        101:0] request,
 
-    // A slot is to be acted upon in the next cycle; no request is valid in this one
+    // left_deadlines acts upon a slot in the next cycle; no request is valid in this one
     input wire                 act_next,
     input wire [SLOT_BITS-1:0] act_slot,
     input wire [ JOB_BITS-1:0] act_job,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input wire [          JOBS-1:0] job_valid,     // set up
-    input wire [          JOBS-1:0] job_complete,  // the last one ended because all had finished
-    input wire [       16*JOBS-1:0] job_epoch,     // of the last one set up
-    input wire [       16*JOBS-1:0] job_chunk,     // elements
-    input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    input wire [          JOBS-1:0] job_complete,  // the last one ended: all had finished
+    input wire [       16*JOBS-1:0] job_epoch,     // of the most recent job
+    input wire [       16*JOBS-1:0] job_chunk,     // chunk length, in elements
+    input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // 2 * window - 1
     input wire [SLOT_BITS*JOBS-1:0] slot_base,     // the first slot
-    input wire [    PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
-    input wire [    PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
+    input wire [    PORTS*JOBS-1:0] member,        // ports of the most recent job
+    input wire [    PORTS*JOBS-1:0] evicted,       // ports that were evicted from it
     input wire [  8*PORTS*JOBS-1:0] rank_of_port,
 
     output wire                 refused,
     output wire [          7:0] code,
     output wire                 belongs,
-    output wire                 data,        // accepted by these checks: data, ask or finish
+    output wire                 data,        // accepted: data, ask or finish
     output wire                 ask,
     output wire                 finish,
-    output wire                 writable,    // of data
-    output wire                 nonfinite,   // of data
+    output wire                 writable,    // of data: the payload is in the slot memory
+    output wire                 nonfinite,   // of data: the payload has a NaN or an infinity
     output wire [          1:0] ecn,
     output wire [          7:0] job,
     output wire [ JOB_BITS-1:0] index,
@@ -770,7 +770,7 @@ module left_commit #(
     output wire [         15:0] epoch,
     output wire [          7:0] rank,
     output wire [         31:0] vid,
-    output wire [    PORTS-1:0] from_ports,  // the port it came by, one hot
+    output wire [    PORTS-1:0] from_ports,  // the request's port, one-hot
     output wire [PORT_BITS-1:0] from_port
 );
 
@@ -818,8 +818,8 @@ module left_commit #(
   wire same_epoch = its_epoch == epoch_now;
   wire same_rank = members[port] && its_rank == ranks[8*port+:8];
 
-  reg [7:0] header_code;  // the first check that fails before the job's state is looked at
-  reg [7:0] job_code;  // and after it
+  reg [7:0] header_code;  // first failed check that needs no job state
+  reg [7:0] job_code;  // first failed check that needs it
 
   always @* begin
     if (version != VERSION) header_code = CODE_BAD_VERSION;
@@ -837,7 +837,7 @@ module left_commit #(
     else job_code = CODE_DONE;
   end
 
-  // -- A cycle later ------------------------------------------------------------------------------
+  // -- Second cycle -------------------------------------------------------------------------------
 
   reg valid_reg;
   reg [101:0] request_reg;
@@ -848,8 +848,8 @@ module left_commit #(
   reg [SLOT_BITS-1:0] slot_reg;
   reg fails_before_reg;
   reg [7:0] header_code_reg, job_code_reg;
-  reg data_reg, ask_reg, finish_reg;  // if the job is set up
-  reg confirms_reg;  // a finish of its last epoch: taken as well when the job ended by it
+  reg data_reg, ask_reg, finish_reg;  // accepted, provided that the job is set up
+  reg confirms_reg;  // a finish of the current epoch; accepted also after it completed the job
 
   always @(posedge clk) begin
     valid_reg <= valid && !rst;
@@ -871,7 +871,7 @@ module left_commit #(
   wire stands = job_valid[index_reg];
   wire stood = stands || (job_complete[index_reg] && confirms_reg);
 
-  // Of the header, format and length have been looked at.
+  // The header, the format and the length are checked above.
   wire unused = &{1'b0, request_reg[99:82], request_reg[25:18], request_reg[7:0]};
 
   assign writable   = request_reg[101];
@@ -899,20 +899,20 @@ endmodule
 
 // The card's counters: 32 bits each, wrapping, in the order of the specification's table.
 //
-// Every event is a pulse: one count a cycle in which it is high. The refusals of the core come
-// with their code; a shell refuses some packets before they reach the core, and those counters
-// count both. Latency: an event in cycle 0 is in the value from cycle 2 on.
+// Events are pulses: one count for each cycle in which an event is high. refused_code selects the
+// counter of a refusal. A shell refuses some packets before they reach the core; those share the
+// counters. Latency: an event in cycle 0 is in the value from cycle 2 on.
 
 `default_nettype none
 
 module left_counters #(
-    parameter integer COUNT_BITS = 5  // of nonfinite_out and overflow
+    parameter integer COUNT_BITS = 5  // width of nonfinite_out and overflow
 ) (
     input wire clk,
     input wire rst,
     input wire clear,
 
-    // Of the core
+    // From the core
     input wire                  stored,
     input wire                  stored_ce,
     input wire                  stored_nonfinite,
@@ -923,18 +923,18 @@ module left_counters #(
     input wire                  result,
     input wire                  replay,
     input wire                  status,
-    input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
-    input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire [COUNT_BITS-1:0] nonfinite_out,     // elements in this cycle
+    input wire [COUNT_BITS-1:0] overflow,          // elements in this cycle
     input wire                  overdue,
     input wire                  partial,
     input wire                  evicts,
     input wire                  undecided,
     input wire                  stalled,
-    input wire                  link_down,         // a level; its beginning counts
+    input wire                  link_down,         // a level; its rising edge counts
     input wire                  refused,
     input wire [           7:0] refused_code,
 
-    // Of the shell
+    // From the shell
     input wire shell_frames,
     input wire shell_hunted,
     input wire shell_header_crc,
@@ -1006,7 +1006,7 @@ module left_counters #(
   wire [31:0] overflow_count =
       counts_reg[32*COUNT_OVERFLOW+:32] + {{32 - COUNT_BITS{1'b0}}, overflow_reg};
 
-  // What a link that goes down cuts off has been dropped, not refused.
+  // Packets that a falling link cuts off are dropped, not refused.
   wire refusal = refused && !link_down;
 
   always @* begin
@@ -1079,19 +1079,19 @@ endmodule
 
 `default_nettype wire
 
-// CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, high bit first, no
-// reflection, no final XOR). Byte 0 of data, its lowest, goes first.
+// CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, most significant bit
+// first, no reflection, no final XOR). Byte 0, the lowest, comes first.
 //
-// Combinational. The caller keeps the register: it starts from CRC_INIT, or from another CRC's value.
+// Combinational; the caller holds the state, which starts from CRC_INIT or another CRC's value.
 
 `default_nettype none
 
 module left_crc16 #(
-    parameter integer BYTES = 4  // most bytes in a step
+    parameter integer BYTES = 4  // maximum bytes per step
 ) (
     input  wire [       15:0] crc_in,
     input  wire [8*BYTES-1:0] data,
-    input  wire [        3:0] count,   // 0..BYTES; bytes that are not counted change nothing
+    input  wire [        3:0] count,   // 0..BYTES; the other bytes are ignored
     output reg  [       15:0] crc_out
 );
 
@@ -1101,7 +1101,7 @@ module left_crc16 #(
     end
   endgenerate
 
-  // One byte: the eight shifts of the polynomial x^16 + x^12 + x^5 + 1, folded.
+  // One byte: eight shifts by the polynomial x^16 + x^12 + x^5 + 1, unrolled.
   function automatic [15:0] step;
     input [15:0] crc;
     input [7:0] value;
@@ -1126,18 +1126,18 @@ endmodule
 
 `default_nettype wire
 
-// Watches how long slots wait, and finds those that wait for longer than their job allows.
+// Measures how long slots wait and finds those that exceed their job's deadline.
 //
-// A slot's time begins when it turns over, and ends when it is closed; it begins once more when the
-// closed slot first refuses to turn over, and ends when it does. The slots are looked at in turn, one a
-// cycle, and judged in the cycle after. One that is overdue is acted upon: pause keeps packets from being
-// granted for two cycles; then none is being judged, and act stands, if the slot still is overdue. act_next
-// announces that cycle, and act_slot and act_job say from then on which slot it is. Its time begins
-// anew. A job's deadline of 0 is none.
+// A slot's timer starts when the slot turns over and stops when it closes. It starts again when
+// the closed slot first refuses to turn over, and stops when it turns over. One slot a cycle is
+// examined, and judged in the next. For an overdue slot, pause first blocks grants for two cycles,
+// until no packet is being judged. If the slot is still overdue then, act is high for one cycle.
+// act_next is high in the cycle before; act_slot and act_job name the slot and its job from then
+// on. act restarts the timer. A deadline of 0 means none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and four
-// more for each one that is found overdue by then, itself among them. Not done here: what is to be
-// done with it (left_slots).
+// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus four for
+// each slot found overdue meanwhile, itself included. Not done here: the action itself
+// (left_slots).
 
 `default_nettype none
 
@@ -1149,16 +1149,16 @@ module left_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [          JOBS-1:0] flush,        // the jobs that end, job 0 in the lowest bits,
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // and their slots
-    input wire [       32*JOBS-1:0] job_deadline, // cycles, job 0 in the lowest bits
+    input wire [          JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of these jobs
+    input wire [       32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
 
-    // What is done to a slot
+    // Events of left_slots, for one slot
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
     input wire                 turn_over,
-    input wire                 close,      // it is given to be summed
-    input wire                 stall,      // it is not turned over though it is asked to
+    input wire                 close,      // the slot is queued for summation
+    input wire                 stall,      // data for the next chunk cannot turn it over
 
     output wire                 pause,
     output wire                 act_next,
@@ -1172,27 +1172,27 @@ module left_deadlines #(
 
   localparam [1:0] STATE_LOOK = 2'd0;
   localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_WAIT = 2'd2;  // what was granted before is judged
+  localparam [1:0] STATE_WAIT = 2'd2;  // requests granted earlier are judged
   localparam [1:0] STATE_ACT = 2'd3;
 
-  reg [31:0] since[0:SLOTS-1];  // when its time began
+  reg [31:0] since[0:SLOTS-1];  // start time of the slot's timer
   reg [JOB_BITS-1:0] owner[0:SLOTS-1];
-  reg [SLOTS-1:0] waits_reg;  // its time runs
+  reg [SLOTS-1:0] waits_reg;  // the timer runs
   reg [31:0] now_reg;
   reg [1:0] state_reg;
-  reg [SLOT_BITS-1:0] at_reg;  // the slot that is looked at
+  reg [SLOT_BITS-1:0] at_reg;  // the slot being examined
 
   wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
   wire [31:0] deadline = job_deadline[32*its_job+:32];
 
-  // What was seen of the slot a cycle ago
+  // Result of the examination, one cycle later
   reg [SLOT_BITS-1:0] seen_reg;
   reg [JOB_BITS-1:0] seen_job_reg;
-  reg looked_reg;  // it was looked at for the first time
-  reg runs_reg;  // it waits, and its job has a deadline and does not end
+  reg looked_reg;  // valid: state_reg was STATE_LOOK
+  reg runs_reg;  // the timer runs, the job has a deadline and is not ending
   reg [31:0] deadline_reg;
   reg [31:0] waited_reg;
-  reg changed_reg;  // but in that cycle its time ended or began
+  reg changed_reg;  // but the timer stopped or started in that same cycle
   wire overdue = runs_reg && waited_reg >= deadline_reg;
 
   wire starts = turn_over || (stall && !waits_reg[slot]);
@@ -1252,23 +1252,23 @@ module left_deadlines #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: whose it is and how long its time has run.
+  // For any slot: its job, and how long its timer has run.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg runs;
   reg [JOB_BITS-1:0] its;
   reg [31:0] ran;
-  reg pause_was, pauses_was;  // in the last cycle, in the two last ones
+  reg pause_was, pauses_was;  // pause in the last cycle; in both of the last two cycles
   reg [31:0] allowed_was;
   reg runs_was;
-  reg [SLOT_BITS+2:0] late;  // cycles for which it has been overdue
+  reg [SLOT_BITS+2:0] late;  // cycles since it became overdue
   wire mine = slot == watched;
   wire [31:0] allowed = job_deadline[32*its+:32];
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
   wire acts = act && act_slot == watched;
   wire found = state_reg == STATE_LOOK && looked_reg && overdue;
-  // Slots that are looked at before; cycles that are left for them, five each, and of this one's
+  // Slots examined before this one; cycles left for those, five each, and for this one
   wire [SLOT_BITS-1:0] ahead = watched - (found ? seen_reg : at_reg);
   wire [2:0] phase = found ? 3 : state_reg == STATE_LOOK ? 4 : STATE_ACT - state_reg;
 
@@ -1300,16 +1300,16 @@ module left_deadlines #(
 
   always @* begin
     if (was_reset) begin
-      // left_arbiter: who is told to pause grants nothing, so that after two cycles no packet is judged.
+      // left_arbiter: while paused it grants nothing, so no packet is judged after two cycles.
       `PROMISED(!pauses_was || !(turn_over || stall));
-      // left_jobs: a job that ends has its slots in flush_slots, and nothing of it is judged.
+      // left_jobs: flush_slots has the slots of an ending job, and none of its packets is judged.
       `PROMISED(!runs || flush[its] == flush_slots[watched]);
       `PROMISED(!((turn_over || stall || close) && flush_slots[slot]));
       `PROMISED(!(turn_over || stall) || !flush[job]);
       `PROMISED(!act || !close || slot == act_slot);
-      // What a job is does not change while it uses slots.
+      // A job's deadline does not change while the job uses slots.
       `PROMISED(!(runs && runs_was) || allowed == allowed_was || flush_slots[watched]);
-      // Nothing waits for 2^31 cycles.
+      // No timer reaches 2^31 cycles.
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
@@ -1328,14 +1328,14 @@ module left_deadlines #(
         if (runs_reg) assert (waited_reg == ran && deadline_reg == allowed);
       end
 
-      // What is acted upon is overdue, and nothing is judged in that cycle.
+      // A slot that is acted upon is overdue, and no packet is judged in that cycle.
       if (act) assert (pauses_was);
       if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
       if (state_reg == STATE_ACT && at_reg == watched && late != 0 && is_overdue &&
           !flush_slots[watched])
         assert (acts);
 
-      // It is found in time: five cycles for each slot.
+      // The bound: five cycles for each slot.
       if (runs && is_overdue && !flush_slots[watched])
         assert (late + 5 * ahead + phase <= 5 * SLOTS || late == 0);
 
@@ -1349,10 +1349,10 @@ endmodule
 
 `default_nettype wire
 
-// Delays a word by a fixed number of cycles: q is what d was CYCLES cycles ago. With CYCLES = 0 it
-// is d.
+// Delays a word by a fixed number of cycles: q is d from CYCLES cycles ago. CYCLES = 0 is a
+// wire.
 //
-// Not done here: no reset and no valid bit; left_tag_delay carries those.
+// Not done here: there is no reset and no valid bit; left_tag_delay has both.
 
 `default_nettype none
 
@@ -1378,7 +1378,7 @@ module left_delay #(
       wire unused = clk;
       assign q = d;
     end else begin : g_registers
-      // A register a cycle, not one long one: simulators copy words faster than they shift bits.
+      // One register a cycle, not one long one: simulators copy words faster than they shift bits.
       for (i = 0; i < CYCLES; i = i + 1) begin : g_cycle
         reg [WIDTH-1:0] word_reg;
         if (i == 0) begin : g_first
@@ -1395,16 +1395,16 @@ endmodule
 
 `default_nettype wire
 
-// Sends results from the cache, and statuses, as packets of one stream.
+// Sends results from the cache, and statuses, as packets of one AXI4-Stream.
 //
-// One packet follows the other without a bubble. A status goes first, but after one a result has
-// its turn. A result may be sent while it is still being written: each beat is read when it is
-// written. The header is put together at a packet's beginning and stands in tuser until the next
-// packet begins.
+// Packets follow one another without a bubble. A status has priority, but not twice in a
+// row while a result waits. A result can be sent while it is still being written: each
+// beat waits for rd_written. tuser holds the header from a packet's first beat to its
+// last.
 //
-// Latency: what is picked in cycle 0 stands at the output in cycle 1. Not done here: who gets what
-// (left_owed, left_turns, left_status), nor what is said of it (left_labels); a packet that was begun goes on
-// when its job ends.
+// Latency: a packet taken in cycle 0 is at the output in cycle 1. A packet under way is
+// completed even if its job ends. Not done here: destinations and order (left_owed,
+// left_turns, left_status), header contents (left_labels).
 
 `default_nettype none
 
@@ -1412,27 +1412,27 @@ module left_egress #(
     parameter integer       PORTS      = 4,
     parameter integer       PORT_BITS  = 2,
     parameter integer       SLOT_BITS  = 4,
-    parameter integer       INDEX_BITS = 4,    // of a beat's number in its chunk
-    parameter integer       KEEP_BITS  = 64,   // bytes of a beat
-    parameter         [7:0] FORMAT     = 8'd1  // of results, as in the header
+    parameter integer       INDEX_BITS = 4,    // width of a beat's number in its chunk
+    parameter integer       KEEP_BITS  = 64,   // bytes per beat
+    parameter         [7:0] FORMAT     = 8'd1  // data format of results, as in the header
 ) (
     input wire clk,
     input wire rst,
 
-    // The next result, with what its header says
+    // The next result and its header fields
     input  wire                  result_valid,
     input  wire [ SLOT_BITS-1:0] result_slot,
-    input  wire [INDEX_BITS-1:0] result_last,       // number of its last beat
-    input  wire [     PORTS-1:0] result_ports,      // that it is for
+    input  wire [INDEX_BITS-1:0] result_last,       // number of the last beat
+    input  wire [     PORTS-1:0] result_ports,      // destination ports
     input  wire [           7:0] result_job,
     input  wire [          15:0] result_epoch,
-    input  wire [          15:0] result_chunk,      // elements
+    input  wire [          15:0] result_chunk,      // length, in elements
     input  wire [          31:0] result_vid,
     input  wire [           1:0] result_ecn,
     input  wire                  result_nonfinite,
-    input  wire                  result_partial,    // a member is not in it
-    input  wire [     PORTS-1:0] result_mask,       // ranks in it
-    input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
+    input  wire                  result_partial,    // a member's contribution is missing
+    input  wire [     PORTS-1:0] result_mask,       // ranks that contributed
+    input  wire [     PORTS-1:0] result_receivers,  // ranks at result_ports
     input  wire                  result_replay,
     output wire                  result_take,
 
@@ -1447,20 +1447,20 @@ module left_egress #(
     input  wire [    PORTS-1:0] status_mask,
     output wire                 status_take,
 
-    // The cache: rd_written answers for rd_slot, rd_beat; what is read stands at the stream's tdata
+    // The cache: rd_written is for rd_slot, rd_beat; its read data is the stream's tdata
     output wire                  rd_en,
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
     input  wire                  rd_written,
-    output wire                  sending,     // rd_slot's entry must not change
+    output wire                  sending,     // the entry of rd_slot must not change
 
-    // The stream, without its data
+    // The stream, without tdata
     output wire [KEEP_BITS-1:0] m_axis_tkeep,
     output wire                 m_axis_tvalid,
     input  wire                 m_axis_tready,
     output wire                 m_axis_tlast,
     output wire [        239:0] m_axis_tuser,   // header with mask and receivers
-    output wire [    PORTS-1:0] m_axis_tdest    // the ports that it is for
+    output wire [    PORTS-1:0] m_axis_tdest    // destination ports
 );
 
   localparam [3:0] VERSION = 4'd1;  // of the protocol
@@ -1472,9 +1472,9 @@ module left_egress #(
 
   localparam [PORTS-1:0] ONE = 1;
 
-  reg sending_reg;  // beats are still to be read
+  reg sending_reg;  // the result has beats left to read
   reg [SLOT_BITS-1:0] slot_reg;
-  reg [INDEX_BITS-1:0] beat_reg;  // to be read next
+  reg [INDEX_BITS-1:0] beat_reg;  // next beat to read
   reg [INDEX_BITS-1:0] last_reg;
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
@@ -1576,13 +1576,13 @@ module left_egress #(
   `define PROMISED assert
 `endif
 
-  // The packet under way; what is read.
+  // The packet being sent, and the reads.
   reg was_reset = 1'b0;
-  reg running_was = 1'b0;  // the last cycle was no reset
-  reg reading;  // beats of a result are still to be read
+  reg running_was = 1'b0;  // no reset in the last cycle
+  reg reading;  // the result has beats left to read
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
-  reg open;  // a packet's first beat is at the output or has left, its last has not left
+  reg open;  // the first beat is at the output or has left, and the last has not left
   reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was, partial_was;
   reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
@@ -1634,7 +1634,7 @@ module left_egress #(
 
   always @* begin
     if (was_reset && !rst) begin
-      // One packet at a time; a status goes first, but not twice while a result waits.
+      // One packet at a time; a status has priority, but not twice while a result waits.
       assert (!(status_take && result_take));
       assert (!status_take || status_valid);
       assert (!result_take || result_valid);
@@ -1643,8 +1643,8 @@ module left_egress #(
       if (status_valid && !after_status) assert (!result_take);
       assert (after_status_reg == after_status);
 
-      // The beats of a result are read in order, each once, when they are written; its entry is named
-      // until the last was read.
+      // The beats of a result are read in order, each once and after it is written; the slot stays
+      // named until the last one is read.
       assert (sending == reading);
       if (reading) begin
         assert (sends == slot_reg && next == beat_reg);
@@ -1654,7 +1654,7 @@ module left_egress #(
       if (result_take) assert (rd_slot == result_slot && rd_beat == 0 && rd_en == rd_written);
       if (!reading && !result_take) assert (!rd_en);
 
-      // AXI4-Stream; a header stands from its packet's first beat to its last.
+      // AXI4-Stream; the header is stable from a packet's first beat to its last.
       if (waited)
         assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
       assert (!reading || open);
@@ -1691,7 +1691,7 @@ module left_egress #(
   end
 
   reg took_was;
-  reg after_status;  // the packet that began last is a status
+  reg after_status;  // the most recent packet is a status
   reg [239:0] status_said;
   always @(posedge clk) begin
     took_was             <= result_take;
@@ -1713,34 +1713,34 @@ endmodule
 
 // IEEE 754 addition, round to nearest, ties to even: y = a + b.
 //
-// Subnormals are kept, and every NaN result is the one with sign 0 that has the fraction's top bit
-// alone. Overflow gives infinity; an exact zero sum is +0 unless both operands are -0. Without
-// infinities (fp8e4m3) only all ones is a NaN, and it is what overflow gives.
+// Subnormals are supported. Every NaN result has sign 0 and only the top bit of its fraction set.
+// Overflow gives infinity; an exact zero sum is +0 unless both operands are -0. Formats without
+// infinities (fp8e4m3) have all ones as their only NaN, and overflow gives that.
 //
-// One addition a cycle, LATENCY = 14 cycles from a, b to y:
+// Throughput: one addition a cycle. LATENCY = 14 cycles from a, b to y:
 //    1  compare the magnitudes
-//    2  swap: the larger is "big", the smaller "little"
+//    2  swap: the larger is "big", the smaller is "little"
 //    3  subtract the exponents
-//    4  shift little right by 0, 8, 16, 24    5  by 0, 2, 4, 6    6  by 0, 1, and invert it to subtract
+//    4  shift little right by 0, 8, 16, 24    5  by 0, 2, 4, 6    6  by 0, 1, invert to subtract
 //    7  add
-//    8  choose, and   9  shift the sum left by 0, 8, 16, 24
-//   10  choose, and  11  shift it left by 0, 2, 4, 6
+//    8  decide, and   9  shift the sum left by 0, 8, 16, 24
+//   10  decide, and  11  shift it left by 0, 2, 4, 6
 //   12  shift it left by 0, 1, and decide the rounding
 //   13  add exponent, shifts, fraction and rounding in one carry chain
 //   14  overflow, infinity and NaN
 //
-// A register's number is the stage that it ends. Where a stage clears or sets a register by a flag of
-// the stage before, a flip-flop's own reset does it without logic. What goes into a carry chain comes
-// from registers.
+// A register's number is the stage that it ends. Where a flag of the previous stage clears or sets
+// a register, the flip-flop's own reset does it without logic. Carry chains have registered
+// inputs.
 //
-// Not done here: no reset, no enable and no valid bit; what belongs to an addition travels beside it
-// in left_delay. No exception flags.
+// Not done here: reset, enable, valid bit. Whatever belongs to an addition is delayed beside it
+// (left_delay). There are no exception flags.
 
 `default_nettype none
 
 module left_fp_add #(
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
     parameter integer INFINITY = 1    // 0: no infinities, and one NaN of each sign (fp8e4m3)
 ) (
     input  wire                clk,
@@ -1749,7 +1749,7 @@ module left_fp_add #(
     output wire [EXP+FRAC : 0] y
 );
 
-  // A tenth more cycles a second when cards are simulated: many small functions instead of one.
+  // Simulates cards a tenth faster: many small functions instead of one large one.
   /* verilator no_inline_module */
 
   generate
@@ -1762,15 +1762,15 @@ module left_fp_add #(
   endgenerate
 
   localparam integer WIDTH = 1 + EXP + FRAC;
-  localparam integer SIG = FRAC + 1;  // significand with its leading bit
-  localparam integer ALIGNED = SIG + 2;  // with guard and round bit below
-  localparam integer SUM = ALIGNED + 2;  // with carry above and sticky bit below
-  localparam integer PAD = 32 - SUM;  // sums stand in the upper bits of 32
+  localparam integer SIG = FRAC + 1;  // significand with leading bit
+  localparam integer ALIGNED = SIG + 2;  // plus guard and round bit below
+  localparam integer SUM = ALIGNED + 2;  // plus carry above and sticky bit below
+  localparam integer PAD = 32 - SUM;  // sums are the upper bits of 32
 
   // -- 1: compare ---------------------------------------------------------------------------------
 
-  // Of two equal magnitudes with different signs the positive one is big: so x - x is +0, since the
-  // sum's sign is that of big.
+  // Of two equal magnitudes with different signs, the positive one is big, and the sum has its
+  // sign: so x - x is +0.
   wire             a_normal = |a[WIDTH-2:FRAC];
   wire             b_normal = |b[WIDTH-2:FRAC];
 
@@ -1790,8 +1790,8 @@ module left_fp_add #(
 
   // -- 2: swap ------------------------------------------------------------------------------------
 
-  // Big is normal when any operand is, little when both are. A subnormal has the exponent of the
-  // smallest normal number, 1, and no leading bit.
+  // Big is normal if either operand is, little if both are. A subnormal has exponent 1, that of the
+  // smallest normal number, and no leading bit.
   wire [WIDTH-1:0] big1 = ordered1_reg ? a1_reg : b1_reg;
   wire [WIDTH-2:0] little1 = ordered1_reg ? b1_reg[WIDTH-2:0] : a1_reg[WIDTH-2:0];
 
@@ -1812,13 +1812,13 @@ module left_fp_add #(
   wire [EXP-1:0] difference = big_exp2 - little_exp2;
   wire [7:0] distance = {{8 - EXP{1'b0}}, difference};
   wire far = |distance[7:5];
-  // The result is an infinity or NaN: big is.
+  // The result is an infinity or NaN if big is.
   wire special2 = &big_exp2 && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
 
   reg [2:0] flags3_reg;  // big is normal, special, subtract
   reg [WIDTH-1:0] big3_reg;
   reg [ALIGNED-1:0] little3_reg;
-  reg [4:0] shift3_reg;  // a distance of 28 or more leaves nothing of little but its sticky bit
+  reg [4:0] shift3_reg;  // from 28 on, only little's sticky bit is left
 
   always @(posedge clk) begin
     flags3_reg  <= {flags2_reg[1], special2, flags2_reg[0]};
@@ -1829,7 +1829,7 @@ module left_fp_add #(
 
   // -- 4, 5, 6: align -----------------------------------------------------------------------------
 
-  // Bits that are shifted out stick. Infinities of both signs, a NaN, are at distance 0.
+  // Bits shifted out go into the sticky bit. Two infinities of opposite signs have distance 0.
   wire [31:0] ones = 32'hffffffff;
   wire [4:0] shift3 = {shift3_reg[4:3], 3'd0};
   wire [31:0] lost3 = {{32 - ALIGNED{1'b0}}, little3_reg} & ~(ones << shift3);
@@ -1837,7 +1837,7 @@ module left_fp_add #(
   reg [3:0] flags4_reg;  // distance 0 and subtract, big is normal, special, subtract
   reg [WIDTH-1:0] big4_reg;
   reg [ALIGNED-1:0] little4_reg;
-  reg [1:0] sticky4_reg;  // any of the two
+  reg [1:0] sticky4_reg;  // OR of both
   reg [2:0] shift4_reg;
 
   always @(posedge clk) begin
@@ -1871,11 +1871,11 @@ module left_fp_add #(
 
   reg [1:0] flags6_reg;  // big is normal, special
   reg [WIDTH-1:0] big6_reg;
-  reg [SUM-1:0] little6_reg;  // the carry in at the bottom
+  reg [SUM-1:0] little6_reg;  // carry in at the bottom
   reg sticky6_reg;
 
-  // To an infinity or NaN all ones below its leading bit are added: the carry then says that its
-  // fraction is not 0, a NaN's. With a carry in, for infinities of both signs, it always does.
+  // Adds all ones below the leading bit to an infinity or NaN, which carries if the fraction is
+  // nonzero: a NaN. For infinities of opposite signs, a carry in makes it carry.
   always @(posedge clk) begin
     flags6_reg  <= flags5_reg[2:1];
     big6_reg    <= big5_reg;
@@ -1891,7 +1891,7 @@ module left_fp_add #(
 
   reg [EXP+1:0] pass7_reg;  // special, sign, exponent
   reg [31:0] sum7_reg;
-  reg [2:0] may7_reg;  // there is room for a step of 8, for one of 16, for one of 8 after it
+  reg [2:0] may7_reg;  // room for a step of 8, for one of 16, and for one of 8 after that
 
   always @(posedge clk) begin
     pass7_reg <= {flags6_reg[0], big6_reg[WIDTH-1:FRAC]};
@@ -1901,11 +1901,11 @@ module left_fp_add #(
 
   // -- 8, 9, 10, 11: normalize --------------------------------------------------------------------
 
-  // The carry's place becomes the leading bit's, in steps of 16, 8, 4, 2 and 1. A step is taken when it
-  // shifts out zeros alone, and when there is room: all steps together are at most the exponent, and a
-  // sum that needs more is a subnormal. The exponent's bits of the steps that were taken are used up;
-  // any other bit of it, from a step's own upwards, is room for the step. A bit that was of no use
-  // to its own step is room for all smaller ones together.
+  // The leading one moves to the carry's place, in steps of 16, 8, 4, 2 and 1. A step is taken if
+  // it shifts out only zeros and there is room: the sum of all steps is at most the exponent, and a
+  // sum that needs more is a subnormal. A step taken uses up its bit of the exponent. Any other
+  // exponent bit, from the step's own upwards, is room for the step. A bit not used by its own step
+  // is room for all smaller steps together.
   wire zeros8 = sum7_reg[31:24] == 8'd0;
   wire then16 = sum7_reg[23:16] == 8'd0 && may7_reg[1];
   wire then24 = sum7_reg[15:8] == 8'd0 && may7_reg[0];
@@ -1927,7 +1927,7 @@ module left_fp_add #(
   reg [EXP+1:0] pass9_reg;
   reg [31:0] sum9_reg;
   reg [4:0] steps9_reg;
-  reg more9_reg;  // there is room for 4, 2 and 1 together
+  reg more9_reg;  // room for 4, 2 and 1 together
 
   always @(posedge clk) begin
     pass9_reg  <= pass8_reg;
@@ -1946,7 +1946,7 @@ module left_fp_add #(
   reg [EXP+1:0] pass10_reg;
   reg [31:0] sum10_reg;
   reg [4:0] steps10_reg;
-  reg more10_reg;  // there is room for 1
+  reg more10_reg;  // room for 1
 
   always @(posedge clk) begin
     pass10_reg  <= pass9_reg;
@@ -1968,12 +1968,12 @@ module left_fp_add #(
     steps11_reg <= {steps10_reg[4:1], last10};
   end
 
-  // -- 12: the last step, and the rounding --------------------------------------------------------
+  // -- 12: last step, rounding --------------------------------------------------------------------
 
-  // Shifted by the last step or not, the fraction is the sum of two, of which one is 0: a multiplexer
-  // made of resets and of a carry chain that is there anyway. The exponent is that of the carry's place
-  // less the steps: the exponent plus minus, which is 1 - steps. The sum of an infinity or NaN has its
-  // leading bit in the first or second place, and in the first when it is a NaN.
+  // The fraction, with or without the last shift, is a sum of two numbers, one of them 0: this
+  // turns resets and an existing carry chain into a multiplexer. The exponent is that of the
+  // carry's place less the steps: the exponent plus minus = 1 - steps. For an infinity or NaN, the
+  // leading one is in the first or second place, and in the first only for a NaN.
   wire step1 = steps11_reg[0];
   wire [31:0] sum11 = sum11_reg << step1;
   wire [3:0] pairs = ~steps11_reg[4:1] + 4'd1;
@@ -1993,8 +1993,8 @@ module left_fp_add #(
 
   // -- 13: round ----------------------------------------------------------------------------------
 
-  // A fraction of all ones that rounds up carries into the exponent, as it should. A subnormal sum is
-  // exact, and has an exponent field of 0. Without infinities the exponent may need a bit more.
+  // A fraction of all ones that rounds up carries into the exponent, as required. A subnormal sum
+  // is exact, and its exponent field is 0. Without infinities, the exponent may need one more bit.
   localparam integer MORE = INFINITY != 0 ? 0 : 1;
   wire [WIDTH-1+MORE:0] rounded = {{MORE{1'b0}}, first12_reg} +
       {{MORE{second12_reg[WIDTH-1]}}, second12_reg};
@@ -2026,7 +2026,7 @@ module left_fp_add #(
 
   assign y = y_reg;
 
-  // The bits through which carries come in, and what of these words is not needed.
+  // Bits for carries in, and unused bits of these words.
   wire unused = &{
     1'b0, total[0], rounded[0], room6[2:0], room8, room9, steps9_reg, steps10_reg, minus
   };
@@ -2035,22 +2035,22 @@ endmodule
 
 `default_nettype wire
 
-// Says which elements of a beat are an infinity or a NaN, one bit a lane. Combinational.
+// Marks the elements of a beat that are infinite or NaN, one bit for each lane. Combinational.
 
 `default_nettype none
 
 module left_fp_nonfinite #(
     parameter integer LANES    = 16,
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
-    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
 ) (
     input  wire [LANES*(1+EXP+FRAC)-1:0] beat,
     output reg  [             LANES-1:0] nonfinite
 );
 
   localparam integer WIDTH = 1 + EXP + FRAC;
-  // The sign does not matter. With infinities neither does the fraction: all ones in the exponent say it.
+  // The sign does not count, nor with infinities the fraction: the exponent is all ones.
   localparam integer LOWEST = INFINITY != 0 ? FRAC : 0;
 
   wire    unused = &{1'b0, beat};
@@ -2067,19 +2067,19 @@ endmodule
 
 `default_nettype wire
 
-// Says that a sum overflowed: y is an infinity or a NaN though no operand is one. The operands are
-// those of y's own beat, which it holds for LATENCY cycles; over is beside y.
+// Detects overflow: y is infinite or NaN although no operand is. The operands are those of y's
+// beat, delayed here by LATENCY cycles; over is in the same cycle as y.
 //
-// Not done here: no reset, no enable, no valid bit.
+// Not done here: reset, enable, valid bit.
 
 `default_nettype none
 
 module left_fp_over #(
     parameter integer OPERANDS = 8,
     parameter integer LATENCY  = 42,  // cycles from the operands to y
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
-    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
 ) (
     input  wire                               clk,
     input  wire [OPERANDS*(1+EXP+FRAC)-1 : 0] x,
@@ -2138,31 +2138,31 @@ endmodule
 
 `default_nettype wire
 
-// Receiver of the byte-stream link: finds frames in the bytes of left_byte_fifo and takes them apart.
+// Receiver of the byte-stream link: finds and parses frames in the bytes of left_byte_fifo.
 //
-// It looks for the sync word byte by byte, reads the header WINDOW bytes a cycle and checks its CRC. A
-// header that fails sends the search back to the byte after the first one of its sync word. What the
-// card cannot take (version, kind, length of data) is counted and searched on from behind the header.
-//   data         goes out as its payload, STEP bytes a word, and then one word without bytes that ends
-//                the packet and says whether the payload's CRC failed; nothing may be acted upon before
-//   ask, finish  go out as that last word alone
-//   registers    wait at m_register until they are answered, so that nothing overtakes them
-// header holds while the frame goes out. Its cycles beside the payload's: sync word 1, header and CRC
-// 16 or 24 / WINDOW, judgement 1, payload CRC 1.
+// Searches for the sync word byte by byte, reads the header WINDOW bytes a cycle and checks its
+// CRC. After a bad header, the search resumes at the byte after the first one of the sync word. An
+// unsupported version, kind or length is counted, and the search resumes after the header.
+//   data         sends the payload, STEP bytes a word, and then an empty last word, reporting
+//                whether the payload's CRC failed; the data must not be used before that
+//   ask, finish  send the empty last word alone
+//   registers    wait at m_register for their reply, so that nothing overtakes them
+// header is valid while a frame is sent. Cycles beside the payload's: sync word 1, header and CRC
+// 16 or 24 / WINDOW, verdict 1, payload CRC 1.
 //
-// Not done here: a packet that a reset cuts off is not ended (left_beat_pack does that), the rank is not
-// looked at (left_route), and all other fields are the core's business.
+// Not done here: ending a packet that a reset cuts off (left_beat_pack), checking ranks (left_route),
+// checking all other fields (the core).
 
 `default_nettype none
 
 module left_frame_rx #(
-    parameter integer WINDOW = 4,  // bytes in the window of the FIFO: 4 or 8
-    parameter integer STEP = 4,  // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
-    parameter integer CHUNK = 256,  // most elements in a data packet
-    parameter integer ELEM_BYTES = 4  // bytes of an element
+    parameter integer WINDOW = 4,  // bytes in the FIFO's window: 4 or 8
+    parameter integer STEP = 4,  // payload bytes per word: 1, 2, 4 or 8, at most WINDOW
+    parameter integer CHUNK = 256,  // maximum chunk length, in elements
+    parameter integer ELEM_BYTES = 4  // bytes per element
 ) (
     input wire clk,
-    input wire rst,  // also: drop what is half received
+    input wire rst,  // also drops a frame partly received
 
     // left_byte_fifo
     input  wire [8*WINDOW-1:0] window,
@@ -2171,7 +2171,7 @@ module left_frame_rx #(
     output reg                 commit,
     output reg                 rewind,
 
-    output wire [175:0] header,  // 22 bytes, the first in bits 7:0; without a mask the last 8 are 0
+    output wire [175:0] header,  // 22 bytes, first in bits 7:0; the last 8 are 0 without a mask
 
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire [  STEP-1:0] m_axis_tkeep,   // contiguous from bit 0
@@ -2181,12 +2181,12 @@ module left_frame_rx #(
     output wire              m_axis_tuser,   // valid with tlast: the payload's CRC failed
 
     output wire m_register_valid,
-    output wire m_register_write,  // else a read
-    input  wire m_register_ready,  // the access in header has been answered
+    output wire m_register_write,  // a write; otherwise a read
+    input  wire m_register_ready,  // the access in header is complete
 
-    // Events to count, one cycle each
-    output wire event_frame,        // a header's CRC held
-    output wire event_hunted,       // a byte was passed over
+    // Events, one cycle each
+    output wire event_frame,        // a header with a good CRC
+    output wire event_hunted,       // a byte was skipped
     output wire event_header_crc,
     output wire event_bad_version,
     output wire event_bad_kind,
@@ -2223,26 +2223,26 @@ module left_frame_rx #(
     end
   endgenerate
 
-  localparam [2:0] HUNT = 3'd0;  // for the sync word
+  localparam [2:0] HUNT = 3'd0;  // search for the sync word
   localparam [2:0] HEADER = 3'd1;
-  localparam [2:0] JUDGE = 3'd2;  // all of the header is there
+  localparam [2:0] JUDGE = 3'd2;  // the header is complete
   localparam [2:0] PAYLOAD = 3'd3;
-  localparam [2:0] CLOSE = 3'd4;  // the payload's CRC is next
-  localparam [2:0] BARE = 3'd5;  // a packet without payload goes out
+  localparam [2:0] CLOSE = 3'd4;  // expect the payload's CRC
+  localparam [2:0] BARE = 3'd5;  // send a packet without payload
   localparam [2:0] REGISTER = 3'd6;
 
-  // Headers with their CRC are whole windows: 14 + 2 bytes, or 22 + 2 with a mask.
+  // A header and its CRC are whole windows: 14 + 2 bytes, or 22 + 2 with a mask.
   localparam integer LAST_SHORT = (HDR_BASE_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MASK_BYTES + 2) / WINDOW - 1;
 
   reg  [  2:0] state_reg;
-  reg  [  2:0] step_reg;  // windows of header taken
+  reg  [  2:0] step_reg;  // header windows taken
   reg          long_reg;  // the header has a mask
   reg  [191:0] head_reg;  // header and CRC, shifted in from above
-  reg  [ 15:0] left_reg;  // bytes of payload to come
+  reg  [ 15:0] left_reg;  // payload bytes to come
   reg  [ 15:0] crc_reg;
 
-  // -- header -------------------------------------------------------------------------------------
+  // -- Header -------------------------------------------------------------------------------------
 
   wire [  3:0] version = header[HDR_VERSION_LSB+:HDR_VERSION_BITS];
   wire [  3:0] kind = header[HDR_KIND_LSB+:HDR_KIND_BITS];
@@ -2255,7 +2255,7 @@ module left_frame_rx #(
   wire is_bare = kind == KIND_ASK || kind == KIND_FINISH;
   wire is_register = kind == KIND_REGREAD || kind == KIND_REGWRITE;
 
-  // The CRC over a header and its own CRC is zero.
+  // The CRC over a header and its CRC is zero.
   wire judge = state_reg == JUDGE;
   wire crc_held = judge && crc_reg == 16'd0;
   wire version_held = crc_held && version == VERSION;
@@ -2266,9 +2266,9 @@ module left_frame_rx #(
   assign event_bad_kind    = version_held && !is_data && !is_bare && !is_register;
   assign event_bad_length  = version_held && is_data && (length == 16'd0 || length > CHUNK[15:0]);
 
-  // -- bytes --------------------------------------------------------------------------------------
+  // -- Bytes --------------------------------------------------------------------------------------
 
-  // A byte is passed over as soon as it cannot begin a sync word with what is there behind it.
+  // Skips a byte as soon as it and the bytes present after it cannot start a sync word.
   wire [31:0] differ = window[31:0] ^ SYNC;
   wire mismatch =
       (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
@@ -2276,7 +2276,7 @@ module left_frame_rx #(
   wire passed_over = state_reg == HUNT && mismatch;
   wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
-  // Where elements are whole words every word has all its bytes.
+  // If elements are whole words, all payload words are full.
   wire [3:0] payload_bytes =
       ELEM_BYTES % STEP != 0 && left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
   wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
@@ -2310,7 +2310,7 @@ module left_frame_rx #(
     endcase
   end
 
-  // -- packets ------------------------------------------------------------------------------------
+  // -- Packets ------------------------------------------------------------------------------------
 
   assign m_axis_tdata     = window[8*STEP-1:0];
   assign m_axis_tkeep     = m_axis_tlast ? {STEP{1'b0}} : ~({STEP{1'b1}} << payload_bytes);
@@ -2324,7 +2324,7 @@ module left_frame_rx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
-  // Of a header all bytes of the window count.
+  // All bytes of a header's window count.
   wire [15:0] crc_header, crc_payload;
 
   left_crc16 #(
@@ -2355,7 +2355,7 @@ module left_frame_rx #(
     endcase
   end
 
-  // -- state --------------------------------------------------------------------------------------
+  // -- State --------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
     case (state_reg)
@@ -2393,28 +2393,28 @@ module left_frame_rx #(
   `define PROMISED assert
 `endif
 
-  // A frame with a right header somewhere in the bytes, after any others: it is found. And any frame:
-  // what goes out is its payload, and is called good only when its CRC held.
+  // A frame with a good header, anywhere in the bytes and after any other frames, is found. For any
+  // frame, the output is its payload, and it is good only if its CRC was.
   //
-  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes behind
-  // the first byte that can be asked for again; offset bytes of those were taken.
+  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes
+  // after the first byte that a rewind can reach; offset of those bytes were taken.
   (* anyconst *) reg [223:0] any_frame;
   wire [223:0] frame = {any_frame[223:32], SYNC};
   wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
   wire [7:0] frame_bytes = frame_long ? 28 : 20;
-  wire [111:0] sums;  // of its header, after each four bytes
+  wire [111:0] sums;  // of its header, after every four bytes
   wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
 
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [15:0] to_frame;
   reg [7:0] offset;
-  reg passed;  // it was in another frame, whose header was right
+  reg passed;  // it was inside another frame, with a good header
   reg found_frame;
-  reg fed;  // bytes were never short, and no register access was waited for
-  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  reg fed;  // no shortage of bytes and no register access occurred
+  reg [15:0] sum, due;  // CRC of the payload so far; payload bytes to come
   wire [2:0] due_now = due < STEP ? due : STEP;
-  reg [7:0] spent;  // cycles since to_frame became less
+  reg [7:0] spent;  // cycles since to_frame decreased
   reg waited;
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
@@ -2426,8 +2426,8 @@ module left_frame_rx #(
   };
   wire [7:0] offset_next = offset + take;
   wire passes_frame = commit && offset_next > to_frame;
-  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search goes on
-  // Where in the frame the next byte stands
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search advances
+  // Position in the frame of the next byte
   wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
   wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
   wire [2:0] taken_steps = state_reg == HEADER ? step_reg : judge ? all_steps : 3'd0;
@@ -2435,7 +2435,7 @@ module left_frame_rx #(
 
   wire [15:0] sum_next;
 
-  // left_crc16 has a proof of its own.
+  // left_crc16 is proved separately.
   assign sums[15:0] = CRC_INIT;
   genvar f;
   generate
@@ -2495,19 +2495,19 @@ module left_frame_rx #(
 
   always @* begin
     if (was_reset) begin
-      // left_byte_fifo: there are at most WINDOW bytes, and they stay until they are taken.
+      // left_byte_fifo: at most WINDOW bytes, stable until taken.
       `PROMISED(count <= WINDOW);
       for (n = 0; n < WINDOW; n = n + 1)
       if (running_was && waited && n < count_was)
         `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);
 
-      // The bytes of the frame stand where it is, and its header is right.
+      // The frame's bytes are at its place, and its header is good.
       assume (frame_sum == 0);
       for (n = 0; n < WINDOW; n = n + 1)
       if (n < count && place + n >= 0 && place + n < frame_bytes)
         assume (window[8*n+:8] == frame[8*(place+n)+:8]);
 
-      // The FIFO is asked for what it has.
+      // The parser requests only what the FIFO has.
       assert (take <= count && !(commit && rewind));
       assert (!rewind || offset != 0);
       assert (state_reg != HUNT || offset == 0);
@@ -2523,8 +2523,8 @@ module left_frame_rx #(
         assert (long_reg == (head_reg[164-32*n+:4] == KIND_REGWRITE));  // its kind
       if (state_reg > JUDGE) assert (long_reg == (kind == KIND_REGWRITE));
 
-      // The search comes to the frame, and takes its header, whatever was before, unless the frame was
-      // inside another one. With every byte there each attempt takes 8 cycles at most.
+      // The search reaches the frame and takes its header, whatever precedes it, unless the frame
+      // is inside another one. With all bytes present, an attempt takes at most 8 cycles.
       if (!passed && !found_frame) begin
         if (passes_frame) assert (crc_held || state_reg > JUDGE);
         if (to_frame == 0 && state_reg <= JUDGE) begin
@@ -2543,11 +2543,11 @@ module left_frame_rx #(
       if (fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
       if (fed && judge) assert (spent < 8);
 
-      // AXI4-Stream at the output.
+      // AXI4-Stream rules at the output.
       if (running_was && waited) assert (m_axis_tvalid && out == stood);
 
-      // Payload: as many bytes as the header says, then one word without any; it is good only when the
-      // CRC over payload, begun from the header's, is the one that follows.
+      // Payload: the number of bytes in the header, then one empty word. It is good only if the CRC
+      // over header and payload equals the received one.
       if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
       if (state_reg == PAYLOAD) begin
         assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
@@ -2572,24 +2572,24 @@ endmodule
 
 `default_nettype wire
 
-// Transmitter of the byte-stream link: makes frames of the core's packets and of register replies.
+// Transmitter of the byte-stream link: frames the core's packets and the register replies.
 //
-// A frame leaves as steps of up to WINDOW bytes: the sync word (4 bytes), the header with its CRC
-// (24 bytes, or 32 with receivers; whole windows), for results and replays the payload (STEP bytes a
-// word) and its CRC (2 bytes). One step a cycle, and the next frame's first step may follow at once.
-// Replies and packets take turns when both wait.
+// A frame is sent in steps of up to WINDOW bytes: sync word (4 bytes), header and its CRC (24
+// bytes, or 32 with receivers; whole windows); for results and replays, also the payload (STEP
+// bytes a word) and its CRC (2 bytes). Throughput: one step a cycle, without a bubble between
+// frames. Replies and packets alternate if both are pending.
 //
-// The CRC runs a step ahead of the header: when its last step leaves, the CRC of all of it stands in a
-// register, and not behind the logic that finds it.
+// The CRC runs one step ahead of the header, so its final value is in a register when the last step
+// leaves.
 //
-// Not done here: the steps are put together into words of the link by left_byte_pack. A reset drops the
-// frame under way; swallowing what the core still sends of it is left_beat_unpack's part.
+// Not done here: packing steps into link words (left_byte_pack). A reset drops the frame under way;
+// left_beat_unpack discards the rest of it.
 
 `default_nettype none
 
 module left_frame_tx #(
-    parameter integer WINDOW = 4,  // most bytes in a step: 4 or 8
-    parameter integer STEP   = 4   // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
+    parameter integer WINDOW = 4,  // maximum bytes per step: 4 or 8
+    parameter integer STEP   = 4   // payload bytes per word: 1, 2, 4 or 8, at most WINDOW
 ) (
     input wire clk,
     input wire rst,
@@ -2598,17 +2598,17 @@ module left_frame_tx #(
     output wire         s_reply_ready,
     input  wire [175:0] s_reply_header,
 
-    input  wire [8*STEP-1:0] s_axis_tdata,   // means nothing in packets without payload
+    input  wire [8*STEP-1:0] s_axis_tdata,   // undefined in packets without payload
     input  wire              s_axis_tvalid,
     output wire              s_axis_tready,
     input  wire              s_axis_tlast,
-    input  wire [     239:0] s_axis_tuser,   // header of 30 bytes
+    input  wire [     239:0] s_axis_tuser,   // header, 30 bytes
 
     output wire [8*WINDOW-1:0] m_step_data,  // bytes beyond m_step_bytes are 0
     output wire [3:0] m_step_bytes,
     output wire m_step_valid,
     input wire m_step_ready,
-    output wire m_step_idle  // no frame is under way, and none waits
+    output wire m_step_idle  // no frame is under way or pending
 );
 
   localparam integer HDR_KIND_LSB = 4;
@@ -2629,21 +2629,21 @@ module left_frame_tx #(
     end
   endgenerate
 
-  localparam [1:0] BEGIN = 2'd0;  // the sync word leaves as soon as there is something to send
+  localparam [1:0] BEGIN = 2'd0;  // send the sync word as soon as a frame is pending
   localparam [1:0] HEADER = 2'd1;
   localparam [1:0] PAYLOAD = 2'd2;
-  localparam [1:0] CLOSE = 2'd3;  // the payload's CRC leaves
+  localparam [1:0] CLOSE = 2'd3;  // send the payload's CRC
 
   localparam integer LAST_SHORT = (HDR_MASK_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MAX_BYTES + 2) / WINDOW - 1;
-  localparam integer TAIL_BYTES = WINDOW - 2;  // of the header in its last step, before the CRC
+  localparam integer TAIL_BYTES = WINDOW - 2;  // header bytes in its last step, before the CRC
   localparam integer TAIL = 8 * TAIL_BYTES;
 
   reg  [  1:0] state_reg;
-  reg  [  2:0] step_reg;  // steps of header that have left
+  reg  [  2:0] step_reg;  // header steps sent
   reg          payload_reg;  // the frame has receivers and a payload
   reg          turn_reg;  // the last frame was a reply
-  reg  [239:0] header_reg;  // shifted out from below
+  reg  [239:0] header_reg;  // shifted out from the low end
   reg  [ 15:0] crc_reg;
 
   wire         choose_reply = s_reply_valid && !(turn_reg && s_axis_tvalid);
@@ -2664,9 +2664,9 @@ module left_frame_tx #(
   wire [8*WINDOW-1:0] payload;
   wire [2:0] step_next = step_reg + 3'd1;
   wire header_next_last = step_next == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
-  wire [15:0] crc_step;  // of a whole step, of as many bytes as the header has in its last step,
+  wire [15:0] crc_step;  // CRC of a full step, of the header bytes in its last step,
   wire [15:0] crc_tail;
-  wire [15:0] crc_payload;  // and of a word of payload
+  wire [15:0] crc_payload;  // and of a payload word
   reg [15:0] crc_next;
 
   assign payload[8*STEP-1:0] = s_axis_tdata;
@@ -2677,8 +2677,8 @@ module left_frame_tx #(
     end
   endgenerate
 
-  // What is counted next: the header's first step while the sync word leaves, then the one behind the one
-  // that leaves.
+  // Input of the CRC: the header's first step while the sync word leaves, and then always the step
+  // after the one that leaves.
   always @* begin
     case (state_reg)
       BEGIN:   crc_next = crc_step;
@@ -2687,7 +2687,7 @@ module left_frame_tx #(
     endcase
   end
 
-  // One for each number of bytes, so that each is a plain sum of bits.
+  // One instance for each number of bytes: each is then a plain XOR of bits.
   left_crc16 #(
       .BYTES(WINDOW)
   ) u_step_crc (
@@ -2715,7 +2715,7 @@ module left_frame_tx #(
       .crc_out(crc_payload)
   );
 
-  // -- steps --------------------------------------------------------------------------------------
+  // -- Steps --------------------------------------------------------------------------------------
 
   reg [8*WINDOW-1:0] step_data;
   reg [         3:0] step_bytes;
@@ -2784,19 +2784,19 @@ endmodule
 
 `default_nettype wire
 
-// Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
-// else IDENTITY in every lane.
+// Replaces the beat of a port that did not contribute by the sum's
+// identity: y is x if enable is high, otherwise IDENTITY in every
+// lane.
 //
-// Latency: one cycle; the register stands between the slot memories and the lanes.
-//
-// Not done here: it does not know which ports are members; left_ranks does.
+// Latency: one cycle. The register is between the slot memories and
+// the lanes. Not done here: which ports contribute (left_labels).
 
 `default_nettype none
 
 module left_gate #(
     parameter integer LANES = 16,
     parameter integer ELEM_BITS = 32,
-    parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
+    parameter [63:0] IDENTITY = 64'h8000_0000  // the low ELEM_BITS; default: -0 in fp32
 ) (
     input  wire                       clk,
     input  wire                       enable,
@@ -2820,29 +2820,29 @@ endmodule
 
 `default_nettype wire
 
-// One port's way in: checks the shape of packets, writes payloads into the port's slot memory and
-// asks for their commit.
+// Receives one port's packets: checks their shape, writes payloads into the port's slot
+// memory and requests their commit.
 //
-// A beat is accepted into register A, and leaves it for the slot memory in the next cycle. With
-// its last beat the packet's commit is requested, in the same cycle that the beat is written; one
-// request more can wait behind it, so that the next packet goes on while the arbiter serves other
-// ports.
+// A beat is accepted into register A and moves to the slot memory in the next cycle. With
+// its last beat, the packet requests its commit in the cycle of the write. One more request
+// can be queued, so the next packet proceeds while the arbiter serves other ports.
 //
-// A payload may be bad or a repetition, and that is known only at commit, when it is written
-// already. What has to be kept is a contribution that is held and not yet summed: the slots with
-// such a one are *busy* and are not written. In any other slot a payload harms nothing: what is
-// not committed is written again before it is summed. The request says whether its payload was
-// written (*writable*); what was not cannot be stored. Data for a slot whose last data from this
-// port is not yet committed (*pending*) waits at its first beat, and this port with it.
+// A payload is written before its commit shows whether it is bad or a repetition. Only a
+// contribution that is held and not yet summed needs protection: its slot is *busy* and is
+// not written. In any other slot a write does no harm, because an uncommitted payload is
+// overwritten before it could be summed. The request reports whether its payload was
+// written (*writable*); a payload that was not cannot be stored. Data for a slot with
+// uncommitted data of this port (*pending*) waits at its first beat, and blocks this port
+// only.
 //
-// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
-// 8, job 8, ecn 2, kind 4, version 4}; left_commit takes it apart. whole: as many beats as the
-// job's chunk has, and all of them full. Data of a job that is not set up is not written. When a job
-// ends (its bit of flush, its slots in flush_slots) what is held of it is forgotten, and what is under
-// way counts as not written.
+// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16,
+// format 8, job 8, ecn 2, kind 4, version 4}. left_commit unpacks it. whole: the packet has
+// as many beats as a chunk of its job, all of them full. Data is written only if its job is
+// set up. When a job ends (its bit of flush, its slots in flush_slots), its contributions
+// are dropped, and its data in flight counts as not written.
 //
-// Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
-// cycle 1. Not done here: no check of the header; left_commit does that, at commit.
+// Latency: a beat accepted in cycle 0 is written in cycle 1; a last beat also requests in
+// cycle 1. Not done here: header checks (left_commit).
 
 `default_nettype none
 
@@ -2850,21 +2850,21 @@ module left_ingress #(
     parameter integer BEAT_BITS  = 512,
     parameter integer JOBS       = 1,
     parameter integer JOB_BITS   = 1,
-    parameter integer SLOT_BITS  = 4,    // of a slot's number
-    parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
+    parameter integer SLOT_BITS  = 4,    // width of a slot number
+    parameter integer INDEX_BITS = 4     // width of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input wire [           JOBS-1:0] flush,
     input wire [ (1<<SLOT_BITS)-1:0] flush_slots,
     input wire [           JOBS-1:0] job_valid,    // set up
-    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // twice the window, less 1
+    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // 2 * window - 1
     input wire [ SLOT_BITS*JOBS-1:0] slot_base,    // the first slot
-    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of a chunk's last beat
+    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of the last beat of a chunk
 
-    // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
+    // Packets; tuser is valid on the first beat, except bit 112 (bad payload): valid on the last
     input wire [BEAT_BITS-1:0] s_axis_tdata,
     input wire [BEAT_BITS/8-1:0] s_axis_tkeep,
     input wire s_axis_tvalid,
@@ -2879,12 +2879,12 @@ module left_ingress #(
     output wire [INDEX_BITS-1:0] wr_beat,
     output wire [ BEAT_BITS-1:0] wr_data,
 
-    // Request of a commit
+    // Request for a commit
     output wire         req_valid,
     input  wire         req_grant,
     output wire [101:0] req_data,
 
-    // What became of writable data of this port, and any slot that has been summed
+    // The verdict on writable data of this port, and any slot that was summed
     input wire                 resolve,
     input wire [SLOT_BITS-1:0] resolve_slot,
     input wire                 resolve_stored,
@@ -2906,16 +2906,16 @@ module left_ingress #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [SLOTS-1:0] ONE_SLOT = 1;
 
-  // Flags other than ECN, and code, mean nothing on the way in.
+  // On input, code and the flags other than ECN have no meaning.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
 
   // -- Register A ---------------------------------------------------------------------------------
 
-  reg  s_first_reg;  // the next beat to be accepted begins a packet
+  reg  s_first_reg;  // the next accepted beat begins a packet
   reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
   reg  [BEAT_BITS-1:0] a_data_reg;
   reg  [         97:0] header_reg;  // of the packet in A
-  reg                  data_reg;  // it is data of a job that the card has
+  reg                  data_reg;  // data of a job that this card has
   wire                 a_leaves;
   wire [          8:0] s_number = {1'b0, s_axis_tuser[HDR_JOB_LSB+:8]};  // of the job
 
@@ -2954,9 +2954,9 @@ module left_ingress #(
     end
   end
 
-  // -- What of the packet is known before the beat in A -------------------------------------------
+  // -- State of the packet before the beat in A ---------------------------------------------------
 
-  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
+  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; saturates
   reg writable_reg, full_reg, nonfinite_reg;
 
   wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
@@ -3002,7 +3002,7 @@ module left_ingress #(
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
-  // Whether a grant makes room in this very cycle is not looked at: it would lead from the arbiter to s_axis.
+  // Ignores a grant in this very cycle: it would connect the arbiter to s_axis combinationally.
   assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg);
 
   always @(posedge clk) begin
@@ -3037,8 +3037,8 @@ module left_ingress #(
   `define PROMISED assert
 `endif
 
-  // Of any slot and any beat of it: what was written there last, and what the packet had that is to be
-  // committed; whether a contribution is held there.
+  // For any slot and any beat: the data last written there, the data of the packet to be committed,
+  // and whether the slot holds a contribution.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   (* anyconst *) reg [INDEX_BITS-1:0] place;
   reg was_reset = 1'b0;
@@ -3046,21 +3046,21 @@ module left_ingress #(
   wire [7:0] number = header_reg[17:10];  // of the job
   integer n, m;
 
-  // The jobs: whose the slot is, and what left_jobs says of them.
+  // Jobs: the owner of the slot, and the guarantees of left_jobs.
   reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
-  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush a cycle ago, two cycles ago
+  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush one and two cycles ago
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
   reg [INDEX_BITS*JOBS-1:0] last_was;
 
-  // The packet at A, and its beats.
-  reg [INDEX_BITS:0] at;  // of the beat in A; stays at its largest value
+  // The packet at A and its beats.
+  reg [INDEX_BITS:0] at;  // number of the beat in A; saturates
   reg all_full, any_special, had_place, writes;
   reg [BEAT_BITS-1:0] its_place;
   wire now_place = at == place;
 
-  // A request that was granted is looked at in the next cycle, and judged in the one after that, at the
-  // slot that it was found to have.
+  // A granted request is examined in the next cycle and judged in the one after, for the slot
+  // computed in the first.
   reg looked_at, looked_writes, flight, flight_writes;
   reg [JOB_BITS-1:0] looked_job, flight_job;
   reg [31:0] looked_vid;
@@ -3072,7 +3072,7 @@ module left_ingress #(
   wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
       (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
 
-  reg holding;  // a contribution to the slot is held and not yet summed
+  reg holding;  // the slot holds a contribution that is not yet summed
   reg [BEAT_BITS-1:0] memory, queue_has, looked_has, flight_has;
   wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
   wire is_looked_at = looked_at && looked_writes && looked_slot == watched && job_valid[looked_job];
@@ -3090,7 +3090,7 @@ module left_ingress #(
     last_was <= job_last;
     ended <= job_valid | (ended & flush);
 
-    // What is in A
+    // The packet at A
     if (a_leaves) begin
       at <= a_last_reg ? 0 : &at ? at : at + 1;
       all_full <= a_full_reg && (at == 0 || all_full);
@@ -3133,9 +3133,9 @@ module left_ingress #(
     owns[n] = job_valid[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
           slot_base[SLOT_BITS*n+:SLOT_BITS];
     if (was_reset) begin
-      // left_jobs: a job that is set up has slots of its own; they and the length of its chunks stay until
-      // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
-      // its slots given to another.
+      // left_jobs: a job that is set up has slots of its own. The slots and the chunk length do not
+      // change until the job has ended, and the slots are in flush_slots while it ends. The job is
+      // not set up again, nor its slots reused, before that.
       for (n = 0; n < JOBS; n = n + 1) begin
         mask_n = slot_mask[SLOT_BITS*n+:SLOT_BITS];
         base_n = slot_base[SLOT_BITS*n+:SLOT_BITS];
@@ -3163,19 +3163,19 @@ module left_ingress #(
       end
       `PROMISED((owns & (owns - 1'b1)) == 0);
       `PROMISED(!(owns != 0 && flush_slots[watched]));
-      // left_arbiter grants what asks, left_commit and left_slots judge it two cycles later: what was written is
-      // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
-      // of this port in that slot.
+      // left_arbiter grants only requests. left_commit and left_slots judge them two cycles later:
+      // written data is resolved for the slot of its job and VID. It is stored only if the job is
+      // set up and the slot holds no contribution of this port.
       `PROMISED(!req_grant || req_valid);
       `PROMISED(resolve == (flight && flight_writes));
       `PROMISED(!resolve || resolve_slot == flight_slot);
       `PROMISED(!(resolve && resolve_stored) || job_valid[flight_job]);
       `PROMISED(!(resolve && resolve_stored && resolve_slot == watched) || !holding);
-      // left_reader and left_writer: what is summed was held.
+      // left_reader and left_writer: a slot that is summed held a contribution.
       `PROMISED(!(reduced && reduced_slot == watched) || holding || flush_slots[watched]);
     end
     if (was_reset && !rst) begin
-      // The packet: its header is that of its first beat, and what is said of it is so.
+      // The packet: header_reg has the header of its first beat, and the flags are correct.
       assert (a_first_reg == (at == 0) || !a_valid_reg);
       assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
       assert (at == 0 || beat_reg == at);
@@ -3196,14 +3196,14 @@ module left_ingress #(
         assert (req_data[100] == (a_nonfinite_reg || (at != 0 && any_special)));
       end
 
-      // What is held and not yet summed is not written over, and neither is what waits to be judged.
+      // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
       assert (busy_reg[watched] == holding);
       if (wr_en && wr_slot == watched) assert (!holding && !in_queue && !in_flight);
       if (at != 0 && writes && slot == watched && job_valid[job])
         assert (!holding && !in_queue && !in_flight);
       if (wr_en) assert (job_valid[job] && wr_beat <= job_last[INDEX_BITS*job+:INDEX_BITS]);
 
-      // So what is stored is what the packet had.
+      // Stored data is the packet's data.
       if (at != 0 && writes && had_place && slot == watched &&
           place <= job_last[INDEX_BITS*job+:INDEX_BITS])
         assert (memory == its_place);
@@ -3214,7 +3214,7 @@ module left_ingress #(
       if (is_judged && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
         assert (memory == flight_has);
 
-      // A port waits for its own packets alone, and not for long: one that was written is judged.
+      // A port waits only for its own packets, until their verdict: written data is judged.
       assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
       assert (in_queue + is_looked_at + is_judged <= 1);
       if (queued_reg && queue_reg[101])
@@ -3244,36 +3244,36 @@ endmodule
 
 `default_nettype wire
 
-// Of one job: counts what it met that is no number: contributions that held a NaN or an infinity, elements of
-// sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
-// that knows the VID finds the element.
+// Counts one job's NaNs, infinities and overflows: contributions with a NaN or an infinity,
+// elements of sums that are one, and elements that overflowed. Keeps the VID of the first of each,
+// so that a host can find the element.
 //
-// Counts stop at their largest value. They are cleared when the job is set up, not when it ends.
+// The counts saturate. They are cleared when the job is set up, not when it ends.
 //
-// Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
-// counts come in cycle 1, too. Not done here: counters of the card (left_counters).
+// Latency: a packet stored in cycle 0 and a sum written in cycle 0, with its numbers in cycle 1,
+// are counted from cycle 2 on. Not done here: the card's counters (left_counters).
 
 `default_nettype none
 
 module left_job_counts #(
-    parameter integer COUNT_BITS = 5  // of the number of lanes
+    parameter integer COUNT_BITS = 5  // width of a number of lanes
 ) (
     input wire clk,
     input wire rst,
     input wire clear, // the job is set up
 
-    // A packet is committed
-    input wire        stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    // A packet is committed:
+    input wire        stored_nonfinite,  // it is stored, and has a NaN or an infinity
     input wire [31:0] vid,
     input wire [ 7:0] rank,
 
-    // A sum is written, and in the next cycle it is known how many of its elements ...
+    // A beat of a sum is written; in the next cycle, the number of its elements that
     input wire                  wr_en,
     input wire [          31:0] wr_vid,
-    input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
+    input wire [COUNT_BITS-1:0] nonfinite,  // are NaN or infinite
     input wire [COUNT_BITS-1:0] overflow,   // overflowed
 
-    // As the registers show them
+    // Register values
     output wire [31:0] nonfinite_in,
     output wire [31:0] nonfinite_out,
     output wire [31:0] overflows,
@@ -3342,38 +3342,38 @@ endmodule
 
 `default_nettype wire
 
-// The jobs' lives: sets them up, ends them, and holds what each was set up with.
+// Sets up jobs, ends them, and holds their configuration.
 //
-// An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, a cycle before it begins, in the order of the specification. Then it is given slots: twice its
-// window of them, from a multiple of that on, the first where no other job's are; a cycle for each
-// place that is looked at. Then the running job of its number is ended and the new one set up.
+// An operation (commit, abort, end of all) is requested on op_*, stable until op_done, with the
+// reply in op_code. For a commit, all checks are made first, one cycle before it starts, in the
+// order of the specification. Then slots are allotted: twice the window, aligned to that size, at
+// the first place that no other job uses; one cycle for each place tried. Then the running job with
+// this number ends, and the new one is set up.
 //
-// A job ends by an operation, by the link going down, or when all its ranks have finished. Then its
-// bit of flush is high, for one cycle at least and until what is being reduced of it has drained,
-// and its slots stand in flush_slots; other jobs run on. When all jobs end at once, by the link or by
-// an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
-// dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
-// or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
-// and op_* need not hold any longer. link_down stands until hold has been low for a while
-// (left_link_session), so that then all jobs end.
+// A job ends by an operation, when the link goes down, or when all its ranks have finished. Its bit
+// of flush is then high, for at least one cycle and until its reductions have drained, with its
+// slots in flush_slots; other jobs keep running. When all jobs end at once, by the link or an
+// operation, quiet is high together with flush: no packet may be judged. The statuses of an ending
+// job are dropped unless all ranks have finished: then they include the answers. hold is high while
+// a job ends or is set up. A link that goes down cancels the operation: no job is set up, and op_*
+// need not be stable. link_down stays high until hold has been low for a while (left_link_session);
+// by then all jobs have ended.
 //
-// Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
-//
-// What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
-// job hold until it has drained. Not done here: who owns the card (left_registers).
+// An evicted member keeps its rank and is no longer waited for, not even to finish. Vectors have
+// job 0 in the lowest bits. Slots, window and chunk of a job are valid until it has drained. Not
+// done here: ownership of the card (left_registers).
 
 `default_nettype none
 
 module left_jobs #(
     parameter integer PORTS = 4,
     parameter integer PORT_BITS = 2,
-    parameter integer JOBS = 1,  // at once: a power of two
-    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
-    parameter integer CHUNK = 256,  // most elements in a chunk
-    parameter integer WINDOW = 8,  // most chunks in a window; the card has twice as many slots
-    parameter integer SLOT_BITS = 4,  // of a slot's number
-    parameter integer INDEX_BITS = 4,  // of a beat's number in its chunk
+    parameter integer JOBS = 1,  // number of jobs, a power of two
+    parameter integer JOB_BITS = 1,  // width of a job number, at least 1
+    parameter integer CHUNK = 256,  // maximum chunk length, in elements
+    parameter integer WINDOW = 8,  // maximum window, in chunks; the card has twice as many slots
+    parameter integer SLOT_BITS = 4,  // width of a slot number
+    parameter integer INDEX_BITS = 4,  // width of a beat's number in its chunk
     parameter integer LANE_BITS = 4  // log2 of the lanes
 ) (
     input wire clk,
@@ -3382,8 +3382,8 @@ module left_jobs #(
 
     // Operations
     input wire op_valid,
-    input wire op_commit,  // set up
-    input wire op_abort,  // end one, if its epoch is op_epoch; else: end all
+    input wire op_commit,  // set up a job
+    input wire op_abort,  // end the job, if its epoch is op_epoch; neither: end all
     input wire [7:0] op_job,
     input wire [15:0] op_epoch,
     input wire [31:0] op_first,
@@ -3394,43 +3394,43 @@ module left_jobs #(
     output wire op_done,
     output wire [7:0] op_code,
 
-    // From the slots
+    // From left_slots
     input wire                finish,
     input wire [JOB_BITS-1:0] finish_job,
-    input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
-    input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
-    input wire [   PORTS-1:0] evict,       // these are evicted,
-    input wire [JOB_BITS-1:0] evict_job,   // from this job,
-    input wire [   PORTS-1:0] evict_ranks, // and so all that ever were
+    input wire [   PORTS-1:0] finish_bit,  // rank that has finished
+    input wire [    JOBS-1:0] drained,     // no reduction of the job is under way
+    input wire [   PORTS-1:0] evict,       // ports to evict
+    input wire [JOB_BITS-1:0] evict_job,   // from this job
+    input wire [   PORTS-1:0] evict_ranks, // its evicted ranks, these included
 
-    // What ends, and what begins
+    // Ends and beginnings
     output wire [          JOBS-1:0] flush,
     output wire [(1<<SLOT_BITS)-1:0] flush_slots,
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
-    output wire [      JOB_BITS-1:0] sets_up_job,    // that one, until cleared
-    input  wire                      cleared,        // what was counted of it before
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
+    output wire [      JOB_BITS-1:0] sets_up_job,    // that job, until cleared
+    input  wire                      cleared,        // its predecessor's counts are cleared
 
-    // The jobs
+    // Jobs
     output wire [           JOBS-1:0] job_valid,
-    output wire [           JOBS-1:0] job_complete,  // the last one ended because all had finished
+    output wire [           JOBS-1:0] job_complete,  // the last one ended: all had finished
     output wire [           JOBS-1:0] job_ever,      // an epoch was ever set
     output wire [        16*JOBS-1:0] job_epoch,
-    output wire [        16*JOBS-1:0] job_chunk,     // elements
+    output wire [        16*JOBS-1:0] job_chunk,     // in elements
     output wire [INDEX_BITS*JOBS-1:0] job_last,      // number of a chunk's last beat
-    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // chunks
-    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // in chunks
+    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // 2 * window - 1
     output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
     output wire [        32*JOBS-1:0] job_first,     // first VID
-    output wire [        32*JOBS-1:0] job_deadline,  // cycles; 0: none
-    output wire [           JOBS-1:0] job_partial,   // sums
+    output wire [        32*JOBS-1:0] job_deadline,  // in cycles; 0: none
+    output wire [           JOBS-1:0] job_partial,   // partial sums allowed
     output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
     output wire [     PORTS*JOBS-1:0] job_evicted,   // ranks that were evicted
-    output wire [     PORTS*JOBS-1:0] evicted,       // their ports
-    output wire [     PORTS*JOBS-1:0] present,       // members that were not, by port
-    output wire [     PORTS*JOBS-1:0] member,        // by port
+    output wire [     PORTS*JOBS-1:0] evicted,       // by port
+    output wire [     PORTS*JOBS-1:0] present,       // members not evicted, by port
+    output wire [     PORTS*JOBS-1:0] member,        // members, by port
     output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
 
@@ -3449,26 +3449,26 @@ module left_jobs #(
   localparam [JOBS-1:0] ONE_JOB = 1;
 
   localparam [2:0] STATE_IDLE = 3'd0;
-  localparam [2:0] STATE_ALLOT = 3'd1;  // slots are sought for a new job
-  localparam [2:0] STATE_FLUSH = 3'd2;  // the old one drains
-  localparam [2:0] STATE_RANKS = 3'd3;  // the new one's ranks are given out
-  localparam [2:0] STATE_CLEAR = 3'd4;  // what was counted of the old one is cleared
+  localparam [2:0] STATE_ALLOT = 3'd1;  // find slots for the new job
+  localparam [2:0] STATE_FLUSH = 3'd2;  // wait for the old job to drain
+  localparam [2:0] STATE_RANKS = 3'd3;  // assign ranks to the new job
+  localparam [2:0] STATE_CLEAR = 3'd4;  // clear the counts of the old job
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
   reg [2:0] state_reg;
-  reg [JOBS-1:0] flush_reg;  // jobs that end
-  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
+  reg [JOBS-1:0] flush_reg;  // ending jobs
+  reg [JOB_BITS-1:0] flush_job_reg;  // the ending job unless all end; the job being set up
   reg flush_all_reg;
-  reg flush_slots_reg;  // the one was set up, so it has slots
+  reg flush_slots_reg;  // the ending job was set up, so it has slots
   reg set_up_reg;  // a new job follows the flush
-  reg reply_reg;  // an operation waits for its answer
+  reg reply_reg;  // an operation waits for its reply
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
-  reg [SLOT_BITS-1:0] place_reg;  // where slots are sought
+  reg [SLOT_BITS-1:0] place_reg;  // candidate place for slots
 
   reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
   reg [16*JOBS-1:0] epoch_reg;
@@ -3485,7 +3485,7 @@ module left_jobs #(
 
   // -- Checks -------------------------------------------------------------------------------------
 
-  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 where there is such a job
+  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 if the job exists
   wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
 
   wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
@@ -3496,7 +3496,7 @@ module left_jobs #(
   wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
-  wire running = valid_now && op_epoch == epoch_now;  // what is asked for
+  wire running = valid_now && op_epoch == epoch_now;  // already set up, with this epoch
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
       op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
@@ -3510,7 +3510,7 @@ module left_jobs #(
   wire deadline_good = (op_deadline >> 33) == 64'd0 &&
       !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
-  // What was found a cycle ago, of an operation that stood then while nothing else was done
+  // Results of the checks one cycle ago, for an operation that was pending while idle
   reg checked_reg;
   reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
   reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
@@ -3528,7 +3528,7 @@ module left_jobs #(
     deadline_good_reg <= deadline_good;
   end
 
-  reg [7:0] op_check;  // CODE_DONE when nothing stands against it
+  reg [7:0] op_check;  // CODE_DONE if all checks pass
 
   always @* begin
     op_check = CODE_DONE;
@@ -3556,7 +3556,7 @@ module left_jobs #(
 
   wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
   wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
-  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 behind the last one
+  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 after the last place
 
   reg taken;  // another job has slots there
   integer other;
@@ -3573,9 +3573,9 @@ module left_jobs #(
 
   // -- Jobs that all ranks have finished ----------------------------------------------------------
 
-  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every rank there is
+  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every assigned rank
   reg [JOBS-1:0] all_finished;
-  reg [JOB_BITS-1:0] finished_job;  // the lowest of them
+  reg [JOB_BITS-1:0] finished_job;  // lowest of these jobs
   integer j;
 
   always @* begin
@@ -3589,7 +3589,7 @@ module left_jobs #(
 
   // -- States -------------------------------------------------------------------------------------
 
-  wire asked = reply_reg && !link_down;  // who began the operation is still there
+  wire asked = reply_reg && !link_down;  // the requester is still connected
   wire follows = set_up_reg && asked;  // a new job follows
   wire flushed = &(drained | ~flush_reg);
   wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
@@ -3742,13 +3742,13 @@ module left_jobs #(
     end
   end
 
-  // -- What ends ----------------------------------------------------------------------------------
+  // -- Ends ---------------------------------------------------------------------------------------
 
   wire flushes = state_reg == STATE_FLUSH;
   wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
 
-  // As many bits as it has slots, from its first one on
+  // The job's slots: one bit each, starting at its first
   wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
   wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
 
@@ -3788,7 +3788,7 @@ module left_jobs #(
   `define PROMISED assert
 `endif
 
-  // Any job, another one, and any slot.
+  // Any job, any other job, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
   localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
@@ -3823,14 +3823,14 @@ module left_jobs #(
   reg [191:0] op_rest_was;
   reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
-  reg [7:0] count;  // of ranks that were given out below a port
+  reg [7:0] count;  // ranks assigned to lower ports
   integer q;
 
-  // Of the operation.
+  // The operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
   wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
-  reg slot_taken;  // as a place for its job
+  reg slot_taken;  // not available to its job
   integer r;
 
   always @* begin
@@ -3855,14 +3855,14 @@ module left_jobs #(
     drained_was <= drained[watched];
     link_was <= link_down;
     finished_was <= its_finished;
-    // It was set up when it began to end.
+    // It was set up when its end began.
     ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
   end
 
   always @* begin
     assume (rival != watched);
     if (was_reset) begin
-      // left_registers: an operation stays as it is until it is answered, if the link does.
+      // left_registers: an operation is stable until its reply, unless the link goes down.
       `PROMISED(
           !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
@@ -3870,8 +3870,8 @@ module left_jobs #(
       `PROMISED(!(op_commit && op_abort));
     end
     if (was_reset && !rst) begin
-      // A job that is set up is what it was set up with, has slots of its own, and its members have their
-      // ranks in the order of the ports.
+      // A job that is set up has the requested configuration and slots of its own, and its members'
+      // ranks follow the order of the ports.
       if (is_set_up) begin
         assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
         assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
@@ -3900,8 +3900,8 @@ module left_jobs #(
         for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
       end
 
-      // From when it ends until nothing of it is on its way its bit of flush and its slots' stand, and what
-      // it was is still known.
+      // From its end until it has drained, its bit of flush is high, its slots are in flush_slots,
+      // and its configuration is still valid.
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (flush[watched]);
         if (flush_was && !drained_was) assert (flush[watched]);
@@ -3920,14 +3920,14 @@ module left_jobs #(
         assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
       if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
 
-      // A rank that has finished is kept; when all have the job ends.
+      // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
         assert ((finished_was & ~its_finished) == 0);
       end
       if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
       assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
 
-      // A job is set up by an answer alone, to who is still there, as it was asked for.
+      // A job is set up only with a reply, to a requester still connected, and as requested.
       if (running_was && is_set_up && !set_up_was)
         assert (op_done && op_valid || link_was || link_down);
       if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op &&
@@ -3940,7 +3940,7 @@ module left_jobs #(
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
 
-      // How an operation goes on.
+      // Sequence of an operation.
       if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
       if (state_reg == STATE_FLUSH && !flush_all_reg)
         assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
@@ -3973,7 +3973,7 @@ module left_jobs #(
         end
       end
 
-      // Slots are refused when there are none.
+      // CODE_NO_SLOTS only if no place is free.
       if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
         assert (slot_taken);
       if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
@@ -3993,13 +3993,13 @@ endmodule
 
 `default_nettype wire
 
-// What is known of every slot when its last contribution is stored, until it is complete the next time:
-// its job, the ports that contributed, its VID and its marks. Who reads beats, who writes sums and who
-// sends results each look at a slot of their own, in the same cycle; what they see of a slot that is
-// completed in cycle 0 is new from cycle 1 on.
+// Holds each slot's label from its completion to its next one: job, contributing ports, VID and
+// marks. The readers of beats, the writer of sums and the sender of results each read the label of
+// a slot of their own in the same cycle. A label written in cycle 0 is readable from cycle 1 on.
 //
-// sum_* is read beside a sum's tag, written_* is the same a cycle later, beside its write. Not done here:
-// what a job is (left_jobs); a label means nothing before its slot was first complete.
+// sum_* is for use with a sum's tag; written_* is the same one cycle later, for use with its write.
+// Not done here: job configuration (left_jobs). A label is undefined before its slot first
+// completes.
 
 `default_nettype none
 
@@ -4010,7 +4010,7 @@ module left_labels #(
 ) (
     input wire clk,
 
-    // A slot is complete
+    // A slot completes
     input wire                 complete,
     input wire [SLOT_BITS-1:0] complete_slot,
     input wire [ JOB_BITS-1:0] complete_job,
@@ -4019,11 +4019,11 @@ module left_labels #(
     input wire [          1:0] complete_ecn,
     input wire                 complete_nonfinite,
 
-    // A beat goes into the lanes
+    // A beat enters the lanes
     input  wire [SLOT_BITS-1:0] beat_slot,
     output wire [    PORTS-1:0] beat_ports,
 
-    // A sum comes out of them
+    // A sum leaves the lanes
     input  wire [SLOT_BITS-1:0] sum_slot,
     output wire [ JOB_BITS-1:0] sum_job,
     output wire [ JOB_BITS-1:0] written_job,
@@ -4039,7 +4039,7 @@ module left_labels #(
 
   localparam integer SLOTS = 1 << SLOT_BITS;
 
-  // A memory for each reader.
+  // One memory for each reader.
   reg [PORTS-1:0] beat_labels[0:SLOTS-1];
   reg [JOB_BITS-1:0] sum_jobs[0:SLOTS-1];
   reg [31:0] sum_vids[0:SLOTS-1];
@@ -4071,15 +4071,15 @@ endmodule
 
 `default_nettype wire
 
-// Counts how late the contributions of each rank come, behind the first one of their chunk.
+// Counts the lag of each rank's contributions behind the first contribution to the same chunk.
 //
-// Of each job and rank 16 counts: 0 of those that came first, k of those that came 4^(k-1) cycles later or
-// more, but less than 4^k; the last one of all that came later still. They wrap at 2^32, and are cleared
-// when the job is set up, a count a cycle: until that is done ready is low, and nothing of the job may be
-// stored.
+// Each job and rank has 16 counts: count 0 for first contributions; count k for lags of at least
+// 4^(k-1) and less than 4^k cycles; count 15 for all longer lags too. Counts wrap at 2^32.
+// Setting up a job clears its counts, one a cycle; while ready is low, the job must store
+// nothing.
 //
-// Latency: what is stored in cycle 0 is counted in cycle 3. A count that is read in cycle 0 stands at value
-// in cycle 1. Not done here: nobody is missed here who never comes (left_deadlines).
+// Latency: a contribution stored in cycle 0 is counted in cycle 3. A count addressed in cycle 0
+// is at value in cycle 1. Not done here: a contribution that never comes (left_deadlines).
 
 `default_nettype none
 
@@ -4091,13 +4091,13 @@ module left_lags #(
     input wire clk,
     input wire rst,
 
-    input  wire                clear,      // a job is set up:
-    input  wire [JOB_BITS-1:0] clear_job,  // this one; holds until ready
+    input  wire                clear,      // starts clearing the counts of a new job
+    input  wire [JOB_BITS-1:0] clear_job,  // that job; stable until ready
     output wire                ready,
 
     // A contribution is stored
     input wire                 store,
-    input wire                 turn_over,  // the first one of its chunk
+    input wire                 turn_over,  // the first of its chunk
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
     input wire [RANK_BITS-1:0] rank,
@@ -4112,15 +4112,15 @@ module left_lags #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer ADDR_BITS = JOB_BITS + RANK_BITS + 4;
 
-  reg [31:0] since[0:SLOTS-1];  // when the first contribution came
+  reg [31:0] since[0:SLOTS-1];  // arrival time of the first contribution
   reg [31:0] now_reg;
 
-  // Stored: how late
+  // First stage: the lag
   reg store_reg;
   reg [31:0] lag_reg;
   reg [JOB_BITS+RANK_BITS-1:0] whose_reg;
 
-  // How late, as a count's number; the count is read
+  // Second stage: the number of the lag's count, which is read
   reg [3:0] bucket;
   integer b;
 
@@ -4130,13 +4130,13 @@ module left_lags #(
     if (|lag_reg[31:28]) bucket = 4'd15;
   end
 
-  // The count goes up
+  // Third stage: the count is incremented
   reg adds_reg;
   reg [ADDR_BITS-1:0] addr_reg;
   wire [31:0] count;
 
   reg clears_reg;
-  reg [RANK_BITS+3:0] clear_reg;  // the count that is cleared
+  reg [RANK_BITS+3:0] clear_reg;  // next count to clear
 
   wire [ADDR_BITS-1:0] rd_addr = {whose_reg, bucket};
   wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
@@ -4181,7 +4181,7 @@ module left_lags #(
       .rd_data(count)
   );
 
-  // The same, to be read by others.
+  // A copy, for the registers.
   left_ram #(
       .WIDTH    (32),
       .ADDR_BITS(ADDR_BITS),
@@ -4202,16 +4202,16 @@ endmodule
 
 `default_nettype wire
 
-// Says when the card's side of a link is down: from the cycle after link_up falls until it has risen
-// again and all that the last host left behind is out of the way (busy low for SETTLE cycles in a
-// row). Until then nothing of the next host is accepted.
+// Drives down while the card's side of a link is down: from the cycle after link_up falls until
+// link_up is high and the previous host's traffic has drained (busy low for SETTLE cycles in a
+// row). The shell accepts nothing of the next host before that.
 //
-// A reset begins with the link down. link_up must be synchronous to clk.
+// A reset starts with the link down. link_up must be synchronous to clk.
 
 `default_nettype none
 
 module left_link_session #(
-    parameter integer SETTLE = 16  // cycles in which the core finishes what it has accepted: 1..255
+    parameter integer SETTLE = 16  // cycles for the core to finish what it accepted: 1..255
 ) (
     input  wire clk,
     input  wire rst,
@@ -4221,7 +4221,7 @@ module left_link_session #(
 );
 
   reg       down_reg;
-  reg [7:0] quiet_reg;  // cycles without anything left behind
+  reg [7:0] quiet_reg;  // cycles without traffic
 
   always @(posedge clk) begin
     quiet_reg <= busy ? 8'd0 : quiet_reg + {7'd0, down_reg && quiet_reg != SETTLE[7:0]};
@@ -4238,19 +4238,19 @@ endmodule
 
 `default_nettype wire
 
-// Of one job: who is owed which slot's result, and which is to be sent next, to whom. Members are told
-// apart by their ports. Slots are counted from the job's first one on.
+// Tracks, for one job, which ports are owed which slot's result, and picks the next result to send
+// and its receivers. Members are identified by port, slots relative to the job's first one.
 //
-// A result that begins to be written is owed to all members. It is sent first in the order of
-// reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
-// scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
-// scan begins with the oldest VID and knows only ports that were ready when it began: of what it
-// finds for a port that was held up, the oldest goes first. Until it has found that, the port may
-// be sent fresh results as well.
+// A result whose first sum is written is owed to all members. It is first sent in the order of
+// reduction, to the members that are ready (*fresh*). A scan, one slot a cycle, finds results still
+// owed to members that were not ready or that repeat; what it finds precedes fresh results. A pass
+// of the scan starts at the oldest VID and only serves ports that were ready at its start, so a
+// port that was held up gets its oldest result first. Until then the port may also be sent fresh
+// results.
 //
-// The pick is combinational and may change until it is taken; taking it clears the receivers' owed
-// bits and marks them sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
-// here: it sends nothing; left_egress does.
+// The pick is combinational and may change until taken; pick_take clears the receivers' owed bits
+// and marks them as sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
+// here: sending (left_egress).
 
 `default_nettype none
 
@@ -4263,24 +4263,24 @@ module left_owed #(
 
     // The job
     input wire                 flush,      // the job ends: nothing is owed
-    input wire [SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
+    input wire [SLOT_BITS-1:0] slot_mask,  // 2 * window - 1
     input wire [    PORTS-1:0] member,     // by port
 
-    input wire                 begun,      // the slot's result begins to be written
+    input wire                 begun,      // the slot's first sum is written
     input wire [SLOT_BITS-1:0] begun_slot,
 
-    // From the slot table: what a packet did to its slot
+    // From left_slots: the effect of a packet on its slot
     input wire [SLOT_BITS-1:0] slot,
-    input wire                 turn_over,  // what it owed is dropped
-    input wire                 owe,        // one port is owed the result (again)
-    input wire [    PORTS-1:0] port,       // this one, one hot
+    input wire                 turn_over,  // drops what was owed for the slot
+    input wire                 owe,        // a port is owed the result, perhaps again
+    input wire [    PORTS-1:0] port,       // that port, one-hot
 
     input wire [PORTS-1:0] ready,  // ports that can take a packet
 
     output wire                 pick_valid,
     output wire [SLOT_BITS-1:0] pick_slot,
     output wire [    PORTS-1:0] pick_receivers,
-    output wire                 pick_replay,     // one of them was sent it before
+    output wire                 pick_replay,     // a receiver was sent it before
     input  wire                 pick_take
 );
 
@@ -4288,9 +4288,9 @@ module left_owed #(
 
   reg [PORTS-1:0] owed[0:SLOTS-1];
   reg [PORTS-1:0] sent[0:SLOTS-1];
-  reg [SLOTS-1:0] live_reg;  // there is a result; else its row means nothing
-  reg [SLOTS-1:0] fresh_reg;  // its place is in the queue of fresh results
-  reg [SLOTS-1:0] scan_reg;  // the scan is to look at it
+  reg [SLOTS-1:0] live_reg;  // a result exists; otherwise the slot's row is void
+  reg [SLOTS-1:0] fresh_reg;  // the slot is in the queue of fresh results
+  reg [SLOTS-1:0] scan_reg;  // the scan has to visit the slot
 
   // -- Fresh results ------------------------------------------------------------------------------
 
@@ -4316,10 +4316,10 @@ module left_owed #(
 
   // -- Scan ---------------------------------------------------------------------------------------
 
-  reg [SLOT_BITS-1:0] newest_reg;  // the slot that turned over last
-  reg [SLOT_BITS-1:0] at_reg;  // the slot the scan looks at
-  reg [SLOT_BITS-1:0] left_reg;  // slots of this pass behind it
-  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass began
+  reg [SLOT_BITS-1:0] newest_reg;  // slot that turned over last
+  reg [SLOT_BITS-1:0] at_reg;  // the scan's position
+  reg [SLOT_BITS-1:0] left_reg;  // slots left in this pass
+  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass started
 
   wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
   wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
@@ -4384,26 +4384,26 @@ module left_owed #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: who is owed its result, and who was sent it.
+  // For any slot: the ports that are owed its result, and those that were sent it.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg flush_was;
-  reg exists;  // there is a result
+  reg exists;  // a result exists
   reg [PORTS-1:0] due, had;
   reg [PORTS-1:0] member_was;
   reg [SLOT_BITS-1:0] mask_was;
   reg [7:0] steps;  // of the scan, at rest
-  reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
+  reg [1:0] passes;  // completed at rest; two of them have visited every slot
   reg [SLOT_BITS:0] fresh_count;
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
   wire [PORTS-1:0] repeats = owe && slot == watched ? port : {PORTS{1'b0}};
-  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
-  reg began = 1'b0;  // a pass of the scan
+  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // scan steps before the slot
+  reg began = 1'b0;  // a pass of the scan started
   reg [SLOT_BITS-1:0] newest, first_was;
   reg [PORTS-1:0] can;  // ports that were ready then
   integer n;
 
-  // Nothing new comes, all ports can take a packet, and what is picked is taken at once.
+  // At rest: no events, all ports are ready, and every pick is taken at once.
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
       &ready && pick_take == pick_valid;
 
@@ -4437,20 +4437,20 @@ module left_owed #(
     fresh_count = 0;
     for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
     if (was_reset) begin
-      // left_jobs: a job's window and members are what they are until it has ended.
+      // left_jobs: window and members do not change until the job has ended.
       `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
       `PROMISED(flush || flush_was || slot_mask == mask_was);
       `PROMISED(!begun || begun_slot <= slot_mask);
       `PROMISED(!turn_over || slot <= slot_mask);
-      // left_slots: a slot that turns over has no result until its sum begins, and owes nothing until
-      // it has one.
+      // left_slots: after a slot turns over, it has no result until its sum begins; until then
+      // nobody is owed it.
       `PROMISED(!owe || (live_reg[slot] && !turn_over));
       `PROMISED((port & (port - 1'b1)) == 0);
       `PROMISED(!begun || !live_reg[begun_slot]);
       `PROMISED(!begun || !turn_over || slot != begun_slot);
-      // left_egress takes what is there.
+      // left_egress takes only valid picks.
       `PROMISED(!pick_take || pick_valid);
-      // left_slot_fifo, which has a proof of its own, has at its head a slot that is in it.
+      // left_slot_fifo, proved separately: the head is a queued slot.
       assume (head_valid == (fresh_reg != 0) && (!head_valid || fresh_reg[head]));
       assert (!push || !fresh_reg[begun_slot] || (pop && head == begun_slot));
       assert (!pop || head_valid);
@@ -4459,24 +4459,24 @@ module left_owed #(
       assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
       if (exists) assert (due == owed[watched] && had == sent[watched]);
 
-      // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
-      // knows the ports that were ready then.
+      // A pass starts with the oldest slot, the one after the last that turned over, visits all
+      // slots, and uses the ports that were ready at its start.
       assert (newest_reg == newest && ready_reg == can);
       if (began) assert (at_reg == first_was && left_reg == mask_was);
       if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
 
-      // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
+      // A pick is owed, its receivers are ready, and it is a replay if one of them had it before.
       if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
       if (pick_valid && pick_slot == watched) begin
         assert (exists && (pick_receivers & ~due) == 0);
         assert (pick_replay == |(pick_receivers & had));
       end
 
-      // Nothing that is owed is forgotten: it stands in one of the two.
+      // Nothing owed is forgotten: it is queued as fresh or marked for the scan.
       if (exists && due != 0) assert (fresh_reg[watched] || scan_reg[watched]);
 
-      // At rest each cycle sends something that is owed or is a step of the scan; and after as many steps
-      // as there are in two passes nothing is owed.
+      // At rest, every cycle sends an owed result or advances the scan, and nothing is owed after
+      // the number of steps in two passes.
       assert (!at_rest || found == (pick_take && pick_slot == at_reg && !fresh_reg[at_reg]));
       assert (steps <= 2 * SLOTS && passes <= 2);
       if (passes == 0) assert (steps + left_reg < SLOTS || steps == 0);
@@ -4503,10 +4503,10 @@ endmodule
 
 `default_nettype wire
 
-// Says which ranks of a job belong to a set of ports. Combinational. Ports that are no members of the
-// job add nothing.
+// Returns the ranks of the ports in a set, as a bit vector. Combinational. Ports that are not
+// members of the job are ignored.
 //
-// Not done here: who has which rank (left_ranks).
+// Not done here: assigning ranks (left_ranks).
 
 `default_nettype none
 
@@ -4534,19 +4534,19 @@ endmodule
 
 `default_nettype wire
 
-// Simple dual-port RAM: one port writes, the other reads.
+// Simple dual-port RAM: one write port, one read port.
 //
-// Reading is registered: in a cycle with rd_en the word at rd_addr is fetched, and stands at
-// rd_data from the next cycle until the cycle after the next rd_en. A word that is read in the
-// very cycle in which it is written is the old one, with FORWARD = 1 the new one.
+// Reads are registered: a cycle with rd_en fetches the word at rd_addr, and rd_data holds it
+// from the next cycle to the one after the next rd_en. A read of a word in the cycle of its
+// write returns the old word, or the new one if FORWARD = 1.
 //
-// Not done here: no reset; words that were never written are undefined, and so is rd_data before
-// the first read.
+// Not done here: reset. Unwritten words are undefined, and so is rd_data before the first
+// read.
 
 `default_nettype none
 
 module left_ram #(
-    parameter integer WIDTH     = 512,  // bits of a word
+    parameter integer WIDTH     = 512,  // bits per word
     parameter integer ADDR_BITS = 8,
     parameter integer FORWARD   = 0
 ) (
@@ -4589,12 +4589,12 @@ endmodule
 
 `default_nettype wire
 
-// Gives out the ranks of a job: the members in the order of their ports, counted from 0.
+// Assigns the ranks of a job: its members in the order of their ports, counted from 0.
 //
-// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one. job
-// must hold until then. Vectors have job 0 in the lowest bits. Until its first walk rank r of a job
-// belongs to port r. Not done here: it does not know which jobs are set up; the ranks of a job's last
-// life stay.
+// start begins a walk over the ports, one a cycle; done is high in the cycle after the last port.
+// job must be stable until then. Vectors have job 0 in the lowest bits. Before a job's first walk,
+// rank r is port r's. Not done here: whether a job is set up (left_jobs). An ended job's ranks
+// remain.
 
 `default_nettype none
 
@@ -4609,12 +4609,12 @@ module left_ranks #(
 
     input  wire                start,
     input  wire [JOB_BITS-1:0] job,
-    input  wire [   PORTS-1:0] ports,  // the members; read with start
+    input  wire [   PORTS-1:0] ports,  // members; sampled with start
     output wire                done,
 
     output wire [  PORTS*JOBS-1:0] member,
     output wire [8*PORTS*JOBS-1:0] rank_of_port,
-    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every rank there is
+    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every assigned rank
 );
 
   localparam integer LAST = PORTS - 1;
@@ -4625,7 +4625,7 @@ module left_ranks #(
   reg [  PORTS*JOBS-1:0] ranks_reg;
   reg walks_reg, done_reg;
   reg  [PORT_BITS-1:0] port_reg;
-  reg  [          7:0] rank_reg;  // the next to be given out
+  reg  [          7:0] rank_reg;  // next rank to assign
 
   wire [    PORTS-1:0] members = member_reg[PORTS*job+:PORTS];
   wire [    PORTS-1:0] given = ranks_reg[PORTS*job+:PORTS];
@@ -4675,23 +4675,23 @@ module left_ranks #(
   `define PROMISED assert
 `endif
 
-  // Of any job: the ports it was given, and how long ago.
+  // For any job: its ports, and the cycles since its walk started.
   (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [JOB_BITS-1:0] its_job;
   reg [PORTS-1:0] given_ports;
-  reg [7:0] cycles;  // since any job was given ports, PORTS + 1 at most
+  reg [7:0] cycles;  // since the last walk started, saturating at PORTS + 1
   wire walks = cycles < PORTS;
-  reg [7:0] count;  // members below a port
+  reg [7:0] count;  // members at lower ports
   reg [10*PORTS-1:0] its_were;
   reg mine_was;
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
   wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
   wire walked = !walks || its_job != watched;
-  wire [7:0] at = walked ? PORTS : cycles;  // ports it has walked over
-  reg seen;  // it was given ports
+  wire [7:0] at = walked ? PORTS : cycles;  // ports already visited
+  reg seen;  // the job had a walk
   integer q;
 
   always @(posedge clk) begin
@@ -4707,14 +4707,14 @@ module left_ranks #(
 
   always @* begin
     if (was_reset) begin
-      // left_jobs: one walk after the other.
+      // left_jobs: walks do not overlap.
       `PROMISED(!walks || (job == its_job && !start));
     end
     if (was_reset && !rst) begin
       assert (walks == walks_reg && (!walks || cycles == port_reg) && cycles <= PORTS + 1);
       if (!running_was) assert (!seen && !walks && !done);
 
-      // A cycle a port; then it is done, in that cycle alone.
+      // One cycle for each port, then done for one cycle.
       if (running_was) assert (done == (cycles == PORTS));
 
       count = 0;
@@ -4727,7 +4727,7 @@ module left_ranks #(
       if (!seen) assert (&its_member && &its_ranks);
       if (!walked) assert (rank_reg == count && seen);
 
-      // Other jobs keep theirs.
+      // A walk does not change other jobs' ranks.
       if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
 
       cover (done && seen && given_ports == 5);
@@ -4739,20 +4739,20 @@ endmodule
 
 `default_nettype wire
 
-// Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
-// other without a bubble: the jobs that have one take turns, and each job's slots come in the order in
-// which they became complete.
+// Reads complete slots from all ports' slot memories at once, one beat a cycle, slot after slot
+// without a bubble. Jobs with a complete slot take turns; a job's slots are read in the order of
+// their completion.
 //
-// A slot waits at its first beat while its cache entry is being sent; other jobs go on. A sum that
-// cannot decide a beat in one pass asks for it *again*; such a read takes the place of a new beat and
-// is marked as a further pass. When it has many of those to do it holds new beats back (stop). stalled:
-// a new beat was not read because of either. When a job ends (its bit of flush) a slot of it that is
-// being read is read to its end, those behind it are dropped; drained says that nothing of a job is on
-// its way any more.
+// A slot waits at its first beat while its cache entry is being sent; other jobs proceed. A sum
+// that cannot decide a beat in one pass requests it *again*: such a read replaces a new beat and is
+// marked as a further pass. With many of these pending, the sum stops new beats (stop). stalled:
+// one of the two kept a new beat from being read. When a job ends (its bit of flush), the slot
+// being read is completed, and its queued slots are dropped; drained means that no slot of the job
+// is under way.
 //
-// Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
-// the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
-// for what follows; the lanes and the cache take a beat every cycle.
+// Latency: a slot completed in cycle 0 is read from cycle 1 on (rd_en), and is at the memories'
+// outputs from cycle 2 on (beat_valid and its tags). Not done here: backpressure; the lanes and the
+// cache take a beat every cycle.
 
 `default_nettype none
 
@@ -4760,12 +4760,12 @@ module left_reader #(
     parameter integer JOBS       = 1,
     parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
-    parameter integer INDEX_BITS = 4   // of a beat's number in its chunk
+    parameter integer INDEX_BITS = 4   // width of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input  wire [           JOBS-1:0] flush,
     input  wire [INDEX_BITS*JOBS-1:0] job_last,  // number of a chunk's last beat
     output wire [           JOBS-1:0] drained,
@@ -4775,10 +4775,10 @@ module left_reader #(
     input wire [ JOB_BITS-1:0] complete_job,
     input wire                 sending,        // a cache entry is being sent
     input wire [SLOT_BITS-1:0] sending_slot,
-    input wire                 reduced,        // a slot's last beat has been summed
+    input wire                 reduced,        // a slot's last beat was summed
     input wire [ JOB_BITS-1:0] reduced_job,
 
-    // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
+    // From the sum: hold back new beats; read a beat again, taken in the same cycle
     input wire                  stop,
     input wire                  again_valid,
     input wire [ SLOT_BITS-1:0] again_slot,
@@ -4789,18 +4789,18 @@ module left_reader #(
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
 
-    // Beside what the slot memories give
+    // Tags of the slot memories' outputs
     output wire                  beat_valid,
     output wire [ SLOT_BITS-1:0] beat_slot,
     output wire [INDEX_BITS-1:0] beat_index,
-    output wire                  beat_pass,   // it was read before
+    output wire                  beat_pass,   // a further pass
 
     output wire stalled
 );
 
   // -- Complete slots, by job ---------------------------------------------------------------------
 
-  wire [JOBS-1:0] queued;  // there is a head
+  wire [JOBS-1:0] queued;  // the job has a complete slot
   wire [SLOT_BITS*JOBS-1:0] heads;
   wire [JOBS-1:0] pops, drops, can_begin;
 
@@ -4826,11 +4826,11 @@ module left_reader #(
     end
   endgenerate
 
-  // -- Whose turn it is ---------------------------------------------------------------------------
+  // -- Job arbitration ----------------------------------------------------------------------------
 
-  reg [JOBS-1:0] above_reg;  // the jobs above the one whose slot was begun last
-  reg [JOB_BITS-1:0] job_reg;  // the one whose slot is being read
-  reg [INDEX_BITS-1:0] next_reg;  // its next beat
+  reg [JOBS-1:0] above_reg;  // jobs above the one whose slot was begun last
+  reg [JOB_BITS-1:0] job_reg;  // the job whose slot is being read
+  reg [INDEX_BITS-1:0] next_reg;  // next beat of that slot
 
   wire [JOBS-1:0] ahead = can_begin & above_reg;
   wire [JOBS-1:0] among = |ahead ? ahead : can_begin;
@@ -4858,7 +4858,7 @@ module left_reader #(
   assign pops  = reads && last ? ONE << job : {JOBS{1'b0}};
   assign drops = rst ? {JOBS{1'b1}} : flush & ~(begins ? {JOBS{1'b0}} : ONE << job_reg);
 
-  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // of each job: slots begun and not yet reduced
+  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // for each job: slots begun and not yet reduced
   reg beat_valid_reg, beat_pass_reg;
   reg [ SLOT_BITS-1:0] beat_slot_reg;
   reg [INDEX_BITS-1:0] beat_index_reg;
@@ -4917,7 +4917,7 @@ module left_reader #(
   `define PROMISED assert
 `endif
 
-  // The slot that is being read, its job and its next beat; of any job, the slots that are on their way.
+  // The slot being read, its job and next beat; for any job, its slots under way.
   (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
@@ -4930,7 +4930,7 @@ module left_reader #(
   reg read_was, pass_was;
   reg [SLOT_BITS-1:0] rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
-  reg [JOBS-1:0] in_front;  // jobs that were begun while the watched one could
+  reg [JOBS-1:0] in_front;  // jobs that began while the watched one could
   reg waits;
   wire [JOBS-1:0] below = ~above_reg;
   wire new_beat = rd_en && !again_valid;
@@ -4966,13 +4966,13 @@ module left_reader #(
   always @* begin
     if (rst) assert (&drops);
     if (was_reset) begin
-      // left_slot_fifo keeps its head until it is popped or the queue cleared.
+      // left_slot_fifo keeps its head until a pop or a clear.
       for (n = 0; n < JOBS; n = n + 1)
       assume (!running_was || !head_was[n] || (queued[n] &&
             heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
-      // left_jobs changes the length of a job's chunks when nothing of it is on its way; left_writer says
-      // reduced once for each slot of which a beat was read, no sooner than a cycle after; there are no
-      // more slots.
+      // left_jobs changes a job's chunk length only while the job has no slots under way. left_writer
+      // pulses reduced once for each slot of which a beat was read, at least one cycle later. There
+      // are no more slots than SLOTS.
       for (n = 0; n < JOBS; n = n + 1)
       `PROMISED(
           (beat == 0 || its_job != n) ||
@@ -4984,7 +4984,7 @@ module left_reader #(
 
       assert (next_reg == beat && (beat == 0 || beat <= now_last));
       if (beat != 0)
-        assert (job_reg == its_job && queued[its_job]);  // what was begun is read to its end
+        assert (job_reg == its_job && queued[its_job]);  // a slot that was begun is completed
       if (new_beat) assert (queued[now] && rd_slot == now_head && rd_beat == beat && !stop);
       if (new_beat && beat != 0) assert (rd_slot == begun_slot);
       assert (pops[watched] == (new_beat && beat == now_last && now == watched));
@@ -4992,13 +4992,13 @@ module left_reader #(
       if (beat != 0) assert (now_head == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
-      // A slot's first beat waits for its entry, for its job's end, and for its job's turn; nothing else
-      // waits.
+      // Only a slot's first beat waits: for its cache entry, for its job's end, and for its job's
+      // turn.
       if (new_slot && now == watched) assert (may_begin);
       if (beat != 0 && !again_valid && !stop) assert (new_beat);
       if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot);
 
-      // While a job has a slot that may be begun no other job begins two.
+      // While a job has a slot that may begin, no other job begins two.
       if (waits && may_begin && new_slot) assert (!in_front[now]);
       assert ((below & (below + 1'b1)) == 0);
       for (n = 0; n < JOBS; n = n + 1) begin
@@ -5030,29 +5030,29 @@ endmodule
 
 `default_nettype wire
 
-// Register accesses of the byte-stream link: carries those that left_frame_rx receives to the core's
-// register port, and its answers to left_frame_tx as the headers of replies.
+// Forwards register accesses from left_frame_rx to the core's register port, and the core's replies,
+// as headers, to left_frame_tx.
 //
-// One access at a time: the receiver waits at s_register until the core has answered, so that accesses
-// and packets keep their order; and an access waits until the reply before it has begun to leave, so
-// that none is lost. A reset (also: the link is down) drops the access under way, as the core does, and
-// the reply.
+// One access at a time: the receiver waits at s_register for the core, so that accesses and packets
+// stay in order. An access also waits until the previous reply has left, so that no reply is lost.
+// A reset, which also comes while the link is down, drops the access, as in the core, and the
+// reply.
 
 `default_nettype none
 
 module left_register_link (
     input wire clk,
     input wire rst,
-    input wire hold, // begin no access: packets that came before it have not reached the core
+    input wire hold, // start no access: earlier packets have not reached the core
 
     input  wire        s_register_valid,
     output wire        s_register_ready,
-    input  wire        s_register_write,  // these hold until ready
+    input  wire        s_register_write,  // stable until ready
     input  wire [31:0] s_register_addr,
     input  wire [15:0] s_register_tag,
     input  wire [63:0] s_register_wdata,
 
-    // Register port of the core
+    // The core's register port
     output wire        m_reg_valid,
     input  wire        m_reg_ready,
     output wire        m_reg_write,
@@ -5073,7 +5073,7 @@ module left_register_link (
 
   localparam [1:0] IDLE = 2'd0;
   localparam [1:0] ACCESS = 2'd1;  // offered to the core
-  localparam [1:0] ANSWER = 2'd2;  // taken by it
+  localparam [1:0] ANSWER = 2'd2;  // accepted; wait for the reply
 
   reg  [ 1:0] state_reg;
   reg         reply_valid_reg;
@@ -5112,7 +5112,7 @@ module left_register_link (
   assign s_reg_ready = state_reg == ANSWER;
   assign m_reply_valid = reply_valid_reg;
 
-  // Job, format, epoch and rank mean nothing in a reply.
+  // A reply does not use job, format, epoch and rank.
   assign m_reply_header = {
     value_reg, tag_reg, address_reg, code_reg, 8'd0, 16'd0, 8'd0, 8'd0, 8'd0, KIND_REPLY, VERSION
   };
@@ -5121,21 +5121,21 @@ endmodule
 
 `default_nettype wire
 
-// The register bank: identification block, owner, staged job, counters, and a block for each job.
+// The register bank: identification block, owner, staged job, counters, and one block for each job.
 //
-// One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
-// register holds after it, in order. Writes that end or set up a job are passed on to left_jobs and
-// wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
-// counted afterwards. A link that goes down clears OWNER and drops the access under way.
+// Accepts one access at a time at s_reg, executes it, and replies at m_reg with a code and the
+// register's new value, in order. Writes that end or set up a job are forwarded to left_jobs, and
+// wait for it. A soft reset clears the counters after all jobs have ended, so that it leaves no
+// counts of theirs. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 5 cycles from the access to its answer, more where left_jobs is asked: in the first it is known
-// which register it is, in the second and third its value is read, and in the fourth it is carried out. Not done here:
-// the values of counters (left_counters) and of the jobs (left_jobs, left_job_counts).
+// Latency: 5 cycles from access to reply, more if left_jobs takes part. Cycle 1 decodes the address,
+// cycles 2 and 3 read the value, cycle 4 executes. Not done here: the values of counters
+// (left_counters) and jobs (left_jobs, left_job_counts).
 
 `default_nettype none
 
 module left_registers #(
-    // Identification block, as read
+    // Contents of the identification block
     parameter [63:0] CONFIG_HASH = 64'd0,
     parameter [63:0] LANES = 64'd16,
     parameter [63:0] PORTS = 64'd4,
@@ -5148,14 +5148,14 @@ module left_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS  = 1,  // of a job's number, at least 1
+    parameter integer JOB_BITS  = 1,  // width of a job number, at least 1
     parameter integer RANK_BITS = 2
 ) (
     input wire clk,
     input wire rst,
     input wire link_down,
 
-    // Accesses and their answers
+    // Accesses and their replies
     input  wire        s_reg_valid,
     output wire        s_reg_ready,
     input  wire        s_reg_write,
@@ -5166,7 +5166,7 @@ module left_registers #(
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // Operations on jobs; see left_jobs
+    // Job operations; see left_jobs
     output wire        op_valid,
     output wire        op_commit,
     output wire        op_abort,
@@ -5180,7 +5180,7 @@ module left_registers #(
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
-    // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
+    // Values held elsewhere; vectors have job 0 in the lowest bits
     input  wire [     JOBS-1:0] job_valid,
     input  wire [     JOBS-1:0] job_ever,
     input  wire [  16*JOBS-1:0] job_epoch,
@@ -5188,7 +5188,7 @@ module left_registers #(
     input  wire [  64*JOBS-1:0] job_members,
     input  wire [  64*JOBS-1:0] job_evicted,
     input  wire [  16*JOBS-1:0] job_base,        // first slot
-    input  wire [  16*JOBS-1:0] job_slots,       // how many
+    input  wire [  16*JOBS-1:0] job_slots,       // number of slots
     input  wire [  32*JOBS-1:0] nonfinite_in,
     input  wire [  32*JOBS-1:0] nonfinite_out,
     input  wire [  32*JOBS-1:0] overflows,
@@ -5198,7 +5198,7 @@ module left_registers #(
     output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
     output wire [          3:0] lag_bucket,
-    input  wire [         31:0] lag_value,       // a cycle later
+    input  wire [         31:0] lag_value,       // one cycle later
     output wire [          5:0] counter_index,
     input  wire [         31:0] counter_value,
     output wire                 clear_counters
@@ -5253,10 +5253,10 @@ module left_registers #(
 
   localparam [1:0] STATE_IDLE = 2'd0;
   localparam [1:0] STATE_ACCESS = 2'd1;
-  localparam [1:0] STATE_JOB = 2'd2;  // left_jobs is at work
+  localparam [1:0] STATE_JOB = 2'd2;  // left_jobs executes
   localparam [1:0] STATE_ANSWER = 2'd3;
 
-  // What a write does
+  // Effects of a write
   localparam [2:0] WRITE_REFUSED = 3'd0;  // bad_address, read_only or busy
   localparam [2:0] WRITE_STAGED = 3'd1;
   localparam [2:0] WRITE_OWNER = 3'd2;
@@ -5287,21 +5287,21 @@ module left_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  // A job's registers: the same in each block
+  // A job's registers; all jobs' blocks have the same layout
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
   wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
   wire [JOB_BITS-1:0] its_job =
       in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
 
-  // How late contributions came: of each job, rank by rank
+  // Lags of contributions, by job and rank
   wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
   wire [63:0] lag_number = {32'd0, lag_offset} >> 13;  // of the job
   wire [5:0] lag_of = lag_offset[12:7];
   wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
       addr_reg[2:0] == 3'd0;
 
-  // A cycle later: which register it is
+  // Second cycle: the decoded register
   reg [31:0] place_reg;
   reg [JOB_BITS-1:0] job_reg, lag_job_reg;
   reg [RANK_BITS-1:0] lag_rank_reg;
@@ -5316,7 +5316,7 @@ module left_registers #(
 
   wire [JOB_BITS-1:0] job = job_reg;
   wire valid = job_valid[job];
-  reg listed;  // there is a register at the address, and it is no counter
+  reg listed;  // the address is a register's, and not a counter's
   reg [63:0] value;
 
   always @* begin
@@ -5364,7 +5364,7 @@ module left_registers #(
     endcase
   end
 
-  // Two cycles later: its value; a lag's one cycle after that
+  // Third cycle: its value; a lag's comes one cycle later
   reg listed_reg;
   reg [63:0] listed_value_reg;
   reg [31:0] counter_value_reg, lag_value_reg;
@@ -5390,10 +5390,10 @@ module left_registers #(
 
   // -- Write --------------------------------------------------------------------------------------
 
-  // These hold from the access's second cycle on, what the write does from its third.
+  // These are valid from the access's second cycle on, the effect of the write from its third.
   reg owned_reg, is_owner_reg, job_owner_reg;
   reg [2:0] action, action_reg;
-  reg writable, writable_reg;  // by somebody
+  reg writable, writable_reg;  // by some host
 
   always @* begin
     action   = WRITE_REFUSED;
@@ -5445,7 +5445,7 @@ module left_registers #(
     cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
   end
 
-  // -- Access by access ---------------------------------------------------------------------------
+  // -- Sequence of an access ----------------------------------------------------------------------
 
   always @(posedge clk) begin
     case (state_reg)
@@ -5503,12 +5503,12 @@ endmodule
 
 `default_nettype wire
 
-// Sends the packets of a shared link to the port of their rank.
+// Routes the packets of a shared link to the port of their rank.
 //
-// Combinational. A rank that no port of the job has goes to port 0, which refuses it: the rank is not
-// its own. Of a job's number the low bits count. The rank map must hold while a packet is under way.
+// Combinational. A rank without a port in the job goes to port 0, which refuses it as not its own.
+// Only the low bits of the job number count. The rank map must be stable during a packet.
 //
-// Not done here: data and header are not touched; they lead to every port, and valid chooses.
+// Not done here: data and header, which go to every port directly; only valid is selected.
 
 `default_nettype none
 
@@ -5549,10 +5549,10 @@ endmodule
 
 `default_nettype wire
 
-// A queue of slot numbers, one place for every slot: who pushes no slot twice never fills it.
+// A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// The head falls through: what is pushed in cycle 0 into an empty queue stands at the head in
-// cycle 1. Not done here: no full, no protection against a pop of an empty queue.
+// First-word fall-through: a push in cycle 0 into an empty queue is at the head in cycle 1. Not
+// done here: a full flag, protection against a pop of an empty queue.
 
 `default_nettype none
 
@@ -5560,7 +5560,7 @@ module left_slot_fifo #(
     parameter integer SLOT_BITS = 4
 ) (
     input wire clk,
-    input wire clear, // empties the queue, whatever is pushed
+    input wire clear, // empties the queue, despite a push
 
     input wire                 push,
     input wire [SLOT_BITS-1:0] push_slot,
@@ -5593,13 +5593,13 @@ module left_slot_fifo #(
   `define PROMISED assert
 `endif
 
-  // What is pushed n-th is the n-th at the head, and there is a head while any are queued: nothing is
-  // lost, repeated, reordered or invented. Numbers run modulo twice the places; watched is any.
+  // The n-th push is the n-th head, and there is a head while any slot is queued: no loss,
+  // repetition or reordering. Numbers are modulo twice the capacity; watched is any of them.
   (* anyconst *) reg [SLOT_BITS:0] watched;
   reg cleared = 1'b0;
   reg [SLOT_BITS:0] pushed, popped;
   reg [SLOT_BITS-1:0] put;
-  reg [(1<<SLOT_BITS)-1:0] queued;  // the slots in the queue
+  reg [(1<<SLOT_BITS)-1:0] queued;  // slots in the queue
   reg [SLOT_BITS:0] queued_count;
   wire [SLOT_BITS:0] waiting = pushed - popped;
   wire watched_waits = watched - popped < waiting;
@@ -5627,7 +5627,7 @@ module left_slot_fifo #(
     queued_count = 0;
     for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
     if (cleared) begin
-      // Whoever owns the queue pushes no slot twice, and pops what is there.
+      // The queue's user pushes no slot twice, and pops only what is there.
       `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
       `PROMISED(!pop || waiting != 0);
 
@@ -5638,7 +5638,7 @@ module left_slot_fifo #(
       if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
       if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
 
-      // No slot is in the queue twice; so it is never too full.
+      // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
       for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
         if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);
@@ -5659,98 +5659,98 @@ endmodule
 
 `default_nettype wire
 
-// The slot table: one packet a cycle is judged by the slot rules, and the table is changed, in
-// that cycle.
+// The slot table: judges one packet a cycle by the slot rules and updates the table in that
+// cycle.
 //
-// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
-// was set up, *closed* from when it holds all members, reduced when its sum is in the cache. Of an empty
-// slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// member is done with it. Members are told apart by their ports; who was evicted is none.
+// A slot is empty, collecting, reducing or reduced. It is *active* once it has turned over since
+// its job was set up, *closed* once it holds all members, and reduced when its sum is in the
+// cache. An empty slot has no entry: the VID it would hold follows from the job's first VID, and
+// every member is done with it. Members are identified by port; an evicted port is not a member.
 //
-// A slot that is overdue is acted upon in a cycle without a packet (left_deadlines). In a job with partial
-// sums one that collects is closed with what it holds; of one that is reduced those are evicted who are
-// not done. In other jobs it is noted who is missing.
+// An overdue slot is acted upon in a cycle without a packet (left_deadlines). With partial sums, a
+// collecting slot is closed with the contributions it holds; for a reduced one, members that are
+// not done are evicted. Without, the missing members are reported.
 //
-// The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
-// (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
-// row of the table holds such a pair, so both are read and changed at once: row n of a job, from 0 to
-// W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
+// The job_* inputs are those of the packet's job. Its 2 W slots, W its window, begin at a
+// multiple of 2 W (slot_base). The slots of v and v - W differ in one bit of their number, the
+// window's. A row of the table holds such a pair, so both are read and updated at once: row n of
+// a job, 0 to W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
 //
-// Events belong to slot `slot` and stand in the cycle of the commit; the table changes at its end.
-// A payload that was not written (see left_ingress) is refused as not ready; no worker that keeps
-// to the rules meets that. Not done here: the checks of the header (left_commit), who is owed what
-// (left_owed), what becomes of answers (left_status).
+// Events are for the slot at `slot`, in the cycle of the commit; the table changes at its end.
+// Data that was not written (see left_ingress) is refused as not ready; this cannot happen to a
+// worker that follows the protocol. Not done here: header checks (left_commit), debts (left_owed),
+// sending answers (left_status).
 
 `default_nettype none
 
 module left_slots #(
     parameter integer PORTS     = 4,
     parameter integer WINDOW    = 8,
-    parameter integer SLOT_BITS = 4,  // of a slot's number: log2(2 * WINDOW)
-    parameter integer ROW_BITS  = 3   // of a row's number: log2(WINDOW), at least 1
+    parameter integer SLOT_BITS = 4,  // width of a slot number: log2(2 * WINDOW)
+    parameter integer ROW_BITS  = 3   // width of a row number: log2(WINDOW), at least 1
 ) (
     input wire clk,
 
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of ending jobs: they become empty
 
-    // The job of the packet, or of what is acted upon
+    // The job of the packet, or of the overdue slot
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
-    input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
+    input wire [SLOT_BITS-1:0] slot_mask,   // 2 * window - 1
     input wire [SLOT_BITS-1:0] slot_base,   // the first slot
     input wire [    PORTS-1:0] member,      // by port
-    input wire [    PORTS-1:0] evicted,     // no members any more
-    input wire                 partial,     // sums
+    input wire [    PORTS-1:0] evicted,     // no longer members
+    input wire                 partial,     // partial sums allowed
 
     // A slot is overdue; no packet is judged in this cycle
     input wire act,
 
-    // The slot: of the packet's VID, or the one that is overdue
+    // The slot of the packet's VID, or the overdue slot
     input wire [SLOT_BITS-1:0] slot,
 
-    // The packet; one of these at most is high
-    input wire             refuse,    // it failed a check, with code
+    // The packet; at most one of refuse, data, ask and finish is high
+    input wire             refuse,    // a check failed; code names it
     input wire             data,
     input wire             ask,
     input wire             finish,
     input wire [      7:0] code,
-    input wire             belongs,   // its rank is its port's
-    input wire [PORTS-1:0] ports,     // the port it came by, one hot
+    input wire             belongs,   // its rank is the port's own
+    input wire [PORTS-1:0] ports,     // its port, one-hot
     input wire [     31:0] vid,
     input wire [      1:0] ecn,
     input wire             writable,
     input wire             nonfinite,
 
-    // A slot's last beat has been summed
+    // A slot's last beat was summed
     input wire                 reduced,
     input wire [SLOT_BITS-1:0] reduced_slot,
 
-    // What comes of it
-    output wire turn_over,  // the slot takes a new VID, drops what it owed
+    // Events
+    output wire turn_over,  // the slot takes a new VID and drops its debts
     output wire store,  // data is stored
     output wire store_ce,
     output wire store_nonfinite,
-    output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
+    output wire [PORTS-1:0] resolve,  // ports whose writable data is resolved
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot is closed: it holds all members, or is given no more time
+    output wire complete,  // the slot is closed: it holds all members, or its time is up
     output wire [PORTS-1:0] complete_ports,
     output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
-    output wire stall,  // it is reduced, and does not turn over though it is asked to
-    output wire overdue,  // the slot that is acted upon does wait
-    output wire [PORTS-1:0] evict,  // these are members no more
-    output wire notice,  // of answer_ports,
-    output wire [PORTS-1:0] notice_ports,  // to these
+    output wire stall,  // data for the next chunk cannot turn over the reduced slot
+    output wire overdue,  // the slot acted upon still waits
+    output wire [PORTS-1:0] evict,  // ports to evict
+    output wire notice,  // report answer_ports
+    output wire [PORTS-1:0] notice_ports,  // to these ports
     output wire [7:0] notice_code,
     output wire [31:0] notice_vid,
-    output wire asked,  // an ask is not refused
-    output wire answer,  // an ask or finish is answered with a status
+    output wire asked,  // an ask was not refused
+    output wire answer,  // an ask or a finish gets a status as its reply
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_ports,  // members that are missing, or all that were evicted
+    output wire [PORTS-1:0] answer_ports,  // missing members, or all evicted ones
     output wire refused,
     output wire [7:0] refused_code,
-    output wire refused_answer  // it may be answered with a status
+    output wire refused_answer  // a status may be sent for it
 );
 
   localparam [1:0] ECN_NOT_ECT = 2'd0;
@@ -5772,7 +5772,7 @@ module left_slots #(
   localparam [SLOTS-1:0] ONE_SLOT = 1;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
-  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
+  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // slots with the window's bit clear
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
   reg [SLOTS-1:0] active_reg;
   reg [SLOTS-1:0] closed_reg;
@@ -5783,12 +5783,12 @@ module left_slots #(
   wire [SLOT_BITS-1:0] whole_row = (slot_base >> 1) | (slot & (slot_mask >> 1));
   wire [ROW_BITS-1:0] row = whole_row[ROW_BITS-1:0];
   wire high = |(slot & job_window);
-  wire unused = whole_row[SLOT_BITS-1];  // it is 0
+  wire unused = whole_row[SLOT_BITS-1];  // always 0
 
   wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
   wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
-  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
+  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // slot of v - W
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -5803,18 +5803,18 @@ module left_slots #(
 
   // -- Judge --------------------------------------------------------------------------------------
 
-  // What v is compared with is subtracted from it while the table is read, and of what the table has each
-  // bit is compared: whether v is the slot's, or the next one, is known before how far it is ahead.
+  // Subtracts from v while the table is read, and then compares for equality only: whether v is the
+  // slot's VID, or the next one, is known before its distance.
   wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
   wire [31:0] window_2 = window << 1;
-  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // twice the window, less 1
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // 2 * window - 1
   wire [31:0] one_back = vid - window;
   wire [31:0] two_back = vid - window_2;
   wire is_own = (vid ^ own_vid) == 32'd0;
   wire follows_own = (two_back ^ own_vid) == 32'd0;
 
-  // What an empty slot would hold next is the first VID, or as many behind it as the slot is behind the
-  // first one's.
+  // The next VID of an empty slot is the first VID, or as far after it as the slot is after the
+  // first VID's slot.
   wire [31:0] since_first = vid - job_first;
   wire [31:0] since_empty = since_first + window_2;
   wire same = active ? is_own : &(since_first | turn);
@@ -5840,11 +5840,11 @@ module left_slots #(
   assign store_ce        = store && ecn == ECN_CE;
   assign store_nonfinite = store && nonfinite;
 
-  wire proves = data && other_reduced && other_vid == one_back;  // done with v - W
+  wire proves = data && other_reduced && other_vid == one_back;  // the sender is done with v - W
 
-  // -- Answer -------------------------------------------------------------------------------------
+  // -- Replies ------------------------------------------------------------------------------------
 
-  reg [7:0] rule;  // that refuses data or ask
+  reg [7:0] rule;  // the code if data or an ask is refused
 
   always @* begin
     if (same && !active) rule = CODE_LATE;
@@ -5887,7 +5887,7 @@ module left_slots #(
 
   assign answer_ports = named;
 
-  // -- Change -------------------------------------------------------------------------------------
+  // -- Update -------------------------------------------------------------------------------------
 
   wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | ports;
   wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
@@ -5925,20 +5925,20 @@ module left_slots #(
   `define PROMISED assert
 `endif
 
-  // Any slot, told after section 5 of the specification, from one flush of it to the next: one life of its
-  // job. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  // For any slot: section 5 of the specification, from one flush of the slot to the next, which is
+  // one life of its job. VIDs have 32 bits; a slot reaches the same VID again only after 2^32.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_flushed = 1'b0;
   reg used;  // the slot has turned over in this job
   reg [31:0] holds;
   reg [PORTS-1:0] had, finished;
-  reg summing, summed;  // it was given to be summed; its sum is there
+  reg summing, summed;  // queued for summation; its sum is in the cache
   reg ce, not_ect, ect0, special;
-  reg [31:0] its_first;  // its job
+  reg [31:0] its_first;  // its job's configuration
   reg [SLOT_BITS-1:0] its_window, its_mask, its_base;
   reg [PORTS-1:0] its_member;
 
-  // The packet's job has the slot; its slots are others than those of the slot's job.
+  // hits: the packet's job owns the slot; apart: its slots are none of the owner's.
   wire hits = (watched & ~slot_mask) == slot_base;
   wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
   wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
@@ -5956,7 +5956,7 @@ module left_slots #(
   wire turns = data && mine && writable && begins && may;
   wire joins = data && mine && writable && used && vid == holds &&
       !(|(had & ports)) && !summing && !summed;
-  wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
+  wire cut = act && mine && used && !summing && !summed && partial;  // its time is up
   wire [PORTS-1:0] behind_now = member & ~finished;
   wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
@@ -6003,22 +6003,22 @@ module left_slots #(
 
   always @* begin
     if (was_flushed) begin
-      // left_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
-      // other job has any of them; what a job is does not change while it uses slots, but for members that
-      // are evicted; and nothing is judged of one that ends.
+      // left_jobs: a window is a power of two, and a job's slots begin at a multiple of their number
+      // and belong to no other job. Its configuration does not change while it uses slots, except
+      // evictions. No packet of an ending job is judged.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
       `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
       `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
-      // left_commit: the slot is that of the VID.
+      // left_commit: slot is the VID's slot.
       `PROMISED(!(data || ask) || slot == (slot_base | (vid[SLOT_BITS-1:0] & slot_mask)));
-      // left_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
+      // left_deadlines: a slot acted upon is the job's, and no packet is judged in that cycle.
       `PROMISED(!act || ((slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
-      // left_commit: one thing at a time, of a member; left_arbiter: by one port.
+      // left_commit: one request a cycle, from a member; left_arbiter: from one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);
       `PROMISED((ports & (ports - 1'b1)) == 0);
-      // left_reader and left_writer: what is reduced was complete, and is reduced once.
+      // left_reader and left_writer: a reduced slot was complete, and is reduced once.
       `PROMISED(!reduced || flush_slots[watched] || reduced_slot != watched || summing);
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
@@ -6032,8 +6032,8 @@ module left_slots #(
         assert ((|(watched & its_window) ? high_slots[its_row] : low_slots[its_row]) ==
                 {special, ce, not_ect, ect0, finished, had, holds});
 
-      // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
-      // the chunk was complete; and no chunk follows before every rank is done with the one before.
+      // A contribution is stored once, in the slot's chunk or the next one, and never after its
+      // chunk closed. No chunk follows before every rank is done with its predecessor.
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
@@ -6041,7 +6041,7 @@ module left_slots #(
         if (store && used && !turn_over)
           assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
-        // Given to be summed once, when it holds all or is given no more time, with what all said.
+        // A slot completes once, when it holds all members or its time is up, with all marks.
         assert (complete == (cut || (store && (member & ~had_now) == 0)));
         if (complete) begin
           assert (complete_ports == (cut ? had : had_now) && complete_vid == (cut ? holds : vid));
@@ -6062,7 +6062,7 @@ module left_slots #(
           assert (complete_nonfinite == special_now);
         end
 
-        // A repeat and an ask are answered with the result, or with what is missing.
+        // A repeat or an ask is answered by the result, or by the missing members.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
         assert (answer == (finish || (ask && (begins || (is_held && !summing && !summed)))));
@@ -6084,7 +6084,7 @@ module left_slots #(
         end
         assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
       end
-      // Who is overdue is told to the others, or is a member no more; a packet evicts nobody.
+      // Overdue members are reported to the others, or evicted; a packet evicts nobody.
       if (mine && act) begin
         assert (evict == (used && summed && partial ? behind_now : 0));
         assert (overdue == (used && (summed ? behind_now != 0 : !summing)));
@@ -6125,18 +6125,18 @@ endmodule
 
 `default_nettype wire
 
-// Keeps the latest status that each port is to be sent, and one notice for many ports, and picks what a
+// Holds the latest status for each port and one notice for several ports, and picks one that its
 // port can take.
 //
-// An answer is always kept. A refusal is kept when its sender is known and no refusal was in the
-// last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
-// its port is replaced by it. A notice goes to each of its ports as a status for the port's rank; the
-// next notice replaces what was not sent of it.
+// An answer is always kept. A refusal is kept if its sender is known and no refusal of any port was
+// kept in the last 1,024 cycles. A port's next status replaces one not yet sent. A notice is sent
+// to each of its ports as a status, with the port's rank; the next notice replaces what was not
+// sent of it.
 //
-// What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
-// count. The pick goes round among the ports, and between statuses and the notice when both can go.
-// Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: refusals are counted elsewhere
-// (left_counters), all of them.
+// Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
+// the packet's job number. The pick rotates among ports, and alternates between statuses and the
+// notice. Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: counting all
+// refusals (left_counters).
 
 `default_nettype none
 
@@ -6148,12 +6148,12 @@ module left_status #(
 ) (
     input wire clk,
     input wire rst,
-    input wire [JOBS-1:0] drop,  // forget what was not sent of these jobs
+    input wire [JOBS-1:0] drop,  // drop pending statuses of these jobs
 
-    // What a packet is answered with; of answer and refuse one at most
+    // Reply to a packet; at most one of answer and refuse
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,  // ranks; also of a notice
+    input wire [    PORTS-1:0] answer_mask,  // ranks; also for a notice
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -6162,14 +6162,14 @@ module left_status #(
     input wire [          7:0] rank,
     input wire [         31:0] vid,
 
-    // What is told without being asked
+    // A notice, which no packet requested
     input wire                notice,
     input wire [   PORTS-1:0] notice_ports,
     input wire [         7:0] notice_code,
     input wire [JOB_BITS-1:0] notice_job,
     input wire [        15:0] notice_epoch,
     input wire [        31:0] notice_vid,
-    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports, in that job
+    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports in that job
 
     input wire [PORTS-1:0] ready,  // ports that can take a status
 
@@ -6186,21 +6186,21 @@ module left_status #(
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
   localparam [PORTS-1:0] ONE_PORT = 1;
-  localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
+  localparam [9:0] PAUSE = 10'd1023;  // minimum cycles between refusals
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
   reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
-  reg [PORTS-1:0] above_reg;  // ports above the one picked last
+  reg [PORTS-1:0] above_reg;  // ports above the last pick
   reg [9:0] pause_reg;
 
-  reg [PORTS-1:0] told_reg;  // that are still to be told of the notice
+  reg [PORTS-1:0] told_reg;  // ports still to be sent the notice
   reg [JOB_BITS-1:0] told_job_reg;
   reg [STATUS_WIDTH-9:0] notice_reg;
   reg [8*PORTS-1:0] ranks_reg;
-  reg after_status_reg;  // what was picked last is no notice
+  reg after_status_reg;  // the last pick was not the notice
 
-  // -- Kept ---------------------------------------------------------------------------------------
+  // -- Store --------------------------------------------------------------------------------------
 
   wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
   wire refuses = refuse && pause_reg == 10'd0;
@@ -6216,7 +6216,7 @@ module left_status #(
     for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
-  // -- Picked -------------------------------------------------------------------------------------
+  // -- Pick ---------------------------------------------------------------------------------------
 
   wire [PORTS-1:0] can_tell = told_reg & ready;
   wire [PORTS-1:0] can_send = waits_reg & ready;
@@ -6284,13 +6284,13 @@ module left_status #(
   `define PROMISED assert
 `endif
 
-  // Of any port: what it is to be sent, and whether it is to be told.
+  // For any port: its pending status and notice.
   (* anyconst *) reg [PORT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg waits, told;
   reg [STATUS_WIDTH-1:0] its, notice_its;
   reg [JOB_BITS-1:0] its_job, notice_its_job;
-  reg [9:0] since;  // the last refusal that was kept
+  reg [9:0] since;  // cycles since the last refusal that was kept
   wire mine = port == watched;
   wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
   wire it_is_sent = pick_take && pick_port == watched && !tells;
@@ -6338,7 +6338,7 @@ module left_status #(
 
   always @* begin
     if (was_reset) begin
-      // left_slots: one thing at a time. left_egress takes what is there.
+      // left_slots: one event at a time. left_egress takes only valid picks.
       `PROMISED(answer + refuse + notice <= 1);
       `PROMISED(!pick_take || pick_valid);
     end
@@ -6350,7 +6350,7 @@ module left_status #(
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
 
-      // What is picked waits for a port that can take it; nothing waits that could go while nothing is.
+      // A pick is for a port that can take it; with no pick, nothing that could be sent is pending.
       if (pick_valid && pick_port == watched) begin
         assert (ready[watched] && (tells ? told : waits));
         assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==
@@ -6369,11 +6369,11 @@ endmodule
 
 `default_nettype wire
 
-// Carries a tag beside a pipeline without stalls: what is valid at the input comes out CYCLES
-// cycles later. With CYCLES = 0 it passes through.
+// Delays a tag and its valid bit by CYCLES cycles, beside a pipeline that never stalls. CYCLES =
+// 0 is a wire.
 //
-// Reset makes everything on its way invalid. Not done here: no stall; the tags of invalid cycles
-// are not cleared.
+// Reset clears the valid bits. Not done here: stalls; the tags of invalid cycles are not
+// cleared.
 
 `default_nettype none
 
@@ -6403,7 +6403,7 @@ module left_tag_delay #(
       wire unused = rst;
       assign out_valid = in_valid;
     end else begin : g_registers
-      reg  [CYCLES-1:0] valid_reg;  // the newest in bit 0
+      reg  [CYCLES-1:0] valid_reg;  // newest in bit 0
       wire [  CYCLES:0] valid_next = {valid_reg, in_valid};
       always @(posedge clk) begin
         if (rst) valid_reg <= {CYCLES{1'b0}};
@@ -6417,36 +6417,36 @@ endmodule
 
 `default_nettype wire
 
-// Writes sums into the result cache, and knows how much of each slot's result is there.
+// Writes sums into the result cache, and tracks how much of each slot's result is written.
 //
-// A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
-// (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
-// last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
-// in any order; they are counted, each when it is whole: of a sum that comes in parts, the last part
-// counts. What `query` asks is answered for a read in the same cycle: a
-// beat counts as written in the cycle of its write, so the cache must forward.
+// A sum's tag precedes the sum by one cycle: the tag is in cycle 0, the sum and its write (wr_*)
+// in cycle 1. The events begun (a slot's first sum, whichever beat that is) and reduced (its last)
+// are in cycle 0; their users must not act before cycle 1. A slot's sums may come in any order.
+// Each is counted when whole: a sum in several parts counts with its last part. A beat counts as
+// written in the cycle of its write, so a read in the cycle of its query needs a cache that
+// forwards.
 //
-// Not done here: it does not hold back a write; the reader sees to it that no entry is written
-// while it is sent.
+// Not done here: holding back writes; left_reader keeps entries that are being sent from being
+// written.
 
 `default_nettype none
 
 module left_writer #(
     parameter integer LANES      = 16,
     parameter integer SLOT_BITS  = 4,
-    parameter integer INDEX_BITS = 4,   // of a beat's number in its chunk
-    parameter integer COUNT_BITS = 5    // of the number of lanes
+    parameter integer INDEX_BITS = 4,   // width of a beat's number in its chunk
+    parameter integer COUNT_BITS = 5    // width of a number of lanes
 ) (
     input wire clk,
     input wire rst,
 
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // it is all of that beat, or its last part
+    input wire                  next_whole,     // the whole sum of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
     input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
-    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
-    input wire [     LANES-1:0] sum_over,       // it overflowed
+    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum or part
+    input wire [     LANES-1:0] sum_over,       // overflow
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
@@ -6454,7 +6454,7 @@ module left_writer #(
 
     output wire begun,
     output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum a cycle ago
+    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum one cycle ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
@@ -6464,11 +6464,11 @@ module left_writer #(
 
   localparam integer SLOTS = 1 << SLOT_BITS;
 
-  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written of a slot that has begun
+  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written, for a slot that has begun
   reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
   reg [SLOTS-1:0] whole_reg;  // all beats are written
 
-  // Of the slot that began last, as many beats from its first one on are written without a gap.
+  // The slot that began last, and how many of its beats are written without a gap.
   reg [SLOT_BITS-1:0] front_slot_reg;
   reg [INDEX_BITS:0] front_count_reg;
 
@@ -6476,7 +6476,7 @@ module left_writer #(
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
-  reg [COUNT_BITS-1:0] nonfinites, overflows;  // of the lanes
+  reg [COUNT_BITS-1:0] nonfinites, overflows;  // sums over the lanes
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -6536,7 +6536,7 @@ module left_writer #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: the beats that were written since its sum began. They may come in any order.
+  // For any slot: the beats written since its sum began, in any order.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   localparam integer BEATS = 1 << INDEX_BITS;
   reg was_reset = 1'b0;
@@ -6554,7 +6554,7 @@ module left_writer #(
   wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
   wire under_way = known && written != all;
   reg front;  // it began last
-  reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
+  reg [INDEX_BITS:0] in_row;  // beats from the first on that came in order
   reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
   integer n;
 
@@ -6588,9 +6588,9 @@ module left_writer #(
     written_count = 0;
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
-      // left_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
+      // left_reader: all beats of a slot come, each once, before those of the slot's next chunk.
       `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
-      // left_jobs: a chunk is as long as it is until all that is under way was summed.
+      // left_jobs: the chunk length does not change while sums are under way.
       `PROMISED(!mine || next_last == last_now);
 
       assert (!known || ((written & ~all) == 0 && written != 0));
@@ -6606,7 +6606,7 @@ module left_writer #(
       end
       if (!(next_valid && next_whole)) assert (!begun && !reduced);
 
-      // What is asked for was written, and all that was is found when it is whole.
+      // A query hits only written beats, and hits all of them once the slot is whole.
       if (known && query_slot == watched && query_beat <= its_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);
