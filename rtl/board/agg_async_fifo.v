@@ -1,18 +1,18 @@
 // FIFO between two clock domains.
 //
-// Pointers cross as Gray codes, of which one bit changes at a time, so that each side sees the other's
-// pointer as it is or as it was: room that may be used already, and words that may have been taken, but
-// never a word that is not there. A word stands at m_axis three to four edges of rd_clk after the edge
-// of wr_clk that took it.
+// The pointers cross in Gray code: one bit changes at a time, so each side sees the other's current
+// or an earlier pointer. Either side may miss free space or a new word for a while, but never uses
+// a word that is not there. Latency: a word is at m_axis three to four edges of rd_clk after the
+// edge of wr_clk that accepted it.
 //
-// Both resets must be high together for some edges of both clocks, and the words of that time are lost.
-// Not done here: one side cannot be reset, or emptied, without the other.
+// Both resets must overlap for some edges of both clocks; words written then are lost. Not done
+// here: resetting or emptying one side alone.
 
 `default_nettype none
 
 module agg_async_fifo #(
     parameter integer WIDTH = 8,
-    parameter integer DEPTH_BITS = 6  // log2 of the words in its memory: 2 at least
+    parameter integer DEPTH_BITS = 6  // log2 of the memory's words, at least 2
 ) (
     input  wire             wr_clk,
     input  wire             wr_rst,         // synchronous to wr_clk
@@ -25,7 +25,7 @@ module agg_async_fifo #(
     output wire [WIDTH-1:0] m_axis_tdata,
     output wire             m_axis_tvalid,
     input  wire             m_axis_tready,
-    output wire             rd_empty        // no word is here that rd_clk can see
+    output wire             rd_empty        // no word is visible to rd_clk
 );
 
   generate
@@ -34,7 +34,7 @@ module agg_async_fifo #(
     end
   endgenerate
 
-  // Pointers run modulo twice the depth, so that full and empty differ.
+  // Pointers are modulo twice the depth, to distinguish full from empty.
   reg [WIDTH-1:0] words[0:(1<<DEPTH_BITS)-1];
   reg [DEPTH_BITS:0] wr_reg;
   reg [DEPTH_BITS:0] wr_gray_reg;
@@ -43,10 +43,10 @@ module agg_async_fifo #(
   reg [WIDTH-1:0] m_tdata_reg;
   reg m_tvalid_reg;
 
-  wire [DEPTH_BITS:0] rd_gray_seen;  // by wr_clk
-  wire [DEPTH_BITS:0] wr_gray_seen;  // by rd_clk
+  wire [DEPTH_BITS:0] rd_gray_seen;  // in wr_clk
+  wire [DEPTH_BITS:0] wr_gray_seen;  // in rd_clk
 
-  // In Gray code a pointer that is a whole round ahead differs in the upper two bits alone.
+  // Gray codes of pointers one full round apart differ exactly in the upper two bits.
   wire full = wr_gray_reg == {~rd_gray_seen[DEPTH_BITS:DEPTH_BITS-1], rd_gray_seen[DEPTH_BITS-2:0]};
   wire empty = rd_gray_reg == wr_gray_seen;
   wire write = s_axis_tvalid && s_axis_tready;

@@ -1,25 +1,25 @@
-// Lets a board out of reset in step: the PHY, then the clock domain that the PHY's clock drives, then the
-// card's. A card that runs so has a PHY whose clock runs; without one it stays in reset.
+// Releases a board's resets in order: the PHY, the clock domain of the PHY's clock, the card. A
+// card reset this way needs a PHY with a running clock; without one it stays in reset.
 //
-// 1. started is high: the PLL has locked, and supplies are there. It is asynchronous; when it falls
-//    everything is in reset at once, whether clocks run or not.
-// 2. phy_reset, for the PHY's pin, is held for PHY_CYCLES cycles of clk.
-// 3. phy_rst falls with the fourth edge of phy_clk, which may begin to run only now.
+// 1. started is high: PLL locked, supplies up. It is asynchronous; when it falls, all resets are
+//    active at once, with or without clocks.
+// 2. phy_reset, for the PHY's pin, lasts PHY_CYCLES cycles of clk.
+// 3. phy_rst falls with the fourth edge of phy_clk, which may start only now.
 // 4. rst falls with the third edge of clk after that.
 //
-// So each reset is seen by three edges of its clock at least, and both are high together.
+// So each reset spans at least three edges of its clock, and the two overlap.
 
 `default_nettype none
 
 module agg_board_reset #(
-    parameter integer PHY_CYCLES = 65536  // of clk, 1 at least
+    parameter integer PHY_CYCLES = 65536  // in cycles of clk, at least 1
 ) (
     input  wire clk,
     input  wire phy_clk,
     input  wire started,
-    output wire phy_reset,  // high: to the PHY's pin
-    output wire phy_rst,    // synchronous to phy_clk when it falls
-    output wire rst         // synchronous to clk when it falls
+    output wire phy_reset,  // active high; to the PHY's pin
+    output wire phy_rst,    // falls synchronously to phy_clk
+    output wire rst         // falls synchronously to clk
 );
 
   localparam integer COUNT = $clog2(PHY_CYCLES + 1);

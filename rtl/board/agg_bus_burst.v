@@ -1,19 +1,19 @@
-// Gathers what a card sends into bursts of whole words, for a FIFO bridge that ends a packet whenever its
-// bus pauses, and knows words of fewer bytes at the end of one alone (FTDI's FT600 and FT601).
+// Packs the card's output into bursts of whole words, for FIFO bridges that end a USB packet at
+// each pause of the bus, with partial words only at its end (FTDI's FT600 and FT601).
 //
-// Bytes are packed without gaps into words of the bus. They wait until a burst of them is there, or until
-// nothing came for SILENCE cycles: then a word that is not full goes too, and has tlast. What has begun to
-// leave does so until nothing is left, one word a cycle, with what comes meanwhile.
+// Packs bytes into bus words without gaps. Words wait for a full burst, or for SILENCE cycles
+// without input; then a partial word is sent too, with tlast. A burst continues until nothing is
+// left, one word a cycle, including new arrivals.
 //
-// A byte alone leaves SILENCE + 21 cycles after it came at the latest. A reset drops what waits.
+// A single byte leaves within SILENCE + 21 cycles. A reset drops pending bytes.
 
 `default_nettype none
 
 module agg_bus_burst #(
-    parameter integer LINK_BYTES = 4,  // of a word that comes: 2, 4 or 8, at least BUS_BYTES
-    parameter integer BUS_BYTES = 4,  // of a word that leaves: 2 or 4
-    parameter integer BURST_BITS = 8,  // log2 of the words of a burst: 2..14
-    parameter integer SILENCE = 32  // 1..1024
+    parameter integer LINK_BYTES = 4,  // bytes per input word: 2, 4 or 8, at least BUS_BYTES
+    parameter integer BUS_BYTES = 4,  // bytes per output word: 2 or 4
+    parameter integer BURST_BITS = 8,  // log2 of the words in a burst: 2..14
+    parameter integer SILENCE = 32  // in cycles: 1..1024
 ) (
     input wire clk,
     input wire rst,
@@ -25,7 +25,7 @@ module agg_bus_burst #(
 
     output wire [8*BUS_BYTES-1:0] m_axis_tdata,
     output wire [  BUS_BYTES-1:0] m_axis_tkeep,   // contiguous from bit 0, at least one byte
-    output wire                   m_axis_tlast,   // with fewer than BUS_BYTES
+    output wire                   m_axis_tlast,   // on a word of fewer than BUS_BYTES
     output wire                   m_axis_tvalid,
     input  wire                   m_axis_tready
 );
@@ -42,13 +42,13 @@ module agg_bus_burst #(
     end
   endgenerate
 
-  // -- Words of the bus --
+  // -- Bus words --
 
   localparam integer STEP = LINK_BYTES < 4 ? 4 : LINK_BYTES;
   localparam [10:0] QUIET = SILENCE[10:0];
-  localparam [10:0] DRAINED = QUIET + 11'd16;  // all bytes have left u_pack
+  localparam [10:0] DRAINED = QUIET + 11'd16;  // u_pack is empty by then
 
-  reg [10:0] quiet_reg;  // cycles in which nothing came, up to DRAINED
+  reg [10:0] quiet_reg;  // cycles without input, up to DRAINED
   reg [8*STEP-1:0] step;
   reg [3:0] step_bytes;
   wire [8*BUS_BYTES-1:0] word;
@@ -89,7 +89,7 @@ module agg_bus_burst #(
       .m_axis_tready(word_ready)
   );
 
-  // -- Bursts of them: pointers run modulo twice the burst, so that full and empty differ --
+  // -- Bursts. Pointers are modulo twice the burst, to distinguish full from empty --
 
   reg [9*BUS_BYTES-1:0] words[0:(1<<BURST_BITS)-1];
   reg [9*BUS_BYTES-1:0] head_reg;
@@ -130,8 +130,8 @@ module agg_bus_burst #(
   end
 
 `ifdef FORMAL
-  // The n-th word that u_pack gives is the n-th that leaves; that these are the bytes in order is proved of
-  // u_pack. Numbers run modulo four bursts, more than are ever held; watched is any.
+  // The n-th word from u_pack is the n-th to leave; the order of its bytes is proved of u_pack
+  // itself. Numbers are modulo four bursts, more than are ever held; watched is any of them.
   localparam integer NUMBER = BURST_BITS + 2;
   (* anyconst *) reg [NUMBER-1:0] watched;
   reg was_reset = 1'b0;
@@ -139,13 +139,13 @@ module agg_bus_burst #(
   reg [9*BUS_BYTES-1:0] put;
   reg waited, offered, left_was;
   reg [9*BUS_BYTES-1:0] stood;
-  reg [11:0] silent;  // cycles in which nothing came
+  reg [11:0] silent;  // cycles without input
   reg [11:0] silent_was;
   reg [NUMBER-1:0] held_was;
-  reg [11:0] stuck;  // cycles in which words waited, none left though it could, and nothing came
+  reg [11:0] stuck;  // cycles without input in which words waited and none left though it could
   wire [NUMBER-1:0] held = came - left;
   wire [NUMBER-1:0] place = watched - left;
-  wire [NUMBER-1:0] stored = place - head_valid_reg;  // place among words
+  wire [NUMBER-1:0] stored = place - head_valid_reg;  // position in words
   wire [BURST_BITS-1:0] address = read_reg[BURST_BITS-1:0] + stored[BURST_BITS-1:0];
 
   always @(posedge clk) begin
@@ -176,7 +176,7 @@ module agg_bus_burst #(
 
   always @* begin
     if (!was_reset) assume (rst);
-    // Also where nothing is offered, which changes nothing: u_pack does not look at it then.
+    // Also without tvalid, which changes nothing: u_pack ignores the step then.
     if (was_reset) assume (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0);
     if (was_reset && !rst) begin
       assert (waiting <= 1 << BURST_BITS);
@@ -187,13 +187,13 @@ module agg_bus_burst #(
       if (m_axis_tvalid && left == watched) assert ({m_axis_tkeep, m_axis_tdata} == put);
       if (open_reg) assert (head_valid_reg);
 
-      // What is offered stands, and a burst ends with all that was there.
+      // An offered word is stable, and a burst ends only when nothing is left.
       if (waited) assert (m_axis_tvalid && head_reg == stood);
       if (offered && !m_axis_tvalid) assert (held == 0 || (held == 1 && held_was == 1));
-      // It begins with as many words as it has, or when nothing comes.
+      // A burst starts when enough words are there, or in silence.
       if (!offered && m_axis_tvalid) assert (held_was >= 1 << BURST_BITS || silent_was >= DRAINED);
 
-      // In silence all leaves.
+      // In silence, everything leaves.
       if (silent_was >= DRAINED && held_was != 0 && !left_was) assert (m_axis_tvalid);
       assert (stuck <= silent);
       assert (stuck <= DRAINED + 1);

@@ -1,44 +1,44 @@
-// The bus of a USB FIFO bridge in its synchronous 245 mode (FTDI's FT2232H, FT232H, FT600, FT601), to
-// two AXI4-Streams, with the chip's clock. Every pin comes out of a register that nothing else reads, so
-// that it may stand at the pin, or goes into such a one; but for txe_n.
+// Connects the bus of a USB FIFO bridge in synchronous 245 mode (FTDI's FT2232H, FT232H, FT600,
+// FT601) to two AXI4-Streams, in the chip's clock. Every pin except txe_n is connected to a
+// register used for nothing else, so that the register can be placed at the pin.
 //
-// At a rising edge the chip gives a word where RD# and RXF# are low, and takes one where WR# and TXE# are;
-// it changes RXF#, TXE# and what it drives after the edge, and drives the bus while OE# is low.
+// At a rising edge the chip sends a word if RD# and RXF# are low, and accepts one if WR# and TXE#
+// are. It changes its outputs after the edge, and drives the bus while OE# is low.
 //
-//   read   OE# falls, RD# a cycle later; RD# stays low while words come and there is room for what may
-//          be on its way when it rises.
-//   write  WR# falls with the first word while TXE# is low. A word that was not taken stands, also when
-//          WR# rises meanwhile, and is offered again. WR# rises behind one with tlast.
-//   turn   after a read nobody drives for two cycles, after a write for one.
+//   read   OE# falls, then RD# one cycle later. RD# stays low while words come and there is room
+//          for those still on their way when it rises.
+//   write  WR# falls with the first word while TXE# is low. A word not accepted by the chip stays
+//          and is offered again, even if WR# rises meanwhile. WR# rises after a word with tlast.
+//   turn   Nobody drives the bus for two cycles after a read, and for one after a write.
 //
-// When words wait both ways, each has BURST cycles in turn. SIWU# (send immediate) falls when nothing was
-// to be sent for SILENCE cycles after the last word: the chip then sends what it has, and waits neither
-// for its latency timer nor for a whole packet. Nothing depends on it.
+// With words waiting in both directions, reads and writes alternate every BURST cycles. SIWU# (send
+// immediate) falls when SILENCE cycles after the last word there is nothing to send: the chip then
+// sends what it has, without its latency timer or a full packet. SIWU# is only an optimization.
 //
-// What the pins must keep to, in ns, is the board's to see to. Of FT600 and FT601 these are the limits in
-// public designs' constraints (PCILeech; LimeSDR Mini has 4.0 for the 3.5), which quote the data sheet, and
-// of one that has found by trying that WR# may change 5.5 to 9.0 after the edge:
+// Pin timing, in ns, is the board's responsibility. For FT600 and FT601 these are the limits in
+// public designs' constraints (PCILeech; LimeSDR Mini has 4.0 instead of 3.5), which quote the data
+// sheet, and in one that found by experiment that WR# may change 5.5 to 9.0 after the edge:
 //
 //                                            FT232H, FT2232H   FT600, FT601
 //   period                                   16.7              15 or 10
-//   the chip's pins are known after an edge  9.0               7.0
-//   and stay after the next one                                3.5
-//   ours must be there before an edge        7.5               1.0
-//   and stay after it                                          4.8
+//   the chip's pins are valid after an edge  9.0               7.0
+//   and stable after the next one                              3.5
+//   our pins must be valid before an edge    7.5               1.0
+//   and stable after it                                        4.8
 //
-// So at 100 MHz ours change 4.8 to 9.0 after an edge: behind registers on the falling one, for instance.
+// So at 100 MHz ours change 4.8 to 9.0 after an edge, for example behind negedge registers.
 //
-// A word stands at m_axis_rx in the second cycle after the edge that gave it, and at data_out in the
-// second after s_axis_tx took it, at the earliest. The reset is asynchronous, for the chip's clock stands
-// still in its other modes, and the pins must be quiet then.
+// Latency: a word is at m_axis_rx in the second cycle after the edge that transferred it, and at
+// data_out in the second cycle after s_axis_tx, at the earliest. The reset is asynchronous because
+// the chip's clock stops in its other modes, and the pins must be inactive then.
 
 `default_nettype none
 
 module agg_fifo_bus #(
-    parameter integer WIDTH = 8,  // bits of a word: data, and byte enables where the chip has any
-    parameter integer BURST = 256,  // 2..65535
-    parameter integer SILENCE = 32,  // 2..32768
-    parameter integer ASK = 16  // cycles for which SIWU# is low: 1..32767
+    parameter integer WIDTH = 8,  // bits per word: data, and byte enables if the chip has any
+    parameter integer BURST = 256,  // in cycles: 2..65535
+    parameter integer SILENCE = 32,  // in cycles: 2..32768
+    parameter integer ASK = 16  // cycles of SIWU# low: 1..32767
 ) (
     input wire clk,
     input wire rst,
@@ -52,9 +52,9 @@ module agg_fifo_bus #(
     output wire             siwu_n,
     input  wire [WIDTH-1:0] data_in,
     output wire [WIDTH-1:0] data_out,
-    output wire [WIDTH-1:0] drive_n,   // low, all alike: data_out is to be on the pins
+    output wire [WIDTH-1:0] drive_n,   // active low, all bits equal: drive the pins with data_out
 
-    // From the host, and to it
+    // From and to the host
     output wire [WIDTH-1:0] m_axis_rx_tdata,
     output wire             m_axis_rx_tvalid,
     input  wire             m_axis_rx_tready,
@@ -64,12 +64,12 @@ module agg_fifo_bus #(
     output wire             s_axis_tx_tready
 );
 
-  // What the pins are in each state stands beside it.
+  // The comments give the pins in each state.
   localparam [2:0] FREE = 3'd0;  // nobody drives
   localparam [2:0] OPEN = 3'd1;  // OE# low
   localparam [2:0] READ = 3'd2;  // OE# low, RD# low or high
   localparam [2:0] TURN = 3'd3;  // nobody drives
-  localparam [2:0] WRITE = 3'd4;  // we drive, WR# low or high
+  localparam [2:0] WRITE = 3'd4;  // this side drives, WR# low or high
 
   reg [2:0] state_reg;
   reg [2:0] state_next;
@@ -77,10 +77,10 @@ module agg_fifo_bus #(
   reg wr_n_reg;
   reg siwu_n_reg;
   reg [15:0] burst_reg;  // cycles of this read or write, up to BURST
-  reg read_last_reg;  // the last turn was a read
+  reg read_last_reg;  // the most recent transfer was a read
 
-  // The registers at the pins. Some are equal to others; Vivado leaves these apart, and places all in the
-  // pins' own cells, for the attributes.
+  // The registers at the pins. Some are duplicates. These attributes make Vivado keep them apart
+  // and place all of them in the I/O cells.
   (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
   reg rd_n_pin_reg;
   (* DONT_TOUCH = "TRUE", IOB = "TRUE" *)
@@ -104,9 +104,9 @@ module agg_fifo_bus #(
   assign siwu_n  = siwu_n_pin_reg;
   assign drive_n = drive_n_pin_reg;
 
-  // -- From the host: what was at the pins at the last edge, and four places --
+  // -- From the host: the pins at the last edge, and four words --
 
-  reg rd_reg;  // RD# was high then
+  reg rd_reg;  // RD# was high at that edge
   reg [WIDTH-1:0] rx_words[0:3];
   reg [1:0] rx_head_reg;
   reg [2:0] rx_count_reg;
@@ -114,7 +114,7 @@ module agg_fifo_bus #(
   wire came = !rxf_pin_reg && !rd_reg;
   wire rx_leaves = m_axis_rx_tvalid && m_axis_rx_tready;
   wire [1:0] rx_tail = rx_head_reg + rx_count_reg[1:0];
-  // With what RD# may bring at the next edge; one more word fits in if RD# is low after that too.
+  // Includes a word that RD# may bring at the next edge; RD# can stay low if one more fits.
   wire [2:0] rx_coming = rx_count_reg + {2'd0, came} + {2'd0, !rd_n_reg};
   wire room = rx_coming < 3'd4;
 
@@ -140,13 +140,13 @@ module agg_fifo_bus #(
     end
   end
 
-  // -- To the host: two places, and the register at the pins --
+  // -- To the host: two words, and the register at the pins --
 
-  reg [WIDTH:0] tx_words[0:1];  // with tlast above them
+  reg [WIDTH:0] tx_words[0:1];  // tlast in the top bit
   reg tx_head_reg;
   reg [1:0] tx_count_reg;
   reg out_last_reg;  // tlast of the word at the pins
-  reg out_valid_reg;  // the word at the pins is not taken
+  reg out_valid_reg;  // the word at the pins is not yet accepted
   reg txe_reg;
 
   wire taken = !wr_n_reg && !txe_n;
@@ -176,7 +176,7 @@ module agg_fifo_bus #(
     end
   end
 
-  // -- Whose turn it is --
+  // -- Arbitration --
 
   wire want_read = !rxf_pin_reg && room;
   wire waits = out_valid_reg || tx_count_reg != 2'd0;
@@ -237,8 +237,8 @@ module agg_fifo_bus #(
   localparam [15:0] QUIET = SILENCE[15:0] - 16'd1;
   localparam [15:0] ASKED = SILENCE[15:0] + ASK[15:0] - 16'd1;
 
-  reg sent_reg;  // words were taken since SIWU# fell last
-  reg [15:0] quiet_reg;  // cycles with nothing to send, then those of SIWU#
+  reg sent_reg;  // words were accepted since SIWU# last fell
+  reg [15:0] quiet_reg;  // cycles without words to send, then cycles of SIWU#
   wire begin_ask = siwu_n_reg && quiet_reg == QUIET && sent_reg && !waits;
   wire end_ask = quiet_reg == ASKED;
   wire siwu_n_next = !begin_ask && (end_ask || siwu_n_reg);
@@ -259,26 +259,26 @@ module agg_fifo_bus #(
   end
 
 `ifdef FORMAL
-  // The chip: RXF# and TXE# are what they like in any cycle. Words are numbered both ways, modulo 8,
-  // more than are ever inside; of those with the numbers watched, any, it is known what they are.
+  // The chip: RXF# and TXE# are arbitrary in every cycle. Words are numbered in each direction,
+  // modulo 8, more than can be inside. The watched words, any numbers, have known contents.
   (* anyconst *) reg [2:0] watched_rx;
   (* anyconst *) reg [2:0] watched_tx;
   (* anyconst *) reg [WIDTH-1:0] word_rx;
   (* anyconst *) reg [WIDTH:0] word_tx;
   reg was_reset = 1'b0;
-  reg [2:0] given, got;  // words that the chip gave, and that left at m_axis_rx
-  reg [2:0] put, kept;  // words that came at s_axis_tx, and that the chip took
+  reg [2:0] given, got;  // words sent by the chip, and words taken at m_axis_rx
+  reg [2:0] put, kept;  // words taken at s_axis_tx, and words accepted by the chip
   wire [2:0] rx_place = watched_rx - got;
   wire [2:0] rx_inside = given - got;
   wire [2:0] tx_place = watched_tx - kept;
   wire [2:0] tx_inside = put - kept;
-  wire [2:0] tx_queued = tx_place - {2'd0, out_valid_reg};  // place among tx_words
+  wire [2:0] tx_queued = tx_place - {2'd0, out_valid_reg};  // position in tx_words
   reg oe_n_was, oe_n_before, drive_was, rd_n_was, wr_n_was, txe_before, txe_earlier, rx_waited;
-  reg last_taken;  // a word with tlast was taken in the last cycle
+  reg last_taken;  // a word with tlast was accepted in the last cycle
   reg [WIDTH-1:0] rx_stood, out_stood;
   reg out_waited;
-  reg [15:0] starved;  // cycles for which a word was waiting, with TXE# low at all edges
-  reg [15:0] unheard;  // the same of RXF#, with m_axis_rx taken in all cycles
+  reg [15:0] starved;  // cycles for which a word waited while TXE# was low at all edges
+  reg [15:0] unheard;  // the same for RXF#, while m_axis_rx was taken in all cycles
   wire drive = !drive_n[0];
 
   always @(posedge clk) begin
@@ -328,7 +328,7 @@ module agg_fifo_bus #(
       if (s_axis_tx_tvalid && put == watched_tx)
         assume ({s_axis_tx_tlast, s_axis_tx_tdata} == word_tx);
 
-      // The order of words, none lost, none twice.
+      // Words stay in order; none is lost or repeated.
       assert (rx_inside == rx_count_reg + came && rx_inside <= 4);
       assert (rx_count_reg <= 4 && rx_coming <= 4);
       if (rx_place < rx_count_reg) assert (rx_words[rx_head_reg+rx_place[1:0]] == word_rx);
@@ -342,21 +342,21 @@ module agg_fifo_bus #(
       if (!wr_n) assert (out_valid_reg && tx_inside != 0);
       if (rx_waited) assert (m_axis_rx_tvalid && m_axis_rx_tdata == rx_stood);
 
-      // The bus: never driven from both sides, nor turned round in less than a cycle, or two after
-      // a read.
+      // The bus is never driven from both sides. A turnaround takes at least one cycle, or two
+      // after a read.
       assert (!(drive && !oe_n));
       if (drive) assert (oe_n_was && oe_n_before);
       if (!oe_n) assert (!drive_was);
-      // RD# is low only when OE# has been so for a cycle; what is offered stands until it is taken;
-      // WR# falls only when TXE# was low an edge before.
+      // RD# is low only after OE# was low for a cycle. An offered word is stable until accepted.
+      // WR# falls only if TXE# was low one edge before.
       if (!rd_n) assert (!oe_n && !oe_n_was);
       if (!wr_n) assert (drive);
       if (out_waited && !wr_n) assert (data_out == out_stood);
       if (wr_n_was && !wr_n) assert (!txe_earlier);
-      // Nothing follows at once behind the end of a burst.
+      // A burst's end is followed by a pause.
       if (last_taken) assert (wr_n);
 
-      // The pins are those of the state.
+      // The pins match the state.
       assert (rd_n == rd_n_reg && wr_n == wr_n_reg && siwu_n == siwu_n_reg);
       assert (oe_n == !(state_reg == OPEN || state_reg == READ));
       assert (drive_n == {WIDTH{state_reg != WRITE}});
@@ -376,7 +376,7 @@ module agg_fifo_bus #(
       if (!siwu_n) assert (quiet_reg > QUIET);
 
 `ifdef FAIR
-      // Of what waits and could pass, nothing waits for longer than the other way's turn.
+      // A word that waits and could pass waits no longer than a turn of the other direction.
       assert (starved <= BURST + 8);
       assert (unheard <= BURST + 8);
 `endif

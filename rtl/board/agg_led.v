@@ -1,10 +1,10 @@
-// Keeps an LED lit long enough to be seen: from the cycle after strobe, for CYCLES cycles after the last
-// one.
+// Stretches strobes to make an LED visible: on from the cycle after a strobe, for CYCLES cycles
+// after the last one.
 
 `default_nettype none
 
 module agg_led #(
-    parameter integer CYCLES = 4000000  // 1 at least
+    parameter integer CYCLES = 4000000  // at least 1
 ) (
     input  wire clk,
     input  wire rst,
@@ -14,7 +14,7 @@ module agg_led #(
 
   localparam integer COUNT = $clog2(CYCLES + 1);
 
-  reg [COUNT-1:0] left_reg;  // cycles
+  reg [COUNT-1:0] left_reg;  // in cycles
 
   always @(posedge clk) begin
     if (strobe) left_reg <= CYCLES[COUNT-1:0];

@@ -1,24 +1,24 @@
-// Takes a byte-stream link down and up again at a break: ZEROS bytes of zero in a row, which no stream of
-// frames has in it (SPEC.md, section 10). For links whose host cannot say otherwise that it begins anew.
+// Restarts a byte-stream link at a break: ZEROS zero bytes in a row, which no stream of frames
+// contains (SPEC.md, section 10). For links whose host cannot signal a start otherwise.
 //
-// What comes goes on, the zeros among it, until that many have come; then the link goes down. It comes up
-// again as soon as the far side has let go of the last host, and what comes meanwhile waits. The zeros
-// behind those of a break are dropped: the first word of the new link has a byte that is none.
+// Input passes, zeros included, until that many have come; then the link goes down. It comes up
+// when the far side has released the previous host; input waits meanwhile. Zeros after a break are
+// dropped: the new link starts with a word that has a nonzero byte.
 //
-// A word is zero when all its bytes are; zeros beside others in a word are not counted. A word passes in
-// the cycle in which it comes. Not done here: what was sent to the host is the host's to pass over.
+// A word is zero if all its bytes are; other words' zeros do not count. Words pass in the same
+// cycle. Not done here: clearing what was sent to the host, which the host skips.
 
 `default_nettype none
 
 module agg_link_break #(
-    parameter integer BYTES = 1,    // of a word: 1, 2 or 4
+    parameter integer BYTES = 1,    // bytes per word: 1, 2 or 4
     parameter integer ZEROS = 4096  // a multiple of 4, up to 65,532
 ) (
     input wire clk,
     input wire rst,
 
     output wire link_up,
-    input  wire link_clear, // nothing is left of the last host: the link may come up
+    input  wire link_clear, // the previous host is gone: the link may come up
 
     input  wire [8*BYTES-1:0] s_axis_tdata,
     input  wire [  BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, at least one byte
@@ -85,10 +85,10 @@ module agg_link_break #(
   end
 
 `ifdef FORMAL
-  // Zeros in a row, as they come, counted by themselves.
+  // Zeros in a row, counted independently.
   reg was_reset = 1'b0;
   reg [16:0] zeros;
-  reg fell;  // and no byte has come since but zeros
+  reg fell;  // and only zero bytes have come since
   reg up_was;
   reg [16:0] zeros_was;
   wire [16:0] all_zeros = zeros + bytes;
@@ -112,12 +112,12 @@ module agg_link_break #(
   always @* begin
     if (was_reset && !rst) begin
       assume (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0);
-      // A falling link is one of a break, no sooner and no later.
+      // The link falls at a break, exactly at its last word.
       if (up_was && !up_reg) assert (fell && zeros >= ZEROS);
       if (zeros >= ZEROS) assert (fell);
       if (!fell) assert (zeros < ZEROS && run_reg == zeros);
       assert (fell == broken_reg);
-      // What is not dropped passes as it is, and nothing passes while the link is down.
+      // Words that are not dropped pass unchanged, and none passes while the link is down.
       if (!up_reg) assert (!m_axis_tvalid && !s_axis_tready);
       if (m_axis_tvalid) assert (m_axis_tready == s_axis_tready && s_axis_tvalid);
       if (take && !(fell && zero)) assert (m_axis_tvalid);

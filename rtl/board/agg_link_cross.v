@@ -1,32 +1,32 @@
-// Brings a byte-stream link from the clock of its PHY to the clock of the card and back: the bytes, and
-// the end of one host and the beginning of the next, between which no byte is left.
+// Connects a byte-stream link from its PHY's clock to the card's and back: the bytes, and the
+// change from one host to the next, without any byte left over.
 //
-// up_reg (PHY) asks the card's side for a link, acknowledge_reg (card) answers; each changes only when
-// the other has followed:
+// up_reg (PHY) requests a link on the card's side, acknowledge_reg (card) answers. Each changes
+// only after the other has followed:
 //
-//   phy_link_up falls: both ways are shut on the PHY's side, and what stands in tx is dropped. Once the
-//     card's side has acknowledged that the link was up, up_reg falls.
-//   link_up falls at the card: it stops to offer, what stands in rx is dropped, and when that is empty
-//     the acknowledgement falls.
-//   phy_link_clear rises when that is seen and tx is empty: now phy_link_up may rise, then up_reg,
-//     link_up, and the acknowledgement; only then are the ways open.
+//   phy_link_up falls: both directions close at the PHY, and the bytes in tx are dropped. After the
+//     card's acknowledgement has risen, up_reg falls.
+//   link_up falls at the card: it offers no more words, the words in rx are dropped, and when rx is
+//     empty, the acknowledgement falls.
+//   phy_link_clear rises after that, when tx is empty. Now phy_link_up may rise, then up_reg,
+//     link_up and the acknowledgement; only then do the directions open.
 //
-// Nothing that the card sends between link_up and the opening is lost: it waits in tx.
+// Words that the card sends between link_up and the opening are not lost: they wait in tx.
 //
-// Both resets must be high together, as those of agg_board_reset are. Not done here: a card whose
-// last host's packets have not drained keeps the next one's bytes waiting by tready (agg_link_session).
+// Both resets must overlap, like those of agg_board_reset. Not done here: while packets of the
+// previous host drain, the card holds the next one's bytes by tready (agg_link_session).
 
 `default_nettype none
 
 module agg_link_cross #(
     parameter integer WIDTH = 8,
-    parameter integer DEPTH_BITS = 6  // log2 of the words that each way holds
+    parameter integer DEPTH_BITS = 6  // log2 of the words in each direction's FIFO
 ) (
-    // The PHY's side
+    // PHY side
     input  wire             phy_clk,
     input  wire             phy_rst,
     input  wire             phy_link_up,       // rises only while phy_link_clear is high
-    output wire             phy_link_clear,    // nothing is left of the last host
+    output wire             phy_link_clear,    // no byte of the previous host is left
     input  wire [WIDTH-1:0] s_axis_rx_tdata,   // from the host
     input  wire             s_axis_rx_tvalid,
     output wire             s_axis_rx_tready,
@@ -34,10 +34,10 @@ module agg_link_cross #(
     output wire             m_axis_tx_tvalid,
     input  wire             m_axis_tx_tready,
 
-    // The card's side
+    // Card side
     input  wire             clk,
     input  wire             rst,
-    output wire             link_up,           // low for four cycles at least
+    output wire             link_up,           // low for at least four cycles
     output wire [WIDTH-1:0] m_axis_rx_tdata,
     output wire             m_axis_rx_tvalid,
     input  wire             m_axis_rx_tready,
@@ -46,9 +46,9 @@ module agg_link_cross #(
     output wire             s_axis_tx_tready
 );
 
-  // -- The PHY's side --
+  // -- PHY side --
 
-  reg up_reg;  // the card's side is to have a link
+  reg up_reg;  // request a link on the card's side
   reg lost_reg;  // phy_link_up has fallen since up_reg rose
   reg acknowledge_reg;  // of the card's side, below
   wire acknowledged;
@@ -86,10 +86,10 @@ module agg_link_cross #(
   assign m_axis_tx_tdata  = tx_tdata;
   assign m_axis_tx_tvalid = open && tx_tvalid;
 
-  // -- The card's side --
+  // -- Card side --
 
-  wire asked;  // up_reg
-  reg [1:0] settled_reg;  // cycles since asked fell; after 3 all that was written shows
+  wire asked;  // up_reg, synchronized
+  reg [1:0] settled_reg;  // cycles since asked fell; after 3, every word written is visible
   wire [WIDTH-1:0] rx_tdata;
   wire rx_tvalid;
   wire rx_empty;
@@ -121,7 +121,7 @@ module agg_link_cross #(
   assign m_axis_rx_tvalid = asked && rx_tvalid;
   assign s_axis_tx_tready = asked && tx_tready;
 
-  // -- Both ways --
+  // -- FIFOs --
 
   agg_async_fifo #(
       .WIDTH(WIDTH),

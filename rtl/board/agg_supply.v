@@ -1,15 +1,15 @@
-// Sets the voltage of supplies that follow a pin's mean level, and then switches them on.
+// Sets the voltage of supplies that follow a pin's mean level, and then enables them.
 //
-// set is high in HIGH of 1024 cycles; filters of the board make a level of it. After SETTLE_CYCLES the
-// level stands, and enable rises; RISE_CYCLES later the supplies do, and good rises. When started falls,
-// which is asynchronous, everything is switched off.
+// set is high in HIGH of 1024 cycles; filters on the board turn it into a level. After
+// SETTLE_CYCLES the level is stable, and enable rises. RISE_CYCLES later the supplies are up, and
+// good rises. started is asynchronous; when it falls, everything is switched off.
 //
-// Not done here: nothing is measured; the cycles are what the board's parts need at most.
+// Not done here: measurement. The cycles are upper bounds for the board's parts.
 
 `default_nettype none
 
 module agg_supply #(
-    parameter integer HIGH = 512,  // 1..1023
+    parameter integer HIGH = 512,  // 1..1023, in 1/1024
     parameter integer SETTLE_CYCLES = 1,
     parameter integer RISE_CYCLES = 1
 ) (

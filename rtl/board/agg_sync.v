@@ -1,11 +1,11 @@
-// Carries levels into the clock domain of clk: registers in a row, for the first may become neither 0
-// nor 1 when its input changes with the clock.
+// Synchronizes levels to clk, by registers in a row: the first may become metastable when its input
+// changes near an edge.
 //
-// A level stands at out two to three edges of clk after it was set. Bits that change together may come
-// an edge apart: several are one number only where one of them changes at a time (a Gray code).
+// Latency: a level is at out two to three edges of clk after it was set. Bits that change together
+// may arrive one edge apart: a vector is consistent only if one bit changes at a time (Gray code).
 //
-// Not done here: a level that lasts less than two edges of clk may not be seen at all; who sets it waits
-// for an answer.
+// Not done here: pulses. A level shorter than two edges of clk can be missed, so its source has to
+// wait for an answer.
 
 `default_nettype none
 
@@ -15,11 +15,11 @@ module agg_sync #(
     input wire clk,
     input wire rst,
 
-    input  wire [WIDTH-1:0] in,  // out of registers of another domain
+    input  wire [WIDTH-1:0] in,  // from registers of another domain
     output wire [WIDTH-1:0] out
 );
 
-  // Vivado places registers with this attribute side by side; others have it for their readers.
+  // Makes Vivado place these registers side by side; for other tools it is documentation.
   (* ASYNC_REG = "TRUE" *)
   reg [WIDTH-1:0] first_reg;
   (* ASYNC_REG = "TRUE" *)

@@ -1,13 +1,13 @@
-// Keeps what a UART has received until the card takes it. A byte for which there is no place is lost: the
-// line cannot be held up, and the frame that it was part of is damaged then, as its CRC shows.
+// Queues bytes from a UART until the card takes them. A byte without a place is lost, because the
+// line has no flow control; the CRC then detects the damaged frame.
 //
-// A byte stands at m_axis in the second cycle after it came, at the earliest, and bytes leave in every other
-// cycle: no line is as fast. One more than there are places is kept, at m_axis.
+// Latency: a byte is at m_axis in the second cycle after it came, at the earliest. Throughput: a
+// byte every other cycle, more than any line. m_axis holds one byte beyond the capacity.
 
 `default_nettype none
 
 module agg_uart_queue #(
-    parameter integer DEPTH_BITS = 13  // log2 of the places
+    parameter integer DEPTH_BITS = 13  // log2 of the capacity
 ) (
     input wire clk,
     input wire rst,
@@ -22,7 +22,7 @@ module agg_uart_queue #(
 
   reg  [DEPTH_BITS:0] wr_reg;
   reg  [DEPTH_BITS:0] rd_reg;
-  reg                 valid_reg;  // a byte stands at m_axis
+  reg                 valid_reg;  // m_axis has a byte
 
   wire [DEPTH_BITS:0] count = wr_reg - rd_reg;
   wire                push = s_byte_valid && !count[DEPTH_BITS];

@@ -1,28 +1,28 @@
-// Receiver of a UART line: bytes of 8 bits, no parity, one stop bit, DIVIDE cycles a bit.
+// UART receiver: 8 data bits, no parity, one stop bit, DIVIDE cycles per bit.
 //
-// The line is high while nobody sends. A byte is a start bit (low), its bits from bit 0 on, and a stop bit
-// (high). A bit is what two of three samples around its middle say, VOTE cycles apart: a glitch of up to
-// VOTE cycles changes none, unless it comes less than half a bit before a start bit. A start bit that is
-// high in its middle was a glitch, and no byte. The next start bit is looked for as soon as the stop bit is
-// voted, so that a sender may be faster or slower than DIVIDE by (DIVIDE / 2 - VOTE - 1) / (10 * DIVIDE):
-// 3.5 % at 20 cycles a bit.
+// An idle line is high. A byte is a start bit (low), its bits from bit 0 on, and a stop bit
+// (high). A bit is the majority of three samples around its middle, VOTE cycles apart: a
+// glitch of up to VOTE cycles changes none, unless it comes less than half a bit before a
+// start bit. A start bit that is high in its middle is ignored as a glitch. The receiver
+// looks for the next start bit right after the stop bit's vote. So a sender may deviate from
+// DIVIDE by (DIVIDE / 2 - VOTE - 1) / (10 * DIVIDE): 3.5 % at 20 cycles per bit.
 //
-// A byte whose stop bit is low is dropped, and nothing is received until the line is high: a cable that
-// is pulled out, and the break of a terminal, are no bytes. The frame that a dropped byte was part of is
-// damaged then, as its CRC shows.
+// A byte with a low stop bit is dropped, and the receiver waits for a high line: an
+// unplugged cable or a terminal's break yields no bytes. The CRC detects the frame that lost
+// a byte.
 //
-// m_byte_valid is high for one cycle, VOTE + 4 cycles or one less after the middle of the stop bit at the
-// pin. Not done here: nothing waits; agg_uart_queue keeps bytes.
+// Latency: m_byte_valid is high for one cycle, VOTE + 4 or VOTE + 3 cycles after the middle
+// of the stop bit at the pin. Not done here: flow control, queueing (agg_uart_queue).
 
 `default_nettype none
 
 module agg_uart_rx #(
-    parameter integer DIVIDE = 20  // cycles a bit: 8..65,535
+    parameter integer DIVIDE = 20  // cycles per bit: 8..65,535
 ) (
     input wire clk,
     input wire rst,
 
-    input wire line,  // the pin, of no clock
+    input wire line,  // the pin, asynchronous
 
     output wire [7:0] m_byte_data,
     output wire       m_byte_valid
@@ -36,18 +36,18 @@ module agg_uart_rx #(
 
   localparam integer VOTE = DIVIDE / 8;
   localparam [15:0] WHOLE = DIVIDE[15:0];
-  localparam [15:0] FIRST = DIVIDE[15:0] / 16'd2 - VOTE[15:0];  // of a bit: its first sample
+  localparam [15:0] FIRST = DIVIDE[15:0] / 16'd2 - VOTE[15:0];  // first sample's position in a bit
   localparam [15:0] SECOND = FIRST + VOTE[15:0];
   localparam [15:0] THIRD = SECOND + VOTE[15:0];
 
-  localparam [1:0] WAIT = 2'd0;  // for the line to be high
-  localparam [1:0] IDLE = 2'd1;  // it is
+  localparam [1:0] WAIT = 2'd0;  // for a high line
+  localparam [1:0] IDLE = 2'd1;  // the line is high
   localparam [1:0] START = 2'd2;
-  localparam [1:0] BITS = 2'd3;  // eight and the stop bit
+  localparam [1:0] BITS = 2'd3;  // eight data bits and the stop bit
 
   reg  [ 1:0] state_reg;
-  reg  [15:0] cycle_reg;  // of this bit
-  reg  [ 3:0] bit_reg;  // bits that are done, without the start bit
+  reg  [15:0] cycle_reg;  // in this bit
+  reg  [ 3:0] bit_reg;  // bits received, without the start bit
   reg  [ 1:0] samples_reg;  // of this bit
   reg  [ 7:0] byte_reg;
   reg         valid_reg;
@@ -72,7 +72,7 @@ module agg_uart_rx #(
     case (state_reg)
       WAIT:  if (level) state_reg <= IDLE;
       IDLE: begin
-        cycle_reg <= 16'd1;  // this was the start bit's first
+        cycle_reg <= 16'd1;  // counts as the start bit's first
         bit_reg   <= 4'd0;
         if (!level) state_reg <= START;
       end

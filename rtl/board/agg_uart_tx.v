@@ -1,15 +1,15 @@
-// Transmitter of a UART line: bytes of 8 bits, no parity, one stop bit, DIVIDE cycles a bit.
+// UART transmitter: 8 data bits, no parity, one stop bit, DIVIDE cycles per bit.
 //
-// A byte leaves from the cycle after it was taken: a start bit (low), its bits from bit 0 on, a stop bit
-// (high); the next one may follow at once, 10 * DIVIDE cycles after it. While nobody sends, and in reset, the
-// line is high. It comes out of a register.
+// A byte starts in the cycle after it was taken: a start bit (low), its bits from bit 0 on, a stop
+// bit (high). The next can follow without a gap, 10 * DIVIDE cycles later. The line is high when
+// idle and in reset, and comes from a register.
 //
-// Not done here: nobody at the other end can hold it up.
+// Not done here: flow control; the receiver cannot pause it.
 
 `default_nettype none
 
 module agg_uart_tx #(
-    parameter integer DIVIDE = 20  // cycles a bit: 8..65,535
+    parameter integer DIVIDE = 20  // cycles per bit: 8..65,535
 ) (
     input wire clk,
     input wire rst,
@@ -29,9 +29,9 @@ module agg_uart_tx #(
 
   localparam [15:0] LAST = DIVIDE[15:0] - 16'd1;
 
-  reg  [ 8:0] bits_reg;  // the line, and behind it what follows, up to the stop bit
-  reg  [ 3:0] left_reg;  // bits after the one on the line
-  reg  [15:0] cycle_reg;  // of this bit, that are left
+  reg  [ 8:0] bits_reg;  // the line in bit 0, then the bits to come, up to the stop bit
+  reg  [ 3:0] left_reg;  // bits to send after the present one
+  reg  [15:0] cycle_reg;  // cycles left of the present bit
 
   wire        over = cycle_reg == 16'd0;
 

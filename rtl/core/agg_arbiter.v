@@ -1,15 +1,15 @@
-// Takes turns among the ports' requests: one request a cycle is granted, round robin, and stands
-// at the output in the next cycle.
+// Grants one port's request each cycle, round robin, and registers the granted request.
 //
-// While hold is high nothing is granted. Latency: granted in cycle 0, at the output in cycle 1,
-// for that cycle alone: what follows takes it at once.
+// While hold is high, no request is granted. Latency: a request granted in cycle 0 is at the
+// output in cycle 1, for that cycle only. There is no backpressure: the next stage takes it at
+// once.
 
 `default_nettype none
 
 module agg_arbiter #(
     parameter integer PORTS     = 4,
-    parameter integer PORT_BITS = 2,   // of a port's number
-    parameter integer WIDTH     = 102  // bits of a request
+    parameter integer PORT_BITS = 2,   // width of a port number
+    parameter integer WIDTH     = 102  // width of a request, in bits
 ) (
     input wire clk,
     input wire rst,
@@ -25,7 +25,7 @@ module agg_arbiter #(
     output wire [    WIDTH-1:0] out_data
 );
 
-  reg [PORTS-1:0] above_reg;  // the ports above the last one granted
+  reg [PORTS-1:0] above_reg;  // ports above the one granted last
   reg valid_reg;
   reg [PORTS-1:0] ports_reg;
   reg [PORT_BITS-1:0] port_reg, port_next;
@@ -72,7 +72,7 @@ module agg_arbiter #(
   `define PROMISED assert
 `endif
 
-  // Of any port: how often others were granted since it asks, and how many can be in front.
+  // For any port: the grants to other ports since its request, and the ports that can precede it.
   (* anyconst *) reg [PORT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg [PORTS-1:0] granted_was;
@@ -98,15 +98,15 @@ module agg_arbiter #(
         in_front = in_front + 1;
     end
 
-    assume (watched < PORTS);  // it is a port
+    assume (watched < PORTS);  // any existing port
     assert ((req_grant & (req_grant - 1'b1)) == 0);
     assert ((req_grant & ~req_valid) == 0);
     assert (|req_grant == (|req_valid && !hold));
     if (was_reset) begin
-      // A request is granted with the PORTS-th grant at the latest.
+      // A request is granted within PORTS grants.
       assert (others < PORTS && others + in_front < PORTS);
       assert (!others_turn || others + 1 < PORTS);
-      assert ((below & (below + 1'b1)) == 0);  // the ports up to the last one granted
+      assert ((below & (below + 1'b1)) == 0);  // the ports up to the one granted last
 
       assert (out_valid == |granted_was);
       if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);

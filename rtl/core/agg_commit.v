@@ -1,14 +1,14 @@
-// Takes a granted request apart and makes the checks that need no slot, in the order of the
-// specification: version, kind, job, epoch, rank, eviction, then for data format, length and CRC.
+// Unpacks a granted request and makes the checks that need no slot, in the order of the
+// specification: version, kind, job, epoch, rank, eviction; then, for data, format, length and
+// CRC.
 //
-// The request's layout is described in agg_ingress. code is the first check that fails; refused is
-// low when none does. belongs: the rank is that of the port, so that a refusal can be answered. index
-// is the job's number; of one that the card does not have its low bits. slot is the one of the VID; in the
-// cycle after act_next slot and index are those that are to be acted upon.
+// agg_ingress documents the request's layout. code names the first check that fails; refused is
+// low if all pass. belongs: the rank is the port's own, so a refusal can be answered. index is the
+// job's number, truncated for a job that this card does not have. slot is the VID's slot. In the
+// cycle after act_next, index and slot are act_job and act_slot.
 //
-// Latency: one cycle. What a job was set up with is looked at in cycle 0, whether it is set up in
-// cycle 1, in which it is judged: it may end in between. Not done here: the slot rules; agg_slots has
-// them.
+// Latency: one cycle. The job's configuration is read in cycle 0, job_valid in cycle 1: the job
+// may end in between. Not done here: the slot rules (agg_slots).
 
 `default_nettype none
 
@@ -18,40 +18,40 @@ module agg_commit #(
     parameter integer       JOBS      = 1,
     parameter integer       JOB_BITS  = 1,
     parameter integer       SLOT_BITS = 4,
-    parameter         [7:0] FORMAT    = 8'd1  // of contributions, as in the header
+    parameter         [7:0] FORMAT    = 8'd1  // data format of contributions, as in the header
 ) (
     input wire clk,
     input wire rst,
 
     input wire                 valid,
-    input wire [    PORTS-1:0] ports,   // the port it came by, one hot
+    input wire [    PORTS-1:0] ports,   // the request's port, one-hot
     input wire [PORT_BITS-1:0] port,
     input wire [        101:0] request,
 
-    // A slot is to be acted upon in the next cycle; no request is valid in this one
+    // agg_deadlines acts upon a slot in the next cycle; no request is valid in this one
     input wire                 act_next,
     input wire [SLOT_BITS-1:0] act_slot,
     input wire [ JOB_BITS-1:0] act_job,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input wire [          JOBS-1:0] job_valid,     // set up
-    input wire [          JOBS-1:0] job_complete,  // the last one ended because all had finished
-    input wire [       16*JOBS-1:0] job_epoch,     // of the last one set up
-    input wire [       16*JOBS-1:0] job_chunk,     // elements
-    input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    input wire [          JOBS-1:0] job_complete,  // the last one ended: all had finished
+    input wire [       16*JOBS-1:0] job_epoch,     // of the most recent job
+    input wire [       16*JOBS-1:0] job_chunk,     // chunk length, in elements
+    input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // 2 * window - 1
     input wire [SLOT_BITS*JOBS-1:0] slot_base,     // the first slot
-    input wire [    PORTS*JOBS-1:0] member,        // ports that belong to the last one set up
-    input wire [    PORTS*JOBS-1:0] evicted,       // of these, ports that do no more
+    input wire [    PORTS*JOBS-1:0] member,        // ports of the most recent job
+    input wire [    PORTS*JOBS-1:0] evicted,       // ports that were evicted from it
     input wire [  8*PORTS*JOBS-1:0] rank_of_port,
 
     output wire                 refused,
     output wire [          7:0] code,
     output wire                 belongs,
-    output wire                 data,        // accepted by these checks: data, ask or finish
+    output wire                 data,        // accepted: data, ask or finish
     output wire                 ask,
     output wire                 finish,
-    output wire                 writable,    // of data
-    output wire                 nonfinite,   // of data
+    output wire                 writable,    // of data: the payload is in the slot memory
+    output wire                 nonfinite,   // of data: the payload has a NaN or an infinity
     output wire [          1:0] ecn,
     output wire [          7:0] job,
     output wire [ JOB_BITS-1:0] index,
@@ -59,7 +59,7 @@ module agg_commit #(
     output wire [         15:0] epoch,
     output wire [          7:0] rank,
     output wire [         31:0] vid,
-    output wire [    PORTS-1:0] from_ports,  // the port it came by, one hot
+    output wire [    PORTS-1:0] from_ports,  // the request's port, one-hot
     output wire [PORT_BITS-1:0] from_port
 );
 
@@ -94,8 +94,8 @@ module agg_commit #(
   wire same_epoch = its_epoch == epoch_now;
   wire same_rank = members[port] && its_rank == ranks[8*port+:8];
 
-  reg [7:0] header_code;  // the first check that fails before the job's state is looked at
-  reg [7:0] job_code;  // and after it
+  reg [7:0] header_code;  // first failed check that needs no job state
+  reg [7:0] job_code;  // first failed check that needs it
 
   always @* begin
     if (version != VERSION) header_code = CODE_BAD_VERSION;
@@ -113,7 +113,7 @@ module agg_commit #(
     else job_code = CODE_DONE;
   end
 
-  // -- A cycle later ------------------------------------------------------------------------------
+  // -- Second cycle -------------------------------------------------------------------------------
 
   reg valid_reg;
   reg [101:0] request_reg;
@@ -124,8 +124,8 @@ module agg_commit #(
   reg [SLOT_BITS-1:0] slot_reg;
   reg fails_before_reg;
   reg [7:0] header_code_reg, job_code_reg;
-  reg data_reg, ask_reg, finish_reg;  // if the job is set up
-  reg confirms_reg;  // a finish of its last epoch: taken as well when the job ended by it
+  reg data_reg, ask_reg, finish_reg;  // accepted, provided that the job is set up
+  reg confirms_reg;  // a finish of the current epoch; accepted also after it completed the job
 
   always @(posedge clk) begin
     valid_reg <= valid && !rst;
@@ -147,7 +147,7 @@ module agg_commit #(
   wire stands = job_valid[index_reg];
   wire stood = stands || (job_complete[index_reg] && confirms_reg);
 
-  // Of the header, format and length have been looked at.
+  // The header, the format and the length are checked above.
   wire unused = &{1'b0, request_reg[99:82], request_reg[25:18], request_reg[7:0]};
 
   assign writable   = request_reg[101];

@@ -1,19 +1,19 @@
 // The card's counters: 32 bits each, wrapping, in the order of the specification's table.
 //
-// Every event is a pulse: one count a cycle in which it is high. The refusals of the core come
-// with their code; a shell refuses some packets before they reach the core, and those counters
-// count both. Latency: an event in cycle 0 is in the value from cycle 2 on.
+// Events are pulses: one count for each cycle in which an event is high. refused_code selects the
+// counter of a refusal. A shell refuses some packets before they reach the core; those share the
+// counters. Latency: an event in cycle 0 is in the value from cycle 2 on.
 
 `default_nettype none
 
 module agg_counters #(
-    parameter integer COUNT_BITS = 5  // of nonfinite_out and overflow
+    parameter integer COUNT_BITS = 5  // width of nonfinite_out and overflow
 ) (
     input wire clk,
     input wire rst,
     input wire clear,
 
-    // Of the core
+    // From the core
     input wire                  stored,
     input wire                  stored_ce,
     input wire                  stored_nonfinite,
@@ -24,18 +24,18 @@ module agg_counters #(
     input wire                  result,
     input wire                  replay,
     input wire                  status,
-    input wire [COUNT_BITS-1:0] nonfinite_out,     // so many counts
-    input wire [COUNT_BITS-1:0] overflow,          // so many, too
+    input wire [COUNT_BITS-1:0] nonfinite_out,     // elements in this cycle
+    input wire [COUNT_BITS-1:0] overflow,          // elements in this cycle
     input wire                  overdue,
     input wire                  partial,
     input wire                  evicts,
     input wire                  undecided,
     input wire                  stalled,
-    input wire                  link_down,         // a level; its beginning counts
+    input wire                  link_down,         // a level; its rising edge counts
     input wire                  refused,
     input wire [           7:0] refused_code,
 
-    // Of the shell
+    // From the shell
     input wire shell_frames,
     input wire shell_hunted,
     input wire shell_header_crc,
@@ -60,7 +60,7 @@ module agg_counters #(
   wire [31:0] overflow_count =
       counts_reg[32*COUNT_OVERFLOW+:32] + {{32 - COUNT_BITS{1'b0}}, overflow_reg};
 
-  // What a link that goes down cuts off has been dropped, not refused.
+  // Packets that a falling link cuts off are dropped, not refused.
   wire refusal = refused && !link_down;
 
   always @* begin

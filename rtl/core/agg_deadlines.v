@@ -1,15 +1,15 @@
-// Watches how long slots wait, and finds those that wait for longer than their job allows.
+// Measures how long slots wait and finds those that exceed their job's deadline.
 //
-// A slot's time begins when it turns over, and ends when it is closed; it begins once more when the
-// closed slot first refuses to turn over, and ends when it does. The slots are looked at in turn, one a
-// cycle, and judged in the cycle after. One that is overdue is acted upon: pause keeps packets from being
-// granted for two cycles; then none is being judged, and act stands, if the slot still is overdue. act_next
-// announces that cycle, and act_slot and act_job say from then on which slot it is. Its time begins
-// anew. A job's deadline of 0 is none.
+// A slot's timer starts when the slot turns over and stops when it closes. It starts again when
+// the closed slot first refuses to turn over, and stops when it turns over. One slot a cycle is
+// examined, and judged in the next. For an overdue slot, pause first blocks grants for two cycles,
+// until no packet is being judged. If the slot is still overdue then, act is high for one cycle.
+// act_next is high in the cycle before; act_slot and act_job name the slot and its job from then
+// on. act restarts the timer. A deadline of 0 means none.
 //
-// Latency: a slot is acted upon no later than as many cycles after its time as there are slots, and four
-// more for each one that is found overdue by then, itself among them. Not done here: what is to be
-// done with it (agg_slots).
+// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus four for
+// each slot found overdue meanwhile, itself included. Not done here: the action itself
+// (agg_slots).
 
 `default_nettype none
 
@@ -21,16 +21,16 @@ module agg_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [          JOBS-1:0] flush,        // the jobs that end, job 0 in the lowest bits,
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // and their slots
-    input wire [       32*JOBS-1:0] job_deadline, // cycles, job 0 in the lowest bits
+    input wire [          JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of these jobs
+    input wire [       32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
 
-    // What is done to a slot
+    // Events of agg_slots, for one slot
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
     input wire                 turn_over,
-    input wire                 close,      // it is given to be summed
-    input wire                 stall,      // it is not turned over though it is asked to
+    input wire                 close,      // the slot is queued for summation
+    input wire                 stall,      // data for the next chunk cannot turn it over
 
     output wire                 pause,
     output wire                 act_next,
@@ -44,27 +44,27 @@ module agg_deadlines #(
 
   localparam [1:0] STATE_LOOK = 2'd0;
   localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_WAIT = 2'd2;  // what was granted before is judged
+  localparam [1:0] STATE_WAIT = 2'd2;  // requests granted earlier are judged
   localparam [1:0] STATE_ACT = 2'd3;
 
-  reg [31:0] since[0:SLOTS-1];  // when its time began
+  reg [31:0] since[0:SLOTS-1];  // start time of the slot's timer
   reg [JOB_BITS-1:0] owner[0:SLOTS-1];
-  reg [SLOTS-1:0] waits_reg;  // its time runs
+  reg [SLOTS-1:0] waits_reg;  // the timer runs
   reg [31:0] now_reg;
   reg [1:0] state_reg;
-  reg [SLOT_BITS-1:0] at_reg;  // the slot that is looked at
+  reg [SLOT_BITS-1:0] at_reg;  // the slot being examined
 
   wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
   wire [31:0] deadline = job_deadline[32*its_job+:32];
 
-  // What was seen of the slot a cycle ago
+  // Result of the examination, one cycle later
   reg [SLOT_BITS-1:0] seen_reg;
   reg [JOB_BITS-1:0] seen_job_reg;
-  reg looked_reg;  // it was looked at for the first time
-  reg runs_reg;  // it waits, and its job has a deadline and does not end
+  reg looked_reg;  // valid: state_reg was STATE_LOOK
+  reg runs_reg;  // the timer runs, the job has a deadline and is not ending
   reg [31:0] deadline_reg;
   reg [31:0] waited_reg;
-  reg changed_reg;  // but in that cycle its time ended or began
+  reg changed_reg;  // but the timer stopped or started in that same cycle
   wire overdue = runs_reg && waited_reg >= deadline_reg;
 
   wire starts = turn_over || (stall && !waits_reg[slot]);
@@ -124,23 +124,23 @@ module agg_deadlines #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: whose it is and how long its time has run.
+  // For any slot: its job, and how long its timer has run.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg runs;
   reg [JOB_BITS-1:0] its;
   reg [31:0] ran;
-  reg pause_was, pauses_was;  // in the last cycle, in the two last ones
+  reg pause_was, pauses_was;  // pause in the last cycle; in both of the last two cycles
   reg [31:0] allowed_was;
   reg runs_was;
-  reg [SLOT_BITS+2:0] late;  // cycles for which it has been overdue
+  reg [SLOT_BITS+2:0] late;  // cycles since it became overdue
   wire mine = slot == watched;
   wire [31:0] allowed = job_deadline[32*its+:32];
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
   wire acts = act && act_slot == watched;
   wire found = state_reg == STATE_LOOK && looked_reg && overdue;
-  // Slots that are looked at before; cycles that are left for them, five each, and of this one's
+  // Slots examined before this one; cycles left for those, five each, and for this one
   wire [SLOT_BITS-1:0] ahead = watched - (found ? seen_reg : at_reg);
   wire [2:0] phase = found ? 3 : state_reg == STATE_LOOK ? 4 : STATE_ACT - state_reg;
 
@@ -172,16 +172,16 @@ module agg_deadlines #(
 
   always @* begin
     if (was_reset) begin
-      // agg_arbiter: who is told to pause grants nothing, so that after two cycles no packet is judged.
+      // agg_arbiter: while paused it grants nothing, so no packet is judged after two cycles.
       `PROMISED(!pauses_was || !(turn_over || stall));
-      // agg_jobs: a job that ends has its slots in flush_slots, and nothing of it is judged.
+      // agg_jobs: flush_slots has the slots of an ending job, and none of its packets is judged.
       `PROMISED(!runs || flush[its] == flush_slots[watched]);
       `PROMISED(!((turn_over || stall || close) && flush_slots[slot]));
       `PROMISED(!(turn_over || stall) || !flush[job]);
       `PROMISED(!act || !close || slot == act_slot);
-      // What a job is does not change while it uses slots.
+      // A job's deadline does not change while the job uses slots.
       `PROMISED(!(runs && runs_was) || allowed == allowed_was || flush_slots[watched]);
-      // Nothing waits for 2^31 cycles.
+      // No timer reaches 2^31 cycles.
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
@@ -200,14 +200,14 @@ module agg_deadlines #(
         if (runs_reg) assert (waited_reg == ran && deadline_reg == allowed);
       end
 
-      // What is acted upon is overdue, and nothing is judged in that cycle.
+      // A slot that is acted upon is overdue, and no packet is judged in that cycle.
       if (act) assert (pauses_was);
       if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
       if (state_reg == STATE_ACT && at_reg == watched && late != 0 && is_overdue &&
           !flush_slots[watched])
         assert (acts);
 
-      // It is found in time: five cycles for each slot.
+      // The bound: five cycles for each slot.
       if (runs && is_overdue && !flush_slots[watched])
         assert (late + 5 * ahead + phase <= 5 * SLOTS || late == 0);
 

@@ -1,7 +1,7 @@
-// Delays a word by a fixed number of cycles: q is what d was CYCLES cycles ago. With CYCLES = 0 it
-// is d.
+// Delays a word by a fixed number of cycles: q is d from CYCLES cycles ago. CYCLES = 0 is a
+// wire.
 //
-// Not done here: no reset and no valid bit; agg_tag_delay carries those.
+// Not done here: there is no reset and no valid bit; agg_tag_delay has both.
 
 `default_nettype none
 
@@ -27,7 +27,7 @@ module agg_delay #(
       wire unused = clk;
       assign q = d;
     end else begin : g_registers
-      // A register a cycle, not one long one: simulators copy words faster than they shift bits.
+      // One register a cycle, not one long one: simulators copy words faster than they shift bits.
       for (i = 0; i < CYCLES; i = i + 1) begin : g_cycle
         reg [WIDTH-1:0] word_reg;
         if (i == 0) begin : g_first

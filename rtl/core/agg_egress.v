@@ -1,13 +1,13 @@
-// Sends results from the cache, and statuses, as packets of one stream.
+// Sends results from the cache, and statuses, as packets of one AXI4-Stream.
 //
-// One packet follows the other without a bubble. A status goes first, but after one a result has
-// its turn. A result may be sent while it is still being written: each beat is read when it is
-// written. The header is put together at a packet's beginning and stands in tuser until the next
-// packet begins.
+// Packets follow one another without a bubble. A status has priority, but not twice in a
+// row while a result waits. A result can be sent while it is still being written: each
+// beat waits for rd_written. tuser holds the header from a packet's first beat to its
+// last.
 //
-// Latency: what is picked in cycle 0 stands at the output in cycle 1. Not done here: who gets what
-// (agg_owed, agg_turns, agg_status), nor what is said of it (agg_labels); a packet that was begun goes on
-// when its job ends.
+// Latency: a packet taken in cycle 0 is at the output in cycle 1. A packet under way is
+// completed even if its job ends. Not done here: destinations and order (agg_owed,
+// agg_turns, agg_status), header contents (agg_labels).
 
 `default_nettype none
 
@@ -15,27 +15,27 @@ module agg_egress #(
     parameter integer       PORTS      = 4,
     parameter integer       PORT_BITS  = 2,
     parameter integer       SLOT_BITS  = 4,
-    parameter integer       INDEX_BITS = 4,    // of a beat's number in its chunk
-    parameter integer       KEEP_BITS  = 64,   // bytes of a beat
-    parameter         [7:0] FORMAT     = 8'd1  // of results, as in the header
+    parameter integer       INDEX_BITS = 4,    // width of a beat's number in its chunk
+    parameter integer       KEEP_BITS  = 64,   // bytes per beat
+    parameter         [7:0] FORMAT     = 8'd1  // data format of results, as in the header
 ) (
     input wire clk,
     input wire rst,
 
-    // The next result, with what its header says
+    // The next result and its header fields
     input  wire                  result_valid,
     input  wire [ SLOT_BITS-1:0] result_slot,
-    input  wire [INDEX_BITS-1:0] result_last,       // number of its last beat
-    input  wire [     PORTS-1:0] result_ports,      // that it is for
+    input  wire [INDEX_BITS-1:0] result_last,       // number of the last beat
+    input  wire [     PORTS-1:0] result_ports,      // destination ports
     input  wire [           7:0] result_job,
     input  wire [          15:0] result_epoch,
-    input  wire [          15:0] result_chunk,      // elements
+    input  wire [          15:0] result_chunk,      // length, in elements
     input  wire [          31:0] result_vid,
     input  wire [           1:0] result_ecn,
     input  wire                  result_nonfinite,
-    input  wire                  result_partial,    // a member is not in it
-    input  wire [     PORTS-1:0] result_mask,       // ranks in it
-    input  wire [     PORTS-1:0] result_receivers,  // ranks of result_ports
+    input  wire                  result_partial,    // a member's contribution is missing
+    input  wire [     PORTS-1:0] result_mask,       // ranks that contributed
+    input  wire [     PORTS-1:0] result_receivers,  // ranks at result_ports
     input  wire                  result_replay,
     output wire                  result_take,
 
@@ -50,29 +50,29 @@ module agg_egress #(
     input  wire [    PORTS-1:0] status_mask,
     output wire                 status_take,
 
-    // The cache: rd_written answers for rd_slot, rd_beat; what is read stands at the stream's tdata
+    // The cache: rd_written is for rd_slot, rd_beat; its read data is the stream's tdata
     output wire                  rd_en,
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
     input  wire                  rd_written,
-    output wire                  sending,     // rd_slot's entry must not change
+    output wire                  sending,     // the entry of rd_slot must not change
 
-    // The stream, without its data
+    // The stream, without tdata
     output wire [KEEP_BITS-1:0] m_axis_tkeep,
     output wire                 m_axis_tvalid,
     input  wire                 m_axis_tready,
     output wire                 m_axis_tlast,
     output wire [        239:0] m_axis_tuser,   // header with mask and receivers
-    output wire [    PORTS-1:0] m_axis_tdest    // the ports that it is for
+    output wire [    PORTS-1:0] m_axis_tdest    // destination ports
 );
 
   `include "zwire.vh"
 
   localparam [PORTS-1:0] ONE = 1;
 
-  reg sending_reg;  // beats are still to be read
+  reg sending_reg;  // the result has beats left to read
   reg [SLOT_BITS-1:0] slot_reg;
-  reg [INDEX_BITS-1:0] beat_reg;  // to be read next
+  reg [INDEX_BITS-1:0] beat_reg;  // next beat to read
   reg [INDEX_BITS-1:0] last_reg;
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
@@ -174,13 +174,13 @@ module agg_egress #(
   `define PROMISED assert
 `endif
 
-  // The packet under way; what is read.
+  // The packet being sent, and the reads.
   reg was_reset = 1'b0;
-  reg running_was = 1'b0;  // the last cycle was no reset
-  reg reading;  // beats of a result are still to be read
+  reg running_was = 1'b0;  // no reset in the last cycle
+  reg reading;  // the result has beats left to read
   reg [SLOT_BITS-1:0] sends;
   reg [INDEX_BITS:0] next, final_beat;
-  reg open;  // a packet's first beat is at the output or has left, its last has not left
+  reg open;  // the first beat is at the output or has left, and the last has not left
   reg waited, read_was, last_was, status_was, result_was, replay_was, nonfinite_was, partial_was;
   reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] head_was;
@@ -232,7 +232,7 @@ module agg_egress #(
 
   always @* begin
     if (was_reset && !rst) begin
-      // One packet at a time; a status goes first, but not twice while a result waits.
+      // One packet at a time; a status has priority, but not twice while a result waits.
       assert (!(status_take && result_take));
       assert (!status_take || status_valid);
       assert (!result_take || result_valid);
@@ -241,8 +241,8 @@ module agg_egress #(
       if (status_valid && !after_status) assert (!result_take);
       assert (after_status_reg == after_status);
 
-      // The beats of a result are read in order, each once, when they are written; its entry is named
-      // until the last was read.
+      // The beats of a result are read in order, each once and after it is written; the slot stays
+      // named until the last one is read.
       assert (sending == reading);
       if (reading) begin
         assert (sends == slot_reg && next == beat_reg);
@@ -252,7 +252,7 @@ module agg_egress #(
       if (result_take) assert (rd_slot == result_slot && rd_beat == 0 && rd_en == rd_written);
       if (!reading && !result_take) assert (!rd_en);
 
-      // AXI4-Stream; a header stands from its packet's first beat to its last.
+      // AXI4-Stream; the header is stable from a packet's first beat to its last.
       if (waited)
         assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
       assert (!reading || open);
@@ -289,7 +289,7 @@ module agg_egress #(
   end
 
   reg took_was;
-  reg after_status;  // the packet that began last is a status
+  reg after_status;  // the most recent packet is a status
   reg [239:0] status_said;
   always @(posedge clk) begin
     took_was             <= result_take;

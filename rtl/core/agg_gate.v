@@ -1,16 +1,16 @@
-// Puts the sum's identity in the place of an absent worker's beat: y is x when enable is high,
-// else IDENTITY in every lane.
+// Replaces the beat of a port that did not contribute by the sum's
+// identity: y is x if enable is high, otherwise IDENTITY in every
+// lane.
 //
-// Latency: one cycle; the register stands between the slot memories and the lanes.
-//
-// Not done here: it does not know which ports are members; agg_ranks does.
+// Latency: one cycle. The register is between the slot memories and
+// the lanes. Not done here: which ports contribute (agg_labels).
 
 `default_nettype none
 
 module agg_gate #(
     parameter integer LANES = 16,
     parameter integer ELEM_BITS = 32,
-    parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
+    parameter [63:0] IDENTITY = 64'h8000_0000  // the low ELEM_BITS; default: -0 in fp32
 ) (
     input  wire                       clk,
     input  wire                       enable,

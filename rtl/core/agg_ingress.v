@@ -1,26 +1,26 @@
-// One port's way in: checks the shape of packets, writes payloads into the port's slot memory and
-// asks for their commit.
+// Receives one port's packets: checks their shape, writes payloads into the port's slot
+// memory and requests their commit.
 //
-// A beat is accepted into register A, and leaves it for the slot memory in the next cycle. With
-// its last beat the packet's commit is requested, in the same cycle that the beat is written; one
-// request more can wait behind it, so that the next packet goes on while the arbiter serves other
-// ports.
+// A beat is accepted into register A and moves to the slot memory in the next cycle. With
+// its last beat, the packet requests its commit in the cycle of the write. One more request
+// can be queued, so the next packet proceeds while the arbiter serves other ports.
 //
-// A payload may be bad or a repetition, and that is known only at commit, when it is written
-// already. What has to be kept is a contribution that is held and not yet summed: the slots with
-// such a one are *busy* and are not written. In any other slot a payload harms nothing: what is
-// not committed is written again before it is summed. The request says whether its payload was
-// written (*writable*); what was not cannot be stored. Data for a slot whose last data from this
-// port is not yet committed (*pending*) waits at its first beat, and this port with it.
+// A payload is written before its commit shows whether it is bad or a repetition. Only a
+// contribution that is held and not yet summed needs protection: its slot is *busy* and is
+// not written. In any other slot a write does no harm, because an uncommitted payload is
+// overwritten before it could be summed. The request reports whether its payload was
+// written (*writable*); a payload that was not cannot be stored. Data for a slot with
+// uncommitted data of this port (*pending*) waits at its first beat, and blocks this port
+// only.
 //
-// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16, format
-// 8, job 8, ecn 2, kind 4, version 4}; agg_commit takes it apart. whole: as many beats as the
-// job's chunk has, and all of them full. Data of a job that is not set up is not written. When a job
-// ends (its bit of flush, its slots in flush_slots) what is held of it is forgotten, and what is under
-// way counts as not written.
+// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16,
+// format 8, job 8, ecn 2, kind 4, version 4}. agg_commit unpacks it. whole: the packet has
+// as many beats as a chunk of its job, all of them full. Data is written only if its job is
+// set up. When a job ends (its bit of flush, its slots in flush_slots), its contributions
+// are dropped, and its data in flight counts as not written.
 //
-// Latency: a beat accepted in cycle 0 is written in cycle 1, a packet's last beat requests in
-// cycle 1. Not done here: no check of the header; agg_commit does that, at commit.
+// Latency: a beat accepted in cycle 0 is written in cycle 1; a last beat also requests in
+// cycle 1. Not done here: header checks (agg_commit).
 
 `default_nettype none
 
@@ -28,21 +28,21 @@ module agg_ingress #(
     parameter integer BEAT_BITS  = 512,
     parameter integer JOBS       = 1,
     parameter integer JOB_BITS   = 1,
-    parameter integer SLOT_BITS  = 4,    // of a slot's number
-    parameter integer INDEX_BITS = 4     // of a beat's number in its chunk
+    parameter integer SLOT_BITS  = 4,    // width of a slot number
+    parameter integer INDEX_BITS = 4     // width of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input wire [           JOBS-1:0] flush,
     input wire [ (1<<SLOT_BITS)-1:0] flush_slots,
     input wire [           JOBS-1:0] job_valid,    // set up
-    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // twice the window, less 1
+    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // 2 * window - 1
     input wire [ SLOT_BITS*JOBS-1:0] slot_base,    // the first slot
-    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of a chunk's last beat
+    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of the last beat of a chunk
 
-    // Packets; tuser holds on the first beat, but for bit 112 (the payload is bad): on the last
+    // Packets; tuser is valid on the first beat, except bit 112 (bad payload): valid on the last
     input wire [BEAT_BITS-1:0] s_axis_tdata,
     input wire [BEAT_BITS/8-1:0] s_axis_tkeep,
     input wire s_axis_tvalid,
@@ -57,12 +57,12 @@ module agg_ingress #(
     output wire [INDEX_BITS-1:0] wr_beat,
     output wire [ BEAT_BITS-1:0] wr_data,
 
-    // Request of a commit
+    // Request for a commit
     output wire         req_valid,
     input  wire         req_grant,
     output wire [101:0] req_data,
 
-    // What became of writable data of this port, and any slot that has been summed
+    // The verdict on writable data of this port, and any slot that was summed
     input wire                 resolve,
     input wire [SLOT_BITS-1:0] resolve_slot,
     input wire                 resolve_stored,
@@ -75,16 +75,16 @@ module agg_ingress #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [SLOTS-1:0] ONE_SLOT = 1;
 
-  // Flags other than ECN, and code, mean nothing on the way in.
+  // On input, code and the flags other than ECN have no meaning.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
 
   // -- Register A ---------------------------------------------------------------------------------
 
-  reg  s_first_reg;  // the next beat to be accepted begins a packet
+  reg  s_first_reg;  // the next accepted beat begins a packet
   reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
   reg  [BEAT_BITS-1:0] a_data_reg;
   reg  [         97:0] header_reg;  // of the packet in A
-  reg                  data_reg;  // it is data of a job that the card has
+  reg                  data_reg;  // data of a job that this card has
   wire                 a_leaves;
   wire [          8:0] s_number = {1'b0, s_axis_tuser[HDR_JOB_LSB+:8]};  // of the job
 
@@ -123,9 +123,9 @@ module agg_ingress #(
     end
   end
 
-  // -- What of the packet is known before the beat in A -------------------------------------------
+  // -- State of the packet before the beat in A ---------------------------------------------------
 
-  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; stays at its largest value
+  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; saturates
   reg writable_reg, full_reg, nonfinite_reg;
 
   wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
@@ -171,7 +171,7 @@ module agg_ingress #(
 
   assign req_valid = queued_reg || asks;
   assign req_data  = queued_reg ? queue_reg : request;
-  // Whether a grant makes room in this very cycle is not looked at: it would lead from the arbiter to s_axis.
+  // Ignores a grant in this very cycle: it would connect the arbiter to s_axis combinationally.
   assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg);
 
   always @(posedge clk) begin
@@ -206,8 +206,8 @@ module agg_ingress #(
   `define PROMISED assert
 `endif
 
-  // Of any slot and any beat of it: what was written there last, and what the packet had that is to be
-  // committed; whether a contribution is held there.
+  // For any slot and any beat: the data last written there, the data of the packet to be committed,
+  // and whether the slot holds a contribution.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   (* anyconst *) reg [INDEX_BITS-1:0] place;
   reg was_reset = 1'b0;
@@ -215,21 +215,21 @@ module agg_ingress #(
   wire [7:0] number = header_reg[17:10];  // of the job
   integer n, m;
 
-  // The jobs: whose the slot is, and what agg_jobs says of them.
+  // Jobs: the owner of the slot, and the guarantees of agg_jobs.
   reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
-  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush a cycle ago, two cycles ago
+  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush one and two cycles ago
   reg [JOBS-1:0] ended;  // was set up when its flush began
   reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
   reg [INDEX_BITS*JOBS-1:0] last_was;
 
-  // The packet at A, and its beats.
-  reg [INDEX_BITS:0] at;  // of the beat in A; stays at its largest value
+  // The packet at A and its beats.
+  reg [INDEX_BITS:0] at;  // number of the beat in A; saturates
   reg all_full, any_special, had_place, writes;
   reg [BEAT_BITS-1:0] its_place;
   wire now_place = at == place;
 
-  // A request that was granted is looked at in the next cycle, and judged in the one after that, at the
-  // slot that it was found to have.
+  // A granted request is examined in the next cycle and judged in the one after, for the slot
+  // computed in the first.
   reg looked_at, looked_writes, flight, flight_writes;
   reg [JOB_BITS-1:0] looked_job, flight_job;
   reg [31:0] looked_vid;
@@ -241,7 +241,7 @@ module agg_ingress #(
   wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
       (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
 
-  reg holding;  // a contribution to the slot is held and not yet summed
+  reg holding;  // the slot holds a contribution that is not yet summed
   reg [BEAT_BITS-1:0] memory, queue_has, looked_has, flight_has;
   wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
   wire is_looked_at = looked_at && looked_writes && looked_slot == watched && job_valid[looked_job];
@@ -259,7 +259,7 @@ module agg_ingress #(
     last_was <= job_last;
     ended <= job_valid | (ended & flush);
 
-    // What is in A
+    // The packet at A
     if (a_leaves) begin
       at <= a_last_reg ? 0 : &at ? at : at + 1;
       all_full <= a_full_reg && (at == 0 || all_full);
@@ -302,9 +302,9 @@ module agg_ingress #(
     owns[n] = job_valid[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
           slot_base[SLOT_BITS*n+:SLOT_BITS];
     if (was_reset) begin
-      // agg_jobs: a job that is set up has slots of its own; they and the length of its chunks stay until
-      // it has ended, and are in flush_slots while it ends. It is not set up again at once, nor are
-      // its slots given to another.
+      // agg_jobs: a job that is set up has slots of its own. The slots and the chunk length do not
+      // change until the job has ended, and the slots are in flush_slots while it ends. The job is
+      // not set up again, nor its slots reused, before that.
       for (n = 0; n < JOBS; n = n + 1) begin
         mask_n = slot_mask[SLOT_BITS*n+:SLOT_BITS];
         base_n = slot_base[SLOT_BITS*n+:SLOT_BITS];
@@ -332,19 +332,19 @@ module agg_ingress #(
       end
       `PROMISED((owns & (owns - 1'b1)) == 0);
       `PROMISED(!(owns != 0 && flush_slots[watched]));
-      // agg_arbiter grants what asks, agg_commit and agg_slots judge it two cycles later: what was written is
-      // resolved, at the slot of its job and VID; and is stored only if the job is set up and holds nothing
-      // of this port in that slot.
+      // agg_arbiter grants only requests. agg_commit and agg_slots judge them two cycles later:
+      // written data is resolved for the slot of its job and VID. It is stored only if the job is
+      // set up and the slot holds no contribution of this port.
       `PROMISED(!req_grant || req_valid);
       `PROMISED(resolve == (flight && flight_writes));
       `PROMISED(!resolve || resolve_slot == flight_slot);
       `PROMISED(!(resolve && resolve_stored) || job_valid[flight_job]);
       `PROMISED(!(resolve && resolve_stored && resolve_slot == watched) || !holding);
-      // agg_reader and agg_writer: what is summed was held.
+      // agg_reader and agg_writer: a slot that is summed held a contribution.
       `PROMISED(!(reduced && reduced_slot == watched) || holding || flush_slots[watched]);
     end
     if (was_reset && !rst) begin
-      // The packet: its header is that of its first beat, and what is said of it is so.
+      // The packet: header_reg has the header of its first beat, and the flags are correct.
       assert (a_first_reg == (at == 0) || !a_valid_reg);
       assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
       assert (at == 0 || beat_reg == at);
@@ -365,14 +365,14 @@ module agg_ingress #(
         assert (req_data[100] == (a_nonfinite_reg || (at != 0 && any_special)));
       end
 
-      // What is held and not yet summed is not written over, and neither is what waits to be judged.
+      // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
       assert (busy_reg[watched] == holding);
       if (wr_en && wr_slot == watched) assert (!holding && !in_queue && !in_flight);
       if (at != 0 && writes && slot == watched && job_valid[job])
         assert (!holding && !in_queue && !in_flight);
       if (wr_en) assert (job_valid[job] && wr_beat <= job_last[INDEX_BITS*job+:INDEX_BITS]);
 
-      // So what is stored is what the packet had.
+      // Stored data is the packet's data.
       if (at != 0 && writes && had_place && slot == watched &&
           place <= job_last[INDEX_BITS*job+:INDEX_BITS])
         assert (memory == its_place);
@@ -383,7 +383,7 @@ module agg_ingress #(
       if (is_judged && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
         assert (memory == flight_has);
 
-      // A port waits for its own packets alone, and not for long: one that was written is judged.
+      // A port waits only for its own packets, until their verdict: written data is judged.
       assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
       assert (in_queue + is_looked_at + is_judged <= 1);
       if (queued_reg && queue_reg[101])

@@ -1,33 +1,33 @@
-// Of one job: counts what it met that is no number: contributions that held a NaN or an infinity, elements of
-// sums that are one, and elements that overflowed; and keeps the VID of the first of each. The host
-// that knows the VID finds the element.
+// Counts one job's NaNs, infinities and overflows: contributions with a NaN or an infinity,
+// elements of sums that are one, and elements that overflowed. Keeps the VID of the first of each,
+// so that a host can find the element.
 //
-// Counts stop at their largest value. They are cleared when the job is set up, not when it ends.
+// The counts saturate. They are cleared when the job is set up, not when it ends.
 //
-// Latency: what is stored in cycle 0 is counted from cycle 2 on, what is written in cycle 0, whose
-// counts come in cycle 1, too. Not done here: counters of the card (agg_counters).
+// Latency: a packet stored in cycle 0 and a sum written in cycle 0, with its numbers in cycle 1,
+// are counted from cycle 2 on. Not done here: the card's counters (agg_counters).
 
 `default_nettype none
 
 module agg_job_counts #(
-    parameter integer COUNT_BITS = 5  // of the number of lanes
+    parameter integer COUNT_BITS = 5  // width of a number of lanes
 ) (
     input wire clk,
     input wire rst,
     input wire clear, // the job is set up
 
-    // A packet is committed
-    input wire        stored_nonfinite,  // and stored, with a NaN or an infinity in it
+    // A packet is committed:
+    input wire        stored_nonfinite,  // it is stored, and has a NaN or an infinity
     input wire [31:0] vid,
     input wire [ 7:0] rank,
 
-    // A sum is written, and in the next cycle it is known how many of its elements ...
+    // A beat of a sum is written; in the next cycle, the number of its elements that
     input wire                  wr_en,
     input wire [          31:0] wr_vid,
-    input wire [COUNT_BITS-1:0] nonfinite,  // are a NaN or an infinity
+    input wire [COUNT_BITS-1:0] nonfinite,  // are NaN or infinite
     input wire [COUNT_BITS-1:0] overflow,   // overflowed
 
-    // As the registers show them
+    // Register values
     output wire [31:0] nonfinite_in,
     output wire [31:0] nonfinite_out,
     output wire [31:0] overflows,

@@ -1,35 +1,35 @@
-// The jobs' lives: sets them up, ends them, and holds what each was set up with.
+// Sets up jobs, ends them, and holds their configuration.
 //
-// An operation (commit, abort, end of all) stands at op_* until op_done, with its code. Of a commit
-// everything is checked first, a cycle before it begins, in the order of the specification. Then it is given slots: twice its
-// window of them, from a multiple of that on, the first where no other job's are; a cycle for each
-// place that is looked at. Then the running job of its number is ended and the new one set up.
+// An operation (commit, abort, end of all) is requested on op_*, stable until op_done, with the
+// reply in op_code. For a commit, all checks are made first, one cycle before it starts, in the
+// order of the specification. Then slots are allotted: twice the window, aligned to that size, at
+// the first place that no other job uses; one cycle for each place tried. Then the running job with
+// this number ends, and the new one is set up.
 //
-// A job ends by an operation, by the link going down, or when all its ranks have finished. Then its
-// bit of flush is high, for one cycle at least and until what is being reduced of it has drained,
-// and its slots stand in flush_slots; other jobs run on. When all jobs end at once, by the link or by
-// an operation, quiet is high beside flush: no packet is to be judged. Statuses of a job that ends are
-// dropped, but when all have finished: their answers are among them. hold is high whenever a job ends
-// or is set up. A link that goes down in the middle of an operation takes it with it: no job is set up,
-// and op_* need not hold any longer. link_down stands until hold has been low for a while
-// (agg_link_session), so that then all jobs end.
+// A job ends by an operation, when the link goes down, or when all its ranks have finished. Its bit
+// of flush is then high, for at least one cycle and until its reductions have drained, with its
+// slots in flush_slots; other jobs keep running. When all jobs end at once, by the link or an
+// operation, quiet is high together with flush: no packet may be judged. The statuses of an ending
+// job are dropped unless all ranks have finished: then they include the answers. hold is high while
+// a job ends or is set up. A link that goes down cancels the operation: no job is set up, and op_*
+// need not be stable. link_down stays high until hold has been low for a while (agg_link_session);
+// by then all jobs have ended.
 //
-// Members that are evicted keep their ranks, and are not waited for any more: not to finish either.
-//
-// What is known of the jobs stands in vectors, job 0 in the lowest bits. Slots, window and chunk of a
-// job hold until it has drained. Not done here: who owns the card (agg_registers).
+// An evicted member keeps its rank and is no longer waited for, not even to finish. Vectors have
+// job 0 in the lowest bits. Slots, window and chunk of a job are valid until it has drained. Not
+// done here: ownership of the card (agg_registers).
 
 `default_nettype none
 
 module agg_jobs #(
     parameter integer PORTS = 4,
     parameter integer PORT_BITS = 2,
-    parameter integer JOBS = 1,  // at once: a power of two
-    parameter integer JOB_BITS = 1,  // of a job's number, at least 1
-    parameter integer CHUNK = 256,  // most elements in a chunk
-    parameter integer WINDOW = 8,  // most chunks in a window; the card has twice as many slots
-    parameter integer SLOT_BITS = 4,  // of a slot's number
-    parameter integer INDEX_BITS = 4,  // of a beat's number in its chunk
+    parameter integer JOBS = 1,  // number of jobs, a power of two
+    parameter integer JOB_BITS = 1,  // width of a job number, at least 1
+    parameter integer CHUNK = 256,  // maximum chunk length, in elements
+    parameter integer WINDOW = 8,  // maximum window, in chunks; the card has twice as many slots
+    parameter integer SLOT_BITS = 4,  // width of a slot number
+    parameter integer INDEX_BITS = 4,  // width of a beat's number in its chunk
     parameter integer LANE_BITS = 4  // log2 of the lanes
 ) (
     input wire clk,
@@ -38,8 +38,8 @@ module agg_jobs #(
 
     // Operations
     input wire op_valid,
-    input wire op_commit,  // set up
-    input wire op_abort,  // end one, if its epoch is op_epoch; else: end all
+    input wire op_commit,  // set up a job
+    input wire op_abort,  // end the job, if its epoch is op_epoch; neither: end all
     input wire [7:0] op_job,
     input wire [15:0] op_epoch,
     input wire [31:0] op_first,
@@ -50,43 +50,43 @@ module agg_jobs #(
     output wire op_done,
     output wire [7:0] op_code,
 
-    // From the slots
+    // From agg_slots
     input wire                finish,
     input wire [JOB_BITS-1:0] finish_job,
-    input wire [   PORTS-1:0] finish_bit,  // the rank that has finished
-    input wire [    JOBS-1:0] drained,     // nothing of the job is being reduced
-    input wire [   PORTS-1:0] evict,       // these are evicted,
-    input wire [JOB_BITS-1:0] evict_job,   // from this job,
-    input wire [   PORTS-1:0] evict_ranks, // and so all that ever were
+    input wire [   PORTS-1:0] finish_bit,  // rank that has finished
+    input wire [    JOBS-1:0] drained,     // no reduction of the job is under way
+    input wire [   PORTS-1:0] evict,       // ports to evict
+    input wire [JOB_BITS-1:0] evict_job,   // from this job
+    input wire [   PORTS-1:0] evict_ranks, // its evicted ranks, these included
 
-    // What ends, and what begins
+    // Ends and beginnings
     output wire [          JOBS-1:0] flush,
     output wire [(1<<SLOT_BITS)-1:0] flush_slots,
     output wire                      quiet,
     output wire                      hold,
     output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, the last one forgotten
-    output wire [      JOB_BITS-1:0] sets_up_job,    // that one, until cleared
-    input  wire                      cleared,        // what was counted of it before
+    output wire [          JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
+    output wire [      JOB_BITS-1:0] sets_up_job,    // that job, until cleared
+    input  wire                      cleared,        // its predecessor's counts are cleared
 
-    // The jobs
+    // Jobs
     output wire [           JOBS-1:0] job_valid,
-    output wire [           JOBS-1:0] job_complete,  // the last one ended because all had finished
+    output wire [           JOBS-1:0] job_complete,  // the last one ended: all had finished
     output wire [           JOBS-1:0] job_ever,      // an epoch was ever set
     output wire [        16*JOBS-1:0] job_epoch,
-    output wire [        16*JOBS-1:0] job_chunk,     // elements
+    output wire [        16*JOBS-1:0] job_chunk,     // in elements
     output wire [INDEX_BITS*JOBS-1:0] job_last,      // number of a chunk's last beat
-    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // chunks
-    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // twice the window, less 1
+    output wire [ SLOT_BITS*JOBS-1:0] job_window,    // in chunks
+    output wire [ SLOT_BITS*JOBS-1:0] slot_mask,     // 2 * window - 1
     output wire [ SLOT_BITS*JOBS-1:0] slot_base,     // first slot
     output wire [        32*JOBS-1:0] job_first,     // first VID
-    output wire [        32*JOBS-1:0] job_deadline,  // cycles; 0: none
-    output wire [           JOBS-1:0] job_partial,   // sums
+    output wire [        32*JOBS-1:0] job_deadline,  // in cycles; 0: none
+    output wire [           JOBS-1:0] job_partial,   // partial sums allowed
     output wire [     PORTS*JOBS-1:0] job_finished,  // ranks that have finished
     output wire [     PORTS*JOBS-1:0] job_evicted,   // ranks that were evicted
-    output wire [     PORTS*JOBS-1:0] evicted,       // their ports
-    output wire [     PORTS*JOBS-1:0] present,       // members that were not, by port
-    output wire [     PORTS*JOBS-1:0] member,        // by port
+    output wire [     PORTS*JOBS-1:0] evicted,       // by port
+    output wire [     PORTS*JOBS-1:0] present,       // members not evicted, by port
+    output wire [     PORTS*JOBS-1:0] member,        // members, by port
     output wire [   8*PORTS*JOBS-1:0] rank_of_port
 );
 
@@ -96,26 +96,26 @@ module agg_jobs #(
   localparam [JOBS-1:0] ONE_JOB = 1;
 
   localparam [2:0] STATE_IDLE = 3'd0;
-  localparam [2:0] STATE_ALLOT = 3'd1;  // slots are sought for a new job
-  localparam [2:0] STATE_FLUSH = 3'd2;  // the old one drains
-  localparam [2:0] STATE_RANKS = 3'd3;  // the new one's ranks are given out
-  localparam [2:0] STATE_CLEAR = 3'd4;  // what was counted of the old one is cleared
+  localparam [2:0] STATE_ALLOT = 3'd1;  // find slots for the new job
+  localparam [2:0] STATE_FLUSH = 3'd2;  // wait for the old job to drain
+  localparam [2:0] STATE_RANKS = 3'd3;  // assign ranks to the new job
+  localparam [2:0] STATE_CLEAR = 3'd4;  // clear the counts of the old job
 
   localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
   localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
   localparam [63:0] LANES = 64'd1 << LANE_BITS;
 
   reg [2:0] state_reg;
-  reg [JOBS-1:0] flush_reg;  // jobs that end
-  reg [JOB_BITS-1:0] flush_job_reg;  // the one, if it is not all; or that is set up
+  reg [JOBS-1:0] flush_reg;  // ending jobs
+  reg [JOB_BITS-1:0] flush_job_reg;  // the ending job unless all end; the job being set up
   reg flush_all_reg;
-  reg flush_slots_reg;  // the one was set up, so it has slots
+  reg flush_slots_reg;  // the ending job was set up, so it has slots
   reg set_up_reg;  // a new job follows the flush
-  reg reply_reg;  // an operation waits for its answer
+  reg reply_reg;  // an operation waits for its reply
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
-  reg [SLOT_BITS-1:0] place_reg;  // where slots are sought
+  reg [SLOT_BITS-1:0] place_reg;  // candidate place for slots
 
   reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
   reg [16*JOBS-1:0] epoch_reg;
@@ -132,7 +132,7 @@ module agg_jobs #(
 
   // -- Checks -------------------------------------------------------------------------------------
 
-  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 where there is such a job
+  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 if the job exists
   wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
 
   wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
@@ -143,7 +143,7 @@ module agg_jobs #(
   wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
   wire valid_now = valid_reg[op_index];
 
-  wire running = valid_now && op_epoch == epoch_now;  // what is asked for
+  wire running = valid_now && op_epoch == epoch_now;  // already set up, with this epoch
   wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
       op_deadline == deadline_now && op_first == first_now;
   wire [15:0] newer = op_epoch - epoch_now;
@@ -157,7 +157,7 @@ module agg_jobs #(
   wire deadline_good = (op_deadline >> 33) == 64'd0 &&
       !(op_deadline[32] && op_deadline[31:0] == 32'd0);
 
-  // What was found a cycle ago, of an operation that stood then while nothing else was done
+  // Results of the checks one cycle ago, for an operation that was pending while idle
   reg checked_reg;
   reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
   reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
@@ -175,7 +175,7 @@ module agg_jobs #(
     deadline_good_reg <= deadline_good;
   end
 
-  reg [7:0] op_check;  // CODE_DONE when nothing stands against it
+  reg [7:0] op_check;  // CODE_DONE if all checks pass
 
   always @* begin
     op_check = CODE_DONE;
@@ -203,7 +203,7 @@ module agg_jobs #(
 
   wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
   wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
-  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 behind the last one
+  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 after the last place
 
   reg taken;  // another job has slots there
   integer other;
@@ -220,9 +220,9 @@ module agg_jobs #(
 
   // -- Jobs that all ranks have finished ----------------------------------------------------------
 
-  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every rank there is
+  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every assigned rank
   reg [JOBS-1:0] all_finished;
-  reg [JOB_BITS-1:0] finished_job;  // the lowest of them
+  reg [JOB_BITS-1:0] finished_job;  // lowest of these jobs
   integer j;
 
   always @* begin
@@ -236,7 +236,7 @@ module agg_jobs #(
 
   // -- States -------------------------------------------------------------------------------------
 
-  wire asked = reply_reg && !link_down;  // who began the operation is still there
+  wire asked = reply_reg && !link_down;  // the requester is still connected
   wire follows = set_up_reg && asked;  // a new job follows
   wire flushed = &(drained | ~flush_reg);
   wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
@@ -389,13 +389,13 @@ module agg_jobs #(
     end
   end
 
-  // -- What ends ----------------------------------------------------------------------------------
+  // -- Ends ---------------------------------------------------------------------------------------
 
   wire flushes = state_reg == STATE_FLUSH;
   wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
 
-  // As many bits as it has slots, from its first one on
+  // The job's slots: one bit each, starting at its first
   wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
   wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
 
@@ -435,7 +435,7 @@ module agg_jobs #(
   `define PROMISED assert
 `endif
 
-  // Any job, another one, and any slot.
+  // Any job, any other job, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
   localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
@@ -470,14 +470,14 @@ module agg_jobs #(
   reg [191:0] op_rest_was;
   reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
   reg [PORTS-1:0] finished_was;
-  reg [7:0] count;  // of ranks that were given out below a port
+  reg [7:0] count;  // ranks assigned to lower ports
   integer q;
 
-  // Of the operation.
+  // The operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
   wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
-  reg slot_taken;  // as a place for its job
+  reg slot_taken;  // not available to its job
   integer r;
 
   always @* begin
@@ -502,14 +502,14 @@ module agg_jobs #(
     drained_was <= drained[watched];
     link_was <= link_down;
     finished_was <= its_finished;
-    // It was set up when it began to end.
+    // It was set up when its end began.
     ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
   end
 
   always @* begin
     assume (rival != watched);
     if (was_reset) begin
-      // agg_registers: an operation stays as it is until it is answered, if the link does.
+      // agg_registers: an operation is stable until its reply, unless the link goes down.
       `PROMISED(
           !op_stays || link_down || (op_valid &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
@@ -517,8 +517,8 @@ module agg_jobs #(
       `PROMISED(!(op_commit && op_abort));
     end
     if (was_reset && !rst) begin
-      // A job that is set up is what it was set up with, has slots of its own, and its members have their
-      // ranks in the order of the ports.
+      // A job that is set up has the requested configuration and slots of its own, and its members'
+      // ranks follow the order of the ports.
       if (is_set_up) begin
         assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
         assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
@@ -547,8 +547,8 @@ module agg_jobs #(
         for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
       end
 
-      // From when it ends until nothing of it is on its way its bit of flush and its slots' stand, and what
-      // it was is still known.
+      // From its end until it has drained, its bit of flush is high, its slots are in flush_slots,
+      // and its configuration is still valid.
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (flush[watched]);
         if (flush_was && !drained_was) assert (flush[watched]);
@@ -567,14 +567,14 @@ module agg_jobs #(
         assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
       if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
 
-      // A rank that has finished is kept; when all have the job ends.
+      // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
         assert ((finished_was & ~its_finished) == 0);
       end
       if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
       assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
 
-      // A job is set up by an answer alone, to who is still there, as it was asked for.
+      // A job is set up only with a reply, to a requester still connected, and as requested.
       if (running_was && is_set_up && !set_up_was)
         assert (op_done && op_valid || link_was || link_down);
       if (op_done && op_valid && op_commit && op_code == CODE_DONE && is_op &&
@@ -587,7 +587,7 @@ module agg_jobs #(
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
 
-      // How an operation goes on.
+      // Sequence of an operation.
       if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
       if (state_reg == STATE_FLUSH && !flush_all_reg)
         assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
@@ -620,7 +620,7 @@ module agg_jobs #(
         end
       end
 
-      // Slots are refused when there are none.
+      // CODE_NO_SLOTS only if no place is free.
       if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
         assert (slot_taken);
       if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&

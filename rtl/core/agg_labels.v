@@ -1,10 +1,10 @@
-// What is known of every slot when its last contribution is stored, until it is complete the next time:
-// its job, the ports that contributed, its VID and its marks. Who reads beats, who writes sums and who
-// sends results each look at a slot of their own, in the same cycle; what they see of a slot that is
-// completed in cycle 0 is new from cycle 1 on.
+// Holds each slot's label from its completion to its next one: job, contributing ports, VID and
+// marks. The readers of beats, the writer of sums and the sender of results each read the label of
+// a slot of their own in the same cycle. A label written in cycle 0 is readable from cycle 1 on.
 //
-// sum_* is read beside a sum's tag, written_* is the same a cycle later, beside its write. Not done here:
-// what a job is (agg_jobs); a label means nothing before its slot was first complete.
+// sum_* is for use with a sum's tag; written_* is the same one cycle later, for use with its write.
+// Not done here: job configuration (agg_jobs). A label is undefined before its slot first
+// completes.
 
 `default_nettype none
 
@@ -15,7 +15,7 @@ module agg_labels #(
 ) (
     input wire clk,
 
-    // A slot is complete
+    // A slot completes
     input wire                 complete,
     input wire [SLOT_BITS-1:0] complete_slot,
     input wire [ JOB_BITS-1:0] complete_job,
@@ -24,11 +24,11 @@ module agg_labels #(
     input wire [          1:0] complete_ecn,
     input wire                 complete_nonfinite,
 
-    // A beat goes into the lanes
+    // A beat enters the lanes
     input  wire [SLOT_BITS-1:0] beat_slot,
     output wire [    PORTS-1:0] beat_ports,
 
-    // A sum comes out of them
+    // A sum leaves the lanes
     input  wire [SLOT_BITS-1:0] sum_slot,
     output wire [ JOB_BITS-1:0] sum_job,
     output wire [ JOB_BITS-1:0] written_job,
@@ -44,7 +44,7 @@ module agg_labels #(
 
   localparam integer SLOTS = 1 << SLOT_BITS;
 
-  // A memory for each reader.
+  // One memory for each reader.
   reg [PORTS-1:0] beat_labels[0:SLOTS-1];
   reg [JOB_BITS-1:0] sum_jobs[0:SLOTS-1];
   reg [31:0] sum_vids[0:SLOTS-1];

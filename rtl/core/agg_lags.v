@@ -1,12 +1,12 @@
-// Counts how late the contributions of each rank come, behind the first one of their chunk.
+// Counts the lag of each rank's contributions behind the first contribution to the same chunk.
 //
-// Of each job and rank 16 counts: 0 of those that came first, k of those that came 4^(k-1) cycles later or
-// more, but less than 4^k; the last one of all that came later still. They wrap at 2^32, and are cleared
-// when the job is set up, a count a cycle: until that is done ready is low, and nothing of the job may be
-// stored.
+// Each job and rank has 16 counts: count 0 for first contributions; count k for lags of at least
+// 4^(k-1) and less than 4^k cycles; count 15 for all longer lags too. Counts wrap at 2^32.
+// Setting up a job clears its counts, one a cycle; while ready is low, the job must store
+// nothing.
 //
-// Latency: what is stored in cycle 0 is counted in cycle 3. A count that is read in cycle 0 stands at value
-// in cycle 1. Not done here: nobody is missed here who never comes (agg_deadlines).
+// Latency: a contribution stored in cycle 0 is counted in cycle 3. A count addressed in cycle 0
+// is at value in cycle 1. Not done here: a contribution that never comes (agg_deadlines).
 
 `default_nettype none
 
@@ -18,13 +18,13 @@ module agg_lags #(
     input wire clk,
     input wire rst,
 
-    input  wire                clear,      // a job is set up:
-    input  wire [JOB_BITS-1:0] clear_job,  // this one; holds until ready
+    input  wire                clear,      // starts clearing the counts of a new job
+    input  wire [JOB_BITS-1:0] clear_job,  // that job; stable until ready
     output wire                ready,
 
     // A contribution is stored
     input wire                 store,
-    input wire                 turn_over,  // the first one of its chunk
+    input wire                 turn_over,  // the first of its chunk
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
     input wire [RANK_BITS-1:0] rank,
@@ -39,15 +39,15 @@ module agg_lags #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer ADDR_BITS = JOB_BITS + RANK_BITS + 4;
 
-  reg [31:0] since[0:SLOTS-1];  // when the first contribution came
+  reg [31:0] since[0:SLOTS-1];  // arrival time of the first contribution
   reg [31:0] now_reg;
 
-  // Stored: how late
+  // First stage: the lag
   reg store_reg;
   reg [31:0] lag_reg;
   reg [JOB_BITS+RANK_BITS-1:0] whose_reg;
 
-  // How late, as a count's number; the count is read
+  // Second stage: the number of the lag's count, which is read
   reg [3:0] bucket;
   integer b;
 
@@ -57,13 +57,13 @@ module agg_lags #(
     if (|lag_reg[31:28]) bucket = 4'd15;
   end
 
-  // The count goes up
+  // Third stage: the count is incremented
   reg adds_reg;
   reg [ADDR_BITS-1:0] addr_reg;
   wire [31:0] count;
 
   reg clears_reg;
-  reg [RANK_BITS+3:0] clear_reg;  // the count that is cleared
+  reg [RANK_BITS+3:0] clear_reg;  // next count to clear
 
   wire [ADDR_BITS-1:0] rd_addr = {whose_reg, bucket};
   wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
@@ -108,7 +108,7 @@ module agg_lags #(
       .rd_data(count)
   );
 
-  // The same, to be read by others.
+  // A copy, for the registers.
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(ADDR_BITS),

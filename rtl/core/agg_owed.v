@@ -1,16 +1,16 @@
-// Of one job: who is owed which slot's result, and which is to be sent next, to whom. Members are told
-// apart by their ports. Slots are counted from the job's first one on.
+// Tracks, for one job, which ports are owed which slot's result, and picks the next result to send
+// and its receivers. Members are identified by port, slots relative to the job's first one.
 //
-// A result that begins to be written is owed to all members. It is sent first in the order of
-// reduction, to those that can take it (*fresh*); who could not, and who repeats, is found by a
-// scan of the slots, one a cycle, and goes before fresh results when it is found. A pass of the
-// scan begins with the oldest VID and knows only ports that were ready when it began: of what it
-// finds for a port that was held up, the oldest goes first. Until it has found that, the port may
-// be sent fresh results as well.
+// A result whose first sum is written is owed to all members. It is first sent in the order of
+// reduction, to the members that are ready (*fresh*). A scan, one slot a cycle, finds results still
+// owed to members that were not ready or that repeat; what it finds precedes fresh results. A pass
+// of the scan starts at the oldest VID and only serves ports that were ready at its start, so a
+// port that was held up gets its oldest result first. Until then the port may also be sent fresh
+// results.
 //
-// The pick is combinational and may change until it is taken; taking it clears the receivers' owed
-// bits and marks them sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
-// here: it sends nothing; agg_egress does.
+// The pick is combinational and may change until taken; pick_take clears the receivers' owed bits
+// and marks them as sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
+// here: sending (agg_egress).
 
 `default_nettype none
 
@@ -23,24 +23,24 @@ module agg_owed #(
 
     // The job
     input wire                 flush,      // the job ends: nothing is owed
-    input wire [SLOT_BITS-1:0] slot_mask,  // twice the window, less 1
+    input wire [SLOT_BITS-1:0] slot_mask,  // 2 * window - 1
     input wire [    PORTS-1:0] member,     // by port
 
-    input wire                 begun,      // the slot's result begins to be written
+    input wire                 begun,      // the slot's first sum is written
     input wire [SLOT_BITS-1:0] begun_slot,
 
-    // From the slot table: what a packet did to its slot
+    // From agg_slots: the effect of a packet on its slot
     input wire [SLOT_BITS-1:0] slot,
-    input wire                 turn_over,  // what it owed is dropped
-    input wire                 owe,        // one port is owed the result (again)
-    input wire [    PORTS-1:0] port,       // this one, one hot
+    input wire                 turn_over,  // drops what was owed for the slot
+    input wire                 owe,        // a port is owed the result, perhaps again
+    input wire [    PORTS-1:0] port,       // that port, one-hot
 
     input wire [PORTS-1:0] ready,  // ports that can take a packet
 
     output wire                 pick_valid,
     output wire [SLOT_BITS-1:0] pick_slot,
     output wire [    PORTS-1:0] pick_receivers,
-    output wire                 pick_replay,     // one of them was sent it before
+    output wire                 pick_replay,     // a receiver was sent it before
     input  wire                 pick_take
 );
 
@@ -48,9 +48,9 @@ module agg_owed #(
 
   reg [PORTS-1:0] owed[0:SLOTS-1];
   reg [PORTS-1:0] sent[0:SLOTS-1];
-  reg [SLOTS-1:0] live_reg;  // there is a result; else its row means nothing
-  reg [SLOTS-1:0] fresh_reg;  // its place is in the queue of fresh results
-  reg [SLOTS-1:0] scan_reg;  // the scan is to look at it
+  reg [SLOTS-1:0] live_reg;  // a result exists; otherwise the slot's row is void
+  reg [SLOTS-1:0] fresh_reg;  // the slot is in the queue of fresh results
+  reg [SLOTS-1:0] scan_reg;  // the scan has to visit the slot
 
   // -- Fresh results ------------------------------------------------------------------------------
 
@@ -76,10 +76,10 @@ module agg_owed #(
 
   // -- Scan ---------------------------------------------------------------------------------------
 
-  reg [SLOT_BITS-1:0] newest_reg;  // the slot that turned over last
-  reg [SLOT_BITS-1:0] at_reg;  // the slot the scan looks at
-  reg [SLOT_BITS-1:0] left_reg;  // slots of this pass behind it
-  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass began
+  reg [SLOT_BITS-1:0] newest_reg;  // slot that turned over last
+  reg [SLOT_BITS-1:0] at_reg;  // the scan's position
+  reg [SLOT_BITS-1:0] left_reg;  // slots left in this pass
+  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass started
 
   wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
   wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
@@ -144,26 +144,26 @@ module agg_owed #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: who is owed its result, and who was sent it.
+  // For any slot: the ports that are owed its result, and those that were sent it.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg flush_was;
-  reg exists;  // there is a result
+  reg exists;  // a result exists
   reg [PORTS-1:0] due, had;
   reg [PORTS-1:0] member_was;
   reg [SLOT_BITS-1:0] mask_was;
   reg [7:0] steps;  // of the scan, at rest
-  reg [1:0] passes;  // of the scan that ended at rest; two of them have seen every slot
+  reg [1:0] passes;  // completed at rest; two of them have visited every slot
   reg [SLOT_BITS:0] fresh_count;
   wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
   wire [PORTS-1:0] repeats = owe && slot == watched ? port : {PORTS{1'b0}};
-  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // steps of the scan to the slot
-  reg began = 1'b0;  // a pass of the scan
+  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // scan steps before the slot
+  reg began = 1'b0;  // a pass of the scan started
   reg [SLOT_BITS-1:0] newest, first_was;
   reg [PORTS-1:0] can;  // ports that were ready then
   integer n;
 
-  // Nothing new comes, all ports can take a packet, and what is picked is taken at once.
+  // At rest: no events, all ports are ready, and every pick is taken at once.
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
       &ready && pick_take == pick_valid;
 
@@ -197,20 +197,20 @@ module agg_owed #(
     fresh_count = 0;
     for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
     if (was_reset) begin
-      // agg_jobs: a job's window and members are what they are until it has ended.
+      // agg_jobs: window and members do not change until the job has ended.
       `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
       `PROMISED(flush || flush_was || slot_mask == mask_was);
       `PROMISED(!begun || begun_slot <= slot_mask);
       `PROMISED(!turn_over || slot <= slot_mask);
-      // agg_slots: a slot that turns over has no result until its sum begins, and owes nothing until
-      // it has one.
+      // agg_slots: after a slot turns over, it has no result until its sum begins; until then
+      // nobody is owed it.
       `PROMISED(!owe || (live_reg[slot] && !turn_over));
       `PROMISED((port & (port - 1'b1)) == 0);
       `PROMISED(!begun || !live_reg[begun_slot]);
       `PROMISED(!begun || !turn_over || slot != begun_slot);
-      // agg_egress takes what is there.
+      // agg_egress takes only valid picks.
       `PROMISED(!pick_take || pick_valid);
-      // agg_slot_fifo, which has a proof of its own, has at its head a slot that is in it.
+      // agg_slot_fifo, proved separately: the head is a queued slot.
       assume (head_valid == (fresh_reg != 0) && (!head_valid || fresh_reg[head]));
       assert (!push || !fresh_reg[begun_slot] || (pop && head == begun_slot));
       assert (!pop || head_valid);
@@ -219,24 +219,24 @@ module agg_owed #(
       assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
       if (exists) assert (due == owed[watched] && had == sent[watched]);
 
-      // A pass begins with the oldest slot, the one after that which turned over last, and sees all; it
-      // knows the ports that were ready then.
+      // A pass starts with the oldest slot, the one after the last that turned over, visits all
+      // slots, and uses the ports that were ready at its start.
       assert (newest_reg == newest && ready_reg == can);
       if (began) assert (at_reg == first_was && left_reg == mask_was);
       if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
 
-      // What leaves is owed, its receivers can take it, and it is a replay to whom had it before.
+      // A pick is owed, its receivers are ready, and it is a replay if one of them had it before.
       if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
       if (pick_valid && pick_slot == watched) begin
         assert (exists && (pick_receivers & ~due) == 0);
         assert (pick_replay == |(pick_receivers & had));
       end
 
-      // Nothing that is owed is forgotten: it stands in one of the two.
+      // Nothing owed is forgotten: it is queued as fresh or marked for the scan.
       if (exists && due != 0) assert (fresh_reg[watched] || scan_reg[watched]);
 
-      // At rest each cycle sends something that is owed or is a step of the scan; and after as many steps
-      // as there are in two passes nothing is owed.
+      // At rest, every cycle sends an owed result or advances the scan, and nothing is owed after
+      // the number of steps in two passes.
       assert (!at_rest || found == (pick_take && pick_slot == at_reg && !fresh_reg[at_reg]));
       assert (steps <= 2 * SLOTS && passes <= 2);
       if (passes == 0) assert (steps + left_reg < SLOTS || steps == 0);

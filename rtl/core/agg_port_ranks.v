@@ -1,7 +1,7 @@
-// Says which ranks of a job belong to a set of ports. Combinational. Ports that are no members of the
-// job add nothing.
+// Returns the ranks of the ports in a set, as a bit vector. Combinational. Ports that are not
+// members of the job are ignored.
 //
-// Not done here: who has which rank (agg_ranks).
+// Not done here: assigning ranks (agg_ranks).
 
 `default_nettype none
 

@@ -1,16 +1,16 @@
-// Simple dual-port RAM: one port writes, the other reads.
+// Simple dual-port RAM: one write port, one read port.
 //
-// Reading is registered: in a cycle with rd_en the word at rd_addr is fetched, and stands at
-// rd_data from the next cycle until the cycle after the next rd_en. A word that is read in the
-// very cycle in which it is written is the old one, with FORWARD = 1 the new one.
+// Reads are registered: a cycle with rd_en fetches the word at rd_addr, and rd_data holds it
+// from the next cycle to the one after the next rd_en. A read of a word in the cycle of its
+// write returns the old word, or the new one if FORWARD = 1.
 //
-// Not done here: no reset; words that were never written are undefined, and so is rd_data before
-// the first read.
+// Not done here: reset. Unwritten words are undefined, and so is rd_data before the first
+// read.
 
 `default_nettype none
 
 module agg_ram #(
-    parameter integer WIDTH     = 512,  // bits of a word
+    parameter integer WIDTH     = 512,  // bits per word
     parameter integer ADDR_BITS = 8,
     parameter integer FORWARD   = 0
 ) (

@@ -1,9 +1,9 @@
-// Gives out the ranks of a job: the members in the order of their ports, counted from 0.
+// Assigns the ranks of a job: its members in the order of their ports, counted from 0.
 //
-// start begins a walk over the ports, one a cycle; done stands in the cycle after the last one. job
-// must hold until then. Vectors have job 0 in the lowest bits. Until its first walk rank r of a job
-// belongs to port r. Not done here: it does not know which jobs are set up; the ranks of a job's last
-// life stay.
+// start begins a walk over the ports, one a cycle; done is high in the cycle after the last port.
+// job must be stable until then. Vectors have job 0 in the lowest bits. Before a job's first walk,
+// rank r is port r's. Not done here: whether a job is set up (agg_jobs). An ended job's ranks
+// remain.
 
 `default_nettype none
 
@@ -18,12 +18,12 @@ module agg_ranks #(
 
     input  wire                start,
     input  wire [JOB_BITS-1:0] job,
-    input  wire [   PORTS-1:0] ports,  // the members; read with start
+    input  wire [   PORTS-1:0] ports,  // members; sampled with start
     output wire                done,
 
     output wire [  PORTS*JOBS-1:0] member,
     output wire [8*PORTS*JOBS-1:0] rank_of_port,
-    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every rank there is
+    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every assigned rank
 );
 
   localparam integer LAST = PORTS - 1;
@@ -34,7 +34,7 @@ module agg_ranks #(
   reg [  PORTS*JOBS-1:0] ranks_reg;
   reg walks_reg, done_reg;
   reg  [PORT_BITS-1:0] port_reg;
-  reg  [          7:0] rank_reg;  // the next to be given out
+  reg  [          7:0] rank_reg;  // next rank to assign
 
   wire [    PORTS-1:0] members = member_reg[PORTS*job+:PORTS];
   wire [    PORTS-1:0] given = ranks_reg[PORTS*job+:PORTS];
@@ -84,23 +84,23 @@ module agg_ranks #(
   `define PROMISED assert
 `endif
 
-  // Of any job: the ports it was given, and how long ago.
+  // For any job: its ports, and the cycles since its walk started.
   (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [JOB_BITS-1:0] its_job;
   reg [PORTS-1:0] given_ports;
-  reg [7:0] cycles;  // since any job was given ports, PORTS + 1 at most
+  reg [7:0] cycles;  // since the last walk started, saturating at PORTS + 1
   wire walks = cycles < PORTS;
-  reg [7:0] count;  // members below a port
+  reg [7:0] count;  // members at lower ports
   reg [10*PORTS-1:0] its_were;
   reg mine_was;
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
   wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
   wire walked = !walks || its_job != watched;
-  wire [7:0] at = walked ? PORTS : cycles;  // ports it has walked over
-  reg seen;  // it was given ports
+  wire [7:0] at = walked ? PORTS : cycles;  // ports already visited
+  reg seen;  // the job had a walk
   integer q;
 
   always @(posedge clk) begin
@@ -116,14 +116,14 @@ module agg_ranks #(
 
   always @* begin
     if (was_reset) begin
-      // agg_jobs: one walk after the other.
+      // agg_jobs: walks do not overlap.
       `PROMISED(!walks || (job == its_job && !start));
     end
     if (was_reset && !rst) begin
       assert (walks == walks_reg && (!walks || cycles == port_reg) && cycles <= PORTS + 1);
       if (!running_was) assert (!seen && !walks && !done);
 
-      // A cycle a port; then it is done, in that cycle alone.
+      // One cycle for each port, then done for one cycle.
       if (running_was) assert (done == (cycles == PORTS));
 
       count = 0;
@@ -136,7 +136,7 @@ module agg_ranks #(
       if (!seen) assert (&its_member && &its_ranks);
       if (!walked) assert (rank_reg == count && seen);
 
-      // Other jobs keep theirs.
+      // A walk does not change other jobs' ranks.
       if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
 
       cover (done && seen && given_ports == 5);

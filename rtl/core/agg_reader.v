@@ -1,17 +1,17 @@
-// Reads complete slots from all ports' slot memories at once, a beat a cycle, one slot after the
-// other without a bubble: the jobs that have one take turns, and each job's slots come in the order in
-// which they became complete.
+// Reads complete slots from all ports' slot memories at once, one beat a cycle, slot after slot
+// without a bubble. Jobs with a complete slot take turns; a job's slots are read in the order of
+// their completion.
 //
-// A slot waits at its first beat while its cache entry is being sent; other jobs go on. A sum that
-// cannot decide a beat in one pass asks for it *again*; such a read takes the place of a new beat and
-// is marked as a further pass. When it has many of those to do it holds new beats back (stop). stalled:
-// a new beat was not read because of either. When a job ends (its bit of flush) a slot of it that is
-// being read is read to its end, those behind it are dropped; drained says that nothing of a job is on
-// its way any more.
+// A slot waits at its first beat while its cache entry is being sent; other jobs proceed. A sum
+// that cannot decide a beat in one pass requests it *again*: such a read replaces a new beat and is
+// marked as a further pass. With many of these pending, the sum stops new beats (stop). stalled:
+// one of the two kept a new beat from being read. When a job ends (its bit of flush), the slot
+// being read is completed, and its queued slots are dropped; drained means that no slot of the job
+// is under way.
 //
-// Latency: a slot that becomes complete in cycle 0 is read from cycle 1 on (rd_en), and stands at
-// the memories' outputs from cycle 2 on (beat_valid and its tags). Not done here: it never stalls
-// for what follows; the lanes and the cache take a beat every cycle.
+// Latency: a slot completed in cycle 0 is read from cycle 1 on (rd_en), and is at the memories'
+// outputs from cycle 2 on (beat_valid and its tags). Not done here: backpressure; the lanes and the
+// cache take a beat every cycle.
 
 `default_nettype none
 
@@ -19,12 +19,12 @@ module agg_reader #(
     parameter integer JOBS       = 1,
     parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
-    parameter integer INDEX_BITS = 4   // of a beat's number in its chunk
+    parameter integer INDEX_BITS = 4   // width of a beat's number in its chunk
 ) (
     input wire clk,
     input wire rst,
 
-    // The jobs, job 0 in the lowest bits
+    // Jobs, job 0 in the lowest bits
     input  wire [           JOBS-1:0] flush,
     input  wire [INDEX_BITS*JOBS-1:0] job_last,  // number of a chunk's last beat
     output wire [           JOBS-1:0] drained,
@@ -34,10 +34,10 @@ module agg_reader #(
     input wire [ JOB_BITS-1:0] complete_job,
     input wire                 sending,        // a cache entry is being sent
     input wire [SLOT_BITS-1:0] sending_slot,
-    input wire                 reduced,        // a slot's last beat has been summed
+    input wire                 reduced,        // a slot's last beat was summed
     input wire [ JOB_BITS-1:0] reduced_job,
 
-    // The sum holds new beats back; it asks for a beat again, which is taken in the same cycle
+    // From the sum: hold back new beats; read a beat again, taken in the same cycle
     input wire                  stop,
     input wire                  again_valid,
     input wire [ SLOT_BITS-1:0] again_slot,
@@ -48,18 +48,18 @@ module agg_reader #(
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
 
-    // Beside what the slot memories give
+    // Tags of the slot memories' outputs
     output wire                  beat_valid,
     output wire [ SLOT_BITS-1:0] beat_slot,
     output wire [INDEX_BITS-1:0] beat_index,
-    output wire                  beat_pass,   // it was read before
+    output wire                  beat_pass,   // a further pass
 
     output wire stalled
 );
 
   // -- Complete slots, by job ---------------------------------------------------------------------
 
-  wire [JOBS-1:0] queued;  // there is a head
+  wire [JOBS-1:0] queued;  // the job has a complete slot
   wire [SLOT_BITS*JOBS-1:0] heads;
   wire [JOBS-1:0] pops, drops, can_begin;
 
@@ -85,11 +85,11 @@ module agg_reader #(
     end
   endgenerate
 
-  // -- Whose turn it is ---------------------------------------------------------------------------
+  // -- Job arbitration ----------------------------------------------------------------------------
 
-  reg [JOBS-1:0] above_reg;  // the jobs above the one whose slot was begun last
-  reg [JOB_BITS-1:0] job_reg;  // the one whose slot is being read
-  reg [INDEX_BITS-1:0] next_reg;  // its next beat
+  reg [JOBS-1:0] above_reg;  // jobs above the one whose slot was begun last
+  reg [JOB_BITS-1:0] job_reg;  // the job whose slot is being read
+  reg [INDEX_BITS-1:0] next_reg;  // next beat of that slot
 
   wire [JOBS-1:0] ahead = can_begin & above_reg;
   wire [JOBS-1:0] among = |ahead ? ahead : can_begin;
@@ -117,7 +117,7 @@ module agg_reader #(
   assign pops  = reads && last ? ONE << job : {JOBS{1'b0}};
   assign drops = rst ? {JOBS{1'b1}} : flush & ~(begins ? {JOBS{1'b0}} : ONE << job_reg);
 
-  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // of each job: slots begun and not yet reduced
+  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // for each job: slots begun and not yet reduced
   reg beat_valid_reg, beat_pass_reg;
   reg [ SLOT_BITS-1:0] beat_slot_reg;
   reg [INDEX_BITS-1:0] beat_index_reg;
@@ -176,7 +176,7 @@ module agg_reader #(
   `define PROMISED assert
 `endif
 
-  // The slot that is being read, its job and its next beat; of any job, the slots that are on their way.
+  // The slot being read, its job and next beat; for any job, its slots under way.
   (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
@@ -189,7 +189,7 @@ module agg_reader #(
   reg read_was, pass_was;
   reg [SLOT_BITS-1:0] rd_slot_was, begun_slot;
   reg [INDEX_BITS-1:0] rd_beat_was;
-  reg [JOBS-1:0] in_front;  // jobs that were begun while the watched one could
+  reg [JOBS-1:0] in_front;  // jobs that began while the watched one could
   reg waits;
   wire [JOBS-1:0] below = ~above_reg;
   wire new_beat = rd_en && !again_valid;
@@ -225,13 +225,13 @@ module agg_reader #(
   always @* begin
     if (rst) assert (&drops);
     if (was_reset) begin
-      // agg_slot_fifo keeps its head until it is popped or the queue cleared.
+      // agg_slot_fifo keeps its head until a pop or a clear.
       for (n = 0; n < JOBS; n = n + 1)
       assume (!running_was || !head_was[n] || (queued[n] &&
             heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
-      // agg_jobs changes the length of a job's chunks when nothing of it is on its way; agg_writer says
-      // reduced once for each slot of which a beat was read, no sooner than a cycle after; there are no
-      // more slots.
+      // agg_jobs changes a job's chunk length only while the job has no slots under way. agg_writer
+      // pulses reduced once for each slot of which a beat was read, at least one cycle later. There
+      // are no more slots than SLOTS.
       for (n = 0; n < JOBS; n = n + 1)
       `PROMISED(
           (beat == 0 || its_job != n) ||
@@ -243,7 +243,7 @@ module agg_reader #(
 
       assert (next_reg == beat && (beat == 0 || beat <= now_last));
       if (beat != 0)
-        assert (job_reg == its_job && queued[its_job]);  // what was begun is read to its end
+        assert (job_reg == its_job && queued[its_job]);  // a slot that was begun is completed
       if (new_beat) assert (queued[now] && rd_slot == now_head && rd_beat == beat && !stop);
       if (new_beat && beat != 0) assert (rd_slot == begun_slot);
       assert (pops[watched] == (new_beat && beat == now_last && now == watched));
@@ -251,13 +251,13 @@ module agg_reader #(
       if (beat != 0) assert (now_head == begun_slot);
       if (again_valid) assert (rd_en && rd_slot == again_slot && rd_beat == again_beat);
 
-      // A slot's first beat waits for its entry, for its job's end, and for its job's turn; nothing else
-      // waits.
+      // Only a slot's first beat waits: for its cache entry, for its job's end, and for its job's
+      // turn.
       if (new_slot && now == watched) assert (may_begin);
       if (beat != 0 && !again_valid && !stop) assert (new_beat);
       if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot);
 
-      // While a job has a slot that may be begun no other job begins two.
+      // While a job has a slot that may begin, no other job begins two.
       if (waits && may_begin && new_slot) assert (!in_front[now]);
       assert ((below & (below + 1'b1)) == 0);
       for (n = 0; n < JOBS; n = n + 1) begin

@@ -1,18 +1,18 @@
-// The register bank: identification block, owner, staged job, counters, and a block for each job.
+// The register bank: identification block, owner, staged job, counters, and one block for each job.
 //
-// One access at a time: taken at s_reg, carried out, answered at m_reg with a code and what the
-// register holds after it, in order. Writes that end or set up a job are passed on to agg_jobs and
-// wait for it. A soft reset clears the counters when all jobs have ended, so that nothing of them is
-// counted afterwards. A link that goes down clears OWNER and drops the access under way.
+// Accepts one access at a time at s_reg, executes it, and replies at m_reg with a code and the
+// register's new value, in order. Writes that end or set up a job are forwarded to agg_jobs, and
+// wait for it. A soft reset clears the counters after all jobs have ended, so that it leaves no
+// counts of theirs. A link that goes down clears OWNER and drops the access under way.
 //
-// Latency: 5 cycles from the access to its answer, more where agg_jobs is asked: in the first it is known
-// which register it is, in the second and third its value is read, and in the fourth it is carried out. Not done here:
-// the values of counters (agg_counters) and of the jobs (agg_jobs, agg_job_counts).
+// Latency: 5 cycles from access to reply, more if agg_jobs takes part. Cycle 1 decodes the address,
+// cycles 2 and 3 read the value, cycle 4 executes. Not done here: the values of counters
+// (agg_counters) and jobs (agg_jobs, agg_job_counts).
 
 `default_nettype none
 
 module agg_registers #(
-    // Identification block, as read
+    // Contents of the identification block
     parameter [63:0] CONFIG_HASH = 64'd0,
     parameter [63:0] LANES = 64'd16,
     parameter [63:0] PORTS = 64'd4,
@@ -25,14 +25,14 @@ module agg_registers #(
     parameter [63:0] LINK = 64'd0,
     parameter [63:0] LATENCY = 64'd0,
 
-    parameter integer JOB_BITS  = 1,  // of a job's number, at least 1
+    parameter integer JOB_BITS  = 1,  // width of a job number, at least 1
     parameter integer RANK_BITS = 2
 ) (
     input wire clk,
     input wire rst,
     input wire link_down,
 
-    // Accesses and their answers
+    // Accesses and their replies
     input  wire        s_reg_valid,
     output wire        s_reg_ready,
     input  wire        s_reg_write,
@@ -43,7 +43,7 @@ module agg_registers #(
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // Operations on jobs; see agg_jobs
+    // Job operations; see agg_jobs
     output wire        op_valid,
     output wire        op_commit,
     output wire        op_abort,
@@ -57,7 +57,7 @@ module agg_registers #(
     input  wire        op_done,
     input  wire [ 7:0] op_code,
 
-    // What is read here and held elsewhere; of the jobs, job 0 in the lowest bits
+    // Values held elsewhere; vectors have job 0 in the lowest bits
     input  wire [     JOBS-1:0] job_valid,
     input  wire [     JOBS-1:0] job_ever,
     input  wire [  16*JOBS-1:0] job_epoch,
@@ -65,7 +65,7 @@ module agg_registers #(
     input  wire [  64*JOBS-1:0] job_members,
     input  wire [  64*JOBS-1:0] job_evicted,
     input  wire [  16*JOBS-1:0] job_base,        // first slot
-    input  wire [  16*JOBS-1:0] job_slots,       // how many
+    input  wire [  16*JOBS-1:0] job_slots,       // number of slots
     input  wire [  32*JOBS-1:0] nonfinite_in,
     input  wire [  32*JOBS-1:0] nonfinite_out,
     input  wire [  32*JOBS-1:0] overflows,
@@ -75,7 +75,7 @@ module agg_registers #(
     output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
     output wire [          3:0] lag_bucket,
-    input  wire [         31:0] lag_value,       // a cycle later
+    input  wire [         31:0] lag_value,       // one cycle later
     output wire [          5:0] counter_index,
     input  wire [         31:0] counter_value,
     output wire                 clear_counters
@@ -85,10 +85,10 @@ module agg_registers #(
 
   localparam [1:0] STATE_IDLE = 2'd0;
   localparam [1:0] STATE_ACCESS = 2'd1;
-  localparam [1:0] STATE_JOB = 2'd2;  // agg_jobs is at work
+  localparam [1:0] STATE_JOB = 2'd2;  // agg_jobs executes
   localparam [1:0] STATE_ANSWER = 2'd3;
 
-  // What a write does
+  // Effects of a write
   localparam [2:0] WRITE_REFUSED = 3'd0;  // bad_address, read_only or busy
   localparam [2:0] WRITE_STAGED = 3'd1;
   localparam [2:0] WRITE_OWNER = 3'd2;
@@ -119,21 +119,21 @@ module agg_registers #(
   wire is_counter = addr_reg >= REG_COUNTERS && counter_offset < 8 * COUNTERS &&
       addr_reg[2:0] == 3'd0;
 
-  // A job's registers: the same in each block
+  // A job's registers; all jobs' blocks have the same layout
   wire [31:0] job_offset = addr_reg - REG_JOBS_BASE;
   wire in_jobs = addr_reg >= REG_JOBS_BASE && {32'd0, job_offset} < JOBS * {32'd0, REG_JOB_STRIDE};
   wire [JOB_BITS-1:0] its_job =
       in_jobs && JOBS != 64'd1 ? job_offset[8+:JOB_BITS] : {JOB_BITS{1'b0}};
   wire [31:0] place = in_jobs ? REG_JOBS_BASE | {24'd0, addr_reg[7:0]} : addr_reg;
 
-  // How late contributions came: of each job, rank by rank
+  // Lags of contributions, by job and rank
   wire [31:0] lag_offset = addr_reg - REG_JOB_LAG;
   wire [63:0] lag_number = {32'd0, lag_offset} >> 13;  // of the job
   wire [5:0] lag_of = lag_offset[12:7];
   wire in_lags = addr_reg >= REG_JOB_LAG && lag_number < JOBS && {58'd0, lag_of} < PORTS &&
       addr_reg[2:0] == 3'd0;
 
-  // A cycle later: which register it is
+  // Second cycle: the decoded register
   reg [31:0] place_reg;
   reg [JOB_BITS-1:0] job_reg, lag_job_reg;
   reg [RANK_BITS-1:0] lag_rank_reg;
@@ -148,7 +148,7 @@ module agg_registers #(
 
   wire [JOB_BITS-1:0] job = job_reg;
   wire valid = job_valid[job];
-  reg listed;  // there is a register at the address, and it is no counter
+  reg listed;  // the address is a register's, and not a counter's
   reg [63:0] value;
 
   always @* begin
@@ -196,7 +196,7 @@ module agg_registers #(
     endcase
   end
 
-  // Two cycles later: its value; a lag's one cycle after that
+  // Third cycle: its value; a lag's comes one cycle later
   reg listed_reg;
   reg [63:0] listed_value_reg;
   reg [31:0] counter_value_reg, lag_value_reg;
@@ -222,10 +222,10 @@ module agg_registers #(
 
   // -- Write --------------------------------------------------------------------------------------
 
-  // These hold from the access's second cycle on, what the write does from its third.
+  // These are valid from the access's second cycle on, the effect of the write from its third.
   reg owned_reg, is_owner_reg, job_owner_reg;
   reg [2:0] action, action_reg;
-  reg writable, writable_reg;  // by somebody
+  reg writable, writable_reg;  // by some host
 
   always @* begin
     action   = WRITE_REFUSED;
@@ -277,7 +277,7 @@ module agg_registers #(
     cycles_reg <= rst ? 64'd0 : cycles_reg + 64'd1;
   end
 
-  // -- Access by access ---------------------------------------------------------------------------
+  // -- Sequence of an access ----------------------------------------------------------------------
 
   always @(posedge clk) begin
     case (state_reg)

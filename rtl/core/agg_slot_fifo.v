@@ -1,7 +1,7 @@
-// A queue of slot numbers, one place for every slot: who pushes no slot twice never fills it.
+// A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// The head falls through: what is pushed in cycle 0 into an empty queue stands at the head in
-// cycle 1. Not done here: no full, no protection against a pop of an empty queue.
+// First-word fall-through: a push in cycle 0 into an empty queue is at the head in cycle 1. Not
+// done here: a full flag, protection against a pop of an empty queue.
 
 `default_nettype none
 
@@ -9,7 +9,7 @@ module agg_slot_fifo #(
     parameter integer SLOT_BITS = 4
 ) (
     input wire clk,
-    input wire clear, // empties the queue, whatever is pushed
+    input wire clear, // empties the queue, despite a push
 
     input wire                 push,
     input wire [SLOT_BITS-1:0] push_slot,
@@ -42,13 +42,13 @@ module agg_slot_fifo #(
   `define PROMISED assert
 `endif
 
-  // What is pushed n-th is the n-th at the head, and there is a head while any are queued: nothing is
-  // lost, repeated, reordered or invented. Numbers run modulo twice the places; watched is any.
+  // The n-th push is the n-th head, and there is a head while any slot is queued: no loss,
+  // repetition or reordering. Numbers are modulo twice the capacity; watched is any of them.
   (* anyconst *) reg [SLOT_BITS:0] watched;
   reg cleared = 1'b0;
   reg [SLOT_BITS:0] pushed, popped;
   reg [SLOT_BITS-1:0] put;
-  reg [(1<<SLOT_BITS)-1:0] queued;  // the slots in the queue
+  reg [(1<<SLOT_BITS)-1:0] queued;  // slots in the queue
   reg [SLOT_BITS:0] queued_count;
   wire [SLOT_BITS:0] waiting = pushed - popped;
   wire watched_waits = watched - popped < waiting;
@@ -76,7 +76,7 @@ module agg_slot_fifo #(
     queued_count = 0;
     for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
     if (cleared) begin
-      // Whoever owns the queue pushes no slot twice, and pops what is there.
+      // The queue's user pushes no slot twice, and pops only what is there.
       `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
       `PROMISED(!pop || waiting != 0);
 
@@ -87,7 +87,7 @@ module agg_slot_fifo #(
       if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
       if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
 
-      // No slot is in the queue twice; so it is never too full.
+      // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
       for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
         if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);

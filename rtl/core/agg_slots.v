@@ -1,95 +1,95 @@
-// The slot table: one packet a cycle is judged by the slot rules, and the table is changed, in
-// that cycle.
+// The slot table: judges one packet a cycle by the slot rules and updates the table in that
+// cycle.
 //
-// A slot is empty, collecting, reducing or reduced: *active* once it has turned over since its job
-// was set up, *closed* from when it holds all members, reduced when its sum is in the cache. Of an empty
-// slot nothing is stored: the VID that it would hold follows from the job's first VID, and every
-// member is done with it. Members are told apart by their ports; who was evicted is none.
+// A slot is empty, collecting, reducing or reduced. It is *active* once it has turned over since
+// its job was set up, *closed* once it holds all members, and reduced when its sum is in the
+// cache. An empty slot has no entry: the VID it would hold follows from the job's first VID, and
+// every member is done with it. Members are identified by port; an evicted port is not a member.
 //
-// A slot that is overdue is acted upon in a cycle without a packet (agg_deadlines). In a job with partial
-// sums one that collects is closed with what it holds; of one that is reduced those are evicted who are
-// not done. In other jobs it is noted who is missing.
+// An overdue slot is acted upon in a cycle without a packet (agg_deadlines). With partial sums, a
+// collecting slot is closed with the contributions it holds; for a reduced one, members that are
+// not done are evicted. Without, the missing members are reported.
 //
-// The job is that of the packet. Its slots, twice its window of them, begin at a multiple of that
-// (slot_base). Those of v and of v - W differ in one bit of their number alone, that of the window. A
-// row of the table holds such a pair, so both are read and changed at once: row n of a job, from 0 to
-// W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
+// The job_* inputs are those of the packet's job. Its 2 W slots, W its window, begin at a
+// multiple of 2 W (slot_base). The slots of v and v - W differ in one bit of their number, the
+// window's. A row of the table holds such a pair, so both are read and updated at once: row n of
+// a job, 0 to W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
 //
-// Events belong to slot `slot` and stand in the cycle of the commit; the table changes at its end.
-// A payload that was not written (see agg_ingress) is refused as not ready; no worker that keeps
-// to the rules meets that. Not done here: the checks of the header (agg_commit), who is owed what
-// (agg_owed), what becomes of answers (agg_status).
+// Events are for the slot at `slot`, in the cycle of the commit; the table changes at its end.
+// Data that was not written (see agg_ingress) is refused as not ready; this cannot happen to a
+// worker that follows the protocol. Not done here: header checks (agg_commit), debts (agg_owed),
+// sending answers (agg_status).
 
 `default_nettype none
 
 module agg_slots #(
     parameter integer PORTS     = 4,
     parameter integer WINDOW    = 8,
-    parameter integer SLOT_BITS = 4,  // of a slot's number: log2(2 * WINDOW)
-    parameter integer ROW_BITS  = 3   // of a row's number: log2(WINDOW), at least 1
+    parameter integer SLOT_BITS = 4,  // width of a slot number: log2(2 * WINDOW)
+    parameter integer ROW_BITS  = 3   // width of a row number: log2(WINDOW), at least 1
 ) (
     input wire clk,
 
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // their job ends: they become empty
+    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of ending jobs: they become empty
 
-    // The job of the packet, or of what is acted upon
+    // The job of the packet, or of the overdue slot
     input wire [         31:0] job_first,
     input wire [SLOT_BITS-1:0] job_window,
-    input wire [SLOT_BITS-1:0] slot_mask,   // twice the window, less 1
+    input wire [SLOT_BITS-1:0] slot_mask,   // 2 * window - 1
     input wire [SLOT_BITS-1:0] slot_base,   // the first slot
     input wire [    PORTS-1:0] member,      // by port
-    input wire [    PORTS-1:0] evicted,     // no members any more
-    input wire                 partial,     // sums
+    input wire [    PORTS-1:0] evicted,     // no longer members
+    input wire                 partial,     // partial sums allowed
 
     // A slot is overdue; no packet is judged in this cycle
     input wire act,
 
-    // The slot: of the packet's VID, or the one that is overdue
+    // The slot of the packet's VID, or the overdue slot
     input wire [SLOT_BITS-1:0] slot,
 
-    // The packet; one of these at most is high
-    input wire             refuse,    // it failed a check, with code
+    // The packet; at most one of refuse, data, ask and finish is high
+    input wire             refuse,    // a check failed; code names it
     input wire             data,
     input wire             ask,
     input wire             finish,
     input wire [      7:0] code,
-    input wire             belongs,   // its rank is its port's
-    input wire [PORTS-1:0] ports,     // the port it came by, one hot
+    input wire             belongs,   // its rank is the port's own
+    input wire [PORTS-1:0] ports,     // its port, one-hot
     input wire [     31:0] vid,
     input wire [      1:0] ecn,
     input wire             writable,
     input wire             nonfinite,
 
-    // A slot's last beat has been summed
+    // A slot's last beat was summed
     input wire                 reduced,
     input wire [SLOT_BITS-1:0] reduced_slot,
 
-    // What comes of it
-    output wire turn_over,  // the slot takes a new VID, drops what it owed
+    // Events
+    output wire turn_over,  // the slot takes a new VID and drops its debts
     output wire store,  // data is stored
     output wire store_ce,
     output wire store_nonfinite,
-    output wire [PORTS-1:0] resolve,  // the fate of the port's writable data is known
+    output wire [PORTS-1:0] resolve,  // ports whose writable data is resolved
     output wire owe,  // the sender is owed the result
-    output wire complete,  // the slot is closed: it holds all members, or is given no more time
+    output wire complete,  // the slot is closed: it holds all members, or its time is up
     output wire [PORTS-1:0] complete_ports,
     output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
-    output wire stall,  // it is reduced, and does not turn over though it is asked to
-    output wire overdue,  // the slot that is acted upon does wait
-    output wire [PORTS-1:0] evict,  // these are members no more
-    output wire notice,  // of answer_ports,
-    output wire [PORTS-1:0] notice_ports,  // to these
+    output wire stall,  // data for the next chunk cannot turn over the reduced slot
+    output wire overdue,  // the slot acted upon still waits
+    output wire [PORTS-1:0] evict,  // ports to evict
+    output wire notice,  // report answer_ports
+    output wire [PORTS-1:0] notice_ports,  // to these ports
     output wire [7:0] notice_code,
     output wire [31:0] notice_vid,
-    output wire asked,  // an ask is not refused
-    output wire answer,  // an ask or finish is answered with a status
+    output wire asked,  // an ask was not refused
+    output wire answer,  // an ask or a finish gets a status as its reply
     output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_ports,  // members that are missing, or all that were evicted
+    output wire [PORTS-1:0] answer_ports,  // missing members, or all evicted ones
     output wire refused,
     output wire [7:0] refused_code,
-    output wire refused_answer  // it may be answered with a status
+    output wire refused_answer  // a status may be sent for it
 );
 
   `include "zwire.vh"
@@ -98,7 +98,7 @@ module agg_slots #(
   localparam [SLOTS-1:0] ONE_SLOT = 1;
   localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
 
-  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // the window's bit is 0 in their number
+  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // slots with the window's bit clear
   reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
   reg [SLOTS-1:0] active_reg;
   reg [SLOTS-1:0] closed_reg;
@@ -109,12 +109,12 @@ module agg_slots #(
   wire [SLOT_BITS-1:0] whole_row = (slot_base >> 1) | (slot & (slot_mask >> 1));
   wire [ROW_BITS-1:0] row = whole_row[ROW_BITS-1:0];
   wire high = |(slot & job_window);
-  wire unused = whole_row[SLOT_BITS-1];  // it is 0
+  wire unused = whole_row[SLOT_BITS-1];  // always 0
 
   wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
   wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
   wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
-  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // of v - W
+  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // slot of v - W
 
   wire active = active_reg[slot];
   wire is_reduced = reduced_reg[slot];
@@ -129,18 +129,18 @@ module agg_slots #(
 
   // -- Judge --------------------------------------------------------------------------------------
 
-  // What v is compared with is subtracted from it while the table is read, and of what the table has each
-  // bit is compared: whether v is the slot's, or the next one, is known before how far it is ahead.
+  // Subtracts from v while the table is read, and then compares for equality only: whether v is the
+  // slot's VID, or the next one, is known before its distance.
   wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
   wire [31:0] window_2 = window << 1;
-  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // twice the window, less 1
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // 2 * window - 1
   wire [31:0] one_back = vid - window;
   wire [31:0] two_back = vid - window_2;
   wire is_own = (vid ^ own_vid) == 32'd0;
   wire follows_own = (two_back ^ own_vid) == 32'd0;
 
-  // What an empty slot would hold next is the first VID, or as many behind it as the slot is behind the
-  // first one's.
+  // The next VID of an empty slot is the first VID, or as far after it as the slot is after the
+  // first VID's slot.
   wire [31:0] since_first = vid - job_first;
   wire [31:0] since_empty = since_first + window_2;
   wire same = active ? is_own : &(since_first | turn);
@@ -166,11 +166,11 @@ module agg_slots #(
   assign store_ce        = store && ecn == ECN_CE;
   assign store_nonfinite = store && nonfinite;
 
-  wire proves = data && other_reduced && other_vid == one_back;  // done with v - W
+  wire proves = data && other_reduced && other_vid == one_back;  // the sender is done with v - W
 
-  // -- Answer -------------------------------------------------------------------------------------
+  // -- Replies ------------------------------------------------------------------------------------
 
-  reg [7:0] rule;  // that refuses data or ask
+  reg [7:0] rule;  // the code if data or an ask is refused
 
   always @* begin
     if (same && !active) rule = CODE_LATE;
@@ -213,7 +213,7 @@ module agg_slots #(
 
   assign answer_ports = named;
 
-  // -- Change -------------------------------------------------------------------------------------
+  // -- Update -------------------------------------------------------------------------------------
 
   wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | ports;
   wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
@@ -251,20 +251,20 @@ module agg_slots #(
   `define PROMISED assert
 `endif
 
-  // Any slot, told after section 5 of the specification, from one flush of it to the next: one life of its
-  // job. Sums are of 32-bit VIDs; a slot comes to the same VID only after 2^32.
+  // For any slot: section 5 of the specification, from one flush of the slot to the next, which is
+  // one life of its job. VIDs have 32 bits; a slot reaches the same VID again only after 2^32.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   reg was_flushed = 1'b0;
   reg used;  // the slot has turned over in this job
   reg [31:0] holds;
   reg [PORTS-1:0] had, finished;
-  reg summing, summed;  // it was given to be summed; its sum is there
+  reg summing, summed;  // queued for summation; its sum is in the cache
   reg ce, not_ect, ect0, special;
-  reg [31:0] its_first;  // its job
+  reg [31:0] its_first;  // its job's configuration
   reg [SLOT_BITS-1:0] its_window, its_mask, its_base;
   reg [PORTS-1:0] its_member;
 
-  // The packet's job has the slot; its slots are others than those of the slot's job.
+  // hits: the packet's job owns the slot; apart: its slots are none of the owner's.
   wire hits = (watched & ~slot_mask) == slot_base;
   wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
   wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
@@ -282,7 +282,7 @@ module agg_slots #(
   wire turns = data && mine && writable && begins && may;
   wire joins = data && mine && writable && used && vid == holds &&
       !(|(had & ports)) && !summing && !summed;
-  wire cut = act && mine && used && !summing && !summed && partial;  // no more time is given
+  wire cut = act && mine && used && !summing && !summed && partial;  // its time is up
   wire [PORTS-1:0] behind_now = member & ~finished;
   wire [PORTS-1:0] had_now = turns ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!turns && ce);
@@ -329,22 +329,22 @@ module agg_slots #(
 
   always @* begin
     if (was_flushed) begin
-      // agg_jobs: a window is a power of two; a job's slots begin at a multiple of their number, and no
-      // other job has any of them; what a job is does not change while it uses slots, but for members that
-      // are evicted; and nothing is judged of one that ends.
+      // agg_jobs: a window is a power of two, and a job's slots begin at a multiple of their number
+      // and belong to no other job. Its configuration does not change while it uses slots, except
+      // evictions. No packet of an ending job is judged.
       `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
       `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
       `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
       `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
-      // agg_commit: the slot is that of the VID.
+      // agg_commit: slot is the VID's slot.
       `PROMISED(!(data || ask) || slot == (slot_base | (vid[SLOT_BITS-1:0] & slot_mask)));
-      // agg_deadlines: what is acted upon is a slot of the job, and no packet is judged beside it.
+      // agg_deadlines: a slot acted upon is the job's, and no packet is judged in that cycle.
       `PROMISED(!act || ((slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
-      // agg_commit: one thing at a time, of a member; agg_arbiter: by one port.
+      // agg_commit: one request a cycle, from a member; agg_arbiter: from one port.
       `PROMISED(refuse + data + ask + finish <= 1);
       `PROMISED(!(data || ask) || (ports & member) != 0);
       `PROMISED((ports & (ports - 1'b1)) == 0);
-      // agg_reader and agg_writer: what is reduced was complete, and is reduced once.
+      // agg_reader and agg_writer: a reduced slot was complete, and is reduced once.
       `PROMISED(!reduced || flush_slots[watched] || reduced_slot != watched || summing);
 
       assert (used == active_reg[watched] && summed == reduced_reg[watched]);
@@ -358,8 +358,8 @@ module agg_slots #(
         assert ((|(watched & its_window) ? high_slots[its_row] : low_slots[its_row]) ==
                 {special, ce, not_ect, ect0, finished, had, holds});
 
-      // A contribution is stored once, in the chunk that the slot holds or in the next one; never after
-      // the chunk was complete; and no chunk follows before every rank is done with the one before.
+      // A contribution is stored once, in the slot's chunk or the next one, and never after its
+      // chunk closed. No chunk follows before every rank is done with its predecessor.
       if (mine) begin
         assert (turn_over == turns && store == (turns || joins));
         if (turn_over && used)
@@ -367,7 +367,7 @@ module agg_slots #(
         if (store && used && !turn_over)
           assert (!(|(had & ports)) && vid == holds && !summing && !summed);
 
-        // Given to be summed once, when it holds all or is given no more time, with what all said.
+        // A slot completes once, when it holds all members or its time is up, with all marks.
         assert (complete == (cut || (store && (member & ~had_now) == 0)));
         if (complete) begin
           assert (complete_ports == (cut ? had : had_now) && complete_vid == (cut ? holds : vid));
@@ -388,7 +388,7 @@ module agg_slots #(
           assert (complete_nonfinite == special_now);
         end
 
-        // A repeat and an ask are answered with the result, or with what is missing.
+        // A repeat or an ask is answered by the result, or by the missing members.
         assert (owe == ((data || ask) && used && summed && vid == holds));
         assert (asked == (ask && (begins || (used && vid == holds))));
         assert (answer == (finish || (ask && (begins || (is_held && !summing && !summed)))));
@@ -410,7 +410,7 @@ module agg_slots #(
         end
         assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
       end
-      // Who is overdue is told to the others, or is a member no more; a packet evicts nobody.
+      // Overdue members are reported to the others, or evicted; a packet evicts nobody.
       if (mine && act) begin
         assert (evict == (used && summed && partial ? behind_now : 0));
         assert (overdue == (used && (summed ? behind_now != 0 : !summing)));

@@ -1,15 +1,15 @@
-// Keeps the latest status that each port is to be sent, and one notice for many ports, and picks what a
+// Holds the latest status for each port and one notice for several ports, and picks one that its
 // port can take.
 //
-// An answer is always kept. A refusal is kept when its sender is known and no refusal was in the
-// last 1,024 cycles, for the whole card. A status that could not be sent before the next one for
-// its port is replaced by it. A notice goes to each of its ports as a status for the port's rank; the
-// next notice replaces what was not sent of it.
+// An answer is always kept. A refusal is kept if its sender is known and no refusal of any port was
+// kept in the last 1,024 cycles. A port's next status replaces one not yet sent. A notice is sent
+// to each of its ports as a status, with the port's rank; the next notice replaces what was not
+// sent of it.
 //
-// What waits of a job that ends is dropped; of the number that a packet gave as its job the low bits
-// count. The pick goes round among the ports, and between statuses and the notice when both can go.
-// Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: refusals are counted elsewhere
-// (agg_counters), all of them.
+// Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
+// the packet's job number. The pick rotates among ports, and alternates between statuses and the
+// notice. Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: counting all
+// refusals (agg_counters).
 
 `default_nettype none
 
@@ -21,12 +21,12 @@ module agg_status #(
 ) (
     input wire clk,
     input wire rst,
-    input wire [JOBS-1:0] drop,  // forget what was not sent of these jobs
+    input wire [JOBS-1:0] drop,  // drop pending statuses of these jobs
 
-    // What a packet is answered with; of answer and refuse one at most
+    // Reply to a packet; at most one of answer and refuse
     input wire                 answer,
     input wire [          7:0] answer_code,
-    input wire [    PORTS-1:0] answer_mask,  // ranks; also of a notice
+    input wire [    PORTS-1:0] answer_mask,  // ranks; also for a notice
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -35,14 +35,14 @@ module agg_status #(
     input wire [          7:0] rank,
     input wire [         31:0] vid,
 
-    // What is told without being asked
+    // A notice, which no packet requested
     input wire                notice,
     input wire [   PORTS-1:0] notice_ports,
     input wire [         7:0] notice_code,
     input wire [JOB_BITS-1:0] notice_job,
     input wire [        15:0] notice_epoch,
     input wire [        31:0] notice_vid,
-    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports, in that job
+    input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports in that job
 
     input wire [PORTS-1:0] ready,  // ports that can take a status
 
@@ -59,21 +59,21 @@ module agg_status #(
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
   localparam [PORTS-1:0] ONE_PORT = 1;
-  localparam [9:0] PAUSE = 10'd1023;  // cycles without a refusal after one
+  localparam [9:0] PAUSE = 10'd1023;  // minimum cycles between refusals
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
   reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
-  reg [PORTS-1:0] above_reg;  // ports above the one picked last
+  reg [PORTS-1:0] above_reg;  // ports above the last pick
   reg [9:0] pause_reg;
 
-  reg [PORTS-1:0] told_reg;  // that are still to be told of the notice
+  reg [PORTS-1:0] told_reg;  // ports still to be sent the notice
   reg [JOB_BITS-1:0] told_job_reg;
   reg [STATUS_WIDTH-9:0] notice_reg;
   reg [8*PORTS-1:0] ranks_reg;
-  reg after_status_reg;  // what was picked last is no notice
+  reg after_status_reg;  // the last pick was not the notice
 
-  // -- Kept ---------------------------------------------------------------------------------------
+  // -- Store --------------------------------------------------------------------------------------
 
   wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
   wire refuses = refuse && pause_reg == 10'd0;
@@ -89,7 +89,7 @@ module agg_status #(
     for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
-  // -- Picked -------------------------------------------------------------------------------------
+  // -- Pick ---------------------------------------------------------------------------------------
 
   wire [PORTS-1:0] can_tell = told_reg & ready;
   wire [PORTS-1:0] can_send = waits_reg & ready;
@@ -157,13 +157,13 @@ module agg_status #(
   `define PROMISED assert
 `endif
 
-  // Of any port: what it is to be sent, and whether it is to be told.
+  // For any port: its pending status and notice.
   (* anyconst *) reg [PORT_BITS-1:0] watched;
   reg was_reset = 1'b0;
   reg waits, told;
   reg [STATUS_WIDTH-1:0] its, notice_its;
   reg [JOB_BITS-1:0] its_job, notice_its_job;
-  reg [9:0] since;  // the last refusal that was kept
+  reg [9:0] since;  // cycles since the last refusal that was kept
   wire mine = port == watched;
   wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
   wire it_is_sent = pick_take && pick_port == watched && !tells;
@@ -211,7 +211,7 @@ module agg_status #(
 
   always @* begin
     if (was_reset) begin
-      // agg_slots: one thing at a time. agg_egress takes what is there.
+      // agg_slots: one event at a time. agg_egress takes only valid picks.
       `PROMISED(answer + refuse + notice <= 1);
       `PROMISED(!pick_take || pick_valid);
     end
@@ -223,7 +223,7 @@ module agg_status #(
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
 
-      // What is picked waits for a port that can take it; nothing waits that could go while nothing is.
+      // A pick is for a port that can take it; with no pick, nothing that could be sent is pending.
       if (pick_valid && pick_port == watched) begin
         assert (ready[watched] && (tells ? told : waits));
         assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==

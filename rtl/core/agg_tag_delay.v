@@ -1,8 +1,8 @@
-// Carries a tag beside a pipeline without stalls: what is valid at the input comes out CYCLES
-// cycles later. With CYCLES = 0 it passes through.
+// Delays a tag and its valid bit by CYCLES cycles, beside a pipeline that never stalls. CYCLES =
+// 0 is a wire.
 //
-// Reset makes everything on its way invalid. Not done here: no stall; the tags of invalid cycles
-// are not cleared.
+// Reset clears the valid bits. Not done here: stalls; the tags of invalid cycles are not
+// cleared.
 
 `default_nettype none
 
@@ -32,7 +32,7 @@ module agg_tag_delay #(
       wire unused = rst;
       assign out_valid = in_valid;
     end else begin : g_registers
-      reg  [CYCLES-1:0] valid_reg;  // the newest in bit 0
+      reg  [CYCLES-1:0] valid_reg;  // newest in bit 0
       wire [  CYCLES:0] valid_next = {valid_reg, in_valid};
       always @(posedge clk) begin
         if (rst) valid_reg <= {CYCLES{1'b0}};

@@ -1,8 +1,8 @@
-// Lets jobs take turns to send: of the results that the jobs have ready (agg_owed, one for each job) it
-// picks one, round robin: the next job above the one that was taken last. Combinational but for whose
-// turn it is; the pick may change until it is taken.
+// Picks one of the results that the jobs have ready (one agg_owed each), round robin: the
+// next job above the one taken last. The pick is combinational and may change until
+// taken.
 //
-// Not done here: which of its results a job sends.
+// Not done here: the choice among a job's results (agg_owed).
 
 `default_nettype none
 
@@ -30,7 +30,7 @@ module agg_turns #(
     input  wire                 pick_take
 );
 
-  reg [JOBS-1:0] above_reg;  // the jobs above the one that was taken last
+  reg [JOBS-1:0] above_reg;  // jobs above the one taken last
 
   wire [JOBS-1:0] ahead = job_valid & above_reg;
   wire [JOBS-1:0] among = |ahead ? ahead : job_valid;
@@ -61,10 +61,10 @@ module agg_turns #(
   `define PROMISED assert
 `endif
 
-  // Of any job: how often others were taken since it has a result to send.
+  // For any job: the other jobs taken while it has a result to send.
   (* anyconst *) reg [JOB_BITS-1:0] watched;
   reg was_reset = 1'b0;
-  reg [JOBS-1:0] in_front;  // jobs that were taken since
+  reg [JOBS-1:0] in_front;  // jobs taken meanwhile
   reg waits;
   wire [JOBS-1:0] below = ~above_reg;
   integer n;
@@ -77,8 +77,8 @@ module agg_turns #(
 
   always @* begin
     if (was_reset) begin
-      // agg_owed: what has something to send has it until it is taken, or until its job ends. agg_egress
-      // takes what is there.
+      // agg_owed: a job's pick remains until taken, or until the job ends. agg_egress takes only
+      // valid picks.
       `PROMISED(!pick_take || pick_valid);
 
       assert (pick_valid == (job_valid != 0));
@@ -91,7 +91,7 @@ module agg_turns #(
         assert (pick_replay == job_replay[pick_job]);
       end
 
-      // While it waits no other job is taken twice.
+      // While it waits, no other job is taken twice.
       if (waits && job_valid[watched]) assert ((job_take & in_front) == 0);
       assert ((below & (below + 1'b1)) == 0);
       for (n = 0; n < JOBS; n = n + 1) begin

@@ -1,33 +1,33 @@
-// Writes sums into the result cache, and knows how much of each slot's result is there.
+// Writes sums into the result cache, and tracks how much of each slot's result is written.
 //
-// A sum's tag comes one cycle before the sum: in cycle 0 the tag, in cycle 1 the sum and its write
-// (wr_*). The events begun (the slot's first sum, in whatever order they come) and reduced (its
-// last) stand in cycle 0; whoever acts on them acts in cycle 1 or later. Sums of one slot may come
-// in any order; they are counted, each when it is whole: of a sum that comes in parts, the last part
-// counts. What `query` asks is answered for a read in the same cycle: a
-// beat counts as written in the cycle of its write, so the cache must forward.
+// A sum's tag precedes the sum by one cycle: the tag is in cycle 0, the sum and its write (wr_*)
+// in cycle 1. The events begun (a slot's first sum, whichever beat that is) and reduced (its last)
+// are in cycle 0; their users must not act before cycle 1. A slot's sums may come in any order.
+// Each is counted when whole: a sum in several parts counts with its last part. A beat counts as
+// written in the cycle of its write, so a read in the cycle of its query needs a cache that
+// forwards.
 //
-// Not done here: it does not hold back a write; the reader sees to it that no entry is written
-// while it is sent.
+// Not done here: holding back writes; agg_reader keeps entries that are being sent from being
+// written.
 
 `default_nettype none
 
 module agg_writer #(
     parameter integer LANES      = 16,
     parameter integer SLOT_BITS  = 4,
-    parameter integer INDEX_BITS = 4,   // of a beat's number in its chunk
-    parameter integer COUNT_BITS = 5    // of the number of lanes
+    parameter integer INDEX_BITS = 4,   // width of a beat's number in its chunk
+    parameter integer COUNT_BITS = 5    // width of a number of lanes
 ) (
     input wire clk,
     input wire rst,
 
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // it is all of that beat, or its last part
+    input wire                  next_whole,     // the whole sum of that beat, or its last part
     input wire [ SLOT_BITS-1:0] next_slot,
     input wire [INDEX_BITS-1:0] next_beat,
     input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
-    input wire [     LANES-1:0] sum_nonfinite,  // of this cycle's sum or part: a NaN or an infinity
-    input wire [     LANES-1:0] sum_over,       // it overflowed
+    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum or part
+    input wire [     LANES-1:0] sum_over,       // overflow
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
@@ -35,7 +35,7 @@ module agg_writer #(
 
     output wire begun,
     output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum a cycle ago
+    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum one cycle ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
@@ -45,11 +45,11 @@ module agg_writer #(
 
   localparam integer SLOTS = 1 << SLOT_BITS;
 
-  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written of a slot that has begun
+  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written, for a slot that has begun
   reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
   reg [SLOTS-1:0] whole_reg;  // all beats are written
 
-  // Of the slot that began last, as many beats from its first one on are written without a gap.
+  // The slot that began last, and how many of its beats are written without a gap.
   reg [SLOT_BITS-1:0] front_slot_reg;
   reg [INDEX_BITS:0] front_count_reg;
 
@@ -57,7 +57,7 @@ module agg_writer #(
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
-  reg [COUNT_BITS-1:0] nonfinites, overflows;  // of the lanes
+  reg [COUNT_BITS-1:0] nonfinites, overflows;  // sums over the lanes
 
   wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
 
@@ -117,7 +117,7 @@ module agg_writer #(
   `define PROMISED assert
 `endif
 
-  // Of any slot: the beats that were written since its sum began. They may come in any order.
+  // For any slot: the beats written since its sum began, in any order.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   localparam integer BEATS = 1 << INDEX_BITS;
   reg was_reset = 1'b0;
@@ -135,7 +135,7 @@ module agg_writer #(
   wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
   wire under_way = known && written != all;
   reg front;  // it began last
-  reg [INDEX_BITS:0] in_row;  // beats of it from the first on that came in their order
+  reg [INDEX_BITS:0] in_row;  // beats from the first on that came in order
   reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
   integer n;
 
@@ -169,9 +169,9 @@ module agg_writer #(
     written_count = 0;
     for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
     if (was_reset && !rst) begin
-      // agg_reader: all beats of a slot come, each once, and then those of the slot's next chunk.
+      // agg_reader: all beats of a slot come, each once, before those of the slot's next chunk.
       `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
-      // agg_jobs: a chunk is as long as it is until all that is under way was summed.
+      // agg_jobs: the chunk length does not change while sums are under way.
       `PROMISED(!mine || next_last == last_now);
 
       assert (!known || ((written & ~all) == 0 && written != 0));
@@ -187,7 +187,7 @@ module agg_writer #(
       end
       if (!(next_valid && next_whole)) assert (!begun && !reduced);
 
-      // What is asked for was written, and all that was is found when it is whole.
+      // A query hits only written beats, and hits all of them once the slot is whole.
       if (known && query_slot == watched && query_beat <= its_last) begin
         assert (!query_written || written[query_beat]);
         assert (query_written || written != all);

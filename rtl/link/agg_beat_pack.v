@@ -1,21 +1,21 @@
-// Gathers the payload words of agg_frame_rx into beats for the core.
+// Packs the payload words of agg_frame_rx into beats for the core.
 //
-// A full beat is held back until the next word comes, or the packet's end: the last beat leaves with
-// tlast and the verdict over the whole payload. A packet whose payload is no whole number of beats ends
-// in a beat with tkeep = 0, and its tdata means nothing; so does a packet without payload.
+// A full beat is held until the next word or the packet's end, because the last beat carries tlast
+// and the verdict on the whole payload. A packet ends in a beat with tkeep = 0 and undefined tdata
+// if it has no payload or a payload that is not a whole number of beats.
 //
-// close (the link went down) ends the packet that is half received: what has not left is dropped, and
-// if its first beats have left already, a beat with tlast, tkeep = 0 and bad follows them. busy is high
-// while anything of a packet is still here.
+// close (the link went down) ends the packet being received. The words still here are dropped. If
+// beats of the packet have left already, a beat with tlast, tkeep = 0 and bad follows. busy is high
+// while any part of a packet is here.
 //
-// One word a cycle, with no bubble between packets. A beat leaves no earlier than the cycle after the
-// word, or end, that pushes it out.
+// Throughput: one word a cycle, without a bubble between packets. Latency: a beat leaves at the
+// earliest in the cycle after the word, or end, that pushes it out.
 
 `default_nettype none
 
 module agg_beat_pack #(
-    parameter integer STEP = 4,  // bytes of payload in a word
-    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+    parameter integer STEP = 4,  // payload bytes per word
+    parameter integer BEAT_BYTES = 64  // multiple of STEP
 ) (
     input wire clk,
     input wire rst,
@@ -30,18 +30,18 @@ module agg_beat_pack #(
     input  wire              s_axis_tvalid,
     output wire              s_axis_tready,
     input  wire              s_axis_tlast,   // with tkeep = 0
-    input  wire              s_axis_tuser,   // with tlast: bad
+    input  wire              s_axis_tuser,   // with tlast: bad payload
 
     output wire [8*BEAT_BYTES-1:0] m_axis_tdata,
     output wire [  BEAT_BYTES-1:0] m_axis_tkeep,   // all or none
     output wire                    m_axis_tvalid,
     input  wire                    m_axis_tready,
     output wire                    m_axis_tlast,
-    output wire [           112:0] m_axis_tuser    // bit 112 bad, with tlast; below it the header
+    output wire [           112:0] m_axis_tuser    // bit 112: bad, with tlast; below: header
 );
 
   localparam integer WORDS = BEAT_BYTES / STEP;
-  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+  localparam integer COUNT = $clog2(WORDS + 2);  // width of a count up to WORDS, at least 2
 
   generate
     if (WORDS * STEP != BEAT_BYTES) begin : g_beat
@@ -52,9 +52,9 @@ module agg_beat_pack #(
   localparam [COUNT-1:0] FULL = WORDS[COUNT-1:0];
 
   reg  [8*BEAT_BYTES-1:0] gather_reg;  // words shifted in from above
-  reg  [       COUNT-1:0] count_reg;  // words in it
-  reg                     ragged_reg;  // one of them lacks bytes
-  reg                     open_reg;  // beats of this packet have left, its last has not
+  reg  [       COUNT-1:0] count_reg;  // words in gather_reg
+  reg                     ragged_reg;  // one of them is short
+  reg                     open_reg;  // beats of the packet have left, but not the last
   reg                     closing_reg;
 
   reg  [8*BEAT_BYTES-1:0] beat_reg;
@@ -65,11 +65,11 @@ module agg_beat_pack #(
   reg  [           111:0] header_reg;
 
   wire                    full = count_reg == FULL;
-  // A beat is as many words, so that the last one has left when the next is full: whether it leaves in
-  // this very cycle is looked at only where each word is a beat.
+  // A beat takes several words to fill, and its predecessor has left by then. Only if a word is a
+  // beat is a departure in this very cycle considered.
   wire                    free = !valid_reg || (WORDS == 1 && m_axis_tready);
 
-  // A word fits in, or pushes the full beat out; an end always pushes.
+  // A word fits in, or pushes out the full beat; an end always pushes.
   assign s_axis_tready = !closing_reg && (free || !(full || s_axis_tlast));
 
   wire                    word = s_axis_tvalid && s_axis_tready && !s_axis_tlast;

@@ -1,17 +1,17 @@
-// Cuts the core's outgoing beats into the payload words of agg_frame_tx.
+// Cuts the core's output beats into the payload words of agg_frame_tx.
 //
-// The first word of a beat stands at m_axis in the cycle after the beat was accepted; the next beat, of
-// the same packet or another, is accepted with the last word: one word a cycle without a bubble. A
-// packet without payload (tkeep = 0) is one word that means nothing.
+// A beat's first word is at m_axis in the cycle after the beat was accepted. The next beat, of any
+// packet, is accepted with the last word: one word a cycle, without a bubble. A packet without
+// payload (tkeep = 0) becomes one word with undefined data.
 //
-// drop (the link is down) drops what is here and swallows what the core still sends; busy is high until
-// the packet that was cut off has ended.
+// drop (the link is down) discards the words here and the rest of the core's packet; busy is high
+// until the packet has ended.
 
 `default_nettype none
 
 module agg_beat_unpack #(
-    parameter integer STEP = 4,  // bytes of payload in a word
-    parameter integer BEAT_BYTES = 64  // a multiple of STEP
+    parameter integer STEP = 4,  // payload bytes per word
+    parameter integer BEAT_BYTES = 64  // multiple of STEP
 ) (
     input wire clk,
     input wire rst,
@@ -24,17 +24,17 @@ module agg_beat_unpack #(
     input  wire                    s_axis_tvalid,
     output wire                    s_axis_tready,
     input  wire                    s_axis_tlast,
-    input  wire [           239:0] s_axis_tuser,   // header of 30 bytes, on every beat
+    input  wire [           239:0] s_axis_tuser,   // header, 30 bytes, on every beat
 
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire              m_axis_tvalid,
     input  wire              m_axis_tready,
     output wire              m_axis_tlast,
-    output wire [     239:0] m_axis_tuser    // the packet's header, from its first word to its last
+    output wire [     239:0] m_axis_tuser    // header, stable during a packet
 );
 
   localparam integer WORDS = BEAT_BYTES / STEP;
-  localparam integer COUNT = $clog2(WORDS + 2);  // bits that count to WORDS, two at least
+  localparam integer COUNT = $clog2(WORDS + 2);  // width of a count up to WORDS, at least 2
 
   generate
     if (WORDS * STEP != BEAT_BYTES) begin : g_beat
@@ -46,9 +46,9 @@ module agg_beat_unpack #(
   localparam [COUNT-1:0] ONE = {{COUNT - 1{1'b0}}, 1'b1};
 
   reg  [8*BEAT_BYTES-1:0] beat_reg;
-  reg  [       COUNT-1:0] left_reg;  // words of it still to go
+  reg  [       COUNT-1:0] left_reg;  // words of the beat still to send
   reg                     last_reg;
-  reg                     open_reg;  // the core has begun a packet and not ended it
+  reg                     open_reg;  // the core is inside a packet
   reg  [           239:0] header_reg;
 
   wire                    empties = left_reg == NONE || (left_reg == ONE && m_axis_tready);

@@ -1,23 +1,23 @@
-// Byte FIFO from a link to a frame parser, with rewind.
+// Byte FIFO between a link and a frame parser, with rewind.
 //
-// Words of up to LINK_BYTES bytes go in. The parser sees the next WINDOW bytes at once and takes as
-// many of them as it likes each cycle. Bytes that it took are kept until a commit: a rewind goes back
-// to the byte after the last committed one, so that a frame which proves wrong can be searched for
-// another that begins inside it.
+// Accepts words of up to LINK_BYTES bytes. The parser sees the next WINDOW bytes and takes any
+// number of them each cycle. Taken bytes are kept until a commit. A rewind returns to the byte
+// after the first one kept, so that the parser can search a bad frame for another that begins
+// inside it.
 //
-// A byte stands in the window in the cycle after it was accepted.
+// Latency: a byte is in the window in the cycle after it was accepted.
 //
-// Not done here: nothing is known of frames. The memory is asynchronous to read (distributed RAM).
+// Not done here: frames. The memory has asynchronous reads (distributed RAM).
 
 `default_nettype none
 
 module agg_byte_fifo #(
     parameter integer LINK_BYTES = 4,  // 1, 2, 4 or 8
     parameter integer WINDOW = 4,  // bytes in the window: 4 or 8, at least LINK_BYTES
-    parameter integer DEPTH = 64  // bytes: a power of two
+    parameter integer DEPTH = 64  // capacity in bytes: a power of two
 ) (
     input wire clk,
-    input wire rst,  // also empties it; nothing is accepted meanwhile
+    input wire rst,  // also empties the FIFO; nothing is accepted meanwhile
 
     input  wire [8*LINK_BYTES-1:0] s_axis_tdata,
     input  wire [  LINK_BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, at least one byte
@@ -25,10 +25,10 @@ module agg_byte_fifo #(
     output wire                    s_axis_tready,
 
     output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
-    output wire [3:0] count,  // bytes of the window that are there, 0..WINDOW
-    input wire [3:0] take,  // bytes to pass over, 0..count
-    input wire commit,  // what was taken, these included, will not be asked for again
-    input wire rewind  // instead: back to one byte after what was committed
+    output wire [3:0] count,  // valid bytes in the window, 0..WINDOW
+    input wire [3:0] take,  // bytes to take, 0..count
+    input wire commit,  // frees the bytes taken so far, including this cycle's
+    input wire rewind  // instead of take and commit: return to the byte after the first one kept
 );
 
   generate
@@ -44,13 +44,13 @@ module agg_byte_fifo #(
   endgenerate
 
   localparam integer PTR = $clog2(DEPTH);
-  localparam integer LANE = $clog2(WINDOW);  // pointer bits that choose the bank
-  localparam integer ROW = PTR - LANE;  // pointer bits that choose the row
+  localparam integer LANE = $clog2(WINDOW);  // pointer bits that select the bank
+  localparam integer ROW = PTR - LANE;  // pointer bits that select the row
 
-  // Pointers run modulo twice the depth, so that full and empty differ.
+  // Pointers are modulo twice the depth, to distinguish full from empty.
   reg  [PTR:0] write_reg;
   reg  [PTR:0] read_reg;
-  reg  [PTR:0] base_reg;  // the oldest byte kept: everything before it is committed
+  reg  [PTR:0] base_reg;  // the first byte kept; everything before it is committed
 
   wire [PTR:0] used = write_reg - base_reg;
   wire [PTR:0] ahead = write_reg - read_reg;
@@ -60,7 +60,7 @@ module agg_byte_fifo #(
   assign s_axis_tready = used <= ROOM && !rst;
   assign count = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
 
-  reg     [3:0] arriving;  // bytes of the word at the input
+  reg     [3:0] arriving;  // bytes in the input word
   integer       i;
 
   always @* begin
@@ -88,9 +88,9 @@ module agg_byte_fifo #(
     end
   end
 
-  // One bank a byte of the window. The word is turned so that its first byte stands at the bank that
-  // write_reg points to, and what the banks give is turned back by read_reg. A bank below the one
-  // pointed to is a row ahead.
+  // One bank for each byte of the window. The input word is rotated so that its first byte is at
+  // the bank of write_reg; the banks' outputs are rotated back by read_reg. Banks below the
+  // addressed one use the next row.
   wire [    LANE-1:0] write_lane = write_reg[LANE-1:0];
   wire [    LANE-1:0] read_lane = read_reg[LANE-1:0];
   wire [    LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
@@ -115,7 +115,7 @@ module agg_byte_fifo #(
     for (k = 0; k < WINDOW; k = k + 1) begin : g_bank
       localparam [LANE-1:0] SELF = k;
       reg [7:0] bytes[0:DEPTH/WINDOW-1];
-      wire [LANE-1:0] place = SELF - write_lane;  // of this bank's byte in the word
+      wire [LANE-1:0] place = SELF - write_lane;  // position of this bank's byte in the word
       wire [ROW-1:0] to_row = write_row + {{ROW - 1{1'b0}}, !write_same_row[k]};
       wire [ROW-1:0] from_row = read_row + {{ROW - 1{1'b0}}, !read_same_row[k]};
 
@@ -132,15 +132,15 @@ module agg_byte_fifo #(
   `define PROMISED assert
 `endif
 
-  // The n-th byte that comes is the n-th in the window, until the parser has committed itself to it.
-  // Numbers run modulo twice the depth; watched is any.
+  // The n-th byte accepted is the n-th byte in the window, until the parser commits it. Numbers are
+  // modulo twice the depth; watched is any of them.
   (* anyconst *) reg [PTR:0] watched;
   reg was_reset = 1'b0;
-  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that can be asked for again
+  reg [PTR:0] came, taken, kept;  // bytes: kept is the first that a rewind can return to
   reg [7:0] put;
-  wire [PTR:0] place = watched - came;  // of the byte in the word that comes
+  wire [PTR:0] place = watched - came;  // of the watched byte in the arriving word
   wire [PTR:0] bytes_kept = came - kept;
-  wire [PTR:0] bytes_taken = taken - kept;  // of those kept
+  wire [PTR:0] bytes_taken = taken - kept;  // and not committed
   wire [PTR:0] bytes_left = came - taken;
   wire watched_kept = watched - kept < bytes_kept;
   integer b;
@@ -160,8 +160,8 @@ module agg_byte_fifo #(
 
   always @* begin
     if (was_reset) begin
-      // The link sends words of at least one byte, from the first on; the parser takes what is there,
-      // and goes back only when it took something since it committed itself.
+      // The link sends words of one or more contiguous bytes from bit 0. The parser takes only
+      // valid bytes, and rewinds only if it took some since its last commit.
       `PROMISED(!s_axis_tvalid || (s_axis_tkeep[0] && (s_axis_tkeep & (s_axis_tkeep + 1'b1)) == 0));
       `PROMISED(take <= count);
       `PROMISED(!rewind || taken != kept);

@@ -1,13 +1,13 @@
-// Packs steps of bytes into the words of a link, without gaps between them.
+// Packs steps of bytes into link words, without gaps between them.
 //
-// Up to STEP bytes go in each cycle, LINK_BYTES come out. A word that is not full waits for more, unless
-// flush says that nothing follows for now: then it leaves with the bytes it has. One word a cycle; a
-// byte leaves two cycles after it came at the earliest. A reset also withdraws the word at m_axis.
+// Accepts up to STEP bytes a cycle and sends words of LINK_BYTES. A partial word waits for more
+// bytes, or for s_step_idle, which flushes it. Throughput: one word a cycle. Latency: at least two
+// cycles. A reset also withdraws the word at m_axis.
 
 `default_nettype none
 
 module agg_byte_pack #(
-    parameter integer STEP = 4,  // most bytes in a step: 4 or 8, at least LINK_BYTES
+    parameter integer STEP = 4,  // maximum bytes per step: 4 or 8, at least LINK_BYTES
     parameter integer LINK_BYTES = 4  // 1, 2, 4 or 8
 ) (
     input wire clk,
@@ -17,7 +17,7 @@ module agg_byte_pack #(
     input wire [3:0] s_step_bytes,
     input wire s_step_valid,
     output wire s_step_ready,
-    input wire s_step_idle,  // flush: no step is there, and none is coming soon
+    input wire s_step_idle,  // flush: no step is pending, and none comes soon
 
     output wire [8*LINK_BYTES-1:0] m_axis_tdata,
     output wire [  LINK_BYTES-1:0] m_axis_tkeep,   // contiguous from bit 0, at least one byte
@@ -37,11 +37,11 @@ module agg_byte_pack #(
     end
   endgenerate
 
-  // Room for three steps: at two, one more fits in, and one leaves in the meantime.
+  // Room for three steps: with two inside, one more fits, and one leaves meanwhile.
   localparam integer HOLD = 8 * 3 * STEP;
 
-  reg [HOLD-1:0] hold_reg;  // bytes that wait; above them zeros
-  reg [4:0] count_reg;  // how many
+  reg [HOLD-1:0] hold_reg;  // pending bytes, with zeros above them
+  reg [4:0] count_reg;  // number of pending bytes
   reg [8*LINK_BYTES-1:0] word_reg;
   reg [LINK_BYTES-1:0] keep_reg;
   reg valid_reg;
@@ -80,19 +80,19 @@ module agg_byte_pack #(
   `define PROMISED assert
 `endif
 
-  // The n-th byte that comes is the n-th that leaves. Numbers run modulo 64, more than are ever
-  // inside; watched is any.
+  // The n-th byte accepted is the n-th byte sent. Numbers are modulo 64, more than can be inside;
+  // watched is any of them.
   (* anyconst *) reg [5:0] watched;
   reg was_reset = 1'b0;
   reg [5:0] came, left;
   reg [7:0] put;
-  reg [3:0] out_bytes;  // of the word at the output
+  reg [3:0] out_bytes;  // in the word at the output
   reg waited, idle_was, free_was, ready_was;
-  reg was_running = 1'b0;  // the last cycle was no reset
+  reg was_running = 1'b0;  // no reset in the last cycle
   reg [9*LINK_BYTES-1:0] stood;
-  reg [5:0] quiet;  // cycles in which nothing came and every word was taken
-  wire [5:0] place = watched - came;  // of the byte in the step that comes
-  wire [5:0] ahead = watched - left;  // of it
+  reg [5:0] quiet;  // cycles without input in which every word was taken
+  wire [5:0] place = watched - came;  // of the watched byte in the input step
+  wire [5:0] ahead = watched - left;  // bytes to send before it
   integer b;
 
   always @(posedge clk) begin
@@ -114,14 +114,14 @@ module agg_byte_pack #(
     end
   end
 
-  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after so many, all has left
+  localparam integer QUIET = 3 * STEP / LINK_BYTES + 1;  // after this many, all bytes have left
 
   always @* begin
     out_bytes = 0;
     for (b = 0; b < LINK_BYTES; b = b + 1) out_bytes = out_bytes + (valid_reg && keep_reg[b]);
 
     if (was_reset) begin
-      // agg_frame_tx and agg_beat_unpack: bytes that are not counted are 0, and none come while idle.
+      // agg_frame_tx and agg_beat_unpack: unused bytes are 0, and no step comes while idle.
       `PROMISED(s_step_bytes <= STEP && (s_step_data >> 8 * s_step_bytes) == 0);
       `PROMISED(!(s_step_idle && s_step_valid));
 
@@ -138,7 +138,7 @@ module agg_byte_pack #(
       assert (s_step_ready == (count_reg + STEP <= 3 * STEP));
       assert (quiet == 0 || count_reg == 0 || count_reg + LINK_BYTES * (quiet - 1) <= 3 * STEP);
       if (quiet == QUIET) assert (count_reg == 0);
-      // A word leaves as soon as it is full; one that is not full, only when nothing follows.
+      // A word leaves as soon as it is full, and a partial one only when idle.
       if (was_running && free_was) assert (m_axis_tvalid == ready_was);
       if (was_running && free_was && m_axis_tvalid && !idle_was) assert (&m_axis_tkeep);
 

@@ -1,16 +1,16 @@
-// CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, high bit first, no
-// reflection, no final XOR). Byte 0 of data, its lowest, goes first.
+// CRC-16/CCITT-FALSE over the first count bytes of data (polynomial 0x1021, most significant bit
+// first, no reflection, no final XOR). Byte 0, the lowest, comes first.
 //
-// Combinational. The caller keeps the register: it starts from CRC_INIT, or from another CRC's value.
+// Combinational; the caller holds the state, which starts from CRC_INIT or another CRC's value.
 
 `default_nettype none
 
 module agg_crc16 #(
-    parameter integer BYTES = 4  // most bytes in a step
+    parameter integer BYTES = 4  // maximum bytes per step
 ) (
     input  wire [       15:0] crc_in,
     input  wire [8*BYTES-1:0] data,
-    input  wire [        3:0] count,   // 0..BYTES; bytes that are not counted change nothing
+    input  wire [        3:0] count,   // 0..BYTES; the other bytes are ignored
     output reg  [       15:0] crc_out
 );
 
@@ -20,7 +20,7 @@ module agg_crc16 #(
     end
   endgenerate
 
-  // One byte: the eight shifts of the polynomial x^16 + x^12 + x^5 + 1, folded.
+  // One byte: eight shifts by the polynomial x^16 + x^12 + x^5 + 1, unrolled.
   function automatic [15:0] step;
     input [15:0] crc;
     input [7:0] value;

@@ -1,28 +1,28 @@
-// Receiver of the byte-stream link: finds frames in the bytes of agg_byte_fifo and takes them apart.
+// Receiver of the byte-stream link: finds and parses frames in the bytes of agg_byte_fifo.
 //
-// It looks for the sync word byte by byte, reads the header WINDOW bytes a cycle and checks its CRC. A
-// header that fails sends the search back to the byte after the first one of its sync word. What the
-// card cannot take (version, kind, length of data) is counted and searched on from behind the header.
-//   data         goes out as its payload, STEP bytes a word, and then one word without bytes that ends
-//                the packet and says whether the payload's CRC failed; nothing may be acted upon before
-//   ask, finish  go out as that last word alone
-//   registers    wait at m_register until they are answered, so that nothing overtakes them
-// header holds while the frame goes out. Its cycles beside the payload's: sync word 1, header and CRC
-// 16 or 24 / WINDOW, judgement 1, payload CRC 1.
+// Searches for the sync word byte by byte, reads the header WINDOW bytes a cycle and checks its
+// CRC. After a bad header, the search resumes at the byte after the first one of the sync word. An
+// unsupported version, kind or length is counted, and the search resumes after the header.
+//   data         sends the payload, STEP bytes a word, and then an empty last word, reporting
+//                whether the payload's CRC failed; the data must not be used before that
+//   ask, finish  send the empty last word alone
+//   registers    wait at m_register for their reply, so that nothing overtakes them
+// header is valid while a frame is sent. Cycles beside the payload's: sync word 1, header and CRC
+// 16 or 24 / WINDOW, verdict 1, payload CRC 1.
 //
-// Not done here: a packet that a reset cuts off is not ended (agg_beat_pack does that), the rank is not
-// looked at (agg_route), and all other fields are the core's business.
+// Not done here: ending a packet that a reset cuts off (agg_beat_pack), checking ranks (agg_route),
+// checking all other fields (the core).
 
 `default_nettype none
 
 module agg_frame_rx #(
-    parameter integer WINDOW = 4,  // bytes in the window of the FIFO: 4 or 8
-    parameter integer STEP = 4,  // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
-    parameter integer CHUNK = 256,  // most elements in a data packet
-    parameter integer ELEM_BYTES = 4  // bytes of an element
+    parameter integer WINDOW = 4,  // bytes in the FIFO's window: 4 or 8
+    parameter integer STEP = 4,  // payload bytes per word: 1, 2, 4 or 8, at most WINDOW
+    parameter integer CHUNK = 256,  // maximum chunk length, in elements
+    parameter integer ELEM_BYTES = 4  // bytes per element
 ) (
     input wire clk,
-    input wire rst,  // also: drop what is half received
+    input wire rst,  // also drops a frame partly received
 
     // agg_byte_fifo
     input  wire [8*WINDOW-1:0] window,
@@ -31,7 +31,7 @@ module agg_frame_rx #(
     output reg                 commit,
     output reg                 rewind,
 
-    output wire [175:0] header,  // 22 bytes, the first in bits 7:0; without a mask the last 8 are 0
+    output wire [175:0] header,  // 22 bytes, first in bits 7:0; the last 8 are 0 without a mask
 
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire [  STEP-1:0] m_axis_tkeep,   // contiguous from bit 0
@@ -41,12 +41,12 @@ module agg_frame_rx #(
     output wire              m_axis_tuser,   // valid with tlast: the payload's CRC failed
 
     output wire m_register_valid,
-    output wire m_register_write,  // else a read
-    input  wire m_register_ready,  // the access in header has been answered
+    output wire m_register_write,  // a write; otherwise a read
+    input  wire m_register_ready,  // the access in header is complete
 
-    // Events to count, one cycle each
-    output wire event_frame,        // a header's CRC held
-    output wire event_hunted,       // a byte was passed over
+    // Events, one cycle each
+    output wire event_frame,        // a header with a good CRC
+    output wire event_hunted,       // a byte was skipped
     output wire event_header_crc,
     output wire event_bad_version,
     output wire event_bad_kind,
@@ -67,26 +67,26 @@ module agg_frame_rx #(
     end
   endgenerate
 
-  localparam [2:0] HUNT = 3'd0;  // for the sync word
+  localparam [2:0] HUNT = 3'd0;  // search for the sync word
   localparam [2:0] HEADER = 3'd1;
-  localparam [2:0] JUDGE = 3'd2;  // all of the header is there
+  localparam [2:0] JUDGE = 3'd2;  // the header is complete
   localparam [2:0] PAYLOAD = 3'd3;
-  localparam [2:0] CLOSE = 3'd4;  // the payload's CRC is next
-  localparam [2:0] BARE = 3'd5;  // a packet without payload goes out
+  localparam [2:0] CLOSE = 3'd4;  // expect the payload's CRC
+  localparam [2:0] BARE = 3'd5;  // send a packet without payload
   localparam [2:0] REGISTER = 3'd6;
 
-  // Headers with their CRC are whole windows: 14 + 2 bytes, or 22 + 2 with a mask.
+  // A header and its CRC are whole windows: 14 + 2 bytes, or 22 + 2 with a mask.
   localparam integer LAST_SHORT = (HDR_BASE_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MASK_BYTES + 2) / WINDOW - 1;
 
   reg  [  2:0] state_reg;
-  reg  [  2:0] step_reg;  // windows of header taken
+  reg  [  2:0] step_reg;  // header windows taken
   reg          long_reg;  // the header has a mask
   reg  [191:0] head_reg;  // header and CRC, shifted in from above
-  reg  [ 15:0] left_reg;  // bytes of payload to come
+  reg  [ 15:0] left_reg;  // payload bytes to come
   reg  [ 15:0] crc_reg;
 
-  // -- header -------------------------------------------------------------------------------------
+  // -- Header -------------------------------------------------------------------------------------
 
   wire [  3:0] version = header[HDR_VERSION_LSB+:HDR_VERSION_BITS];
   wire [  3:0] kind = header[HDR_KIND_LSB+:HDR_KIND_BITS];
@@ -99,7 +99,7 @@ module agg_frame_rx #(
   wire is_bare = kind == KIND_ASK || kind == KIND_FINISH;
   wire is_register = kind == KIND_REGREAD || kind == KIND_REGWRITE;
 
-  // The CRC over a header and its own CRC is zero.
+  // The CRC over a header and its CRC is zero.
   wire judge = state_reg == JUDGE;
   wire crc_held = judge && crc_reg == 16'd0;
   wire version_held = crc_held && version == VERSION;
@@ -110,9 +110,9 @@ module agg_frame_rx #(
   assign event_bad_kind    = version_held && !is_data && !is_bare && !is_register;
   assign event_bad_length  = version_held && is_data && (length == 16'd0 || length > CHUNK[15:0]);
 
-  // -- bytes --------------------------------------------------------------------------------------
+  // -- Bytes --------------------------------------------------------------------------------------
 
-  // A byte is passed over as soon as it cannot begin a sync word with what is there behind it.
+  // Skips a byte as soon as it and the bytes present after it cannot start a sync word.
   wire [31:0] differ = window[31:0] ^ SYNC;
   wire mismatch =
       (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
@@ -120,7 +120,7 @@ module agg_frame_rx #(
   wire passed_over = state_reg == HUNT && mismatch;
   wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
-  // Where elements are whole words every word has all its bytes.
+  // If elements are whole words, all payload words are full.
   wire [3:0] payload_bytes =
       ELEM_BYTES % STEP != 0 && left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
   wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
@@ -154,7 +154,7 @@ module agg_frame_rx #(
     endcase
   end
 
-  // -- packets ------------------------------------------------------------------------------------
+  // -- Packets ------------------------------------------------------------------------------------
 
   assign m_axis_tdata     = window[8*STEP-1:0];
   assign m_axis_tkeep     = m_axis_tlast ? {STEP{1'b0}} : ~({STEP{1'b1}} << payload_bytes);
@@ -168,7 +168,7 @@ module agg_frame_rx #(
 
   // -- CRC ----------------------------------------------------------------------------------------
 
-  // Of a header all bytes of the window count.
+  // All bytes of a header's window count.
   wire [15:0] crc_header, crc_payload;
 
   agg_crc16 #(
@@ -199,7 +199,7 @@ module agg_frame_rx #(
     endcase
   end
 
-  // -- state --------------------------------------------------------------------------------------
+  // -- State --------------------------------------------------------------------------------------
 
   always @(posedge clk) begin
     case (state_reg)
@@ -237,28 +237,28 @@ module agg_frame_rx #(
   `define PROMISED assert
 `endif
 
-  // A frame with a right header somewhere in the bytes, after any others: it is found. And any frame:
-  // what goes out is its payload, and is called good only when its CRC held.
+  // A frame with a good header, anywhere in the bytes and after any other frames, is found. For any
+  // frame, the output is its payload, and it is good only if its CRC was.
   //
-  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes behind
-  // the first byte that can be asked for again; offset bytes of those were taken.
+  // frame: sync word, header and its CRC, of which frame_bytes count. It begins to_frame bytes
+  // after the first byte that a rewind can reach; offset of those bytes were taken.
   (* anyconst *) reg [223:0] any_frame;
   wire [223:0] frame = {any_frame[223:32], SYNC};
   wire frame_long = frame[32+HDR_KIND_LSB+:HDR_KIND_BITS] == KIND_REGWRITE;
   wire [7:0] frame_bytes = frame_long ? 28 : 20;
-  wire [111:0] sums;  // of its header, after each four bytes
+  wire [111:0] sums;  // of its header, after every four bytes
   wire [15:0] frame_sum = frame_long ? sums[96+:16] : sums[64+:16];
 
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg [15:0] to_frame;
   reg [7:0] offset;
-  reg passed;  // it was in another frame, whose header was right
+  reg passed;  // it was inside another frame, with a good header
   reg found_frame;
-  reg fed;  // bytes were never short, and no register access was waited for
-  reg [15:0] sum, due;  // CRC of the payload so far; bytes of it to come
+  reg fed;  // no shortage of bytes and no register access occurred
+  reg [15:0] sum, due;  // CRC of the payload so far; payload bytes to come
   wire [2:0] due_now = due < STEP ? due : STEP;
-  reg [7:0] spent;  // cycles since to_frame became less
+  reg [7:0] spent;  // cycles since to_frame decreased
   reg waited;
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
@@ -270,8 +270,8 @@ module agg_frame_rx #(
   };
   wire [7:0] offset_next = offset + take;
   wire passes_frame = commit && offset_next > to_frame;
-  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search goes on
-  // Where in the frame the next byte stands
+  wire passes = !rst && (commit ? offset_next : rewind) != 0;  // the search advances
+  // Position in the frame of the next byte
   wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
   wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
   wire [2:0] taken_steps = state_reg == HEADER ? step_reg : judge ? all_steps : 3'd0;
@@ -279,7 +279,7 @@ module agg_frame_rx #(
 
   wire [15:0] sum_next;
 
-  // agg_crc16 has a proof of its own.
+  // agg_crc16 is proved separately.
   assign sums[15:0] = CRC_INIT;
   genvar f;
   generate
@@ -339,19 +339,19 @@ module agg_frame_rx #(
 
   always @* begin
     if (was_reset) begin
-      // agg_byte_fifo: there are at most WINDOW bytes, and they stay until they are taken.
+      // agg_byte_fifo: at most WINDOW bytes, stable until taken.
       `PROMISED(count <= WINDOW);
       for (n = 0; n < WINDOW; n = n + 1)
       if (running_was && waited && n < count_was)
         `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);
 
-      // The bytes of the frame stand where it is, and its header is right.
+      // The frame's bytes are at its place, and its header is good.
       assume (frame_sum == 0);
       for (n = 0; n < WINDOW; n = n + 1)
       if (n < count && place + n >= 0 && place + n < frame_bytes)
         assume (window[8*n+:8] == frame[8*(place+n)+:8]);
 
-      // The FIFO is asked for what it has.
+      // The parser requests only what the FIFO has.
       assert (take <= count && !(commit && rewind));
       assert (!rewind || offset != 0);
       assert (state_reg != HUNT || offset == 0);
@@ -367,8 +367,8 @@ module agg_frame_rx #(
         assert (long_reg == (head_reg[164-32*n+:4] == KIND_REGWRITE));  // its kind
       if (state_reg > JUDGE) assert (long_reg == (kind == KIND_REGWRITE));
 
-      // The search comes to the frame, and takes its header, whatever was before, unless the frame was
-      // inside another one. With every byte there each attempt takes 8 cycles at most.
+      // The search reaches the frame and takes its header, whatever precedes it, unless the frame
+      // is inside another one. With all bytes present, an attempt takes at most 8 cycles.
       if (!passed && !found_frame) begin
         if (passes_frame) assert (crc_held || state_reg > JUDGE);
         if (to_frame == 0 && state_reg <= JUDGE) begin
@@ -387,11 +387,11 @@ module agg_frame_rx #(
       if (fed && state_reg == HEADER) assert (spent <= 1 + step_reg);
       if (fed && judge) assert (spent < 8);
 
-      // AXI4-Stream at the output.
+      // AXI4-Stream rules at the output.
       if (running_was && waited) assert (m_axis_tvalid && out == stood);
 
-      // Payload: as many bytes as the header says, then one word without any; it is good only when the
-      // CRC over payload, begun from the header's, is the one that follows.
+      // Payload: the number of bytes in the header, then one empty word. It is good only if the CRC
+      // over header and payload equals the received one.
       if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
       if (state_reg == PAYLOAD) begin
         assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);

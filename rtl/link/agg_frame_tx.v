@@ -1,21 +1,21 @@
-// Transmitter of the byte-stream link: makes frames of the core's packets and of register replies.
+// Transmitter of the byte-stream link: frames the core's packets and the register replies.
 //
-// A frame leaves as steps of up to WINDOW bytes: the sync word (4 bytes), the header with its CRC
-// (24 bytes, or 32 with receivers; whole windows), for results and replays the payload (STEP bytes a
-// word) and its CRC (2 bytes). One step a cycle, and the next frame's first step may follow at once.
-// Replies and packets take turns when both wait.
+// A frame is sent in steps of up to WINDOW bytes: sync word (4 bytes), header and its CRC (24
+// bytes, or 32 with receivers; whole windows); for results and replays, also the payload (STEP
+// bytes a word) and its CRC (2 bytes). Throughput: one step a cycle, without a bubble between
+// frames. Replies and packets alternate if both are pending.
 //
-// The CRC runs a step ahead of the header: when its last step leaves, the CRC of all of it stands in a
-// register, and not behind the logic that finds it.
+// The CRC runs one step ahead of the header, so its final value is in a register when the last step
+// leaves.
 //
-// Not done here: the steps are put together into words of the link by agg_byte_pack. A reset drops the
-// frame under way; swallowing what the core still sends of it is agg_beat_unpack's part.
+// Not done here: packing steps into link words (agg_byte_pack). A reset drops the frame under way;
+// agg_beat_unpack discards the rest of it.
 
 `default_nettype none
 
 module agg_frame_tx #(
-    parameter integer WINDOW = 4,  // most bytes in a step: 4 or 8
-    parameter integer STEP   = 4   // bytes of payload in a word: 1, 2, 4 or 8, at most WINDOW
+    parameter integer WINDOW = 4,  // maximum bytes per step: 4 or 8
+    parameter integer STEP   = 4   // payload bytes per word: 1, 2, 4 or 8, at most WINDOW
 ) (
     input wire clk,
     input wire rst,
@@ -24,17 +24,17 @@ module agg_frame_tx #(
     output wire         s_reply_ready,
     input  wire [175:0] s_reply_header,
 
-    input  wire [8*STEP-1:0] s_axis_tdata,   // means nothing in packets without payload
+    input  wire [8*STEP-1:0] s_axis_tdata,   // undefined in packets without payload
     input  wire              s_axis_tvalid,
     output wire              s_axis_tready,
     input  wire              s_axis_tlast,
-    input  wire [     239:0] s_axis_tuser,   // header of 30 bytes
+    input  wire [     239:0] s_axis_tuser,   // header, 30 bytes
 
     output wire [8*WINDOW-1:0] m_step_data,  // bytes beyond m_step_bytes are 0
     output wire [3:0] m_step_bytes,
     output wire m_step_valid,
     input wire m_step_ready,
-    output wire m_step_idle  // no frame is under way, and none waits
+    output wire m_step_idle  // no frame is under way or pending
 );
 
   `include "zwire.vh"
@@ -48,21 +48,21 @@ module agg_frame_tx #(
     end
   endgenerate
 
-  localparam [1:0] BEGIN = 2'd0;  // the sync word leaves as soon as there is something to send
+  localparam [1:0] BEGIN = 2'd0;  // send the sync word as soon as a frame is pending
   localparam [1:0] HEADER = 2'd1;
   localparam [1:0] PAYLOAD = 2'd2;
-  localparam [1:0] CLOSE = 2'd3;  // the payload's CRC leaves
+  localparam [1:0] CLOSE = 2'd3;  // send the payload's CRC
 
   localparam integer LAST_SHORT = (HDR_MASK_BYTES + 2) / WINDOW - 1;
   localparam integer LAST_LONG = (HDR_MAX_BYTES + 2) / WINDOW - 1;
-  localparam integer TAIL_BYTES = WINDOW - 2;  // of the header in its last step, before the CRC
+  localparam integer TAIL_BYTES = WINDOW - 2;  // header bytes in its last step, before the CRC
   localparam integer TAIL = 8 * TAIL_BYTES;
 
   reg  [  1:0] state_reg;
-  reg  [  2:0] step_reg;  // steps of header that have left
+  reg  [  2:0] step_reg;  // header steps sent
   reg          payload_reg;  // the frame has receivers and a payload
   reg          turn_reg;  // the last frame was a reply
-  reg  [239:0] header_reg;  // shifted out from below
+  reg  [239:0] header_reg;  // shifted out from the low end
   reg  [ 15:0] crc_reg;
 
   wire         choose_reply = s_reply_valid && !(turn_reg && s_axis_tvalid);
@@ -83,9 +83,9 @@ module agg_frame_tx #(
   wire [8*WINDOW-1:0] payload;
   wire [2:0] step_next = step_reg + 3'd1;
   wire header_next_last = step_next == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
-  wire [15:0] crc_step;  // of a whole step, of as many bytes as the header has in its last step,
+  wire [15:0] crc_step;  // CRC of a full step, of the header bytes in its last step,
   wire [15:0] crc_tail;
-  wire [15:0] crc_payload;  // and of a word of payload
+  wire [15:0] crc_payload;  // and of a payload word
   reg [15:0] crc_next;
 
   assign payload[8*STEP-1:0] = s_axis_tdata;
@@ -96,8 +96,8 @@ module agg_frame_tx #(
     end
   endgenerate
 
-  // What is counted next: the header's first step while the sync word leaves, then the one behind the one
-  // that leaves.
+  // Input of the CRC: the header's first step while the sync word leaves, and then always the step
+  // after the one that leaves.
   always @* begin
     case (state_reg)
       BEGIN:   crc_next = crc_step;
@@ -106,7 +106,7 @@ module agg_frame_tx #(
     endcase
   end
 
-  // One for each number of bytes, so that each is a plain sum of bits.
+  // One instance for each number of bytes: each is then a plain XOR of bits.
   agg_crc16 #(
       .BYTES(WINDOW)
   ) u_step_crc (
@@ -134,7 +134,7 @@ module agg_frame_tx #(
       .crc_out(crc_payload)
   );
 
-  // -- steps --------------------------------------------------------------------------------------
+  // -- Steps --------------------------------------------------------------------------------------
 
   reg [8*WINDOW-1:0] step_data;
   reg [         3:0] step_bytes;

@@ -1,13 +1,13 @@
-// Says when the card's side of a link is down: from the cycle after link_up falls until it has risen
-// again and all that the last host left behind is out of the way (busy low for SETTLE cycles in a
-// row). Until then nothing of the next host is accepted.
+// Drives down while the card's side of a link is down: from the cycle after link_up falls until
+// link_up is high and the previous host's traffic has drained (busy low for SETTLE cycles in a
+// row). The shell accepts nothing of the next host before that.
 //
-// A reset begins with the link down. link_up must be synchronous to clk.
+// A reset starts with the link down. link_up must be synchronous to clk.
 
 `default_nettype none
 
 module agg_link_session #(
-    parameter integer SETTLE = 16  // cycles in which the core finishes what it has accepted: 1..255
+    parameter integer SETTLE = 16  // cycles for the core to finish what it accepted: 1..255
 ) (
     input  wire clk,
     input  wire rst,
@@ -17,7 +17,7 @@ module agg_link_session #(
 );
 
   reg       down_reg;
-  reg [7:0] quiet_reg;  // cycles without anything left behind
+  reg [7:0] quiet_reg;  // cycles without traffic
 
   always @(posedge clk) begin
     quiet_reg <= busy ? 8'd0 : quiet_reg + {7'd0, down_reg && quiet_reg != SETTLE[7:0]};

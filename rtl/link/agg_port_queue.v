@@ -1,19 +1,19 @@
-// One output port's queue of packets: takes whole packets at the rate of the core, whatever the
-// port's receiver does, so that no port waits for another.
+// One output port's packet queue: accepts whole packets at the core's rate, whatever the port's
+// receiver does, so that no port waits for another.
 //
-// ready says that a packet of the largest size may be begun, however many beats of the one before
-// are still on their way to the queue (SLACK at most). An empty queue lets a beat through in the
-// same cycle. Beats have all bytes or none; the header is kept with each.
+// ready means that a packet of maximum size may start, even with beats of its predecessor still on
+// their way (at most SLACK). An empty queue passes a beat through in the same cycle. Each beat has
+// all its bytes or none, and is stored with its header.
 //
-// Not done here: no back-pressure on the core; who begins a packet without ready loses it.
+// Not done here: backpressure. A packet that starts without ready is lost.
 
 `default_nettype none
 
 module agg_port_queue #(
     parameter integer BEAT_BITS  = 512,
     parameter integer USER_BITS  = 176,
-    parameter integer BEATS      = 16,   // of the largest packet
-    parameter integer DEPTH_BITS = 5     // log2 of the places; at least BEATS + SLACK of them
+    parameter integer BEATS      = 16,   // in the largest packet
+    parameter integer DEPTH_BITS = 5     // log2 of the capacity, which is at least BEATS + SLACK
 ) (
     input wire clk,
     input wire rst,
@@ -34,10 +34,10 @@ module agg_port_queue #(
     output wire [  USER_BITS-1:0] m_axis_tuser
 );
 
-  // A beat may stand at s_axis, and ready is a cycle old.
+  // A beat can be at s_axis, and ready is registered.
   localparam integer SLACK = 3;
   localparam integer WIDTH = USER_BITS + 2 + BEAT_BITS;
-  localparam integer FULLEST = (1 << DEPTH_BITS) - BEATS - SLACK;  // that leaves room
+  localparam integer FULLEST = (1 << DEPTH_BITS) - BEATS - SLACK;  // still leaves that room
 
   generate
     if ((1 << DEPTH_BITS) < BEATS + SLACK) begin : g_depth
@@ -81,16 +81,16 @@ module agg_port_queue #(
   `define PROMISED assert
 `endif
 
-  // The n-th beat that comes is the n-th that leaves, whatever the receiver does; numbers run modulo
-  // twice the places, and watched is any. begins: a packet of size beats is begun for this port.
+  // The n-th beat accepted is the n-th sent, whatever the receiver does. Numbers are modulo twice
+  // the capacity; watched is any of them. begins: a packet of size beats starts for this port.
   (* anyconst *) reg [DEPTH_BITS:0] watched;
   (* anyseq *) reg begins;
   (* anyseq *) reg [DEPTH_BITS:0] size;
   reg was_reset = 1'b0;
   reg [DEPTH_BITS:0] came, left;
   reg [WIDTH-1:0] put;
-  reg [31:0] expected;  // beats of the packet that was begun that have not come
-  reg waited;  // a beat stood at the output and was not taken
+  reg [31:0] expected;  // beats still to come of the packet that began
+  reg waited;  // a beat at the output was not taken
   reg [WIDTH-1:0] stood;
   wire [DEPTH_BITS:0] waiting = came - left;
   wire watched_waits = watched - left < waiting;
@@ -110,13 +110,13 @@ module agg_port_queue #(
 
   always @* begin
     if (was_reset) begin
-      // agg_egress begins a packet for ports that are ready, when no beat of the one before is to
-      // come after this cycle's; only beats that were begun come.
+      // agg_egress starts a packet only for ready ports, when its predecessor's last beat has come
+      // or is in this cycle, and sends only beats of packets it started.
       `PROMISED(!begins || (ready && expected == s_axis_tvalid && size >= 1 && size <= BEATS));
       `PROMISED(!s_axis_tvalid || expected != 0);
 
       assert (wr_reg - rd_reg == waiting);
-      assert (waiting < 1 << DEPTH_BITS);  // no place is written that holds a beat
+      assert (waiting < 1 << DEPTH_BITS);  // no stored beat is overwritten
       assert (waiting + expected <= (1 << DEPTH_BITS) - 1 && expected <= BEATS);
       assert (!ready || (waiting_was <= FULLEST && waiting <= waiting_was + 1));
       assert (ready == (waiting_was <= FULLEST));

@@ -1,26 +1,26 @@
-// Register accesses of the byte-stream link: carries those that agg_frame_rx receives to the core's
-// register port, and its answers to agg_frame_tx as the headers of replies.
+// Forwards register accesses from agg_frame_rx to the core's register port, and the core's replies,
+// as headers, to agg_frame_tx.
 //
-// One access at a time: the receiver waits at s_register until the core has answered, so that accesses
-// and packets keep their order; and an access waits until the reply before it has begun to leave, so
-// that none is lost. A reset (also: the link is down) drops the access under way, as the core does, and
-// the reply.
+// One access at a time: the receiver waits at s_register for the core, so that accesses and packets
+// stay in order. An access also waits until the previous reply has left, so that no reply is lost.
+// A reset, which also comes while the link is down, drops the access, as in the core, and the
+// reply.
 
 `default_nettype none
 
 module agg_register_link (
     input wire clk,
     input wire rst,
-    input wire hold, // begin no access: packets that came before it have not reached the core
+    input wire hold, // start no access: earlier packets have not reached the core
 
     input  wire        s_register_valid,
     output wire        s_register_ready,
-    input  wire        s_register_write,  // these hold until ready
+    input  wire        s_register_write,  // stable until ready
     input  wire [31:0] s_register_addr,
     input  wire [15:0] s_register_tag,
     input  wire [63:0] s_register_wdata,
 
-    // Register port of the core
+    // The core's register port
     output wire        m_reg_valid,
     input  wire        m_reg_ready,
     output wire        m_reg_write,
@@ -40,7 +40,7 @@ module agg_register_link (
 
   localparam [1:0] IDLE = 2'd0;
   localparam [1:0] ACCESS = 2'd1;  // offered to the core
-  localparam [1:0] ANSWER = 2'd2;  // taken by it
+  localparam [1:0] ANSWER = 2'd2;  // accepted; wait for the reply
 
   reg  [ 1:0] state_reg;
   reg         reply_valid_reg;
@@ -79,7 +79,7 @@ module agg_register_link (
   assign s_reg_ready = state_reg == ANSWER;
   assign m_reply_valid = reply_valid_reg;
 
-  // Job, format, epoch and rank mean nothing in a reply.
+  // A reply does not use job, format, epoch and rank.
   assign m_reply_header = {
     value_reg, tag_reg, address_reg, code_reg, 8'd0, 16'd0, 8'd0, 8'd0, 8'd0, KIND_REPLY, VERSION
   };

@@ -1,9 +1,9 @@
-// Sends the packets of a shared link to the port of their rank.
+// Routes the packets of a shared link to the port of their rank.
 //
-// Combinational. A rank that no port of the job has goes to port 0, which refuses it: the rank is not
-// its own. Of a job's number the low bits count. The rank map must hold while a packet is under way.
+// Combinational. A rank without a port in the job goes to port 0, which refuses it as not its own.
+// Only the low bits of the job number count. The rank map must be stable during a packet.
 //
-// Not done here: data and header are not touched; they lead to every port, and valid chooses.
+// Not done here: data and header, which go to every port directly; only valid is selected.
 
 `default_nettype none
 

@@ -1,17 +1,17 @@
-// Whether the sum of a window suffices to round the exact sum.
+// Decides whether the window's sum is sufficient to round the exact sum.
 //
-// Every operand has in the place below the window not a bit of its own, but whether it lost any: half
-// of what lost bits may amount to. So when one operand alone lost bits, the sum stands on the right
-// side of everything that can be told from its other places. When several did, each may be off by less
-// than that place, and the rounding is decided if it is the same for all that the sum may then be:
-// unless the places below the result's last one are close to a half.
+// The place below the window holds each operand's sticky bit: whether it lost bits. Lost bits
+// can amount to twice that place. If one operand alone lost bits, the sum is on the correct
+// side of every number that its other places represent. If several did, each may be off by
+// less than that place. The rounding is decided if it is the same for all possible sums, that
+// is, unless the places below the result's last one are close to one half.
 //
-// Of these, normal has the half itself and PLACES more: so many that the others are worth more than
-// all operands may be off, if the sum was shifted by NEAR places at most. With up to FAR the lower
-// FAR - NEAR of them do not count; with more nothing is decided. With one loser all is decided, up to
-// a shift by ONE.
+// normal has the half place and PLACES below it, which outweigh the error of all operands if
+// the sum was shifted by at most NEAR. Up to FAR, the low FAR - NEAR places do not count;
+// beyond, nothing is decided. With one loser, all is decided up to ONE.
 //
-// LATENCY = 2 cycles. Not done here: infinities and NaNs; where they are, nobody may have lost a bit.
+// LATENCY = 2 cycles. Not done here: infinities and NaNs; beside one, no operand may lose
+// bits.
 
 `default_nettype none
 
@@ -23,9 +23,9 @@ module agg_exact_decide #(
 ) (
     input  wire            clk,
     input  wire            some,      // an operand lost bits
-    input  wire            several,   // two or more did
+    input  wire            several,   // two or more operands did
     input  wire [     5:0] shift,
-    input  wire [PLACES:0] normal,    // from the half on
+    input  wire [PLACES:0] normal,    // from the half place on
     output wire            undecided
 );
 
@@ -39,11 +39,11 @@ module agg_exact_decide #(
   endgenerate
 
   wire half = normal[PLACES];
-  wire [PLACES-1:0] same = normal[PLACES-1:0] ^ {PLACES{half}};  // as in a number next to a half
+  wire [PLACES-1:0] same = normal[PLACES-1:0] ^ {PLACES{half}};  // all ones if close to one half
 
   reg some_reg, several_reg;
-  reg near_reg, far_reg, one_reg;  // shifted by so many places at most
-  reg upper_reg, lower_reg;  // places that are the same
+  reg near_reg, far_reg, one_reg;  // shifted by at most that many places
+  reg upper_reg, lower_reg;  // these places are all ones
   reg  undecided_reg;
 
   wire tie = !far_reg || (upper_reg && (lower_reg || !near_reg));

@@ -1,11 +1,11 @@
-// Puts zeros below every element of a beat: a number of one format becomes the same number of one
-// with as many bits of exponent and a longer fraction, an infinity or a NaN likewise. Combinational.
+// Appends zeros to every element of a beat: converts to a format with the same exponent width and a
+// longer fraction; infinities and NaNs likewise. Combinational.
 
 `default_nettype none
 
 module agg_exact_extend #(
     parameter integer LANES = 16,
-    parameter integer FROM  = 16,  // bits of an element
+    parameter integer FROM  = 16,  // bits per element
     parameter integer TO    = 32
 ) (
     input  wire [LANES*FROM-1:0] x,

@@ -1,14 +1,14 @@
-// agg_gate for the port by which the unit's results go through the lanes: y is x when enable is high,
-// else the result when write is high, else IDENTITY, in every lane. Latency: one cycle.
+// agg_gate for the port that also feeds the unit's results into the lanes: y is x if enable is
+// high, the result if write is high, and IDENTITY otherwise, in every lane. Latency: one cycle.
 //
-// Not done here: it does not know when; agg_exact_queue does.
+// Not done here: the control of enable and write (agg_exact_queue).
 
 `default_nettype none
 
 module agg_exact_gate #(
     parameter integer LANES = 16,
     parameter integer ELEM_BITS = 32,
-    parameter [63:0] IDENTITY = 64'h8000_0000  // ELEM_BITS of it count; the default is -0 in fp32
+    parameter [63:0] IDENTITY = 64'h8000_0000  // the low ELEM_BITS; default: -0 in fp32
 ) (
     input  wire                       clk,
     input  wire                       enable,

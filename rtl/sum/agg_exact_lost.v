@@ -1,8 +1,8 @@
-// How many operands lost bits below the window: some says one or more, several two or more.
+// Counts the operands that lost bits below the window: some is one or more, several two or more.
 //
-// LATENCY = 3 cycles, for up to 64 operands: four at a time are joined.
+// LATENCY = 3 cycles for up to 64 operands, four to a node.
 //
-// Not done here: what follows from it (agg_exact_decide).
+// Not done here: the consequences (agg_exact_decide).
 
 `default_nettype none
 

@@ -1,30 +1,30 @@
-// Beats that the lanes could not decide in one pass: keeps them, has their elements summed by
-// agg_exact_unit, one after the other, and sees to it that each beat is counted when it is whole.
+// Queues the beats that the lanes cannot decide in one pass, has agg_exact_unit sum their
+// undecided elements one by one, and counts each beat when it is whole.
 //
-// Of a beat's first pass the decided lanes are written to the cache. If some are undecided, the beat
-// is not counted, but queued. For each of its undecided elements it is read again, once for every
-// port, port 0 first: all others are kept out (beat_ports), and stand in the lanes as the sum's
-// identity, so that each lane's sum is that port's element. A port that is no member is read like the
-// others, and is kept out like them: its operand is the identity too, -0, which changes no sum.
-// agg_exact_select takes the lane's, for the unit. The unit's result goes through the lanes in the
-// place of absent ports (beat_write), and is written in its own lane alone; with the last one the
-// beat is whole.
+// After a beat's first pass, its decided lanes are written to the cache. If a lane is undecided,
+// the beat is queued instead of counted. For each undecided element, the beat is read again once
+// for every port, port 0 first. All other ports are gated off (beat_ports) and feed the identity
+// into the lanes, so each lane's sum is that port's element. A port that did not contribute is
+// read too, and gated off: its operand is the identity, -0, which changes no sum.
+// agg_exact_select picks the lane for the unit. The unit's result passes through the lanes
+// instead of absent ports (beat_write) and is written in its own lane only; the last result makes
+// the beat whole.
 //
-// Order: beats are taken from the queue as they went in, which is as they were first read; the
-// undecided lanes of a beat from the lowest up. Results are written in that order. A beat that is
-// decided at once overtakes those that wait here.
+// Order: beats leave the queue in the order of their first reads, and the undecided lanes of a
+// beat from lane 0 up; results are written in that order. A beat decided at once overtakes queued
+// ones.
 //
-// A read takes the place of a new beat. LIMIT beats in the queue hold new ones back (stop), but
-// never a beat that is read again. Until stop is seen and the lanes are empty, LANE_LATENCY + 2 more
-// may come, for which there are places: the queue may become full, and nothing is lost. A place is
-// free when its beat is taken; with less than LIMIT beats new ones go on.
+// Such a read replaces a new beat. LIMIT queued beats stop new beats (stop), but never repeated
+// reads. Until stop takes effect and the lanes are empty, LANE_LATENCY + 2 more beats can come,
+// for which there is room: the queue can become full but cannot overflow. A beat frees its place
+// when it is taken; below LIMIT, new beats resume.
 //
-// With P ports, one element follows the other after 3 P + LANE_LATENCY + PAUSE + 3 cycles; a decided
-// lane among them costs 1 cycle, a beat 1 more. Reading takes P + 1 of an element's cycles. After its
-// last operand has come, 36 cycles at most pass until its result goes into the lanes. PAUSE must be
-// 27 - LANE_LATENCY or more, for the unit to have the cycles that it needs between two sums.
+// With P ports, elements follow one another every 3 P + LANE_LATENCY + PAUSE + 3 cycles; a
+// decided lane between them costs 1 cycle, a beat 1 more. Reads use P + 1 cycles of an element.
+// At most 36 cycles after its last operand arrived, its result enters the lanes. PAUSE must be at
+// least 27 - LANE_LATENCY, to give the unit the cycles it needs between two sums.
 //
-// Not done here: infinities and NaNs; lanes decide those. Nothing is dropped but by a reset: a job
+// Not done here: infinities and NaNs, which the lanes decide. Only a reset drops beats: a job
 // that ends waits until its beats are whole.
 
 `default_nettype none
@@ -33,47 +33,47 @@ module agg_exact_queue #(
     parameter integer LANES        = 16,
     parameter integer PORTS        = 8,
     parameter integer SLOT_BITS    = 4,
-    parameter integer INDEX_BITS   = 4,   // of a beat's number in its chunk
-    parameter integer DEPTH_BITS   = 5,   // log2 of the queue's places
-    parameter integer LIMIT        = 8,   // beats with which new ones are held back
+    parameter integer INDEX_BITS   = 4,   // width of a beat's number in its chunk
+    parameter integer DEPTH_BITS   = 5,   // log2 of the queue's capacity
+    parameter integer LIMIT        = 8,   // queued beats that stop new ones
     parameter integer PAUSE        = 8,   // cycles from an element's last operand to the next
     parameter integer LANE_LATENCY = 20
 ) (
     input wire clk,
     input wire rst,
 
-    // What the lanes give: undecided two cycles before a sum, lane_* one. On a beat's first pass
-    // lane_write and lane_last mean nothing
+    // From the lanes: undecided two cycles before a sum, lane_* one cycle before. On a first pass,
+    // lane_write and lane_last are undefined
     input wire [     LANES-1:0] undecided,
     input wire                  lane_next,
     input wire [ SLOT_BITS-1:0] lane_slot,
     input wire [INDEX_BITS-1:0] lane_beat,
-    input wire                  lane_again,  // it is no first pass
-    input wire                  lane_write,  // beat_write and beat_last of then
+    input wire                  lane_again,  // a further pass
+    input wire                  lane_write,  // beat_write and beat_last of that pass
     input wire                  lane_last,
 
     // To the cache
-    output wire             sum_next,   // beside lane_next: some of it is written in the next cycle
-    output wire             sum_whole,  // and so the beat is whole
-    output wire [LANES-1:0] sum_lanes,  // a cycle later: the lanes that are written
-    output wire             sum_result, // with the unit's result
+    output wire             sum_next,   // with lane_next: a write follows in the next cycle
+    output wire             sum_whole,  // with it, the beat is whole
+    output wire [LANES-1:0] sum_lanes,  // one cycle later: lanes to write
+    output wire             sum_result, // it is the unit's result
 
-    // To the reader: new beats are held back; a beat is read again
+    // To agg_reader: stop new beats; read a beat again
     output wire                  stop,
     output wire                  again_valid,
     output wire [ SLOT_BITS-1:0] again_slot,
     output wire [INDEX_BITS-1:0] again_beat,
 
-    // Beside what the slot memories give, a cycle later
-    input wire [PORTS-1:0] member,  // that contributed to the slot
-    output wire [PORTS-1:0] beat_ports,  // that go into the lanes
-    output wire beat_write,  // the unit's result goes in, in the place of an absent port
-    output wire beat_last,  // of one read again: an element's last operand, or a beat's last result
+    // For the slot memories' outputs, one cycle later
+    input wire [PORTS-1:0] member,  // ports that contributed to the slot
+    output wire [PORTS-1:0] beat_ports,  // ports to enable
+    output wire beat_write,  // the unit's result replaces an absent port
+    output wire beat_last,  // of a further pass: an element's last operand, or a beat's last result
 
-    // To the unit; select holds from before an element's first read until after its last operand
-    output wire [LANES-1:0] select,         // the lane of the operands, one hot
+    // To the unit; select is stable from before an element's first read to after its last operand
+    output wire [LANES-1:0] select,         // lane of the operands, one-hot
     output wire             operand_valid,  // two cycles after the sum
-    output wire             operand_last,   // with operand_valid alone
+    output wire             operand_last,   // only with operand_valid
     input  wire             done,
 
     output wire found  // a beat is queued
@@ -93,7 +93,7 @@ module agg_exact_queue #(
     end
   endgenerate
 
-  // -- The verdict on a beat ----------------------------------------------------------------------
+  // -- First pass ---------------------------------------------------------------------------------
 
   reg [LANES-1:0] undecided_reg;
   reg some_reg;
@@ -104,7 +104,7 @@ module agg_exact_queue #(
 
   reg [LANES-1:0] lanes_reg;
   reg result_reg;
-  reg [LANES-1:0] result_lane_reg;  // of the result that is on its way through the lanes
+  reg [LANES-1:0] result_lane_reg;  // for the result on its way through the lanes
 
   always @(posedge clk) begin
     undecided_reg <= undecided;
@@ -125,7 +125,7 @@ module agg_exact_queue #(
   reg stop_reg;
   wire take;
   wire [ENTRY-1:0] head = entries[rd_reg[DEPTH_BITS-1:0]];
-  reg waits_reg;  // there was one a cycle ago; only one that is taken may be gone
+  reg waits_reg;  // not empty one cycle ago; only a take can have emptied it
 
   always @(posedge clk) begin
     if (found) begin
@@ -147,22 +147,22 @@ module agg_exact_queue #(
 
   assign stop = stop_reg;
 
-  // -- The beat at work: its operands -------------------------------------------------------------
+  // -- Operands of the current element ------------------------------------------------------------
 
-  // Idle; or seeking the next undecided lane; or reading an element's operands, one every third
-  // cycle, waiting for the last one to arrive, and pausing. Each of these begins the next one.
+  // States: idle; seek the next undecided lane; read an element's operands, one every third cycle,
+  // wait for the last to arrive, and pause. Each starts the next one.
   reg idle_reg, seek_reg;
-  reg reads_reg, turn1_reg, turn2_reg;  // a port is read, or was one or two cycles ago
-  reg [PAUSE:0] pause_reg;  // when the last operand arrived, one hot
+  reg reads_reg, turn1_reg, turn2_reg;  // a read now, one or two cycles ago
+  reg [PAUSE:0] pause_reg;  // one-hot delay line, from the arrival of the last operand
   reg [SLOT_BITS-1:0] slot_reg;
   reg [INDEX_BITS-1:0] beat_reg;
-  reg [LANES-1:0] left_reg;  // undecided lanes, this one in bit 0
-  reg [LANES-1:0] lane_reg;  // this one, one hot
-  reg final_reg;  // no lane above it is undecided; known a cycle after it is found
-  reg [PORTS-1:0] port_reg;  // to be read next, one hot
+  reg [LANES-1:0] left_reg;  // undecided lanes, shifted: the current one in bit 0
+  reg [LANES-1:0] lane_reg;  // current lane, one-hot
+  reg final_reg;  // no higher lane is undecided; valid one cycle after the lane is found
+  reg [PORTS-1:0] port_reg;  // next port to read, one-hot
 
   reg operand1_reg, operand2_reg, operand3_reg;
-  reg last1_reg, last2_reg, arrives_reg;  // at the unit: the last one
+  reg last1_reg, last2_reg, arrives_reg;  // the last operand arrives at the unit
 
   wire [PAUSE+1:0] pauses = {pause_reg, arrives_reg};
   wire paused = pauses[PAUSE+1];
@@ -216,13 +216,13 @@ module agg_exact_queue #(
     end
   end
 
-  // -- The element at work in the unit: its result ------------------------------------------------
+  // -- Result of the element in the unit ----------------------------------------------------------
 
   reg [SLOT_BITS-1:0] done_slot_reg;
   reg [INDEX_BITS-1:0] done_beat_reg;
   reg [LANES-1:0] done_lane_reg;
-  reg done_final_reg;  // the beat's last one
-  reg done_reg;  // it is to be written
+  reg done_final_reg;  // the last of its beat
+  reg done_reg;  // to be written
 
   wire writes = done_reg && !reads_reg;
 
@@ -238,7 +238,7 @@ module agg_exact_queue #(
     if (rst) done_reg <= 1'b0;
   end
 
-  // -- What is read again -------------------------------------------------------------------------
+  // -- Repeated reads -----------------------------------------------------------------------------
 
   reg [PORTS-1:0] ports_reg;
   reg write_reg, last_reg;

@@ -1,7 +1,7 @@
-// Takes one lane's sum out of a beat: y is the element of the lane that is selected, one hot.
+// Selects one lane's sum from a beat: y is the element of the lane in select, one-hot.
 //
-// LATENCY = 2 cycles from beat to y; select counts in the cycle of the beat. Not done here: nothing
-// says when y is wanted; agg_exact_queue does.
+// LATENCY = 2 cycles from beat to y; select is sampled with the beat. Not done here: the control of
+// select, and a valid bit (agg_exact_queue).
 
 `default_nettype none
 

@@ -1,26 +1,26 @@
-// The exact sum of finite numbers that come one by one, rounded once: to nearest, ties to even, with
-// subnormals. A sum of 0 is +0 unless all numbers are -0. over: the sum overflowed, y is an infinity.
+// The exact sum of finite numbers, one by one, rounded once: to nearest, ties to even, with
+// subnormals. A zero sum is +0 unless all numbers are -0. over: y overflowed.
 //
-// The sum is kept in digits: digit k weighs 2^(32k) times what digit 0 does, and bit 31 of digit 0 is
-// the leading bit of the smallest normal number. A number goes into two neighbouring digits, one
-// after the other; above its 32 bits a digit has room for the carries of 64 numbers, so that none
-// travels meanwhile. Then two passes over the digits, from the lowest to the highest, let carries
-// travel: the first one finds the sign, the second one gives the magnitude word by word. The highest
-// word that is not zero, the one below it, and whether anything is left below those, are normalized
-// and rounded. Meanwhile a third pass clears the digits.
+// The accumulator has digits: digit k has weight 2^(32k) relative to digit 0, and bit 31 of digit 0
+// is the leading bit of the smallest normal number. A number is added to two adjacent digits, one
+// after the other. Above its 32 bits, a digit has room for the carries of 64 numbers, so carries do
+// not propagate meanwhile. Then two passes, from the lowest digit up, propagate the carries: the
+// first finds the sign, the second gives the magnitude word by word. The highest nonzero word, the
+// next one, and a sticky bit for the rest are normalized and rounded while a third pass clears the
+// digits.
 //
-// A number comes every third cycle at most, the last of a sum with in_last, the first of the next
-// sum GAP = 33 cycles after that or later. LATENCY = 33 cycles from the last number to done: a sum
-// of n numbers takes 3n + 30 cycles, and one follows the other every 3n + 30. y and over hold from
-// done to the next one. After a reset the first number comes GAP cycles later.
+// A number comes every third cycle at most, the last with in_last; the next sum starts at least GAP
+// = 33 cycles later. LATENCY = 33 cycles from the last number to done. A sum of n numbers takes 3n
+// + 30 cycles, and sums follow one another every 3n + 30. y and over are valid from done to the
+// next done. After a reset, too, the first number comes at least GAP cycles later.
 //
-// Not done here: infinities and NaNs; they must not come. Exponents have 8 bits (fp32, bf16): with
-// smaller ones a lane holds the whole range, and needs no unit.
+// Not done here: infinities and NaNs, which must not occur; exponents of other than 8 bits: lanes
+// cover smaller ranges without a unit.
 
 `default_nettype none
 
 module agg_exact_unit #(
-    parameter integer FRAC = 23  // bits of the fraction
+    parameter integer FRAC = 23  // bits in the fraction
 ) (
     input wire clk,
     input wire rst,
@@ -40,13 +40,13 @@ module agg_exact_unit #(
     end
   endgenerate
 
-  localparam integer DIGIT = 40;  // bits of a digit, two's complement
+  localparam integer DIGIT = 40;  // bits in a digit, two's complement
   localparam [3:0] TOP = 4'd8;  // number of the highest digit
 
-  // -- Where a number goes ------------------------------------------------------------------------
+  // -- Position of a number -----------------------------------------------------------------------
 
-  // Its leading bit has the place field + 30, for a subnormal 31: bit 31 of digit 0. The significand
-  // stands at the top of a digit, and is shifted right, into the one below it.
+  // The leading bit is at place field + 30, or 31 if subnormal: bit 31 of digit 0. The significand
+  // starts at the top of a digit and is shifted right, into the digit below.
   wire [7:0] in_field = in_x[FRAC+:8];
   wire in_normal = |in_field;
 
@@ -57,7 +57,7 @@ module agg_exact_unit #(
   reg [3:0] b_digit_reg;
   reg [2:0] b_place_reg;
   reg [FRAC+24:0] b_word_reg;
-  reg upper_reg, lower_reg;  // which of its digits is read and has its part made
+  reg upper_reg, lower_reg;  // the digit being read and the part being formed
   reg c_last_reg, c_sign_reg, c_place_reg;
   reg [FRAC+30:0] c_word_reg;
 
@@ -98,25 +98,25 @@ module agg_exact_unit #(
 
   // -- Digits -------------------------------------------------------------------------------------
 
-  // A digit is read in one cycle, added to and written in the next. The lower part of a number in
-  // digit 0 is nothing; it goes into digit 15, which no pass looks at.
+  // A digit is read in one cycle, and added to and written in the next. A number has no
+  // lower part in digit 0; it goes into digit 15, which no pass visits.
   //
-  // A digit is kept as 128 less than it is. What a pass adds to it makes up for that: a carry, -64 to
-  // 64, and 128; or, when it is negated, a carry less 128. So the sign of what is added is that of the
-  // pass, and does not wait for the carry.
+  // A digit is stored less 128. The addend of a pass compensates: the carry, -64 to 64, plus
+  // 128, or minus 128 if negated. So the addend's sign depends on the pass, not on the
+  // carry.
   reg [DIGIT-1:0] digits[0:15];
 
-  reg [3:0] at_reg;  // the digit that is read
-  reg find_reg, give_reg, clear_reg;  // the passes: the sign, the magnitude's words, zeros
-  reg [3:0] to_reg;  // the digit that is added to
+  reg [3:0] at_reg;  // digit being read
+  reg find_reg, give_reg, clear_reg;  // passes: find the sign, give the magnitude's words, clear
+  reg [3:0] to_reg;  // digit being added to
   reg finds_reg, gives_reg, clears_reg;
-  reg adds_reg, last_reg;  // a part is added; it is the last one of the sum
-  reg [DIGIT-1:0] addend_reg;  // a part, inverted when it is negative; or the carry from below
-  reg one_reg;  // what an inverted part or digit lacks
-  reg [DIGIT-1:0] held_reg;  // the digit; inverted when the sum is negated
+  reg adds_reg, last_reg;  // a part is added; it is the sum's last part
+  reg [DIGIT-1:0] addend_reg;  // a part, inverted if negative; or the carry from below
+  reg one_reg;  // completes the negation of a part or digit
+  reg [DIGIT-1:0] held_reg;  // the digit; inverted if the sum is negated
   reg [DIGIT-1:0] sum_reg;  // in a pass: a word, and the carry above it
-  reg negative_reg;  // the sum is, and is negated
-  reg all_negative_reg;  // all numbers are, or -0
+  reg negative_reg;  // the sum is negative, and is negated
+  reg all_negative_reg;  // all numbers are negative or -0
 
   wire [31:0] part = lower_reg ? c_shift1[31:0] : c_shift1[63:32];
   wire [DIGIT-1:0] digit = digits[at_reg];
@@ -131,7 +131,7 @@ module agg_exact_unit #(
     else if (find_reg || give_reg || clear_reg) at_reg <= at_reg + 4'd1;
     else at_reg <= 4'd0;
 
-    // A pass begins two cycles after the one before it has read its last digit: the sign is known then.
+    // A pass starts two cycles after its predecessor reads its last digit: the sign is known then.
     if (last_reg) find_reg <= 1'b1;
     if (find_reg && at_top) find_reg <= 1'b0;
     if (finds_reg && to_top_reg) give_reg <= 1'b1;
@@ -178,23 +178,23 @@ module agg_exact_unit #(
     end
   end
 
-  // -- The magnitude's words ----------------------------------------------------------------------
+  // -- Words of the magnitude ---------------------------------------------------------------------
 
   reg word_valid_reg, word_top_reg;  // sum_reg holds a word
   reg [3:0] word_at_reg;
-  reg seen_valid_reg, seen_top_reg, seen_zero_reg;  // the same word, a cycle later
+  reg seen_valid_reg, seen_top_reg, seen_zero_reg;  // the same word, one cycle later
   reg [3:0] seen_at_reg;
   reg [31:0] seen_reg;
-  reg [31:0] before_reg;  // the word below it
+  reg [31:0] before_reg;  // next lower word
   reg before_zero_reg;
-  reg below_left_reg;  // something is left below that
+  reg below_left_reg;  // sticky bit for everything below that
   reg found_reg;
-  reg [31:0] high_reg;  // the highest word that is not zero, or the lowest one
+  reg [31:0] high_reg;  // highest nonzero word, or the lowest word
   reg [31:0] low_reg;
   reg left_reg;
   reg [3:0] high_at_reg;
   reg too_large_reg;  // 2^128 or more
-  reg minus_reg;  // the result's sign
+  reg minus_reg;  // sign of the result
 
   always @(posedge clk) begin
     if (give_reg) minus_reg <= negative_reg || all_negative_reg;
@@ -210,7 +210,7 @@ module agg_exact_unit #(
     before_zero_reg <= !seen_valid_reg || seen_zero_reg;
     below_left_reg  <= seen_valid_reg && (below_left_reg || !before_zero_reg);
     found_reg       <= seen_top_reg;
-    if (word_valid_reg) too_large_reg <= |sum_reg[DIGIT-1:29];  // of the top word it counts
+    if (word_valid_reg) too_large_reg <= |sum_reg[DIGIT-1:29];  // bits of the top word that count
     if (seen_valid_reg && (!seen_zero_reg || seen_at_reg == 4'd0)) begin
       high_reg    <= seen_reg;
       low_reg     <= before_reg;
@@ -227,9 +227,9 @@ module agg_exact_unit #(
 
   // -- Normalize ----------------------------------------------------------------------------------
 
-  // Leading zeros are shifted out of the highest word, but not of digit 0, where a number without
-  // bit 31 is subnormal. What no later step can shift up is left.
-  localparam integer KEEP = FRAC + 2;  // bits of the significand and the one below it
+  // Shifts leading zeros out of the highest word, except for digit 0: without bit 31, that number
+  // is subnormal. Bits that no later step can shift up become sticky.
+  localparam integer KEEP = FRAC + 2;  // significand and one more bit
 
   reg norm16_valid_reg, norm8_valid_reg, norm4_valid_reg, norm1_valid_reg;
   reg left16_reg, left8_reg, left4_reg, left1_reg;
@@ -238,7 +238,7 @@ module agg_exact_unit #(
   reg [KEEP+2:0] norm4_reg;
   reg [KEEP-1:0] norm1_reg;
   reg scaled_reg;
-  reg [7:0] exp_reg;  // 32 for each digit, less 1, less the steps; 0 if not scaled
+  reg [7:0] exp_reg;  // 32 per digit, less 1 and the shifts; 0 if not scaled
 
   wire [63:0] words = {high_reg, low_reg};
   wire scaled = high_at_reg != 4'd0;
@@ -282,7 +282,7 @@ module agg_exact_unit #(
 
   // -- Round --------------------------------------------------------------------------------------
 
-  // The exponent field is 2 more than exp_reg; the leading bit, where not scaled. A significand that
+  // The exponent field is exp_reg plus 2, or the leading bit if not scaled. A significand that
   // rounds up to 2 carries into the exponent, up to infinity's.
   wire leading = norm1_reg[KEEP-1];
   wire up = norm1_reg[0] && (left1_reg || norm1_reg[1]);

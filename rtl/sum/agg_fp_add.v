@@ -1,33 +1,33 @@
 // IEEE 754 addition, round to nearest, ties to even: y = a + b.
 //
-// Subnormals are kept, and every NaN result is the one with sign 0 that has the fraction's top bit
-// alone. Overflow gives infinity; an exact zero sum is +0 unless both operands are -0. Without
-// infinities (fp8e4m3) only all ones is a NaN, and it is what overflow gives.
+// Subnormals are supported. Every NaN result has sign 0 and only the top bit of its fraction set.
+// Overflow gives infinity; an exact zero sum is +0 unless both operands are -0. Formats without
+// infinities (fp8e4m3) have all ones as their only NaN, and overflow gives that.
 //
-// One addition a cycle, LATENCY = 14 cycles from a, b to y:
+// Throughput: one addition a cycle. LATENCY = 14 cycles from a, b to y:
 //    1  compare the magnitudes
-//    2  swap: the larger is "big", the smaller "little"
+//    2  swap: the larger is "big", the smaller is "little"
 //    3  subtract the exponents
-//    4  shift little right by 0, 8, 16, 24    5  by 0, 2, 4, 6    6  by 0, 1, and invert it to subtract
+//    4  shift little right by 0, 8, 16, 24    5  by 0, 2, 4, 6    6  by 0, 1, invert to subtract
 //    7  add
-//    8  choose, and   9  shift the sum left by 0, 8, 16, 24
-//   10  choose, and  11  shift it left by 0, 2, 4, 6
+//    8  decide, and   9  shift the sum left by 0, 8, 16, 24
+//   10  decide, and  11  shift it left by 0, 2, 4, 6
 //   12  shift it left by 0, 1, and decide the rounding
 //   13  add exponent, shifts, fraction and rounding in one carry chain
 //   14  overflow, infinity and NaN
 //
-// A register's number is the stage that it ends. Where a stage clears or sets a register by a flag of
-// the stage before, a flip-flop's own reset does it without logic. What goes into a carry chain comes
-// from registers.
+// A register's number is the stage that it ends. Where a flag of the previous stage clears or sets
+// a register, the flip-flop's own reset does it without logic. Carry chains have registered
+// inputs.
 //
-// Not done here: no reset, no enable and no valid bit; what belongs to an addition travels beside it
-// in agg_delay. No exception flags.
+// Not done here: reset, enable, valid bit. Whatever belongs to an addition is delayed beside it
+// (agg_delay). There are no exception flags.
 
 `default_nettype none
 
 module agg_fp_add #(
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
     parameter integer INFINITY = 1    // 0: no infinities, and one NaN of each sign (fp8e4m3)
 ) (
     input  wire                clk,
@@ -36,7 +36,7 @@ module agg_fp_add #(
     output wire [EXP+FRAC : 0] y
 );
 
-  // A tenth more cycles a second when cards are simulated: many small functions instead of one.
+  // Simulates cards a tenth faster: many small functions instead of one large one.
   /* verilator no_inline_module */
 
   generate
@@ -49,15 +49,15 @@ module agg_fp_add #(
   endgenerate
 
   localparam integer WIDTH = 1 + EXP + FRAC;
-  localparam integer SIG = FRAC + 1;  // significand with its leading bit
-  localparam integer ALIGNED = SIG + 2;  // with guard and round bit below
-  localparam integer SUM = ALIGNED + 2;  // with carry above and sticky bit below
-  localparam integer PAD = 32 - SUM;  // sums stand in the upper bits of 32
+  localparam integer SIG = FRAC + 1;  // significand with leading bit
+  localparam integer ALIGNED = SIG + 2;  // plus guard and round bit below
+  localparam integer SUM = ALIGNED + 2;  // plus carry above and sticky bit below
+  localparam integer PAD = 32 - SUM;  // sums are the upper bits of 32
 
   // -- 1: compare ---------------------------------------------------------------------------------
 
-  // Of two equal magnitudes with different signs the positive one is big: so x - x is +0, since the
-  // sum's sign is that of big.
+  // Of two equal magnitudes with different signs, the positive one is big, and the sum has its
+  // sign: so x - x is +0.
   wire             a_normal = |a[WIDTH-2:FRAC];
   wire             b_normal = |b[WIDTH-2:FRAC];
 
@@ -77,8 +77,8 @@ module agg_fp_add #(
 
   // -- 2: swap ------------------------------------------------------------------------------------
 
-  // Big is normal when any operand is, little when both are. A subnormal has the exponent of the
-  // smallest normal number, 1, and no leading bit.
+  // Big is normal if either operand is, little if both are. A subnormal has exponent 1, that of the
+  // smallest normal number, and no leading bit.
   wire [WIDTH-1:0] big1 = ordered1_reg ? a1_reg : b1_reg;
   wire [WIDTH-2:0] little1 = ordered1_reg ? b1_reg[WIDTH-2:0] : a1_reg[WIDTH-2:0];
 
@@ -99,13 +99,13 @@ module agg_fp_add #(
   wire [EXP-1:0] difference = big_exp2 - little_exp2;
   wire [7:0] distance = {{8 - EXP{1'b0}}, difference};
   wire far = |distance[7:5];
-  // The result is an infinity or NaN: big is.
+  // The result is an infinity or NaN if big is.
   wire special2 = &big_exp2 && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
 
   reg [2:0] flags3_reg;  // big is normal, special, subtract
   reg [WIDTH-1:0] big3_reg;
   reg [ALIGNED-1:0] little3_reg;
-  reg [4:0] shift3_reg;  // a distance of 28 or more leaves nothing of little but its sticky bit
+  reg [4:0] shift3_reg;  // from 28 on, only little's sticky bit is left
 
   always @(posedge clk) begin
     flags3_reg  <= {flags2_reg[1], special2, flags2_reg[0]};
@@ -116,7 +116,7 @@ module agg_fp_add #(
 
   // -- 4, 5, 6: align -----------------------------------------------------------------------------
 
-  // Bits that are shifted out stick. Infinities of both signs, a NaN, are at distance 0.
+  // Bits shifted out go into the sticky bit. Two infinities of opposite signs have distance 0.
   wire [31:0] ones = 32'hffffffff;
   wire [4:0] shift3 = {shift3_reg[4:3], 3'd0};
   wire [31:0] lost3 = {{32 - ALIGNED{1'b0}}, little3_reg} & ~(ones << shift3);
@@ -124,7 +124,7 @@ module agg_fp_add #(
   reg [3:0] flags4_reg;  // distance 0 and subtract, big is normal, special, subtract
   reg [WIDTH-1:0] big4_reg;
   reg [ALIGNED-1:0] little4_reg;
-  reg [1:0] sticky4_reg;  // any of the two
+  reg [1:0] sticky4_reg;  // OR of both
   reg [2:0] shift4_reg;
 
   always @(posedge clk) begin
@@ -158,11 +158,11 @@ module agg_fp_add #(
 
   reg [1:0] flags6_reg;  // big is normal, special
   reg [WIDTH-1:0] big6_reg;
-  reg [SUM-1:0] little6_reg;  // the carry in at the bottom
+  reg [SUM-1:0] little6_reg;  // carry in at the bottom
   reg sticky6_reg;
 
-  // To an infinity or NaN all ones below its leading bit are added: the carry then says that its
-  // fraction is not 0, a NaN's. With a carry in, for infinities of both signs, it always does.
+  // Adds all ones below the leading bit to an infinity or NaN, which carries if the fraction is
+  // nonzero: a NaN. For infinities of opposite signs, a carry in makes it carry.
   always @(posedge clk) begin
     flags6_reg  <= flags5_reg[2:1];
     big6_reg    <= big5_reg;
@@ -178,7 +178,7 @@ module agg_fp_add #(
 
   reg [EXP+1:0] pass7_reg;  // special, sign, exponent
   reg [31:0] sum7_reg;
-  reg [2:0] may7_reg;  // there is room for a step of 8, for one of 16, for one of 8 after it
+  reg [2:0] may7_reg;  // room for a step of 8, for one of 16, and for one of 8 after that
 
   always @(posedge clk) begin
     pass7_reg <= {flags6_reg[0], big6_reg[WIDTH-1:FRAC]};
@@ -188,11 +188,11 @@ module agg_fp_add #(
 
   // -- 8, 9, 10, 11: normalize --------------------------------------------------------------------
 
-  // The carry's place becomes the leading bit's, in steps of 16, 8, 4, 2 and 1. A step is taken when it
-  // shifts out zeros alone, and when there is room: all steps together are at most the exponent, and a
-  // sum that needs more is a subnormal. The exponent's bits of the steps that were taken are used up;
-  // any other bit of it, from a step's own upwards, is room for the step. A bit that was of no use
-  // to its own step is room for all smaller ones together.
+  // The leading one moves to the carry's place, in steps of 16, 8, 4, 2 and 1. A step is taken if
+  // it shifts out only zeros and there is room: the sum of all steps is at most the exponent, and a
+  // sum that needs more is a subnormal. A step taken uses up its bit of the exponent. Any other
+  // exponent bit, from the step's own upwards, is room for the step. A bit not used by its own step
+  // is room for all smaller steps together.
   wire zeros8 = sum7_reg[31:24] == 8'd0;
   wire then16 = sum7_reg[23:16] == 8'd0 && may7_reg[1];
   wire then24 = sum7_reg[15:8] == 8'd0 && may7_reg[0];
@@ -214,7 +214,7 @@ module agg_fp_add #(
   reg [EXP+1:0] pass9_reg;
   reg [31:0] sum9_reg;
   reg [4:0] steps9_reg;
-  reg more9_reg;  // there is room for 4, 2 and 1 together
+  reg more9_reg;  // room for 4, 2 and 1 together
 
   always @(posedge clk) begin
     pass9_reg  <= pass8_reg;
@@ -233,7 +233,7 @@ module agg_fp_add #(
   reg [EXP+1:0] pass10_reg;
   reg [31:0] sum10_reg;
   reg [4:0] steps10_reg;
-  reg more10_reg;  // there is room for 1
+  reg more10_reg;  // room for 1
 
   always @(posedge clk) begin
     pass10_reg  <= pass9_reg;
@@ -255,12 +255,12 @@ module agg_fp_add #(
     steps11_reg <= {steps10_reg[4:1], last10};
   end
 
-  // -- 12: the last step, and the rounding --------------------------------------------------------
+  // -- 12: last step, rounding --------------------------------------------------------------------
 
-  // Shifted by the last step or not, the fraction is the sum of two, of which one is 0: a multiplexer
-  // made of resets and of a carry chain that is there anyway. The exponent is that of the carry's place
-  // less the steps: the exponent plus minus, which is 1 - steps. The sum of an infinity or NaN has its
-  // leading bit in the first or second place, and in the first when it is a NaN.
+  // The fraction, with or without the last shift, is a sum of two numbers, one of them 0: this
+  // turns resets and an existing carry chain into a multiplexer. The exponent is that of the
+  // carry's place less the steps: the exponent plus minus = 1 - steps. For an infinity or NaN, the
+  // leading one is in the first or second place, and in the first only for a NaN.
   wire step1 = steps11_reg[0];
   wire [31:0] sum11 = sum11_reg << step1;
   wire [3:0] pairs = ~steps11_reg[4:1] + 4'd1;
@@ -280,8 +280,8 @@ module agg_fp_add #(
 
   // -- 13: round ----------------------------------------------------------------------------------
 
-  // A fraction of all ones that rounds up carries into the exponent, as it should. A subnormal sum is
-  // exact, and has an exponent field of 0. Without infinities the exponent may need a bit more.
+  // A fraction of all ones that rounds up carries into the exponent, as required. A subnormal sum
+  // is exact, and its exponent field is 0. Without infinities, the exponent may need one more bit.
   localparam integer MORE = INFINITY != 0 ? 0 : 1;
   wire [WIDTH-1+MORE:0] rounded = {{MORE{1'b0}}, first12_reg} +
       {{MORE{second12_reg[WIDTH-1]}}, second12_reg};
@@ -313,7 +313,7 @@ module agg_fp_add #(
 
   assign y = y_reg;
 
-  // The bits through which carries come in, and what of these words is not needed.
+  // Bits for carries in, and unused bits of these words.
   wire unused = &{
     1'b0, total[0], rounded[0], room6[2:0], room8, room9, steps9_reg, steps10_reg, minus
   };

@@ -1,13 +1,13 @@
-// Replaces every NaN by the one that results have and passes everything else on.
+// Replaces every NaN by the canonical one and passes all other values.
 //
-// It stands where a card of one worker has no adder, so that NaN results look the same on every card.
-// One register stage: LATENCY = 1 cycle. Not done here: no reset, no enable, no valid bit.
+// Used on cards of one worker, which have no adder, so that NaN results are the same on every card.
+// LATENCY = 1 cycle. Not done here: reset, enable, valid bit.
 
 `default_nettype none
 
 module agg_fp_canon #(
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
     parameter integer INFINITY = 1    // 0: only all ones is a NaN (fp8e4m3)
 ) (
     input  wire                clk,

@@ -1,16 +1,16 @@
-// Says that a sum overflowed: y is an infinity or a NaN though no operand is one. The operands are
-// those of y's own beat, which it holds for LATENCY cycles; over is beside y.
+// Detects overflow: y is infinite or NaN although no operand is. The operands are those of y's
+// beat, delayed here by LATENCY cycles; over is in the same cycle as y.
 //
-// Not done here: no reset, no enable, no valid bit.
+// Not done here: reset, enable, valid bit.
 
 `default_nettype none
 
 module agg_fp_over #(
     parameter integer OPERANDS = 8,
     parameter integer LATENCY  = 42,  // cycles from the operands to y
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
-    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
+    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
 ) (
     input  wire                               clk,
     input  wire [OPERANDS*(1+EXP+FRAC)-1 : 0] x,

@@ -1,28 +1,28 @@
 // Converts a number to a wider format, exactly: y is a, LATENCY = 2 cycles later.
 //
-// With more bits of exponent a subnormal becomes a normal number. A NaN becomes the one that results
-// have. The wider format has infinities.
+// With a wider exponent, a subnormal becomes normal. A NaN becomes the canonical one. The wider
+// format has infinities.
 //
-//   1  find infinity and NaN; count the leading zeros of a subnormal
-//   2  shift them out of its fraction
+//   1  detect infinity and NaN; count a subnormal's leading zeros
+//   2  shift them out of the fraction
 //
-// Not done here: no reset, no enable, no valid bit.
+// Not done here: reset, enable, valid bit.
 
 `default_nettype none
 
 module agg_fp_widen #(
-    parameter integer EXP      = 5,   // bits of the exponent
-    parameter integer FRAC     = 10,  // bits of the fraction
-    parameter integer INFINITY = 1,   // 0: only all ones is a NaN, nothing an infinity (fp8e4m3)
-    parameter integer TO_EXP   = 8,   // bits of the exponent of y
-    parameter integer TO_FRAC  = 23   // bits of the fraction of y
+    parameter integer EXP      = 5,   // bits in the exponent
+    parameter integer FRAC     = 10,  // bits in the fraction
+    parameter integer INFINITY = 1,   // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
+    parameter integer TO_EXP   = 8,   // bits in y's exponent
+    parameter integer TO_FRAC  = 23   // bits in y's fraction
 ) (
     input  wire                    clk,
     input  wire [      EXP+FRAC:0] a,
     output wire [TO_EXP+TO_FRAC:0] y
 );
 
-  localparam integer MORE = TO_EXP - EXP;  // bits of exponent
+  localparam integer MORE = TO_EXP - EXP;  // additional exponent bits
 
   generate
     if (MORE < 0 || TO_FRAC < FRAC) begin : g_wider
@@ -43,12 +43,12 @@ module agg_fp_widen #(
 
   wire               nan = &field && (INFINITY != 0 ? |fraction : &fraction);
 
-  // A subnormal is shifted by its fraction's leading zeros and once more, which takes its leading bit
-  // away. Its exponent is less than that of the smallest normal number by so many.
+  // A subnormal is shifted by the leading zeros of its fraction and by one more, which removes the
+  // leading one. Its exponent is that of the smallest normal number less the zeros.
   integer            place;
   integer            shift;
   reg     [     3:0] zeros;
-  reg     [ EXP-1:0] less;  // their negative, two's complement
+  reg     [ EXP-1:0] less;  // negated zeros, two's complement
 
   always @* begin
     zeros = 4'd0;
@@ -66,7 +66,7 @@ module agg_fp_widen #(
 
   reg            sign1_reg;
   reg [ EXP-1:0] exp1_reg;
-  reg            negative1_reg;  // that exponent is
+  reg            negative1_reg;  // the exponent is negative
   reg [FRAC-1:0] frac1_reg;
   reg [     3:0] zeros1_reg;
   reg            zero1_reg;
@@ -86,7 +86,7 @@ module agg_fp_widen #(
 
   // -- 2: convert ---------------------------------------------------------------------------------
 
-  // The new bias is larger by a row of MORE ones below the uppermost bit.
+  // The new bias adds MORE ones, in a row below the top bit.
   integer              at;
   reg     [TO_EXP-1:0] exponent;
 

@@ -1,7 +1,7 @@
-// Adds two integers in two's complement, exactly: y = a + b has one bit more than they. LATENCY = 1
-// cycle.
+// Adds two integers in two's complement, exactly: y = a + b, one bit wider than they are. LATENCY =
+// 1 cycle.
 //
-// Not done here: no reset, no enable, no valid bit. agg_int_clamp brings a sum back to its format.
+// Not done here: reset, enable, valid bit; reduction to the format's width (agg_int_clamp).
 
 `default_nettype none
 

@@ -1,7 +1,7 @@
-// Brings an integer in two's complement to OUT bits and says whether it was beyond them, LATENCY = 1
-// cycle later: y is a modulo 2^OUT, or with SATURATE the nearest integer of OUT bits.
+// Reduces an integer in two's complement to OUT bits and detects overflow, LATENCY = 1 cycle: y is
+// a modulo 2^OUT, or with SATURATE the nearest integer of OUT bits.
 //
-// Not done here: no reset, no enable, no valid bit.
+// Not done here: reset, enable, valid bit.
 
 `default_nettype none
 
@@ -22,7 +22,7 @@ module agg_int_clamp #(
     end
   endgenerate
 
-  // It fits when all bits that go, and the sign that stays, are alike.
+  // It fits if the bits removed all equal the sign bit that remains.
   wire           beyond = |a[IN-1:OUT-1] && !(&a[IN-1:OUT-1]);
 
   reg  [OUT-1:0] y_reg;

@@ -1,22 +1,22 @@
-// One node of the sum of aligned operands, with relative signs.
+// One node of the tree that sums aligned operands, with relative signs.
 //
-// An operand is a value, two's complement, and a sign that turns it over: a_negative means -a. The
-// node adds or subtracts, and passes a's sign up: (-1)^y_negative y = (-1)^a_negative a +
-// (-1)^b_negative b. So no value is negated on its way.
+// An operand is a value in two's complement and a sign that negates it: a_negative means -a. The
+// node adds or subtracts and passes on the sign of a: (-1)^y_negative y = (-1)^a_negative a +
+// (-1)^b_negative b. So no node has to negate a value.
 //
-// LATENCY = 1 cycle. Signs travel one cycle before their values, y_negative too: a_negative and
-// b_negative belong to the a and b of the next cycle, and so does plain, which says that the signs
-// do not matter: y = a + b.
+// LATENCY = 1 cycle. Signs are one cycle ahead of their values, y_negative too: a_negative and
+// b_negative belong to the next cycle's a and b. So does plain, which ignores the signs: y = a +
+// b.
 //
-// The choice between a sum and a difference is one carry chain, without tables before it, if the
-// synthesis shares both: Yosys does so with `alumacc; share -aggressive` before `synth_ecp5`.
+// The choice of sum or difference takes one carry chain, without LUTs before it, if synthesis
+// shares both. Yosys does after `alumacc; share -aggressive` before `synth_ecp5`.
 //
-// Not done here: nothing is cut, rounded or too large; y is one bit wider than a and b.
+// Not done here: truncation, rounding, overflow; y is one bit wider than a and b.
 
 `default_nettype none
 
 module agg_window_add #(
-    parameter integer WIDTH = 29  // bits of a and of b
+    parameter integer WIDTH = 29  // bits in a and in b
 ) (
     input  wire             clk,
     input  wire             plain,

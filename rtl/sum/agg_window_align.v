@@ -1,33 +1,33 @@
-// Aligns one operand to the largest exponent of all: its magnitude as a multiple of the window's last
-// place, cut towards zero.
+// Aligns one operand to the largest exponent of all operands: its magnitude in units of the
+// window's last place, truncated.
 //
-// The top bit of the window is the leading bit of a number with the exponent max. magnitude is
-// {significand, zeros} shifted right by max - exponent, where a zero or a subnormal has the exponent 1;
-// max is at least 1 and no smaller than the operand's. mark says that bits other than 0 were cut off.
+// The window's top bit is the leading bit of a number with exponent max. magnitude is {significand,
+// zeros} shifted right by max - exponent; zeros and subnormals have exponent 1. max is at least 1
+// and at least the operand's exponent. mark: the truncated bits were not all 0.
 //
 // Cycles, counted from x:
 //   0  x
 //   1  max              the largest exponent field of all operands, from a tree that began before
-//   2  special          max says infinity or NaN (agg_window_special; 0 in formats without infinities)
-//   3  negative, top    the sign of x; x itself is an infinity or a NaN
-//   4  magnitude        5 with DSP = 1, with MARK = 1, or if the window has more than 32 bits
+//   2  special          max is of an infinity or NaN (agg_window_special; 0 without infinities)
+//   3  negative, top    the sign of x; x itself is infinite or NaN
+//   4  magnitude        5 with DSP = 1, with MARK = 1, or if the window is wider than 32 bits
 //   5  mark             0 with MARK = 0
 //
-// When special is high, magnitude is the fraction of an infinity or a NaN without a leading bit, and 0
-// for all other operands, and nothing is marked: then a sum of magnitudes is 0 exactly if no operand
-// is a NaN.
+// If special is high, magnitude is the fraction of an infinity or NaN without its leading bit, and
+// 0 for all other operands, and mark is 0. So the sum of magnitudes is 0 exactly if no operand is a
+// NaN.
 //
-// Not done here: no maximum, no sum; whether infinities of both signs meet is agg_window_special's.
+// Not done here: the maximum, the sum, and infinities of opposite signs (agg_window_special).
 
 `default_nettype none
 
 module agg_window_align #(
-    parameter integer EXP = 8,  // bits of the exponent
-    parameter integer FRAC = 23,  // bits of the fraction
+    parameter integer EXP = 8,  // bits in the exponent
+    parameter integer FRAC = 23,  // bits in the fraction
     parameter integer INFINITY = 1,  // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
-    parameter integer WINDOW = 28,  // bits of the window
-    parameter integer MARK = 0,  // 1: say what was cut off
-    parameter integer DSP = 0  // 1: shift with multipliers, two of 12 by 16 bits in fp32
+    parameter integer WINDOW = 28,  // bits in the window
+    parameter integer MARK = 0,  // 1: drive mark
+    parameter integer DSP = 0  // 1: shift by multipliers, two of 12 by 16 bits in fp32
 ) (
     input  wire                clk,
     input  wire [EXP+FRAC : 0] x,
@@ -54,7 +54,7 @@ module agg_window_align #(
     end
   endgenerate
 
-  localparam integer LEVELS = $clog2(WINDOW);  // of the shift; what is further away leaves nothing
+  localparam integer LEVELS = $clog2(WINDOW);  // of the shift; larger distances leave nothing
   localparam [8:0] NEAR = (9'd1 << LEVELS) - 9'd1;
 
   // -- 1: the significand and its exponent --------------------------------------------------------
@@ -73,7 +73,7 @@ module agg_window_align #(
     significand1_reg <= {normal, x[FRAC-1:0]};
   end
 
-  // -- 2: the distance to the largest exponent ----------------------------------------------------
+  // -- 2: distance to the largest exponent --------------------------------------------------------
 
   reg           sign2_reg;
   reg           nan2_reg;
@@ -87,7 +87,7 @@ module agg_window_align #(
     significand2_reg <= significand1_reg;
   end
 
-  // -- 3: how far to shift ------------------------------------------------------------------------
+  // -- 3: shift amount ----------------------------------------------------------------------------
 
   wire [8:0] distance = {{9 - EXP{1'b0}}, distance2_reg};
   wire [8:0] near = distance & NEAR;
@@ -106,15 +106,15 @@ module agg_window_align #(
   assign negative = sign3_reg;
   assign top = top3_reg;
 
-  // Where nothing comes from above, places are cleared at their registers, which takes no logic.
+  // Places into which only zeros are shifted are cleared by register resets, which take no logic.
   generate
     if (DSP == 0) begin : g_logic
       // -- 3: up to 7 places ----------------------------------------------------------------------
 
-      // Bits that the significand is spread over then; what a window lacks of them is cut off here.
+      // Bits that the shifted significand spans; if the window is narrower, it is truncated here.
       localparam integer FINE = WINDOW < FRAC + 8 ? WINDOW : FRAC + 8;
 
-      reg [     2:0] coarse3_reg;  // eights of places to go
+      reg [     2:0] coarse3_reg;  // remaining shift in units of 8
       reg [FINE-1:0] fine3_reg;
 
       always @(posedge clk) begin
@@ -123,7 +123,7 @@ module agg_window_align #(
         if (special) fine3_reg[FINE-1] <= 1'b0;
       end
 
-      // -- 4: 8 and 16 places; nothing is left of what is far, or no infinity nor NaN --------------
+      // -- 4: 8 and 16 places; clears distant operands, and finite ones if special ----------------
 
       wire [WINDOW-1:0] word3;
       wire [WINDOW-1:0] word4;
@@ -137,7 +137,7 @@ module agg_window_align #(
       if (WINDOW > 16) begin : g_wide
         wire [7:0] first = word3[WINDOW-1-:8];
         wire [7:0] second = word3[WINDOW-9-:8];
-        wire [15:0] unused_shifted;  // what high4_reg and middle4_reg are made of more cheaply
+        wire [15:0] unused_shifted;  // replaced by high4_reg and middle4_reg, at a lower cost
         wire [WINDOW-17:0] low;
         assign {unused_shifted, low} = word3 >> {coarse3_reg[1:0], 3'd0};
 
@@ -190,11 +190,11 @@ module agg_window_align #(
         assign magnitude = word4;
       end
 
-      // -- 4 and 5: whether any of what was cut off is not 0 --------------------------------------
+      // -- 4 and 5: the mark ----------------------------------------------------------------------
 
       if (MARK != 0) begin : g_mark
-        // eight[k]: bits other than 0 are among those that a shift by 8 k cuts off, and one by less
-        // does not.
+        // eight[k]: a nonzero bit is among those that a shift by 8 k truncates and a shift by 8 (k
+        // - 1) does not.
         reg [7:0] eight;
         integer k, i, j;
 
@@ -211,7 +211,7 @@ module agg_window_align #(
 
         reg       special3_reg;
         reg [7:0] eight4_reg;
-        reg [7:0] reach4_reg;  // the eights that are cut off, if that counts
+        reg [7:0] reach4_reg;  // the groups of bits that are truncated, unless special
         reg       mark5_reg;
 
         always @(posedge clk) begin
@@ -228,18 +228,18 @@ module agg_window_align #(
         assign mark = 1'b0;
       end
     end else begin : g_dsp
-      // -- 3: a power of two; 4: times that, up to 15 places to the right; 5: sixteen more --------
+      // -- 3: power of two; 4: product, up to 15 places to the right; 5: 16 more ------------------
 
-      localparam integer LOW = FRAC > 17 ? 12 : 0;  // bits of a second multiplier
+      localparam integer LOW = FRAC > 17 ? 12 : 0;  // bits of the second multiplier
       localparam integer HIGH = FRAC + 1 - LOW;  // bits of the first
       localparam integer PRODUCT = FRAC + 16;
 
-      // A leading bit that is the top of the window does not count beside infinities and NaNs.
+      // A leading bit at the window's top does not count if special.
       wire [FRAC:0] significand = {significand2_reg[FRAC] && !special, significand2_reg[FRAC-1:0]};
       wire [15:0] power = 16'h8000 >> near[3:0];
       wire [HIGH+15:0] high;
-      wire [PRODUCT:0] product;  // its top bit is 0
-      wire unused_product = &product;  // what is cut off
+      wire [PRODUCT:0] product;  // the top bit is 0
+      wire unused_product = &product;  // truncated bits
 
       agg_window_multiply #(
           .A(HIGH),
@@ -264,7 +264,7 @@ module agg_window_align #(
             .y  (low)
         );
 
-        // Both parts of a shifted number: no sum is needed.
+        // The two parts do not overlap, so no adder is needed.
         assign product = {high, {LOW{1'b0}}} | {{HIGH{1'b0}}, low};
       end else begin : g_one
         assign product = high;
@@ -297,7 +297,7 @@ module agg_window_align #(
         end
       end
 
-      wire unused_near = near[5];  // far says it
+      wire unused_near = near[5];  // covered by far
       assign magnitude = magnitude5_reg;
       assign mark = 1'b0;
     end

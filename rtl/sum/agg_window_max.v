@@ -1,14 +1,14 @@
-// One node of the tree that finds the largest exponent field: y is the larger of a and b, and with
-// FLOOR = 1 at least 1, which is the exponent that a zero or a subnormal has.
+// One node of the tree that finds the largest exponent field: y is the maximum of a and b. With
+// FLOOR = 1 it is at least 1, the exponent of zeros and subnormals.
 //
-// LATENCY = 1 cycle from a, b to y; y comes through one multiplexer, not straight from registers.
+// LATENCY = 1 cycle from a, b to y; y is a multiplexer's output, not a register's.
 //
-// Not done here: nothing is known of signs, fractions, infinities or NaNs.
+// Not done here: signs, fractions, infinities and NaNs.
 
 `default_nettype none
 
 module agg_window_max #(
-    parameter integer EXP   = 8,  // bits of the exponent
+    parameter integer EXP   = 8,  // bits in the exponent
     parameter integer FLOOR = 0   // 1: the root of the tree
 ) (
     input  wire           clk,
@@ -31,7 +31,7 @@ module agg_window_max #(
   reg           a_wins_reg;
 
   always @(posedge clk) begin
-    // Where b is greater it is not 0, so that a alone needs the floor.
+    // If b is greater, it is not 0; so only a needs the floor.
     a_reg <= {a[EXP-1:1], a[0] || FLOOR != 0 && a[EXP-1:1] == 0};
     b_reg <= b;
     a_wins_reg <= a >= b;

@@ -1,14 +1,14 @@
-// Multiplies: y is a times b, LATENCY = 2 cycles later, without sign.
+// Unsigned multiplier: y is a times b, LATENCY = 2 cycles later.
 //
-// It is a register for a and b, a multiplication, and a register for y, as one multiplier block of an
-// FPGA holds them. ecp5/ has the same module as such a block, for tools that leave the registers outside.
+// Registers for a and b, a multiplication, and a register for y, like the multiplier blocks of
+// FPGAs. ecp5/ has the same module as such a block, because Yosys leaves the registers outside.
 //
-// Not done here: no sign, no reset, no enable.
+// Not done here: signs, reset, enable.
 
 `default_nettype none
 
 module agg_window_multiply #(
-    parameter integer A = 12,  // bits
+    parameter integer A = 12,  // in bits
     parameter integer B = 16
 ) (
     input  wire           clk,

@@ -1,36 +1,36 @@
-// Normalizes the sum of a window: shifts its magnitude left until its leading bit is at the top, as
-// far as the exponent of a subnormal allows.
+// Normalizes a window's sum: shifts its magnitude left until the leading one is at the top, or
+// until the exponent is that of a subnormal.
 //
-// sum is two's complement; its bit WIDTH-2 is the leading bit of a number with the exponent field
-// exponent + GROWTH. exponent comes a cycle before its sum.
-//   inverted  sum is negative. Then normal is its one's complement, with ones shifted in: the
-//             magnitude is that and one more in a place infinitely far below. So no adder is needed
-//             to negate; agg_window_round knows what to make of it.
+// sum is in two's complement; its bit WIDTH-2 is the leading bit of a number with the exponent
+// field exponent + GROWTH. exponent precedes its sum by one cycle.
+//   inverted  sum is negative. normal is then its one's complement, with ones shifted in: the
+//             magnitude is normal plus one unit in a place infinitely far below. So no adder has to
+//             negate; agg_window_round takes that into account.
 //   zero      sum is 0
-//   shift     how far it was shifted
-//   normal    the top KEEP bits. A leading bit there has the exponent field exponent + GROWTH - shift.
-//             Without one shift is exponent + GROWTH - 1, a subnormal; or sum is 0; or, inverted,
-//             normal is all ones but for the top.
-//   rest      the magnitude has places other than 0 below normal
+//   shift     number of places shifted
+//   normal    top KEEP bits. A leading one there has the exponent field exponent + GROWTH - shift.
+//             Without one, shift is exponent + GROWTH - 1, a subnormal; or sum is 0; or, inverted,
+//             normal is all ones below the top.
+//   rest      the magnitude has nonzero places below normal
 //
 // LATENCY = 5 cycles from sum; 6 with BITS = 64:
-//   1      which bytes hold no leading bit
+//   1      find the bytes without a leading one
 //   (2)    shift by 32, with BITS = 64
-//   2      whether to shift by 16 and 8
-//   3      shift by 16 and 8, whether to shift by 4
+//   2      decide on shifts by 16 and 8
+//   3      shift by 16 and 8, decide on a shift by 4
 //   4      shift by 4 and 2
 //   5      shift by 1, and invert
 //
-// Not done here: no rounding; the exponent may be too large for the format.
+// Not done here: rounding; the exponent may be too large for the format.
 
 `default_nettype none
 
 module agg_window_normalize #(
-    parameter integer EXP = 8,  // bits of the exponent
-    parameter integer WIDTH = 32,  // bits of the sum
-    parameter integer GROWTH = 3,  // bits that the sum may be longer than an operand
-    parameter integer BITS = 32,  // what sums are padded to: 32, or 64 for those of over 33 bits
-    parameter integer KEEP = 25  // bits of normal: two more than a fraction, or more
+    parameter integer EXP = 8,  // bits in the exponent
+    parameter integer WIDTH = 32,  // bits in sum
+    parameter integer GROWTH = 3,  // sum's bits beyond those of an operand
+    parameter integer BITS = 32,  // width that sums are padded to: 32, or 64 for more than 33 bits
+    parameter integer KEEP = 25  // bits in normal: at least two more than the fraction
 ) (
     input  wire             clk,
     input  wire [WIDTH-1:0] sum,
@@ -64,27 +64,27 @@ module agg_window_normalize #(
   localparam integer BYTES = BITS / 8;
   localparam [8:0] MORE = GROWTH[8:0] - 9'd1;
 
-  // Shifts that a narrow sum never needs are never taken, and vanish.
+  // Shifts that a narrow sum never needs are never taken; synthesis removes them.
   localparam [0:0] LONG16 = MAGNITUDE > 16;
   localparam [0:0] LONG8 = MAGNITUDE > 8;
   localparam [0:0] LONG4 = MAGNITUDE > 4;
 
-  // The bits below these places are surely below normal: before, between and after the last steps.
+  // Bits below these places end up below normal: before, between and after the last steps.
   localparam integer LOW4 = BITS - KEEP - 3;
   localparam integer LOW2 = BITS - KEEP - 1;
 
-  // -- 1: which bytes hold no leading bit ---------------------------------------------------------
+  // -- 1: bytes without a leading one -------------------------------------------------------------
 
-  // A sum stays two's complement until the end: zeros are shifted in below, and what its leading
-  // bits all equal is its sign.
+  // The sum stays in two's complement until the end: zeros are shifted in below, and its leading
+  // bits are all equal to its sign.
   wire sign = sum[WIDTH-1];
   wire [BITS-1:0] word;
 
   reg sign1_reg;
-  reg [8:0] limit0_reg;  // how far the sum may be shifted
+  reg [8:0] limit0_reg;  // maximum shift
   reg [8:0] limit1_reg;
   reg [BYTES-1:0] empty1_reg;
-  reg [BYTES-1:0] half_empty1_reg;  // the upper halves of bytes
+  reg [BYTES-1:0] half_empty1_reg;  // for the upper halves of the bytes
   reg [BITS-1:0] word1_reg;
 
   generate
@@ -112,7 +112,7 @@ module agg_window_normalize #(
   wire sign2;
   wire zero2;
   wire step32_2;
-  wire ample2;  // what is left of the limit is 32 or more
+  wire ample2;  // the remaining limit is at least 32
   wire [4:0] limit2;
   wire [2:0] empty2;
   wire [3:0] half_empty2;
@@ -162,7 +162,7 @@ module agg_window_normalize #(
     end
   endgenerate
 
-  // -- 2: whether to shift by 16 and 8 ------------------------------------------------------------
+  // -- 2: decide on shifts by 16 and 8 ------------------------------------------------------------
 
   wire step16 = LONG16 && empty2[2] && empty2[1] && (ample2 || limit2[4]);
   wire step8_far = empty2[0] && (ample2 || limit2[3]);
@@ -187,7 +187,7 @@ module agg_window_normalize #(
     word3_reg       <= word2;
   end
 
-  // -- 3: shift by 16 and 8, whether to shift by 4 ------------------------------------------------
+  // -- 3: shift by 16 and 8, decide on a shift by 4 -----------------------------------------------
 
   wire [BITS-1:0] word16 = shift3_reg[4] ? {word3_reg[BITS-17:0], 16'd0} : word3_reg;
   wire ample8 = ample3_reg || limit3_reg[4:3] != shift3_reg[4:3];
@@ -195,9 +195,9 @@ module agg_window_normalize #(
 
   reg sign4_reg;
   reg zero4_reg;
-  reg room2_far4_reg;  // two bits may be shifted out after four
-  reg room2_near4_reg;  // or without those
-  reg room1_4_reg;  // so may one, whatever else
+  reg room2_far4_reg;  // room for a shift by two after one by four
+  reg room2_near4_reg;  // or without that
+  reg room1_4_reg;  // room for a shift by one in any case
   reg [5:2] shift4_reg;
   reg [2:1] limit4_reg;
   reg [BITS-1:0] word4_reg;
@@ -220,7 +220,7 @@ module agg_window_normalize #(
   wire step2_near = word4_reg[BITS-1-:2] == {2{sign4_reg}} && room2_near4_reg;
   wire step2 = step4 ? step2_far : step2_near;
   wire [BITS-1:LOW4] word_far = step4 ? word4_reg[BITS-5:LOW4-4] : word4_reg[BITS-1:LOW4];
-  wire [LOW4+3:0] low = {word4_reg[LOW4-1:0], 4'd0};  // place i of the word is bit i + 4
+  wire [LOW4+3:0] low = {word4_reg[LOW4-1:0], 4'd0};  // bit i + 4 of low is bit i of the word
   wire rest4 = |low[LOW4-1:0] || (!step4 && |low[LOW4+3:LOW4]);
 
   reg sign5_reg;

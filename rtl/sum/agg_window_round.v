@@ -1,32 +1,32 @@
-// Rounds a normalized sum to nearest, ties to even, and puts infinities, NaNs and zeros in its place.
+// Rounds a normalized sum to nearest, ties to even, and substitutes infinities, NaNs and zeros.
 //
-// inverted, zero, shift, normal and rest are those of agg_window_normalize, and belong to one sum, as
-// all inputs do:
-//   exponent      that which the sum was normalized with
-//   negative      the sign that the sum came with: it is turned over
-//   nonfinite     an operand is an infinity or a NaN; then nan, minus of agg_window_special say which,
-//                 and, with INFINITY = 1, a sum that is not zero: a NaN
-//   all_negative  every operand has a sign of 1
+// inverted, zero, shift, normal and rest are the outputs of agg_window_normalize. All inputs belong
+// to one sum:
+//   exponent      the exponent input of agg_window_normalize
+//   negative      the sum's relative sign: negates the sum
+//   nonfinite     an operand is infinite or NaN. Then nan and minus of agg_window_special give the
+//                 result, and with INFINITY = 1 a nonzero sum means NaN, too
+//   all_negative  every operand has sign 1
 //
-//   y     the result; every NaN is the format's one
-//   over  the result is an infinity or a NaN though nonfinite is not set
+//   y     the result; a NaN is the format's canonical one
+//   over  the result is infinite or NaN although nonfinite is low
 //
 // LATENCY = 4 cycles:
-//   1  whether to round up, and the exponent
+//   1  rounding decision, exponent
 //   2  round
 //   3  overflow
 //   4  special values
 //
-// Not done here: whether what is known of the sum suffices to round it.
+// Not done here: deciding whether the sum suffices for rounding (agg_exact_decide).
 
 `default_nettype none
 
 module agg_window_round #(
-    parameter integer EXP      = 8,   // bits of the exponent
-    parameter integer FRAC     = 23,  // bits of the fraction
+    parameter integer EXP      = 8,   // bits in the exponent
+    parameter integer FRAC     = 23,  // bits in the fraction
     parameter integer INFINITY = 1,   // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
-    parameter integer GROWTH   = 3,   // as agg_window_normalize has it
-    parameter integer KEEP     = 25   // bits of normal
+    parameter integer GROWTH   = 3,   // as in agg_window_normalize
+    parameter integer KEEP     = 25   // bits in normal
 ) (
     input  wire                clk,
     input  wire                inverted,
@@ -57,21 +57,21 @@ module agg_window_round #(
   endgenerate
 
   localparam [EXP:0] MORE = GROWTH[EXP:0] - {{EXP{1'b0}}, 1'b1};
-  localparam [EXP:0] NONE = {EXP + 1{1'b0}} - MORE;  // brings the exponent field of a zero to 0
+  localparam [EXP:0] NONE = {EXP + 1{1'b0}} - MORE;  // makes the exponent field of a zero 0
 
-  // -- 1: whether to round up, and the exponent ---------------------------------------------------
+  // -- 1: rounding decision, exponent -------------------------------------------------------------
 
-  // Of an inverted sum the places below are ones, and one more in the last of them. All ones there
-  // make one in the place of half, so what would be a tie is none, and a tie is what was less.
+  // An inverted sum has ones below its places, plus a unit in the last. All ones there carry into
+  // the half place: an apparent tie is none, and the value below it is one.
   wire last = normal[KEEP-1-FRAC];
   wire half = normal[KEEP-2-FRAC];
-  wire even;  // nothing below half
+  wire even;  // nothing is below the half place
   wire up = inverted ? half || (even && last) : half && (!even || last);
 
   wire [9:0] shift_padded = {4'd0, shift};
-  wire unused_shift = &shift_padded;  // not all bits, in formats with a short exponent
+  wire unused_shift = &shift_padded;  // short exponents do not use all bits
 
-  // The exponent field is this, with GROWTH - 1 and the leading bit added.
+  // The exponent field is base plus GROWTH - 1 plus the leading bit.
   wire [EXP:0] base = {1'b0, exponent} - shift_padded[EXP:0];
 
   reg up1_reg;
@@ -103,7 +103,7 @@ module agg_window_round #(
 
   // -- 2: round -----------------------------------------------------------------------------------
 
-  // A fraction that overflows adds one to the exponent field.
+  // A fraction that overflows increments the exponent field.
   wire [EXP:0] lead = MORE + {{EXP{1'b0}}, significand1_reg[FRAC]};
   wire [EXP+FRAC:0] below = {base1_reg, {FRAC{1'b0}}};
   wire [EXP+FRAC:0] above = {lead, significand1_reg[FRAC-1:0]};
@@ -148,7 +148,7 @@ module agg_window_round #(
 
   // -- 4: special values --------------------------------------------------------------------------
 
-  // Of a NaN the sign is 0 and the fraction is 100..., or, without infinities, 111....
+  // A NaN has sign 0 and fraction 100..., or, without infinities, 111....
   localparam [FRAC-1:0] QUIET = INFINITY != 0 ? {1'b1, {FRAC - 1{1'b0}}} : {FRAC{1'b1}};
 
   reg over_reg;

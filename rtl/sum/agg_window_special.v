@@ -1,16 +1,16 @@
-// What infinities, NaNs and signs among all operands say of their sum, beside the aligners.
+// Combines the infinities, NaNs and signs of all operands, beside the aligners.
 //
 // Cycles, counted from max (which is cycle 1 of agg_window_align):
 //   0  max                         the largest exponent field
-//   1  special                     max belongs to infinities and NaNs (INFINITY = 0: 0)
-//   2  top, negative               of every operand, from its agg_window_align
-//   4  nonfinite                   some operand is an infinity or a NaN
-//      nan                         infinities of both signs; INFINITY = 0: some operand is a NaN
-//      minus                       an operand that is an infinity (or a NaN) has a sign of 1
-//      all_negative                every operand has a sign of 1
+//   1  special                     max is that of infinities and NaNs (INFINITY = 0: 0)
+//   2  top, negative               for every operand, from its agg_window_align
+//   4  nonfinite                   an operand is infinite or NaN
+//      nan                         infinities of both signs; INFINITY = 0: an operand is NaN
+//      minus                       an operand that is infinite (or NaN) has sign 1
+//      all_negative                every operand has sign 1
 //
-// Not done here: with INFINITY = 1 a NaN operand does not raise nan, but makes the sum of the
-// aligned magnitudes other than 0 (agg_window_align, agg_window_round).
+// Not done here: with INFINITY = 1, a NaN operand does not set nan but makes the sum of aligned
+// magnitudes nonzero (agg_window_align, agg_window_round).
 
 `default_nettype none
 

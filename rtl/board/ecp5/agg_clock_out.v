@@ -1,5 +1,5 @@
-// Drives a pin with a clock, of Lattice ECP5: by a double-rate register at the pin, so that the pin moves
-// with the clock and not later by some wire.
+// Outputs a clock at a pin, for Lattice ECP5: a double-rate register at the pin follows the clock
+// without routing delay.
 
 `default_nettype none
 

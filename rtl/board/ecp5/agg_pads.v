@@ -1,4 +1,4 @@
-// Pins that go both ways, of Lattice ECP5: driven with out while drive is high, read at in.
+// Bidirectional pins, for Lattice ECP5: out drives them while drive is high; in reads them.
 
 `default_nettype none
 

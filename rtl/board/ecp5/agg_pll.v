@@ -1,9 +1,9 @@
-// The clocks of a board, out of its oscillator's, by a PLL of Lattice ECP5.
+// A board's clocks from its oscillator, by a PLL of Lattice ECP5.
 //
-// clk_primary, in MHz: clk_in * FEEDBACK / INPUT. The oscillator inside runs at PRIMARY times that, 400 to
-// 800 MHz, and clk_secondary at the oscillator's divided by SECONDARY. locked is asynchronous.
+// clk_primary = clk_in * FEEDBACK / INPUT. The VCO runs at PRIMARY times that, 400 to 800 MHz, and
+// clk_secondary at the VCO's frequency / SECONDARY. locked is asynchronous.
 //
-// hwgen works the dividers out. nextpnr finds the outputs' frequencies from that of clk_in.
+// hwgen computes the dividers. nextpnr derives the output frequencies from that of clk_in.
 
 `default_nettype none
 
@@ -25,7 +25,7 @@ module agg_pll #(
   wire unused_refclk;
   wire unused_clkintfb;
 
-  // Charge pump and loop filter as Lattice's own generator sets them for such frequencies.
+  // Charge pump and loop filter as set by Lattice's own generator for such frequencies.
   (* ICP_CURRENT = "12" *)
   (* LPF_RESISTOR = "8" *)
   (* MFG_ENABLE_FILTEROPAMP = "1" *)

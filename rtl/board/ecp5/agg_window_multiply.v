@@ -1,12 +1,12 @@
-// agg_window_multiply for Lattice ECP5: the same module, as one multiplier block with its registers.
+// agg_window_multiply for Lattice ECP5: the same module as one multiplier block and its registers.
 //
-// Yosys makes a block of a multiplication, but leaves the registers outside, which halves its speed. See
-// ../agg_window_multiply.v for what the module does.
+// Yosys maps a multiplication to a block but leaves the registers outside, which halves its speed.
+// rtl/sum/agg_window_multiply.v documents the function.
 
 `default_nettype none
 
 module agg_window_multiply #(
-    parameter integer A = 12,  // bits
+    parameter integer A = 12,  // in bits
     parameter integer B = 16
 ) (
     input  wire           clk,

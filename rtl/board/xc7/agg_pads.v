@@ -1,5 +1,5 @@
-// Pins that go both ways, of AMD's 7 series: each driven with out while its drive_n is low, read at in. So
-// that a register can stand at the pin nothing is between.
+// Bidirectional pins, for AMD's 7 series: out drives each pin while its drive_n is low; in reads
+// it. No logic is in between, so that registers can be placed at the pins.
 
 `default_nettype none
 

@@ -1,15 +1,15 @@
-// The clocks of a board, out of its oscillator's, by a PLL of AMD's 7 series.
+// A board's clocks from its oscillator, by a PLL of AMD's 7 series.
 //
-// The oscillator inside runs at clk_in * FEEDBACK / INPUT, 800 to 1600 MHz; clk_primary is that divided by
-// PRIMARY, clk_secondary by SECONDARY. Their edges have no known place in those of clk_in. locked is
+// The VCO runs at clk_in * FEEDBACK / INPUT, 800 to 1600 MHz; clk_primary is that / PRIMARY, and
+// clk_secondary that / SECONDARY. Their phases relative to clk_in are undefined. locked is
 // asynchronous.
 //
-// hwgen works the dividers out. Vivado finds the outputs' frequencies from that of clk_in.
+// hwgen computes the dividers. Vivado derives the output frequencies from that of clk_in.
 
 `default_nettype none
 
 module agg_pll #(
-    parameter integer INPUT_PS = 10000,  // period of clk_in, in ps
+    parameter integer INPUT_PS = 10000,  // period of clk_in in ps
     parameter integer INPUT = 1,  // dividers: 1..56
     parameter integer FEEDBACK = 8,  // 2..64
     parameter integer PRIMARY = 8,  // 1..128

@@ -5,13 +5,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +31,8 @@ type campaign struct {
 // record is what was found of a leaf.
 type record struct {
 	Leaf    string
-	SHA256  string // of its Verilog
-	Checks  string // of Verilog and proof
+	SHA256  string // of its Verilog, without comments: see digests
+	Checks  string // of its Verilog and its proof, without comments
 	Count   int
 	Seed    int
 	Mutants []fate
@@ -131,25 +129,6 @@ func (r *record) reload(file string) (record, bool) {
 	return there, there.Checks == r.Checks && there.Count == r.Count && there.Seed == r.Seed
 }
 
-// digests are of the leaf's Verilog alone, and with its proof: what is recorded holds
-// for these. Benches may grow without undoing it; what they notice now and did not then,
-// -again finds.
-func (c *campaign) digests(l leaf) (verilog, checks string, err error) {
-	text, err := c.verilog(l.name)
-	if err != nil {
-		return "", "", err
-	}
-	verilog = fmt.Sprintf("%x", sha256.Sum256(text))
-	if l.proof != "" {
-		proof, err := os.ReadFile(filepath.Join(c.root, proofs, l.proof+".sby"))
-		if err != nil {
-			return "", "", err
-		}
-		text = append(append(text, 0), leading.ReplaceAll(proof, nil)...)
-	}
-	return verilog, fmt.Sprintf("%x", sha256.Sum256(text)), nil
-}
-
 // verilog reads a leaf.
 func (c *campaign) verilog(leaf string) ([]byte, error) {
 	name, err := rtl.File(leaf)
@@ -158,9 +137,6 @@ func (c *campaign) verilog(leaf string) ([]byte, error) {
 	}
 	return os.ReadFile(filepath.Join(c.root, "rtl", name))
 }
-
-// leading are the folders of the files that a .sby names. A leaf may move without a new record.
-var leading = regexp.MustCompile(`(?m)(?:\.\./)+(?:\w+/)*`)
 
 // way is a leaf's through the campaign.
 type way struct {

@@ -1,8 +1,8 @@
-// agg_async_fifo between two clocks that tick whenever they like: words come out once each, in order.
+// agg_async_fifo between two clocks with arbitrary edges: every word comes out once, in order.
 //
-// Checked for as many steps as the .sby file says, from reset on; in a step each clock may rise, fall, or
-// stay. What a register does when its input changes with its clock is not modelled: it takes the old value
-// or the new one, as the clocks' order in time has it.
+// Checked for the number of steps in the .sby file, from reset. In each step, each clock may rise,
+// fall or stay. Metastability is not modelled: a register whose input changes with its clock takes
+// the old or the new value, by the order of the clocks' edges.
 
 `default_nettype none
 
@@ -44,15 +44,15 @@ module async_fifo (
       .rd_empty(rd_empty)
   );
 
-  // Words that came and words that left, and of one of them, any, what it was.
+  // Numbers of words in and out, and the contents of any one word.
   (* anyconst *)
   reg [4:0] watched;
   reg [4:0] came = 5'd0;
   reg [4:0] left = 5'd0;
   reg [1:0] put;
-  reg ended = 1'b0;  // both sides have seen their reset
+  reg ended = 1'b0;  // both sides were reset
   reg stalled = 1'b0;
-  reg wr_ready = 1'b0;  // edges of both clocks with both resets
+  reg wr_ready = 1'b0;  // edges of both clocks with both resets active
   reg rd_ready = 1'b0;
   wire full_rounds = came - left == 5'd5;
 
@@ -75,14 +75,14 @@ module async_fifo (
   always @(posedge tick) begin
     wr_clk_was <= wr_clk;
     rd_clk_was <= rd_clk;
-    // Inputs belong to their clocks.
+    // Inputs are synchronous to their clocks.
     assume (wr_clk && !wr_clk_was || $stable(s_axis_tdata) && $stable(s_axis_tvalid));
     assume (rd_clk && !rd_clk_was || $stable(m_axis_tready));
   end
 
   always @* begin
     if (!rd_rst) begin
-      assert (came - left <= 5'd5);  // four places, and m_axis
+      assert (came - left <= 5'd5);  // four words in memory, and one at m_axis
       if (m_axis_tvalid) assert (came != left);
       if (m_axis_tvalid && left == watched) assert (m_axis_tdata == put);
       if (rd_empty) assert (!m_axis_tvalid);

@@ -1,6 +1,6 @@
-// Proves that a packet is taken only when it passes every check that needs no slot, and is refused with
-// the first check that fails, in the order of section 5 of driver/wire/SPEC.md. What a job was set up with is
-// that of the cycle in which the request came; whether it is set up, that of the next one.
+// Proves that a packet is accepted only if it passes every check that needs no slot, and is
+// otherwise refused with the first failed check, in the order of section 5 of driver/wire/SPEC.md.
+// The job's configuration is that of the request's cycle, job_valid that of the next.
 
 `default_nettype none
 
@@ -86,7 +86,7 @@ module commit #(
       .from_port(from_port)
   );
 
-  // What came a cycle ago
+  // The inputs of the previous cycle
   reg was = 1'b0;
   reg valid_was, act_was, act_job_was;
   reg [1:0] port_was, act_slot_was;
@@ -115,7 +115,7 @@ module commit #(
     ranks_was <= rank_of_port;
   end
 
-  // The request, as agg_ingress puts it together.
+  // The request, in agg_ingress's layout.
   wire [15:0] length;
   wire [ 7:0] format;
   wire [3:0] kind, version;
@@ -129,7 +129,7 @@ module commit #(
 
   wire is_data = kind == KIND_DATA;
   wire is_finish = kind == KIND_FINISH;
-  wire odd = its_job[0];  // which of the two jobs it is, if it is one
+  wire odd = its_job[0];  // which of the two jobs it is, if either
   wire running = odd ? job_valid[1] : job_valid[0];
   wire complete = odd ? job_complete[1] : job_complete[0];
   wire [15:0] epoch_now = odd ? epoch_was[31:16] : epoch_was[15:0];
@@ -143,7 +143,7 @@ module commit #(
 
   wire good_version = version == VERSION;
   wire good_kind = is_data || is_finish || kind == KIND_ASK;
-  wire repeats = is_finish && complete && its_epoch == epoch_now;  // the job's last words
+  wire repeats = is_finish && complete && its_epoch == epoch_now;  // repeats its last finish
   wire good_job = its_job < JOBS && (running || repeats);
   wire good_epoch = its_epoch == epoch_now;
   wire good_rank = members[port_was] && its_rank == port_rank;
@@ -156,8 +156,8 @@ module commit #(
   wire good = good_header && good_format && good_length && good_payload;
 
   always @* begin
-    assume (port < PORTS);  // it is the port of a request
-    assume (!(valid && act_next));  // agg_deadlines: packets pause
+    assume (port < PORTS);  // the request's port
+    assume (!(valid && act_next));  // agg_deadlines: packets are paused
     if (was) begin
       assert (data == (valid_was && good && is_data));
       assert (ask == (valid_was && good && kind == KIND_ASK));

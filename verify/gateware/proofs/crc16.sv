@@ -1,5 +1,5 @@
-// Proves that the CRC of a link is the one of its definition, bit by bit, over as many bytes as are
-// counted; and that a CRC which follows its bytes, high byte first, gives 0.
+// Proves that the CRC equals its bitwise definition over the counted bytes, and that a CRC appended
+// to its bytes, high byte first, gives 0.
 
 `default_nettype none
 
@@ -42,7 +42,7 @@ module crc16 #(
         plain = {plain[14:0], 1'b0} ^ (plain[15] ^ data[8*place+order] ? 16'h1021 : 16'h0);
       end
     end
-    assume (count <= BYTES);  // a step has no more
+    assume (count <= BYTES);  // maximum bytes per step
     assert (crc == plain);
     assert (closed == 0);
     cover (count == BYTES && crc == 0);

@@ -1,20 +1,20 @@
-// Proves the rule by which `exact` knows that a window sufficed: where it says that a sum is decided,
-// the result is the real sum rounded, section 7.5 of driver/wire/SPEC.md. The widths are those of a
-// generated lane. The exponent alone is shorter, so that a solver can hold all numbers as integers; and
-// FIXED = 1 leaves it one value, from which no shift that is decided reaches a subnormal: then all
-// values are alike but for their overflow.
-//
-// Every operand that lost bits has a one in the place of the marks, below the window. Its magnitude is
-// more than what the window has of it, and less than that and two marks: off the mark by less than
-// one. So a sum with one loser is odd and off by less than one; of several, each by less than one.
-// As every half-way point is a whole number of marks, one point between two such numbers stands for all.
+// Proves the rule by which `exact` decides that a window sufficed: a decided sum rounds
+// like the real sum, section 7.5 of driver/wire/SPEC.md. The widths are those of a
+// generated lane, but a shorter exponent lets a solver represent all numbers as
+// integers. FIXED = 1 leaves one exponent, from which no decided shift reaches a
+// subnormal: all values are then alike but for overflow. Every operand that lost bits
+// has a one in the sticky place, below the window. Its magnitude exceeds its part in the
+// window by less than two units of that place, so the mark is off by less than one. So a
+// sum with one loser is odd and off by less than one; with several, each is off by less
+// than one. Half-way points are whole numbers of units, so one point between two
+// represents all.
 
 `default_nettype none
 
 module decided #(
     parameter integer EXP = 5,
     parameter integer FIXED = 0,
-    parameter integer NORMALIZE = 6,  // cycles from exponent, one before its sum
+    parameter integer NORMALIZE = 6,  // cycles from exponent, which precedes its sum by one
     parameter integer ROUND = 4,
     parameter integer DECIDE = 2,
     `include "window.vh"  // FRAC, WIDTH, GROWTH, BITS, KEEP, PLACES, NEAR, FAR, ONE, OPERANDS
@@ -26,7 +26,7 @@ module decided #(
     input wire all_negative,
     input wire some,
     input wire several,
-    input wire signed [7:0] off  // by how much the real sum is more, in halves of a mark
+    input wire signed [7:0] off  // excess of the real sum, in half units of the sticky place
 );
 
   localparam integer INFINITY = 1;
@@ -136,7 +136,7 @@ module decided #(
   );
 
   wire [5:0] shift0;
-  wire [PLACES:0] places0;  // a half and those below it
+  wire [PLACES:0] places0;  // the half place and those below it
   one_beat #(
       .WIDTH(PLACES + 7),
       .START(NORMALIZE)
@@ -157,7 +157,7 @@ module decided #(
       .q  (undecided0)
   );
 
-  // As in window_round.sv, but in halves of a mark.
+  // As in window_round.sv, but in half units of the sticky place.
   localparam integer FINER = WIDTH - 1 - GROWTH - FRAC + 1;
   localparam integer LONG = (1 << EXP) + WIDTH + 1;
   wire signed [LONG-1:0] halves = 2 * $signed(sum0) + off0;
@@ -180,16 +180,16 @@ module decided #(
       .tie(tie)
   );
 
-  // No member has places below that of the smallest subnormal, so below a window that reaches as far
-  // down nothing is lost.
+  // No member has places below that of the smallest subnormal, so a window that extends below it
+  // loses nothing.
   localparam integer WINDOW = WIDTH - GROWTH - 2;
   wire lossy = exponent0 > WINDOW - FRAC;
 
-  // Who has the largest exponent loses nothing.
+  // The operand with the largest exponent loses nothing.
   wire signed [7:0] most = several0 ? 2 * (OPERANDS - 1) - 1 : some0 ? 1 : 0;
   wire possible = (some0 ? lossy && (several0 || sum0[0]) : !several0 && !sum0[0]) &&
       -most <= off0 && off0 <= most;
-  // How close to a half is too close: that place and the one before it, among those that count.
+  // Too close to a half: equal to it or one less, in the places that count.
   localparam [PLACES:0] HALF = {1'b1, {PLACES{1'b0}}};
   wire [5:0] coarse = shift0 > NEAR ? FAR - NEAR : 0;
   wire [PLACES:0] from_half = (places0 >> coarse) - (HALF >> coarse);
@@ -200,7 +200,7 @@ module decided #(
   always @* begin
     if (due && number && possible) begin
       if (!undecided0) assert (right);
-      // It does not give up more often than its header says.
+      // It leaves no more sums undecided than its header states.
       if (!some0) assert (!undecided0);
       if (some0 && !several0) assert (undecided0 == (shift0 > ONE));
       if (several0) assert (undecided0 == (shift0 > FAR || close));

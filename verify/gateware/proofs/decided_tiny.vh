@@ -1,4 +1,4 @@
-// As hwgen would choose them for three operands with 2 bits of fraction, in a window of 11 places.
+// The parameters of hwgen for three operands with 2 bits of fraction, in a window of 11 places.
 parameter integer FRAC = 2,
 parameter integer WIDTH = 15,
 parameter integer GROWTH = 2,

@@ -1,4 +1,4 @@
-// Proves that operands which lost bits are counted up to two.
+// Proves the count of operands that lost bits: none, one, or more.
 
 `default_nettype none
 
@@ -32,7 +32,7 @@ module exact_lost #(
       .due (due)
   );
 
-  // What is left when the lowest one is taken away.
+  // The rest without the lowest one.
   wire [OPERANDS-1:0] others = lost0 & (lost0 - 1'b1);
 
   always @* begin

@@ -1,5 +1,5 @@
-// Proves what becomes of four int32 contributions, in the leaves of an integer lane put together as a
-// card of four workers has them: section 7.6 of driver/wire/SPEC.md.
+// Proves the sum of four int32 contributions, in the leaves of an integer lane connected as in a
+// card of four workers: section 7.6 of driver/wire/SPEC.md.
 
 `default_nettype none
 

@@ -1,6 +1,6 @@
-// Proves what a whole generated lane of two workers gives, for all operands of a small format: the
-// sum of `fused` or of `exact`, sections 7.4 and 7.5 of driver/wire/SPEC.md. The plain definition does not
-// know which operand came by which port; so neither does the lane.
+// Proves the output of a whole generated lane of two workers, for all operands of a small format:
+// the sum of `fused` or `exact`, sections 7.4 and 7.5 of driver/wire/SPEC.md. The plain definition
+// does not depend on the order of operands, so neither does the lane.
 
 `default_nettype none
 
@@ -15,7 +15,7 @@ module lane #(
     input wire [EXP+FRAC:0] b
 );
 
-  `include "lane.vh"  // LATENCY, of the lane's manifest
+  `include "lane.vh"  // LATENCY, from the lane's manifest
   `include "plain_float.svh"
 
   wire [SIGN:0] y, a0, b0;
@@ -39,8 +39,8 @@ module lane #(
       .due (due)
   );
 
-  // Units are a sixteenth of the smallest subnormal: `fused` cuts magnitudes four places below the
-  // last one of the largest exponent, which is 1 at least.
+  // The unit is a sixteenth of the smallest subnormal, because `fused` truncates magnitudes four
+  // places below the last place of the largest exponent, which is at least 1.
   localparam integer SUM = MAG + 6;
 
   function automatic [EXP-1:0] field(input reg [SIGN:0] x);

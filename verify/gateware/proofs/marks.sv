@@ -1,5 +1,5 @@
-// Proves that NaNs get their one pattern where no adder stands, and that NaNs and infinities are seen:
-// sections 7.1 and 7.7 of driver/wire/SPEC.md.
+// Proves that NaNs become canonical where there is no adder, and that NaNs and infinities are
+// detected: sections 7.1 and 7.7 of driver/wire/SPEC.md.
 
 `default_nettype none
 

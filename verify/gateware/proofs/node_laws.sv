@@ -1,5 +1,5 @@
-// Proves laws of the node of `tree` that need no exact sum, and so are within reach of a solver in the
-// large formats too: section 7.3 of driver/wire/SPEC.md. Two nodes stand side by side.
+// Proves laws of the `tree` node that need no exact sum, so a solver can prove them in the large
+// formats too: section 7.3 of driver/wire/SPEC.md. Two nodes run in parallel.
 
 `default_nettype none
 
@@ -62,36 +62,36 @@ module node_laws #(
 
   always @* begin
     if (due) begin
-      // Commutativity, to the bit.
+      // Commutativity, bit for bit.
       assert (y == swapped);
 
-      // NaN in, or infinities of both signs, give the one NaN. Nothing else does, except overflow in a
-      // format without infinities.
+      // A NaN operand, or infinities of opposite signs, give the canonical NaN. Nothing else does,
+      // except overflow in a format without infinities.
       if (nan) assert (y == NAN);
       if (is_nan(y)) assert (y == NAN && (nan || (!INFINITY && !opposite_signs)));
 
       if (!nan) begin
-        // An infinity and a number give the infinity. Else only overflow gives one.
+        // An infinity plus a number is that infinity. Otherwise only overflow gives one.
         if (is_infinite(a0)) assert (y == a0);
         if (is_infinite(y)) assert (is_infinite(a0) || is_infinite(b0) || !opposite_signs);
 
-        // -0 changes nothing; +0 nothing but -0.
+        // -0 changes nothing; +0 changes only -0.
         if (b0 == {1'b1, {SIGN{1'b0}}}) assert (y == a0);
         if (b0 == 0) assert (y == (a0[SIGN-1:0] == 0 ? 0 : a0));
 
-        // x - x is +0, and a zero comes of nothing else but zeros.
+        // x - x is +0, and only zeros give a zero otherwise.
         if (opposite_signs && same_magnitude) assert (y == 0);
         if (y[SIGN-1:0] == 0) assert (same_magnitude);
 
-        // The sign is the larger operand's.
+        // The sign is that of the larger operand.
         if (a0[SIGN-1:0] > b0[SIGN-1:0] && !is_nan(y)) assert (y[SIGN] == a0[SIGN]);
 
-        // Twice a subnormal is its fraction shifted, twice a normal number one more in the exponent.
+        // Twice a subnormal has its fraction shifted; twice a normal number has the next exponent.
         if (a0 == b0 && a_field == 0) assert (y[SIGN-1:0] == {a0[SIGN-2:0], 1'b0});
         if (a0 == b0 && a_field != 0 && !beyond)
           assert (y[SIGN-1:0] == {a_field + 1'b1, a0[FRAC-1:0]});
 
-        // What is less than a quarter of the last place of a number does not change it.
+        // Adding less than a quarter of a number's last place does not change the number.
         if (far) assert (y == a0);
       end
 

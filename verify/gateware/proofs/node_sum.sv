@@ -1,17 +1,17 @@
-// Proves that the node of `tree` is the real sum of its operands, rounded, in the 16-bit formats: section
-// 7.3 of driver/wire/SPEC.md. Where a format is too large for all its numbers to be integers of one unit
-// (node_value.sv), those that can meet in a sum still are: the unit here is the last place of the
-// smaller operand b, and a is at most FRAC + 2 places above it.
+// Proves that the `tree` node returns the rounded real sum of its operands in the 16-bit formats:
+// section 7.3 of driver/wire/SPEC.md. These formats are too large to represent all numbers as
+// integers of one unit (node_value.sv). Numbers that interact in a sum can be: the unit is the last
+// place of the smaller operand b, and a is at most FRAC + 2 places above it.
 //
-// With node_laws.sv the proof is complete: there the operands may change places, those of the same
-// magnitude and those further apart give what they must, and so do NaNs and infinities.
+// node_laws.sv completes the proof: operands commute, and equal magnitudes, greater distances, NaNs
+// and infinities give the specified results.
 
 `default_nettype none
 
 module node_sum #(
     parameter integer EXP      = 5,
     parameter integer FRAC     = 10,
-    parameter integer OPPOSITE = 0,   // 1: the operands' signs
+    parameter integer OPPOSITE = 0,   // 1: opposite signs
     parameter integer LATENCY  = 14
 ) (
     input wire              clk,
@@ -69,10 +69,10 @@ module node_sum #(
   wire signed [LONG-1:0] b_units = significand(b0);
   wire signed [LONG-1:0] sum = OPPOSITE ? a_units - b_units : a_units + b_units;
   wire signed [LONG-1:0] y_units = significand(y) << y_above;
-  wire signed [LONG-1:0] place = 1 << y_above;  // the last one of y
+  wire signed [LONG-1:0] place = 1 << y_above;  // last place of y
   wire signed [LONG-1:0] off = sum - y_units;
 
-  // Infinity is what is half a place or more above the largest number, whose exponent is MOST.
+  // Infinity starts half a place above the largest number, whose exponent is MOST.
   localparam [EXP-1:0] MOST = {EXP{1'b1}} - 1'b1;
   wire [EXP-1:0] most_above = MOST - exponent(b0);
   wire signed [LONG-1:0] beyond = {{FRAC + 2{1'b1}}} << most_above;
@@ -84,13 +84,13 @@ module node_sum #(
       if (is_infinite(y)) begin
         assert (most_above <= a_above + 1 && 2 * sum >= beyond);
       end else if (exponent(y) < exponent(b0)) begin
-        // Leading bits have cancelled: then y is the sum itself.
+        // After cancellation of leading bits, y is the exact sum.
         assert (significand(y) == sum << y_below);
       end else begin
         assert (y_above <= a_above + 1);
         assert (2 * off <= place && -2 * off <= place);
         if (2 * off == place || -2 * off == place) assert (!y[0]);
-        // Below a power of 2 places are half as large.
+        // Below a power of 2, places are half as large.
         if (y[FRAC-1:0] == 0 && exponent(y) > 1) assert (-4 * off <= place);
       end
 

@@ -1,5 +1,5 @@
-// Proves that the node of `tree` is the real sum of its operands, rounded, for every pair of operands
-// of a small format: section 7.3 of driver/wire/SPEC.md.
+// Proves that the `tree` node returns the rounded real sum of its operands, for every pair of
+// operands of a small format: section 7.3 of driver/wire/SPEC.md.
 
 `default_nettype none
 
@@ -81,7 +81,7 @@ module node_value #(
 
       cover (is_nan(a0) && is_infinite(b0));
       cover (finite && overflows);
-      cover (finite && !overflows && tie && y[FRAC-1:0] == 0);  // into the next binade
+      cover (finite && !overflows && tie && y[FRAC-1:0] == 0);  // rounds into the next binade
       cover (finite && !overflows && inexact && !tie);
       cover (finite && sum == 0 && a0[SIGN-1:0] != 0);
       cover (finite && y[SIGN-1:FRAC] == 0 && a0[SIGN-1:FRAC] != 0 && y[FRAC-1:0] != 0);

@@ -1,11 +1,11 @@
-// Follows one beat through a pipeline: held is what x was in the first cycle, or, where a leaf wants
-// some inputs later than others, START cycles later; and due is high LATENCY cycles after the first,
-// when the pipeline shows what became of the beat.
+// Follows one beat through a pipeline. held is x of the first cycle, or of START cycles later for
+// inputs that a leaf needs later. due is high LATENCY cycles after the first, when the result of
+// the beat is at the output.
 //
-// Why a proof over LATENCY + 1 cycles is a proof for ever: the solver chooses the state of all
-// registers of the leaf in the first cycle, and the inputs of every cycle. Whatever happened before
-// the beat, and whatever follows close behind it, is therefore among its choices; and the property is
-// about that beat alone. So a flag that travels with a neighbour's beat is found as well.
+// Why LATENCY + 1 cycles prove it for all time: the solver chooses the state of every register in
+// the first cycle, and the inputs of every cycle. That covers any history before the beat and any
+// beats close behind it, and the property concerns that beat only. So a flag that wrongly comes
+// from a neighbouring beat is found as well.
 
 `default_nettype none
 

@@ -1,13 +1,13 @@
-// What a pattern of a floating-point format means: the table and the paragraph below it in section 7.1
-// of driver/wire/SPEC.md, in the plainest form. A module that includes this has the parameters EXP,
-// FRAC and INFINITY; INFINITY = 0 is a format without infinities, with one NaN of each sign.
+// The meaning of a floating-point pattern: the table and the paragraph below it in section 7.1 of
+// driver/wire/SPEC.md, in the plainest form. The including module has parameters EXP, FRAC and
+// INFINITY; INFINITY = 0 is a format without infinities, with one NaN of each sign.
 //
-// Every number of a format is a multiple of its smallest subnormal, and that is the unit of a
-// magnitude. An exponent field of all ones has a magnitude too, the one it would have if it were not
-// set aside for infinities and NaNs: "as if the exponent had no upper bound" is one binade more.
+// Every number is a multiple of its format's smallest subnormal, the unit of magnitudes. An
+// exponent field of all ones has a magnitude too, as if not reserved for infinities and NaNs: "as
+// if the exponent had no upper bound" is one binade more.
 
-localparam integer SIGN = EXP + FRAC;  // the place of the sign, and the bits below it
-localparam integer MAG = (1 << EXP) + FRAC - 1;  // bits of a magnitude
+localparam integer SIGN = EXP + FRAC;  // the sign's place, and the number of bits below it
+localparam integer MAG = (1 << EXP) + FRAC - 1;  // bits in a magnitude
 
 localparam [SIGN:0] NAN = {1'b0, {EXP{1'b1}}, 1'b1, {FRAC - 1{!INFINITY}}};
 
@@ -28,7 +28,7 @@ function automatic [MAG-1:0] magnitude(input reg [SIGN-1:0] pattern);
   end
 endfunction
 
-// The value of a finite number.
+// Returns the value of a finite number.
 function automatic signed [MAG:0] value(input reg [SIGN:0] x);
   value = x[SIGN] ? -{1'b0, magnitude(x[SIGN-1:0])} : {1'b0, magnitude(x[SIGN-1:0])};
 endfunction

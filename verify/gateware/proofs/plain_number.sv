@@ -1,4 +1,4 @@
-// plain_float.svh for a harness with numbers of two formats.
+// plain_float.svh as a module, for a harness with numbers of two formats.
 
 `default_nettype none
 

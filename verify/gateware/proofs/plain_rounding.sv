@@ -1,9 +1,9 @@
-// Whether y is a sum rounded to a format: the paragraph on rounding in section 7.1 of
+// Checks that y is a sum rounded to a format, by the paragraph on rounding in section 7.1 of
 // driver/wire/SPEC.md. The sum is an integer, in units of the smallest subnormal or, with FINER, of
 // its 2^-FINER-th part.
 //
-// It computes no rounded number. It asks whether y is one: no neighbour of y is nearer, and where one
-// is as near, the fraction of y is even. A sum of zero has the sign that the caller says.
+// It computes no rounded number, but checks that y is one: no neighbour of y is nearer, and if one
+// is equally near, y's fraction is even. The caller gives the sign of a zero sum.
 
 `default_nettype none
 
@@ -11,7 +11,7 @@ module plain_rounding #(
     parameter integer EXP      = 4,
     parameter integer FRAC     = 3,
     parameter integer INFINITY = 1,
-    parameter integer SUM      = (1 << EXP) + FRAC + 1,  // bits of the sum
+    parameter integer SUM      = (1 << EXP) + FRAC + 1,  // bits in the sum
     parameter integer FINER    = 0
 ) (
     input  wire signed [   SUM-1:0] sum,
@@ -25,7 +25,7 @@ module plain_rounding #(
 
   `include "plain_float.svh"
 
-  // The first pattern that is no finite number, as a magnitude what overflow gives.
+  // The first pattern beyond the finite numbers; as a magnitude, the result of overflow.
   localparam [SIGN-1:0] BEYOND = {{EXP{1'b1}}, {FRAC{!INFINITY}}};
   localparam [SIGN-1:0] LARGEST = BEYOND - 1'b1;
 
@@ -35,7 +35,7 @@ module plain_rounding #(
   wire [   SUM:0] here = magnitude(pattern) << FINER;
   wire [   SUM:0] twice = {sum < 0 ? -sum : sum, 1'b0};
 
-  // Half-way between two neighbours is where twice the sum is their sum.
+  // The sum is half-way between two neighbours if twice the sum is the sum of both.
   wire [   SUM:0] half_up = here + (magnitude(next) << FINER);
   wire [   SUM:0] half_down = pattern == 0 ? 0 : here + (magnitude(last) << FINER);
   wire [   SUM:0] half_out = (magnitude(LARGEST) + magnitude(BEYOND)) << FINER;

@@ -1,5 +1,5 @@
-// The place of agg_ranks in the proof of a module that has one: it gives out ranks in some time. That
-// agg_ranks does, and how long it takes, ranks.sby shows.
+// Stands in for agg_ranks in the proof of its parent: assigns ranks after an arbitrary time.
+// ranks.sby proves that agg_ranks does so, and its time.
 
 `default_nettype none
 

@@ -1,5 +1,5 @@
-// The place of agg_slot_fifo in the proof of a module that has one: any head. What the head may be, the
-// module says; that agg_slot_fifo keeps to it, slot_fifo.sby shows.
+// Stands in for agg_slot_fifo in the proof of its parent: an arbitrary head. The parent assumes
+// what the head may be; slot_fifo.sby proves that agg_slot_fifo complies.
 
 `default_nettype none
 

@@ -1,5 +1,5 @@
-// Proves that a number of a wider format is the number that it was, and a NaN the wider format's one:
-// section 7.2 of driver/wire/SPEC.md.
+// Proves that widening preserves a number's value, and turns a NaN into the wider format's
+// canonical one: section 7.2 of driver/wire/SPEC.md.
 
 `default_nettype none
 
@@ -68,7 +68,7 @@ module widen #(
       .in_units(y_units)
   );
 
-  // The smallest subnormal of a format is 2^(1 - bias - fraction bits), with a bias of 2^(EXP-1) - 1.
+  // A format's smallest subnormal is 2^(1 - bias - fraction bits), with bias 2^(EXP-1) - 1.
   localparam integer FINER = (1 << TO_EXP - 1) + TO_FRAC - (1 << EXP - 1) - FRAC;
 
   always @* begin

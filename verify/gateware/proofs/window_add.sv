@@ -1,11 +1,11 @@
-// Proves that a node of the sum adds what its operands stand for: a value, turned over where its sign
-// says so. Signs come and go a cycle before their values.
+// Proves that a node adds its operands, each a value that its sign may negate. Signs precede their
+// values by one cycle, at the input and the output.
 
 `default_nettype none
 
 module window_add #(
     parameter integer WIDTH   = 29,
-    parameter integer LATENCY = 2    // from the signs that go in to the value that comes out
+    parameter integer LATENCY = 2    // from the signs at the input to the value at the output
 ) (
     input wire             clk,
     input wire             plain,
@@ -53,7 +53,7 @@ module window_add #(
       .due (due)
   );
 
-  // The sign of the result, as it was a cycle before the result.
+  // The result's sign, one cycle before the result.
   reg y_negative_reg;
   always @(posedge clk) y_negative_reg <= y_negative;
 

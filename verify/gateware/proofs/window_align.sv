@@ -1,5 +1,5 @@
-// Proves that an aligner gives its operand as a multiple of the window's last place, cut towards zero,
-// also with multipliers, with a mark where that cut anything off: sections 7.4 and 7.5 of
+// Proves that the aligner returns its operand in units of the window's last place, truncated,
+// with a mark if bits were lost; with multipliers, too: sections 7.4 and 7.5 of
 // driver/wire/SPEC.md.
 
 `default_nettype none
@@ -75,13 +75,13 @@ module window_align #(
       .due (due)
   );
 
-  // A zero or a subnormal has the exponent 1, and no leading bit.
+  // A zero or a subnormal has exponent 1 and no leading bit.
   wire [EXP-1:0] field = x0[SIGN-1:FRAC];
   wire [EXP-1:0] exponent = field == 0 ? 1 : field;
   wire [EXP-1:0] distance = max0 - exponent;
   wire [WINDOW-1:0] exact = {field != 0, x0[FRAC-1:0], {WINDOW - FRAC - 1{1'b0}}};
 
-  // What the header of the leaf asks for, and what its neighbours promise.
+  // The preconditions in the leaf's header, which its neighbours guarantee.
   wire asked = max0 >= exponent && special0 == (INFINITY && &max0);
 
   always @* begin
@@ -93,7 +93,7 @@ module window_align #(
     if (due && asked) begin
       if (!special0) assert (cut == exact >> distance);
       assert (mark == (MARK != 0 && !special0 && cut << distance != exact));
-      // Beside infinities and NaNs there is 0 where no NaN is.
+      // Beside infinities and NaNs, the result is 0 without a NaN.
       if (special0) assert ((cut != 0) == is_nan(x0));
 
       cover (mark && cut != 0);

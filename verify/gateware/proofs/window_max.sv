@@ -1,4 +1,4 @@
-// Proves that a node of the tree of exponents is the maximum: section 7.4 of driver/wire/SPEC.md.
+// Proves that a node of the exponent tree returns the maximum: section 7.4 of driver/wire/SPEC.md.
 
 `default_nettype none
 

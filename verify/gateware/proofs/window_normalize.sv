@@ -1,5 +1,5 @@
-// Proves that the normalizer shifts the magnitude of a sum left by its leading zeros, or, where that is
-// less, by as much as the exponent allows.
+// Proves that the normalizer shifts a sum's magnitude left by its leading zeros, or by the limit
+// that the exponent sets, whichever is less.
 
 `default_nettype none
 
@@ -9,7 +9,7 @@ module window_normalize #(
     parameter integer GROWTH  = 3,
     parameter integer BITS    = 32,
     parameter integer KEEP    = 25,
-    parameter integer LATENCY = 6    // from the exponent, which comes a cycle before its sum
+    parameter integer LATENCY = 6    // from the exponent, which precedes its sum by one cycle
 ) (
     input wire             clk,
     input wire [WIDTH-1:0] sum,
@@ -59,7 +59,7 @@ module window_normalize #(
       .due ()
   );
 
-  // One's complement of a negative sum, and what is below it; and the magnitude.
+  // The one's complement of a negative sum, the bits below it, and the magnitude.
   wire negative = sum0[WIDTH-1];
   wire [WIDTH-2:0] complement = sum0[WIDTH-2:0] ^ {WIDTH - 1{negative}};
   wire [WIDTH-1:0] magnitude = negative ? -sum0 : sum0;
@@ -69,14 +69,14 @@ module window_normalize #(
   wire [LONG-1:0] magnitude_shifted = {magnitude, {LONG - WIDTH + 1{1'b0}}} << shift;
 
   integer place;
-  reg [EXP+1:0] zeros;  // before the leading bit
+  reg [EXP+1:0] zeros;  // before the leading one
   always @* begin
     zeros = WIDTH - 1;
     for (place = 0; place < WIDTH - 1; place = place + 1)
     if (complement[place]) zeros = WIDTH - 2 - place;
   end
 
-  // The exponent allows so much; and a longer shift than BITS - 1 is that of a sum of -1 alone, whose
+  // The limit set by the exponent. Only a sum of -1 needs a shift of more than BITS - 1: its
   // complement is all ones from the next place on.
   wire [EXP+1:0] field = exponent0 + GROWTH - 1;
   wire [EXP+1:0] allowed = field < BITS ? field : BITS - 1;

@@ -1,5 +1,5 @@
-// Proves that normalizer and rounder together round the sum of a window to nearest, ties to even: the
-// rounding of section 7.1 of driver/wire/SPEC.md, for every sum and exponent of small formats.
+// Proves that normalizer and rounder together round a window's sum to nearest, ties to even:
+// section 7.1 of driver/wire/SPEC.md, for every sum and exponent of small formats.
 
 `default_nettype none
 
@@ -7,11 +7,11 @@ module window_round #(
     parameter integer EXP = 4,
     parameter integer FRAC = 3,
     parameter integer INFINITY = 1,
-    parameter integer WIDTH = 10,  // of the sum
+    parameter integer WIDTH = 10,  // bits in the sum
     parameter integer GROWTH = 2,
     parameter integer BITS = 32,
-    parameter integer KEEP = 5,  // of its normalized bits
-    parameter integer NORMALIZE = 6,  // cycles from exponent, one before its sum
+    parameter integer KEEP = 5,  // bits in the normalized sum
+    parameter integer NORMALIZE = 6,  // cycles from exponent, which precedes its sum by one
     parameter integer ROUND = 4
 ) (
     input wire             clk,
@@ -114,9 +114,9 @@ module window_round #(
       .due ()
   );
 
-  // The sum's bit WIDTH-2 is the leading bit of a number with the exponent field exponent + GROWTH,
-  // so its lowest bit is worth 2^(exponent + GROWTH - 1 + FRAC - (WIDTH - 2)) smallest subnormals:
-  // 2^exponent of the units here, of which the largest number has MAG + FINER bits.
+  // The sum's bit WIDTH-2 is the leading bit of a number with the exponent field exponent + GROWTH.
+  // So its lowest bit is worth 2^(exponent + GROWTH - 1 + FRAC - (WIDTH - 2)) smallest subnormals:
+  // 2^exponent units; the largest number has MAG + FINER bits of them.
   localparam integer FINER = WIDTH - 1 - GROWTH - FRAC;
   localparam integer LONG = (1 << EXP) + WIDTH;
   wire signed [LONG-1:0] signed_sum = $signed(sum0);

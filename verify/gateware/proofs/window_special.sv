@@ -1,5 +1,5 @@
-// Proves what is said of infinities, NaNs and signs among all operands, from what the aligners say of
-// each: section 7.4 of driver/wire/SPEC.md.
+// Proves the outputs for infinities, NaNs and signs among all operands, given the aligners' outputs
+// for each operand: section 7.4 of driver/wire/SPEC.md.
 
 `default_nettype none
 
@@ -56,7 +56,7 @@ module window_special #(
       .due (due)
   );
 
-  // An operand is at the top when it is an infinity or a NaN; then the largest exponent is all ones.
+  // top is high for an infinity or a NaN; the largest exponent is then all ones.
   wire some = top0 != 0;
 
   always @* begin
