@@ -52,7 +52,8 @@ var allowed = map[string][]string{
 	"driver/virtual/pty":      {"driver/virtual/pins"},
 	"driver/virtual/usbip":    {"driver/virtual/pins", "driver/wire"},
 	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
+	"driver/reduction":        {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
+	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction",
 		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
@@ -161,7 +162,7 @@ func TestDriverImportsModelInOneFile(t *testing.T) {
 // are told to bring cards on USB.
 func TestOnlyUSBNeedsLibusb(t *testing.T) {
 	for _, tags := range []string{"", "usb"} {
-		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./hwgen", "./driver/cmd/tributary")
+		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./driver/reduction", "./hwgen", "./driver/cmd/tributary")
 		list.Dir = root
 		out, err := list.Output()
 		if err != nil {
