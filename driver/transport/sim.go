@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tributary/driver/shell"
 )
 
 // Patience with a virtual card: it is asked to end, and then made to. One that
@@ -61,7 +63,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 	}
 	program := filepath.Join(dir, "sim", "build", name)
 	if _, err := os.Stat(program); err != nil {
-		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s%s` builds it", err, filepath.Join(dir, "sim"), target)
+		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s%s` builds it", err, shell.Quote(filepath.Join(dir, "sim")), target)
 	}
 	process, err := startSim(ctx, program, args)
 	if err != nil {

@@ -38,10 +38,11 @@ var allowed = map[string][]string{
 	"driver/quant":            {},
 	"driver/element":          {"driver/wire"},
 	"driver/frame":            {"driver/wire"},
-	"driver/transport":        {"driver/wire"},
+	"driver/shell":            {},
+	"driver/transport":        {"driver/shell", "driver/wire"},
 	"driver/transport/pipe":   {},
 	"driver/transport/record": {"driver/transport"},
-	"driver/transport/serial": {"driver/transport", "driver/transport/bridge"},
+	"driver/transport/serial": {"driver/shell", "driver/transport", "driver/transport/bridge"},
 	"driver/transport/bulk":   {"driver/transport", "driver/wire"},
 	"driver/transport/bridge": {"driver/frame", "driver/wire"},
 	"driver/transport/ftdi":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
@@ -53,7 +54,7 @@ var allowed = map[string][]string{
 	"driver/virtual/usbip":    {"driver/virtual/pins", "driver/wire"},
 	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":        {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction",
+	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
 		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.

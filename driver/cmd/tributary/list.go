@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tributary/driver/shell"
 	"tributary/driver/transport/serial"
 )
 
@@ -109,7 +110,7 @@ func (c cardFolder) list() listedCard {
 		l.Ready = false
 		l.What += "; bare ports, which a host cannot reach"
 	case !l.Ready:
-		l.What += fmt.Sprintf("; not built yet: make -C %s/sim", c.dir)
+		l.What += "; not built yet: " + c.buildCommand("")
 	}
 	return l
 }
@@ -121,7 +122,7 @@ func printCards(out io.Writer, cards []listedCard) error {
 		if !c.Ready {
 			ready = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Card, ready, c.What)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", shell.Quote(c.Card), ready, c.What)
 	}
 	return w.Flush()
 }

@@ -204,9 +204,9 @@ func (f *simFlags) open(dir string) (cardFolder, error) {
 	if !folder.built(f.programName()) {
 		target := ""
 		if f.trace != "" {
-			target = " trace"
+			target = "trace"
 		}
-		return folder, fmt.Errorf("it is not built; build it with: make -C %s/sim%s", dir, target)
+		return folder, fmt.Errorf("it is not built; build it with: %s", folder.buildCommand(target))
 	}
 	return folder, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tributary/driver/shell"
 	"tributary/driver/transport/serial"
 	"tributary/driver/virtual/pty"
 )
@@ -42,7 +43,7 @@ func newPortCard(path string, baud uint32) (*portCard, error) {
 // serve returns what takes hosts as soon as the card listens.
 func (p *portCard) serve(out, errs io.Writer) listener {
 	return func(string) (stop func()) {
-		fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", p.name)
+		p.announce(out)
 		go func() {
 			err := p.port.Serve(func() (net.Conn, error) { return net.Dial("unix", p.socket) })
 			if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
@@ -51,6 +52,11 @@ func (p *portCard) serve(out, errs io.Writer) listener {
 		}()
 		return func() {}
 	}
+}
+
+// announce prints how the card is reached.
+func (p *portCard) announce(out io.Writer) {
+	fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", shell.Quote(p.name))
 }
 
 // close unplugs the port.

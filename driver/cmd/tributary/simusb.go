@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tributary/driver/shell"
 	"tributary/driver/virtual/usbip"
 )
 
@@ -80,7 +81,7 @@ func (u *usbCard) attachCommand() string {
 	if at.IP.IsUnspecified() {
 		host = "HOST" // as the other machine knows this one
 	}
-	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, host, usbip.BusID)
+	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, shell.Quote(host), usbip.BusID)
 }
 
 // close unplugs the device.

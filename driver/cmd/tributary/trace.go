@@ -18,6 +18,7 @@ import (
 	"tributary/driver/element"
 	"tributary/driver/npy"
 	"tributary/driver/reduction"
+	"tributary/driver/shell"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
@@ -274,8 +275,8 @@ func (t traceReport) print(out io.Writer) error {
 	_, err := fmt.Fprintln(out, strings.Join([]string{
 		fmt.Sprintf("%s: the waveform of %d workers' %d elements, %d chunks of %d beats, in cycles %d to %d",
 			t.Waveform, t.Reduction.Workers, t.Reduction.Elements, s.Chunks, s.Chunk/s.Lanes, t.Began, t.Began+s.Cycles),
-		fmt.Sprintf("  gtkwave %s %s", t.Waveform, t.GTKWave),
-		fmt.Sprintf("  surfer --command-file %s %s", t.Surfer, t.Waveform),
+		fmt.Sprintf("  gtkwave %s %s", shell.Quote(t.Waveform), shell.Quote(t.GTKWave)),
+		fmt.Sprintf("  surfer --command-file %s %s", shell.Quote(t.Surfer), shell.Quote(t.Waveform)),
 	}, "\n"))
 	return err
 }
