@@ -28,22 +28,43 @@ func notesDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid()))
 }
 
-// newNote begins a note of a kind, which nobody sees before it is published.
+// unpublished ends the name of a note that nobody is to see yet.
+const unpublished = ".new"
+
+// newNote begins a note of a kind, which nobody sees before it is published. The notes of
+// programs that were killed are cleared away.
 func newNote(kind string) (*note, error) {
 	dir := notesDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, kind+"-*.new")
-	if err != nil {
-		return nil, err
+	sweepNotes()
+	for {
+		f, err := os.CreateTemp(dir, kind+"-*"+unpublished)
+		if err != nil {
+			return nil, err
+		}
+		n := &note{f, strings.TrimSuffix(f.Name(), unpublished) + ".json"}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			n.remove()
+			return nil, err
+		}
+		if _, err := os.Lstat(f.Name()); err == nil {
+			return n, nil
+		}
+		f.Close() // a sweep was here before the lock
 	}
-	n := &note{f, strings.TrimSuffix(f.Name(), ".new") + ".json"}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		n.remove()
-		return nil, err
+}
+
+// sweepNotes clears away the notes of all kinds whose writers have died, published or
+// not. What cannot be removed stays.
+func sweepNotes() {
+	for _, pattern := range []string{"*-*.json", "*-*" + unpublished} {
+		paths, _ := filepath.Glob(filepath.Join(notesDir(), pattern))
+		for _, path := range paths {
+			readNote(path, new(json.RawMessage))
+		}
 	}
-	return n, nil
 }
 
 // publish shows what the note says.
@@ -57,7 +78,7 @@ func (n *note) publish(what any) error {
 // socket returns the path of the socket beside the note.
 func (n *note) socket() string { return socketOf(n.path) }
 
-func socketOf(path string) string { return strings.TrimSuffix(path, ".json") + ".sock" }
+func socketOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".sock" }
 
 // remove takes the note back, and its socket.
 func (n *note) remove() {
@@ -74,6 +95,7 @@ func readNotes[T any](kind string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweepNotes()
 	var all []T
 	for _, path := range paths {
 		var what T

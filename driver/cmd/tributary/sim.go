@@ -178,6 +178,10 @@ func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string,
 	if err != nil {
 		return err
 	}
+	// The card ends with this pipe, also when this program is killed.
+	if _, err := card.StdinPipe(); err != nil {
+		return err
+	}
 	if err := card.Start(); err != nil {
 		return &driver.NoCardError{Name: "sim:" + folder.dir, Err: err}
 	}
@@ -220,7 +224,7 @@ func (f *simFlags) programName() string {
 }
 
 func (f *simFlags) arguments(listen string) []string {
-	args := []string{"--listen", listen}
+	args := []string{"--listen", listen, "--end-with-stdin"}
 	if f.once {
 		args = append(args, "--once")
 	}

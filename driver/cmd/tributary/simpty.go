@@ -8,9 +8,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 
 	"tributary/driver/shell"
+	"tributary/driver/transport/scratch"
 	"tributary/driver/transport/serial"
 	"tributary/driver/virtual/pty"
 )
@@ -18,7 +18,7 @@ import (
 // portCard offers a virtual card behind a pseudo-terminal. The card listens on a socket
 // of its own for it.
 type portCard struct {
-	folder string // that holds the socket
+	folder *scratch.Folder // that holds the socket
 	socket string
 	name   string // as -card takes it
 	port   *pty.Port
@@ -26,16 +26,16 @@ type portCard struct {
 
 // newPortCard gets ready to offer a card at a path, at a rate.
 func newPortCard(path string, baud uint32) (*portCard, error) {
-	folder, err := os.MkdirTemp("", "tributary")
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	p := &portCard{folder: folder, socket: filepath.Join(folder, "card"), name: "serial:" + path}
+	p := &portCard{folder: folder, socket: folder.Path("card"), name: "serial:" + path}
 	if baud != serial.DefaultBaud {
 		p.name += fmt.Sprintf("@%d", baud)
 	}
 	if p.port, err = pty.New(path, baud); err != nil {
-		return nil, errors.Join(fmt.Errorf("-pty %s: %w", path, err), os.RemoveAll(folder))
+		return nil, errors.Join(fmt.Errorf("-pty %s: %w", path, err), folder.Remove())
 	}
 	return p, nil
 }
@@ -62,5 +62,5 @@ func (p *portCard) announce(out io.Writer) {
 // close unplugs the port.
 func (p *portCard) close() {
 	p.port.Close()
-	os.RemoveAll(p.folder)
+	p.folder.Remove()
 }
