@@ -133,3 +133,13 @@ func TestNotesOfTheKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{first.file.Name(), second.path}, found)
 }
+
+// TestNotesLeaveNoFolder: where notes are kept among temporary files, nothing of them stays.
+func TestNotesLeaveNoFolder(t *testing.T) {
+	workFolder(t)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	s := tributary(context.Background(), "reduce", "-o", "sum.npy", "w0.npy")
+	require.Equal(t, 0, s.status, s.errs)
+	require.Empty(t, temporary(t))
+}

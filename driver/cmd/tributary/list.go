@@ -24,7 +24,7 @@ those that begin with a dot, are left out.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
 			cards, err := listCards()
 			if err != nil {
 				return err
@@ -33,7 +33,7 @@ those that begin with a dot, are left out.`,
 				return printJSON(cmd.OutOrStdout(), cards)
 			}
 			return printCards(cmd.OutOrStdout(), cards)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return cmd

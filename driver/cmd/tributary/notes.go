@@ -21,11 +21,24 @@ type note struct {
 
 // notesDir returns the folder of this user's notes.
 func notesDir() string {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
+	dir, _ := notesFolder()
+	return dir
+}
+
+// notesFolder returns it, and whether it is among temporary files.
+func notesFolder() (dir string, temporary bool) {
+	dir = os.Getenv("XDG_RUNTIME_DIR")
 	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo leaves the name of one that is gone
-		return filepath.Join(dir, "tributary")
+		return filepath.Join(dir, "tributary"), false
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid()))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid())), true
+}
+
+// leaveFolder removes the folder from among temporary files when no notes are in it.
+func leaveFolder() {
+	if dir, temporary := notesFolder(); temporary {
+		os.Remove(dir) // fails where there are notes
+	}
 }
 
 // unpublished ends the name of a note that nobody is to see yet.
@@ -35,12 +48,15 @@ const unpublished = ".new"
 // programs that were killed are cleared away.
 func newNote(kind string) (*note, error) {
 	dir := notesDir()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	sweepNotes()
 	for {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
 		f, err := os.CreateTemp(dir, kind+"-*"+unpublished)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // another program has removed the folder, which was empty
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +81,7 @@ func sweepNotes() {
 			readNote(path, new(json.RawMessage))
 		}
 	}
+	leaveFolder()
 }
 
 // publish shows what the note says.
@@ -86,6 +103,7 @@ func (n *note) remove() {
 		os.Remove(path)
 	}
 	n.file.Close() // gives the lock up
+	leaveFolder()
 }
 
 // readNotes returns what the notes of a kind say, and clears away those that do
