@@ -10,7 +10,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// words is the text of an error that may name options, each as ${option}.
+// words is the text of an error that may name options, each as ${option}, and what the
+// caller calls arrays, as ${files}.
 type words struct {
 	text string
 	args []any
@@ -20,13 +21,20 @@ type words struct {
 func say(text string, args ...any) words { return words{text: text, args: args} }
 
 // Text returns the error's text; name returns a caller's name of an option, such as
-// "-carry-on" of "carry-on".
+// "-carry-on" of "carry-on", and of "files": what a caller without files calls "arrays".
 func (w words) Text(name func(option string) string) string {
 	return fmt.Sprintf(os.Expand(w.text, name), w.args...)
 }
 
 // Error names options as they are.
-func (w words) Error() string { return w.Text(func(option string) string { return option }) }
+func (w words) Error() string {
+	return w.Text(func(option string) string {
+		if option == "files" {
+			return "arrays"
+		}
+		return option
+	})
+}
 
 // Unwrap returns the cause, or nil.
 func (w words) Unwrap() error { return w.err }
@@ -68,6 +76,7 @@ type CardError struct {
 type ArraysError struct {
 	Problems []ArrayProblem // at least one
 	Total    int            // workers
+	files    bool           // whose arrays came from files
 }
 
 // ArrayProblem is what is wrong with one worker's arrays.
@@ -87,7 +96,11 @@ func (e *ArraysError) Error() string {
 	for i, p := range e.Problems {
 		lines[i] = p.String()
 	}
-	return fmt.Sprintf("%d of the %d files cannot be used:\n  %s", len(lines), e.Total, strings.Join(lines, "\n  "))
+	what := "workers' arrays"
+	if e.files {
+		what = "files"
+	}
+	return fmt.Sprintf("%d of the %d %s cannot be used:\n  %s", len(lines), e.Total, what, strings.Join(lines, "\n  "))
 }
 
 // Unwrap returns the errors of all workers.

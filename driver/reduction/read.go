@@ -19,7 +19,7 @@ import (
 //
 // Errors: ArraysError, with all that is wrong with any of the files; the context's.
 func ReadFiles(ctx context.Context, paths []string) ([]Arrays, error) {
-	e := &ArraysError{Total: len(paths)}
+	e := &ArraysError{Total: len(paths), files: true}
 	all := make([]Arrays, 0, len(paths))
 	var compared []contribution
 	for w, path := range paths {

@@ -95,7 +95,7 @@ func New(workers []Arrays, o Options) (*Reduction, error) {
 		return nil, err
 	}
 	if o.Quantize && format != wire.FP32 {
-		return nil, wrongOption("quantize", "it is for float32, but the files hold %s", format)
+		return nil, wrongOption("quantize", "it is for float32, but the ${files} hold %s", format)
 	}
 	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size()}, nil
 }

@@ -139,9 +139,10 @@ func TestRefused(t *testing.T) {
 		{"partial", "model:", good, reduction.Options{Partial: true}, new(*reduction.OptionError), "partial: deadline is missing"},
 		{"ports", "model:", good, reduction.Options{Ports: []int{2, 1}}, new(*reduction.OptionError), "they must ascend"},
 		{"shapes", "model:", append(workers([2]float32{}), short), reduction.Options{}, new(*reduction.ArraysError), "worker 1: it has 8 bytes of data; its shape (3,) and type float32 make 12"},
+		{"two of two", "model:", []reduction.Arrays{short, short}, reduction.Options{}, new(*reduction.ArraysError), "2 of the 2 workers' arrays cannot be used:\n  worker 0: "},
 		{"several", "model:", []reduction.Arrays{{Tensors: make([]npy.Named, 2)}}, reduction.Options{}, new(*reduction.ArraysError), "it holds 2 arrays"},
 		{"format", "model:", halves, reduction.Options{}, new(*reduction.FormatError), "add format bf16"},
-		{"card", "model:format=fp16", good, reduction.Options{}, new(*reduction.CardError), "sums fp16, but the files hold fp32"},
+		{"card", "model:format=fp16", good, reduction.Options{}, new(*reduction.CardError), "sums fp16, but the arrays hold fp32"},
 		{"chunk", "model:", good, reduction.Options{Chunk: 15}, new(*driver.InputError), "15 elements"},
 		{"quantize", "model:", workers([2]float32{1, nan}), reduction.Options{Quantize: true}, new(*reduction.NonfiniteError), "worker 0: element 1 is NaN"},
 	} {

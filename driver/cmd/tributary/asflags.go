@@ -45,9 +45,12 @@ type flagText struct {
 func (e flagText) Error() string { return e.text }
 func (e flagText) Unwrap() error { return e.err }
 
-// flagOf returns the flag of an option.
+// flagOf returns the flag of an option. What is reduced here are files.
 func flagOf(option string) string {
-	if option == "out" {
+	switch option {
+	case "files":
+		return "files"
+	case "out":
 		return "-o"
 	}
 	return "-" + option
