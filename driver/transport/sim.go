@@ -3,7 +3,7 @@ package transport
 // The scheme sim: a virtual card of its own for this program. The program that
 // `make -C DIR/sim` built is started, serves this one host on a Unix socket in
 // a folder of its own, and ends with the link. The folder is gone once the link
-// is there. A pipe from this program leads to the card's standard input: should
+// is there, or with the next card when this program is killed before that. A pipe from this program leads to the card's standard input: should
 // this program die before the link is there, the card ends with the pipe.
 
 import (
@@ -20,6 +20,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tributary/driver/shell"
+	"tributary/driver/transport/scratch"
 )
 
 // Patience with a virtual card: it is asked to end, and then made to. One that
@@ -62,7 +65,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 	}
 	program := filepath.Join(dir, "sim", "build", name)
 	if _, err := os.Stat(program); err != nil {
-		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s%s` builds it", err, filepath.Join(dir, "sim"), target)
+		return nil, fmt.Errorf("the virtual card is not built: %w; `make -C %s%s` builds it", err, shell.Quote(filepath.Join(dir, "sim")), target)
 	}
 	process, err := startSim(ctx, program, args)
 	if err != nil {
@@ -73,7 +76,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 		process.stop()
 		return nil, fmt.Errorf("the virtual card does not take its host: %w", err)
 	}
-	if err := os.RemoveAll(process.folder); err != nil {
+	if err := process.folder.Remove(); err != nil {
 		conn.Close()
 		process.stop()
 		return nil, err
@@ -84,7 +87,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 // simProcess is a virtual card that runs.
 type simProcess struct {
 	cmd    *exec.Cmd
-	folder string // holds the socket
+	folder *scratch.Folder // holds the socket
 	socket string
 	stderr tail
 	ended  chan struct{} // closed when err is set
@@ -93,11 +96,11 @@ type simProcess struct {
 
 // startSim starts program, with further arguments, and returns when it listens.
 func startSim(ctx context.Context, program string, args []string) (*simProcess, error) {
-	folder, err := os.MkdirTemp("", "tributary")
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	p := &simProcess{folder: folder, socket: filepath.Join(folder, "card"), ended: make(chan struct{})}
+	p := &simProcess{folder: folder, socket: folder.Path("card"), ended: make(chan struct{})}
 	p.cmd = exec.Command(program, append([]string{"--listen", "unix:" + p.socket, "--once", "--end-with-stdin"}, args...)...)
 	p.cmd.Stderr = &p.stderr
 	// In a process group of its own: a Ctrl-C on the terminal is for the host,
@@ -111,7 +114,7 @@ func startSim(ctx context.Context, program string, args []string) (*simProcess, 
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		os.RemoveAll(folder)
+		folder.Remove()
 		return nil, fmt.Errorf("the virtual card does not start: %w", err)
 	}
 	listens := make(chan struct{})
@@ -156,7 +159,7 @@ func (p *simProcess) death() error {
 
 // stop waits for the program to end, and makes it if it takes its time.
 func (p *simProcess) stop() {
-	defer os.RemoveAll(p.folder)
+	defer p.folder.Remove()
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		_ = p.cmd.Process.Signal(sig)
 		select {

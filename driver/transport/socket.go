@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"tributary/driver/shell"
 )
 
 func openTCP(ctx context.Context, r Request) (Conn, error) {
@@ -27,7 +29,7 @@ func dial(ctx context.Context, network, address string) (Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("%w; see whether a card listens there (`tributary sim DIR -listen %s:%s` starts one)", err, network, address)
+		return nil, fmt.Errorf("%w; see whether a card listens there (`tributary sim DIR -listen %s` starts one)", err, shell.Quote(network+":"+address))
 	}
 	return conn, nil
 }

@@ -33,27 +33,30 @@ var allowed = map[string][]string{
 	// The driver. The model must not inherit a mistake of the code that plans,
 	// prints or drives the gateware: it imports the tables alone. driver imports
 	// the model in one file only: a test of its own holds that.
-	"driver/model":            {"driver/wire"},
-	"driver/npy":              {},
-	"driver/quant":            {},
-	"driver/element":          {"driver/wire"},
-	"driver/frame":            {"driver/wire"},
-	"driver/transport":        {"driver/wire"},
-	"driver/transport/pipe":   {},
-	"driver/transport/record": {"driver/transport"},
-	"driver/transport/serial": {"driver/transport", "driver/transport/bridge"},
-	"driver/transport/bulk":   {"driver/transport", "driver/wire"},
-	"driver/transport/bridge": {"driver/frame", "driver/wire"},
-	"driver/transport/ftdi":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
-	"driver/transport/ft60x":  {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
-	"driver/transport/usb":    {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
-	"driver":                  {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model"},
-	"driver/virtual/pins":     {"driver/wire"},
-	"driver/virtual/pty":      {"driver/virtual/pins"},
-	"driver/virtual/usbip":    {"driver/virtual/pins", "driver/wire"},
-	"driver/selftest":         {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/quant",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
+	"driver/model":             {"driver/wire"},
+	"driver/npy":               {},
+	"driver/quant":             {},
+	"driver/element":           {"driver/wire"},
+	"driver/frame":             {"driver/wire"},
+	"driver/shell":             {},
+	"driver/transport":         {"driver/shell", "driver/transport/scratch", "driver/wire"},
+	"driver/transport/pipe":    {},
+	"driver/transport/record":  {"driver/transport"},
+	"driver/transport/scratch": {},
+	"driver/transport/serial":  {"driver/shell", "driver/transport", "driver/transport/bridge"},
+	"driver/transport/bulk":    {"driver/transport", "driver/wire"},
+	"driver/transport/bridge":  {"driver/frame", "driver/wire"},
+	"driver/transport/ftdi":    {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
+	"driver/transport/ft60x":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
+	"driver/transport/usb":     {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
+	"driver":                   {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model"},
+	"driver/virtual/pins":      {"driver/wire"},
+	"driver/virtual/pty":       {"driver/virtual/pins"},
+	"driver/virtual/usbip":     {"driver/virtual/pins", "driver/wire"},
+	"driver/selftest":          {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
+	"driver/reduction":         {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
+	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},
@@ -163,7 +166,7 @@ func TestDriverImportsModelInOneFile(t *testing.T) {
 // are told to bring cards on USB.
 func TestOnlyUSBNeedsLibusb(t *testing.T) {
 	for _, tags := range []string{"", "usb"} {
-		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./hwgen", "./driver/cmd/tributary")
+		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./driver/reduction", "./hwgen", "./driver/cmd/tributary")
 		list.Dir = root
 		out, err := list.Output()
 		if err != nil {

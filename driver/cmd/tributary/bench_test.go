@@ -13,6 +13,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/reduction"
 	"tributary/driver/wire"
 )
 
@@ -94,14 +95,14 @@ func TestBenchStops(t *testing.T) {
 // flipped bits.
 func TestBenchTables(t *testing.T) {
 	info := driver.Info{Name: "unix:card.sock", Lanes: 16, Ports: 8, Format: wire.BF16, Result: wire.FP32, Sum: wire.SumExact, Link: 32}
-	m := measurement{cycles: 1_050_000, elapsed: 2 * time.Second, rise: map[string]uint32{"chunks": 1000, "beats": 16000, "replays": 3, "payload_crc": 2}}
+	m := reduction.Measurement{Cycles: 1_050_000, Elapsed: 2 * time.Second, Rise: map[string]uint32{"chunks": 1000, "beats": 16000, "replays": 3, "payload_crc": 2}}
 	did := counts{driver.MemberStats{Sent: 8000, Resent: 40, Asked: 12}, driver.LinkStats{BytesOut: 4_300_000, BytesIn: 1_070_000, HeaderCRC: 1}}
 	run := func(workers, window int) benchRun {
 		return *newBenchRun(info, driver.JobConfig{Workers: workers, Window: window, Chunk: 256}, 256_000, m, did, time.Millisecond/4, time.Millisecond)
 	}
 	report := newBenchReport(info)
 	report.Runs = append(report.Runs, run(8, 16))
-	m.rise["payload_crc"], did.link.HeaderCRC, did.member.Resent, did.member.Asked = 0, 0, 0, 0
+	m.Rise["payload_crc"], did.link.HeaderCRC, did.member.Resent, did.member.Asked = 0, 0, 0, 0
 	info.Name = "model:"
 	report.Runs = append(report.Runs, run(4, 1))
 	var b bytes.Buffer

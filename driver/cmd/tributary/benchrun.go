@@ -9,6 +9,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/element"
+	"tributary/driver/reduction"
 )
 
 // benchReport is what tributary bench has to say.
@@ -64,12 +65,12 @@ func newBenchReport(i driver.Info) benchReport {
 	}
 }
 
-func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m measurement, did counts, access, chunk time.Duration) *benchRun {
+func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m reduction.Measurement, did counts, access, chunk time.Duration) *benchRun {
 	r := &benchRun{
 		Workers: cfg.Workers, Window: cfg.Window, Chunk: cfg.Chunk, Elements: elements,
-		Chunks: m.rise["chunks"], Beats: m.rise["beats"], Resent: did.member.Resent, Asked: did.member.Asked, Replays: m.rise["replays"],
-		HeaderCRC: uint64(m.rise["header_crc"]) + did.link.HeaderCRC, PayloadCRC: uint64(m.rise["payload_crc"]) + did.link.PayloadCRC,
-		AccessSeconds: access.Seconds(), ChunkSeconds: chunk.Seconds(), Seconds: m.elapsed.Seconds(),
+		Chunks: m.Rise["chunks"], Beats: m.Rise["beats"], Resent: did.member.Resent, Asked: did.member.Asked, Replays: m.Rise["replays"],
+		HeaderCRC: uint64(m.Rise["header_crc"]) + did.link.HeaderCRC, PayloadCRC: uint64(m.Rise["payload_crc"]) + did.link.PayloadCRC,
+		AccessSeconds: access.Seconds(), ChunkSeconds: chunk.Seconds(), Seconds: m.Elapsed.Seconds(),
 	}
 	out := float64(cfg.Workers * elements * element.Size(info.Format))
 	in := float64(elements * element.Size(info.Result))
@@ -77,13 +78,13 @@ func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m measure
 	r.ResentShare, r.AskedShare = float64(r.Resent)/float64(did.member.Sent), float64(r.Asked)/float64(r.Chunks)
 	r.ElementsPerSecond, r.ChunksPerSecond = float64(elements)/r.Seconds, float64(r.Chunks)/r.Seconds
 	r.BytesOutPerSecond, r.BytesInPerSecond = out/r.Seconds, in/r.Seconds
-	bound := linkBound(uint64(r.Chunks), cfg.Workers, cfg.Chunk, info)
+	bound := reduction.LinkBound(uint64(r.Chunks), cfg.Workers, cfg.Chunk, info)
 	if strings.HasPrefix(info.Name, "model:") || bound == 0 {
 		return r
 	}
-	r.Cycles = m.cycles
-	r.LinkShare = float64(bound) / float64(m.cycles)
-	r.CyclesPerBeat, r.LinkCyclesPerBeat = float64(m.cycles)/float64(r.Beats), float64(bound)/float64(r.Beats)
+	r.Cycles = m.Cycles
+	r.LinkShare = float64(bound) / float64(m.Cycles)
+	r.CyclesPerBeat, r.LinkCyclesPerBeat = float64(m.Cycles)/float64(r.Beats), float64(bound)/float64(r.Beats)
 	return r
 }
 

@@ -218,7 +218,7 @@ func TestSim(t *testing.T) {
 	stop()
 	s := <-ended
 	require.Equal(t, 0, s.status, s.errs)
-	require.Equal(t, `arguments: --listen unix:made/sim/build/card.sock --once --trace x.fst
+	require.Equal(t, `arguments: --listen unix:made/sim/build/card.sock --end-with-stdin --once --trace x.fst
 listening unix:made/sim/build/card.sock
 cycles=1 beats=2 rx_bytes=3 tx_bytes=4
 `, s.out)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/reduction"
 	"tributary/driver/transport"
 )
 
@@ -90,7 +91,7 @@ func newConfigReport(info driver.Info, job *driver.Job) configReport {
 	cfg := job.Config()
 	return configReport{
 		Card: info.Name, Workers: cfg.Workers, Ports: cfg.Ports, Format: info.Format.String(), Result: info.Result.String(), Chunk: cfg.Chunk, Beats: cfg.Chunk / info.Lanes,
-		Window: cfg.Window, Epoch: job.Epoch(), LinkCycles: linkBound(1, cfg.Workers, cfg.Chunk, info),
+		Window: cfg.Window, Epoch: job.Epoch(), LinkCycles: reduction.LinkBound(1, cfg.Workers, cfg.Chunk, info),
 	}
 }
 

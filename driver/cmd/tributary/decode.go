@@ -30,7 +30,7 @@ when they fail or are stopped. The log has every byte, including payloads.`,
   tributary decode link.log | grep -v -e regread -e reply
   tributary decode -json link.log | jq 'select(.kind == "replay")'`,
 		Args: exactly("FILE, the link log,"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ when they fail or are stopped. The log has every byte, including payloads.`,
 				err = fmt.Errorf("%s: %w", args[0], err)
 			}
 			return errors.Join(err, out.Flush())
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
 	return cmd

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tributary/driver"
+	"tributary/driver/reduction"
 	"tributary/driver/transport"
 )
 
@@ -129,7 +130,7 @@ func (f *cardFlags) check() error {
 	if f.record == "" {
 		return nil
 	}
-	return checkFile("-record", f.record)
+	return flagPath("-record", reduction.CheckFile(f.record))
 }
 
 // jobFlags are the flags of every command that sets up a job.
@@ -145,29 +146,10 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&f.window, "window", "keep `CHUNKS` in flight, a power of two (default the card's maximum)")
 }
 
-// maxPorts is how many ports a card has at most.
-const maxPorts = 64
-
 // check refuses values that no card can make right for that many workers, 0
 // when that is left open.
 func (f *jobFlags) check(workers int) error {
-	switch {
-	case workers > maxPorts:
-		return usagef("%d workers; a card has at most %d ports", workers, maxPorts)
-	case workers > 0 && len(f.ports) > 0 && len(f.ports) != workers:
-		return usagef("-ports names %d ports for %d workers", len(f.ports), workers)
-	case f.window&(f.window-1) != 0:
-		return usagef("-window %d: it must be a power of two", f.window)
-	}
-	for i, p := range f.ports {
-		if p < 0 || p >= maxPorts {
-			return usagef("-ports: %d is no port; ports are 0 to %d", p, maxPorts-1)
-		}
-		if i > 0 && p <= f.ports[i-1] {
-			return usagef("-ports: they must ascend, but %d follows %d", p, f.ports[i-1])
-		}
-	}
-	return nil
+	return asFlags(reduction.CheckJob(workers, f.ports, int(f.window)))
 }
 
 // configure sets up the job cfg with what the flags say. It is the only one that
@@ -176,29 +158,8 @@ func (f *jobFlags) check(workers int) error {
 func (f *jobFlags) configure(ctx context.Context, card *driver.Card, cfg driver.JobConfig) (*driver.Job, error) {
 	cfg.Ports, cfg.Chunk, cfg.Window = f.ports, int(f.chunk), cmp.Or(int(f.window), card.Info().Window)
 	job, err := card.Configure(ctx, cfg)
-	var input *driver.InputError
-	if errors.As(err, &input) {
-		return nil, usageError{flagged(input)}
-	}
-	return job, err
-}
-
-// flagged says what is wrong with a job by the flag that it was given with.
-func flagged(err *driver.InputError) error {
-	flag, ok := map[string]string{
-		"chunk": "-chunk", "window": "-window", "ports": "-ports",
-		"deadline": "-deadline", "partial sums": "-partial", "carry on": "-carry-on",
-	}[err.What]
-	if !ok {
-		return err // the number of workers, which for some commands is that of files
-	}
-	return fmt.Errorf("%s: %s", flag, err.Why)
+	return job, asFlags(err)
 }
 
 // portsNeeded returns how many ports a card needs for that many workers.
-func (f *jobFlags) portsNeeded(workers int) int {
-	if len(f.ports) > 0 {
-		return f.ports[len(f.ports)-1] + 1
-	}
-	return workers
-}
+func (f *jobFlags) portsNeeded(workers int) int { return reduction.PortsNeeded(workers, f.ports) }

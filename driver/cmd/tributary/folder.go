@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tributary/driver/shell"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
@@ -31,6 +32,15 @@ func (c cardFolder) program(name string) string {
 func (c cardFolder) built(name string) bool {
 	info, err := os.Stat(c.program(name))
 	return err == nil && info.Mode().IsRegular()
+}
+
+// buildCommand returns the command that builds the card, or a target of its Makefile.
+func (c cardFolder) buildCommand(target string) string {
+	command := "make -C " + shell.Quote(c.dir+"/sim")
+	if target != "" {
+		command += " " + target
+	}
+	return command
 }
 
 // format returns the format of what the card is sent.

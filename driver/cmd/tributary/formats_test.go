@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/npy"
+	"tributary/driver/reduction"
 )
 
 // formatFiles makes input files of every format.
@@ -151,7 +152,7 @@ func TestReduceQuantizes(t *testing.T) {
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status, s.errs)
 		require.Empty(t, s.errs)
-		var report reduceReport
+		var report reduction.Report
 		require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 		got := readArray(t, "sum.npy")
 		require.Equal(t, npy.Float32, got.Type)
@@ -224,8 +225,8 @@ func TestInfoShowsTheJob(t *testing.T) {
 
 // TestReduceStatsOfExact: beats that were not decided at once are shown.
 func TestReduceStatsOfExact(t *testing.T) {
-	s := &reduceStats{Undecided: 3, Stalled: 240}
+	s := &reduction.Stats{Undecided: 3, Stalled: 240}
 	var out strings.Builder
-	require.NoError(t, s.print(&out, "model:", 2, 6))
+	require.NoError(t, printStats(&out, &reduction.Report{Card: "model:", Workers: 2, Elements: 6, Stats: s}))
 	require.Contains(t, out.String(), "3 beats took more than one pass; complete slots waited 240 cycles for them")
 }

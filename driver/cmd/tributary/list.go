@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tributary/driver/shell"
 	"tributary/driver/transport/serial"
 )
 
@@ -22,7 +23,7 @@ to one. It skips folders named testdata, and those that begin with a dot.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
 			cards, err := listCards()
 			if err != nil {
 				return err
@@ -31,7 +32,7 @@ to one. It skips folders named testdata, and those that begin with a dot.`,
 				return printJSON(cmd.OutOrStdout(), cards)
 			}
 			return printCards(cmd.OutOrStdout(), cards)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -108,7 +109,7 @@ func (c cardFolder) list() listedCard {
 		l.Ready = false
 		l.What += "; bare ports, which a host cannot reach"
 	case !l.Ready:
-		l.What += fmt.Sprintf("; not built yet: make -C %s/sim", c.dir)
+		l.What += "; not built yet: " + c.buildCommand("")
 	}
 	return l
 }
@@ -120,7 +121,7 @@ func printCards(out io.Writer, cards []listedCard) error {
 		if !c.Ready {
 			ready = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Card, ready, c.What)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", shell.Quote(c.Card), ready, c.What)
 	}
 	return w.Flush()
 }

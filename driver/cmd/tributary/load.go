@@ -12,6 +12,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/element"
+	"tributary/driver/reduction"
 	"tributary/driver/wire"
 )
 
@@ -138,7 +139,7 @@ func (l *load) measure(ctx context.Context, t time.Duration, elements int) (*ben
 	}
 	l.progress = newProgress(l.errs, elements)
 	var did counts
-	m, err := measure(ctx, l.card, func() error {
+	m, err := reduction.Measure(ctx, l.card, func() error {
 		before, err := l.counts(ctx)
 		if err != nil {
 			return err

@@ -127,7 +127,20 @@ func workFolder(t *testing.T) {
 
 // float32s returns an array of numbers.
 func float32s(shape []int, x ...float32) npy.Array {
-	return npy.Array{Shape: shape, Type: npy.Float32, Data: bytesOf(x, math.Float32bits)}
+	a := npy.Array{Shape: shape, Type: npy.Float32}
+	for _, number := range x {
+		a.Data = binary.LittleEndian.AppendUint32(a.Data, math.Float32bits(number))
+	}
+	return a
+}
+
+// numbers returns those of an array of float32s.
+func numbers(data []byte) []float32 {
+	x := make([]float32, len(data)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return x
 }
 
 // elements returns an array of the encodings of a type's elements.

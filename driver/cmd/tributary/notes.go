@@ -21,29 +21,67 @@ type note struct {
 
 // notesDir returns the folder of this user's notes.
 func notesDir() string {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo leaves the name of one that is gone
-		return filepath.Join(dir, "tributary")
-	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid()))
+	dir, _ := notesFolder()
+	return dir
 }
 
-// newNote begins a note of a kind, which nobody sees before it is published.
+// notesFolder returns it, and whether it is among temporary files.
+func notesFolder() (dir string, temporary bool) {
+	dir = os.Getenv("XDG_RUNTIME_DIR")
+	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo leaves the name of one that is gone
+		return filepath.Join(dir, "tributary"), false
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid())), true
+}
+
+// leaveFolder removes the folder from among temporary files when no notes are in it.
+func leaveFolder() {
+	if dir, temporary := notesFolder(); temporary {
+		os.Remove(dir) // fails where there are notes
+	}
+}
+
+// unpublished ends the name of a note that nobody is to see yet.
+const unpublished = ".new"
+
+// newNote begins a note of a kind, which nobody sees before it is published. The notes of
+// programs that were killed are cleared away.
 func newNote(kind string) (*note, error) {
 	dir := notesDir()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	sweepNotes()
+	for {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		f, err := os.CreateTemp(dir, kind+"-*"+unpublished)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // another program has removed the folder, which was empty
+		}
+		if err != nil {
+			return nil, err
+		}
+		n := &note{f, strings.TrimSuffix(f.Name(), unpublished) + ".json"}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			n.remove()
+			return nil, err
+		}
+		if _, err := os.Lstat(f.Name()); err == nil {
+			return n, nil
+		}
+		f.Close() // a sweep was here before the lock
 	}
-	f, err := os.CreateTemp(dir, kind+"-*.new")
-	if err != nil {
-		return nil, err
+}
+
+// sweepNotes clears away the notes of all kinds whose writers have died, published or
+// not. What cannot be removed stays.
+func sweepNotes() {
+	for _, pattern := range []string{"*-*.json", "*-*" + unpublished} {
+		paths, _ := filepath.Glob(filepath.Join(notesDir(), pattern))
+		for _, path := range paths {
+			readNote(path, new(json.RawMessage))
+		}
 	}
-	n := &note{f, strings.TrimSuffix(f.Name(), ".new") + ".json"}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		n.remove()
-		return nil, err
-	}
-	return n, nil
+	leaveFolder()
 }
 
 // publish shows what the note says.
@@ -57,7 +95,7 @@ func (n *note) publish(what any) error {
 // socket returns the path of the socket beside the note.
 func (n *note) socket() string { return socketOf(n.path) }
 
-func socketOf(path string) string { return strings.TrimSuffix(path, ".json") + ".sock" }
+func socketOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".sock" }
 
 // remove takes the note back, and its socket.
 func (n *note) remove() {
@@ -65,6 +103,7 @@ func (n *note) remove() {
 		os.Remove(path)
 	}
 	n.file.Close() // gives the lock up
+	leaveFolder()
 }
 
 // readNotes returns what the notes of a kind say, and clears away those that do
@@ -74,6 +113,7 @@ func readNotes[T any](kind string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweepNotes()
 	var all []T
 	for _, path := range paths {
 		var what T

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/frame"
+	"tributary/driver/reduction"
 	"tributary/driver/wire"
 )
 
@@ -29,9 +30,9 @@ func TestReducePartial(t *testing.T) {
 	args[2] = withoutDataOf(t, 1)
 	s = tributary(context.Background(), append(args, "-op", "mean", "-json")...)
 	require.Equal(t, 0, s.status, s.errs)
-	var report reduceReport
+	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
-	require.Equal(t, []partialReport{{From: 0, To: 6, Workers: []int{0}}}, report.Partial)
+	require.Equal(t, []reduction.PartialIn{{From: 0, To: 6, Workers: []int{0}}}, report.Partial)
 	sameArray(t, float32s([]int{2, 3}, 1, 2, 3, 4, 5, 6), readArray(t, "sum.npy"))
 }
 
@@ -43,10 +44,10 @@ func TestReduceLeavesOut(t *testing.T) {
 	s := tributary(context.Background(), "reduce", "-card", withoutDataOf(t, 0), "-deadline", "20ms", "-partial", "-json", "-o", "sum.npy", "v0.npy", "v1.npy")
 	require.Equal(t, 0, s.status, s.errs)
 	require.Contains(t, s.errs, "warning: v0.npy was left out in the end: it held the others up\n")
-	var report reduceReport
+	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Equal(t, []int{0}, report.Evicted)
-	require.Equal(t, []partialReport{{From: 0, To: 100, Workers: []int{1}}}, report.Partial)
+	require.Equal(t, []reduction.PartialIn{{From: 0, To: 100, Workers: []int{1}}}, report.Partial)
 }
 
 // TestReduceOverdue: without -partial it is said who is waited for, once, and the

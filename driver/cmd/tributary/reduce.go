@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -10,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
-	"tributary/driver/element"
-	"tributary/driver/npy"
-	"tributary/driver/transport"
+	"tributary/driver/reduction"
 	"tributary/driver/wire"
 )
 
@@ -113,10 +110,23 @@ The output file appears whole or not at all.`,
 	return cmd
 }
 
+// options returns what the flags ask for.
+func (f *reduceFlags) options() reduction.Options {
+	return reduction.Options{
+		Op: reduction.Op(f.op), Format: wire.Format(f.format), Quantize: f.quantize, Block: int(f.block),
+		Verify: f.verify, FailNonfinite: f.failNonfinite, Stats: f.stats, Timeout: f.timeout,
+		Ports: f.ports, Chunk: int(f.chunk), Window: int(f.window),
+		CarryOn: f.carryOn, Deadline: f.deadline, Partial: f.partial,
+	}
+}
+
 // check refuses a command line that no files and no card can make right.
 func (f *reduceFlags) check(inputs []string) error {
-	if f.op != "sum" && f.op != "mean" {
-		return usagef("-op %s: it must be sum or mean", f.op)
+	if f.op == "" {
+		return usagef("-op : it must be sum or mean")
+	}
+	if err := f.options().Check(len(inputs)); err != nil {
+		return asFlags(err)
 	}
 	if f.out == "" {
 		return usagef("-o is missing: the file for the result")
@@ -124,244 +134,93 @@ func (f *reduceFlags) check(inputs []string) error {
 	if len(inputs) == 0 {
 		return usagef("no input files: one array from each worker")
 	}
-	switch {
-	case f.carryOn < 0:
-		return usagef("-carry-on %s: it must be more than zero", f.carryOn)
-	case f.carryOn > 0 && f.failNonfinite:
-		return usagef("-fail-nonfinite: not with -carry-on, as a card that comes back has lost its counts")
-	}
-	if err := f.checkDeadline(); err != nil {
-		return err
-	}
-	if f.block != 0 && !f.quantize {
-		return usagef("-block: it is for -quantize")
-	}
 	if err := f.cardFlags.check(); err != nil {
-		return err
-	}
-	if err := f.jobFlags.check(len(inputs)); err != nil {
 		return err
 	}
 	if err := checkRecord(f.record, f.out, inputs); err != nil {
 		return err
 	}
-	return checkOutput(f.out, inputs)
+	return asFlags(reduction.CheckOutput(f.out, inputs))
 }
 
 func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writer) error {
 	if err := f.check(paths); err != nil {
 		return err
 	}
-	files, err := readAll(paths)
+	files, err := reduction.ReadFiles(ctx, paths)
 	if err != nil {
 		return err
 	}
-	if err := checkSuffix(f.out, files[0].archive); err != nil {
-		return err
+	if err := reduction.CheckSuffix(f.out, files[0].Archive); err != nil {
+		return asFlags(err)
 	}
-	format, err := formatOf(files[0], wire.Format(f.format))
+	c := &carriedOut{cardFlags: &f.cardFlags, command: "tributary reduce", errs: errs}
+	outcome, err := c.reduce(ctx, files, f.options())
 	if err != nil {
 		return err
 	}
-	if f.quantize && format != wire.FP32 {
-		return usagef("-quantize: it is for float32, but the files hold %s", format)
-	}
-	r := &reduction{reduceFlags: f, command: "tributary reduce", files: files, format: format}
-	if err := r.carryOut(ctx, errs); err != nil {
+	if err := asFlags(reduction.WriteFile(ctx, f.out, outcome.Sum)); err != nil {
 		return err
 	}
+	outcome.Report.Output = f.out
 	if f.json {
-		return printJSON(out, r.report)
+		return printJSON(out, outcome.Report)
 	}
-	return r.report.print(out, f.stats)
+	return printReport(out, outcome.Report, f.stats)
 }
 
-// reduction is a reduction of files.
-type reduction struct {
-	*reduceFlags
-	command string // that carries it out
-	files   []gradients
-	format  wire.Format // of the files
-
-	card    driver.Info
-	inputs  [][]byte // of each worker, as the card is sent them
-	sums    []byte   // as the card gave them
-	scaled  *scaled  // with -quantize
-	report  *reduceReport
-	lengths int // elements of each array
-
+// carriedOut is a reduction that a command carries out.
+type carriedOut struct {
+	*cardFlags
+	command  string
+	errs     io.Writer
 	progress *progress
-	outages  []outageReport // what the card was away for
-	overdue  string         // what was said last of who is late
-	partials []driver.Partial
 }
 
-// carryOut sums the files and writes the result.
-func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
-	needs := transport.Needs{Workers: r.portsNeeded(len(r.files)), Format: r.format}
-	if r.quantize {
-		needs.Format = wire.Int32
-	}
-	err := r.withCard(ctx, needs, func(card *driver.Card) error { return r.reduce(ctx, card, errs) })
+// reduce reduces the arrays through the card of the flags, and shows progress,
+// notices and warnings meanwhile.
+func (c *carriedOut) reduce(ctx context.Context, arrays []reduction.Arrays, o reduction.Options) (*reduction.Outcome, error) {
+	o.OnOutage, o.OnOverdue = c.showOutage, c.showOverdue
+	o.OnProgress = func(done, total int) { c.progress.set(done, total) }
+	r, err := reduction.New(arrays, o)
 	if err != nil {
-		return err
+		return nil, asFlags(err)
 	}
-	r.report.Outages = r.outages
-	if err := r.judge(errs); err != nil {
-		return err
-	}
-	if r.verify {
-		if err := r.compareWithModel(ctx); err != nil {
-			return err
-		}
-	}
-	kept, result := r.result()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return writeSum(r.out, kept, result, r.files[0])
-}
-
-// reduce sums the arrays through the card.
-func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Writer) error {
-	defer showCard(ctx, card, r.command, errs)()
-	r.card = card.Info()
-	if err := checkCard(r.card, r.format, r.quantize); err != nil {
-		return err
-	}
-	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
-	r.progress = newProgress(errs, r.lengths)
-	defer r.progress.close()
-	job, err := r.configure(ctx, card, driver.JobConfig{
-		Workers: len(r.files), CarryOn: r.carryOn, OnOutage: r.noteOutage,
-		Deadline: r.deadline, Partial: r.partial, OnOverdue: r.noteOverdue,
+	err = c.withCard(ctx, r.Needs(), func(card *driver.Card) error {
+		defer showCard(ctx, card, c.command, c.errs)()
+		c.progress = newProgress(c.errs, r.Elements())
+		defer c.progress.close()
+		return asFlags(r.Sum(ctx, card))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.prepare(job.Config()); err != nil {
-		return err
+	for _, w := range r.Warnings() {
+		fmt.Fprintf(c.errs, "%s: warning: %s\n", c.command, w)
 	}
-	work := func() error {
-		defer r.progress.close()
-		return job.ReduceBytes(ctx, r.sums, r.inputs, driver.WithProgress(r.progress.set))
-	}
-	if r.stats {
-		m, err := measure(ctx, card, work)
-		if err != nil {
-			return err
-		}
-		r.report.Stats = newReduceStats(card, job, m)
-	} else if err := work(); err != nil {
-		return err
-	}
-	r.notePartials(job)
-	if r.report.Exceptions, err = r.readExceptions(ctx, job); err != nil {
-		return err
-	}
-	return job.Close(ctx)
+	outcome, err := r.Finish(ctx)
+	return outcome, asFlags(err)
 }
 
-// noteOutage says that the card has gone, and that it is back.
-func (r *reduction) noteOutage(o driver.Outage) {
+// showOutage prints that the card has gone, and that it is back.
+func (c *carriedOut) showOutage(o driver.Outage) {
 	if o.Away == 0 {
-		r.progress.say("%s: the card is gone: %s; waiting for it, %s at most", r.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
+		c.progress.say("%s: the card is gone: %s; waiting for it, %s at most", c.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
 		return
 	}
-	r.progress.say("%s: the card is back after %s; carrying on with chunk %d", r.command, o.Away.Round(time.Millisecond), o.VID)
-	r.outages = append(r.outages, outageReport{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
+	c.progress.say("%s: the card is back after %s; carrying on with chunk %d", c.command, o.Away.Round(time.Millisecond), o.VID)
 }
 
-// prepare makes what is sent, and room for what comes back.
-func (r *reduction) prepare(job driver.JobConfig) error {
-	r.report = &reduceReport{
-		Output: r.out, Op: r.op, Card: r.cardFlags.card, Workers: len(r.files), Elements: r.lengths,
-		Format: r.format.String(), Result: r.card.Result.String(), Sum: r.card.Sum.String(), Verified: r.verify,
-	}
-	r.sums = make([]byte, r.lengths*element.Size(r.card.Result))
-	if r.quantize {
-		var err error
-		if r.scaled, err = scale(r.files, int(r.block), job.Chunk); err != nil {
-			return err
-		}
-		r.inputs = r.scaled.integers
-		r.report.Quantized = r.scaled.report(r.divisor())
-		r.report.Result = wire.FP32.String()
-		return nil
-	}
-	for _, w := range r.files {
-		r.inputs = append(r.inputs, w.data)
-	}
-	return nil
+// showOverdue prints for whom the card waits.
+func (c *carriedOut) showOverdue(o driver.Overdue) {
+	c.progress.say("%s: chunk %d waits for worker %s", c.command, o.VID, runs(o.Ranks))
 }
 
-// result returns the elements to write and the type in which they are kept.
-func (r *reduction) result() (npy.Type, []byte) {
-	if r.quantize {
-		return npy.Float32, r.scaled.restore(r.sums, r.divisor())
-	}
-	if r.op == "mean" {
-		r.divide()
-	}
-	return keptAs[r.card.Result], r.sums
-}
-
-// divisor is what the sums are divided by.
-func (r *reduction) divisor() int {
-	if r.op == "mean" {
-		return len(r.files)
-	}
-	return 1
-}
-
-// judge warns of exceptions, or with -fail-nonfinite makes an error of them.
-func (r *reduction) judge(errs io.Writer) error {
-	lines := r.report.Exceptions.lines(r.files)
-	if n := len(r.outages); n > 0 && r.outages[n-1].Chunk > 0 {
-		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.outages[n-1].Chunk))
-	}
-	if len(lines) > 0 && r.failNonfinite {
-		return errors.New("nothing was written, because of -fail-nonfinite:\n  " + joinLines(lines))
-	}
-	for _, l := range lines {
-		fmt.Fprintf(errs, "%s: warning: %s\n", r.command, l)
-	}
-	for _, l := range r.partialLines() {
-		fmt.Fprintf(errs, "%s: warning: %s\n", r.command, l)
-	}
-	return nil
-}
-
-// reduceReport is what tributary reduce has to say of a reduction that worked.
-type reduceReport struct {
-	Output     string           `json:"output"`
-	Op         string           `json:"op"`
-	Card       string           `json:"card"`
-	Workers    int              `json:"workers"`
-	Elements   int              `json:"elements"`
-	Format     string           `json:"format"` // of the files
-	Result     string           `json:"result"` // of the output
-	Sum        string           `json:"sum"`
-	Quantized  *quantizedReport `json:"quantized,omitempty"`
-	Verified   bool             `json:"verified"` // compared with the model, every bit
-	Outages    []outageReport   `json:"outages,omitempty"`
-	Partial    []partialReport  `json:"partial,omitempty"` // elements whose sums lack workers
-	Evicted    []int            `json:"evicted,omitempty"` // workers that were left out in the end
-	Exceptions exceptionsReport `json:"exceptions"`        // since the last outage
-	Stats      *reduceStats     `json:"stats,omitempty"`
-}
-
-// outageReport is one time that the card was away and came back.
-type outageReport struct {
-	Chunk   int     `json:"chunk"` // from which the reduction went on
-	Seconds float64 `json:"seconds"`
-}
-
-func (r *reduceReport) print(out io.Writer, stats bool) error {
+func printReport(out io.Writer, r *reduction.Report, stats bool) error {
 	line := fmt.Sprintf("%s: the %s of %d workers' %d elements", r.Output, r.Op, r.Workers, r.Elements)
 	switch {
 	case r.Quantized != nil:
-		line += ", as int32 with " + r.Quantized.String()
+		line += fmt.Sprintf(", as int32 with an exponent for each %d elements, off by at most %.2g", r.Quantized.Block, r.Quantized.Bound)
 	case r.Format != wire.FP32.String():
 		line += ", " + formats(r.Format, r.Result)
 	}
@@ -371,5 +230,5 @@ func (r *reduceReport) print(out io.Writer, stats bool) error {
 	if _, err := fmt.Fprintln(out, line); err != nil || !stats {
 		return err
 	}
-	return r.Stats.print(out, r.Card, r.Workers, r.Elements)
+	return printStats(out, r)
 }

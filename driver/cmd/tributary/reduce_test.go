@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tributary/driver"
 	"tributary/driver/frame"
 	"tributary/driver/model"
 	"tributary/driver/npy"
+	"tributary/driver/reduction"
 	"tributary/driver/wire"
 )
 
@@ -88,24 +88,12 @@ func TestReduceReports(t *testing.T) {
 
 	s := tributary(context.Background(), append(args, "-json")...)
 	require.Equal(t, 0, s.status, s.errs)
-	var report reduceReport
+	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Equal(t, 2, report.Workers)
 	require.Equal(t, 6, report.Elements)
 	require.EqualValues(t, 1, report.Stats.Chunks)
 	require.EqualValues(t, 1, report.Stats.Beats)
-}
-
-// TestLinkBound: two data frames of 4+14+2+64+2 bytes in, one result frame of
-// 4+30+2+64+2 out, 4 bytes a cycle each way.
-func TestLinkBound(t *testing.T) {
-	card := driver.Info{Format: wire.FP32, Result: wire.FP32, Link: 32}
-	require.EqualValues(t, 2*86/4, linkBound(1, 2, 16, card))
-	require.EqualValues(t, (102+3)/4, linkBound(1, 1, 16, card))
-	card.Format = wire.FP8E4M3 // 16 bytes of payload in place of 64
-	require.EqualValues(t, 3*38/4+1, linkBound(1, 3, 16, card))
-	card.Link = 0
-	require.EqualValues(t, 0, linkBound(1, 1, 16, card))
 }
 
 // gradientFiles returns the files of the gradients of a real training step.
@@ -205,7 +193,7 @@ func TestReduceFlippedBits(t *testing.T) {
 	s := tributary(context.Background(), "reduce", "-card", name, "-stats", "-json", "-verify", "-o", "sum.npy", "w0.npy", "w1.npy")
 	require.Equal(t, 0, s.status, s.errs)
 	require.Equal(t, 2, flips)
-	var report reduceReport
+	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.EqualValues(t, 1, report.Stats.HeaderCRC)
 	require.EqualValues(t, 1, report.Stats.PayloadCRC)
@@ -261,7 +249,7 @@ func TestReduceCarriesOn(t *testing.T) {
 	opened = 0
 	s := tributary(context.Background(), append(args, "-json", "-record", "link")...)
 	require.Equal(t, 0, s.status, s.errs)
-	var report reduceReport
+	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Len(t, report.Outages, 1)
 	require.Equal(t, 1, report.Stats.Outages)

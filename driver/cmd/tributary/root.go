@@ -16,7 +16,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errs)
 	root.SetArgs(bothStyles(args))
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := execute(ctx, root)
 	if err == nil {
 		return statusDone
 	}

@@ -175,6 +175,10 @@ func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string,
 	if err != nil {
 		return err
 	}
+	// The card ends with this pipe, also when this program is killed.
+	if _, err := card.StdinPipe(); err != nil {
+		return err
+	}
 	if err := card.Start(); err != nil {
 		return &driver.NoCardError{Name: "sim:" + folder.dir, Err: err}
 	}
@@ -201,9 +205,9 @@ func (f *simFlags) open(dir string) (cardFolder, error) {
 	if !folder.built(f.programName()) {
 		target := ""
 		if f.trace != "" {
-			target = " trace"
+			target = "trace"
 		}
-		return folder, fmt.Errorf("it is not built; build it with: make -C %s/sim%s", dir, target)
+		return folder, fmt.Errorf("it is not built; build it with: %s", folder.buildCommand(target))
 	}
 	return folder, nil
 }
@@ -217,7 +221,7 @@ func (f *simFlags) programName() string {
 }
 
 func (f *simFlags) arguments(listen string) []string {
-	args := []string{"--listen", listen}
+	args := []string{"--listen", listen, "--end-with-stdin"}
 	if f.once {
 		args = append(args, "--once")
 	}

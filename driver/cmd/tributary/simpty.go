@@ -8,8 +8,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 
+	"tributary/driver/shell"
+	"tributary/driver/transport/scratch"
 	"tributary/driver/transport/serial"
 	"tributary/driver/virtual/pty"
 )
@@ -17,7 +18,7 @@ import (
 // portCard offers a virtual card behind a pseudo-terminal. The card listens on a socket
 // of its own for it.
 type portCard struct {
-	folder string // that holds the socket
+	folder *scratch.Folder // that holds the socket
 	socket string
 	name   string // as -card takes it
 	port   *pty.Port
@@ -25,16 +26,16 @@ type portCard struct {
 
 // newPortCard gets ready to offer a card at a path, at a rate.
 func newPortCard(path string, baud uint32) (*portCard, error) {
-	folder, err := os.MkdirTemp("", "tributary")
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	p := &portCard{folder: folder, socket: filepath.Join(folder, "card"), name: "serial:" + path}
+	p := &portCard{folder: folder, socket: folder.Path("card"), name: "serial:" + path}
 	if baud != serial.DefaultBaud {
 		p.name += fmt.Sprintf("@%d", baud)
 	}
 	if p.port, err = pty.New(path, baud); err != nil {
-		return nil, errors.Join(fmt.Errorf("-pty %s: %w", path, err), os.RemoveAll(folder))
+		return nil, errors.Join(fmt.Errorf("-pty %s: %w", path, err), folder.Remove())
 	}
 	return p, nil
 }
@@ -42,7 +43,7 @@ func newPortCard(path string, baud uint32) (*portCard, error) {
 // serve returns what takes hosts as soon as the card listens.
 func (p *portCard) serve(out, errs io.Writer) listener {
 	return func(string) (stop func()) {
-		fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", p.name)
+		p.announce(out)
 		go func() {
 			err := p.port.Serve(func() (net.Conn, error) { return net.Dial("unix", p.socket) })
 			if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
@@ -53,8 +54,13 @@ func (p *portCard) serve(out, errs io.Writer) listener {
 	}
 }
 
+// announce prints how the card is reached.
+func (p *portCard) announce(out io.Writer) {
+	fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", shell.Quote(p.name))
+}
+
 // close unplugs the port.
 func (p *portCard) close() {
 	p.port.Close()
-	os.RemoveAll(p.folder)
+	p.folder.Remove()
 }

@@ -7,16 +7,17 @@ import (
 	"hash/fnv"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 
+	"tributary/driver/shell"
+	"tributary/driver/transport/scratch"
 	"tributary/driver/virtual/usbip"
 )
 
 // usbCard offers a virtual card over USB/IP. The card listens on a socket of its
 // own for it.
 type usbCard struct {
-	folder   string // that holds the socket
+	folder   *scratch.Folder // that holds the socket
 	socket   string
 	serial   string
 	listener net.Listener
@@ -26,11 +27,11 @@ type usbCard struct {
 // newUSBCard gets ready to offer the card built in a folder at an address,
 // HOST:PORT, behind a bridge unless that is empty.
 func newUSBCard(card cardFolder, address, serial, bridge string) (*usbCard, error) {
-	folder, err := os.MkdirTemp("", "tributary")
+	folder, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	u := &usbCard{folder: folder, socket: filepath.Join(folder, "card"), serial: serial}
+	u := &usbCard{folder: folder, socket: folder.Path("card"), serial: serial}
 	if u.serial == "" {
 		u.serial = defaultSerial(card.dir)
 	}
@@ -44,7 +45,7 @@ func newUSBCard(card cardFolder, address, serial, bridge string) (*usbCard, erro
 		u.listener, err = net.Listen("tcp", address)
 	}
 	if err != nil {
-		os.RemoveAll(folder)
+		folder.Remove()
 		return nil, err
 	}
 	return u, nil
@@ -80,12 +81,12 @@ func (u *usbCard) attachCommand() string {
 	if at.IP.IsUnspecified() {
 		host = "HOST" // as the other machine knows this one
 	}
-	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, host, usbip.BusID)
+	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, shell.Quote(host), usbip.BusID)
 }
 
 // close unplugs the device.
 func (u *usbCard) close() {
 	u.listener.Close()
 	u.server.Close()
-	os.RemoveAll(u.folder)
+	u.folder.Remove()
 }

@@ -28,6 +28,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // the reason, whatever failed because of it. writes says that the command has an
 // output (-o), which then has not appeared.
 func explain(ctx context.Context, err error, writes bool) (status int, text string) {
+	if gaveUp, ok := err.(*gaveUpError); ok {
+		return statusFailed, gaveUp.Error()
+	}
 	if ctx.Err() != nil {
 		text = fmt.Sprintf("stopped, %v", context.Cause(ctx))
 		if writes {

@@ -17,6 +17,8 @@ import (
 	"tributary/driver"
 	"tributary/driver/element"
 	"tributary/driver/npy"
+	"tributary/driver/reduction"
+	"tributary/driver/shell"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
 )
@@ -128,52 +130,53 @@ func (f *traceFlags) run(ctx context.Context, dir string, paths []string, out, e
 	if err != nil {
 		return &driver.NoCardError{Name: "sim:" + dir, Err: err}
 	}
-	r, err := f.reduction(folder, paths)
+	arrays, err := f.arrays(ctx, folder, paths)
 	if err != nil {
 		return err
 	}
 	f.out = filepath.Clean(f.out)
 	fresh := filepath.Join(filepath.Dir(f.out), fmt.Sprintf(".%s.new%d", filepath.Base(f.out), os.Getpid()))
 	if err := os.Mkdir(fresh, 0o777); err != nil {
-		return unwritable("-o", f.out, err)
+		return asFlags(reduction.Unwritable(f.out, f.out, err))
 	}
 	defer os.RemoveAll(fresh)
-	if err := f.fill(ctx, folder, fresh, r, errs); err != nil {
+	done, err := f.fill(ctx, folder, fresh, arrays, len(paths) == 0, errs)
+	if err != nil {
 		return err
 	}
 	if err := replace(f.out, fresh); err != nil {
 		return err
 	}
-	report := f.report(r)
+	report := f.report(done)
 	if f.json {
 		return printJSON(out, report)
 	}
 	return report.print(out)
 }
 
-// reduction returns the reduction of the files, or of numbers that are made up.
-func (f *traceFlags) reduction(folder cardFolder, paths []string) (*reduction, error) {
-	r := &reduction{
-		reduceFlags: &reduceFlags{cardFlags: f.cardFlags, jobFlags: f.jobFlags, op: "sum", stats: true},
-		command:     "tributary trace",
-	}
-	r.cardFlags.card = "sim:" + folder.dir
+// arrays returns those of the files, or numbers that are made up.
+func (f *traceFlags) arrays(ctx context.Context, folder cardFolder, paths []string) ([]reduction.Arrays, error) {
 	if len(paths) == 0 {
-		r.format = folder.format()
-		r.files = f.madeUp(folder)
-		return r, nil
+		return f.madeUp(folder), nil
 	}
-	var err error
-	if r.files, err = readAll(paths); err != nil {
-		return nil, err
+	return reduction.ReadFiles(ctx, paths)
+}
+
+// options returns what the flags ask for.
+func (f *traceFlags) options(folder cardFolder, madeUp bool) reduction.Options {
+	o := reduction.Options{
+		Format: wire.Format(f.format), Stats: true, Timeout: f.timeout,
+		Ports: f.ports, Chunk: int(f.chunk), Window: int(f.window),
 	}
-	r.format, err = formatOf(r.files[0], wire.Format(f.format))
-	return r, err
+	if madeUp {
+		o.Format = folder.format()
+	}
+	return o
 }
 
 // madeUp returns an array for each port: small whole numbers, which every format
 // has, and all of their sums.
-func (f *traceFlags) madeUp(folder cardFolder) []gradients {
+func (f *traceFlags) madeUp(folder cardFolder) []reduction.Arrays {
 	at := folder.Constants
 	workers, chunk, window := len(f.ports), int(f.chunk), int(f.window)
 	if workers == 0 {
@@ -187,32 +190,41 @@ func (f *traceFlags) madeUp(folder cardFolder) []gradients {
 	}
 	format := folder.format()
 	elements := 2 * window * chunk // a job has twice as many slots as its window
-	all := make([]gradients, workers)
+	all := make([]reduction.Arrays, workers)
 	for w := range all {
 		data := make([]byte, 0, elements*element.Size(format)+4)
 		for i := range elements {
 			data = binary.LittleEndian.AppendUint32(data, element.Round(format, float64((w+i)%4+1)))
 			data = data[:(i+1)*element.Size(format)]
 		}
-		array := npy.Array{Shape: []int{elements}, Type: keptAs[format]}
-		all[w] = gradients{path: fmt.Sprintf("worker %d", w), element: array.Type, tensors: []npy.Named{{Array: array}}, data: data}
+		all[w] = reduction.Array(npy.Array{Shape: []int{elements}, Type: reduction.TypeOf(format), Data: data})
 	}
 	return all
 }
 
 // fill carries the reduction out and writes all files.
-func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, r *reduction, errs io.Writer) error {
-	r.out = filepath.Join(into, f.sumName(r))
-	wave := filepath.Join(into, waveFile)
-	r.dial = func(ctx context.Context) (transport.Conn, error) { return transport.OpenTraced(ctx, folder.dir, wave) }
-	if err := r.carryOut(ctx, errs); err != nil {
-		return err
+func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, arrays []reduction.Arrays, madeUp bool, errs io.Writer) (*reduction.Outcome, error) {
+	flags, wave := f.cardFlags, filepath.Join(into, waveFile)
+	flags.card = "sim:" + folder.dir
+	flags.dial = func(ctx context.Context) (transport.Conn, error) { return transport.OpenTraced(ctx, folder.dir, wave) }
+	c := &carriedOut{cardFlags: &flags, command: "tributary trace", errs: errs}
+	done, err := c.reduce(ctx, arrays, f.options(folder, madeUp))
+	if err != nil {
+		return nil, err
 	}
+	if err := reduction.WriteFile(ctx, filepath.Join(into, sumName(done)), done.Sum); err != nil {
+		return nil, asFlags(err)
+	}
+	return done, writeViews(folder, into, done.Report.Stats)
+}
+
+// writeViews writes what GTKWave and Surfer are to show.
+func writeViews(folder cardFolder, into string, stats *reduction.Stats) error {
 	groups, err := folder.view()
 	if err != nil {
 		return err
 	}
-	show := stretch{r.report.Stats.began, r.report.Stats.Cycles}
+	show := stretch{stats.Began, stats.Cycles}
 	for name, text := range map[string]string{gtkwaveFile: gtkwave(waveFile, groups, show), surferFile: surfer(groups)} {
 		if err := os.WriteFile(filepath.Join(into, name), []byte(text), 0o666); err != nil {
 			return err
@@ -221,8 +233,8 @@ func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, r
 	return nil
 }
 
-func (f *traceFlags) sumName(r *reduction) string {
-	if r.files[0].archive {
+func sumName(done *reduction.Outcome) string {
+	if done.Sum.Archive {
 		return sumFile + ".npz"
 	}
 	return sumFile + ".npy"
@@ -242,19 +254,20 @@ func replace(out, fresh string) error {
 
 // traceReport is what tributary trace has to say.
 type traceReport struct {
-	Folder    string        `json:"folder"`
-	Waveform  string        `json:"waveform"` // files
-	GTKWave   string        `json:"gtkwave"`
-	Surfer    string        `json:"surfer"`
-	Sum       string        `json:"sum"`
-	Began     uint64        `json:"began"` // the cycle of the card's clock in which the reduction began
-	Reduction *reduceReport `json:"reduction"`
+	Folder    string            `json:"folder"`
+	Waveform  string            `json:"waveform"` // files
+	GTKWave   string            `json:"gtkwave"`
+	Surfer    string            `json:"surfer"`
+	Sum       string            `json:"sum"`
+	Began     uint64            `json:"began"` // the cycle of the card's clock in which the reduction began
+	Reduction *reduction.Report `json:"reduction"`
 }
 
-func (f *traceFlags) report(r *reduction) traceReport {
+func (f *traceFlags) report(done *reduction.Outcome) traceReport {
 	in := func(name string) string { return filepath.Join(f.out, name) }
-	r.report.Output = in(f.sumName(r))
-	return traceReport{f.out, in(waveFile), in(gtkwaveFile), in(surferFile), r.report.Output, r.report.Stats.began, r.report}
+	r := done.Report
+	r.Output = in(sumName(done))
+	return traceReport{f.out, in(waveFile), in(gtkwaveFile), in(surferFile), r.Output, r.Stats.Began, r}
 }
 
 func (t traceReport) print(out io.Writer) error {
@@ -262,8 +275,8 @@ func (t traceReport) print(out io.Writer) error {
 	_, err := fmt.Fprintln(out, strings.Join([]string{
 		fmt.Sprintf("%s: the waveform of %d workers' %d elements, %d chunks of %d beats, in cycles %d to %d",
 			t.Waveform, t.Reduction.Workers, t.Reduction.Elements, s.Chunks, s.Chunk/s.Lanes, t.Began, t.Began+s.Cycles),
-		fmt.Sprintf("  gtkwave %s %s", t.Waveform, t.GTKWave),
-		fmt.Sprintf("  surfer --command-file %s %s", t.Surfer, t.Waveform),
+		fmt.Sprintf("  gtkwave %s %s", shell.Quote(t.Waveform), shell.Quote(t.GTKWave)),
+		fmt.Sprintf("  surfer --command-file %s %s", shell.Quote(t.Surfer), shell.Quote(t.Waveform)),
 	}, "\n"))
 	return err
 }

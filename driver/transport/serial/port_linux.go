@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tributary/driver/shell"
 	"tributary/driver/transport"
 )
 
@@ -111,7 +112,7 @@ func permission(path string) string {
 	}
 	say := ""
 	if group := groupOf(path); group != "" && group != "root" {
-		say = fmt.Sprintf("group %s may: `sudo usermod -aG %s $USER`, then log in again; or ", group, group)
+		say = fmt.Sprintf("group %s may: `sudo usermod -aG %s $USER`, then log in again; or ", group, shell.Quote(group))
 	}
 	return say + fmt.Sprintf("put this line into /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n    "+
 		`SUBSYSTEM=="tty", KERNEL=="%s[0-9]*", MODE="0660", TAG+="uaccess"`, strings.TrimRight(filepath.Base(path), "0123456789"))

@@ -1,6 +1,6 @@
-package main
+package reduction
 
-// reduce -quantize: float32 files that travel as int32.
+// Options.Quantize: float32 that travels as int32.
 
 import (
 	"encoding/binary"
@@ -19,26 +19,23 @@ type scaled struct {
 	bound    float64
 }
 
-// scale makes integers of all files, in blocks of that many elements, or of the
-// job's chunk when it is 0. It is an error if one holds a NaN or an infinity.
-func scale(files []gradients, block, chunk int) (*scaled, error) {
-	if block == 0 {
-		block = chunk
-	}
-	arrays := make([][]float32, len(files))
+// scale makes integers of all workers' arrays, in blocks of that many elements. The
+// error is a NonfiniteError for a NaN or an infinity.
+func scale(workers []contribution, block int) (*scaled, error) {
+	arrays := make([][]float32, len(workers))
 	var merged []quant.Exponent
-	for w, f := range files {
-		arrays[w] = numbers(f.data)
+	for w, c := range workers {
+		arrays[w] = numbers(c.data)
 		exponents, err := quant.Exponents(nil, arrays[w], block)
 		if err != nil {
-			return nil, refusedBy(f, err)
+			return nil, refused(w, c, err)
 		}
 		if w == 0 {
 			merged = exponents
 		}
 		quant.Merge(merged, exponents)
 	}
-	scales, err := quant.NewScales(len(files), block, merged)
+	scales, err := quant.NewScales(len(workers), block, merged)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +46,7 @@ func scale(files []gradients, block, chunk int) (*scaled, error) {
 	integers := make([]int32, len(arrays[0]))
 	for w, x := range arrays {
 		if err := scales.Quantize(integers, x); err != nil {
-			return nil, refusedBy(files[w], err)
+			return nil, refused(w, workers[w], err)
 		}
 		s.integers = append(s.integers, bytesOf(integers, func(i int32) uint32 { return uint32(i) }))
 		arrays[w] = nil
@@ -57,13 +54,15 @@ func scale(files []gradients, block, chunk int) (*scaled, error) {
 	return s, nil
 }
 
-// refusedBy says of which worker's file an element was refused.
-func refusedBy(f gradients, err error) error {
+// refused names the element of a worker's array that has no integer.
+func refused(worker int, c contribution, err error) error {
 	e := (*quant.NonfiniteError)(nil)
 	if !errors.As(err, &e) {
-		return fmt.Errorf("-quantize: %s: %w", f.path, err)
+		return fmt.Errorf("quantize: %s: %w", c.name, err)
 	}
-	return fmt.Errorf("-quantize: %s: %s is %g, which no integer can stand for; leave -quantize out, with a card that sums fp32", f.path, f.place(e.Element), e.Value)
+	text := say("${quantize}: %s: %s is %g, which no integer can stand for; leave ${quantize} out, with a card that sums fp32", c.name, c.place(e.Element), e.Value)
+	text.err = err
+	return &NonfiniteError{Worker: worker, Element: e.Element, Value: float64(e.Value), words: text}
 }
 
 // restore returns the float32 that sums, divided by n, stand for.
@@ -77,7 +76,7 @@ func (s *scaled) restore(sums []byte, n int) []byte {
 	return bytesOf(result, math.Float32bits)
 }
 
-// numbers returns the float32 of a file.
+// numbers returns the float32 of an array as it travels.
 func numbers(data []byte) []float32 {
 	x := make([]float32, len(data)/4)
 	for i := range x {
@@ -86,7 +85,7 @@ func numbers(data []byte) []float32 {
 	return x
 }
 
-// bytesOf returns elements as files keep them.
+// bytesOf returns elements as they travel.
 func bytesOf[E any](elements []E, bits func(E) uint32) []byte {
 	b := make([]byte, 0, 4*len(elements))
 	for _, e := range elements {
@@ -95,17 +94,7 @@ func bytesOf[E any](elements []E, bits func(E) uint32) []byte {
 	return b
 }
 
-// quantizedReport is what -quantize did.
-type quantizedReport struct {
-	Block int     `json:"block"` // elements that share an exponent
-	Bound float64 `json:"bound"` // how far an element may be off before its rounding to float32, in the block where that is most
-}
-
-// report says so of sums divided by n.
-func (s *scaled) report(n int) *quantizedReport {
-	return &quantizedReport{Block: s.block, Bound: s.bound / float64(n)}
-}
-
-func (q *quantizedReport) String() string {
-	return fmt.Sprintf("an exponent for each %d elements, off by at most %.2g", q.Block, q.Bound)
+// report describes sums divided by n.
+func (s *scaled) report(n int) *Quantized {
+	return &Quantized{Block: s.block, Bound: s.bound / float64(n)}
 }

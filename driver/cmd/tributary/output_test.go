@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestReduceThroughALink: a dangling link is written through to where it leads, and keeps
+// being a link.
+func TestReduceThroughALink(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.Mkdir("folder", 0o777))
+	require.NoError(t, os.Symlink("folder/real.npy", "sum.npy"))
+	s := tributary(context.Background(), "reduce", "-o", "sum.npy", "w0.npy", "w1.npy")
+	require.Equal(t, 0, s.status, s.errs)
+	sameArray(t, float32s([]int{2, 3}, 11, 22, 33, 44, 55, 66), readArray(t, "folder/real.npy"))
+	to, err := os.Readlink("sum.npy")
+	require.NoError(t, err)
+	require.Equal(t, "folder/real.npy", to)
+}
+
+// TestReduceThroughNoLink: a link into a folder that is not there is refused before the card
+// is opened, by the flag that names it.
+func TestReduceThroughNoLink(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.Symlink("gone/real", "link.npy"))
+	before := files(t)
+	for flag, args := range map[string][]string{
+		"-o":      {"reduce", "-card", "unix:none", "-o", "link.npy", "w0.npy"},
+		"-record": {"reduce", "-card", "unix:none", "-o", "sum.npy", "-record", "link.npy", "w0.npy"},
+	} {
+		s := tributary(context.Background(), args...)
+		require.Equal(t, said{1, "", "tributary reduce: " + flag + " link.npy: it is a symbolic link to gone/real, and there is no folder gone\n"}, s)
+		requireNoNewFiles(t, before)
+	}
+}
+
+// TestRecordThroughALink: a link log does not take the place of the output by another name.
+func TestRecordThroughALink(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.Symlink("sum.npy", "log"))
+	s := tributary(context.Background(), "reduce", "-o", "sum.npy", "-record", "log", "w0.npy")
+	require.Equal(t, 2, s.status)
+	require.Contains(t, s.errs, "-record log: that is sum.npy; give the link log a file of its own")
+}
+
+// TestReduceKeepsPermissions: those of a sum that is replaced.
+func TestReduceKeepsPermissions(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.WriteFile("sum.npy", nil, 0o600))
+	s := tributary(context.Background(), "reduce", "-o", "sum.npy", "w0.npy")
+	require.Equal(t, 0, s.status, s.errs)
+	info, err := os.Stat("sum.npy")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}

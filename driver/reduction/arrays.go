@@ -1,0 +1,246 @@
+package reduction
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tributary/driver/npy"
+)
+
+// Arrays is what one worker contributes, and what a reduction comes to: one array,
+// or several under names. Elements are little-endian, in C order, as in package npy.
+// A reduction reads Data in place where it lies in one piece of memory.
+type Arrays struct {
+	Name    string      // for messages, such as a file's path; "worker N" when empty
+	Archive bool        // several arrays under names, as of an .npz; else Tensors holds one, without a name
+	Tensors []npy.Named // all of one type
+}
+
+// Array returns one array as a worker's.
+func Array(a npy.Array) Arrays { return Arrays{Tensors: []npy.Named{{Array: a}}} }
+
+// contribution is a worker's arrays as one.
+type contribution struct {
+	name    string
+	archive bool
+	element npy.Type    // of all arrays
+	tensors []npy.Named // where the elements come from; without Data
+	data    []byte      // all elements
+}
+
+// join makes contributions of all workers' arrays and compares them. All that is
+// wrong with any of them is in the error, an ArraysError.
+func join(workers []Arrays) ([]contribution, error) {
+	all := make([]contribution, 0, len(workers))
+	e := &ArraysError{Total: len(workers)}
+	for w, a := range workers {
+		if a.Name == "" {
+			a.Name = fmt.Sprintf("worker %d", w)
+		}
+		c, err := a.join(all)
+		if err != nil {
+			e.Problems = append(e.Problems, ArrayProblem{w, a.Name, err})
+			continue
+		}
+		all = append(all, c)
+	}
+	if len(e.Problems) > 0 {
+		return nil, e
+	}
+	return all, nil
+}
+
+// join makes one contribution and compares it with the first of those before it.
+func (a Arrays) join(before []contribution) (contribution, error) {
+	c := contribution{name: a.Name, archive: a.Archive}
+	if err := a.check(); err != nil {
+		return c, err
+	}
+	if len(a.Tensors) > 0 {
+		c.element = a.Tensors[0].Type
+	}
+	c.data = inOnePiece(a.Tensors)
+	for _, t := range a.Tensors {
+		t.Data = nil
+		c.tensors = append(c.tensors, t)
+	}
+	if len(c.data) == 0 {
+		return c, fmt.Errorf("it is empty (%s); a reduction needs at least one element", c.describe())
+	}
+	if len(before) > 0 {
+		return c, c.compare(before[0])
+	}
+	return c, nil
+}
+
+// check refuses arrays of several types, and those whose data are not of their shape.
+func (a Arrays) check() error {
+	if !a.Archive && len(a.Tensors) != 1 {
+		return fmt.Errorf("it holds %d arrays; only an archive may hold another number than one", len(a.Tensors))
+	}
+	for _, t := range a.Tensors {
+		if first := a.Tensors[0]; t.Type != first.Type {
+			return fmt.Errorf("array %q is of %s, array %q of %s; the arrays of one reduction have one type",
+				first.Name, first.Type, t.Name, t.Type)
+		}
+		n, err := npy.Elements(t.Shape)
+		if err != nil {
+			return fmt.Errorf("%s%w", arrayPrefix(t.Name), err)
+		}
+		if want := n * t.Type.Size(); len(t.Data) != want {
+			return fmt.Errorf("%sit has %d bytes of data; its shape %s and type %s make %d", arrayPrefix(t.Name), len(t.Data), npy.FormatShape(t.Shape), t.Type, want)
+		}
+	}
+	return nil
+}
+
+// inOnePiece returns the elements of all tensors, one after another. Those that lie
+// so already are not copied.
+func inOnePiece(tensors []npy.Named) []byte {
+	if len(tensors) == 0 {
+		return nil
+	}
+	if whole := adjacent(tensors); whole != nil {
+		return whole
+	}
+	var data []byte
+	for _, t := range tensors {
+		data = append(data, t.Data...)
+	}
+	return data
+}
+
+// adjacent returns the memory of tensors that lie one behind the other in it, or
+// nil.
+func adjacent(tensors []npy.Named) []byte {
+	total := 0
+	for _, t := range tensors {
+		total += len(t.Data)
+	}
+	first := tensors[0].Data
+	if cap(first) < total {
+		return nil
+	}
+	whole, at := first[:total:total], 0
+	for _, t := range tensors {
+		if len(t.Data) > 0 && &whole[at] != &t.Data[0] {
+			return nil
+		}
+		at += len(t.Data)
+	}
+	return whole
+}
+
+// cut deals elements out to tensors of the same names and shapes.
+func cut(element npy.Type, data []byte, tensors []npy.Named) []npy.Named {
+	out := make([]npy.Named, len(tensors))
+	for i, t := range tensors {
+		n := size(t.Shape) * element.Size()
+		out[i] = npy.Named{Name: t.Name, Array: npy.Array{Shape: t.Shape, Type: element, Data: data[:n]}}
+		data = data[n:]
+	}
+	return out
+}
+
+// describe returns the shape of the arrays.
+func (c *contribution) describe() string {
+	if !c.archive {
+		return "shape " + npy.FormatShape(c.tensors[0].Shape)
+	}
+	return fmt.Sprintf("%d arrays", len(c.tensors))
+}
+
+// compare refuses tensors that have not the names, shapes and type of first's.
+func (c *contribution) compare(first contribution) error {
+	if c.archive != first.archive {
+		return fmt.Errorf("it is %s, but %s is %s", c.kind(), first.name, first.kind())
+	}
+	shape := map[string][]int{}
+	for _, t := range c.tensors {
+		shape[t.Name] = t.Shape
+	}
+	var problems []string
+	if c.element != first.element {
+		problems = append(problems, fmt.Sprintf("its type is %s, but %s has %s", c.element, first.name, first.element))
+	}
+	for _, want := range first.tensors {
+		have, ok := shape[want.Name]
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Sprintf("it lacks array %q of %s", want.Name, first.name))
+		case npy.FormatShape(have) != npy.FormatShape(want.Shape):
+			problems = append(problems, fmt.Sprintf("%sits shape is %s, but %s has %s",
+				arrayPrefix(want.Name), npy.FormatShape(have), first.name, npy.FormatShape(want.Shape)))
+		}
+		delete(shape, want.Name)
+	}
+	for _, t := range c.tensors {
+		if _, extra := shape[t.Name]; extra {
+			problems = append(problems, fmt.Sprintf("its array %q is not in %s", t.Name, first.name))
+		}
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// place returns how a person finds element i of all: by its index as NumPy
+// writes it, and by its array's name in an archive.
+func (c *contribution) place(i int) string {
+	for _, t := range c.tensors {
+		n := size(t.Shape)
+		if i >= n {
+			i -= n
+			continue
+		}
+		at := "element " + index(t.Shape, i)
+		if len(t.Shape) == 0 {
+			at = "the number"
+		}
+		if t.Name != "" {
+			at += fmt.Sprintf(" of array %q", t.Name)
+		}
+		return at
+	}
+	panic("an element behind the last array")
+}
+
+// index writes the index of element i of an array: 7, or [1, 2] for two
+// dimensions and more.
+func index(shape []int, i int) string {
+	if len(shape) < 2 {
+		return strconv.Itoa(i)
+	}
+	at := make([]string, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d] = strconv.Itoa(i % shape[d])
+		i /= shape[d]
+	}
+	return "[" + strings.Join(at, ", ") + "]"
+}
+
+func (c *contribution) kind() string {
+	if c.archive {
+		return "an archive (.npz)"
+	}
+	return "a single array (.npy)"
+}
+
+func arrayPrefix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("array %q: ", name)
+}
+
+// size returns the number of elements of a shape that was read.
+func size(shape []int) int {
+	n, err := npy.Elements(shape)
+	if err != nil {
+		panic(err) // npy.Read has checked it
+	}
+	return n
+}

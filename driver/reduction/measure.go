@@ -1,0 +1,60 @@
+package reduction
+
+import (
+	"context"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/element"
+	"tributary/driver/wire"
+)
+
+// Measurement is what a card's clock and counters did while some work was done.
+type Measurement struct {
+	Began   uint64            // the clock when it began
+	Cycles  uint64            // of the clock, meanwhile
+	Rise    map[string]uint32 // of each counter
+	Elapsed time.Duration
+}
+
+// Measure carries work out and measures it. It reads the clock last before work
+// and first after it. Errors are work's and those of ReadRegister.
+func Measure(ctx context.Context, card *driver.Card, work func() error) (Measurement, error) {
+	before, err := card.Counters(ctx)
+	if err != nil {
+		return Measurement{}, err
+	}
+	from, err := card.ReadRegister(ctx, wire.RegCycles)
+	if err != nil {
+		return Measurement{}, err
+	}
+	start := time.Now()
+	if err := work(); err != nil {
+		return Measurement{}, err
+	}
+	m := Measurement{Rise: map[string]uint32{}, Elapsed: time.Since(start)}
+	to, err := card.ReadRegister(ctx, wire.RegCycles)
+	if err != nil {
+		return Measurement{}, err
+	}
+	m.Began, m.Cycles = from, to-from
+	after, err := card.Counters(ctx)
+	for i, c := range after {
+		m.Rise[c.Name] = c.Value - before[i].Value
+	}
+	return m, err
+}
+
+// LinkBound returns the cycles that the frames of a reduction take on a card's
+// shared link: one data frame from each worker in, one result frame out, both
+// ways at once. It is 0 for a card without a link.
+func LinkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
+	if card.Link == 0 {
+		return 0
+	}
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	in := uint64(workers * data.FrameBytes(chunk*element.Size(card.Format)))
+	out := uint64(result.FrameBytes(chunk * element.Size(card.Result)))
+	return (chunks*max(in, out)*8 + uint64(card.Link) - 1) / uint64(card.Link)
+}

@@ -1,0 +1,135 @@
+package reduction
+
+import (
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/wire"
+)
+
+// Op is what is done with the elements of all workers.
+type Op string
+
+const (
+	Sum  Op = "sum"  // as the card sums
+	Mean Op = "mean" // the card's sum, divided by the number of workers and rounded once more
+)
+
+// Options says how arrays are reduced. The zero value sums them.
+type Options struct {
+	Op     Op          // Sum when empty
+	Format wire.Format // of the elements; 0: as their type says, which uint16 and uint8 do not
+
+	Quantize bool // send float32 as int32, through a card that sums int32
+	Block    int  // elements that share an exponent, with Quantize; 0: the job's chunk
+
+	Verify        bool          // compare every bit of the sum with the Go model's
+	FailNonfinite bool          // fail on a NaN, an infinity or an overflow
+	Stats         bool          // measure: Report.Stats
+	Timeout       time.Duration // of the model of Verify, and of Run's card; 0: driver.DefaultTimeout
+
+	Ports  []int // of the workers, ascending; empty: the first ones
+	Chunk  int   // elements; 0: the most that the card takes
+	Window int   // chunks in flight, a power of two; 0: the most that the card takes
+
+	CarryOn  time.Duration // wait this long for a card that goes away; 0: fail
+	Deadline time.Duration // report chunks that wait longer than this; 0: none
+	Partial  bool          // sum such chunks without the late workers
+
+	// The callbacks, each nil or called by one goroutine at a time. They must return
+	// soon: the reduction waits.
+	OnProgress func(done, total int) // elements summed, of those of each array
+	OnOutage   func(driver.Outage)   // the card is gone, or back
+	OnOverdue  func(driver.Overdue)  // a chunk waits for workers; once until chunk or workers change
+}
+
+// MaxPorts is the largest number of ports that a card can have.
+const MaxPorts = 64
+
+// Check refuses options that no arrays and no card can make right. workers is 0
+// when their number is not known yet. The error is an OptionError.
+func (o Options) Check(workers int) error {
+	if o.Op != "" && o.Op != Sum && o.Op != Mean {
+		return badOption("op", "%s: it must be sum or mean", o.Op)
+	}
+	switch {
+	case o.CarryOn < 0:
+		return badOption("carry-on", "%s: it must be more than zero", o.CarryOn)
+	case o.CarryOn > 0 && o.FailNonfinite:
+		return wrongOption("fail-nonfinite", "not with ${carry-on}, as a card that comes back has lost its counts")
+	}
+	if err := o.checkDeadline(); err != nil {
+		return err
+	}
+	if o.Block != 0 && !o.Quantize {
+		return wrongOption("block", "it is for ${quantize}")
+	}
+	if o.Block < 0 {
+		return badOption("block", "%d: it must be more than zero", o.Block)
+	}
+	if o.Timeout < 0 {
+		return badOption("timeout", "%s: it must be more than zero", o.Timeout)
+	}
+	return CheckJob(workers, o.Ports, o.Window)
+}
+
+func (o Options) checkDeadline() error {
+	switch {
+	case o.Deadline < 0:
+		return badOption("deadline", "%s: it must be more than zero", o.Deadline)
+	case o.Partial && o.Deadline == 0:
+		return wrongOption("partial", "${deadline} is missing, after which sums are partial")
+	case o.Partial && o.Quantize:
+		return wrongOption("partial", "not with ${quantize}, whose scales are for all workers")
+	case o.Partial && o.Verify:
+		return wrongOption("partial", "not with ${verify}, which sums all workers' arrays")
+	}
+	return nil
+}
+
+// CheckJob refuses ports and a window that no card can make right for that many
+// workers, 0 when their number is open. The error is an OptionError.
+func CheckJob(workers int, ports []int, window int) error {
+	switch {
+	case workers > MaxPorts:
+		return &OptionError{Option: "workers", words: say("%d workers; a card has at most %d ports", workers, MaxPorts)}
+	case workers > 0 && len(ports) > 0 && len(ports) != workers:
+		return &OptionError{Option: "ports", words: say("${ports} names %d ports for %d workers", len(ports), workers)}
+	case window < 0 || window&(window-1) != 0:
+		return badOption("window", "%d: it must be a power of two", window)
+	}
+	for i, p := range ports {
+		if p < 0 || p >= MaxPorts {
+			return wrongOption("ports", "%d is no port; ports are 0 to %d", p, MaxPorts-1)
+		}
+		if i > 0 && p <= ports[i-1] {
+			return wrongOption("ports", "they must ascend, but %d follows %d", p, ports[i-1])
+		}
+	}
+	return nil
+}
+
+// PortsNeeded returns how many ports a card needs for that many workers on these
+// ports, the first ones when there are none.
+func PortsNeeded(workers int, ports []int) int {
+	if len(ports) > 0 {
+		return ports[len(ports)-1] + 1
+	}
+	return workers
+}
+
+// divisor is what the sums of n workers are divided by.
+func (o Options) divisor(n int) int {
+	if o.Op == Mean {
+		return n
+	}
+	return 1
+}
+
+// timeout is that of cards which this package opens.
+func (o Options) timeout() time.Duration {
+	if o.Timeout == 0 {
+		return driver.DefaultTimeout
+	}
+	return o.Timeout
+}

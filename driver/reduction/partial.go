@@ -1,0 +1,76 @@
+package reduction
+
+// Options.Partial: whose arrays are missing from which elements.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tributary/driver"
+	"tributary/driver/element"
+)
+
+// notePartials keeps which sums lack which workers.
+func (r *Reduction) notePartials(job *driver.Job) {
+	r.partials = job.Partials()
+	for _, p := range r.partials {
+		r.report.Partial = append(r.report.Partial, PartialIn{From: p.From, To: p.To, Workers: p.Ranks})
+	}
+	r.report.Evicted = job.Evicted()
+}
+
+// divide makes means of the sums: each is divided by the number of workers in it.
+func (r *Reduction) divide() {
+	size, done := element.Size(r.card.Result), 0
+	part := func(to, workers int) {
+		element.Mean(r.card.Result, r.sums[done*size:to*size], workers)
+		done = to
+	}
+	for _, p := range r.partials {
+		part(p.From, len(r.workers))
+		part(p.To, len(p.Ranks))
+	}
+	part(r.elements, len(r.workers))
+}
+
+// lack is how many elements lack the same workers.
+type lack struct {
+	who      string
+	elements int
+	first    int
+}
+
+// lacks returns a lack for each set of workers, in the order of the elements.
+func (r *Reduction) lacks() []lack {
+	var lacks []lack
+	for _, p := range r.partials {
+		var who []string
+		for worker, w := range r.workers {
+			if !slices.Contains(p.Ranks, worker) {
+				who = append(who, w.name)
+			}
+		}
+		names := strings.Join(who, ", ")
+		at := slices.IndexFunc(lacks, func(l lack) bool { return l.who == names })
+		if at < 0 {
+			at = len(lacks)
+			lacks = append(lacks, lack{who: names, first: p.From})
+		}
+		lacks[at].elements += p.To - p.From
+	}
+	return lacks
+}
+
+// partialLines returns a line for each set of workers that elements lack, and for
+// each worker that was left out in the end.
+func (r *Reduction) partialLines() []string {
+	var lines []string
+	for _, l := range r.lacks() {
+		lines = append(lines, fmt.Sprintf("%d of %d elements of the sum lack %s, which came too late; the first is %s", l.elements, r.elements, l.who, r.workers[0].place(l.first)))
+	}
+	for _, worker := range r.report.Evicted {
+		lines = append(lines, fmt.Sprintf("%s was left out in the end: it held the others up", r.workers[worker].name))
+	}
+	return lines
+}

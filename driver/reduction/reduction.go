@@ -1,0 +1,266 @@
+package reduction
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"tributary/driver"
+	"tributary/driver/element"
+	"tributary/driver/npy"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+)
+
+// Reduction is one reduction of workers' arrays: New checks them, Sum sends them
+// through a card, Finish makes the outcome. It is for one goroutine and one Sum.
+type Reduction struct {
+	opts     Options
+	workers  []contribution
+	format   wire.Format // of the arrays
+	elements int         // of each worker
+
+	card     driver.Info
+	inputs   [][]byte // of each worker, as the card is sent them
+	sums     []byte   // as the card gave them
+	scaled   *scaled  // with Quantize
+	report   *Report
+	outages  []Outage
+	overdue  driver.Overdue // that was reported last
+	partials []driver.Partial
+}
+
+// Outcome is what a reduction comes to.
+type Outcome struct {
+	Sum      Arrays   // names and shapes are the first worker's; the type is TypeOf the card's result format, or float32 with Quantize
+	Report   *Report  //
+	Warnings []string // a sentence each: exceptions, and workers that were too late
+}
+
+// Run opens the card called name (see package driver), reduces the workers' arrays
+// through it and closes it. further are options of driver.Open.
+//
+// Errors: those of New, driver.Open, Sum and Finish.
+func Run(ctx context.Context, name string, workers []Arrays, o Options, further ...driver.Option) (*Outcome, error) {
+	r, err := New(workers, o)
+	if err != nil {
+		return nil, err
+	}
+	needs := r.Needs()
+	opts := []driver.Option{driver.WithTimeout(o.timeout()), driver.WithWorkers(needs.Workers), driver.WithFormat(needs.Format)}
+	card, err := driver.Open(ctx, name, append(opts, further...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(r.Sum(ctx, card), card.Close()); err != nil {
+		return nil, err
+	}
+	return r.Finish(ctx)
+}
+
+// Reduce reduces the workers' arrays through a card that is open, and leaves it
+// open. The arrays must not change meanwhile.
+//
+// Errors: those of New, Sum and Finish.
+func Reduce(ctx context.Context, card *driver.Card, workers []Arrays, o Options) (*Outcome, error) {
+	r, err := New(workers, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Sum(ctx, card); err != nil {
+		return nil, err
+	}
+	return r.Finish(ctx)
+}
+
+// New checks what can be checked without a card. All workers must have arrays of the
+// same names, shapes and type, with at least one element; a worker's arrays count as
+// one array, in their order.
+//
+// Errors: OptionError, ArraysError, FormatError.
+func New(workers []Arrays, o Options) (*Reduction, error) {
+	if len(workers) == 0 {
+		return nil, &OptionError{Option: "workers", words: say("no arrays: one worker's at least")}
+	}
+	if err := o.Check(len(workers)); err != nil {
+		return nil, err
+	}
+	all, err := join(workers)
+	if err != nil {
+		return nil, err
+	}
+	format, err := formatOf(all[0], o.Format)
+	if err != nil {
+		return nil, err
+	}
+	if o.Quantize && format != wire.FP32 {
+		return nil, wrongOption("quantize", "it is for float32, but the ${files} hold %s", format)
+	}
+	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size()}, nil
+}
+
+// Needs returns what a card must have that is opened for this reduction.
+func (r *Reduction) Needs() transport.Needs {
+	n := transport.Needs{Workers: PortsNeeded(len(r.workers), r.opts.Ports), Format: r.format}
+	if r.opts.Quantize {
+		n.Format = wire.Int32
+	}
+	return n
+}
+
+// Elements returns how many elements each worker has.
+func (r *Reduction) Elements() int { return r.elements }
+
+// Sum sets up a job on the card, sums the arrays and ends the job.
+//
+// Errors: CardError, NonfiniteError and ExceptionsError; driver.InputError for a chunk,
+// a window, ports or a deadline that this card does not take; those of driver's
+// Configure, ReduceBytes and Close.
+func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
+	r.card = card.Info()
+	if err := checkCard(r.card, r.format, r.opts); err != nil {
+		return err
+	}
+	job, err := r.configure(ctx, card)
+	if err != nil {
+		return err
+	}
+	if err := r.prepare(job.Config()); err != nil {
+		return err
+	}
+	if err := r.send(ctx, card, job); err != nil {
+		return err
+	}
+	r.notePartials(job)
+	if r.report.Exceptions, err = r.readExceptions(ctx, job); err != nil {
+		return err
+	}
+	if err := job.Close(ctx); err != nil {
+		return err
+	}
+	r.report.Outages = r.outages
+	return r.judge()
+}
+
+// configure sets up the job. It is the only one that the card has then, so it gets
+// all slots.
+func (r *Reduction) configure(ctx context.Context, card *driver.Card) (*driver.Job, error) {
+	o := r.opts
+	return card.Configure(ctx, driver.JobConfig{
+		Workers: len(r.workers), Ports: o.Ports, Chunk: o.Chunk, Window: cmp.Or(o.Window, r.card.Window),
+		CarryOn: o.CarryOn, OnOutage: r.noteOutage,
+		Deadline: o.Deadline, Partial: o.Partial, OnOverdue: r.noteOverdue,
+	})
+}
+
+// prepare makes what is sent, and room for what comes back.
+func (r *Reduction) prepare(job driver.JobConfig) error {
+	r.sums = make([]byte, r.elements*element.Size(r.card.Result))
+	if r.opts.Quantize {
+		var err error
+		if r.scaled, err = scale(r.workers, cmp.Or(r.opts.Block, job.Chunk)); err != nil {
+			return err
+		}
+		r.inputs = r.scaled.integers
+	} else {
+		for _, w := range r.workers {
+			r.inputs = append(r.inputs, w.data)
+		}
+	}
+	r.report = r.newReport()
+	return nil
+}
+
+// send streams the arrays through the card, and measures that if it is asked for.
+func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job) error {
+	var opts []driver.ReduceOption
+	if r.opts.OnProgress != nil {
+		opts = append(opts, driver.WithProgress(r.opts.OnProgress))
+	}
+	work := func() error { return job.ReduceBytes(ctx, r.sums, r.inputs, opts...) }
+	if !r.opts.Stats {
+		return work()
+	}
+	m, err := Measure(ctx, card, work)
+	if err != nil {
+		return err
+	}
+	r.report.Stats = newStats(card, job, m)
+	return nil
+}
+
+// noteOutage keeps that the card was away, and passes it on.
+func (r *Reduction) noteOutage(o driver.Outage) {
+	if o.Away != 0 {
+		r.outages = append(r.outages, Outage{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
+	}
+	if r.opts.OnOutage != nil {
+		r.opts.OnOutage(o)
+	}
+}
+
+// noteOverdue passes on for whom the card waits, once for as long as nothing changes.
+func (r *Reduction) noteOverdue(o driver.Overdue) {
+	if r.opts.OnOverdue == nil || o.VID == r.overdue.VID && slices.Equal(o.Ranks, r.overdue.Ranks) {
+		return
+	}
+	r.overdue = driver.Overdue{VID: o.VID, Ranks: slices.Clone(o.Ranks)}
+	r.opts.OnOverdue(o)
+}
+
+// Warnings returns, after Sum, a sentence for each kind of exception and for each set
+// of workers whose arrays came too late.
+func (r *Reduction) Warnings() []string { return append(r.exceptionLines(), r.partialLines()...) }
+
+// exceptionLines describes what the card counted, and what was lost of its counts.
+func (r *Reduction) exceptionLines() []string {
+	lines := r.report.Exceptions.lines(r.workers)
+	if n := len(r.outages); n > 0 && r.outages[n-1].Chunk > 0 {
+		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.outages[n-1].Chunk))
+	}
+	return lines
+}
+
+// judge makes an error of exceptions, with FailNonfinite.
+func (r *Reduction) judge() error {
+	lines := r.exceptionLines()
+	if len(lines) == 0 || !r.opts.FailNonfinite {
+		return nil
+	}
+	return &ExceptionsError{r.report.Exceptions, say("nothing was written, because of ${fail-nonfinite}:\n  %s", joinLines(lines))}
+}
+
+// Finish compares the sum with the model's if that is asked for, and makes the
+// outcome. It is called once, after a Sum that worked; the card is not needed.
+//
+// Errors: VerifyError, and the context's.
+func (r *Reduction) Finish(ctx context.Context) (*Outcome, error) {
+	if r.opts.Verify {
+		if err := r.compareWithModel(ctx); err != nil {
+			return nil, err
+		}
+		r.report.Verified = true
+	}
+	kept, result := r.result()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	first := r.workers[0]
+	return &Outcome{
+		Sum:      Arrays{Archive: first.archive, Tensors: cut(kept, result, first.tensors)},
+		Report:   r.report,
+		Warnings: r.Warnings(),
+	}, nil
+}
+
+// result returns the elements of the outcome and their type.
+func (r *Reduction) result() (npy.Type, []byte) {
+	if r.opts.Quantize {
+		return npy.Float32, r.scaled.restore(r.sums, r.opts.divisor(len(r.workers)))
+	}
+	if r.opts.Op == Mean {
+		r.divide()
+	}
+	return keptAs[r.card.Result], r.sums
+}

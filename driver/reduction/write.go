@@ -1,0 +1,211 @@
+package reduction
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"tributary/driver/npy"
+)
+
+// CheckOutput refuses, before anything is summed, an output file that could not
+// be written or that is one of the inputs.
+//
+// Errors: OptionError "out", for a name that does not end in .npy or .npz, or is an
+// input; OutputError.
+func CheckOutput(path string, inputs []string) error {
+	if suffix := filepath.Ext(path); suffix != ".npy" && suffix != ".npz" {
+		return badOption("out", "%s: its name must end in .npy, or in .npz for archives", path)
+	}
+	if err := CheckFile(path); err != nil {
+		return err
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return nil // a new file
+	}
+	if !there.Mode().IsRegular() {
+		return notWritable(path, "what is there is not a file")
+	}
+	for _, in := range inputs {
+		if info, err := os.Stat(in); err == nil && os.SameFile(info, there) {
+			return badOption("out", "%s: it is the input %s; give the sum a file of its own", path, in)
+		}
+	}
+	return nil
+}
+
+// CheckSuffix refuses an output whose name promises another kind of file: .npz is for
+// archives. The error is an OptionError "out".
+func CheckSuffix(path string, archive bool) error {
+	want := ".npy"
+	if archive {
+		want = ".npz"
+	}
+	if filepath.Ext(path) != want {
+		return badOption("out", "%s: its name must end in %s, like the inputs'", path, want)
+	}
+	return nil
+}
+
+// CheckFile refuses a path where no file can be written: a folder, a path in a folder that
+// does not exist or takes no files, a symbolic link to such a path. The error is an
+// OutputError.
+func CheckFile(path string) error {
+	target, err := Target(path)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(target)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		if target != path {
+			return notWritable(path, "it is a symbolic link to %s, and there is no folder %s", target, folder)
+		}
+		return notWritable(path, "there is no folder %s", folder)
+	}
+	there, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return tryFile(path, target)
+	case err == nil && there.IsDir():
+		return notWritable(path, "what is there is not a file")
+	}
+	return nil
+}
+
+// mostLinks is how many symbolic links may lead from one to the next, as in Linux.
+const mostLinks = 40
+
+// Target returns the path that a write to path ends at: path itself, or what the symbolic
+// link there leads to, whether that exists or not. The error is an OutputError, for
+// links that lead in a circle.
+func Target(path string) (string, error) {
+	target := path
+	for range mostLinks {
+		to, err := os.Readlink(target)
+		if err != nil {
+			return target, nil // no link
+		}
+		if !filepath.IsAbs(to) {
+			to = linkFolder(target) + to
+		}
+		target = to
+	}
+	return "", notWritable(path, "it is a symbolic link that leads in a circle")
+}
+
+// linkFolder returns the folder of a link, with a separator. Not cleaned: "x/.." is another
+// folder than "." where x is a link.
+func linkFolder(link string) string {
+	folder, _ := filepath.Split(link)
+	return folder
+}
+
+// tryFile makes and removes a file beside target, where there is none yet.
+func tryFile(path, target string) error {
+	probe, err := os.CreateTemp(filepath.Dir(target), ".tributary")
+	if err != nil {
+		return Unwritable(path, target, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// Unwritable returns the OutputError of a path to which nothing can be written: err is
+// what the system answered for a file or folder beside target, where the path leads.
+func Unwritable(path, target string, err error) error {
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err
+	}
+	e := &OutputError{path, say("%s: nothing can be written in %s: %v; name a place where you may write", path, filepath.Dir(target), err)}
+	e.err = err
+	return e
+}
+
+func notWritable(path, why string, args ...any) error {
+	return &OutputError{path, say("%s: %s", path, fmt.Sprintf(why, args...))}
+}
+
+// WriteFile writes arrays as an .npz if they are an archive, else as an .npy. The file
+// appears whole or not at all: it is written beside its place and moved there when it is
+// complete, unless ctx is done by then. A file that is replaced leaves its
+// permissions to the new one. A symbolic link stays; what it leads to is written.
+//
+// Errors: OutputError, the context's, and those of the system.
+func WriteFile(ctx context.Context, path string, a Arrays) error {
+	target, err := Target(path)
+	if err != nil {
+		return err
+	}
+	file, err := renameio.NewPendingFile(target, renameio.WithTempDir(filepath.Dir(target)),
+		renameio.WithPermissions(fs.FileMode(0o666)), renameio.WithExistingPermissions())
+	if err != nil {
+		return Unwritable(path, target, err)
+	}
+	defer file.Cleanup()
+	w := bufio.NewWriter(&writer{ctx, file})
+	if a.Archive {
+		err = npy.WriteArchive(w, a.Tensors)
+	} else {
+		err = npy.Write(w, a.Tensors[0].Array)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// writer writes until its context is done, in pieces so that it sees that soon.
+type writer struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+// pieceBytes is how much is written between two looks at the context.
+const pieceBytes = 1 << 20
+
+func (w *writer) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if w.ctx.Err() != nil {
+			return n, context.Cause(w.ctx)
+		}
+		m, err := w.to.Write(p[n:min(n+pieceBytes, len(p))])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// SameFile returns the one of paths at which a write ends where a write to path does,
+// or "".
+func SameFile(path string, paths []string) string {
+	target, err := Target(path)
+	if err != nil {
+		return ""
+	}
+	there, err := os.Stat(target)
+	for _, p := range paths {
+		if err != nil {
+			if to, e := Target(p); e == nil && filepath.Clean(to) == filepath.Clean(target) {
+				return p
+			}
+		} else if info, e := os.Stat(p); e == nil && os.SameFile(info, there) {
+			return p
+		}
+	}
+	return ""
+}

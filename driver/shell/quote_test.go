@@ -1,0 +1,22 @@
+package shell
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestQuote: sh reads back what was quoted, and plain words stay as they are.
+func TestQuote(t *testing.T) {
+	for _, s := range []string{"", "a b", "it's", "'", "''x", "$HOME", "`id`", "$(id)", "a\"b", "a\\b", "*", "~", "~user", "#x", "a;b", "a&b", "a|b", "<x>", "!", "a\nb", "tab\t", "é", "{a,b}", "[a]", "a?"} {
+		quoted := Quote(s)
+		require.NotEqual(t, s, quoted)
+		out, err := exec.Command("sh", "-c", "printf %s "+quoted).Output()
+		require.NoError(t, err)
+		require.Equal(t, s, string(out), quoted)
+	}
+	for _, s := range []string{"trace/card.fst", "unix:/tmp/card.sock", "tcp:lab:7000", "serial:/dev/ttyUSB1@9600", "-x", "a=b,c"} {
+		require.Equal(t, s, Quote(s))
+	}
+}
