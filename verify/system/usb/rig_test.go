@@ -28,8 +28,8 @@ const (
 
 const workers = 4
 
-// patience is for what a busy machine may take.
-const patience = time.Minute
+// patience ends a command that hangs, before go test ends all.
+const patience = 8 * time.Minute
 
 // machine returns a machine without USB devices.
 func machine(t *testing.T) *testbed.Testbed {
