@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -210,10 +209,10 @@ func TestSim(t *testing.T) {
 	abs, err := filepath.Abs("made")
 	require.NoError(t, err)
 	socket := "unix:" + filepath.Join(abs, "sim", "build", "card.sock")
-	require.Eventually(t, func() bool {
+	until(func() bool {
 		s := tributary(context.Background(), "list")
 		return strings.Contains(s.out, socket+"  ready  a virtual card that runs, built in "+abs)
-	}, 10*time.Second, 20*time.Millisecond)
+	})
 
 	stop()
 	s := <-ended

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,6 +43,13 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+// until waits for what comes by itself.
+func until(so func() bool) {
+	for !so() {
+		runtime.Gosched()
+	}
 }
 
 // said is what one command line came to.

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -376,11 +375,7 @@ func TestReduceInterrupted(t *testing.T) {
 	stderr, err := command.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
-	select {
-	case <-dataSeen:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the command sends no data")
-	}
+	<-dataSeen
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
 	text := make([]byte, 1024)
 	n, _ := stderr.Read(text)

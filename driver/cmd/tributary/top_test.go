@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +53,7 @@ func (l *lockedBuffer) String() string {
 // soon waits until a buffer holds some text.
 func (l *lockedBuffer) soon(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(l.String(), text) }, 10*time.Second, 5*time.Millisecond, text)
+	until(func() bool { return strings.Contains(l.String(), text) })
 }
 
 // TestTopFollowsHosts: a card that nobody drives is read once and left free; top
@@ -75,7 +74,7 @@ func TestTopFollowsHosts(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, job.Reduce(ctx, make([]float32, 20), [][]float32{make([]float32, 20), make([]float32, 20)}))
 		seen := strings.Count(out.String(), "\n")
-		require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") > seen+3 }, 10*time.Second, 5*time.Millisecond)
+		until(func() bool { return strings.Count(out.String(), "\n") > seen+3 })
 		hide()
 		require.NoError(t, card.Close())
 		errs.soon(t, ", before tributary test (process "+strconv.Itoa(os.Getpid())+") left the card\n")
@@ -115,10 +114,10 @@ func TestTopThroughReduce(t *testing.T) {
 	go func() {
 		ended <- tributary(context.Background(), "reduce", "-card", card, "-o", "s.npy", "w0.npy", "w1.npy")
 	}()
-	require.Eventually(t, func() bool {
+	until(func() bool {
 		_, ok, err := hostOf(card)
 		return err == nil && ok
-	}, 10*time.Second, time.Millisecond)
+	})
 	close(release)
 	s := <-ended
 	require.Equal(t, 0, s.status, s.errs)

@@ -124,8 +124,10 @@ func TestMute(t *testing.T) {
 func TestStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
+		start := time.Now()
 		time.AfterFunc(time.Second, stop)
 		_, err := bridge.Begin(ctx, &stream{mute: true}, errMute)
 		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, time.Second, time.Since(start))
 	})
 }

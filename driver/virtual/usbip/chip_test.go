@@ -55,11 +55,11 @@ func data(t *testing.T, h *attach.Host, n int) []byte {
 // attachAgain attaches a chip that a host had a moment ago.
 func attachAgain(b *bench) (h *attach.Host) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool {
+	until(func() bool {
 		var err error
 		h, err = attach.Import(b.dial(), usbip.BusID)
 		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
+	})
 	status, _ := h.Control(0x00, 0x09, 1, 0, nil)
 	require.Zero(b.t, status)
 	return h

@@ -70,7 +70,7 @@ func TestFT60xAsks(t *testing.T) {
 
 	_, done := submit(h, 0x82, make([]byte, 512))
 	want := send(100)
-	pending(t, done)
+	pending(t, h, done)
 	require.Zero(t, command(h, 0x82, 1, 512))
 	x := ended(t, done)
 	require.Equal(t, want, string(x.Data[:x.Actual]))
@@ -78,9 +78,9 @@ func TestFT60xAsks(t *testing.T) {
 	_, done = submit(h, 0x82, make([]byte, 2048))
 	require.Zero(t, command(h, 0x82, 1, 1024))
 	want = send(1024)
-	pending(t, done) // packets that are full
+	pending(t, h, done) // packets that are full
 	want += send(10)
-	pending(t, done) // and were all that was asked for
+	pending(t, h, done) // and were all that was asked for
 	require.Zero(t, command(h, 0x82, 1, 1024))
 	x = ended(t, done)
 	require.Equal(t, want, string(x.Data[:x.Actual]))
@@ -99,7 +99,7 @@ func TestFT60xAsks(t *testing.T) {
 	require.Zero(t, command(h, 0x82, 3, 0))
 	waits, done := submit(h, 0x82, make([]byte, 512))
 	want = send(1)
-	pending(t, done)
+	pending(t, h, done)
 	h.Unlink(waits)
 	require.Equal(t, usbip.StatusUnlinked, ended(t, done).Status)
 	_, done = submit(h, 0x82, make([]byte, 512))
@@ -138,7 +138,7 @@ func TestFT60xCommands(t *testing.T) {
 	short := &attach.Transfer{Endpoint: 0x01, Data: make([]byte, 19)}
 	h.Wait(short)
 	require.Equal(t, usbip.StatusStall, short.Status)
-	pending(t, noticed)
+	pending(t, h, noticed)
 	h.Unlink(notice)
 	require.Equal(t, usbip.StatusUnlinked, ended(t, noticed).Status)
 }

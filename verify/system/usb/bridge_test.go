@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,14 +190,13 @@ func TestBridgeStops(t *testing.T) {
 	bed := machine(t)
 	c := rig.NewBridgedFake(t, ft232h, "A1", func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	plug(t, bed, c)
-	asked := make(chan time.Time, 1)
+	asked := make(chan bool, 1)
 	cmd, out, errs := command(t, bed, program, "info", "-card", "ftdi:")
-	c.After(1, func() { asked <- time.Now() })
+	c.After(1, func() { asked <- true })
 	require.NoError(t, cmd.Start())
-	at := <-asked
+	<-asked
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	r := ended(t, cmd, out, errs)
-	require.Less(t, time.Since(at), 8*time.Second)
 	require.Equal(t, 1, r.status)
 	words(t, r.errs, "stopped")
 }
@@ -243,7 +241,6 @@ func TestBridgeNoPermission(t *testing.T) {
 // unplugged takes a chip away, and brings it back.
 func unplugged(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
 	d.Unplug()
-	time.Sleep(200 * time.Millisecond)
 	plug(t, bed, c)
 }
 

@@ -28,8 +28,8 @@ const (
 
 const workers = 4
 
-// patience is for what a busy machine may take.
-const patience = time.Minute
+// patience ends a command that hangs, before go test ends all.
+const patience = 8 * time.Minute
 
 // machine returns a machine without USB devices.
 func machine(t *testing.T) *testbed.Testbed {
@@ -49,14 +49,14 @@ func newCard(t *testing.T, serial string) *rig.Card {
 // plug plugs the card into a machine. A card that was just unplugged may take a
 // moment until it can be.
 func plug(t *testing.T, bed *testbed.Testbed, c *rig.Card) (d *testbed.Device) {
-	require.Eventually(t, func() bool {
+	t.Helper()
+	for {
 		conn, err := net.Dial("tcp", c.Addr)
-		if err == nil {
-			d, err = bed.Plug(conn, usbip.BusID)
+		require.NoError(t, err)
+		if d, err = bed.Plug(conn, usbip.BusID); err == nil {
+			return d
 		}
-		return err == nil
-	}, patience, 20*time.Millisecond)
-	return d
+	}
 }
 
 // ran is a command that has ended.

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -167,7 +166,6 @@ var faults = []fault{
 		"card usb: is gone: it halted an endpoint"},
 	{"unplug", func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
 		d.Unplug()
-		time.Sleep(200 * time.Millisecond)
 		plug(t, bed, c)
 	}, "card usb: is gone: it was unplugged"},
 }
@@ -246,10 +244,8 @@ func TestTimeout(t *testing.T) {
 	c := newCard(t, "A1")
 	plug(t, bed, c)
 	c.After(middle, func() { c.Stop() })
-	start := time.Now()
 	r := reduce(t, bed, long, "-card", "usb:", "-timeout", "1s")
 	require.Equal(t, 4, r.status, r.errs)
-	require.Less(t, time.Since(start), patience/2)
 	c.Continue()
 	works(t, bed, "usb:")
 }
