@@ -58,20 +58,20 @@ var formats = []struct {
 // arithmetics lists all that a card may have.
 func arithmetics() []card {
 	var all []card
-	for _, which := range []wire.Sum{wire.SumTree, wire.SumFused, wire.SumExact} {
+	for _, which := range wire.Sums {
 		for _, f := range formats {
 			for _, result := range f.results {
-				all = append(all, card{which, f.format, result, false})
+				all = append(all, card{which.Sum, f.format, result, false})
 			}
 		}
-		all = append(all, card{which, wire.Int32, wire.Int32, true})
+		all = append(all, card{which.Sum, wire.Int32, wire.Int32, true})
 	}
 	return all
 }
 
 func TestWhatACardMayHave(t *testing.T) {
 	allowed := arithmetics()
-	for which := wire.Sum(0); which <= 4; which++ {
+	for which := wire.Sum(0); int(which) <= len(wire.Sums)+1; which++ {
 		for format := wire.Format(0); format <= 7; format++ {
 			for result := wire.Format(0); result <= 7; result++ {
 				for _, saturate := range []bool{false, true} {

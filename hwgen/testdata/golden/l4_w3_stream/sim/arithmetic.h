@@ -48,8 +48,6 @@ constexpr Format FORMATS[] = {
 
 constexpr Format format_of(int number) { return FORMATS[number - 1]; }
 
-enum class Sum { TREE = 1, FUSED = 2, EXACT = 3 };
-
 // A whole number of 352 bits, two's complement: any sum of 64 fp32 numbers as
 // a multiple of the smallest.
 class Whole {
@@ -122,7 +120,7 @@ inline uint32_t widened(Format f, Format r, uint32_t x) {
 }
 
 // The sum of all, rounded once; lost are the bits below place `cut` of each magnitude.
-inline uint32_t sum_once(Format f, const std::vector<uint32_t> &all, int cut) {
+inline uint32_t rounded_once(Format f, const std::vector<uint32_t> &all, int cut) {
     bool plus = false, minus = false, zeros = true;
     Whole v;
     for (uint32_t x : all) {
@@ -153,40 +151,70 @@ inline uint32_t host_add(uint32_t a, uint32_t b) {
 
 // The tree over the card's ports: neighbours pair up, an odd one out passes.
 inline uint32_t sum_tree(Format f, std::vector<uint32_t> level) {
-    if (level.size() == 1) return sum_once(f, level, 0);
+    if (level.size() == 1) return rounded_once(f, level, 0);
     while (level.size() > 1) {
         std::vector<uint32_t> above;
         for (size_t i = 0; i < level.size(); i += 2) {
             if (i + 1 == level.size()) above.push_back(level[i]);
             else if (f.number == 1) above.push_back(host_add(level[i], level[i + 1]));
-            else above.push_back(sum_once(f, {level[i], level[i + 1]}, 0));
+            else above.push_back(rounded_once(f, {level[i], level[i + 1]}, 0));
         }
         level = above;
     }
     return level[0];
 }
 
+// Cut four places below the last of the largest, and rounded once.
+inline uint32_t sum_fused(Format f, std::vector<uint32_t> all) {
+    int field = 1;
+    for (uint32_t x : all) field = std::max(field, f.field(x));
+    return rounded_once(f, all, field - 1 - 4);
+}
+
+inline uint32_t sum_exact(Format f, std::vector<uint32_t> all) { return rounded_once(f, all, 0); }
+
 struct Total {
     uint32_t bits;
     bool over;  // it overflowed
 };
 
-// What the card must make of the contributions of all ports to one element.
-inline Total total(Sum sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
-    if (!f.exp) {
-        int64_t s = 0, held;
-        for (uint32_t x : all) s += int32_t(x);
-        held = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
-        return {uint32_t(saturate ? held : s), held != s};
+inline Total sum_integers(bool saturate, const std::vector<uint32_t> &all) {
+    int64_t s = 0, held;
+    for (uint32_t x : all) s += int32_t(x);
+    held = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
+    return {uint32_t(saturate ? held : s), held != s};
+}
+
+// A sum: how it sums floating-point numbers of one format, and integers.
+struct Sum {
+    int number;
+    uint32_t (*floats)(Format, std::vector<uint32_t>);
+    Total (*integers)(bool saturate, const std::vector<uint32_t> &);
+};
+
+constexpr Sum SUMS[] = {
+    {1, sum_tree, sum_integers},   // tree
+    {2, sum_fused, sum_integers},  // fused
+    {3, sum_exact, sum_integers},  // exact
+};
+
+// The sum of that number; null when there is none.
+constexpr const Sum *find_sum(int number) {
+    for (const Sum &s : SUMS) {
+        if (s.number == number) return &s;
     }
+    return nullptr;
+}
+
+// What the card must make of the contributions of all ports to one element.
+inline Total total(const Sum &sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
+    if (!f.exp) return sum.integers(saturate, all);
     bool strange = false;
-    int field = 1;
     for (uint32_t &x : all) {
         strange = strange || f.nonfinite(x);
         x = widened(f, r, x);
-        field = std::max(field, r.field(x));
     }
-    uint32_t bits = sum == Sum::TREE ? sum_tree(r, all) : sum_once(r, all, sum == Sum::FUSED ? field - 1 - 4 : 0);
+    uint32_t bits = sum.floats(r, all);
     return {bits, r.nonfinite(bits) && !strange};
 }
 
