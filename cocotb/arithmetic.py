@@ -16,7 +16,7 @@ class Format:
 
     def __init__(self, name):
         self.name = name
-        self.number, self.bits, self.exp, self.frac, self.infinity, self.nan, self.identity = zwire.FORMATS[name]
+        self.number, self.bits, self.exp, self.frac, self.infinity, self.nan = zwire.FORMATS[name]
         self.bytes = self.bits // 8
         self.float = self.exp > 0
         self.sign = 1 << self.bits - 1
@@ -98,7 +98,7 @@ class Arithmetic:
     def sum(self, ports):
         """The sums of arrays of bit patterns, one a port, None where it is no member; and which overflowed."""
         length = len(next(p for p in ports if p is not None))
-        absent = np.full(length, self.format.identity, dtype=np.uint32)
+        absent = np.full(length, zwire.IDENTITIES[self.name][self.format.name], dtype=np.uint32)
         columns = [absent if p is None else np.asarray(p, dtype=np.uint32) for p in ports]
         _, one, integers = SUMS[self.name]
         if not self.format.float:

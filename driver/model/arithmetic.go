@@ -97,8 +97,8 @@ func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*
 
 // Element returns the sum of one element, as an encoding of the results'
 // format, and whether it counts as an overflow. ports[p] is what port p
-// contributes, as an encoding of the contributions' format: the format's
-// identity for a port that is no member. There must be a port.
+// contributes, as an encoding of the contributions' format: the sum's identity
+// for a port that is no member. There must be a port.
 func (a *Arithmetic) Element(ports []uint32) (result uint32, overflowed bool) {
 	a.column = append(a.column[:0], ports...)
 	if a.integers != nil {

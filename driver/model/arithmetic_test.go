@@ -235,7 +235,7 @@ func TestChunksAgreeWithElements(t *testing.T) {
 			for _, ports := range []int{1, 2, 3, 4, 5, 7, 8, 13, 33} {
 				for round := range 6 {
 					length := 1 + r.IntN(60)
-					compareChunk(t, a, elements, randomContributions(r, c, ports, length, round == 0))
+					compareChunk(t, c, a, elements, randomContributions(r, c, ports, length, round == 0))
 				}
 			}
 		})
@@ -266,7 +266,7 @@ func randomContributions(r *rand.Rand, c card, ports, length int, all bool) [][]
 }
 
 // compareChunk sums contributions as a chunk and as elements.
-func compareChunk(t *testing.T, chunks, elements *Arithmetic, contributions [][]uint32) {
+func compareChunk(t *testing.T, c card, chunks, elements *Arithmetic, contributions [][]uint32) {
 	t.Helper()
 	payloads := make([][]byte, len(contributions))
 	var length, nonfinite, overflowed int
@@ -279,7 +279,7 @@ func compareChunk(t *testing.T, chunks, elements *Arithmetic, contributions [][]
 	ports := make([]uint32, len(contributions))
 	for i := range want {
 		for p, x := range contributions {
-			ports[p] = chunks.format.Identity
+			ports[p] = c.which.Identity(c.format)
 			if x != nil {
 				ports[p] = x[i]
 			}

@@ -122,7 +122,7 @@ class Test {
             }
             Elements sum;
             for (unsigned i = 0; i < j.chunk; i++) {
-                std::vector<uint32_t> leaves(PORTS, F.identity);
+                std::vector<uint32_t> leaves(PORTS, S.identity(F));
                 for (size_t r = 0; r < j.ranks(); r++) leaves[size_t(ports[r])] = contributions[r].payload[i];
                 Total t = total(S, F, R, SATURATE, leaves);
                 sum.push_back(t.bits);

@@ -122,13 +122,12 @@ func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error
 	if err != nil {
 		return err
 	}
-	row, _ := info.Format.Info()
 	wrong, elements := 0, len(sum)/element.Size(info.Result)
 	var told []error
 	operands := make([]uint32, info.Ports)
 	for i := range elements {
 		for p := range operands {
-			operands[p] = row.Identity // a port that is not a member
+			operands[p] = info.Sum.Identity(info.Format) // a port that is not a member
 		}
 		for rank, port := range members {
 			operands[port] = element.At(info.Format, inputs[rank], i)

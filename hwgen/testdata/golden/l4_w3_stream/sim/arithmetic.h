@@ -20,7 +20,7 @@ struct Format {
     uint8_t number;
     int bits, exp, frac;  // exp 0: an integer
     bool infinity;
-    uint32_t nan, identity;  // every NaN result; what a port that is no member contributes
+    uint32_t nan;  // every NaN result
 
     constexpr uint32_t sign() const { return 1u << (bits - 1); }
     constexpr int top() const { return (1 << exp) - 1; }
@@ -41,9 +41,8 @@ struct Format {
 };
 
 constexpr Format FORMATS[] = {
-    {1, 32, 8, 23, true, 0x7fc00000, 0x80000000}, {2, 16, 8, 7, true, 0x7fc0, 0x8000},
-    {3, 16, 5, 10, true, 0x7e00, 0x8000},         {4, 8, 4, 3, false, 0x7f, 0x80},
-    {5, 8, 5, 2, true, 0x7e, 0x80},               {6, 32, 0, 0, false, 0, 0},
+    {1, 32, 8, 23, true, 0x7fc00000}, {2, 16, 8, 7, true, 0x7fc0}, {3, 16, 5, 10, true, 0x7e00},
+    {4, 8, 4, 3, false, 0x7f},        {5, 8, 5, 2, true, 0x7e},    {6, 32, 0, 0, false, 0},
 };
 
 constexpr Format format_of(int number) { return FORMATS[number - 1]; }
@@ -185,17 +184,22 @@ inline Total sum_integers(bool saturate, const std::vector<uint32_t> &all) {
     return {uint32_t(saturate ? held : s), held != s};
 }
 
-// A sum: how it sums floating-point numbers of one format, and integers.
+// -0, or the integer 0: it changes no sum that adds.
+constexpr uint32_t zero(Format f) { return f.exp ? f.sign() : 0; }
+
+// A sum: what a port that is no member contributes, and how it sums floating-point numbers of one
+// format, and integers.
 struct Sum {
     int number;
+    uint32_t (*identity)(Format);
     uint32_t (*floats)(Format, std::vector<uint32_t>);
     Total (*integers)(bool saturate, const std::vector<uint32_t> &);
 };
 
 constexpr Sum SUMS[] = {
-    {1, sum_tree, sum_integers},   // tree
-    {2, sum_fused, sum_integers},  // fused
-    {3, sum_exact, sum_integers},  // exact
+    {1, zero, sum_tree, sum_integers},   // tree
+    {2, zero, sum_fused, sum_integers},  // fused
+    {3, zero, sum_exact, sum_integers},  // exact
 };
 
 // The sum of that number; null when there is none.
