@@ -73,11 +73,13 @@ func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*
 		}
 	}
 	row, knownSum := sums[which]
+	sumRow, _ := which.Info()
 	refuse(!knownSum, "sum: there is no %v", which)
 	refuse(!known, "format: there is no %v", format)
 	refuse(!knownToo, "result: there is no %v", result)
 	refuse(known && knownToo && !in.FitsIn(out), "result: %v does not hold every %v", result, format)
 	refuse(saturate && format != wire.Int32, "saturate: %v does not, int32 alone does", format)
+	refuse(saturate && knownSum && !sumRow.Adds, "saturate: %v never overflows", which)
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}

@@ -325,6 +325,18 @@ var Sums = []SumInfo{
 // zeros is the identity of sums that add: -0, and 0 of integers.
 var zeros = map[Format]uint32{FP32: 0x80000000, BF16: 0x8000, FP16: 0x8000, FP8E4M3: 0x80, FP8E5M2: 0x80, Int32: 0}
 
+// sumNumbers returns "1 tree, 2 fused" and so on.
+func sumNumbers() string {
+	list := ""
+	for i, row := range Sums {
+		if i > 0 {
+			list += ", "
+		}
+		list += itoa(int(row.Sum)) + " " + row.Name
+	}
+	return list
+}
+
 // Info returns the table's row for s, and whether there is one.
 func (s Sum) Info() (SumInfo, bool) {
 	for _, i := range Sums {

@@ -4,6 +4,7 @@ package main
 // which elements.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,10 +54,11 @@ func (r *reduction) notePartials(job *driver.Job) {
 }
 
 // divide makes means of the sums: each is divided by the number of workers in it.
-func (r *reduction) divide() {
+func (r *reduction) divide() error {
 	size, done := element.Size(r.card.Result), 0
+	var errs []error
 	part := func(to, workers int) {
-		element.Mean(r.card.Result, r.sums[done*size:to*size], workers)
+		errs = append(errs, r.card.Mean(r.sums[done*size:to*size], workers))
 		done = to
 	}
 	for _, p := range r.partials {
@@ -64,6 +66,7 @@ func (r *reduction) divide() {
 		part(p.To, len(p.Ranks))
 	}
 	part(r.lengths, len(r.files))
+	return errors.Join(errs...)
 }
 
 // partialLines says how many elements lack whom, a line for each set of workers,

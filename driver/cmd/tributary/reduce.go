@@ -218,7 +218,10 @@ func (r *reduction) carryOut(ctx context.Context, errs io.Writer) error {
 			return err
 		}
 	}
-	kept, result := r.result()
+	kept, result, err := r.result()
+	if err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -230,6 +233,9 @@ func (r *reduction) reduce(ctx context.Context, card *driver.Card, errs io.Write
 	defer showCard(ctx, card, r.command, errs)()
 	r.card = card.Info()
 	if err := checkCard(r.card, r.format, r.quantize); err != nil {
+		return err
+	}
+	if err := r.checkAdds(); err != nil {
 		return err
 	}
 	r.lengths = len(r.files[0].data) / r.files[0].element.Size()
@@ -275,6 +281,21 @@ func (r *reduction) noteOutage(o driver.Outage) {
 	r.outages = append(r.outages, outageReport{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
 }
 
+// checkAdds refuses what only a card that adds can do.
+func (r *reduction) checkAdds() error {
+	if r.op == "mean" {
+		if err := r.card.CheckAdds("-op mean"); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	if r.quantize {
+		if err := r.card.CheckAdds("-quantize"); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	return nil
+}
+
 // prepare makes what is sent, and room for what comes back.
 func (r *reduction) prepare(job driver.JobConfig) error {
 	r.report = &reduceReport{
@@ -299,14 +320,16 @@ func (r *reduction) prepare(job driver.JobConfig) error {
 }
 
 // result returns the elements to write and the type in which they are kept.
-func (r *reduction) result() (npy.Type, []byte) {
+func (r *reduction) result() (npy.Type, []byte, error) {
 	if r.quantize {
-		return npy.Float32, r.scaled.restore(r.sums, r.divisor())
+		return npy.Float32, r.scaled.restore(r.sums, r.divisor()), nil
 	}
 	if r.op == "mean" {
-		r.divide()
+		if err := r.divide(); err != nil {
+			return "", nil, err
+		}
 	}
-	return keptAs[r.card.Result], r.sums
+	return keptAs[r.card.Result], r.sums, nil
 }
 
 // divisor is what the sums are divided by.
