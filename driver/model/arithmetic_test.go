@@ -64,7 +64,9 @@ func arithmetics() []card {
 				all = append(all, card{which.Sum, f.format, result, false})
 			}
 		}
-		all = append(all, card{which.Sum, wire.Int32, wire.Int32, true})
+		if which.Adds {
+			all = append(all, card{which.Sum, wire.Int32, wire.Int32, true})
+		}
 	}
 	return all
 }

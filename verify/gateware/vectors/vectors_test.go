@@ -161,6 +161,7 @@ func TestOtherLanes(t *testing.T) {
 	}
 	withDSP := sumsWithDSP(t)
 	for _, which := range allSums {
+		row, _ := which.Info()
 		var lanes []Lane
 		for _, f := range [][2]wire.Format{
 			{wire.BF16, wire.FP32}, {wire.FP16, wire.FP32}, {wire.FP8E4M3, wire.FP32}, {wire.FP8E5M2, wire.FP32},
@@ -174,9 +175,9 @@ func TestOtherLanes(t *testing.T) {
 		for _, ports := range []int{1, 3, 7} {
 			lanes = append(lanes, Lane{Sum: which, Format: wire.FP16, Result: wire.FP16, Ports: ports},
 				Lane{Sum: which, Format: wire.FP8E4M3, Result: wire.BF16, Ports: ports},
-				Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: true, Ports: ports})
+				Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: row.Adds, Ports: ports})
 		}
-		lanes = append(lanes, Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: true, Ports: 64},
+		lanes = append(lanes, Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: row.Adds, Ports: 64},
 			Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Ports: 5})
 		if slices.Contains(withDSP, which.String()) {
 			lanes = append(lanes, Lane{Sum: which, Format: wire.FP32, Result: wire.FP32, DSP: true, Ports: 8})
