@@ -160,6 +160,17 @@ class Arithmetic:
             total += -magnitude if x & f.sign else magnitude
         return self._once(row, total)
 
+    def _largest(self, row):
+        f = self.result
+        if any(map(f.is_nan, row)):
+            return f.nan
+        # An infinity's encoding has the value of the next number above the largest.
+        return max(row, key=lambda x: (f.value(x), not x & f.sign))
+
+    def _largest_integer(self, columns):
+        total = functools.reduce(np.maximum, (column.astype(np.int32) for column in columns))
+        return total.astype(np.uint32), np.zeros(len(total), dtype=bool)
+
     def _tree(self, row):
         level = list(row)
         while len(level) > 1:
@@ -172,6 +183,7 @@ SUMS = {
     "tree": (zwire.SUM_TREE, Arithmetic._tree, Arithmetic._integers),
     "fused": (zwire.SUM_FUSED, Arithmetic._fused, Arithmetic._integers),
     "exact": (zwire.SUM_EXACT, Arithmetic._exact, Arithmetic._integers),
+    "max": (zwire.SUM_MAX, Arithmetic._largest, Arithmetic._largest_integer),
 }
 
 

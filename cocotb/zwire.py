@@ -91,6 +91,7 @@ FORMAT_INT32 = 0x6
 SUM_TREE = 0x1
 SUM_FUSED = 0x2
 SUM_EXACT = 0x3
+SUM_MAX = 0x4
 SHELL_NONE = 0x0
 SHELL_STREAM = 0x1
 
@@ -223,6 +224,7 @@ IDENTITIES = {
     "tree": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
     "fused": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
     "exact": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
+    "max": {"fp32": 0xFF800000, "bf16": 0xFF80, "fp16": 0xFC00, "fp8e4m3": 0xFE, "fp8e5m2": 0xFC, "int32": 0x80000000},
 }
 
 CODES = {

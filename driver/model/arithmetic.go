@@ -41,6 +41,7 @@ var sums = map[wire.Sum]struct {
 	wire.SumTree:  {newTree, newIntegers},
 	wire.SumFused: {func(f *float) sum { return &fused{float: f} }, newIntegers},
 	wire.SumExact: {func(f *float) sum { return &exact{float: f} }, newIntegers},
+	wire.SumMax:   {func(f *float) sum { return &largest{float: f} }, func(bool) integerSum { return largestInteger{} }},
 }
 
 // Arithmetic is what a card does to the contributions of its ports. It keeps

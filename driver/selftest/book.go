@@ -63,6 +63,12 @@ var books = map[wire.Sum]book{
 		whole:      add,
 		overflows:  true,
 	},
+	wire.SumMax: {
+		edges:      maxEdgesOf,
+		triples:    maxTriples,
+		quadruples: maxQuadruples,
+		whole:      func(x, y int) int { return max(x, y) },
+	},
 }
 
 func add(x, y int) int { return x + y }

@@ -305,6 +305,7 @@ const (
 	SumTree  Sum = 1
 	SumFused Sum = 2
 	SumExact Sum = 3
+	SumMax   Sum = 4
 )
 
 // SumInfo describes a sum.
@@ -320,10 +321,14 @@ var Sums = []SumInfo{
 	{SumTree, "tree", true, zeros},
 	{SumFused, "fused", true, zeros},
 	{SumExact, "exact", true, zeros},
+	{SumMax, "max", false, lowest},
 }
 
 // zeros is the identity of sums that add: -0, and 0 of integers.
 var zeros = map[Format]uint32{FP32: 0x80000000, BF16: 0x8000, FP16: 0x8000, FP8E4M3: 0x80, FP8E5M2: 0x80, Int32: 0}
+
+// lowest is the identity of max: -infinity; where there is none the lowest number.
+var lowest = map[Format]uint32{FP32: 0xff800000, BF16: 0xff80, FP16: 0xfc00, FP8E4M3: 0xfe, FP8E5M2: 0xfc, Int32: 0x80000000}
 
 // sumNumbers returns "1 tree, 2 fused" and so on.
 func sumNumbers() string {

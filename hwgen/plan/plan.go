@@ -241,7 +241,7 @@ func (s Shell) name() string  { return s.Name }
 
 // The registries: each entry is written in a file of its own.
 var (
-	sums   = []Sum{tree, fused, exact}
+	sums   = []Sum{tree, fused, exact, maximum}
 	shells = []Shell{stream, none}
 )
 

@@ -57,6 +57,9 @@ var simulated = []struct {
 	{shape{lanes: 4, workers: 5, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "exact"}}, twoJobs},
 	{shape{lanes: 1, workers: 8, chunk: 16, window: 4, link: 32, atOnce: 2, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "exact"}}, twoJobs},
 	{shape{lanes: 2, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp16", sum: "exact"}}, twoJobs},
+	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "fp32", sum: "max"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp8e4m3", result: "fp16", sum: "max"}}, twoJobs},
+	{shape{lanes: 2, workers: 4, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "int32", sum: "max"}}, twoJobs},
 }
 
 // twoJobs, one after the other, are a job of all ports, and one of some.
@@ -173,6 +176,7 @@ func TestEmittedSelfTest(t *testing.T) {
 		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
 		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},
+		{lanes: 2, workers: 5, chunk: 16, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e5m2", result: "fp16", sum: "max"}},
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()

@@ -34,6 +34,7 @@ var sums = map[wire.Sum]struct {
 	wire.SumTree:  {(*Oracle).tree, (*Oracle).integers},
 	wire.SumFused: {(*Oracle).fused, (*Oracle).integers},
 	wire.SumExact: {(*Oracle).exact, (*Oracle).integers},
+	wire.SumMax:   {(*Oracle).largest, (*Oracle).largestInteger},
 }
 
 // Knows reports whether the oracle knows a sum.

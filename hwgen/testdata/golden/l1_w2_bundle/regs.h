@@ -90,6 +90,7 @@
 #define LEFT_SUM_TREE 0x1
 #define LEFT_SUM_FUSED 0x2
 #define LEFT_SUM_EXACT 0x3
+#define LEFT_SUM_MAX 0x4
 #define LEFT_SHELL_NONE 0x0
 #define LEFT_SHELL_STREAM 0x1
 

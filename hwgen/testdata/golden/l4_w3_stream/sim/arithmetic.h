@@ -184,6 +184,34 @@ inline Total sum_integers(bool saturate, const std::vector<uint32_t> &all) {
     return {uint32_t(saturate ? held : s), held != s};
 }
 
+// The larger of two numbers; -0 is below +0.
+inline uint32_t larger(Format f, uint32_t a, uint32_t b) {
+    bool a_negative = a & f.sign(), b_negative = b & f.sign();
+    if (a_negative != b_negative) return a_negative ? b : a;
+    return (f.magnitude(a) > f.magnitude(b)) == a_negative ? b : a;
+}
+
+inline uint32_t sum_max(Format f, std::vector<uint32_t> all) {
+    uint32_t top = all[0];
+    for (uint32_t x : all) {
+        if (f.is_nan(x)) return f.nan;
+        top = larger(f, top, x);
+    }
+    return top;
+}
+
+inline Total max_integer(bool, const std::vector<uint32_t> &all) {
+    int32_t top = INT32_MIN;
+    for (uint32_t x : all) top = std::max(top, int32_t(x));
+    return {uint32_t(top), false};
+}
+
+// -infinity, or where there is none the lowest number: it changes no maximum.
+constexpr uint32_t lowest(Format f) {
+    if (!f.exp) return f.sign();
+    return f.sign() | (f.infinity ? f.largest() + 1 : f.largest());
+}
+
 // -0, or the integer 0: it changes no sum that adds.
 constexpr uint32_t zero(Format f) { return f.exp ? f.sign() : 0; }
 
@@ -200,6 +228,7 @@ constexpr Sum SUMS[] = {
     {1, zero, sum_tree, sum_integers},   // tree
     {2, zero, sum_fused, sum_integers},  // fused
     {3, zero, sum_exact, sum_integers},  // exact
+    {4, lowest, sum_max, max_integer},   // max
 };
 
 // The sum of that number; null when there is none.
