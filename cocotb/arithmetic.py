@@ -16,7 +16,7 @@ class Format:
 
     def __init__(self, name):
         self.name = name
-        self.number, self.bits, self.exp, self.frac, self.infinity, self.nan, self.identity = zwire.FORMATS[name]
+        self.number, self.bits, self.exp, self.frac, self.infinity, self.nan = zwire.FORMATS[name]
         self.bytes = self.bits // 8
         self.float = self.exp > 0
         self.sign = 1 << self.bits - 1
@@ -81,13 +81,15 @@ class Arithmetic:
     """How a card sums: its formats, and its sum."""
 
     def __init__(self, format="fp32", result=None, sum="tree", saturate=False):
+        if sum not in SUMS:
+            raise ValueError(f"this model has no sum {sum!r}; its sums are {', '.join(SUMS)}")
         self.format, self.result = Format(format), Format(result or format)
         self.name, self.saturate = sum, saturate
 
     @property
     def idents(self):
         """What the identification block says of it."""
-        number = {"tree": zwire.SUM_TREE, "fused": zwire.SUM_FUSED, "exact": zwire.SUM_EXACT}[self.name]
+        number = SUMS[self.name][0]
         return {
             "FORMAT": self.format.number | self.result.number << 8,
             "SUM": number | self.saturate << 8,
@@ -96,16 +98,16 @@ class Arithmetic:
     def sum(self, ports):
         """The sums of arrays of bit patterns, one a port, None where it is no member; and which overflowed."""
         length = len(next(p for p in ports if p is not None))
-        absent = np.full(length, self.format.identity, dtype=np.uint32)
+        absent = np.full(length, zwire.IDENTITIES[self.name][self.format.name], dtype=np.uint32)
         columns = [absent if p is None else np.asarray(p, dtype=np.uint32) for p in ports]
+        _, one, integers = SUMS[self.name]
         if not self.format.float:
-            return self._integers(columns)
+            return integers(self, columns)
         if self.format.name == "fp32" and self.name == "tree":
             total = fp32_tree(columns)
         else:
-            one = {"tree": self._tree, "fused": self._fused, "exact": self._exact}[self.name]
             rows = zip(*(map(self._widened, column.tolist()) for column in columns))
-            total = np.array([one(row) for row in rows], dtype=np.uint32)
+            total = np.array([one(self, row) for row in rows], dtype=np.uint32)
         strange = functools.reduce(np.logical_or, map(self.format.nonfinite, columns))
         return total, self.result.nonfinite(total) & ~strange
 
@@ -158,11 +160,31 @@ class Arithmetic:
             total += -magnitude if x & f.sign else magnitude
         return self._once(row, total)
 
+    def _largest(self, row):
+        f = self.result
+        if any(map(f.is_nan, row)):
+            return f.nan
+        # An infinity's encoding has the value of the next number above the largest.
+        return max(row, key=lambda x: (f.value(x), not x & f.sign))
+
+    def _largest_integer(self, columns):
+        total = functools.reduce(np.maximum, (column.astype(np.int32) for column in columns))
+        return total.astype(np.uint32), np.zeros(len(total), dtype=bool)
+
     def _tree(self, row):
         level = list(row)
         while len(level) > 1:
             level = [self._exact(level[i : i + 2]) for i in range(0, len(level), 2)]
         return self._exact(level)
+
+
+# A sum: its number, how it sums a row of floating-point elements, and columns of integers.
+SUMS = {
+    "tree": (zwire.SUM_TREE, Arithmetic._tree, Arithmetic._integers),
+    "fused": (zwire.SUM_FUSED, Arithmetic._fused, Arithmetic._integers),
+    "exact": (zwire.SUM_EXACT, Arithmetic._exact, Arithmetic._integers),
+    "max": (zwire.SUM_MAX, Arithmetic._largest, Arithmetic._largest_integer),
+}
 
 
 def fp32_tree(columns):

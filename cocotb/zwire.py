@@ -91,6 +91,7 @@ FORMAT_INT32 = 0x6
 SUM_TREE = 0x1
 SUM_FUSED = 0x2
 SUM_EXACT = 0x3
+SUM_MAX = 0x4
 SHELL_NONE = 0x0
 SHELL_STREAM = 0x1
 
@@ -208,14 +209,22 @@ KINDS = {
     11: ("reply", True, False, False, True),
 }
 
-# Name: (number, bits, bits of the exponent, of the fraction, has infinities, NaN result, identity)
+# Name: (number, bits, bits of the exponent, of the fraction, has infinities, NaN result)
 FORMATS = {
-    "fp32": (1, 32, 8, 23, True, 0x7FC00000, 0x80000000),
-    "bf16": (2, 16, 8, 7, True, 0x7FC0, 0x8000),
-    "fp16": (3, 16, 5, 10, True, 0x7E00, 0x8000),
-    "fp8e4m3": (4, 8, 4, 3, False, 0x7F, 0x80),
-    "fp8e5m2": (5, 8, 5, 2, True, 0x7E, 0x80),
-    "int32": (6, 32, 0, 0, False, 0x0, 0x0),
+    "fp32": (1, 32, 8, 23, True, 0x7FC00000),
+    "bf16": (2, 16, 8, 7, True, 0x7FC0),
+    "fp16": (3, 16, 5, 10, True, 0x7E00),
+    "fp8e4m3": (4, 8, 4, 3, False, 0x7F),
+    "fp8e5m2": (5, 8, 5, 2, True, 0x7E),
+    "int32": (6, 32, 0, 0, False, 0x0),
+}
+
+# Sum: what a port that is no member contributes, in each format
+IDENTITIES = {
+    "tree": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
+    "fused": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
+    "exact": {"fp32": 0x80000000, "bf16": 0x8000, "fp16": 0x8000, "fp8e4m3": 0x80, "fp8e5m2": 0x80, "int32": 0x0},
+    "max": {"fp32": 0xFF800000, "bf16": 0xFF80, "fp16": 0xFC00, "fp8e4m3": 0xFE, "fp8e5m2": 0xFC, "int32": 0x80000000},
 }
 
 CODES = {

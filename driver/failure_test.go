@@ -106,6 +106,19 @@ func TestOpenWrongCard(t *testing.T) {
 		p.hash()
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "saturates: true")
 	}))
+	t.Run("a maximum that saturates", bubble(func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegFormat] = uint64(wire.Int32)<<8 | uint64(wire.Int32)
+		p.registers[wire.RegSum] = 0x100 | uint64(wire.SumMax)
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "max", "saturates: true")
+	}))
+	t.Run("an unknown sum", bubble(func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegSum] = 99
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "sum 99", "this driver does not know")
+	}))
 	t.Run("nonsense", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegLanes] = 0

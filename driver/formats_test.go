@@ -260,7 +260,7 @@ func TestModelByName(t *testing.T) {
 	}
 	for name, words := range map[string][]string{
 		"model:format=fp64":             {`no format "fp64"`, "fp32, bf16"},
-		"model:sum=best":                {`no sum "best"`, "tree, fused, exact"},
+		"model:sum=best":                {`no sum "best"`, "the sums are tree, fused"},
 		"model:lanes=many":              {"option lanes", `"many" is not a value`},
 		"model:saturate=perhaps":        {"option saturate", `"perhaps" is not a value`},
 		"model:colour=red":              {`no option "colour"`, "lanes, workers, format"},

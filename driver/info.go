@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"tributary/driver/element"
 	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
@@ -144,14 +145,38 @@ const mostJobs = 16
 func (i Info) check() error {
 	format, known := i.Format.Info()
 	result, resultKnown := i.Result.Info()
+	sum, sumKnown := i.Sum.Info()
 	switch {
+	case !sumKnown:
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card computes %s, which this driver does not know; take the driver that came with the card's hwgen", i.Sum)}
 	case !known || !resultKnown:
 		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums %s into %s, which this driver does not know; take the driver that came with the card's hwgen", i.Format, i.Result)}
-	case !format.FitsIn(result) || i.Saturate && i.Format != wire.Int32:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%s into %s, saturates: %t); generate it again", i.Format, i.Result, i.Saturate)}
+	case !format.FitsIn(result) || i.Saturate && (i.Format != wire.Int32 || !sum.Adds):
+		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%s of %s into %s, saturates: %t); generate it again", i.Sum, i.Format, i.Result, i.Saturate)}
 	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0 || i.Jobs < 1 || i.Jobs > mostJobs:
 		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d, %d jobs); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window, i.Jobs)}
 	}
+	return nil
+}
+
+// CheckAdds returns an InputError, about what was asked for, when the card's
+// results are no sums of numbers, as those of max are not. A mean of them, and
+// blocks with one exponent, would mean nothing.
+func (i Info) CheckAdds(what string) error {
+	if sum, ok := i.Sum.Info(); ok && sum.Adds {
+		return nil
+	}
+	return &InputError{What: what, Why: fmt.Sprintf("card %s computes %s, whose results are not sums; take a card that adds", i.Name, i.Sum)}
+}
+
+// Mean divides results of the card, in place, by the number of their members, 1
+// to 64, as element.Mean does. It returns an InputError, and changes nothing,
+// when the card does not add.
+func (i Info) Mean(sums []byte, members int) error {
+	if err := i.CheckAdds("mean"); err != nil {
+		return err
+	}
+	element.Mean(i.Result, sums, members)
 	return nil
 }
 

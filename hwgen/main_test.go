@@ -391,13 +391,13 @@ func BenchmarkLargeCard(b *testing.B) {
 // is written.
 func TestUsageErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -sum median -frobnicate")
+	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -shell udp -frobnicate")
 	assert.Equal(t, exitUsage, status)
 	assert.Empty(t, stdout)
 	assert.Equal(t, `hwgen: -frobnicate: no such flag
 hwgen: -lanes 3: must be a power of two, 1 to 64
 hwgen: -workers 99: must be 1 to 64
-hwgen: -sum median: must be tree, fused or exact
+hwgen: -shell udp: must be stream or none
 hwgen: nothing was written; hwgen -h lists the flags
 `, stderr)
 	assert.Empty(t, contents(t, "."))

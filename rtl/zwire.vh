@@ -91,6 +91,7 @@ localparam [7:0] FORMAT_INT32 = 8'd6;
 localparam [7:0] SUM_TREE = 8'd1;
 localparam [7:0] SUM_FUSED = 8'd2;
 localparam [7:0] SUM_EXACT = 8'd3;
+localparam [7:0] SUM_MAX = 8'd4;
 localparam [7:0] SHELL_NONE = 8'd0;
 localparam [7:0] SHELL_STREAM = 8'd1;
 

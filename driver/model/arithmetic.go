@@ -13,9 +13,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// sum is how numbers of one floating-point format are summed. A new one is a
-// file that implements it and a line in newSum. An implementation may keep
-// scratch space.
+// sum is how numbers of one floating-point format are summed. An implementation
+// may keep scratch space.
 type sum interface {
 	// element returns the sum of x, an element of every port, at least one. It
 	// may change x.
@@ -26,17 +25,23 @@ type sum interface {
 	chunk(y []uint32, rows [][]uint32)
 }
 
-// newSum returns a sum of numbers of a format.
-func newSum(which wire.Sum, f *float) sum {
-	switch {
-	case which == wire.SumFused:
-		return &fused{float: f}
-	case which == wire.SumExact:
-		return &exact{float: f}
-	case f.Format == wire.FP32:
-		return &treeFP32{tree{f}}
-	}
-	return &tree{f}
+// integerSum is how integers are summed: as sum does it, and element also
+// returns whether the result overflowed, chunk how many did.
+type integerSum interface {
+	element(x []uint32) (y uint32, overflowed bool)
+	chunk(y []uint32, rows [][]uint32) (overflowed int)
+}
+
+// sums lists all that the model knows: how each sums floating-point numbers of a
+// format, and integers.
+var sums = map[wire.Sum]struct {
+	floats   func(f *float) sum
+	integers func(saturate bool) integerSum
+}{
+	wire.SumTree:  {newTree, newIntegers},
+	wire.SumFused: {func(f *float) sum { return &fused{float: f} }, newIntegers},
+	wire.SumExact: {func(f *float) sum { return &exact{float: f} }, newIntegers},
+	wire.SumMax:   {func(f *float) sum { return &largest{float: f} }, func(bool) integerSum { return largestInteger{} }},
 }
 
 // Arithmetic is what a card does to the contributions of its ports. It keeps
@@ -49,7 +54,7 @@ type Arithmetic struct {
 	widened []uint32 // the result format's equal of every contribution; nil: the formats are the same
 	sum     sum
 
-	integers *integers // else
+	integers integerSum // else
 
 	memory  [][]uint32 // scratch: a row a port, cap >= chunk
 	rows    [][]uint32 // scratch: the rows of a sum
@@ -68,32 +73,35 @@ func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(which != wire.SumTree && which != wire.SumFused && which != wire.SumExact, "sum: there is no %v", which)
+	row, knownSum := sums[which]
+	sumRow, _ := which.Info()
+	refuse(!knownSum, "sum: there is no %v", which)
 	refuse(!known, "format: there is no %v", format)
 	refuse(!knownToo, "result: there is no %v", result)
 	refuse(known && knownToo && !in.FitsIn(out), "result: %v does not hold every %v", result, format)
 	refuse(saturate && format != wire.Int32, "saturate: %v does not, int32 alone does", format)
+	refuse(saturate && knownSum && !sumRow.Adds, "saturate: %v never overflows", which)
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}
 
 	a := &Arithmetic{format: in, result: out}
 	if in.Exp == 0 {
-		a.integers = &integers{saturate: saturate}
+		a.integers = row.integers(saturate)
 		return a, nil
 	}
 	a.in, a.out = newFloat(in), newFloat(out)
 	if in.Format != out.Format {
 		a.widened = a.in.widening(a.out)
 	}
-	a.sum = newSum(which, a.out)
+	a.sum = row.floats(a.out)
 	return a, nil
 }
 
 // Element returns the sum of one element, as an encoding of the results'
 // format, and whether it counts as an overflow. ports[p] is what port p
-// contributes, as an encoding of the contributions' format: the format's
-// identity for a port that is no member. There must be a port.
+// contributes, as an encoding of the contributions' format: the sum's identity
+// for a port that is no member. There must be a port.
 func (a *Arithmetic) Element(ports []uint32) (result uint32, overflowed bool) {
 	a.column = append(a.column[:0], ports...)
 	if a.integers != nil {

@@ -58,20 +58,22 @@ var formats = []struct {
 // arithmetics lists all that a card may have.
 func arithmetics() []card {
 	var all []card
-	for _, which := range []wire.Sum{wire.SumTree, wire.SumFused, wire.SumExact} {
+	for _, which := range wire.Sums {
 		for _, f := range formats {
 			for _, result := range f.results {
-				all = append(all, card{which, f.format, result, false})
+				all = append(all, card{which.Sum, f.format, result, false})
 			}
 		}
-		all = append(all, card{which, wire.Int32, wire.Int32, true})
+		if which.Adds {
+			all = append(all, card{which.Sum, wire.Int32, wire.Int32, true})
+		}
 	}
 	return all
 }
 
 func TestWhatACardMayHave(t *testing.T) {
 	allowed := arithmetics()
-	for which := wire.Sum(0); which <= 4; which++ {
+	for which := wire.Sum(0); int(which) <= len(wire.Sums)+1; which++ {
 		for format := wire.Format(0); format <= 7; format++ {
 			for result := wire.Format(0); result <= 7; result++ {
 				for _, saturate := range []bool{false, true} {
@@ -235,7 +237,7 @@ func TestChunksAgreeWithElements(t *testing.T) {
 			for _, ports := range []int{1, 2, 3, 4, 5, 7, 8, 13, 33} {
 				for round := range 6 {
 					length := 1 + r.IntN(60)
-					compareChunk(t, a, elements, randomContributions(r, c, ports, length, round == 0))
+					compareChunk(t, c, a, elements, randomContributions(r, c, ports, length, round == 0))
 				}
 			}
 		})
@@ -266,7 +268,7 @@ func randomContributions(r *rand.Rand, c card, ports, length int, all bool) [][]
 }
 
 // compareChunk sums contributions as a chunk and as elements.
-func compareChunk(t *testing.T, chunks, elements *Arithmetic, contributions [][]uint32) {
+func compareChunk(t *testing.T, c card, chunks, elements *Arithmetic, contributions [][]uint32) {
 	t.Helper()
 	payloads := make([][]byte, len(contributions))
 	var length, nonfinite, overflowed int
@@ -279,7 +281,7 @@ func compareChunk(t *testing.T, chunks, elements *Arithmetic, contributions [][]
 	ports := make([]uint32, len(contributions))
 	for i := range want {
 		for p, x := range contributions {
-			ports[p] = chunks.format.Identity
+			ports[p] = c.which.Identity(c.format)
 			if x != nil {
 				ports[p] = x[i]
 			}

@@ -30,7 +30,7 @@ func TestValidate(t *testing.T) {
 		"link: 24 ":                    func(c *Config) { c.Link = 24 },
 		"link: 8 bits with shell none": func(c *Config) { c.Shell = wire.ShellNone },
 		"shell: 9 ":                    func(c *Config) { c.Shell = 9 },
-		"sum: there is no sum 4":       func(c *Config) { c.Sum = 4 },
+		"sum: there is no sum 99":      func(c *Config) { c.Sum = 99 },
 		"format: there is no format 9": func(c *Config) { c.Format = 9 },
 		"bf16 does not hold every":     func(c *Config) { c.Result = wire.BF16 },
 		"saturate: fp32 does not":      func(c *Config) { c.Saturate = true },

@@ -1,4 +1,4 @@
-// The sum of int32, which is the same for all sums (section 7.6 of the
+// The sum of int32, which all sums that add share (section 7.6 of the
 // specification).
 
 package model
@@ -8,6 +8,8 @@ import "math"
 // integers adds whole numbers: modulo 2^32, or to the nearest number that int32
 // has.
 type integers struct{ saturate bool }
+
+func newIntegers(saturate bool) integerSum { return &integers{saturate} }
 
 // element returns the sum of x, and whether it is beyond the format.
 func (n *integers) element(x []uint32) (y uint32, overflowed bool) {

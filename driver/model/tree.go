@@ -3,11 +3,22 @@
 
 package model
 
-import "math"
+import (
+	"math"
+
+	"tributary/driver/wire"
+)
 
 // tree adds neighbours pairwise, level by level; an odd one out passes up
 // unchanged. Every addition rounds.
 type tree struct{ *float }
+
+func newTree(f *float) sum {
+	if f.Format == wire.FP32 {
+		return &treeFP32{tree{f}}
+	}
+	return &tree{f}
+}
 
 func (t *tree) element(x []uint32) uint32 {
 	for len(x) > 1 {

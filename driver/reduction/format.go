@@ -3,6 +3,7 @@ package reduction
 // The formats of cards, and the types of NumPy in which arrays hold them.
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -53,6 +54,15 @@ func formatOf(arrays contribution, asked wire.Format) (wire.Format, error) {
 func checkCard(card driver.Info, format wire.Format, o Options) error {
 	refuse := func(text string, args ...any) error {
 		return &CardError{Card: card, Format: format, words: say(text, args...)}
+	}
+	if o.Op == Mean || o.Quantize {
+		asked := "${op} mean"
+		if o.Quantize {
+			asked = "${quantize}"
+		}
+		if input := (*driver.InputError)(nil); errors.As(card.CheckAdds(asked), &input) {
+			return refuse(asked+": %s", input.Why)
+		}
 	}
 	switch {
 	case o.Quantize && card.Format != wire.Int32:

@@ -167,17 +167,24 @@ var saturatedEdges = [][3]uint32{
 	{0x7fffffff, 1, 0x7fffffff}, {0x80000000, 0xffffffff, 0x80000000}, {0x7fffffff, 0x7fffffff, 0x7fffffff}, {0x80000000, 0x80000000, 0x80000000},
 }
 
-// edgesOf returns the edges of a card.
-func (a *arithmetic) edgesOf() [][3]uint32 {
+// addedEdges returns the edges of a card that adds.
+func addedEdges(a *arithmetic) [][3]uint32 {
 	key := formats{a.format.Format, a.result.Format}
-	var others [][3]uint32
-	switch {
-	case a.saturate:
-		others = saturatedEdges
-	case a.sum == wire.SumFused:
-		others = fusedEdges[key]
+	if a.saturate {
+		return replaced(edges[key], saturatedEdges)
 	}
-	rows := append([][3]uint32(nil), edges[key]...)
+	return edges[key]
+}
+
+// fusedEdgesOf returns the edges of a card whose sum is fused.
+func fusedEdgesOf(a *arithmetic) [][3]uint32 {
+	return replaced(addedEdges(a), fusedEdges[formats{a.format.Format, a.result.Format}])
+}
+
+// replaced returns rows, with others in the place of those that have the same a
+// and b.
+func replaced(rows, others [][3]uint32) [][3]uint32 {
+	rows = append([][3]uint32(nil), rows...)
 	for i, row := range rows {
 		for _, other := range others {
 			if row[0] == other[0] && row[1] == other[1] {
@@ -188,36 +195,35 @@ func (a *arithmetic) edgesOf() [][3]uint32 {
 	return rows
 }
 
-// triple is a sum of three inputs, a answer for each sum: those of the tree when
-// the first port is even, so that the first two are a pair, and when it is odd.
-type triple struct {
+// addedTriple is what three inputs add up to, an answer for each sum that adds:
+// those of the tree when the first port is even, so that the first two are a pair,
+// and when it is odd.
+type addedTriple struct {
 	inputs       [3]uint32
 	even, odd    uint32 // tree
 	fused, exact uint32
 }
 
-// answer returns what the card must give for inputs at port and the two behind it.
-func (t *triple) answer(sum wire.Sum, port int) uint32 {
-	switch {
-	case sum == wire.SumFused:
-		return t.fused
-	case sum == wire.SumExact:
-		return t.exact
-	case port%2 == 0:
-		return t.even
+// addedTriples returns the triples of a card that adds; answer picks its sum's.
+func addedTriples(answer func(addedTriple) triple) func(*arithmetic) []triple {
+	return func(a *arithmetic) (rows []triple) {
+		added := a.floatTriples
+		if a.integers() {
+			added = a.integerTriples
+		}
+		for _, t := range added() {
+			rows = append(rows, answer(t))
+		}
+		return rows
 	}
-	return t.odd
 }
 
-// triplesOf returns the triples of a card.
-func (a *arithmetic) triplesOf() []triple {
-	if a.integers() {
-		return a.integerTriples()
-	}
+// floatTriples are the triples of floating-point formats.
+func (a *arithmetic) floatTriples() []addedTriple {
 	minus, nan := uint32(1)<<(a.format.Bits-1), a.format.NaN
 	top := largest(a.format)
-	same := func(x, y, z, sum uint32) triple { return triple{[3]uint32{x, y, z}, sum, sum, sum, sum} }
-	rows := []triple{
+	same := func(x, y, z, sum uint32) addedTriple { return addedTriple{[3]uint32{x, y, z}, sum, sum, sum, sum} }
+	rows := []addedTriple{
 		same(minus, minus, minus, 1<<(a.result.Bits-1)), // zeros
 		same(minus, minus, 0, 0),
 		same(nan, top, minus, a.result.NaN),
@@ -227,7 +233,7 @@ func (a *arithmetic) triplesOf() []triple {
 	}
 	// (m + m) - m overflows on the way in the tree, if the sums have no larger
 	// numbers; m + (m - m) does not, nor is there a way where all are added at once.
-	overflown := triple{[3]uint32{top, top, top | minus}, a.widen(top), a.widen(top), a.widen(top), a.widen(top)}
+	overflown := addedTriple{[3]uint32{top, top, top | minus}, a.widen(top), a.widen(top), a.widen(top), a.widen(top)}
 	if a.overflows() {
 		overflown.even = infinity(a.result)
 	}
@@ -236,7 +242,7 @@ func (a *arithmetic) triplesOf() []triple {
 
 // tieTriples are made of 2^e, whose last place among the sums is twice the number
 // half, and less: 1/16 of half, which fused cuts off beside 2^e.
-func (a *arithmetic) tieTriples() []triple {
+func (a *arithmetic) tieTriples() []addedTriple {
 	bias := 1<<(a.format.Exp-1) - 1
 	e := min(a.result.Frac+1, bias)
 	half := e - a.result.Frac - 1
@@ -253,7 +259,7 @@ func (a *arithmetic) tieTriples() []triple {
 	if a.result.Frac < 4 {
 		broken = down
 	}
-	return []triple{
+	return []addedTriple{
 		{[3]uint32{big, one, one}, down, up, up, up},                         // 2^e + half is a tie, 2^e + 2 half is not
 		{[3]uint32{big, one, less}, down, broken, down, up},                  // a tie that less breaks
 		{[3]uint32{big, negative, less}, a.widen(less), 0, 0, a.widen(less)}, // less is all that is left
@@ -262,8 +268,8 @@ func (a *arithmetic) tieTriples() []triple {
 
 // integerTriples: whether a sum wraps or saturates is told from the integer sum of
 // all, so neither order nor sum matters.
-func (a *arithmetic) integerTriples() []triple {
-	var rows []triple
+func (a *arithmetic) integerTriples() []addedTriple {
+	var rows []addedTriple
 	for _, r := range []struct{ x, y, z, wrapped, saturated uint32 }{
 		{0x7fffffff, 1, 0xffffffff, 0x7fffffff, 0x7fffffff},
 		{0x7fffffff, 1, 0x80000000, 0, 0},
@@ -274,39 +280,38 @@ func (a *arithmetic) integerTriples() []triple {
 		if a.saturate {
 			sum = r.saturated
 		}
-		rows = append(rows, triple{[3]uint32{r.x, r.y, r.z}, sum, sum, sum, sum})
+		rows = append(rows, addedTriple{[3]uint32{r.x, r.y, r.z}, sum, sum, sum, sum})
 	}
 	return rows
 }
 
-// quadruple is a sum of four inputs, the first at an even port: so the tree adds
-// the first two, and the last two, first.
-type quadruple struct {
+// addedQuadruple is what four inputs add up to, the first at an even port: so the
+// tree adds the first two, and the last two, first.
+type addedQuadruple struct {
 	inputs             [4]uint32
 	tree, fused, exact uint32
 }
 
-// answer returns what the card must give.
-func (q *quadruple) answer(sum wire.Sum) uint32 {
-	switch sum {
-	case wire.SumFused:
-		return q.fused
-	case wire.SumExact:
-		return q.exact
+// addedQuadruples returns the quadruples of a card that adds; answer picks its
+// sum's.
+func addedQuadruples(answer func(addedQuadruple) uint32) func(*arithmetic) []quadruple {
+	return func(a *arithmetic) (rows []quadruple) {
+		for _, q := range a.quadruples() {
+			rows = append(rows, quadruple{q.inputs, answer(q)})
+		}
+		return rows
 	}
-	return q.tree
 }
 
-// quadruplesOf returns the quadruples of a card: ties that what is far below
-// breaks, whose sign is known only when all of it is added up. These are what a
-// window does not decide.
-func (a *arithmetic) quadruplesOf() []quadruple {
+// quadruples are ties that what is far below breaks, whose sign is known only
+// when all of it is added up. These are what a window does not decide.
+func (a *arithmetic) quadruples() []addedQuadruple {
 	if a.integers() {
 		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range, whatever comes on the way
-		return []quadruple{{[4]uint32{most, most, least, least}, sum, sum, sum}}
+		return []addedQuadruple{{[4]uint32{most, most, least, least}, sum, sum, sum}}
 	}
 	minus, zero := uint32(1)<<(a.format.Bits-1), uint32(1)<<(a.result.Bits-1)
-	rows := []quadruple{{[4]uint32{minus, minus, minus, minus}, zero, zero, zero}}
+	rows := []addedQuadruple{{[4]uint32{minus, minus, minus, minus}, zero, zero, zero}}
 	bias := 1<<(a.format.Exp-1) - 1
 	e := min(a.result.Frac+1, bias)
 	half := e - a.result.Frac - 1
@@ -320,9 +325,9 @@ func (a *arithmetic) quadruplesOf() []quadruple {
 	less, _ := a.power(far-1, false)
 	down, up, rest := a.widen(big), a.widen(big)+1, a.widen(less)
 	return append(rows,
-		quadruple{[4]uint32{big, one, more, less | minus}, down, down, up},
-		quadruple{[4]uint32{big, one, more | minus, less}, down, down, down},
-		quadruple{[4]uint32{big, big | minus, more, less | minus}, rest, 0, rest},
-		quadruple{[4]uint32{big | minus, one | minus, more | minus, less}, down | zero, down | zero, up | zero},
+		addedQuadruple{[4]uint32{big, one, more, less | minus}, down, down, up},
+		addedQuadruple{[4]uint32{big, one, more | minus, less}, down, down, down},
+		addedQuadruple{[4]uint32{big, big | minus, more, less | minus}, rest, 0, rest},
+		addedQuadruple{[4]uint32{big | minus, one | minus, more | minus, less}, down | zero, down | zero, up | zero},
 	)
 }

@@ -9,12 +9,12 @@ import (
 // arithmetic is what a card says that it does to its inputs.
 type arithmetic struct {
 	format, result wire.FormatInfo
-	sum            wire.Sum
+	book           book
 	saturate       bool
 }
 
 func newArithmetic(i driver.Info) arithmetic {
-	a := arithmetic{sum: i.Sum, saturate: i.Saturate}
+	a := arithmetic{book: books[i.Sum], saturate: i.Saturate}
 	a.format, _ = i.Format.Info()
 	a.result, _ = i.Result.Info()
 	return a
@@ -82,8 +82,12 @@ func infinity(f wire.FormatInfo) uint32 {
 	return f.NaN
 }
 
-// overflows tells whether twice the largest input is beyond the sums' format.
+// overflows tells whether the sum of two of the largest input is beyond the sums'
+// format.
 func (a *arithmetic) overflows() bool {
+	if !a.book.overflows {
+		return false
+	}
 	top := element.Value(a.format.Format, largest(a.format))
 	return a.integers() || !element.Finite(a.result.Format, element.Round(a.result.Format, 2*top))
 }
@@ -137,9 +141,9 @@ func (a *arithmetic) wholeInputs(ports, n int) [][]byte {
 
 // wholeSum is element i of the sum of wholeInputs.
 func (a *arithmetic) wholeSum(ports, i int) uint32 {
-	sum := 0
-	for p := range ports {
-		sum += a.whole(ports, p, i)
+	sum := a.whole(ports, 0, i)
+	for p := 1; p < ports; p++ {
+		sum = a.book.whole(sum, a.whole(ports, p, i))
 	}
 	return encode(a.result.Format, sum)
 }

@@ -73,10 +73,10 @@ func runFrames(ctx context.Context, name string, o Options, report func(Outcome)
 // prepare reads the card's sizes and takes ownership.
 func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	r := &rehearsal{host: h, token: 0x5e1f7e57}
-	var formats int
+	var formats, sum int
 	for addr, to := range map[uint32]*int{
 		wire.RegLanes: &r.lanes, wire.RegPorts: &r.ports, wire.RegChunk: &r.maxChunk, wire.RegWindow: &r.maxWindow,
-		wire.RegJobs: &r.jobs, wire.RegFormat: &formats,
+		wire.RegJobs: &r.jobs, wire.RegFormat: &formats, wire.RegSum: &sum,
 	} {
 		v, code, err := h.read(ctx, addr)
 		if err := check(err, code == wire.CodeDone, "the identification block cannot be read: %s", code); err != nil {
@@ -85,7 +85,7 @@ func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 		*to = int(v)
 	}
 	r.chunk = min(2*r.lanes, r.maxChunk)
-	r.arithmetic = newArithmetic(driver.Info{Format: wire.Format(formats), Result: wire.Format(formats >> 8)})
+	r.arithmetic = newArithmetic(driver.Info{Format: wire.Format(formats), Result: wire.Format(formats >> 8), Sum: wire.Sum(sum)})
 	owner, _, err := h.write(ctx, wire.RegOwner, r.token)
 	if err == nil && owner != r.token {
 		err = &driver.BusyError{Name: h.name, Reason: "another host owns it"}

@@ -75,6 +75,9 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 		return err
 	}
 	defer card.Close()
+	if err := checkSum(card.Info()); err != nil {
+		return err
+	}
 	tests := sumTests
 	if atOnce(card.Info()) > 1 {
 		tests = append(slices.Clone(tests), jobsTest)

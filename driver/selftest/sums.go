@@ -7,7 +7,6 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/element"
-	"tributary/driver/wire"
 )
 
 // subject is a card that sums are asked of.
@@ -126,7 +125,7 @@ func askSingle(ctx context.Context, s *subject) error {
 // askEdges sums the edges both ways round in every lane, between every two
 // neighbouring ports.
 func askEdges(ctx context.Context, s *subject) error {
-	rows := s.edgesOf()
+	rows := s.book.edges(&s.arithmetic)
 	n := 2 * len(rows) * s.Lanes
 	row := func(i int) [3]uint32 { return rows[i/s.Lanes%len(rows)] }
 	swapped := func(i int) int { return i / (n / 2) }
@@ -155,17 +154,17 @@ var (
 )
 
 // independent tells whether the order of the inputs never matters.
-func (s *subject) independent() bool { return s.Sum != wire.SumTree || s.integers() }
+func (s *subject) independent() bool { return !s.book.ordered || s.integers() }
 
 // askOrder sums the triples at every three neighbouring ports: in the order in
 // which the answer of the tree is known, and in all orders where the sum must not
 // depend on it.
 func askOrder(ctx context.Context, s *subject) error {
-	rows := s.triplesOf()
+	rows := s.book.triples(&s.arithmetic)
 	for port := 0; port+2 < s.Ports; port++ {
 		err := s.askNeighbours(ctx, port, orders, len(rows),
 			func(row, k int) uint32 { return rows[row].inputs[k] },
-			func(row int) uint32 { return rows[row].answer(s.Sum, port) })
+			func(row int) uint32 { return rows[row].answer(port) })
 		if err != nil {
 			return err
 		}
@@ -176,11 +175,11 @@ func askOrder(ctx context.Context, s *subject) error {
 // askFar sums the quadruples at every four neighbouring ports of which the first
 // is even.
 func askFar(ctx context.Context, s *subject) error {
-	rows := s.quadruplesOf()
+	rows := s.book.quadruples(&s.arithmetic)
 	for port := 0; port+3 < s.Ports; port += 2 {
 		err := s.askNeighbours(ctx, port, fourOrders, len(rows),
 			func(row, k int) uint32 { return rows[row].inputs[k] },
-			func(row int) uint32 { return rows[row].answer(s.Sum) })
+			func(row int) uint32 { return rows[row].sum })
 		if err != nil {
 			return err
 		}

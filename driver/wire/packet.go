@@ -258,7 +258,6 @@ type FormatInfo struct {
 	Frac     int    // bits of the fraction
 	Infinity bool   // has infinities, and NaNs as IEEE 754 has them; else all ones below the sign is the only NaN
 	NaN      uint32 // every NaN result; 0 for integers
-	Identity uint32 // what a port that is no member contributes
 }
 
 // FitsIn says whether every value of f is one of g: whether contributions of
@@ -290,12 +289,12 @@ func (f Format) String() string {
 
 // Formats lists every format in the order of its number.
 var Formats = []FormatInfo{
-	{FP32, "fp32", 32, 8, 23, true, 0x7fc00000, 0x80000000},
-	{BF16, "bf16", 16, 8, 7, true, 0x7fc0, 0x8000},
-	{FP16, "fp16", 16, 5, 10, true, 0x7e00, 0x8000},
-	{FP8E4M3, "fp8e4m3", 8, 4, 3, false, 0x7f, 0x80},
-	{FP8E5M2, "fp8e5m2", 8, 5, 2, true, 0x7e, 0x80},
-	{Int32, "int32", 32, 0, 0, false, 0, 0},
+	{FP32, "fp32", 32, 8, 23, true, 0x7fc00000},
+	{BF16, "bf16", 16, 8, 7, true, 0x7fc0},
+	{FP16, "fp16", 16, 5, 10, true, 0x7e00},
+	{FP8E4M3, "fp8e4m3", 8, 4, 3, false, 0x7f},
+	{FP8E5M2, "fp8e5m2", 8, 5, 2, true, 0x7e},
+	{Int32, "int32", 32, 0, 0, false, 0},
 }
 
 // Sum is the arithmetic of a card, as its identification block names it.
@@ -306,25 +305,68 @@ const (
 	SumTree  Sum = 1
 	SumFused Sum = 2
 	SumExact Sum = 3
+	SumMax   Sum = 4
 )
 
-// Sums lists every sum in the order of its number, with the name that it has in
-// hwgen's flags.
-var Sums = []struct {
-	Sum  Sum
-	Name string
-}{
-	{SumTree, "tree"},
-	{SumFused, "fused"},
-	{SumExact, "exact"},
+// SumInfo describes a sum.
+type SumInfo struct {
+	Sum      Sum
+	Name     string            // in hwgen's flags
+	Adds     bool              // its results are sums of numbers: they overflow, saturate and have a mean
+	Identity map[Format]uint32 // what a port that is no member contributes, in the contributions' format
+}
+
+// Sums lists every sum in the order of its number.
+var Sums = []SumInfo{
+	{SumTree, "tree", true, zeros},
+	{SumFused, "fused", true, zeros},
+	{SumExact, "exact", true, zeros},
+	{SumMax, "max", false, lowest},
+}
+
+// zeros is the identity of sums that add: -0, and 0 of integers.
+var zeros = map[Format]uint32{FP32: 0x80000000, BF16: 0x8000, FP16: 0x8000, FP8E4M3: 0x80, FP8E5M2: 0x80, Int32: 0}
+
+// lowest is the identity of max: -infinity; where there is none the lowest number.
+var lowest = map[Format]uint32{FP32: 0xff800000, BF16: 0xff80, FP16: 0xfc00, FP8E4M3: 0xfe, FP8E5M2: 0xfc, Int32: 0x80000000}
+
+// sumNumbers returns "1 tree, 2 fused" and so on.
+func sumNumbers() string {
+	list := ""
+	for i, row := range Sums {
+		if i > 0 {
+			list += ", "
+		}
+		list += itoa(int(row.Sum)) + " " + row.Name
+	}
+	return list
+}
+
+// Info returns the table's row for s, and whether there is one.
+func (s Sum) Info() (SumInfo, bool) {
+	for _, i := range Sums {
+		if i.Sum == s {
+			return i, true
+		}
+	}
+	return SumInfo{}, false
+}
+
+// Identity returns what a port that is no member contributes to a sum of
+// contributions of format f. It panics when the table has no such sum or format.
+func (s Sum) Identity(f Format) uint32 {
+	i, _ := s.Info()
+	bits, ok := i.Identity[f]
+	if !ok {
+		panic("wire: " + s.String() + " of " + f.String() + " has no identity")
+	}
+	return bits
 }
 
 // String returns the sum's name, or "sum N" for a number that has none.
 func (s Sum) String() string {
-	for _, i := range Sums {
-		if i.Sum == s {
-			return i.Name
-		}
+	if i, ok := s.Info(); ok {
+		return i.Name
 	}
 	return "sum " + itoa(int(s))
 }

@@ -107,7 +107,7 @@ var Registers = []Register{
 	{"LANES", RegLanes, ReadOnly, true, "Elements in a beat."},
 	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the most members a job can have."},
 	{"FORMAT", RegFormat, ReadOnly, true, "Bits 7:0 format of the contributions, bits 15:8 format of the results."},
-	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 1 tree, 2 fused, 3 exact; bit 8 int32 saturates."},
+	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 " + sumNumbers() + "; bit 8 int32 saturates."},
 	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream."},
 	{"CHUNK", RegChunk, ReadOnly, true, "Most elements in a chunk; a job's chunk is a multiple of LANES."},
 	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots, for all jobs."},

@@ -122,10 +122,15 @@ func (t Table) find(l Lane) (Row, bool) {
 	}, true
 }
 
-// circuit returns the lane under which the same circuit is recorded: all sums of
-// integers are one.
+// adding are the sums that are one for integers.
+var adding = []string{"tree", "fused", "exact"}
+
+// addsIntegers reports whether the lane adds integers, whichever sum does it.
+func (l Lane) addsIntegers() bool { return l.Format == "int32" && slices.Contains(adding, l.Sum) }
+
+// circuit returns the lane under which the same circuit is recorded.
 func (l Lane) circuit() Lane {
-	if l.Format == "int32" {
+	if l.addsIntegers() {
 		l.Sum, l.DSP = "tree", false
 	}
 	return l
@@ -135,7 +140,7 @@ func (l Lane) circuit() Lane {
 // inputs".
 func (l Lane) String() string {
 	text := l.Sum + " " + l.Format
-	if l.Format == "int32" {
+	if l.addsIntegers() {
 		text = l.Format // whatever the sum
 	}
 	if l.Result != l.Format {

@@ -13,6 +13,7 @@ import (
 type Known struct {
 	Formats, Sums, Shells []string
 	DSP                   []string // the sums that may use multiplier blocks for floating-point formats
+	Saturating            []string // the sums that may saturate for int32
 	Linked                []string // the shells that have a link
 	Boards                []Board
 }

@@ -17,11 +17,12 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 var known = config.Known{
-	Formats: []string{"fp32", "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32"},
-	Sums:    []string{"tree", "fused"},
-	DSP:     []string{"fused"},
-	Shells:  []string{"stream", "none"},
-	Linked:  []string{"stream"},
+	Formats:    []string{"fp32", "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32"},
+	Sums:       []string{"tree", "fused", "least"},
+	DSP:        []string{"fused"},
+	Saturating: []string{"tree", "fused"},
+	Shells:     []string{"stream", "none"},
+	Linked:     []string{"stream"},
 	Boards: []config.Board{{
 		Name: "bench", Shell: "stream", Link: 8, Clock: 40,
 		CheckClock: func(mhz int) error {
@@ -137,6 +138,7 @@ func TestErrors(t *testing.T) {
 		"-format half", "-format FP32", "-sum exact",
 		"-result fp64", "-format bf16 -result fp16", "-result bf16", "-format int32 -result fp32", "-format fp8e5m2 -result fp8e4m3", "-format half -result fp32", "-format half -result fp64", "-result=", "-result",
 		"-saturate", "-dsp", "-format int32 -sum fused -dsp", "-saturate -dsp -format bf16 -sum exact", "-saturate=yes",
+		"-format int32 -sum least -saturate", "-sum least -saturate -dsp -lanes 3",
 		"-format fp8e4m3 -result fp32 -chunk 1024", "-format fp8e4m3 -chunk 4096", "-shell udp",
 		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
 		"-window 3", "-window 0", "-window 2048",

@@ -73,6 +73,9 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	if format {
 		check("saturate", !c.Saturate || row(c.Format).Exp == 0, "is for int32 alone; leave it out with %s", c.Format)
 	}
+	if sum {
+		check("saturate", !c.Saturate || slices.Contains(known.Saturating, c.Sum), "changes nothing for sum %s, which never overflows; leave it out", c.Sum)
+	}
 	if format && sum {
 		check("dsp", !c.DSP || slices.Contains(known.DSP, c.Sum) && row(c.Format).Exp > 0,
 			"saves nothing for sum %s of %s; leave it out", c.Sum, c.Format)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 )
 
@@ -14,7 +13,7 @@ func picture(p *plan.Plan) []byte {
 	d := newDrawing(p)
 	d.inputs()
 	d.memories()
-	if p.Format.Float() && p.Sum.Code != wire.SumTree {
+	if p.Node() == "" {
 		d.window()
 	} else {
 		d.tree()
@@ -104,7 +103,7 @@ func (d *drawing) window() {
 	d.x += 40
 }
 
-// tree draws the adder tree of one lane; an odd one out runs through.
+// tree draws a lane that joins neighbours; an odd one out runs through.
 func (d *drawing) tree() {
 	p := d.plan
 	start := d.x
@@ -129,7 +128,7 @@ func (d *drawing) tree() {
 			y := (level[i] + level[i+1]) / 2
 			d.line(d.x, level[i], x, y)
 			d.line(d.x, level[i+1], x, y)
-			d.node(x, y, "+")
+			d.node(x, y, p.Node())
 			above = append(above, y)
 		}
 		level = above
@@ -197,7 +196,7 @@ func (d *drawing) arrow(x1, y1, x2, y2 int) {
 	fmt.Fprintf(&d.body, "<path d=\"M%d %dL%d %d\" marker-end=\"url(#tip)\"/>\n", x1, y1, x2, y2)
 }
 
-// node draws an adder, or what makes one NaN of all where there is none.
+// node draws what joins two operands, or what makes one NaN of all where there is none.
 func (d *drawing) node(x, y int, sign string) {
 	fmt.Fprintf(&d.body, "<circle cx=\"%d\" cy=\"%d\" r=\"%d\"/>\n", x, y, nodeRadius)
 	d.text(x, y+4, "small", sign)

@@ -69,7 +69,7 @@ func (b *coreBuilder) ingress(p int) {
 	m.Instance("agg_gate", fmt.Sprintf("u_gate_p%d", p), "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ElemBits)).
-		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Format.Identity)).
+		Param("IDENTITY", b.identity(b.Format)).
 		Connect("enable", bit("beat_members", p, b.Workers)).
 		Connect("x", stored).
 		Connect("y", gated)

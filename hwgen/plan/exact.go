@@ -19,7 +19,8 @@ var exact = Sum{
 	bound: func(*Plan) string {
 		return "If it does not overflow, a result is off the real sum by at most half a last place of its own."
 	},
-	lane: exactLane,
+	lane:     exactLane,
+	integers: added,
 }
 
 // exactSpare is how many places the window has below the last one of the

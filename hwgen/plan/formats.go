@@ -30,6 +30,12 @@ func (f Format) shape(i *netlist.Instance) *netlist.Instance {
 	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", f.infinity())
 }
 
+// identity is what a gate is told to put in the place of a port that is no
+// member, whose operands have format f.
+func (p *Plan) identity(f Format) string {
+	return fmt.Sprintf("64'h%x", p.Sum.Code.Identity(f.Format))
+}
+
 // infinity is what a leaf is told of the format's infinities: whether it has
 // some.
 func (f Format) infinity() string {

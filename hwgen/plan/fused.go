@@ -14,9 +14,10 @@ var fused = Sum{
 	Code: wire.SumFused,
 	Doc: "All members are aligned to the largest exponent, cut to four places below the last of the largest number, " +
 		"summed exactly and rounded once. The same bits for every permutation of the workers.",
-	dsp:   true,
-	bound: fusedBound,
-	lane:  fusedLane,
+	dsp:      true,
+	bound:    fusedBound,
+	lane:     fusedLane,
+	integers: added,
 }
 
 // fusedGuard is how many places the window has below the last one of the

@@ -6,9 +6,24 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// intLane builds the lane of every sum of integers: they are added exactly, with
-// one more bit a level, and brought back to their format at the end, so that
-// neither the order nor an intermediate overflow matters.
+// added is what all sums that add do to integers.
+var added = integers{
+	doc:   "All sums of int32 that add are this one, and the same bits for every permutation of the workers.",
+	node:  "+",
+	bound: intBound,
+	lane:  intLane,
+}
+
+func intBound(p *Plan) string {
+	if p.Saturate {
+		return "The integer sum of all members, or where that is beyond the format its nearest end."
+	}
+	return "The integer sum of all members, modulo 2^32."
+}
+
+// intLane builds the lane of integers that are added: exactly, with one more bit a
+// level, and brought back to their format at the end, so that neither the order nor
+// an intermediate overflow matters.
 func intLane(p *Plan) Lane {
 	m, level := newLane(p)
 	width := p.ElemBits

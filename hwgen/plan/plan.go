@@ -77,7 +77,7 @@ func Build(c config.Config) (*Plan, error) {
 		return nil, fmt.Errorf("no plan for format %q, result %q, sum %q, shell %q", c.Format, c.Result, c.Sum, c.Shell)
 	}
 	p.size()
-	p.Lane = intLane(p)
+	p.Lane = p.Sum.integers.lane(p)
 	if p.Format.Float() {
 		p.Lane = p.Sum.lane(p)
 	}
@@ -181,13 +181,26 @@ type Sum struct {
 
 	dsp bool // lanes of floating-point formats take heed of Config.DSP
 
+	// node is how the picture of a floating-point lane labels what joins two
+	// neighbours; "" where all are summed at once.
+	node string
+
 	// bound says in a sentence how far a floating-point result may be from the
 	// real sum of the members.
 	bound func(*Plan) string
 
-	// lane builds what sums the elements of one lane, of a floating-point
-	// format: integers are summed alike by all.
+	// lane builds what sums the elements of one lane, of a floating-point format.
 	lane func(*Plan) Lane
+
+	integers integers
+}
+
+// integers is what a sum does to integers: the fields are those of Sum.
+type integers struct {
+	doc   string
+	node  string
+	bound func(*Plan) string
+	lane  func(*Plan) Lane
 }
 
 // Lane is what sums the elements of one lane: module agg_lane, with the ports
@@ -229,7 +242,7 @@ func (s Shell) name() string  { return s.Name }
 
 // The registries: each entry is written in a file of its own.
 var (
-	sums   = []Sum{tree, fused, exact}
+	sums   = []Sum{tree, fused, exact, maximum}
 	shells = []Shell{stream, none}
 )
 
@@ -239,6 +252,9 @@ func Known() config.Known {
 	for _, s := range sums {
 		if s.dsp {
 			k.DSP = append(k.DSP, s.Name)
+		}
+		if row, _ := s.Code.Info(); row.Adds {
+			k.Saturating = append(k.Saturating, s.Name)
 		}
 	}
 	for _, s := range shells {
@@ -274,16 +290,22 @@ func (p *Plan) SumDoc() string {
 	if p.Format.Float() {
 		return p.Sum.Doc
 	}
-	return "All sums of int32 are this one, and the same bits for every permutation of the workers."
+	return p.Sum.integers.doc
+}
+
+// Node returns what the picture writes where two neighbours are joined; "" where
+// all are summed at once.
+func (p *Plan) Node() string {
+	if p.Format.Float() {
+		return p.Sum.node
+	}
+	return p.Sum.integers.node
 }
 
 // Bound says how far a result may be from the real sum of the members.
 func (p *Plan) Bound() string {
-	switch {
-	case p.Format.Float():
+	if p.Format.Float() {
 		return p.Sum.bound(p)
-	case p.Saturate:
-		return "The integer sum of all members, or where that is beyond the format its nearest end."
 	}
-	return "The integer sum of all members, modulo 2^32."
+	return p.Sum.integers.bound(p)
 }

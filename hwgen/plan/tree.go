@@ -17,11 +17,24 @@ var tree = Sum{
 	bound: func(*Plan) string {
 		return "Every node is off by at most half a last place of its own sum."
 	},
-	lane: treeLane,
+	node:     "+",
+	lane:     treeLane,
+	integers: added,
 }
 
 // nodeLatency is the latency of one addition, in cycles.
 const nodeLatency = 14
+
+// node is a leaf with the ports clk, a, b and y that joins two operands of one
+// width.
+type node struct {
+	leaf    string
+	latency int // cycles
+	params  func(*netlist.Instance) *netlist.Instance
+}
+
+// addition is the node of tree.
+func addition(p *Plan) node { return node{"agg_fp_add", nodeLatency, p.Result.shape} }
 
 // treeLane builds the adder tree of one lane.
 func treeLane(p *Plan) Lane {
@@ -33,12 +46,7 @@ func treeLane(p *Plan) Lane {
 		m.Assign("over", "1'b0")
 		latency += canonLatency
 	}
-	level := operands
-	nodes := 0
-	for n := 0; len(level) > 1; n++ {
-		nodes += nodeLatency
-		level = treeLevel(p, m, n, level, latency+nodes)
-	}
+	nodes := treeNodes(p, m, addition(p), operands, latency)
 	if p.Workers > 1 {
 		p.Result.shape(m.Instance("agg_fp_over", "u_over", "").
 			Param("OPERANDS", fmt.Sprint(p.Workers)).
@@ -54,9 +62,20 @@ by as many cycles, and gives it -0 for a worker that is absent.`, p.Workers-1, l
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 
+// treeNodes joins neighbours level by level, the last ones to y, and returns how
+// many cycles that takes. The operands come latency cycles after the lane's inputs.
+func treeNodes(p *Plan, m *netlist.Module, join node, level []branch, latency int) int {
+	cycles := 0
+	for n := 0; len(level) > 1; n++ {
+		cycles += join.latency
+		level = treeLevel(p, m, join, n, level, latency+cycles)
+	}
+	return cycles
+}
+
 // treeLevel adds one level of nodes above the given branches and returns what
-// leaves it, latency cycles after the tree's inputs.
-func treeLevel(p *Plan, m *netlist.Module, n int, below []branch, latency int) []branch {
+// leaves it, latency cycles after the lane's inputs.
+func treeLevel(p *Plan, m *netlist.Module, join node, n int, below []branch, latency int) []branch {
 	m.Comment(fmt.Sprintf("Level %d: %d to %d, valid %d cycles after the inputs.", n, len(below), (len(below)+1)/2, latency))
 	root := len(below) == 2
 	above := pairs(below, func(pair []branch, i int) branch {
@@ -77,12 +96,12 @@ func treeLevel(p *Plan, m *netlist.Module, n int, below []branch, latency int) [
 		if 2*i+1 == len(below) {
 			m.Instance("agg_delay", name, node.String()+" passes").
 				Param("WIDTH", fmt.Sprint(p.ResultBits)).
-				Param("CYCLES", fmt.Sprint(nodeLatency)).
+				Param("CYCLES", fmt.Sprint(join.latency)).
 				Connect("d", below[2*i].net).
 				Connect("q", node.net)
 			continue
 		}
-		p.Result.shape(m.Instance("agg_fp_add", name, node.String())).
+		join.params(m.Instance(join.leaf, name, node.String())).
 			Connect("a", below[2*i].net).
 			Connect("b", below[2*i+1].net).
 			Connect("y", node.net)

@@ -90,7 +90,7 @@ func (b *coreBuilder) sharedGate(p int, stored, gated string) {
 	i := m.Instance(leaf, fmt.Sprintf("u_gate_p%d", p), "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.operandBits())).
-		Param("IDENTITY", fmt.Sprintf("64'h%x", b.Result.Identity)).
+		Param("IDENTITY", b.identity(b.Result)).
 		Connect("enable", bit("beat_ports", p, b.Workers)).
 		Connect("x", stored)
 	if p == 0 {

@@ -171,9 +171,17 @@ func Python() []byte {
 	for _, k := range wire.Kinds {
 		fmt.Fprintf(&b, "    %d: (%q, %s, %s, %s, %s),\n", k.Kind, k.Name, pyBool(k.Mask), pyBool(k.Receivers), pyBool(k.Payload), pyBool(k.FromCard))
 	}
-	fmt.Fprintf(&b, "}\n\n# Name: (number, bits, bits of the exponent, of the fraction, has infinities, NaN result, identity)\nFORMATS = {\n")
+	fmt.Fprintf(&b, "}\n\n# Name: (number, bits, bits of the exponent, of the fraction, has infinities, NaN result)\nFORMATS = {\n")
 	for _, f := range wire.Formats {
-		fmt.Fprintf(&b, "    %q: (%d, %d, %d, %d, %s, 0x%X, 0x%X),\n", f.Name, f.Format, f.Bits, f.Exp, f.Frac, pyBool(f.Infinity), f.NaN, f.Identity)
+		fmt.Fprintf(&b, "    %q: (%d, %d, %d, %d, %s, 0x%X),\n", f.Name, f.Format, f.Bits, f.Exp, f.Frac, pyBool(f.Infinity), f.NaN)
+	}
+	fmt.Fprintf(&b, "}\n\n# Sum: what a port that is no member contributes, in each format\nIDENTITIES = {\n")
+	for _, sum := range wire.Sums {
+		fmt.Fprintf(&b, "    %q: {", sum.Name)
+		for i, f := range wire.Formats {
+			fmt.Fprintf(&b, "%s%q: 0x%X", []string{"", ", "}[min(i, 1)], f.Name, sum.Sum.Identity(f.Format))
+		}
+		fmt.Fprintf(&b, "},\n")
 	}
 	fmt.Fprintf(&b, "}\n\nCODES = {\n")
 	for _, c := range wire.Codes {

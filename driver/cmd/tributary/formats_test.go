@@ -66,6 +66,9 @@ func TestReduceFormats(t *testing.T) {
 		"-card model:sum=exact w2.npy w2.npy":                        float32s([]int{2, 3}, 1, 0, -6, -8, 2e30, 2*float32(1e-40)),
 		"-card model:sum=fused -ports 0,2,5 w0.npy w1.npy w1.npy":    float32s([]int{2, 3}, 21, 42, 63, 84, 105, 126),
 		"-card model:lanes=4,window=2 -chunk 4 -window 1 i0.npy":     elements(npy.Int32, one, 5, 0x7fffffff, 0xfffffffd),
+		"-card model:sum=max h0.npy h1.npy":                          elements(npy.Float16, one, 0x4000, 0x7bff, 0xc000),
+		"-card model:workers=5,sum=max i0.npy i1.npy":                elements(npy.Int32, one, 6, 0x7fffffff, 0xfffffffe),
+		"-card model:sum=max,result=bf16 -format fp8e4m3 e0.npy":     elements(npy.Uint16, one, 0x3f80, 0x43e0, 0x4000),
 		"-card model:workers=9,sum=exact -format bf16 b1.npy b1.npy": elements(npy.Uint16, one, 0x4000, 0x3c00, 0x4000),
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -110,6 +113,9 @@ func TestReduceFormatErrors(t *testing.T) {
 		"reduce -o sum.npy -quantize w0.npy nan.npy",
 		"reduce -o sum.npz -quantize nan.npz",
 		"reduce -o sum.npy -card model:sum=best w0.npy",
+		"reduce -o sum.npy -card model:sum=max -op mean w0.npy w1.npy",
+		"reduce -o sum.npy -card model:sum=max,format=int32 -quantize w0.npy w1.npy",
+		"reduce -o sum.npy -card model:sum=max,format=int32,saturate=true i0.npy",
 		"reduce -o sum.npy -card model:result=fp16 w0.npy",
 		"reduce -o sum.npy -fail-nonfinite nan.npy w0.npy",
 	} {

@@ -20,7 +20,7 @@ struct Format {
     uint8_t number;
     int bits, exp, frac;  // exp 0: an integer
     bool infinity;
-    uint32_t nan, identity;  // every NaN result; what a port that is no member contributes
+    uint32_t nan;  // every NaN result
 
     constexpr uint32_t sign() const { return 1u << (bits - 1); }
     constexpr int top() const { return (1 << exp) - 1; }
@@ -41,14 +41,11 @@ struct Format {
 };
 
 constexpr Format FORMATS[] = {
-    {1, 32, 8, 23, true, 0x7fc00000, 0x80000000}, {2, 16, 8, 7, true, 0x7fc0, 0x8000},
-    {3, 16, 5, 10, true, 0x7e00, 0x8000},         {4, 8, 4, 3, false, 0x7f, 0x80},
-    {5, 8, 5, 2, true, 0x7e, 0x80},               {6, 32, 0, 0, false, 0, 0},
+    {1, 32, 8, 23, true, 0x7fc00000}, {2, 16, 8, 7, true, 0x7fc0}, {3, 16, 5, 10, true, 0x7e00},
+    {4, 8, 4, 3, false, 0x7f},        {5, 8, 5, 2, true, 0x7e},    {6, 32, 0, 0, false, 0},
 };
 
 constexpr Format format_of(int number) { return FORMATS[number - 1]; }
-
-enum class Sum { TREE = 1, FUSED = 2, EXACT = 3 };
 
 // A whole number of 352 bits, two's complement: any sum of 64 fp32 numbers as
 // a multiple of the smallest.
@@ -122,7 +119,7 @@ inline uint32_t widened(Format f, Format r, uint32_t x) {
 }
 
 // The sum of all, rounded once; lost are the bits below place `cut` of each magnitude.
-inline uint32_t sum_once(Format f, const std::vector<uint32_t> &all, int cut) {
+inline uint32_t rounded_once(Format f, const std::vector<uint32_t> &all, int cut) {
     bool plus = false, minus = false, zeros = true;
     Whole v;
     for (uint32_t x : all) {
@@ -153,40 +150,104 @@ inline uint32_t host_add(uint32_t a, uint32_t b) {
 
 // The tree over the card's ports: neighbours pair up, an odd one out passes.
 inline uint32_t sum_tree(Format f, std::vector<uint32_t> level) {
-    if (level.size() == 1) return sum_once(f, level, 0);
+    if (level.size() == 1) return rounded_once(f, level, 0);
     while (level.size() > 1) {
         std::vector<uint32_t> above;
         for (size_t i = 0; i < level.size(); i += 2) {
             if (i + 1 == level.size()) above.push_back(level[i]);
             else if (f.number == 1) above.push_back(host_add(level[i], level[i + 1]));
-            else above.push_back(sum_once(f, {level[i], level[i + 1]}, 0));
+            else above.push_back(rounded_once(f, {level[i], level[i + 1]}, 0));
         }
         level = above;
     }
     return level[0];
 }
 
+// Cut four places below the last of the largest, and rounded once.
+inline uint32_t sum_fused(Format f, std::vector<uint32_t> all) {
+    int field = 1;
+    for (uint32_t x : all) field = std::max(field, f.field(x));
+    return rounded_once(f, all, field - 1 - 4);
+}
+
+inline uint32_t sum_exact(Format f, std::vector<uint32_t> all) { return rounded_once(f, all, 0); }
+
 struct Total {
     uint32_t bits;
     bool over;  // it overflowed
 };
 
-// What the card must make of the contributions of all ports to one element.
-inline Total total(Sum sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
-    if (!f.exp) {
-        int64_t s = 0, held;
-        for (uint32_t x : all) s += int32_t(x);
-        held = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
-        return {uint32_t(saturate ? held : s), held != s};
+inline Total sum_integers(bool saturate, const std::vector<uint32_t> &all) {
+    int64_t s = 0, held;
+    for (uint32_t x : all) s += int32_t(x);
+    held = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
+    return {uint32_t(saturate ? held : s), held != s};
+}
+
+// The larger of two numbers; -0 is below +0.
+inline uint32_t larger(Format f, uint32_t a, uint32_t b) {
+    bool a_negative = a & f.sign(), b_negative = b & f.sign();
+    if (a_negative != b_negative) return a_negative ? b : a;
+    return (f.magnitude(a) > f.magnitude(b)) == a_negative ? b : a;
+}
+
+inline uint32_t sum_max(Format f, std::vector<uint32_t> all) {
+    uint32_t top = all[0];
+    for (uint32_t x : all) {
+        if (f.is_nan(x)) return f.nan;
+        top = larger(f, top, x);
     }
+    return top;
+}
+
+inline Total max_integer(bool, const std::vector<uint32_t> &all) {
+    int32_t top = INT32_MIN;
+    for (uint32_t x : all) top = std::max(top, int32_t(x));
+    return {uint32_t(top), false};
+}
+
+// -infinity, or where there is none the lowest number: it changes no maximum.
+constexpr uint32_t lowest(Format f) {
+    if (!f.exp) return f.sign();
+    return f.sign() | (f.infinity ? f.largest() + 1 : f.largest());
+}
+
+// -0, or the integer 0: it changes no sum that adds.
+constexpr uint32_t zero(Format f) { return f.exp ? f.sign() : 0; }
+
+// A sum: what a port that is no member contributes, and how it sums floating-point numbers of one
+// format, and integers.
+struct Sum {
+    int number;
+    uint32_t (*identity)(Format);
+    uint32_t (*floats)(Format, std::vector<uint32_t>);
+    Total (*integers)(bool saturate, const std::vector<uint32_t> &);
+};
+
+constexpr Sum SUMS[] = {
+    {1, zero, sum_tree, sum_integers},   // tree
+    {2, zero, sum_fused, sum_integers},  // fused
+    {3, zero, sum_exact, sum_integers},  // exact
+    {4, lowest, sum_max, max_integer},   // max
+};
+
+// The sum of that number; null when there is none.
+constexpr const Sum *find_sum(int number) {
+    for (const Sum &s : SUMS) {
+        if (s.number == number) return &s;
+    }
+    return nullptr;
+}
+
+// What the card must make of the contributions of all ports to one element.
+inline Total total(const Sum &sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
+    if (!f.exp) return sum.integers(saturate, all);
     bool strange = false;
-    int field = 1;
     for (uint32_t &x : all) {
         strange = strange || f.nonfinite(x);
         x = widened(f, r, x);
-        field = std::max(field, r.field(x));
     }
-    uint32_t bits = sum == Sum::TREE ? sum_tree(r, all) : sum_once(r, all, sum == Sum::FUSED ? field - 1 - 4 : 0);
+    uint32_t bits = sum.floats(r, all);
     return {bits, r.nonfinite(bits) && !strange};
 }
 

@@ -23,6 +23,8 @@ namespace {
 using Elements = std::vector<uint32_t>;
 
 constexpr Format F = format_of(FORMAT), R = format_of(RESULT_FORMAT);
+static_assert(find_sum(SUM) != nullptr, "arithmetic.h does not know the card's sum");
+constexpr const Sum &S = *find_sum(SUM);
 constexpr uint8_t FLAG_NONFINITE = 8;
 constexpr uint64_t TOKEN = 0x0123456789abcdefull;
 
@@ -120,9 +122,9 @@ class Test {
             }
             Elements sum;
             for (unsigned i = 0; i < j.chunk; i++) {
-                std::vector<uint32_t> leaves(PORTS, F.identity);
+                std::vector<uint32_t> leaves(PORTS, S.identity(F));
                 for (size_t r = 0; r < j.ranks(); r++) leaves[size_t(ports[r])] = contributions[r].payload[i];
-                Total t = total(Sum(SUM), F, R, SATURATE, leaves);
+                Total t = total(S, F, R, SATURATE, leaves);
                 sum.push_back(t.bits);
                 out += R.nonfinite(t.bits);
                 over += t.over;

@@ -74,7 +74,7 @@ func arithmetics(t *testing.T) []arithmetic {
 				}
 				all = append(all, a)
 				switch {
-				case format.Exp == 0:
+				case format.Exp == 0 && sum.Adds:
 					a.saturate = true
 					all = append(all, a)
 				case sum.Sum == wire.SumFused && takesDSP:

@@ -57,6 +57,9 @@ var simulated = []struct {
 	{shape{lanes: 4, workers: 5, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "exact"}}, twoJobs},
 	{shape{lanes: 1, workers: 8, chunk: 16, window: 4, link: 32, atOnce: 2, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "exact"}}, twoJobs},
 	{shape{lanes: 2, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp16", sum: "exact"}}, twoJobs},
+	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "fp32", sum: "max"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp8e4m3", result: "fp16", sum: "max"}}, twoJobs},
+	{shape{lanes: 2, workers: 4, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "int32", sum: "max"}}, twoJobs},
 }
 
 // twoJobs, one after the other, are a job of all ports, and one of some.
@@ -122,13 +125,12 @@ func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error
 	if err != nil {
 		return err
 	}
-	row, _ := info.Format.Info()
 	wrong, elements := 0, len(sum)/element.Size(info.Result)
 	var told []error
 	operands := make([]uint32, info.Ports)
 	for i := range elements {
 		for p := range operands {
-			operands[p] = row.Identity // a port that is not a member
+			operands[p] = info.Sum.Identity(info.Format) // a port that is not a member
 		}
 		for rank, port := range members {
 			operands[port] = element.At(info.Format, inputs[rank], i)
@@ -174,6 +176,7 @@ func TestEmittedSelfTest(t *testing.T) {
 		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
 		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},
+		{lanes: 2, workers: 5, chunk: 16, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e5m2", result: "fp16", sum: "max"}},
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()

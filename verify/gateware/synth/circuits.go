@@ -106,6 +106,10 @@ func lanes() []circuit {
 		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 4}).atLength(),
 		newLane(cells.Lane{Sum: "exact", Format: "fp32", Workers: 16}).atLength(),
 
+		newLane(cells.Lane{Sum: "max", Format: "fp32"}).atLength(),
+		newLane(cells.Lane{Sum: "max", Format: "bf16"}).counted(),
+		newLane(cells.Lane{Sum: "max", Format: "int32"}).counted(),
+
 		newLane(cells.Lane{Sum: "tree", Format: "int32"}).counted(),
 		newLane(cells.Lane{Sum: "tree", Format: "int32", Saturate: true}).counted(),
 	}

@@ -25,9 +25,30 @@ type Oracle struct {
 	rounding rounding
 }
 
+// sums lists all that the oracle knows: how each sums floating-point numbers of
+// the result's format, which are finite or not all so, and integers.
+var sums = map[wire.Sum]struct {
+	floats   func(o *Oracle, x []uint32, finite bool) uint32
+	integers func(o *Oracle, x []uint32) (y uint32, overflowed bool)
+}{
+	wire.SumTree:  {(*Oracle).tree, (*Oracle).integers},
+	wire.SumFused: {(*Oracle).fused, (*Oracle).integers},
+	wire.SumExact: {(*Oracle).exact, (*Oracle).integers},
+	wire.SumMax:   {(*Oracle).largest, (*Oracle).largestInteger},
+}
+
+// Knows reports whether the oracle knows a sum.
+func Knows(which wire.Sum) bool {
+	_, known := sums[which]
+	return known
+}
+
 // New returns the oracle of a sum, formats of contributions and results, and
-// saturation.
+// saturation. It panics when it does not know the sum.
 func New(which wire.Sum, contributions, result wire.Format, saturate bool) *Oracle {
+	if !Knows(which) {
+		panic(fmt.Sprintf("oracle: there is no %v", which))
+	}
 	o := &Oracle{format: newFormat(contributions), result: newFormat(result), which: which, saturate: saturate}
 	if !o.result.integer() {
 		o.node = newProcessor(o.result)
@@ -40,7 +61,7 @@ func New(which wire.Sum, contributions, result wire.Format, saturate bool) *Orac
 // ports[p] is the encoding that port p contributes.
 func (o *Oracle) Sum(ports []uint32) (y uint32, overflowed bool) {
 	if o.result.integer() {
-		return o.integers(ports)
+		return sums[o.which].integers(o, ports)
 	}
 	o.x = o.x[:0]
 	finite := true
@@ -48,18 +69,7 @@ func (o *Oracle) Sum(ports []uint32) (y uint32, overflowed bool) {
 		finite = finite && o.format.class(e) < infinity
 		o.x = append(o.x, o.widen(e))
 	}
-	switch {
-	case o.which == wire.SumTree:
-		y = o.tree(o.x)
-	case !finite:
-		y = o.nonfinite(o.x)
-	case o.which == wire.SumFused:
-		y = o.finite(o.x, o.unit(o.x))
-	case o.which == wire.SumExact:
-		y = o.finite(o.x, 0)
-	default:
-		panic(fmt.Sprintf("oracle: %v", o.which))
-	}
+	y = sums[o.which].floats(o, o.x, finite)
 	return y, finite && o.result.class(y) >= infinity
 }
 
@@ -129,7 +139,7 @@ var (
 )
 
 // tree is section 7.3.
-func (o *Oracle) tree(x []uint32) uint32 {
+func (o *Oracle) tree(x []uint32, finite bool) uint32 {
 	if len(x) == 1 {
 		if o.result.class(x[0]) == nan {
 			return o.result.NaN
@@ -141,7 +151,23 @@ func (o *Oracle) tree(x []uint32) uint32 {
 		above = append(above, o.node.add(x[0], x[1]))
 		x = x[2:]
 	}
-	return o.tree(append(above, x...))
+	return o.tree(append(above, x...), finite)
+}
+
+// fused is section 7.4.
+func (o *Oracle) fused(x []uint32, finite bool) uint32 {
+	if !finite {
+		return o.nonfinite(x)
+	}
+	return o.finite(x, o.unit(x))
+}
+
+// exact is section 7.5.
+func (o *Oracle) exact(x []uint32, finite bool) uint32 {
+	if !finite {
+		return o.nonfinite(x)
+	}
+	return o.finite(x, 0)
 }
 
 // nonfinite is the sum of members of which one is a NaN or an infinity, in the

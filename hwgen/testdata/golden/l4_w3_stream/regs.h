@@ -90,6 +90,7 @@
 #define AGG_SUM_TREE 0x1
 #define AGG_SUM_FUSED 0x2
 #define AGG_SUM_EXACT 0x3
+#define AGG_SUM_MAX 0x4
 #define AGG_SHELL_NONE 0x0
 #define AGG_SHELL_STREAM 0x1
 

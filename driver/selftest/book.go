@@ -1,0 +1,88 @@
+package selftest
+
+import (
+	"fmt"
+
+	"tributary/driver"
+	"tributary/driver/wire"
+)
+
+// book holds the answers of one sum.
+type book struct {
+	edges      func(*arithmetic) [][3]uint32 // two inputs and their sum
+	triples    func(*arithmetic) []triple
+	quadruples func(*arithmetic) []quadruple
+	whole      func(x, y int) int // the sum of two whole numbers
+
+	ordered   bool // the order of floating-point inputs matters
+	overflows bool // a sum may be beyond the format
+}
+
+// triple is a sum of three inputs; its answers are those when the first port is
+// even and when it is odd.
+type triple struct {
+	inputs    [3]uint32
+	even, odd uint32
+}
+
+// answer returns what the card must give for inputs at port and the two behind it.
+func (t *triple) answer(port int) uint32 {
+	if port%2 == 0 {
+		return t.even
+	}
+	return t.odd
+}
+
+// quadruple is a sum of four inputs, the first at an even port.
+type quadruple struct {
+	inputs [4]uint32
+	sum    uint32
+}
+
+// books holds the answers of every sum that the self-test knows.
+var books = map[wire.Sum]book{
+	wire.SumTree: {
+		edges:      addedEdges,
+		triples:    addedTriples(func(t addedTriple) triple { return triple{t.inputs, t.even, t.odd} }),
+		quadruples: addedQuadruples(func(q addedQuadruple) uint32 { return q.tree }),
+		whole:      add,
+		ordered:    true,
+		overflows:  true,
+	},
+	wire.SumFused: {
+		edges:      fusedEdgesOf,
+		triples:    addedTriples(func(t addedTriple) triple { return triple{t.inputs, t.fused, t.fused} }),
+		quadruples: addedQuadruples(func(q addedQuadruple) uint32 { return q.fused }),
+		whole:      add,
+		overflows:  true,
+	},
+	wire.SumExact: {
+		edges:      addedEdges,
+		triples:    addedTriples(func(t addedTriple) triple { return triple{t.inputs, t.exact, t.exact} }),
+		quadruples: addedQuadruples(func(q addedQuadruple) uint32 { return q.exact }),
+		whole:      add,
+		overflows:  true,
+	},
+	wire.SumMax: {
+		edges:      maxEdgesOf,
+		triples:    maxTriples,
+		quadruples: maxQuadruples,
+		whole:      func(x, y int) int { return max(x, y) },
+	},
+}
+
+func add(x, y int) int { return x + y }
+
+// Knows reports whether the self-test has answers for a sum.
+func Knows(sum wire.Sum) bool {
+	_, known := books[sum]
+	return known
+}
+
+// checkSum refuses a card whose sum has no answers here.
+func checkSum(i driver.Info) error {
+	if Knows(i.Sum) {
+		return nil
+	}
+	return &driver.NoCardError{Name: i.Name, Reason: fmt.Sprintf("the self-test has no answers for %v; take the tributary that came with the card's hwgen", i.Sum)}
+}

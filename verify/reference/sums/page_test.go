@@ -1,0 +1,132 @@
+package sums
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The page that lists what a new sum touches, and the commit that followed it.
+const (
+	page    = "hwgen/ADDING-A-SUM.md"
+	example = "max"
+	subject = "Add the sum " + example
+)
+
+// listed is a row of the page: files, as a pattern in which ** stands for any
+// path.
+type listed struct {
+	files  string
+	byHand bool
+}
+
+var (
+	heading = regexp.MustCompile(`^\| (write by hand|written by a command) \|`)
+	row     = regexp.MustCompile("^\\| `([^`]+)` \\|")
+)
+
+// readPage returns the rows of a page's tables, with the example's name.
+func readPage(text string) (rows []listed) {
+	byHand := false
+	for line := range strings.Lines(text) {
+		if found := heading.FindStringSubmatch(line); found != nil {
+			byHand = found[1] == "write by hand"
+		}
+		if found := row.FindStringSubmatch(line); found != nil {
+			rows = append(rows, listed{strings.ReplaceAll(found[1], "NAME", example), byHand})
+		}
+	}
+	return rows
+}
+
+func (l listed) matches(file string) bool {
+	if folder, deep := strings.CutSuffix(l.files, "/**"); deep {
+		return strings.HasPrefix(file, folder+"/")
+	}
+	ok, _ := path.Match(l.files, file)
+	return ok
+}
+
+// differences says which files the page does not list, and which rows for files
+// that are written by hand match none.
+func differences(rows []listed, files []string) (all []string) {
+	for _, file := range files {
+		if !slices.ContainsFunc(rows, func(l listed) bool { return l.matches(file) }) {
+			all = append(all, "the page does not list "+file)
+		}
+	}
+	for _, l := range rows {
+		if l.byHand && !slices.ContainsFunc(files, l.matches) {
+			all = append(all, "the page lists "+l.files+", which was not touched")
+		}
+	}
+	return all
+}
+
+// TestThePageListsTheFilesOfACommit compares the page with the files of the
+// commit that added the example. A clone without that commit has the next test.
+func TestThePageListsTheFilesOfACommit(t *testing.T) {
+	rows := thePage(t)
+	files := filesOf(subject)
+	for _, complaint := range differences(rows, files) {
+		if files != nil {
+			t.Error(complaint)
+		}
+	}
+	if files != nil {
+		for i, l := range rows {
+			if l.byHand && len(differences(slices.Delete(slices.Clone(rows), i, i+1), files)) == 0 {
+				t.Errorf("without its row %s the page is not found wrong", l.files)
+			}
+		}
+	}
+}
+
+// filesOf returns the files of the last commit with that subject, or nil.
+func filesOf(subject string) []string {
+	log := exec.Command("git", "log", "-1", "--format=", "--name-only", "--no-renames", "--grep", "^"+subject+"$")
+	log.Dir = root
+	out, err := log.Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
+}
+
+// TestThePageNamesWhatIsThere holds without any history: every file that the page
+// has written by hand exists, and names the example.
+func TestThePageNamesWhatIsThere(t *testing.T) {
+	for _, l := range thePage(t) {
+		if !l.byHand {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, l.files))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: there is no %s: %v", page, l.files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil || !strings.Contains(strings.ToLower(string(text)), example) {
+				t.Errorf("%s does not name %s: %v", file, example, err)
+			}
+		}
+	}
+}
+
+func thePage(t *testing.T) []listed {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := readPage(string(text))
+	if len(rows) < 10 {
+		t.Fatalf("%s lists %d files", page, len(rows))
+	}
+	return rows
+}
