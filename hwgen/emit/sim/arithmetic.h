@@ -231,12 +231,14 @@ constexpr Sum SUMS[] = {
     {4, lowest, sum_max, max_integer},   // max
 };
 
-// The sum of that number; null when there is none.
-constexpr const Sum *find_sum(int number) {
+// The place of the sum of that number; -1 when there is none.
+constexpr int place_of_sum(int number) {
+    int i = 0;
     for (const Sum &s : SUMS) {
-        if (s.number == number) return &s;
+        if (s.number == number) return i;
+        i++;
     }
-    return nullptr;
+    return -1;
 }
 
 // What the card must make of the contributions of all ports to one element.
