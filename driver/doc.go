@@ -45,31 +45,29 @@
 // finds no room is refused with a FullError. Frames of all jobs take turns on the
 // link. A card that holds one job gives it to whoever calls Configure last.
 //
-// # Workers that are late
+// # Late workers
 //
-// A job can give its chunks a deadline (JobConfig.Deadline). The card then says of
-// a chunk that waits too long for whom it waits, or, with JobConfig.Partial, sums it
-// without those who are late. Partials tells after a call which sums lack whom; all
-// members hold the same. Who holds the others up for the deadline again is evicted:
-// its calls answer EvictedError, those of the others go on. Card.Lags reads how late
-// each rank comes.
+// A job can give its chunks a deadline (JobConfig.Deadline). The card then reports the
+// ranks that an overdue chunk waits for. With JobConfig.Partial it sums the chunk
+// without the late ranks instead. Partials returns, after a call, which sums lack which
+// ranks; all members get the same sums. A member that blocks the others for a second
+// deadline is evicted: its calls return EvictedError, and the others continue.
+// Card.Lags reads the lateness of each rank.
 //
 // # A card that goes away
 //
-// A link that breaks, a card's process that ends, a card that says nothing for
-// the time-out: the card is gone, and by default so are its jobs (DiedError). With
-// JobConfig.CarryOn a job waits for the card, opens it again by its name, sees
-// by the configuration hash that it is the same one, and goes on in a later epoch
-// from the first chunk whose result it lacks. Calls see nothing of it, and every
-// bit of the results is as if the card had never been away. Results that are there
-// are not asked for again.
+// A card is gone when its link breaks, its process ends, or it is silent for the
+// timeout. By default its jobs then fail with DiedError. With JobConfig.CarryOn a job
+// waits for the card, opens it again by its name and checks the configuration hash. It
+// continues in a later epoch from the first missing result. Calls do not notice the
+// outage, and every bit of the results is as without it. The job does not ask again for
+// results that it has.
 //
-// It holds within one process, for one Card and the calls of its members: they
-// share what they have received, and the arrays of a call that has not returned
-// are the contributions that may have to be sent again. A card takes one host at
-// a time, so a job has no members elsewhere; a program that ended cannot carry on.
-// What the card had counted (Card.Counters, Job.Exceptions) is lost with it. The
-// card is opened once for all jobs that wait for it, each for as long as it says.
+// This works within one process, for one Card and the calls of its members. They share
+// received results, and the arrays of unfinished calls may have to be sent again. A card
+// has one host at a time, so a job has no members elsewhere, and a program that ended
+// cannot carry on. The card's counts (Card.Counters, Job.Exceptions) are lost. The
+// driver opens the card once for all waiting jobs; each waits for its own time.
 //
 // # Errors
 //

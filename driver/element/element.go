@@ -1,9 +1,8 @@
-// Package element does with a card's elements what a host must do itself: it
-// divides sums into means, and finds NaNs, infinities and overflows in arrays.
+// Package element processes a card's elements on the host: it divides sums into means,
+// and finds NaNs, infinities and overflows in arrays.
 //
-// Arrays are given as they travel: encodings of a format, little-endian, one
-// after another. What the formats are, and how numbers are rounded to them, is
-// in driver/wire/SPEC.md, section 7.
+// Arrays are encodings of a format, little-endian, one after another. SPEC.md, section 7,
+// in driver/wire defines the formats and their rounding.
 package element
 
 import (

@@ -1,15 +1,15 @@
-// Package selftest asks a card questions whose answers are known beforehand.
+// Package selftest checks a card with questions whose answers are known.
 //
-// The answers are written down here, for every format and sum, or follow from
-// whole numbers that are added without rounding; none is computed by the model or
-// by the card. The questions come in three groups, each with a connection of its
-// own: sums through the driver (every lane, every port, the edges of the
-// arithmetic, three inputs at once as each sum must add them, what is counted of
-// overflow, deadlines, as many jobs at once as the card holds), frames sent by hand (what a
-// card must refuse, count and repeat), and sums over a link that flips bits.
+// The answers for every format and sum are constants here, or follow from integers that
+// add without rounding. Neither the model nor the card computes them. Each group of
+// questions has its own connection:
 //
-// The card must not be in use. Its counters are left as they are found, apart
-// from what the questions add to them.
+//   - sums through the driver: every lane and port, the edges of the arithmetic, three
+//     inputs at once, counted overflows, deadlines, as many jobs as the card holds;
+//   - frames sent by hand: what a card must refuse, count and repeat;
+//   - sums over a link that flips bits.
+//
+// The card must not be in use. The questions add to its counters and change nothing else.
 package selftest
 
 import (

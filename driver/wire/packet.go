@@ -1,14 +1,12 @@
-// Package wire holds the tables that every part of Tributary agrees on: the
-// packet header, the kinds, codes, flags and formats in it, the frame of the
-// byte-stream link, and the card's registers.
+// Package wire holds the tables shared by all parts of Tributary: the packet header; its
+// kinds, codes, flags and formats; the frame of the byte-stream link; and the card's
+// registers.
 //
-// It is the only place where they are written down. The Verilog header, the
-// Python module of the cocotb benches, regs.h, regs.json and the pages
-// PACKET.md and REGISTERS.md are printed from these tables. The package imports nothing of ours, and
-// holds no behaviour beyond looking things up in the tables.
+// The tables exist only here. The Verilog header, the Python module of the cocotb
+// benches, regs.h, regs.json, PACKET.md and REGISTERS.md are printed from them. The
+// package imports no other package of Tributary and has no behaviour beyond lookups.
 //
-// What the fields mean, and what a card must do with them, is in SPEC.md
-// beside this file.
+// SPEC.md beside this file defines the fields and what a card must do with them.
 package wire
 
 // Version is the protocol version in the low four bits of a header's first byte.

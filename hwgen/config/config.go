@@ -1,5 +1,5 @@
-// Package config turns the flags of hwgen into a Config that is whole and
-// valid, or into all that is wrong with them at once.
+// Package config parses the flags of hwgen into a complete and valid Config, or reports
+// all errors at once.
 package config
 
 import (

@@ -1,9 +1,7 @@
 // Package plan derives a card from a configuration: its sizes, its latency, its
-// identification block, and the modules that tie the hand-written leaves
-// together.
+// identification block, and the modules that connect the hand-written leaves.
 //
-// Every module is called agg_NAME here; who writes the files puts the user's
-// prefix in the place of agg.
+// Every module here is called agg_NAME; package emit replaces agg by the user's prefix.
 package plan
 
 import (

@@ -1,6 +1,6 @@
-// Package deps holds the directions of the dependencies between the packages
-// of this module, as a test: what one may import of ours is written in a
-// table, and everything else is an error.
+// Package deps tests the directions of the dependencies between the packages of this
+// module, and the pages of the repository. A table lists what a package may import from
+// the module; every other import is an error.
 package deps
 
 import (

@@ -26,7 +26,7 @@ func newConfig() *cobra.Command {
 	f := &configFlags{}
 	cmd := &cobra.Command{
 		Use:   "config -card CARD",
-		Short: "Try a job's set-up on a card and show what comes of it",
+		Short: "Try a job's set-up on a card and print the result",
 		Long: `Sets a job up on a card, prints its parameters, defaults and link rates, and ends
 the job. This rehearses the first step of reduce. A job ends with its host's
 connection, so none remains.`,

@@ -18,7 +18,7 @@ func newDecode() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "decode FILE",
-		Short: "Print what a recorded link carried",
+		Short: "Print the frames of a recorded link",
 		Long: `Prints the frames of a link log, one a line: the time of its last byte, in seconds
 since the start of the log; its direction, -> to the card or <- from it; and its
 contents. Damage appears where it was found.

@@ -18,7 +18,7 @@ func newInfo() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "info -card CARD",
-		Short: "Show what a card is, its jobs and its counters",
+		Short: "Print a card's properties, jobs and counters",
 		Long: `Prints a card's identification block, the state of its jobs, and its counters.
 
 Each job has its ports, its slots, and the ranks that finished or were evicted.

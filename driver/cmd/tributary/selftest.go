@@ -16,7 +16,7 @@ func newSelftest() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "selftest -card CARD",
-		Short: "Ask a card what is known beforehand",
+		Short: "Check known sums and refusals on a card",
 		Long: `Checks known sums through every lane and port of a card, and sends frames that the
 card must refuse, count, repeat or recover from. The test takes a second, or
 longer on a simulated card. No other host may use the card meanwhile.`,

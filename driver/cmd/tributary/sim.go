@@ -36,7 +36,7 @@ func newSim() *cobra.Command {
 	f := &simFlags{}
 	cmd := &cobra.Command{
 		Use:   "sim DIR",
-		Short: "Keep a virtual card up",
+		Short: "Run a virtual card",
 		Long: `Runs the virtual card built in DIR until Ctrl-C, and prints its address. Hosts use
 it one after another. At the end the card prints its cycles, beats and bytes.
 

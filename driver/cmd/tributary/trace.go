@@ -36,7 +36,7 @@ func newTrace() *cobra.Command {
 	f := &traceFlags{}
 	cmd := &cobra.Command{
 		Use:   "trace DIR [W0.npy W1.npy ...]",
-		Short: "Show a reduction as a waveform",
+		Short: "Record a reduction as a waveform",
 		Long: `Sums arrays through the virtual card built in DIR, as tributary reduce does, and
 writes a folder with
   card.fst   the waveform of every signal of the card, from its reset on

@@ -1,6 +1,6 @@
-// Package bridge begins links with cards behind bridges, as SPEC.md, section 10, has it.
-// What carries the bytes is its caller's: it tells the card nothing of hosts that come
-// and go, so a link begins in the stream itself.
+// Package bridge begins links with cards behind bridges (SPEC.md, section 10). A bridge
+// cannot tell the card about hosts, so a link begins in the stream itself. The caller
+// provides the stream.
 package bridge
 
 import (

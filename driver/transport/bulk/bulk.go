@@ -1,10 +1,9 @@
 // Package bulk carries a card's byte stream over the bulk endpoints of a USB device:
-// a card's own, as SPEC.md, section 9, has it, or another that leads to one (a
-// Scheme of its own). It finds the device that a name means, and says in words what
-// is wrong where it cannot be had.
+// the card's own (SPEC.md, section 9), or a bridge's with its own Scheme. It finds the
+// device of a name, and explains why a device cannot be opened.
 //
-// It knows no USB library: a Bus is what it needs of one. Package usb beside it
-// brings libusb's and registers the schemes.
+// It does not depend on a USB library: Bus is the interface that it needs. Package usb
+// beside it implements Bus with libusb and registers the schemes.
 package bulk
 
 import (

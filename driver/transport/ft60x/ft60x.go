@@ -1,11 +1,11 @@
-// Package ft60x carries a card's byte stream through FTDI's FT601 or FT600 in the 245
-// mode with one channel, as SPEC.md, section 10.4, has it and says from where. The chip's
-// settings and the commands by which it is asked for what the card sends are dealt with
-// here; names, devices and what is in flight are package bulk's.
+// Package ft60x carries a card's byte stream through FTDI's FT601 or FT600 in 245 mode
+// with one channel (SPEC.md, section 10.4, with its sources). It handles the chip's
+// settings and the commands that request data. Package bulk handles names, devices and
+// transfers.
 //
-// Nothing of a chip tells whether a card is behind it. So a chip is used only when it was
-// chosen: by its serial number, or because there is no other. Its settings stay as they
-// are.
+// A chip cannot report whether a card is attached. The package uses a chip only if the
+// user chose it, by its serial number or because there is no other. It does not change
+// the chip's settings.
 package ft60x
 
 import (

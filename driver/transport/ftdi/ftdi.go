@@ -1,11 +1,11 @@
 // Package ftdi carries a card's byte stream through FTDI's FT232H or FT2232H in
-// synchronous FIFO mode, as SPEC.md, section 10, has it. The chip's vendor requests
-// and the two status bytes in each of its packets are dealt with here; names,
-// devices and what is in flight are package bulk's.
+// synchronous FIFO mode (SPEC.md, section 10.3). It handles the chip's vendor requests
+// and the two status bytes of each packet. Package bulk handles names, devices and
+// transfers.
 //
-// Nothing of a chip tells whether a card is behind it: many are programmers of
-// boards. So a chip is changed only when it was chosen: by its serial number, or
-// because there is no other.
+// A chip cannot report whether a card is attached, and many are programmers of boards.
+// The package changes a chip only if the user chose it, by its serial number or because
+// there is no other.
 package ftdi
 
 import (

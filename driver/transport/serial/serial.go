@@ -1,10 +1,9 @@
-// Package serial registers the scheme serial, of cards behind a serial port: a UART at
-// the card's pins, as SPEC.md, section 10.5, has it, and whatever makes it a terminal
-// device of the host. A program that opens them imports it for that alone:
+// Package serial registers the scheme serial, for cards behind a UART and a serial port
+// of the host (SPEC.md, section 10.5). Programs import it for its effect:
 //
 //	import _ "tributary/driver/transport/serial"
 //
-// Names are serial:PORT and serial:PORT@BAUD. Ports are opened on Linux alone.
+// Names are serial:PORT and serial:PORT@BAUD. The scheme works on Linux only.
 package serial
 
 import (

@@ -1,13 +1,12 @@
-// Package usb registers the schemes usb, of cards on USB, ftdi, of cards behind an
-// FT232H or FT2232H, and ft60x, of cards behind an FT601 or FT600. They are reached with
-// libusb (libusb-1.0 and a C compiler are needed to build it). A program that opens them
-// imports it for that alone:
+// Package usb registers three schemes: usb for cards on USB, ftdi for cards behind an
+// FT232H or FT2232H, and ft60x for cards behind an FT601 or FT600. It uses libusb, so a
+// build needs libusb-1.0 and a C compiler. Programs import it for its effect:
 //
 //	import _ "tributary/driver/transport/usb"
 //
-// Names are usb: for the one card that is plugged in, usb:VENDOR:PRODUCT, and
-// usb:VENDOR:PRODUCT#SERIAL; of ftdi and ft60x the same. All that does not concern libusb
-// is in packages bulk, ftdi and ft60x.
+// Names are usb: for the only attached card, usb:VENDOR:PRODUCT, and
+// usb:VENDOR:PRODUCT#SERIAL; ftdi and ft60x have the same forms. Packages bulk, ftdi and
+// ft60x have everything that does not concern libusb.
 package usb
 
 import (

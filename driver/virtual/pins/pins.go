@@ -1,5 +1,5 @@
-// Package pins is a card as a bridge has it at its pins: a byte stream that knows no
-// host (SPEC.md, section 10). Models of bridges stand on it.
+// Package pins models a card at the pins of a bridge: a byte stream without a host
+// (SPEC.md, section 10). Models of bridges use it.
 package pins
 
 import (

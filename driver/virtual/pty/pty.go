@@ -1,6 +1,6 @@
-// Package pty makes a card whose byte stream can be opened a serial port: it is behind a
-// pseudo-terminal, with a model of a UART bridge in between (SPEC.md, section 10.5).
-// Programs that use serial ports see it as any other. It works on Linux alone.
+// Package pty serves a card's byte stream on a pseudo-terminal, behind a model of a UART
+// bridge (SPEC.md, section 10.5). Programs open it like any serial port. It works on
+// Linux only.
 package pty
 
 import (

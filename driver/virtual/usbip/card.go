@@ -1,11 +1,10 @@
-// Package usbip makes a card whose byte stream can be opened a USB device: it
-// serves it over USB/IP, the protocol by which Linux attaches devices of other
-// machines (`modprobe vhci-hcd`, `usbip attach`). What the device is stands in
-// SPEC.md, section 9. A virtual card so becomes one of which programs
-// that use USB, and the kernel below them, cannot say that it is none.
+// Package usbip serves a card's byte stream as a USB device over USB/IP, the protocol
+// by which Linux attaches devices of other machines (`modprobe vhci-hcd`, `usbip
+// attach`). SPEC.md, section 9, defines the device. Neither the kernel nor USB programs
+// can distinguish such a virtual card from a real one.
 //
 // A Server offers one Card to one host at a time, as a device of its own or behind a
-// FIFO bridge. It knows nothing of frames.
+// FIFO bridge. It does not interpret frames.
 package usbip
 
 import (

@@ -1,6 +1,5 @@
-// Package lint hands emitted Verilog to every front end that a user of it may
-// own, and to a style checker. Any word from any of them is a finding: the
-// tools are run so that they print nothing about good code.
+// Package lint runs every front end that a user may own, and a style checker, on emitted
+// Verilog. The tools print nothing for good code, so any output is a finding.
 package lint
 
 import (

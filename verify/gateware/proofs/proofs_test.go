@@ -1,9 +1,9 @@
-// Package proofs has a solver prove properties of leaves of the gateware. Those of
-// arithmetic are proved against plain definitions written from section 7 of
-// driver/wire/SPEC.md, for every input; those of control by induction, for ever, from
-// properties that stand in the leaves themselves under FORMAL. A proof is a .sby
-// file beside this source, with a task for each format or property, and the harness
-// that it names. Its task "cover" shows that the cases which it names can happen.
+// Package proofs runs a solver on properties of the gateware's leaves. Arithmetic is
+// proved for every input against plain definitions, written from section 7 of
+// driver/wire/SPEC.md. Control is proved by induction, for any number of cycles, from
+// properties in the leaves under FORMAL. A proof is a .sby file beside this source, with
+// a task for each format or property, and its harness. The task "cover" shows that the
+// named cases can happen.
 package proofs
 
 import (

@@ -1,7 +1,7 @@
-// Package sweep tries cards of all shapes: it generates them with the command
-// hwgen, lints a set in which every two choices meet, and builds about a dozen
-// as virtual cards that sum random data through the driver, compared bit for
-// bit with the model. Cards on bad links and with bad hosts are here too.
+// Package sweep tests cards of all shapes. It generates them with hwgen, and lints a set
+// that contains every pair of choices. It builds about a dozen as virtual cards that sum
+// random data through the driver, and compares every bit with the model. It also tests
+// cards on bad links and with bad hosts.
 package sweep
 
 import (

@@ -1,11 +1,9 @@
-// Package walks has cards do what the explorer of the protocol (verify/protocol/explore) has
-// done in random walks, packet by packet, and compares: every packet that they
-// send, and every register that shows what a packet did. So the rules that the
-// explorer proves complete are held against the gateware, as a whole and with real
-// VIDs, and against the model.
+// Package walks makes cards take the random walks of the protocol explorer
+// (verify/protocol/explore), packet by packet. It compares every packet that they send,
+// and every register that shows the effect of a packet. The explorer proves the rules;
+// this package checks the gateware and the model against them, with real VIDs.
 //
-// Between the two there is text alone: the explorer prints a walk, in lines of
-// JSON, and shares no code with what is here.
+// The explorer prints a walk as lines of JSON. The two programs share no code.
 package walks
 
 import (

@@ -1,7 +1,7 @@
-// Package oracle says what a card's sum must be, by other means than the model
-// and the gateware: exact, fused and integer sums by math/big, straight from
-// their definitions in driver/wire/SPEC.md section 7; tree by the processor's
-// own additions. It imports the tables alone. It is slow, and made to be read.
+// Package oracle computes the correct sum of a card by other means than the model and the
+// gateware: exact, fused and integer sums by math/big, from their definitions in
+// driver/wire/SPEC.md, section 7; tree by the processor's own additions. It imports only
+// the tables. It is slow and written to be read.
 package oracle
 
 import (

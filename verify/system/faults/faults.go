@@ -1,9 +1,9 @@
-// Package faults is a link that goes wrong: it stands between a host and a card
-// and loses, repeats, reorders, delays and damages the frames that pass.
+// Package faults is a faulty link between a host and a card: it loses, repeats, reorders,
+// delays and damages frames.
 //
-// What happens to a frame is drawn from a seed and from which frame it is: the
-// n-th with its direction, kind, job, rank and VID. So the same frames meet the same
-// faults again, however the goroutines and processes of another run take turns.
+// The fault of a frame depends on a seed and on the frame: the n-th with its direction,
+// kind, job, rank and VID. The same frames therefore meet the same faults again, whatever
+// the scheduling of goroutines and processes.
 package faults
 
 import (

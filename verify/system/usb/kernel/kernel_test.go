@@ -1,7 +1,6 @@
 // Package kernel tests cards on USB against Linux's own USB stack, in QEMU
-// (`make test-usb-kernel`): virtual cards, attached over USB/IP, and the tributary
-// that runs on this machine too. It is the core of what the package above tests under
-// umockdev.
+// (`make test-usb-kernel`): virtual cards attached over USB/IP, and the tributary of this
+// machine. It repeats the core of the tests that the package above runs under umockdev.
 package kernel
 
 import (

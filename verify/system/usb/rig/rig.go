@@ -1,6 +1,5 @@
-// Package rig has what tests over USB need, whatever stands in for the machine
-// into which cards are plugged: virtual cards, offered over USB/IP, to which
-// something happens when so many bytes have gone to them; and arrays to sum.
+// Package rig provides what tests over USB need on any machine: virtual cards over
+// USB/IP, events after a number of bytes, and arrays to sum.
 package rig
 
 import (

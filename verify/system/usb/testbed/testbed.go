@@ -1,12 +1,11 @@
-// Package testbed is a Linux machine's USB as libusb sees it, for programs that
-// run under umockdev's preloaded library: their calls to /sys and /dev/bus/usb
-// are led to a folder, and the ioctls on a device's node to a socket there. What
-// is plugged in are devices that are attached over USB/IP, so that an unmodified
-// program works with a card that does not exist, without rights and without a
-// kernel that takes part.
+// Package testbed simulates a Linux machine's USB, as libusb sees it, for programs that
+// run under umockdev's preloaded library. The library redirects their calls to /sys and
+// /dev/bus/usb to a folder, and ioctls on a device's node to a socket here. The attached
+// devices come over USB/IP. An unmodified program therefore works with a virtual card,
+// without rights and without a kernel module.
 //
-// What usbfs does (claims, pending transfers, what the end of a program leaves
-// behind) is done here as Linux does it.
+// The testbed does what usbfs does in Linux: claims, pending transfers, and the cleanup
+// after a program.
 package testbed
 
 import (
