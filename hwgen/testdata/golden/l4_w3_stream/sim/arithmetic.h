@@ -1,9 +1,9 @@
-// What the sums of a card must be, bit for bit, for the testbench beside this
-// file: written from the specification, not from what builds or models the card.
+// The expected sums of a card, bit for bit, for the testbench beside this file. Written from the
+// specification, independently of the generator and the card's models.
 //
-// A floating-point number is here a whole multiple of its format's smallest
-// subnormal, so that nothing is rounded but where the specification says so.
-// The tree of fp32 is the processor's own additions.
+// A floating-point number is an integer multiple of its format's smallest subnormal here, so
+// rounding happens only where the specification asks for it. The fp32 tree uses the processor's
+// additions.
 
 #ifndef ARITHMETIC_H
 #define ARITHMETIC_H
@@ -20,19 +20,19 @@ struct Format {
     uint8_t number;
     int bits, exp, frac;  // exp 0: an integer
     bool infinity;
-    uint32_t nan, identity;  // every NaN result; what a port that is no member contributes
+    uint32_t nan, identity;  // canonical NaN; contribution of a port that is not a member
 
     constexpr uint32_t sign() const { return 1u << (bits - 1); }
     constexpr int top() const { return (1 << exp) - 1; }
     constexpr int bias() const { return (1 << (exp - 1)) - 1; }
-    // The largest finite magnitude; above it are the infinity, if there is one, and NaNs.
+    // Largest finite magnitude; above it are the infinity, if the format has one, and NaNs.
     constexpr uint32_t largest() const { return infinity ? (uint32_t(top()) << frac) - 1 : sign() - 2; }
 
     constexpr uint32_t magnitude(uint32_t x) const { return x & (sign() - 1); }
     constexpr bool nonfinite(uint32_t x) const { return exp && magnitude(x) > largest(); }
     constexpr bool is_nan(uint32_t x) const { return nonfinite(x) && !is_infinity(x); }
     constexpr bool is_infinity(uint32_t x) const { return exp && infinity && magnitude(x) == largest() + 1; }
-    // The exponent field, that of zeros and subnormals counted as 1.
+    // Returns the exponent field, with 1 for zeros and subnormals.
     constexpr int field(uint32_t x) const { return std::max(1, int(magnitude(x) >> frac)); }
     constexpr uint32_t significand(uint32_t x) const {
         uint32_t fraction = x & ((1u << frac) - 1);
@@ -50,8 +50,8 @@ constexpr Format format_of(int number) { return FORMATS[number - 1]; }
 
 enum class Sum { TREE = 1, FUSED = 2, EXACT = 3 };
 
-// A whole number of 352 bits, two's complement: any sum of 64 fp32 numbers as
-// a multiple of the smallest.
+// A 352-bit integer in two's complement: holds any sum of 64 fp32 numbers in units of the smallest
+// subnormal.
 class Whole {
   public:
     void add(uint64_t magnitude, int shift, bool negative) {
@@ -80,7 +80,7 @@ class Whole {
         while (n && !bit(n - 1)) n--;
         return n;
     }
-    // Bits from at on, as many as a significand has.
+    // Returns the bits from `at` on, as many as a significand has.
     uint32_t from(int at) const {
         uint32_t v = 0;
         for (int i = 0; i < 32 && at + i < 32 * LIMBS; i++) v |= uint32_t(bit(at + i)) << i;
@@ -105,13 +105,13 @@ inline uint32_t rounded(Format f, Whole v) {
     int shift = std::max(0, v.length() - f.frac - 1);
     uint32_t kept = v.from(shift);
     if (shift && v.bit(shift - 1) && ((kept & 1) || v.any_below(shift - 1))) kept++;
-    // The hidden bit counts the field up by one, and so does rounding up to the next power of two.
+    // The hidden bit increments the field, as does rounding up to the next power of two.
     uint64_t x = (uint64_t(shift) << f.frac) + kept;
     if (x > f.largest()) return f.infinity ? sign | (f.largest() + 1) : f.nan;
     return sign | uint32_t(x);
 }
 
-// The same number in a format that holds it.
+// Returns the same number in a wider format.
 inline uint32_t widened(Format f, Format r, uint32_t x) {
     if (f.is_nan(x)) return r.nan;
     uint32_t sign = x & f.sign() ? r.sign() : 0;
@@ -121,7 +121,7 @@ inline uint32_t widened(Format f, Format r, uint32_t x) {
     return sign | rounded(r, v);
 }
 
-// The sum of all, rounded once; lost are the bits below place `cut` of each magnitude.
+// Returns the sum, rounded once, after dropping the bits below place `cut` of each magnitude.
 inline uint32_t sum_once(Format f, const std::vector<uint32_t> &all, int cut) {
     bool plus = false, minus = false, zeros = true;
     Whole v;
@@ -151,7 +151,7 @@ inline uint32_t host_add(uint32_t a, uint32_t b) {
     return r;
 }
 
-// The tree over the card's ports: neighbours pair up, an odd one out passes.
+// Returns the tree's sum over the card's ports: neighbours pair up, an odd one passes.
 inline uint32_t sum_tree(Format f, std::vector<uint32_t> level) {
     if (level.size() == 1) return sum_once(f, level, 0);
     while (level.size() > 1) {
@@ -171,7 +171,7 @@ struct Total {
     bool over;  // it overflowed
 };
 
-// What the card must make of the contributions of all ports to one element.
+// Returns the card's expected result for the contributions of all ports to one element.
 inline Total total(Sum sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
     if (!f.exp) {
         int64_t s = 0, held;
