@@ -1,7 +1,7 @@
-"""What a card's sums must be: section 7 of driver/wire/SPEC.md in Python's whole numbers.
+"""The expected sums of a card: section 7 of driver/wire/SPEC.md in Python integers.
 
-A floating-point number is here a whole multiple of its format's smallest subnormal, so that nothing is
-rounded but where the specification says so. Elements travel as bit patterns in NumPy arrays of uint32.
+A floating-point number is an integer multiple of its format's smallest subnormal here, so rounding happens only
+where the specification asks for it. Elements are bit patterns in NumPy arrays of uint32.
 """
 
 import functools
@@ -31,40 +31,40 @@ class Format:
 
     @property
     def dtype(self):
-        """NumPy's type of an element's bits as they travel."""
+        """Returns NumPy's type of an element's bits in a payload."""
         return np.dtype(f"<u{self.bytes}")
 
     def elements(self, payload):
-        """The bit patterns in a payload, as uint32."""
+        """Returns the bit patterns in a payload, as uint32."""
         return np.frombuffer(payload, dtype=self.dtype).astype(np.uint32)
 
     def payload(self, patterns):
-        """The payload that holds the bit patterns."""
+        """Returns the payload with the bit patterns."""
         return np.asarray(patterns).astype(self.dtype).tobytes()
 
     def nonfinite(self, patterns):
-        """Which of the bit patterns are a NaN or an infinity."""
+        """Returns which bit patterns are a NaN or an infinity."""
         patterns = np.asarray(patterns, dtype=np.uint32)
         if not self.float:
             return np.zeros(len(patterns), dtype=bool)
         return (patterns & np.uint32(self.sign - 1)) > self.largest
 
     def is_nan(self, x):
-        """Whether the bit pattern is a NaN."""
+        """Returns whether the bit pattern is a NaN."""
         return x & self.sign - 1 > self.largest + self.infinity
 
     def field(self, x):
-        """The exponent field, that of a zero or subnormal counted as 1."""
+        """Returns the exponent field, with 1 for a zero or subnormal."""
         return max(1, x >> self.frac & self.top)
 
     def value(self, x):
-        """The finite number as a multiple of the smallest subnormal."""
+        """Returns the finite number as a multiple of the smallest subnormal."""
         significand = x & (1 << self.frac) - 1 | (x >> self.frac & self.top > 0) << self.frac
         magnitude = significand << self.field(x) - 1
         return -magnitude if x & self.sign else magnitude
 
     def rounded(self, value):
-        """The bit pattern of a non-zero multiple of the smallest subnormal, rounded to nearest, ties to even."""
+        """Rounds a nonzero multiple of the smallest subnormal to nearest, ties to even; returns the bit pattern."""
         sign, value = (self.sign, -value) if value < 0 else (0, value)
         shift = max(0, value.bit_length() - self.frac - 1)
         kept, rest = value >> shift, value & (1 << shift) - 1
@@ -78,7 +78,7 @@ class Format:
 
 
 class Arithmetic:
-    """How a card sums: its formats, and its sum."""
+    """A card's arithmetic: its formats and its sum."""
 
     def __init__(self, format="fp32", result=None, sum="tree", saturate=False):
         if sum not in SUMS:
@@ -88,7 +88,7 @@ class Arithmetic:
 
     @property
     def idents(self):
-        """What the identification block says of it."""
+        """Returns its values in the identification block."""
         number = SUMS[self.name][0]
         return {
             "FORMAT": self.format.number | self.result.number << 8,
@@ -96,7 +96,7 @@ class Arithmetic:
         }
 
     def sum(self, ports):
-        """The sums of arrays of bit patterns, one a port, None where it is no member; and which overflowed."""
+        """Sums arrays of bit patterns, one for each port, None if not a member; returns sums and overflows."""
         length = len(next(p for p in ports if p is not None))
         absent = np.full(length, zwire.IDENTITIES[self.name][self.format.name], dtype=np.uint32)
         columns = [absent if p is None else np.asarray(p, dtype=np.uint32) for p in ports]
@@ -117,7 +117,7 @@ class Arithmetic:
         return (held if self.saturate else total).astype(np.uint64).astype(np.uint32), held != total
 
     def _widened(self, x):
-        """The element in the result's format; the same number, so nothing is rounded."""
+        """Returns the element in the result's format, which is exact."""
         narrow, wide = self.format, self.result
         if narrow.is_nan(x):
             return wide.nan
@@ -129,7 +129,7 @@ class Arithmetic:
         return sign | (wide.rounded(magnitude) if magnitude else 0)
 
     def _special(self, row):
-        """The sum where NaNs and infinities decide, else None."""
+        """Returns the sum if NaNs or infinities decide it, otherwise None."""
         f = self.result
         if any(map(f.is_nan, row)):
             return f.nan
@@ -139,7 +139,7 @@ class Arithmetic:
         return None
 
     def _once(self, row, total):
-        """A sum of finite numbers that is rounded once."""
+        """Returns a sum of finite numbers, rounded once."""
         if total:
             return self.result.rounded(total)
         return self.result.sign if all(x == self.result.sign for x in row) else 0
@@ -188,7 +188,7 @@ SUMS = {
 
 
 def fp32_tree(columns):
-    """The tree of fp32 for whole arrays, by the processor."""
+    """Returns the fp32 tree of whole arrays, computed by the processor."""
     nan = zwire.FORMATS["fp32"][5]
     level = [column.view(np.float32) for column in columns]
     with np.errstate(all="ignore"):

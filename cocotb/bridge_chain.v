@@ -1,10 +1,10 @@
-// All that stands between the pins of a FIFO bridge and a card: bus, break, bursts where the bus has byte
-// enables, and the way from the chip's clock to the card's.
+// Everything between the pins of a FIFO bridge and a card: bus, break, bursts if the bus has byte
+// enables, and the crossing from the chip's clock to the card's.
 
 `default_nettype none
 
 module bridge_chain #(
-    parameter integer BYTES = 1,  // of a word of the bus, and of the link; byte enables above 1
+    parameter integer BYTES = 1,  // bytes per word of bus and link; byte enables if more than 1
     parameter integer BUS   = 8,  // bits of the bus: 8, 18 or 36, byte enables above the data
     parameter integer ZEROS = 64
 ) (
@@ -70,7 +70,7 @@ module bridge_chain #(
       .drive_n(drive_n),
       .m_axis_rx_tdata(bus_rx_word),
       .m_axis_rx_tvalid(bus_rx_tvalid),
-      .m_axis_rx_tready(bus_rx_tready || !bus_rx_tkeep[0]),  // a word without a byte carries none
+      .m_axis_rx_tready(bus_rx_tready || !bus_rx_tkeep[0]),  // a word without bytes is discarded
       .s_axis_tx_tdata(bus_tx_word),
       .s_axis_tx_tlast(bus_tx_tlast),
       .s_axis_tx_tvalid(bus_tx_tvalid),

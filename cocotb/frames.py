@@ -1,4 +1,4 @@
-"""The hand-written hex frames of driver/wire/testdata/frames.txt, which Go, Python and gateware all read."""
+"""Reads the hand-written hex frames of driver/wire/testdata/frames.txt, which Go, Python and gateware share."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ FILE = pathlib.Path(__file__).resolve().parent.parent / "driver" / "wire" / "tes
 
 
 def load():
-    """Name to (bytes of the frame, header fields, payload bytes), in the order of the file."""
+    """Returns name: (bytes of the frame, header fields, payload bytes), in the order of the file."""
     frames = {}
     lines = [line for line in FILE.read_text().splitlines() if line and not line.startswith("#")]
     for text, fields in zip(lines[0::2], lines[1::2], strict=True):

@@ -1,4 +1,4 @@
-// The receiving half of the byte-stream shell as one module, for test_link_receiver.py.
+// The receiving side of the byte-stream shell as one module, for test_link_receiver.py.
 
 `default_nettype none
 

@@ -1,4 +1,4 @@
-// The transmitting half of the byte-stream shell as one module, for test_link_transmitter.py.
+// The transmitting side of the byte-stream shell as one module, for test_link_transmitter.py.
 
 `default_nettype none
 

@@ -1,14 +1,13 @@
-"""What a card must answer, computed from driver/wire/SPEC.md alone, for comparison with the gateware.
+"""A model of a card's replies, written from driver/wire/SPEC.md alone, for comparison with the gateware.
 
-It shares nothing with the Go model but the tables (zwire.py), so that a misreading of the specification in
-one of the three (gateware, Go, Python) shows as a difference. Sums are arithmetic.py's, the CRC is bitwise.
+It shares only the tables (zwire.py) with the Go model, so a misreading of the specification in one of the three
+(gateware, Go, Python) shows as a difference. arithmetic.py computes the sums; the CRC is bitwise.
 
-Card takes packets one at a time and settles after each: a reduction that a packet completes is done, and what
-is owed is sent, before the next packet. Benches that compare with it wait for the gateware to be quiet in
-between. What overlaps in time is checked by the benches themselves, against the same sums and the rules.
+Card processes one packet at a time and settles after each: before the next packet, it finishes the reduction that
+the packet completed and sends the results owed. Benches that compare with it wait until the gateware is quiet.
+For events that overlap in time, the benches themselves check the same sums and the rules.
 
-It has no clock. When a slot is found overdue the bench says, and checks the time; how late contributions came is
-the bench's to count, too.
+The model has no clock. The bench decides when a slot is overdue, and checks the time; it also counts lags.
 """
 
 import zwire
@@ -39,7 +38,7 @@ LAG_JOB_STRIDE, LAG_RANK_STRIDE = 0x2000, 0x80
 
 
 def merge_ecn(marks):
-    """The mark of a result whose contributions carry the given ones."""
+    """Returns the ECN mark of a result, given its contributions' marks."""
     return max(marks, key=ECN_ORDER.index)
 
 
@@ -47,13 +46,13 @@ def merge_ecn(marks):
 
 
 def header_bytes(kind, shared):
-    """Length in bytes of the header of that kind, without its CRC."""
+    """Returns the length in bytes of a kind's header, without its CRC."""
     _, mask, receivers, _, _ = zwire.KINDS[kind]
     return 14 + 8 * mask + 8 * (receivers and shared)
 
 
 def pack(header, size):
-    """The header's bytes: a dict of fields, those it lacks are 0; size is 14, 22 or 30."""
+    """Returns a header's bytes, given a dict of fields, 0 if absent; size is 14, 22 or 30."""
     number = 0
     for name, value in header.items():
         lsb, bits = zwire.FIELDS[name]
@@ -63,7 +62,7 @@ def pack(header, size):
 
 
 def unpack(raw):
-    """The fields of a header's bytes."""
+    """Returns the fields of a header's bytes."""
     number = int.from_bytes(raw, "little")
     return {
         name: number >> lsb & ((1 << bits) - 1)
@@ -73,7 +72,7 @@ def unpack(raw):
 
 
 def crc16(data, start=0xFFFF):
-    """CRC-16/CCITT-FALSE, bit by bit as its definition reads."""
+    """Returns the CRC-16/CCITT-FALSE, bit by bit, as in its definition."""
     crc = start
     for byte in data:
         for bit in range(8):
@@ -85,7 +84,7 @@ def crc16(data, start=0xFFFF):
 
 
 def frame(header, payload=b""):
-    """The bytes of a frame on the shared link. header["kind"] says whether it has a payload."""
+    """Returns a frame's bytes on the shared link. header["kind"] determines whether it has a payload."""
     out, crc = frame_header(header, header_bytes(header["kind"], shared=True))
     if zwire.KINDS[header["kind"]][3]:
         out += payload + crc16(payload, crc).to_bytes(2, "big")
@@ -93,26 +92,26 @@ def frame(header, payload=b""):
 
 
 def frame_header(header, size):
-    """The bytes of a frame up to and with its header's CRC, and that CRC; size is the header's."""
+    """Returns a frame's bytes including its header's CRC, and that CRC; size is the header's."""
     raw = pack({"version": zwire.VERSION, **header}, size)
     crc = crc16(raw)
     return SYNC + raw + crc.to_bytes(2, "big"), crc
 
 
 def from_host(kind):
-    """Whether a host sends that kind."""
+    """Returns whether hosts send that kind."""
     return kind in zwire.KINDS and not zwire.KINDS[kind][4]
 
 
 def parse_frames(data):
-    """Splits bytes that a card sent into (header, payload) pairs; anything wrong in them is an error."""
+    """Splits a card's bytes into (header, payload) pairs; raises an error for any defect."""
     out, rest = whole_frames(data)
     assert not rest, f"a card sent a part of a frame: {rest.hex()}"
     return out
 
 
 def whole_frames(data):
-    """Like parse_frames, but also returns the bytes of a last frame that is not whole yet."""
+    """Like parse_frames, but also returns the bytes of an incomplete last frame."""
     out = []
     while (end := _frame_end(data)) is not None and len(data) >= end:
         out.append(_parse(data[:end]))
@@ -121,7 +120,7 @@ def whole_frames(data):
 
 
 def _frame_end(data):
-    """How long the frame is that a card's bytes begin with; None while that cannot be told."""
+    """Returns the length of the first frame in a card's bytes; None while it is unknown."""
     assert SYNC.startswith(data[:4]), f"no sync word but {data[:4].hex()} in a card's bytes"
     if len(data) < 5:
         return None
@@ -135,7 +134,7 @@ def _frame_end(data):
 
 
 def _parse(data):
-    """The header and payload of a frame that a card sent."""
+    """Returns the header and payload of a card's frame."""
     size = header_bytes(data[4] >> 4, shared=True)
     raw, rest = data[4 : 4 + size], data[4 + size :]
     crc = crc16(raw)
@@ -148,15 +147,15 @@ def _parse(data):
 class Card:
     """A card, and the jobs on it.
 
-    packet() takes what a port's stream carries; both it and register() return what the card sends for it
-    (packets: a list of (header, payload, mask of ports)), once quiet. receive() takes link bytes.
-    Payloads are bytes. shared says whether all ranks share one link: results then have receivers.
+    packet() processes a packet from a port; it and register() return the packets that the card sends until it is
+    quiet: a list of (header, payload, mask of ports). receive() processes link bytes. Payloads are bytes.
+    shared: all ranks share one link, so results have receivers.
     """
 
     def __init__(self, lanes, ports, chunk, window, ident, shared, arithmetic=None, jobs=1):
-        """ident: the values of the registers that cannot be derived here (LINK, LATENCY, CONFIG_HASH, ...).
+        """ident: values of registers that the model cannot derive (LINK, LATENCY, CONFIG_HASH, ...).
 
-        arithmetic: its formats and sum; tree of fp32 unless given. jobs: how many it holds at once.
+        arithmetic: formats and sum, by default the fp32 tree. jobs: number of jobs at a time.
         """
         self.lanes, self.ports, self.chunk, self.window = lanes, ports, chunk, window
         self.arithmetic = arithmetic or Arithmetic()
@@ -185,7 +184,7 @@ class Card:
     # Link (sections 3 and 6)
 
     def receive(self, data):
-        """Bytes from the link; returns what the card sends for the frames that they complete."""
+        """Processes link bytes; returns the card's packets for the frames that they complete."""
         self.link += data
         sent = []
         while (step := self._next_frame()) is not None:
@@ -193,14 +192,14 @@ class Card:
         return sent
 
     def link_down(self):
-        """The host is gone."""
+        """The host disconnects."""
         self.link = b""
         self.judged = False
         self._end_all()
         self.counters["link_down"] += 1
 
     def _next_frame(self):
-        """What is sent for the next frame or byte passed over; None when more bytes are needed."""
+        """Processes the next frame, or skips a byte; returns what the card sends, or None if more bytes are needed."""
         if len(self.link) < 4:
             if SYNC.startswith(self.link):
                 return None
@@ -258,7 +257,7 @@ class Card:
     # Registers (section 4)
 
     def register(self, header):
-        """The reply to a register access: (header, payload, ports), ports being None."""
+        """Returns the reply to a register access: (header, payload, None)."""
         name, block = self._register_at(header["vid"])
         if name is None:
             code, value = zwire.CODE_BAD_ADDRESS, 0
@@ -271,7 +270,7 @@ class Card:
         return ({**reply, "mask": value}, b"", None)
 
     def _register_at(self, address):
-        """Name of the register, None where there is none; and the block that it is of, if it is a job's."""
+        """Returns the register's name, or None; and its job's block, if it has one."""
         for name, (at, _, _) in zwire.REGISTERS.items():
             for block in self.blocks if of_a_job(name) else [None]:
                 if address == address_of(name, block.number if block else 0):
@@ -281,7 +280,7 @@ class Card:
         return next(((name, None) for name in self.counters if address == address_of(name)), (None, None))
 
     def _is_lag(self, address):
-        """Whether it is the address of a count of a histogram, of a job and a rank that the card can have."""
+        """Returns whether the address is a histogram's count, for a job and a rank that the card supports."""
         job, place = divmod(address - zwire.REG_JOB_LAG, LAG_JOB_STRIDE)
         rank, bucket = divmod(place, LAG_RANK_STRIDE)
         return 0 <= job < len(self.blocks) and rank < self.ports and bucket % 8 == 0
@@ -364,7 +363,7 @@ class Card:
         return zwire.CODE_DONE
 
     def _free_slots(self, count, block):
-        """The first of so many slots that are free for the block's next job, or None."""
+        """Returns the first of that many free slots for the block's next job, or None."""
         others = [b.job for b in self.blocks if b is not block and b.job is not None]
         used = {job.base + s for job in others for s in range(len(job.slots))}
         for base in range(0, 2 * self.window, count):
@@ -386,7 +385,7 @@ class Card:
         return zwire.CODE_DONE
 
     def _end_all(self):
-        """The owner goes, and all jobs with it."""
+        """Clears the owner and ends all jobs."""
         self.owner = 0
         for block in self.blocks:
             block.job = None
@@ -394,14 +393,14 @@ class Card:
     # Packets of a job (section 5)
 
     def block(self, header):
-        """The block of the packet's job; of a number that there is not, the one that it counts as."""
+        """Returns the block of the packet's job; an unknown number counts by its low bits."""
         return self.blocks[header["job"] % len(self.blocks)]
 
     def packet(self, port, header, payload=b"", bad=False):
-        """A packet that came by a port (None: no port has the rank); what the card sends for it.
+        """Processes a port's packet (None: no port has the rank); returns what the card sends.
 
-        bad: its payload failed the CRC. The refusals that are answered are in the list; a card may leave
-        one out when it sent another within 1,024 cycles.
+        bad: its payload failed the CRC. The list includes answered refusals; a card may omit one within 1,024
+        cycles of another.
         """
         refusal = self._check(port, header, payload, bad)
         if refusal is None:
@@ -420,7 +419,7 @@ class Card:
         return sent + self._send_owed()
 
     def _check(self, port, header, payload, bad):
-        """The first check that fails, or None."""
+        """Returns the first failed check, or None."""
         block = self.block(header)
         if header["version"] != zwire.VERSION:
             return "bad_version"
@@ -476,7 +475,7 @@ class Card:
         return _behind_or_ahead(vid, slot), []
 
     def _data_at(self, block, slot, header, payload):
-        """Data whose VID is the slot's."""
+        """Processes data with the slot's VID."""
         rank = header["rank"]
         if slot.state == EMPTY:
             return "late", []
@@ -517,7 +516,7 @@ class Card:
         self._count(block, "overflow", "OVERFLOW", int(over.sum()), slot.vid)
 
     def _count(self, block, counter, first, count, place):
-        """Counts elements or contributions in the card's counter and in the job's, which keeps the first place."""
+        """Increments the counters of the card and of the job, which also records the first occurrence."""
         self.counters[counter] += count
         held = block.found["JOB_" + counter.upper()]
         if count and not held:
@@ -525,7 +524,7 @@ class Card:
         block.found["JOB_" + counter.upper()] = min(held + count, 2**32 - 1)
 
     def _send_owed(self):
-        """Sends what is owed; one packet for all receivers of a slot's result."""
+        """Sends the results owed, one packet for all receivers of a slot's result."""
         sent = []
         for block, slot in [(b, s) for b in self.blocks if b.job for s in b.job.slots if s.owed]:
             kind = zwire.KIND_REPLAY if slot.owed & slot.sent else zwire.KIND_RESULT
@@ -578,9 +577,9 @@ class Card:
     # Deadlines (section 5)
 
     def overdue(self, number, vid):
-        """The card finds the slot of a chunk of the job overdue; what it sends for that.
+        """Processes an overdue slot of the job's chunk; returns what the card sends.
 
-        Whether the time has come is for the bench to know.
+        The bench knows whether the time has come.
         """
         block = self.blocks[number]
         slot = block.job.slot(vid)
@@ -600,13 +599,13 @@ class Card:
         return sent + self._send_owed()
 
     def _notices(self, block, slot, code, ranks, mask):
-        """A status about the slot to each of the ranks, which no packet asked for."""
+        """Returns an unsolicited status about the slot for each of the ranks."""
         about = {"job": block.number, "epoch": block.last_epoch, "vid": slot.vid}
         return [self._status(about | {"rank": rank}, code, mask_of(mask)) for rank in ranks]
 
 
 class Block:
-    """What a card knows of the jobs of one number: the running one, if any, and what is left of the last."""
+    """The state of one job number: the running job, if any, and the remains of the last one."""
 
     def __init__(self, number, ports):
         self.number = number
@@ -617,28 +616,28 @@ class Block:
         self._forget()
 
     def _forget(self):
-        """Clears what is kept of a job that has ended."""
+        """Clears the remains of an ended job."""
         self.found = dict.fromkeys(JOB_COUNTS, 0)
         self.evicted = set()
         self.stored = [0] * len(self.members)  # contributions of each rank, which is what its JOB_LAG add up to
 
     def set_up(self, epoch, job):
-        """Begins a job in the place of the last one."""
+        """Starts a job, which replaces the last one."""
         self.job, self.last_epoch, self.all_finished = job, epoch, False
         self.members = job.members
         self._forget()
 
     @property
     def left(self):
-        """The ranks of the job that were not evicted."""
+        """Returns the job's ranks that were not evicted."""
         return set(range(len(self.members))) - self.evicted
 
     def waits_for(self, slot):
-        """The ranks that a slot of the job waits for: to send, or to hold its result."""
+        """Returns the ranks that a slot waits for: to contribute, or to receive its result."""
         return self.left - (slot.held.keys() if slot.state == COLLECTING else slot.done)
 
     def may_be_overdue(self, slot):
-        """Whether the slot is one that is overdue when its time has come."""
+        """Returns whether the slot has a running deadline."""
         if not self.job.deadline:
             return False
         if slot.state == COLLECTING:
@@ -646,13 +645,13 @@ class Block:
         return slot.state == REDUCED and slot.refused and bool(self.waits_for(slot))
 
     def end_when_all_finished(self):
-        """Ends the job when no rank is left that has not finished."""
+        """Ends the job if all its ranks have finished."""
         if self.left <= self.job.finished:
             self.job = None
             self.all_finished = True
 
     def read(self, name):
-        """What a register of the block holds."""
+        """Returns the value of a register in the block."""
         if name == "JOB_STATE":
             epoch = 0 if self.last_epoch is None else 2 | self.last_epoch << 16
             return int(self.job is not None) | epoch | self.number << 32
@@ -671,7 +670,7 @@ class Job:
     """A job that is set up, and its slots."""
 
     def __init__(self, ports, chunk, window, first, deadline, base):
-        """deadline: as in JOB_DEADLINE. base: the first of its slots, in the card's numbers."""
+        """deadline: as in JOB_DEADLINE. base: the card's number of its first slot."""
         self.parameters = (ports, chunk, window, first, deadline)
         self.deadline, self.partial_sums = deadline & 0xFFFFFFFF, bool(deadline >> 32)
         self.chunk, self.window, self.base = chunk, window, base
@@ -682,12 +681,12 @@ class Job:
         self.slots = [Slot((first + (s - first) % count - count) % 2**32, self.ranks) for s in range(count)]
 
     def slot(self, vid):
-        """The slot in which the VID lives."""
+        """Returns the VID's slot."""
         return self.slots[vid % len(self.slots)]
 
 
 class Slot:
-    """One slot, as the set-up of a job leaves it."""
+    """One slot, initially as after a job's set-up."""
 
     def __init__(self, vid, ranks):
         self.vid = vid
@@ -700,35 +699,35 @@ class Slot:
         self.result = None  # (flags, payload)
 
     def turn_over(self, vid):
-        """Makes the slot collect another chunk."""
+        """Makes the slot collect the next chunk."""
         self.__init__(vid, 0)
         self.state = COLLECTING
 
 
 def mask_of(numbers):
-    """The mask with these bits."""
+    """Returns the mask with these bits."""
     return sum(1 << number for number in numbers)
 
 
 def of_a_job(name):
-    """Whether each job has a register of this name."""
+    """Returns whether each job has a register of this name."""
     return name in zwire.REGISTERS and zwire.REGISTERS[name][0] >= zwire.REG_JOBS_BASE
 
 
 def address_of(name, job=0):
-    """Byte address of a register or a counter; of those that each job has, of the job's."""
+    """Returns the byte address of a register or a counter; if each job has one, of the given job's."""
     if name in zwire.REGISTERS:
         return zwire.REGISTERS[name][0] + zwire.REG_JOB_STRIDE * (job if of_a_job(name) else 0)
     return zwire.REG_COUNTERS + 8 * [n for n, _ in zwire.COUNTER_NAMES].index(name)
 
 
 def lag_address(job, rank, bucket):
-    """Byte address of a count of the rank's histogram."""
+    """Returns the byte address of a count in the rank's histogram."""
     return zwire.REG_JOB_LAG + LAG_JOB_STRIDE * job + LAG_RANK_STRIDE * rank + 8 * bucket
 
 
 def lag_bucket(cycles):
-    """Where a contribution is counted that was stored so many cycles after the first of its chunk."""
+    """Returns the bucket of a contribution that was stored so many cycles after the first of its chunk."""
     bounds = [0 if bucket == 0 else 4 ** (bucket - 1) for bucket in range(LAG_BUCKETS)]
     return max(bucket for bucket, bound in enumerate(bounds) if cycles >= bound)
 
@@ -738,7 +737,7 @@ def _behind_or_ahead(vid, slot):
 
 
 def code_of(refusal):
-    """The code of a refusal's name."""
+    """Returns the code of a refusal's name."""
     return dict(zwire.COUNTER_NAMES)[refusal]
 
 

@@ -1,10 +1,10 @@
 """AXI4-Stream sources and sinks for the benches, with patterns of idle and back-pressure cycles.
 
 A beat is a dict from field name to integer, {"tdata": 7, "tlast": 1}. The fields are those of FIELDS
-that the module under test has; streams with other names say which (fields=, valid=, ready=).
+in the module under test; fields=, valid= and ready= give other names.
 
-Both ends keep to the protocol, and check the other end's side of it: valid stays up with the same
-beat until it is accepted, and no control signal is ever X.
+Both ends follow the protocol and check the other end: valid and the beat are stable until accepted,
+and no control signal is ever X.
 """
 
 import itertools
@@ -26,36 +26,36 @@ ASLEEP = 32
 
 
 def never():
-    """No cycle is held back."""
+    """No cycle is idle."""
     return itertools.repeat(False)
 
 
 def alternate():
-    """Every other cycle is held back."""
+    """Every other cycle is idle."""
     return itertools.cycle([True, False])
 
 
 def mostly():
-    """Seven of eight cycles are held back."""
+    """Seven of eight cycles are idle."""
     return itertools.cycle([True] * 7 + [False])
 
 
 def bursts(seed=1):
-    """Runs of one to twelve cycles, held back and not in turns."""
+    """Alternates runs of one to twelve idle and busy cycles."""
     rng = random.Random(seed)
     for held in itertools.cycle([False, True]):
         yield from itertools.repeat(held, rng.randint(1, 12))
 
 
 def at_random(seed=1, chance=0.5):
-    """Each cycle is held back with the given chance."""
+    """Each cycle is idle with the given probability."""
     rng = random.Random(seed)
     while True:
         yield rng.random() < chance
 
 
 class Gate:
-    """A pattern that holds back for as long as it is closed."""
+    """A pattern that is idle while the gate is closed."""
 
     def __init__(self, closed=False):
         self.closed = closed
@@ -78,7 +78,7 @@ PATTERNS = {
 
 
 def packet(words, keep=None, **first):
-    """Beats of one packet: words as tdata, tlast on the last, and fields that hold in every beat.
+    """Returns a packet's beats: words as tdata, tlast on the last, and constant fields.
 
     keep: tkeep of every beat. Other keywords (tuser=..., tdest=...) are copied into every beat.
     """
@@ -90,7 +90,7 @@ def packet(words, keep=None, **first):
 
 
 class _Stream:
-    """The handles of one stream of the module under test."""
+    """Handles of one stream of the module under test."""
 
     def __init__(self, dut, prefix, fields, valid, ready):
         self.clk = dut.clk
@@ -104,35 +104,34 @@ class _Stream:
 
     @property
     def cycle(self):
-        """Number of the clock cycle, the same for all streams."""
+        """Returns the number of the clock cycle, the same for all streams."""
         return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
 
     def bit(self, handle):
-        """The control signal's value, which must be 0 or 1."""
+        """Returns the control signal's value, which must be 0 or 1."""
         return self.number(handle._name, handle.value)
 
     def number(self, what, value):
-        """The value, which must have no X, as a number."""
+        """Returns the value, which must have no X, as a number."""
         try:
             return int(value)
         except ValueError:
             raise AssertionError(f"{self.name}: {what} is {value} in cycle {self.cycle}") from None
 
     def in_reset(self):
-        """Whether control signals may still be X."""
+        """Returns whether control signals may still be X."""
         return self.rst is not None and (not self.rst.value.is_resolvable or bool(int(self.rst.value)))
 
     def accepted(self):
-        """Whether this clock edge moves a beat."""
+        """Returns whether this clock edge transfers a beat."""
         return bool(self.bit(self.valid)) and (self.ready is None or bool(self.bit(self.ready)))
 
 
 class StreamSource(_Stream):
-    """Drives PREFIX_tdata, ... with the beats that put() or send() are given.
+    """Drives PREFIX_tdata, ... with the beats given to put() or send().
 
-    idle: pattern of the cycles in which no new beat is begun. Fields that a beat lacks are driven
-    with 0. While idle every field is driven with its complement of the last beat, so that a module that
-    reads a field without valid is found.
+    idle: pattern of the cycles in which no new beat starts. Absent fields of a beat are 0. While idle, every
+    field is the complement of the last beat's, to detect modules that read a field without valid.
     """
 
     def __init__(self, dut, prefix, idle=None, fields=None, valid="tvalid", ready="tready"):
@@ -173,7 +172,7 @@ class StreamSource(_Stream):
             await self._empty()
 
     async def _empty(self):
-        """Drives what is queued until nothing is; begins and ends just after a clock edge."""
+        """Drives beats until the queue is empty; begins and ends just after a clock edge."""
         while self.queue:
             if next(self.idle):
                 self._quiet()
@@ -205,17 +204,17 @@ class StreamSource(_Stream):
                 self._set(field, self._driven[field] ^ ((1 << len(handle)) - 1))
 
     def _set(self, field, value):
-        """Drives a field; a change alone, as of ready."""
+        """Drives a field, if it changes; see _set_ready."""
         if value != self._driven[field]:
             self.fields[field].value = self._driven[field] = value
 
 
 class StreamSink(_Stream):
-    """Takes beats from PREFIX_tdata, ... into self.beats.
+    """Receives beats from PREFIX_tdata, ... into self.beats.
 
-    stall: pattern of the cycles in which ready is low. It is drawn every cycle, whatever valid does, until nothing was
-    offered for ASLEEP cycles; then ready stays as it is until something is.
-    In a beat with tkeep, bytes of tdata that are not kept read as 0, and may be X.
+    stall: pattern of the cycles in which ready is low. It advances every cycle, whatever valid is, until
+    ASLEEP cycles without a beat; then ready is constant until the next beat.
+    In a beat with tkeep, unused bytes of tdata read as 0, and may be X.
     """
 
     def __init__(self, dut, prefix, stall=None, fields=None, valid="tvalid", ready="tready"):
@@ -230,7 +229,7 @@ class StreamSink(_Stream):
         cocotb.start_soon(self._run())
 
     async def take(self, count):
-        """The next count beats, waiting for them; they are removed from self.beats."""
+        """Waits for count beats, removes them from self.beats and returns them."""
         while len(self.beats) < count:
             self._moved.clear()
             await self._moved.wait()
@@ -238,7 +237,7 @@ class StreamSink(_Stream):
         return taken
 
     async def packet(self):
-        """The beats of the next packet (up to tlast), removed from self.beats."""
+        """Waits for the next packet (up to tlast), removes it from self.beats and returns its beats."""
         beats = await self.take(1)
         while not beats[-1]["tlast"]:
             beats += await self.take(1)
@@ -267,12 +266,12 @@ class StreamSink(_Stream):
                 self._set_ready(int(not next(self.stall)))
 
     def _set_ready(self, ready):
-        """Drives ready; a change alone, for a write of every cycle takes as long as all the rest."""
+        """Drives ready, if it changes: a write every cycle takes as long as everything else."""
         if ready != self._ready:
             self.ready.value = self._ready = ready
 
     def _offers(self):
-        """Whether valid is high; during reset it may be X, and means nothing."""
+        """Returns whether valid is high; during reset it may be X and is ignored."""
         value = self.valid.value
         if value.is_resolvable and not int(value):
             return False

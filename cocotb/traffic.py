@@ -1,4 +1,4 @@
-"""Random packets and register accesses for a card: mostly what a worker may send next, often not."""
+"""Random packets and register accesses for a card: mostly legal next packets, often illegal ones."""
 
 import model
 import zwire
@@ -7,9 +7,9 @@ TOKEN = 0x1234_5678_9ABC_DEF0
 
 
 def elements(rng, count, format, special=0.1):
-    """Payload of count random elements; special: chance of a special value or any bits.
+    """Returns a payload of count random elements; special: probability of a special value or random bits.
 
-    Exponents are close enough together that every addition rounds, in one order otherwise than in another.
+    Exponents are so close that every addition rounds, and that the order of additions matters.
     """
     usual = integer if not format.float else number
     bits = [usual(rng, format) for _ in range(count)]
@@ -20,14 +20,14 @@ def elements(rng, count, format, special=0.1):
 
 
 def number(rng, format):
-    """A floating-point number of middling size."""
+    """Returns a floating-point number of medium size."""
     spread = min(9, format.bias - 1)
     field = rng.randint(format.bias - spread, format.bias + spread)
     return rng.getrandbits(1) << format.bits - 1 | field << format.frac | rng.getrandbits(format.frac)
 
 
 def integer(rng, format):
-    """An integer whose sums reach beyond the format at times."""
+    """Returns an integer whose sums sometimes overflow the format."""
     return (rng.getrandbits(30) - (1 << 29)) % (1 << format.bits)
 
 
@@ -49,7 +49,7 @@ def doubtful(rng, format, result, count):
 
 
 def specials(format):
-    """Bit patterns of zeros, ends of the format, subnormals, infinities and NaNs."""
+    """Returns bit patterns of zeros, largest numbers, subnormals, infinities and NaNs."""
     if not format.float:
         return [0, 1, format.sign, format.sign - 1, 2 * format.sign - 1]
     above = [format.largest + 1, format.nan, format.sign - 1]
@@ -57,27 +57,27 @@ def specials(format):
 
 
 class Traffic:
-    """Sends random packets to a card, of all its jobs in turns, and compares what comes of each with the model."""
+    """Sends random packets to a card, for all its jobs in turn, and compares each outcome with the model."""
 
     def __init__(self, card, rng, deadlines=(0,)):
-        """deadlines: what JOB_DEADLINE may be; the card must be one whose bench knows of deadlines."""
+        """deadlines: values for JOB_DEADLINE; requires a bench that handles deadlines."""
         self.card, self.model, self.rng, self.deadlines = card, card.model, rng, deadlines
         self.block = card.model.blocks[0]  # of the job whose turn it is
         self.epochs = [rng.getrandbits(16) for _ in card.model.blocks]  # while none was ever set
 
     @property
     def job(self):
-        """The running job whose turn it is, or None."""
+        """Returns the running job whose turn it is, or None."""
         return self.block.job
 
     @property
     def epoch(self):
-        """The epoch that packets carry."""
+        """Returns the epoch for packets."""
         last = self.block.last_epoch
         return self.epochs[self.block.number] if last is None else last
 
     async def step(self):
-        """One packet or one register access."""
+        """Sends one packet or one register access."""
         self.block = self.rng.choice(self.model.blocks)
         if self.job is None and self.rng.random() < 0.5:
             await self.set_up()
@@ -97,7 +97,7 @@ class Traffic:
     # Packets
 
     async def progress(self):
-        """Data that a slot lacks, from one of the ranks that have not sent it."""
+        """Sends data that a slot lacks, from one of the missing ranks."""
         job = self.job
         if job is None:
             return await self.near()
@@ -110,7 +110,7 @@ class Traffic:
         await self.data(self.rng.randrange(job.ranks), slot.vid + len(job.slots))
 
     async def near(self):
-        """Data or an ask near to what a slot holds: repeated, late, early, next."""
+        """Sends data or an ask near a slot's chunk: repeated, late, early, next."""
         job = self.job
         window, slots = (job.window, job.slots) if job else (1, [model.Slot(7, 1)])
         vid = self.rng.choice(slots).vid + self.rng.choice([-2, 0, 0, 0, 0, 2, 2, 4, 2**31]) * window
@@ -121,7 +121,7 @@ class Traffic:
             await self.ask(rank, vid)
 
     async def wrong(self):
-        """Something that a check refuses."""
+        """Sends a packet that a check refuses."""
         rng, job = self.rng, self.job
         rank = rng.randrange(len(self.block.members))
         vid = rng.choice(job.slots).vid if job else rng.getrandbits(32)
@@ -143,12 +143,12 @@ class Traffic:
         await self.ask(rank, vid, {wrong: change[wrong]})
 
     async def finish(self):
-        """A rank says that it is done."""
+        """Sends a rank's finish."""
         rank = self.rng.randrange(len(self.block.members))
         await self.header_alone(zwire.KIND_FINISH, rank, self.rng.getrandbits(32))
 
     async def data(self, rank, vid, change=None, bad=False):
-        """Data as it should be, but for the fields in change."""
+        """Sends correct data, except for the fields in change."""
         header = self.fields(zwire.KIND_DATA, rank, vid)
         header["format"] = self.card.format.number
         header["length"] = self.job.chunk if self.job else self.card.chunk
@@ -157,11 +157,11 @@ class Traffic:
         await self.card.exchange(self.port(rank), header, payload, bad)
 
     async def ask(self, rank, vid, change=None):
-        """An ask as it should be, but for the fields in change."""
+        """Sends a correct ask, except for the fields in change."""
         await self.header_alone(zwire.KIND_ASK, rank, vid, change)
 
     async def header_alone(self, kind, rank, vid, change=None):
-        """A packet without payload; fields that its kind does not use hold anything."""
+        """Sends a packet without payload; fields that its kind does not use are random."""
         header = self.fields(kind, rank, vid)
         header |= {"format": self.rng.getrandbits(8), "length": self.rng.getrandbits(16)}
         await self.card.exchange(self.port(rank), header | (change or {}))
@@ -183,7 +183,7 @@ class Traffic:
     # Registers
 
     async def set_up(self):
-        """A new job with random members, chunk, window, first VID and deadline, if there are slots for it."""
+        """Sets up a job with random members, chunk, window, first VID and deadline, if slots are free."""
         rng, card = self.rng, self.card
         window = 1 << rng.randrange(card.window.bit_length())
         await card.set_up(
@@ -198,7 +198,7 @@ class Traffic:
         )
 
     async def any_register(self):
-        """Reads or writes a register that need not exist; writes that would end a job are rare."""
+        """Reads or writes a register that may not exist; writes that would end a job are rare."""
         rng = self.rng
         any_job = zwire.REG_JOBS_BASE + rng.randrange(0, zwire.REG_JOB_STRIDE * (len(self.model.blocks) + 1), 8)
         owned = [zwire.REG_OWNER, zwire.REG_RELEASE]
@@ -212,7 +212,7 @@ class Traffic:
             )
 
     async def commit_something(self):
-        """A commit that may be of the running job, of an old one, or wrong in some parameter."""
+        """Commits the running job again, an old one, or one with a bad parameter."""
         rng, card, job = self.rng, self.card, self.job
         await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, TOKEN, 0, 1]))
         ports, chunk, window, first, deadline = job.parameters if job else (1, card.lanes, 1, 0, 0)
@@ -224,7 +224,7 @@ class Traffic:
         await card.write("JOB_COMMIT", self.some_number() << 48 | epoch % 2**16 << 32 | first)
 
     async def end_job(self):
-        """Abort, release or soft reset; right and wrong."""
+        """Sends an abort, a release or a soft reset, valid or invalid."""
         rng, card = self.rng, self.card
         await card.write("JOB_TOKEN", rng.choice([TOKEN, TOKEN, 1]))
         name = rng.choice(["JOB_ABORT", "JOB_ABORT", "RELEASE", "RESET"])
@@ -235,12 +235,12 @@ class Traffic:
         await card.write("OWNER", TOKEN)
 
     def some_number(self):
-        """The job's number, as a rule; else one that there is not."""
+        """Returns the job's number, or rarely an unknown one."""
         return self.rng.choice([*[self.block.number] * 3, len(self.model.blocks)])
 
 
 def data_header(card, rank, vid, epoch, job=0):
-    """The header of a chunk of a job with the card's largest chunk."""
+    """Returns the header of a chunk, for a job with the card's largest chunk."""
     return {
         "kind": zwire.KIND_DATA,
         "job": job,
@@ -253,10 +253,10 @@ def data_header(card, rank, vid, epoch, job=0):
 
 
 class Contributions:
-    """What every member sends for every chunk of a reduction, and what the sums must be."""
+    """The members' contributions to every chunk of a reduction, and the expected sums."""
 
     def __init__(self, card, rng, chunks, special=0.1, members=None, size=None):
-        """members: the ports of the ranks, all unless given; size: elements of a chunk, else the card's most."""
+        """members: the ranks' ports, by default all; size: elements per chunk, by default the card's maximum."""
         self.arithmetic, self.ports = card.arithmetic, card.ports
         self.members = members or list(range(card.ports))
         size = size or card.chunk
@@ -268,7 +268,7 @@ class Contributions:
         self._totals = {}  # by chunk: its sum, and which elements overflowed
 
     def _doubt(self, card, rng, chunk, chance):
-        """Makes some elements of a chunk such that one pass through the lanes does not decide them."""
+        """Replaces some elements of a chunk so that one pass through the lanes does not decide them."""
         columns = [card.format.elements(payload) for payload in chunk]
         for i in range(len(columns[0])):
             if rng.random() < chance:
@@ -280,20 +280,20 @@ class Contributions:
         return len(self.payloads)
 
     def sum(self, chunk):
-        """Payload of the chunk's result."""
+        """Returns the payload of the chunk's result."""
         total, _ = self._total(chunk)
         return self.arithmetic.result.payload(total)
 
     def flags(self, chunk):
-        """Flags of the chunk's result."""
+        """Returns the flags of the chunk's result."""
         return model.merge_ecn(self.ecn[chunk]) | (zwire.FLAG_NONFINITE if any(self.strange(chunk)) else 0)
 
     def strange(self, chunk):
-        """By rank, whether the contribution holds a NaN or an infinity."""
+        """Returns, by rank, whether the contribution has a NaN or an infinity."""
         return [bool(self.arithmetic.format.nonfinite(bits).any()) for bits in self._bits(chunk)]
 
     def strange_sums(self, chunk):
-        """How many elements of the chunk's sum are a NaN or an infinity, and how many overflowed."""
+        """Returns the numbers of NaNs and infinities, and of overflows, in the chunk's sum."""
         total, over = self._total(chunk)
         return int(self.arithmetic.result.nonfinite(total).sum()), int(over.sum())
 

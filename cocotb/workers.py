@@ -1,7 +1,7 @@
-"""Workers that all send at once, lose, repeat and ask, of one job or of several, on either shell.
+"""Concurrent workers that lose, repeat and ask, for one or several jobs, on either shell.
 
-The order in which things meet in the card is left to chance; what must hold whatever it is, is checked here: every
-rank gets every sum of its own job, right in every bit, marked as a replay when it was sent it before.
+The order of events in the card is random. The checks hold for any order: every rank gets every sum of its own job,
+correct in every bit, and marked as a replay if the rank was sent it before.
 """
 
 import cocotb
@@ -13,10 +13,10 @@ from traffic import Contributions, data_header, elements
 
 
 class Reduction:
-    """One job, from its set-up to its end, and its workers."""
+    """One job and its workers, from its set-up to its end."""
 
     def __init__(self, card, rng, chunks, epoch, job=0, ports=None, chunk=None, window=None, first=0, deadline=0):
-        """ports, chunk, window: the card's most unless given. deadline: as in JOB_DEADLINE."""
+        """ports, chunk, window: by default the card's maximum. deadline: as in JOB_DEADLINE."""
         self.card, self.rng, self.epoch, self.job, self.first = card, rng, epoch, job, first
         self.ports = ports or (1 << card.ports) - 1
         self.chunk, self.window, self.deadline = chunk or card.chunk, window or card.window, deadline
@@ -40,7 +40,7 @@ class Reduction:
         await Combine(*[cocotb.start_soon(worker.finish()) for worker in self.workers])
 
     def late(self):
-        """Sends something as a worker whose packets were long under way."""
+        """Sends a packet as if it had been delayed for long."""
         rank = self.rng.randrange(len(self.members))
         vid = self.first + self.rng.randrange(len(self.data))
         header = self.header(self.rng.choice([zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH]), rank, vid)
@@ -50,13 +50,13 @@ class Reduction:
         self.card.send(self.members[rank], header, payload)
 
     def header(self, kind, rank, vid):
-        """The header of a packet of the rank."""
+        """Returns the header of a packet of the rank."""
         if kind == zwire.KIND_DATA:
             return data_header(self.card, rank, vid, self.epoch, self.job) | {"length": self.chunk}
         return {"kind": kind, "job": self.job, "epoch": self.epoch, "rank": rank, "vid": vid % 2**32}
 
     def take(self, header, payload, port):
-        """Looks at a packet that carries the job's number and epoch, also when it has ended."""
+        """Checks a packet with the job's number and epoch, even after the job has ended."""
         if header["kind"] == zwire.KIND_STATUS:
             return self.workers[header["rank"]].take_status(header, port)
         workers = [self.workers[rank] for rank in self.card.receivers(self.members, header, port)]
@@ -74,7 +74,7 @@ class Reduction:
             worker.take_result(chunk)
 
     def counts(self):
-        """What the job's registers count of contributions and sums when every chunk was summed once."""
+        """Returns the job's expected register counts if every chunk was summed once."""
         chunks = range(len(self.data))
         out, over = map(sum, zip(*map(self.data.strange_sums, chunks)))
         strange = sum(sum(self.data.strange(chunk)) for chunk in chunks)
@@ -82,7 +82,7 @@ class Reduction:
 
 
 class Worker:
-    """A worker as section 8 of the specification has it, but impatient, repetitive, and at times unlucky."""
+    """A worker as in section 8 of the specification, but impatient, repetitive, and sometimes unlucky."""
 
     def __init__(self, reduction, rank):
         self.reduction, self.rank, self.rng = reduction, rank, reduction.rng
@@ -149,7 +149,7 @@ class Worker:
 
 
 async def deliver(card, reductions):
-    """Hands on what the card sends to the reductions there are, for ever; what is for no other is an error."""
+    """Forever passes the card's packets to their reductions; a packet for none of them is an error."""
     while True:
         await ClockCycles(card.dut.clk, 4)
         for header, payload, port in card.sent:

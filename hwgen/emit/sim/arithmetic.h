@@ -1,9 +1,9 @@
-// What the sums of a card must be, bit for bit, for the testbench beside this
-// file: written from the specification, not from what builds or models the card.
+// The expected sums of a card, bit for bit, for the testbench beside this file. Written from the
+// specification, independently of the generator and the card's models.
 //
-// A floating-point number is here a whole multiple of its format's smallest
-// subnormal, so that nothing is rounded but where the specification says so.
-// The tree of fp32 is the processor's own additions.
+// A floating-point number is an integer multiple of its format's smallest subnormal here, so
+// rounding happens only where the specification asks for it. The fp32 tree uses the processor's
+// additions.
 
 #ifndef ARITHMETIC_H
 #define ARITHMETIC_H
@@ -20,19 +20,19 @@ struct Format {
     uint8_t number;
     int bits, exp, frac;  // exp 0: an integer
     bool infinity;
-    uint32_t nan;  // every NaN result
+    uint32_t nan;  // the canonical NaN
 
     constexpr uint32_t sign() const { return 1u << (bits - 1); }
     constexpr int top() const { return (1 << exp) - 1; }
     constexpr int bias() const { return (1 << (exp - 1)) - 1; }
-    // The largest finite magnitude; above it are the infinity, if there is one, and NaNs.
+    // Largest finite magnitude; above it are the infinity, if the format has one, and NaNs.
     constexpr uint32_t largest() const { return infinity ? (uint32_t(top()) << frac) - 1 : sign() - 2; }
 
     constexpr uint32_t magnitude(uint32_t x) const { return x & (sign() - 1); }
     constexpr bool nonfinite(uint32_t x) const { return exp && magnitude(x) > largest(); }
     constexpr bool is_nan(uint32_t x) const { return nonfinite(x) && !is_infinity(x); }
     constexpr bool is_infinity(uint32_t x) const { return exp && infinity && magnitude(x) == largest() + 1; }
-    // The exponent field, that of zeros and subnormals counted as 1.
+    // Returns the exponent field, with 1 for zeros and subnormals.
     constexpr int field(uint32_t x) const { return std::max(1, int(magnitude(x) >> frac)); }
     constexpr uint32_t significand(uint32_t x) const {
         uint32_t fraction = x & ((1u << frac) - 1);
@@ -47,8 +47,8 @@ constexpr Format FORMATS[] = {
 
 constexpr Format format_of(int number) { return FORMATS[number - 1]; }
 
-// A whole number of 352 bits, two's complement: any sum of 64 fp32 numbers as
-// a multiple of the smallest.
+// A 352-bit integer in two's complement: holds any sum of 64 fp32 numbers in units of the smallest
+// subnormal.
 class Whole {
   public:
     void add(uint64_t magnitude, int shift, bool negative) {
@@ -77,7 +77,7 @@ class Whole {
         while (n && !bit(n - 1)) n--;
         return n;
     }
-    // Bits from at on, as many as a significand has.
+    // Returns the bits from `at` on, as many as a significand has.
     uint32_t from(int at) const {
         uint32_t v = 0;
         for (int i = 0; i < 32 && at + i < 32 * LIMBS; i++) v |= uint32_t(bit(at + i)) << i;
@@ -102,13 +102,13 @@ inline uint32_t rounded(Format f, Whole v) {
     int shift = std::max(0, v.length() - f.frac - 1);
     uint32_t kept = v.from(shift);
     if (shift && v.bit(shift - 1) && ((kept & 1) || v.any_below(shift - 1))) kept++;
-    // The hidden bit counts the field up by one, and so does rounding up to the next power of two.
+    // The hidden bit increments the field, as does rounding up to the next power of two.
     uint64_t x = (uint64_t(shift) << f.frac) + kept;
     if (x > f.largest()) return f.infinity ? sign | (f.largest() + 1) : f.nan;
     return sign | uint32_t(x);
 }
 
-// The same number in a format that holds it.
+// Returns the same number in a wider format.
 inline uint32_t widened(Format f, Format r, uint32_t x) {
     if (f.is_nan(x)) return r.nan;
     uint32_t sign = x & f.sign() ? r.sign() : 0;
@@ -118,7 +118,7 @@ inline uint32_t widened(Format f, Format r, uint32_t x) {
     return sign | rounded(r, v);
 }
 
-// The sum of all, rounded once; lost are the bits below place `cut` of each magnitude.
+// Returns the sum, rounded once, after dropping the bits below place `cut` of each magnitude.
 inline uint32_t rounded_once(Format f, const std::vector<uint32_t> &all, int cut) {
     bool plus = false, minus = false, zeros = true;
     Whole v;
@@ -148,7 +148,7 @@ inline uint32_t host_add(uint32_t a, uint32_t b) {
     return r;
 }
 
-// The tree over the card's ports: neighbours pair up, an odd one out passes.
+// Returns the tree's sum over the card's ports: neighbours pair up, an odd one passes.
 inline uint32_t sum_tree(Format f, std::vector<uint32_t> level) {
     if (level.size() == 1) return rounded_once(f, level, 0);
     while (level.size() > 1) {
@@ -184,7 +184,7 @@ inline Total sum_integers(bool saturate, const std::vector<uint32_t> &all) {
     return {uint32_t(saturate ? held : s), held != s};
 }
 
-// The larger of two numbers; -0 is below +0.
+// Returns the larger of two numbers; -0 is below +0.
 inline uint32_t larger(Format f, uint32_t a, uint32_t b) {
     bool a_negative = a & f.sign(), b_negative = b & f.sign();
     if (a_negative != b_negative) return a_negative ? b : a;
@@ -206,17 +206,17 @@ inline Total max_integer(bool, const std::vector<uint32_t> &all) {
     return {uint32_t(top), false};
 }
 
-// -infinity, or where there is none the lowest number: it changes no maximum.
+// The identity of a maximum: -infinity, or the lowest number of a format without infinities.
 constexpr uint32_t lowest(Format f) {
     if (!f.exp) return f.sign();
     return f.sign() | (f.infinity ? f.largest() + 1 : f.largest());
 }
 
-// -0, or the integer 0: it changes no sum that adds.
+// The identity of sums that add: -0, or the integer 0.
 constexpr uint32_t zero(Format f) { return f.exp ? f.sign() : 0; }
 
-// A sum: what a port that is no member contributes, and how it sums floating-point numbers of one
-// format, and integers.
+// A sum: the contribution of a port that is not a member, and the sums of floating-point numbers
+// of one format and of integers.
 struct Sum {
     int number;
     uint32_t (*identity)(Format);
@@ -231,7 +231,7 @@ constexpr Sum SUMS[] = {
     {4, lowest, sum_max, max_integer},   // max
 };
 
-// The place of the sum of that number; -1 when there is none.
+// Returns the index of the sum with that number, or -1.
 constexpr int place_of_sum(int number) {
     int i = 0;
     for (const Sum &s : SUMS) {
@@ -241,7 +241,7 @@ constexpr int place_of_sum(int number) {
     return -1;
 }
 
-// What the card must make of the contributions of all ports to one element.
+// Returns the card's expected result for the contributions of all ports to one element.
 inline Total total(const Sum &sum, Format f, Format r, bool saturate, std::vector<uint32_t> all) {
     if (!f.exp) return sum.integers(saturate, all);
     bool strange = false;

@@ -1,4 +1,4 @@
-// What the parts of the testbench share.
+// Declarations that the parts of the testbench share.
 
 #ifndef BENCH_H
 #define BENCH_H
@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-// What happens to a packet on its way to the card.
+// Damage to a packet on its way to the card.
 enum class Damage { NONE, HEADER, PAYLOAD };
 
-// Ends the test when something does not hold.
+// Ends the test if a condition is false.
 inline void check(bool holds, const char *what) {
     if (holds) return;
     printf("FAILED: %s\n", what);

@@ -1,5 +1,5 @@
-// A host at the byte-stream link of the simulated card: frames with their CRCs,
-// in words of any number of bytes, with pauses in both directions.
+// A host at the simulated card's byte-stream link: sends and receives frames with CRCs, in words of
+// any number of bytes, with random pauses in both directions.
 
 #ifndef LINK_H
 #define LINK_H
@@ -42,8 +42,8 @@ class Host {
         for (int i = 0; i < 64; i++) tick();
     }
 
-    // Queues a packet. The port is for cards with ports of their own; here the
-    // rank in the header says it.
+    // Queues a packet. Only cards with separate ports use the port; on a link, the header's rank
+    // identifies the sender.
     void send(const Packet &p, int /*port*/, Damage damage = Damage::NONE) {
         std::vector<uint8_t> f(SYNC, SYNC + 4), h = encode_header(p, true);
         uint16_t crc = crc16(0xffff, h.data(), h.size());
@@ -61,13 +61,13 @@ class Host {
         out.insert(out.end(), f.begin(), f.end());
     }
 
-    // What waits to be sent to a port, in bytes.
+    // Returns the bytes queued for a port.
     size_t backlog(int /*port*/) const { return out.size(); }
 
-    // Says whether anything waits to be sent or has half arrived.
+    // Returns whether anything is queued or partly received.
     bool busy() const { return !out.empty() || !in.empty(); }
 
-    // Takes the next packet that the card has sent, if there is one.
+    // Takes the next packet from the card, if there is one.
     bool receive(Packet &p) {
         if (in.size() < 4 + 14) return false;
         check(memcmp(in.data(), SYNC, 4) == 0, "a frame begins with the sync word");
@@ -92,7 +92,7 @@ class Host {
         return true;
     }
 
-    // One clock cycle.
+    // Runs one clock cycle.
     void tick() {
         size_t n = std::min(out.size(), size_t(LINK_BITS / 8));
         if (random() % 4 == 0) n = std::min(n, size_t(random() % (LINK_BITS / 8 + 1)));

@@ -1,5 +1,5 @@
-// The aggregation packet as a host sees it, for the testbench beside this file:
-// written from the specification, not from what builds or drives the card.
+// The aggregation packet from a host's view, for the testbench beside this file. Written from the
+// specification, independently of the generator and the driver.
 
 #ifndef PACKET_H
 #define PACKET_H
@@ -52,7 +52,7 @@ inline std::vector<uint8_t> encode_header(const Packet &p, bool shared) {
     return h;
 }
 
-// Reads a header of as many bytes as its kind has; payload is left empty.
+// Parses a header of its kind's length; leaves the payload empty.
 inline Packet decode_header(const uint8_t *h, bool shared) {
     Packet p;
     p.kind = Kind(h[0] >> 4);

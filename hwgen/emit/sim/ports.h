@@ -1,5 +1,5 @@
-// A host at the AXI4-Stream ports of the simulated card, and at its register
-// port, with pauses in all directions.
+// A host at the simulated card's AXI4-Stream ports and register port, with random pauses in all
+// directions.
 
 #ifndef PORTS_H
 #define PORTS_H
@@ -13,8 +13,8 @@
 #include "card.h"
 #include "packet.h"
 
-// Bytes [at, at+n) of pins of any width, lowest byte first. Verilator holds up
-// to 64 bits in an integer, more in words of 32 bits.
+// Access to bytes [at, at+n) of pins of any width, lowest byte first. Verilator represents up to 64
+// bits as an integer, and more as words of 32 bits.
 template <typename T>
 uint8_t get_byte(const T &pins, size_t at) {
     return uint8_t(pins >> (8 * at));
@@ -51,9 +51,9 @@ class Host {
         for (int i = 0; i < 64; i++) tick();
     }
 
-    // Queues a packet for a port; register accesses go to the register port. A
-    // damaged payload is what the port's owner marks as bad; a damaged header
-    // never gets as far as the port.
+    // Queues a packet for a port, or a register access for the register port. A damaged
+    // payload is marked as bad, as the port's user does; a packet with a damaged header is
+    // never sent.
     void send(const Packet &p, int port, Damage damage = Damage::NONE) {
         if (p.kind == READ || p.kind == WRITE) {
             registers.push_back(p);
@@ -62,10 +62,10 @@ class Host {
         }
     }
 
-    // What waits to be sent to a port, in bytes.
+    // Returns the bytes queued for a port.
     size_t backlog(int port) const { return out[size_t(port)].size() * BEAT_BYTES; }
 
-    // Says whether anything waits to be sent or has half arrived.
+    // Returns whether anything is queued or partly received.
     bool busy() const {
         for (auto &queue : out) {
             if (!queue.empty()) return true;
@@ -76,7 +76,7 @@ class Host {
         return !registers.empty() || !asked.empty() || !received.empty();
     }
 
-    // Takes the next packet that the card has sent, if there is one.
+    // Takes the next packet from the card, if there is one.
     bool receive(Packet &p) {
         if (received.empty()) return false;
         p = received.front();
@@ -84,7 +84,7 @@ class Host {
         return true;
     }
 
-    // One clock cycle.
+    // Runs one clock cycle.
     void tick() {
         for (int i = 0; i < PORTS; i++) offer(i);
         top.s_reg_valid = !registers.empty();
@@ -127,7 +127,7 @@ class Host {
         }
     }
 
-    // Shows the card the next beat of a port, or none. A beat that was shown stays.
+    // Offers the card a port's next beat, or none. An offered beat stays until accepted.
     void offer(int i) {
         Pins &p = pins[size_t(i)];
         auto &queue = out[size_t(i)];
@@ -143,7 +143,7 @@ class Host {
         }
     }
 
-    // Byte k of a tkeep that has all bytes of a beat.
+    // Returns byte k of a tkeep with all bytes valid.
     static uint8_t keep_byte(size_t beat, size_t k) {
         size_t rest = beat - 8 * k;
         return uint8_t(rest >= 8 ? 0xff : (1u << rest) - 1);
@@ -200,10 +200,10 @@ class Host {
     VerilatedContext context;
     Vcard top{&context};
     std::vector<Pins> pins;
-    std::vector<std::deque<Beat>> out;   // for each port, beats to send
-    std::vector<Packet> in;              // for each port, the packet that is arriving; kind 0: none
-    std::vector<int> taken;              // ports whose beat was taken in this cycle
-    std::deque<Packet> registers, asked; // accesses to make, and those not answered yet
+    std::vector<std::deque<Beat>> out;   // beats to send, by port
+    std::vector<Packet> in;              // packet being received, by port; kind 0: none
+    std::vector<int> taken;              // ports whose beat was accepted in this cycle
+    std::deque<Packet> registers, asked; // accesses to make, and accesses without a reply yet
     std::deque<Packet> received;
 };
 

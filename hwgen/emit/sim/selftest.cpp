@@ -1,8 +1,8 @@
-// Checks the card against sums that the host's own processor makes: random data
-// of all workers, in any order and with pauses, every bit of every sum; bits
-// flipped on the way, asks, replays, repeats, finishes, and the counters of all
-// that, of NaNs, infinities and overflow. What is right is written here from the specification; nothing is taken
-// from what generates, models or drives the card.
+// Checks the card against sums computed by the host's processor: random data from all workers,
+// in any order and with pauses, and every bit of every sum. Also flips bits in transit, and
+// checks asks, replays, repeats, finishes, and the counters of these, of NaNs, infinities and
+// overflow. Written from the specification, independently of the generator, the models and the
+// driver.
 
 #include <deque>
 #include <random>
@@ -28,13 +28,13 @@ constexpr const Sum &S = SUMS[place_of_sum(SUM)];
 constexpr uint8_t FLAG_NONFINITE = 8;
 constexpr uint64_t TOKEN = 0x0123456789abcdefull;
 
-// The merge of two ECN marks: the later in ECT(1) < ECT(0) < not-ECT < CE.
+// Merges two ECN marks: the maximum in ECT(1) < ECT(0) < not-ECT < CE.
 uint8_t merge(uint8_t a, uint8_t b) {
     constexpr int PLACE[4] = {2, 0, 1, 3};
     return PLACE[a] > PLACE[b] ? a : b;
 }
 
-// One reduction: who takes part, what they send, and what must come of it.
+// One reduction: members, contributions, and expected results.
 struct Job {
     std::vector<int> ports;  // of rank 0, 1, ...
     unsigned chunk, window, count;
@@ -43,7 +43,7 @@ struct Job {
     std::vector<std::vector<Packet>> data;  // for each chunk and rank
     std::vector<Elements> sums;             // for each chunk
     std::vector<uint8_t> flags;             // of each result
-    // How much of each chunk is no number: contributions, elements of the sum, overflows.
+    // For each chunk: contributions with NaNs or infinities, such elements of the sum, overflows.
     std::vector<unsigned> nonfinite_in, nonfinite_out, overflows;
 
     size_t ranks() const { return ports.size(); }
@@ -72,7 +72,7 @@ class Test {
     }
 
   private:
-    // The identification block: what card.h says, and a hash of what is read.
+    // Checks the identification block against card.h, and its hash against its contents.
     void identify() {
         uint64_t hash = 0xcbf29ce484222325ull;
         for (uint32_t addr = CARD(REG_LANES); addr <= CARD(REG_LATENCY); addr += 8) {
@@ -98,7 +98,7 @@ class Test {
         write(CARD(REG_JOB_TOKEN), TOKEN);
     }
 
-    // Makes up a job of random data, with beats per chunk, and what must come of it.
+    // Makes a job of random data, with beats per chunk, and its expected results.
     Job make_job(const std::vector<int> &ports, unsigned beats, unsigned window, unsigned count, uint32_t first) {
         Job j{ports, beats * LANES, window, count, ++epoch, first, {}, {}, {}, {}, {}, {}};
         for (unsigned c = 0; c < count; c++) {
@@ -139,8 +139,8 @@ class Test {
         return j;
     }
 
-    // A random element: mostly of a size at which sums are rounded, now and then a
-    // special one, so few that most sums stay finite.
+    // Returns a random element: mostly of a size at which sums are rounded, and now and then a
+    // special one, rarely enough that most sums stay finite.
     uint32_t element() {
         uint32_t bits = uint32_t(random()) & (F.sign() | (F.sign() - 1)), sign = bits & F.sign();
         bool special = random() % (3 * PORTS) == 0;
@@ -170,7 +170,7 @@ class Test {
         check((read(CARD(REG_JOB_STATE)) & 1) == 1, "the job is set up");
     }
 
-    // Runs a job to its end: every rank sends what its window lets it, in any order.
+    // Runs a job to its end: every rank sends as its window permits, in any order.
     void reduce(const Job &j) {
         commit(j);
         std::vector<unsigned> next(j.ranks()), base(j.ranks());
@@ -203,7 +203,7 @@ class Test {
         finish(j);
     }
 
-    // One chunk of a job, in which rank 0 has bad luck.
+    // Runs one chunk of a job with all kinds of damage and loss at rank 0.
     void repair(const Job &j) {
         commit(j);
         uint64_t others = j.all() & ~uint64_t(1);
@@ -226,14 +226,14 @@ class Test {
 
         host.send(packet(j, ASK, 0, 0), j.ports[0]);
         expect_replay(j);
-        host.send(j.data[0][0], j.ports[0]);  // a repeat
+        host.send(j.data[0][0], j.ports[0]);  // a repetition
         expect_replay(j);
         chunks++;
         elements += j.chunk;
         finish(j);
     }
 
-    // Rank 0 asks, and is told to send its data, and that its alone is missing.
+    // Rank 0 asks; the status must request its data and name it as the only missing rank.
     void expect_send(const Job &j) {
         host.send(packet(j, ASK, 0, 0), j.ports[0]);
         settle();
@@ -245,7 +245,7 @@ class Test {
         statuses.clear();
     }
 
-    // Rank 0, and no other, gets the first chunk's sum again.
+    // Rank 0, and no other, must get the first chunk's sum again.
     void expect_replay(const Job &j) {
         settle();
         check(results.size() == 1, "one replay");
@@ -272,7 +272,7 @@ class Test {
         found(j, j.overflows, CARD(REG_JOB_OVERFLOW), CARD(REG_JOB_FIRST_OVERFLOW), "sums that overflowed");
     }
 
-    // What the job's registers say of the chunks that had some of these: how many, and one that is first.
+    // Compares the job's registers with the chunks that had such elements: count and first one.
     void found(const Job &j, const std::vector<unsigned> &some, uint32_t count, uint32_t first, const char *what) {
         uint64_t all = 0;
         for (unsigned n : some) all += n;
@@ -281,7 +281,7 @@ class Test {
         check(all ? at >> 63 && some.at(uint32_t(at) - j.first) : at == 0, what);
     }
 
-    // Checks a result or replay, and returns which chunk it is.
+    // Checks a result or replay, and returns its chunk.
     static unsigned checked(const Job &j, const Packet &p, Kind kind) {
         unsigned c = p.vid - j.first;
         check(p.kind == kind, kind == RESULT ? "a result, not a replay" : "a replay, not a result");
@@ -297,7 +297,7 @@ class Test {
         return c;
     }
 
-    // The ranks that a result is for: on ports of their own, where it came out.
+    // Returns a result's ranks: on cards with separate ports, those of its output ports.
     static uint64_t receivers(const Job &j, const Packet &p) {
         if (Host::SHARED) return p.receivers;
         for (size_t r = 0; r < j.ranks(); r++) {
@@ -336,14 +336,14 @@ class Test {
         return reply.mask;
     }
 
-    // Waits until all is sent and nothing more comes.
+    // A card that accepts nothing from a gone host would otherwise keep poll busy.
     void settle() {
         for (int quiet = 0; quiet < 1000; quiet++) {
             if (step() || host.busy()) quiet = 0;
         }
     }
 
-    // One cycle; says whether a packet came.
+    // Runs one cycle; returns whether a packet came.
     bool step() {
         host.tick();
         Packet p;

@@ -1,15 +1,15 @@
-// The virtual card: moves bytes between one socket and the link pins of the
-// gateware, and does nothing else. There is no protocol and no arithmetic here.
+// The virtual card: moves bytes between a socket and the gateware's link pins. It contains no
+// protocol and no arithmetic.
 //
 //   card --listen unix:PATH|tcp:HOST:PORT [--once] [--end-with-stdin] [--trace FILE]
 //
-// A connected host is a link that is up. One host at a time; another that
-// connects meanwhile is closed at once, without a byte. When a host leaves, what
-// it had sent is still moved; the link goes down once nothing moves any more, or
-// when the next host is there. While nothing moves the card sleeps and its clock
-// stands still. It ends on SIGINT and SIGTERM; with --once, with its first host;
-// with --end-with-stdin, when its standard input ends, as a pipe does whose
-// other end dies, whether a host was there or not.
+// A connected host is a link that is up. The card serves one host at a time and
+// closes a second connection at once, without a byte. After a host leaves, the card
+// still moves its bytes; the link goes down when nothing moves any more, or when the
+// next host connects. While nothing moves, the card sleeps, and its clock stops. It
+// ends on SIGINT and SIGTERM; with --once, after its first host; with
+// --end-with-stdin, when its standard input ends, for example because the other end
+// of a pipe died.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -40,15 +40,15 @@
 
 namespace {
 
-constexpr size_t WORD = LINK_BITS / 8;          // bytes that the link moves in a cycle
-constexpr size_t BUFFER = 256 * 1024;           // bytes held in either direction
-constexpr uint64_t IDLE_CYCLES = 4096;          // without a move: asleep
-constexpr uint64_t LOOK_CYCLES = 1024;          // between looks at the sockets while busy
-constexpr uint64_t RECEIVE_CYCLES = 16;         // between reads while the host is silent
-constexpr uint64_t SEND_CYCLES = 32;            // silence of the card after which its bytes are sent
+constexpr size_t WORD = LINK_BITS / 8;          // bytes per cycle on the link
+constexpr size_t BUFFER = 256 * 1024;           // capacity in bytes, in each direction
+constexpr uint64_t IDLE_CYCLES = 4096;          // cycles without movement before sleep
+constexpr uint64_t LOOK_CYCLES = 1024;          // cycles between polls of the sockets while busy
+constexpr uint64_t RECEIVE_CYCLES = 16;         // cycles between reads while the host is silent
+constexpr uint64_t SEND_CYCLES = 32;            // silent cycles before the card's bytes are sent
 constexpr size_t SEND_BYTES = 16 * 1024;        // bytes that are sent without waiting for silence
 constexpr int RESET_CYCLES = 16;
-constexpr int DOWN_CYCLES = 64;                 // that a link stays down between hosts
+constexpr int DOWN_CYCLES = 64;                 // cycles for which a link is down between hosts
 
 [[noreturn]] void fail(const std::string &what) {
     fprintf(stderr, "card: %s\n", what.c_str());
@@ -64,7 +64,7 @@ constexpr int DOWN_CYCLES = 64;                 // that a link stays down betwee
 volatile sig_atomic_t stopped = 0;
 void stop(int) { stopped = 1; }
 
-// Bytes on their way, first in, first out, in one piece of memory.
+// A byte FIFO in one piece of memory.
 class Buffer {
   public:
     size_t size() const { return end - begin; }
@@ -74,7 +74,7 @@ class Buffer {
         if (begin == end) begin = end = 0;
     }
     void clear() { begin = end = 0; }
-    // Room for at least `want` bytes behind the last one; `added` says how many came.
+    // Makes room for at least `want` bytes after the last one; `added` reports how many came.
     uint8_t *room(size_t want) {
         if (CAPACITY - end < want) {
             memmove(memory.get(), data(), size());
@@ -91,7 +91,7 @@ class Buffer {
     size_t begin = 0, end = 0;
 };
 
-// The gateware with its clock, and the words at its link pins.
+// The gateware, its clock, and the words at its link pins.
 class Gateware {
   public:
     explicit Gateware(const char *trace_file) {
@@ -129,8 +129,8 @@ class Gateware {
         for (int i = 0; i < DOWN_CYCLES; i++) cycle();
     }
 
-    // One cycle: offers the card what is in rx and appends what it sends to tx.
-    // Says whether anything moved.
+    // Runs one cycle: offers the card bytes from rx and appends its output to tx. Returns whether
+    // anything moved.
     bool step(Buffer &rx, Buffer &tx) {
         size_t n = std::min(rx.size(), WORD);
         uint64_t word = 0;
@@ -139,7 +139,7 @@ class Gateware {
         top.link_rx_tkeep = (1u << n) - 1;
         top.link_rx_tvalid = n > 0;
         top.link_tx_tready = tx.size() < BUFFER;
-        low();  // the card's answer to these pins
+        low();  // evaluates the card's outputs for these pins
         bool taken = top.link_rx_tvalid && top.link_rx_tready;
         bool sent = top.link_tx_tvalid && top.link_tx_tready;
         if (sent) {
@@ -216,7 +216,7 @@ class Listener {
         if (!path.empty()) unlink(path.c_str());
     }
 
-    // A new connection, or -1.
+    // Returns a new connection, or -1.
     int accept() {
         int host = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         int one = 1;
@@ -239,7 +239,7 @@ class Listener {
         path = to;
     }
 
-    // A socket that nobody listens on any more is in the way of a new one.
+    // Removes a stale socket, which would block a new one.
     void remove_stale(const sockaddr_un &a) {
         struct stat st;
         if (lstat(a.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode)) return;
@@ -283,10 +283,10 @@ class Listener {
     std::string name, path;
 };
 
-// Ties the connected host to the gateware.
+// Connects the host's socket to the gateware.
 class Server {
   public:
-    // The server ends with `input`, a descriptor that is readable; -1 for none.
+    // `input`: the server ends when this descriptor becomes readable; -1 for none.
     Server(Gateware &g, Listener &l, bool once, int input) : gateware(g), listener(l), once(once), input(input) {}
 
     void run() {
@@ -303,7 +303,7 @@ class Server {
     }
 
   private:
-    // Cycles until it is time to look at the sockets, or nothing moves any more.
+    // Runs cycles until the next poll of the sockets, or until nothing moves any more.
     void work() {
         for (uint64_t i = 0; i < LOOK_CYCLES && idle < IDLE_CYCLES; i++) {
             if (rx.size() == 0 && i % RECEIVE_CYCLES == 0) receive();
@@ -316,13 +316,13 @@ class Server {
         look(0);
     }
 
-    // Looks for hosts, and at the one that is there; sleeps until there is news
-    // when the timeout is negative.
+    // Accepts hosts and serves the current one; a negative timeout sleeps until an
+    // event.
     void look(int timeout) {
         short events = 0;
         if (rx.size() == 0 && !host_left) events |= POLLIN;
         if (tx.size() > 0) events |= POLLOUT;
-        // A descriptor of -1 is passed over.
+        // poll ignores a descriptor of -1.
         pollfd fds[3] = {{listener.fd, POLLIN, 0}, {host, events, 0}, {input, POLLIN, 0}};
         timespec now{};
         int n = ppoll(fds, 3, timeout < 0 ? nullptr : &now, &awake);
@@ -334,21 +334,21 @@ class Server {
             send();
             idle = 0;
         }
-        // A card that takes nothing more from a host that is gone would wake it for ever.
+        // A card that accepts nothing from a gone host would otherwise keep poll busy.
         if (stuck && fds[1].revents & (POLLHUP | POLLERR)) host_left = true;
         if (fds[0].revents) welcome();
         if (fds[2].revents) read_input();
     }
 
-    // Reads past what the input holds, and notes its end.
+    // Skips pending input, and notes its end.
     void read_input() {
         char unused[256];
         ssize_t n = read(input, unused, sizeof unused);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) finished = true;
     }
 
-    // Takes a new connection as the host, or closes it when there is a host that
-    // has not left.
+    // Accepts a new connection as the host, or closes it while the present host is
+    // connected.
     void welcome() {
         int fd = listener.accept();
         if (fd < 0) return;
@@ -363,7 +363,7 @@ class Server {
         gateware.link(true);
     }
 
-    // Says whether the host has closed its side, whatever of its bytes is still unread.
+    // Returns whether the host has closed its side, even with bytes unread.
     bool gone() const {
         pollfd p{host, POLLRDHUP, 0};
         return poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
@@ -389,8 +389,8 @@ class Server {
         }
     }
 
-    // Sends what the socket takes. What a host that left does not want is lost; a card that tells it of
-    // overdue chunks again and again would do so for ever.
+    // Sends as much as the socket accepts. Drops output for a host that left: a card that repeats
+    // its notices of overdue chunks would otherwise continue forever.
     void send() {
         if (tx.size() == 0) return;
         ssize_t n = ::send(host, tx.data(), tx.size(), MSG_NOSIGNAL);
@@ -414,16 +414,16 @@ class Server {
         return set;
     }();
     int host = -1;
-    bool host_left = false;  // it sends no more; what it sent is still being moved
-    bool host_deaf = false;  // nor does it read any more
+    bool host_left = false;  // it sends no more; its bytes are still being moved
+    bool host_deaf = false;  // nor does it read
     bool finished = false;
-    uint64_t idle = 0;     // cycles since anything moved
-    uint64_t silence = 0;  // cycles since the card sent a byte
+    uint64_t idle = 0;     // cycles since the last movement
+    uint64_t silence = 0;  // cycles since the card's last byte
     Buffer rx, tx;
 };
 
-// Signals are taken only while the card looks at its sockets, so that none
-// slips in between a check and a sleep.
+// Signals are unblocked only while the card polls its sockets, so that none arrives between a check
+// and a sleep.
 void block_signals() {
     sigset_t set;
     sigemptyset(&set);

@@ -1,6 +1,6 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 4 -jobs 1 -shell stream -link 8 -prefix left -bundle
 //
-// The card's sizes, and its pins as the C++ beside this file wants them.
+// The card's sizes, and access to its pins for the C++ in this folder.
 
 #ifndef CARD_H
 #define CARD_H
@@ -21,8 +21,8 @@ constexpr bool SATURATE = false;
 
 constexpr int LANES = 1;
 constexpr int PORTS = 2;
-constexpr int CHUNK = 4;    // elements, the largest
-constexpr int WINDOW = 4;  // chunks, the largest
+constexpr int CHUNK = 4;    // maximum, in elements
+constexpr int WINDOW = 4;  // maximum, in chunks
 constexpr int LATENCY = 21;
 constexpr int LINK_BITS = 8;  // 0: no link
 #define CARD_HAS_LINK

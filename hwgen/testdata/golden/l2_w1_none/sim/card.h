@@ -1,6 +1,6 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
 //
-// The card's sizes, and its pins as the C++ beside this file wants them.
+// The card's sizes, and access to its pins for the C++ in this folder.
 
 #ifndef CARD_H
 #define CARD_H
@@ -22,13 +22,13 @@ constexpr bool SATURATE = false;
 
 constexpr int LANES = 2;
 constexpr int PORTS = 1;
-constexpr int CHUNK = 8;    // elements, the largest
-constexpr int WINDOW = 1;  // chunks, the largest
+constexpr int CHUNK = 8;    // maximum, in elements
+constexpr int WINDOW = 1;  // maximum, in chunks
 constexpr int LATENCY = 8;
 constexpr int LINK_BITS = 0;  // 0: no link
 constexpr uint64_t CONFIG_HASH = 0x2e1823cef488820dull;
 
-// The pins of one port.
+// Pins of one port.
 template <typename Model>
 struct PinsOf {
     decltype((Model::s_axis_p0_tdata)) s_tdata;

@@ -1,6 +1,6 @@
 // Made by: hwgen -lanes 4 -workers 3 -format fp32 -result fp32 -sum tree -chunk 32 -window 2 -jobs 1 -shell stream -link 32
 //
-// The card's sizes, and its pins as the C++ beside this file wants them.
+// The card's sizes, and access to its pins for the C++ in this folder.
 
 #ifndef CARD_H
 #define CARD_H
@@ -21,8 +21,8 @@ constexpr bool SATURATE = false;
 
 constexpr int LANES = 4;
 constexpr int PORTS = 3;
-constexpr int CHUNK = 32;    // elements, the largest
-constexpr int WINDOW = 2;  // chunks, the largest
+constexpr int CHUNK = 32;    // maximum, in elements
+constexpr int WINDOW = 2;  // maximum, in chunks
 constexpr int LATENCY = 35;
 constexpr int LINK_BITS = 32;  // 0: no link
 #define CARD_HAS_LINK
