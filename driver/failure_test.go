@@ -103,13 +103,38 @@ func TestOpenWrongCard(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegSum] = 0x101
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "saturates: true")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "SUM is 257", "only int32 saturates")
 	})
 	t.Run("nonsense", func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegLanes] = 0
 		p.hash()
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense")
+	})
+	for _, c := range []struct {
+		addr  uint32
+		value uint64
+		words []string
+	}{
+		{wire.RegWindow, 1 << 24, []string{"makes no sense", "WINDOW is 16777216", "a power of two from 1 to 1024"}},
+		{wire.RegWindow, 1 << 40, []string{"makes no sense", "WINDOW is 1099511627776", "a power of two from 1 to 1024"}},
+		{wire.RegChunk, 1024, []string{"makes no sense", "CHUNK is 1024", "4118 bytes", "4095"}},
+		{wire.RegSum, 200, []string{"newer than this driver", "SUM is 200"}},
+		{wire.RegShell, 9, []string{"newer than this driver", "SHELL is 9"}},
+		{wire.RegLatency, 1 << 30, []string{"makes no sense", "LATENCY is 1073741824", "from 0 to 65535"}},
+	} {
+		t.Run(fmt.Sprintf("register %#x holds %d", c.addr, c.value), func(t *testing.T) {
+			p := newPeer()
+			p.registers[c.addr] = c.value
+			p.hash()
+			wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), c.words...)
+		})
+	}
+	t.Run("no shell and a chunk that no frame holds", func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegShell], p.registers[wire.RegLink], p.registers[wire.RegChunk] = 0, 0, 1024
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "CHUNK is 1024")
 	})
 	t.Run("owner", func(t *testing.T) {
 		p := newPeer()

@@ -76,7 +76,7 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 	}
 	defer card.Close()
 	tests := sumTests
-	if atOnce(card.Info()) > 1 {
+	if card.Info().Jobs > 1 {
 		tests = append(slices.Clone(tests), jobsTest)
 	}
 	for _, t := range tests {
