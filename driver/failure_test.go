@@ -747,3 +747,21 @@ func TestRefusedFinish(t *testing.T) {
 	job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
 	wantError[*driver.RefusedError](t, job.Close(testContext(t)), "bad_job")
 }
+
+// TestOtherFramesGiveAnAccessNoTime: a card that sends valid frames without end, and
+// does not answer, is given up, while it is opened and later.
+func TestOtherFramesGiveAnAccessNoTime(t *testing.T) {
+	checkNoLeak(t)
+	p := newPeer()
+	p.deaf[wire.RegChunk] = true
+	wantError[*driver.NoCardError](t, openFails(t, p.babble(t)), "frames came from there", "no reply to read CHUNK")
+
+	p = newPeer()
+	p.deaf[wire.RegCycles] = true
+	card := open(t, p.babble(t), driver.WithTimeout(300*time.Millisecond))
+	_, err := card.ReadRegister(testContext(t), wire.RegCycles)
+	wantError[*driver.TimeoutError](t, err, "read CYCLES")
+	if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil {
+		t.Errorf("the next access: %v", err)
+	}
+}

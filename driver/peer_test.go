@@ -97,3 +97,39 @@ func (p *peer) answer(f *frame.Frame) []frame.Header {
 	reply.Mask = p.registers[f.VID]
 	return []frame.Header{reply}
 }
+
+// babble has a peer send statuses without end beside its replies, until the link is
+// closed.
+func (p *peer) babble(t *testing.T) transport.Conn {
+	host, end := pipe.New(4 << 10)
+	t.Cleanup(func() { host.Close(); end.Close() })
+	status := frame.Append(nil, &frame.Header{Kind: wire.KindStatus, Code: wire.CodeWait}, nil)
+	replies := make(chan []byte, 256)
+	go func() {
+		for {
+			next := status
+			select {
+			case next = <-replies:
+			default:
+			}
+			if _, err := end.Write(next); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		scan := frame.NewScanner(frame.ToCard, 0)
+		for {
+			_, err := scan.Fill(end)
+			for f := (frame.Frame{}); scan.Next(&f); {
+				for _, h := range p.answer(&f) {
+					replies <- p.build(&h)
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return host
+}
