@@ -265,7 +265,7 @@ func (c *Card) takeTurn(ctx context.Context, turn chan<- struct{}, what string) 
 
 // stopped is the error of what was given up because its context ended.
 func (c *Card) stopped(ctx context.Context, what string) error {
-	return fmt.Errorf("card %s: %s: %w", c.name, what, ctx.Err())
+	return &StoppedError{Card: c.name, What: what, Err: ctx.Err()}
 }
 
 // fail makes the card unusable because of err, if it is not so already, and

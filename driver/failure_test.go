@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -362,8 +363,9 @@ func TestCancel(t *testing.T) {
 		}
 		clear(in[0]) // nobody uses the arrays any more: the race detector watches
 		err = job.Reduce(testContext(t), in[0], in)
-		if wantError[*driver.EndedError](t, err); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v does not tell why the job has ended", err)
+		wantError[*driver.GivenUpError](t, err, "the call of all ranks was given up", "stopped after", "context canceled")
+		if wantError[*driver.EndedError](t, err); errors.Is(err, context.Canceled) {
+			t.Errorf("%v is the error of a context that has not ended", err)
 		}
 		if v, err := card.ReadRegister(testContext(t), wire.RegJobState); err != nil || v&1 != 0 {
 			t.Errorf("the card's job is still set up: %#x, %v", v, err)
@@ -746,6 +748,74 @@ func TestRefusedFinish(t *testing.T) {
 	}
 	job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
 	wantError[*driver.RefusedError](t, job.Close(testContext(t)), "bad_job")
+}
+
+// TestOnlyTheCallOfAContextAnswersIt: when the context of one call ends, the calls of
+// other members, the next ones and those of other jobs do not answer its error.
+func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
+	checkNoLeak(t)
+	for name, c := range map[string]struct {
+		end   error
+		words string
+	}{
+		"canceled": {context.Canceled, "the call of rank 0 was given up: reduction stopped after 0 of 100 elements: context canceled"},
+		"overdue":  {context.DeadlineExceeded, "the call of rank 0 was given up: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			card := openHolding(t, 2)
+			job, beside := configure(t, card, driver.JobConfig{Workers: 3}), configure(t, card, driver.JobConfig{Workers: 2})
+			ctx, cancel := context.WithCancel(testContext(t))
+			if c.end == context.DeadlineExceeded {
+				ctx, cancel = context.WithDeadline(testContext(t), time.Now())
+			}
+			defer cancel()
+			calls := func(j *driver.Job) chan error {
+				ended := make(chan error, 1)
+				sent := j.Stats().Sent
+				go func() { ended <- j.Member(1).AllReduce(testContext(t), make([]float32, 100)) }()
+				for j.Stats().Sent == sent {
+					runtime.Gosched()
+				}
+				return ended
+			}
+			other, apart := calls(job), calls(beside)
+			cancel()
+			err := job.Member(0).AllReduce(ctx, make([]float32, 100))
+			if !errors.Is(err, c.end) {
+				t.Errorf("its own call answers %v", err)
+			}
+			for what, err := range map[string]error{
+				"another call": <-other,
+				"the next one": job.Member(0).AllReduce(testContext(t), make([]float32, 100)),
+				"the close":    job.Close(testContext(t)),
+			} {
+				wantError[*driver.EndedError](t, err)
+				wantError[*driver.GivenUpError](t, err, c.words)
+				if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s answers %v", what, err)
+				}
+			}
+			if err := errors.Join(beside.Member(0).AllReduce(testContext(t), make([]float32, 100)), <-apart); err != nil {
+				t.Errorf("the other job: %v", err)
+			}
+		})
+	}
+}
+
+// TestACloseThatIsGivenUp: the next call does not answer the context's error.
+func TestACloseThatIsGivenUp(t *testing.T) {
+	checkNoLeak(t)
+	job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // who answers no finish
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	if err := job.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the close answers %v", err)
+	}
+	err := job.Close(testContext(t))
+	wantError[*driver.GivenUpError](t, err, "the close of the job was given up")
+	if errors.Is(err, context.Canceled) {
+		t.Errorf("the next one answers %v", err)
+	}
 }
 
 // TestOtherFramesGiveAnAccessNoTime: a card that sends valid frames without end, and

@@ -390,6 +390,12 @@ func (j *Job) endedError() error {
 	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.label()}
 }
 
+// givenUp is why the job ends when a call gives up, with err, because its context
+// ended.
+func (j *Job) givenUp(call string, err error) error {
+	return &GivenUpError{Card: j.card.name, Call: call, Err: err, job: j.label()}
+}
+
 // endIf ends the job because of err if under holds by then, and has the card
 // drop it. It says whether it did.
 func (j *Job) endIf(under func() bool, err error) bool {
