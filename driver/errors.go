@@ -259,10 +259,10 @@ type StoppedError struct {
 	job string // the label of the job, if the call was one of a job's
 }
 
-func (e *StoppedError) Error() string           { return e.place().String() + ": " + e.rest(e.place()) }
-func (e *StoppedError) place() place            { return place{e.Card, e.job} }
+func (e *StoppedError) Error() string     { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *StoppedError) place() place      { return place{e.Card, e.job} }
 func (e *StoppedError) rest(place) string { return e.What + ": " + e.Err.Error() }
-func (e *StoppedError) Unwrap() error           { return e.Err }
+func (e *StoppedError) Unwrap() error     { return e.Err }
 
 // GivenUpError is why a job has ended after the context of one of its calls did.
 // Later calls, and those under way of other members, answer an EndedError with it.
