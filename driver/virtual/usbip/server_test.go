@@ -160,7 +160,7 @@ func in(t *testing.T, h *attach.Host, size int) []byte {
 // TestDescriptorsAreThoseOfTheSpecification: the text has them in hex, for who
 // builds a card.
 func TestDescriptorsAreThoseOfTheSpecification(t *testing.T) {
-	text, err := os.ReadFile("../wire/SPEC.md")
+	text, err := os.ReadFile("../../wire/SPEC.md")
 	require.NoError(t, err)
 	lines := regexp.MustCompile(`(?m)^    (device|configuration|interface \d\.\d|endpoint) +((?:[0-9a-f]{2} ?)+)$`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, lines, 6)
