@@ -220,12 +220,13 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 			}
 		case <-ctx.Done():
 			if err := k.stopped(ctx); !k.withdraw(err, ctx.Err()) {
-				return k.giveUp(err)
+				return k.giveUp(err, k.job.givenUp(k.name(), err))
 			}
 		case <-k.timer.C:
 			left := c.opts.timeout - k.silent()
 			if left <= 0 && !c.missed(k.job) {
-				return k.giveUp(k.overdue(nil))
+				err := k.overdue(nil)
+				return k.giveUp(err, err)
 			}
 			left = max(left, shortestWait)
 			k.timer.Reset(left)
@@ -233,10 +234,18 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	}
 }
 
+// name names the call in messages: by its member, if it has one.
+func (k *call) name() string {
+	if k == k.job.whole {
+		return "call of all ranks"
+	}
+	return fmt.Sprintf("call of rank %d", k.members[0].rank)
+}
+
 // giveUp ends the job because this call failed with err, unless the call has an
-// outcome by now.
-func (k *call) giveUp(err error) error {
-	ended := k.job.endIf(func() bool { return k.active }, err)
+// outcome by now. Other calls answer that the job has ended for that reason.
+func (k *call) giveUp(err, reason error) error {
+	ended := k.job.endIf(func() bool { return k.active }, reason)
 	outcome := <-k.done
 	if ended {
 		return err
@@ -299,7 +308,12 @@ func (k *call) stopped(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return k.overdue(ctx.Err())
 	}
-	return fmt.Errorf("card %s%s: reduction stopped after %d of %d elements: %w", k.job.card.name, k.job.label(), k.summed(), k.elements, ctx.Err())
+	return &StoppedError{
+		Card: k.job.card.name,
+		What: fmt.Sprintf("reduction stopped after %d of %d elements", k.summed(), k.elements),
+		Err:  ctx.Err(),
+		job:  k.job.label(),
+	}
 }
 
 // overdue is the error of a call that waited too long: it names the ranks that

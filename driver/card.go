@@ -154,6 +154,8 @@ func (c *Card) openError(ctx context.Context, l *link, err error) error {
 		return &NoCardError{Name: c.name, Reason: "it went away while it was opened", Err: died.Err}
 	case errors.As(err, &timeout) && link.Frames == 0 && link.BytesIn > 0:
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: %d bytes came and no frame among them", link.BytesIn)}
+	case errors.As(err, &timeout) && link.Frames > 0:
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("%d frames came from there, but for %s no reply to %s; see whether it runs, or allow it more time", link.Frames, round(timeout.Waited), timeout.What)}
 	case errors.As(err, &timeout):
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the link is open but no card answers, for %s; see whether it runs, or allow it more time", round(timeout.Waited))}
 	}
@@ -263,7 +265,7 @@ func (c *Card) takeTurn(ctx context.Context, turn chan<- struct{}, what string) 
 
 // stopped is the error of what was given up because its context ended.
 func (c *Card) stopped(ctx context.Context, what string) error {
-	return fmt.Errorf("card %s: %s: %w", c.name, what, ctx.Err())
+	return &StoppedError{Card: c.name, What: what, Err: ctx.Err()}
 }
 
 // fail makes the card unusable because of err, if it is not so already, and

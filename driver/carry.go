@@ -203,13 +203,17 @@ func (c *Card) waitFor(a *away) (gone []news) {
 	return gone
 }
 
+// errNoAttempt is what came of the attempts to open a card again while there were
+// none.
+var errNoAttempt = errors.New("no attempt to open it has ended")
+
 // loseHope ends a job that has waited for its card for long enough.
 func (j *Job) loseHope(a *away) {
 	c := j.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away == a && !j.ended {
-		j.endLocked(a.lostError(c, cmp.Or(a.last, context.DeadlineExceeded)))
+		j.endLocked(a.lostError(c, cmp.Or(a.last, errNoAttempt)))
 	}
 }
 

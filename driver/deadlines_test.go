@@ -292,8 +292,8 @@ func TestLeaves(t *testing.T) {
 		}
 		_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
 		wantNil(t, errs, 1, 2)
-		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); !errors.Is(e, context.Canceled) {
-			t.Errorf("%v hides the context's error", e)
+		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); errors.Is(e, context.Canceled) || e.Err != context.Canceled {
+			t.Errorf("%v, of a context that ended in an earlier call", e)
 		}
 		if e := job.Evicted(); !slices.Equal(e, []int{0}) {
 			t.Errorf("evicted: %v", e)

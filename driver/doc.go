@@ -77,6 +77,8 @@
 // finds no room beside others; RefusedError for what the card refuses;
 // MissingError and TimeoutError when nothing moves; EvictedError for a member that
 // is out of a job whose sums may be partial; EndedError when the job is over;
+// StoppedError, or another that wraps it, from the call whose context has ended, and
+// from no other: those of the same job find a GivenUpError in their EndedError;
 // DiedError when the card is gone, LostError (which is one) when it was
 // waited for in vain or has come back as another. ErrClosed is what a closed Card
 // answers.

@@ -104,26 +104,45 @@ func TestOpenWrongCard(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegSum] = 0x101
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "saturates: true")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "SUM is 257", "only int32 saturates")
 	}))
 	t.Run("a maximum that saturates", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegFormat] = uint64(wire.Int32)<<8 | uint64(wire.Int32)
 		p.registers[wire.RegSum] = 0x100 | uint64(wire.SumMax)
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "max", "saturates: true")
-	}))
-	t.Run("an unknown sum", bubble(func(t *testing.T) {
-		p := newPeer()
-		p.registers[wire.RegSum] = 99
-		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "sum 99", "this driver does not know")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "SUM is 260", "only a sum that adds saturates")
 	}))
 	t.Run("nonsense", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegLanes] = 0
 		p.hash()
 		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense")
+	}))
+	for _, c := range []struct {
+		addr  uint32
+		value uint64
+		words []string
+	}{
+		{wire.RegWindow, 1 << 24, []string{"makes no sense", "WINDOW is 16777216", "a power of two from 1 to 1024"}},
+		{wire.RegWindow, 1 << 40, []string{"makes no sense", "WINDOW is 1099511627776", "a power of two from 1 to 1024"}},
+		{wire.RegChunk, 1024, []string{"makes no sense", "CHUNK is 1024", "4118 bytes", "4095"}},
+		{wire.RegSum, 200, []string{"newer than this driver", "SUM is 200"}},
+		{wire.RegShell, 9, []string{"newer than this driver", "SHELL is 9"}},
+		{wire.RegLatency, 1 << 30, []string{"makes no sense", "LATENCY is 1073741824", "from 0 to 65535"}},
+	} {
+		t.Run(fmt.Sprintf("register %#x holds %d", c.addr, c.value), bubble(func(t *testing.T) {
+			p := newPeer()
+			p.registers[c.addr] = c.value
+			p.hash()
+			wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), c.words...)
+		}))
+	}
+	t.Run("no shell and a chunk that no frame holds", bubble(func(t *testing.T) {
+		p := newPeer()
+		p.registers[wire.RegShell], p.registers[wire.RegLink], p.registers[wire.RegChunk] = 0, 0, 1024
+		p.hash()
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "CHUNK is 1024")
 	}))
 	t.Run("owner", bubble(func(t *testing.T) {
 		p := newPeer()
@@ -352,8 +371,9 @@ func TestCancel(t *testing.T) {
 			}
 			clear(in[0]) // nobody uses the arrays any more: the race detector watches
 			err = job.Reduce(testContext(t), in[0], in)
-			if wantError[*driver.EndedError](t, err); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v does not tell why the job has ended", err)
+			wantError[*driver.GivenUpError](t, err, "the call of all ranks was given up", "stopped after", "context canceled")
+			if wantError[*driver.EndedError](t, err); errors.Is(err, context.Canceled) {
+				t.Errorf("%v is the error of a context that has not ended", err)
 			}
 			if v, err := card.ReadRegister(testContext(t), wire.RegJobState); err != nil || v&1 != 0 {
 				t.Errorf("the card's job is still set up: %#x, %v", v, err)
@@ -761,5 +781,89 @@ func TestRefusedFinish(t *testing.T) {
 		}
 		job := configure(t, open(t, p.serve(t)), driver.JobConfig{})
 		wantError[*driver.RefusedError](t, job.Close(testContext(t)), "bad_job")
+	})
+}
+
+// TestOnlyTheCallOfAContextAnswersIt: when the context of one call ends, the calls of
+// other members, the next ones and those of other jobs do not answer its error.
+func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		end   error
+		words string
+	}{
+		"canceled": {context.Canceled, "the call of rank 0 was given up: reduction stopped after 0 of 100 elements: context canceled"},
+		"overdue":  {context.DeadlineExceeded, "the call of rank 0 was given up: "},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			card := openHolding(t, 2)
+			job, beside := configure(t, card, driver.JobConfig{Workers: 3}), configure(t, card, driver.JobConfig{Workers: 2})
+			ctx, cancel := context.WithCancel(testContext(t))
+			if c.end == context.DeadlineExceeded {
+				ctx, cancel = context.WithDeadline(testContext(t), time.Now())
+			}
+			defer cancel()
+			calls := func(j *driver.Job) chan error {
+				ended := make(chan error, 1)
+				go func() { ended <- j.Member(1).AllReduce(testContext(t), make([]float32, 100)) }()
+				synctest.Wait() // it has sent what it can
+				return ended
+			}
+			other, apart := calls(job), calls(beside)
+			cancel()
+			err := job.Member(0).AllReduce(ctx, make([]float32, 100))
+			if !errors.Is(err, c.end) {
+				t.Errorf("its own call answers %v", err)
+			}
+			for what, err := range map[string]error{
+				"another call": <-other,
+				"the next one": job.Member(0).AllReduce(testContext(t), make([]float32, 100)),
+				"the close":    job.Close(testContext(t)),
+			} {
+				wantError[*driver.EndedError](t, err)
+				wantError[*driver.GivenUpError](t, err, c.words)
+				if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s answers %v", what, err)
+				}
+			}
+			if err := errors.Join(beside.Member(0).AllReduce(testContext(t), make([]float32, 100)), <-apart); err != nil {
+				t.Errorf("the other job: %v", err)
+			}
+		}))
+	}
+}
+
+// TestACloseThatIsGivenUp: the next call does not answer the context's error.
+func TestACloseThatIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // who answers no finish
+		ctx, cancel := context.WithCancel(testContext(t))
+		cancel()
+		if err := job.Close(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("the close answers %v", err)
+		}
+		err := job.Close(testContext(t))
+		wantError[*driver.GivenUpError](t, err, "the close of the job was given up")
+		if errors.Is(err, context.Canceled) {
+			t.Errorf("the next one answers %v", err)
+		}
+	})
+}
+
+// TestOtherFramesGiveAnAccessNoTime: a card that sends valid frames without end, and
+// does not answer, is given up, while it is opened and later.
+func TestOtherFramesGiveAnAccessNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer()
+		p.deaf[wire.RegChunk] = true
+		wantError[*driver.NoCardError](t, openFails(t, p.babble(t)), "frames came from there", "no reply to read CHUNK")
+
+		p = newPeer()
+		p.deaf[wire.RegCycles] = true
+		card := open(t, p.babble(t), driver.WithTimeout(300*time.Millisecond))
+		_, err := card.ReadRegister(testContext(t), wire.RegCycles)
+		wantError[*driver.TimeoutError](t, err, "read CYCLES")
+		if _, err := card.ReadRegister(testContext(t), wire.RegLanes); err != nil {
+			t.Errorf("the next access: %v", err)
+		}
 	})
 }

@@ -42,14 +42,15 @@ func (j *Job) finishAll(ctx context.Context) error {
 	timer := time.NewTimer(j.card.opts.timeout)
 	defer timer.Stop()
 	for {
-		var err error
+		var err, reason error
 		select {
 		case err := <-j.finish.done:
 			return err
 		case <-ctx.Done():
 			if err = j.card.awayError(ctx.Err()); err == nil {
-				err = fmt.Errorf("card %s%s: finish of the job: %w", j.card.name, j.label(), ctx.Err())
+				err = &StoppedError{Card: j.card.name, What: "finish of the job", Err: ctx.Err(), job: j.label()}
 			}
+			reason = j.givenUp("close of the job", err)
 		case <-timer.C:
 			silent, left := j.finishSilent()
 			if wait := j.card.opts.timeout - silent; wait > 0 || j.card.missed(j) {
@@ -57,8 +58,9 @@ func (j *Job) finishAll(ctx context.Context) error {
 				continue
 			}
 			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent, job: j.label()}
+			reason = err
 		}
-		if !j.endIf(func() bool { return j.finish.left != 0 }, err) {
+		if !j.endIf(func() bool { return j.finish.left != 0 }, reason) {
 			return <-j.finish.done
 		}
 		<-j.finish.done

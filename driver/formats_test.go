@@ -239,7 +239,7 @@ func TestModelByName(t *testing.T) {
 		"model:result=fp32": {[]driver.Option{driver.WithFormat(wire.FP8E4M3)},
 			driver.Info{Lanes: 16, Ports: 4, Format: wire.FP8E4M3, Result: wire.FP32, Sum: wire.SumTree, Chunk: 1008, Window: 8}},
 		"model:format=int32,saturate=true,sum=fused,lanes=4,workers=7,window=2,chunk=20,jobs=16": {[]driver.Option{driver.WithFormat(wire.BF16), driver.WithWorkers(2)},
-			driver.Info{Lanes: 4, Ports: 7, Format: wire.Int32, Result: wire.Int32, Sum: wire.SumFused, Saturate: true, Chunk: 20, Window: 2, Jobs: 16}},
+			driver.Info{Lanes: 4, Ports: 7, Format: wire.Int32, Result: wire.Int32, Sum: wire.SumFused, Saturate: true, Chunk: 20, Window: 2, Jobs: 2}},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			card, err := driver.Open(testContext(t), name, c.opts...)
@@ -267,6 +267,7 @@ func TestModelByName(t *testing.T) {
 		"model:sum=exact,":              {`no option ""`},
 		"model:lanes=3":                 {"lanes: 3 is not a power of two"},
 		"model:lanes=0":                 {"lanes: 0 is not"},
+		"model:window=16777216":         {"window: 16777216 is more than 1024"},
 		"model:jobs=3":                  {"jobs: 3 is not a power of two from 1 to 16"},
 		"model:format=fp16,result=bf16": {"fp16"},
 		"model:saturate=true":           {"saturate"},

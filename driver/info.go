@@ -4,6 +4,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tributary/driver/element"
@@ -25,7 +26,7 @@ type Info struct {
 	Shell      wire.Shell
 	Chunk      int // most elements in a chunk
 	Window     int // most chunks in a job's window; twice as many slots are for all jobs
-	Jobs       int // jobs that can be set up at once
+	Jobs       int // jobs that can be set up at once: the smaller of JOBS and WINDOW, as each takes a window of at least one chunk
 	Link       int // bits the link moves in a cycle
 	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
 }
@@ -91,7 +92,8 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 	for i, r := range reads {
 		values[r.VID] = held[i]
 	}
-	want := wire.ConfigHash(func(addr uint32) uint64 { return values[addr] })
+	read := func(addr uint32) uint64 { return values[addr] }
+	want := wire.ConfigHash(read)
 	got := values[wire.RegConfigHash]
 	if got != want {
 		return Info{}, &HashError{Name: c.name, Got: got, Want: want, From: "its identification block"}
@@ -101,8 +103,10 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 			return Info{}, &HashError{Name: c.name, Got: got, Want: want, From: from}
 		}
 	}
-	info := newInfo(c.name, values)
-	return info, info.check()
+	if err := checkIdent(c.name, read); err != nil {
+		return Info{}, err
+	}
+	return newInfo(c.name, values), nil
 }
 
 // expecter is a transport.Conn that knows which card it leads to. A sim: card
@@ -132,31 +136,27 @@ func newInfo(name string, values map[uint32]uint64) Info {
 		Shell:      wire.Shell(values[wire.RegShell]),
 		Chunk:      at(wire.RegChunk),
 		Window:     at(wire.RegWindow),
-		Jobs:       at(wire.RegJobs),
+		Jobs:       min(at(wire.RegJobs), at(wire.RegWindow)),
 		Link:       at(wire.RegLink),
 		Latency:    at(wire.RegLatency),
 	}
 }
 
-// mostJobs is how many jobs a card can hold.
-const mostJobs = 16
-
-// check refuses a card whose parameters this driver cannot use.
-func (i Info) check() error {
-	format, known := i.Format.Info()
-	result, resultKnown := i.Result.Info()
-	sum, sumKnown := i.Sum.Info()
-	switch {
-	case !sumKnown:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card computes %s, which this driver does not know; take the driver that came with the card's hwgen", i.Sum)}
-	case !known || !resultKnown:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card sums %s into %s, which this driver does not know; take the driver that came with the card's hwgen", i.Format, i.Result)}
-	case !format.FitsIn(result) || i.Saturate && (i.Format != wire.Int32 || !sum.Adds):
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%s of %s into %s, saturates: %t); generate it again", i.Sum, i.Format, i.Result, i.Saturate)}
-	case i.Lanes < 1 || i.Ports < 1 || i.Ports > 64 || i.Window < 1 || i.Chunk < i.Lanes || i.Chunk%i.Lanes != 0 || i.Jobs < 1 || i.Jobs > mostJobs:
-		return &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card's identification block makes no sense (%d lanes, %d ports, chunk %d, window %d, %d jobs); generate it again", i.Lanes, i.Ports, i.Chunk, i.Window, i.Jobs)}
+// checkIdent refuses a card whose identification block is beyond its bounds: its
+// sizes decide how much memory this host reserves.
+func checkIdent(name string, read func(addr uint32) uint64) error {
+	err := wire.CheckIdent(read)
+	if err == nil {
+		err = wire.CheckFrames(read) // whatever its shell, it answers on a byte stream
 	}
-	return nil
+	var ident *wire.IdentError
+	switch {
+	case !errors.As(err, &ident):
+		return err
+	case ident.Newer:
+		return &NoCardError{Name: name, Reason: fmt.Sprintf("the card is newer than this driver, which does not know its %s; take the driver that came with the card's hwgen", ident)}
+	}
+	return &NoCardError{Name: name, Reason: fmt.Sprintf("the card's identification block makes no sense: %s; generate the card again", ident)}
 }
 
 // CheckAdds returns an InputError, about what was asked for, when the card's

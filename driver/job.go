@@ -18,7 +18,7 @@ type JobConfig struct {
 	Workers  int    // members of the job; default: as many as Ports, or all ports of the card
 	Ports    []int  // their ports, ascending, rank r on Ports[r]; default: 0..Workers-1
 	Chunk    int    // elements in a chunk, a multiple of the card's lanes; default: the card's
-	Window   int    // chunks in flight, a power of two up to the card's; default: the card's divided by Info.Jobs, at least 1
+	Window   int    // chunks in flight, a power of two up to the card's; default: the card's divided by Info.Jobs
 	FirstVID uint32 // number of the first chunk; it only matters to tests of the wrap-around
 
 	// CarryOn is how long the job waits for its card to come back when that has
@@ -206,7 +206,7 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 		cfg.Chunk = i.Chunk
 	}
 	if cfg.Window == 0 {
-		cfg.Window = max(1, i.Window/i.Jobs)
+		cfg.Window = i.Window / i.Jobs
 	}
 	if err := cfg.checkDeadline(); err != nil {
 		return cfg, err
@@ -388,6 +388,12 @@ func (j *Job) endedError() error {
 		return j.err
 	}
 	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.label()}
+}
+
+// givenUp is why the job ends when a call gives up, with err, because its context
+// ended.
+func (j *Job) givenUp(call string, err error) error {
+	return &GivenUpError{Card: j.card.name, Call: call, Err: err, job: j.label()}
 }
 
 // endIf ends the job because of err if under holds by then, and has the card

@@ -697,7 +697,7 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 		buf := []float32{1}
 		reduce := func(j *driver.Job) error { return j.Member(0).AllReduce(testContext(t), buf) }
 		wantError[*driver.DiedError](t, reduce(ends), "is gone")
-		wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: no card at comes", "not yet")
+		wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: not yet")
 		start := time.Now()
 		if err := aborted.Abort(testContext(t)); err != nil || time.Since(start) > time.Second {
 			t.Errorf("abort while the card is away: %v, after %s", err, time.Since(start))
@@ -824,7 +824,7 @@ func TestModelOfAFolderHoldsItsJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		card := openName(t, "model:"+dir)
-		if info := card.Info(); info.Jobs != 4 || info.ConfigHash != hash {
+		if info := card.Info(); info.Jobs != min(4, info.Window) || info.ConfigHash != hash {
 			t.Errorf("%+v", info)
 		}
 	})

@@ -165,8 +165,8 @@ const (
 	slotsCountShift = 16
 )
 
-// Jobs reads what the card says of each of its job numbers, in their order,
-// whoever has set the jobs up. It reads one register after another, and jobs may
+// Jobs reads the state of each job number below Info.Jobs, whoever has set the jobs
+// up. It reads one register after another, and jobs may
 // come and go meanwhile. Errors are those of ReadRegister.
 func (c *Card) Jobs(ctx context.Context) ([]JobState, error) {
 	return c.readJobs(func(addr uint32) (uint64, error) { return c.ReadRegister(ctx, addr) })

@@ -78,6 +78,9 @@ func madeToMeasure(r transport.Request) (model.Config, error) {
 			}
 		}
 	}
+	if cfg.Window > wire.MaxWindow {
+		return cfg, fmt.Errorf("the model's option window: %d is more than %d, the largest window of a card", cfg.Window, wire.MaxWindow)
+	}
 	cfg.Result = cmp.Or(cfg.Result, cfg.Format)
 	if cfg.Chunk == 0 && cfg.Lanes > 0 {
 		cfg.Chunk = largestChunk(cfg)

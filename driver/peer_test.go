@@ -5,6 +5,7 @@ package driver_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"tributary/driver/frame"
 	"tributary/driver/transport"
@@ -96,4 +97,43 @@ func (p *peer) answer(f *frame.Frame) []frame.Header {
 	}
 	reply.Mask = p.registers[f.VID]
 	return []frame.Header{reply}
+}
+
+// babble has a peer send a status every millisecond beside its replies, until the link
+// is closed. It runs in bubbles alone.
+func (p *peer) babble(t *testing.T) transport.Conn {
+	host, end := pipe.New(4 << 10)
+	over := make(chan struct{})
+	t.Cleanup(func() { host.Close(); end.Close(); close(over) })
+	status := frame.Append(nil, &frame.Header{Kind: wire.KindStatus, Code: wire.CodeWait}, nil)
+	replies := make(chan []byte, 256)
+	go func() {
+		for {
+			next := status
+			select {
+			case next = <-replies:
+			case <-time.After(time.Millisecond):
+			case <-over:
+				return
+			}
+			if _, err := end.Write(next); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		scan := frame.NewScanner(frame.ToCard, 0)
+		for {
+			_, err := scan.Fill(end)
+			for f := (frame.Frame{}); scan.Next(&f); {
+				for _, h := range p.answer(&f) {
+					replies <- p.build(&h)
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return host
 }

@@ -140,7 +140,7 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		if j.finish.left != 0 && (m.out != nil || int32(h.VID-m.next) < 0) {
 			return // of a copy that came late, to a card for which all have finished
 		}
-		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d%s", h.VID, h.Rank, j.label()), Code: h.Code})
+		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code, job: j.label()})
 	}
 }
 

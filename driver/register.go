@@ -83,9 +83,11 @@ func (c *Card) writeOn(ctx context.Context, l *link, addr uint32, value uint64) 
 }
 
 // accessOn carries out accesses that do not depend on one another, and returns
-// what the registers hold. The first that is refused is the error.
+// what the registers hold. The first that is refused is the error. Each access has
+// the time-out for itself, from when it was sent and the one before it answered:
+// no other frame of the card gives it more time.
 func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) ([]uint64, error) {
-	start := time.Now()
+	since := time.Now()
 	batch := c.startAccesses(l, headers)
 	defer c.stopAccesses(batch)
 	c.kick()
@@ -100,17 +102,17 @@ func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) (
 				return nil, &RefusedError{Card: c.name, What: name, Value: headers[i].Mask, Code: reply.Code}
 			}
 			values[i] = reply.Mask
-			i++
+			i, since = i+1, time.Now()
 		case <-ctx.Done():
 			return nil, c.stopped(ctx, name)
 		case <-l.over:
 			return nil, c.whyOver(l)
 		case <-timer.C:
-			silent := c.silentSince(start)
-			if silent >= c.opts.timeout {
-				return nil, &TimeoutError{Card: c.name, What: name, Waited: silent}
+			waited := c.waitedFor(batch[i], since)
+			if waited >= c.opts.timeout {
+				return nil, &TimeoutError{Card: c.name, What: name, Waited: waited}
 			}
-			timer.Reset(c.opts.timeout - silent)
+			timer.Reset(c.opts.timeout - waited)
 		}
 	}
 	return values, nil
@@ -128,15 +130,15 @@ func (c *Card) stopAccesses(batch []*access) {
 	c.accesses.forget(batch)
 }
 
-// silentSince returns for how long the card has been silent since start. Behind
-// much data, the answer of a slow card may take long.
-func (c *Card) silentSince(start time.Time) time.Duration {
+// waitedFor returns the age of an access that may have been under way since then.
+// The writer may have to finish a batch of data before it sends the access.
+func (c *Card) waitedFor(a *access, since time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.heard.After(start) {
-		start = c.heard
+	if len(a.sent) > 0 && a.sent[0].at.After(since) {
+		since = a.sent[0].at
 	}
-	return time.Since(start)
+	return time.Since(since)
 }
 
 // shortestTrip returns the time that an access took at least, 0 when it is not known.

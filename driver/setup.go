@@ -37,7 +37,7 @@ func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, er
 	}
 	var b [2]byte
 	if _, err := io.ReadFull(c.opts.random, b[:]); err != nil {
-		return 0, fmt.Errorf("card %s: no random epoch: %w", c.name, err)
+		return 0, &failure{at: place{card: c.name}, what: "no random epoch", err: err}
 	}
 	return binary.LittleEndian.Uint16(b[:]), nil
 }
@@ -87,8 +87,8 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		}
 		epoch++
 	}
-	return epoch, fmt.Errorf("card %s: job %d was set up %d times, and never with what was written; see whether another program writes the card's registers",
-		j.card.name, j.number, mostSetUps)
+	return epoch, &failure{at: place{card: j.card.name}, what: fmt.Sprintf("job %d was set up %d times, and never with what was written; see whether another program writes the card's registers",
+		j.number, mostSetUps)}
 }
 
 // commit stages the job's parameters and commits them. A refusal of the commit is

@@ -1,9 +1,14 @@
 package npy
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -269,6 +274,61 @@ func TestNumPy(t *testing.T) {
 				t.Errorf("%s: read %v, want %v", name, a, named[i])
 			}
 		}
+	}
+}
+
+// archiveOf returns an .npz file of one compressed array whose directory announces the
+// given size.
+func archiveOf(t *testing.T, content string, announced uint64) []byte {
+	t.Helper()
+	var packed, b bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, content)
+	w.Close()
+	z := zip.NewWriter(&b)
+	m, err := z.CreateRaw(&zip.FileHeader{
+		Name: "w.npy", Method: zip.Deflate, CRC32: crc32.ChecksumIEEE([]byte(content)),
+		CompressedSize64: uint64(packed.Len()), UncompressedSize64: announced,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Write(packed.Bytes())
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestReadArchiveWithin: what an archive unpacks to is refused by its directory,
+// and a directory that announces less than there is by the array.
+func TestReadArchiveWithin(t *testing.T) {
+	zeros := file("{'descr': '<f4', 'fortran_order': False, 'shape': (262144,), }", strings.Repeat("\x00", 1<<20))
+	size := uint64(len(zeros))
+	read := func(announced, limit uint64) error {
+		in := archiveOf(t, zeros, announced)
+		_, err := ReadArchiveWithin(bytes.NewReader(in), int64(len(in)), limit)
+		return err
+	}
+	if err := read(size, size); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	var large *TooLargeError
+	if err := read(size, size-1); !errors.As(err, &large) || large.Size != size || large.Limit != size-1 ||
+		!strings.Contains(err.Error(), fmt.Sprintf("unpack to %d bytes, more than the limit of %d", size, size-1)) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	for _, announced := range []uint64{0, 200, size - 1} {
+		if err := read(announced, size-1); err == nil || !strings.Contains(err.Error(), `array "w": it is damaged: it unpacks to more than`) {
+			t.Errorf("%d bytes announced: %v", announced, err)
+		}
+	}
+	in := archiveOf(t, zeros, 1<<50)
+	if _, err := ReadArchive(bytes.NewReader(in), int64(len(in))); !errors.As(err, &large) || large.Size != 1<<50 {
+		t.Errorf("a pebibyte: %v", err)
 	}
 }
 

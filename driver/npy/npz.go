@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -18,12 +20,35 @@ type Named struct {
 // memberSuffix is what NumPy appends to an array's name in the archive.
 const memberSuffix = ".npy"
 
+// A TooLargeError is the error of an archive that unpacks to more bytes than are
+// allowed.
+type TooLargeError struct {
+	Size  uint64 // of all arrays, as the archive's directory announces them
+	Limit uint64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("its arrays unpack to %d bytes, more than the limit of %d; split it into several archives", e.Size, e.Limit)
+}
+
 // ReadArchive reads all arrays of an .npz file of the given size in bytes, in
-// the order of their names. Every bad array is in the error.
+// the order of their names. Every bad array is in the error. An archive that
+// unpacks to more than the memory that this machine has available is a
+// TooLargeError.
 func ReadArchive(r io.ReaderAt, size int64) ([]Named, error) {
+	return ReadArchiveWithin(r, size, availableMemory())
+}
+
+// ReadArchiveWithin is ReadArchive with a limit for the sum of the unpacked sizes in
+// bytes. It checks the archive's directory before it unpacks an array. An array that
+// unpacks to more than the directory announces is an error.
+func ReadArchiveWithin(r io.ReaderAt, size int64, limit uint64) ([]Named, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, errors.New("it is not a NumPy archive, or it is cut off")
+	}
+	if total := unpackedSize(z.File); total > limit {
+		return nil, &TooLargeError{Size: total, Limit: limit}
 	}
 	var arrays []Named
 	var bad []error
@@ -46,14 +71,31 @@ func ReadArchive(r io.ReaderAt, size int64) ([]Named, error) {
 	return arrays, errors.Join(bad...)
 }
 
-// readMember reads one array of an archive, and thereby checks its CRC-32.
+// unpackedSize returns the size of all files as the directory announces it, or the
+// largest number where the sum is larger still.
+func unpackedSize(files []*zip.File) (total uint64) {
+	for _, f := range files {
+		sum, carry := bits.Add64(total, f.UncompressedSize64, 0)
+		if carry != 0 {
+			return math.MaxUint64
+		}
+		total = sum
+	}
+	return total
+}
+
+// readMember reads one array of an archive, and thereby checks its size and CRC-32.
 func readMember(f *zip.File) (Array, error) {
 	r, err := f.Open()
 	if err != nil {
 		return Array{}, err
 	}
 	defer r.Close()
-	return Read(r)
+	a, err := Read(r)
+	if errors.Is(err, zip.ErrFormat) {
+		err = fmt.Errorf("it is damaged: it unpacks to more than the %d bytes that the archive's directory announces", f.UncompressedSize64)
+	}
+	return a, err
 }
 
 // WriteArchive writes arrays as an .npz file, uncompressed as np.savez does,

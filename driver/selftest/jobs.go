@@ -8,10 +8,6 @@ import (
 	"tributary/driver"
 )
 
-// atOnce returns how many jobs a card can hold at once, each with a window of at
-// least one chunk.
-func atOnce(card driver.Info) int { return min(card.Jobs, card.Window) }
-
 // jobTimes is how often each job sums.
 const jobTimes = 3
 
@@ -19,7 +15,7 @@ const jobTimes = 3
 // numbers side by side. The first stays; the others end after each sum, and are
 // set up anew.
 func askJobs(ctx context.Context, s *subject) error {
-	jobs := make([]*driver.Job, atOnce(s.Info))
+	jobs := make([]*driver.Job, s.Info.Jobs)
 	for n := range jobs {
 		var err error
 		if jobs[n], err = s.sideBySide(ctx, n); err != nil {
@@ -76,7 +72,7 @@ func (s *subject) sideBySide(ctx context.Context, n int) (*driver.Job, error) {
 	if n%2 == 1 {
 		ports = ports[n%len(ports):][:1]
 	}
-	return s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: s.smallChunk(), Window: s.Window / atOnce(s.Info), FirstVID: uint32(n)})
+	return s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: s.smallChunk(), Window: s.Window / s.Info.Jobs, FirstVID: uint32(n)})
 }
 
 // sumWhole sums whole numbers in a job: more chunks than it has slots, and so many

@@ -79,7 +79,7 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 		return err
 	}
 	tests := sumTests
-	if atOnce(card.Info()) > 1 {
+	if card.Info().Jobs > 1 {
 		tests = append(slices.Clone(tests), jobsTest)
 	}
 	for _, t := range tests {

@@ -78,6 +78,9 @@ func (m *Manifest) check() error {
 	if hash := wire.ConfigHash(m.Constant); hash != m.ConfigHash {
 		return fmt.Errorf("%s: config_hash is %016x, but the registers there give %016x: the file was changed; generate the card again", m.Path, m.ConfigHash, hash)
 	}
+	if err := wire.CheckIdent(m.Constant); err != nil {
+		return fmt.Errorf("%s: %w; generate the card again with the hwgen of this program", m.Path, err)
+	}
 	return nil
 }
 

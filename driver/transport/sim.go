@@ -101,6 +101,10 @@ func startSim(ctx context.Context, program string, args []string) (*simProcess, 
 		return nil, err
 	}
 	p := &simProcess{folder: folder, socket: folder.Path("card"), ended: make(chan struct{})}
+	if err := CheckSocket(p.socket); err != nil {
+		folder.Remove()
+		return nil, fmt.Errorf("%w, for the folder for temporary files (TMPDIR)", err)
+	}
 	p.cmd = exec.Command(program, append([]string{"--listen", "unix:" + p.socket, "--once", "--end-with-stdin"}, args...)...)
 	p.cmd.Stderr = &p.stderr
 	// In a process group of its own: a Ctrl-C on the terminal is for the host,

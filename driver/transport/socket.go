@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"tributary/driver/shell"
 )
@@ -22,7 +23,23 @@ func openUnix(ctx context.Context, r Request) (Conn, error) {
 	if r.Address == "" {
 		return nil, errors.New("the name lacks the path of the card's socket, as in unix:PATH")
 	}
+	if err := CheckSocket(r.Address); err != nil {
+		return nil, err
+	}
 	return dial(ctx, "unix", r.Address)
+}
+
+// maxSocketPath is the longest path of a Unix socket in bytes; the kernel's field
+// ends with a zero.
+const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// CheckSocket refuses the path of a Unix socket that is too long to be listened at, or
+// connected to.
+func CheckSocket(path string) error {
+	if len(path) > maxSocketPath {
+		return fmt.Errorf("the socket's path %s has %d bytes, but the system allows %d; use a shorter one, or a relative one", path, len(path), maxSocketPath)
+	}
+	return nil
 }
 
 func dial(ctx context.Context, network, address string) (Conn, error) {

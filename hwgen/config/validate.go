@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"tributary/driver/wire"
 )
 
 // Limits and defaults of the flags.
 const (
-	maxLanes   = 64
-	maxWorkers = 64 // the masks of the packet hold 64 ranks
-	maxWindow  = 1024
-	maxJobs    = 16
+	maxLanes   = wire.MaxLanes
+	maxWorkers = wire.MaxPorts
+	maxWindow  = wire.MaxWindow
+	maxJobs    = wire.MaxJobs
 	maxPrefix  = 24 // characters, so that lines of Verilog stay readable
 
 	defaultLanes   = 16

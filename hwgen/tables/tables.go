@@ -307,7 +307,17 @@ func RegisterTable() string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable() + boundTable())
+}
+
+// boundTable prints the range of each register of the identification block.
+func boundTable() string {
+	var b strings.Builder
+	b.WriteString("\n## Bounds of the identification block\n\nA host refuses a card whose register is out of its bound. Section 4 of [SPEC.md](SPEC.md) has the rules between registers.\n\n| register | bound |\n|---|---|\n")
+	for _, bound := range wire.Bounds {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", bound.Name(), bound)
+	}
+	return b.String()
 }
 
 // Packet prints the page PACKET.md.

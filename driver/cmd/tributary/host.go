@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 )
 
 // A host is a command of this user that drives a card and lets others look at
@@ -37,6 +38,10 @@ func showCard(ctx context.Context, card *driver.Card, command string, errs io.Wr
 func serveHost(ctx context.Context, card *driver.Card, command string) (stop func(), err error) {
 	n, err := newNote(hostNotes)
 	if err != nil {
+		return nil, err
+	}
+	if err := transport.CheckSocket(n.socket()); err != nil {
+		n.remove()
 		return nil, err
 	}
 	listener, err := net.Listen("unix", n.socket())

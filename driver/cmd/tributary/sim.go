@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tributary/driver"
+	"tributary/driver/transport"
 	"tributary/driver/transport/serial"
 	"tributary/driver/virtual/usbip"
 )
@@ -167,6 +168,11 @@ type listener func(name string) (stop func())
 
 // keepUp runs the card until it ends or ctx does.
 func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string, listens listener, out, errs io.Writer) error {
+	if path, ok := strings.CutPrefix(listen, "unix:"); ok {
+		if err := transport.CheckSocket(path); err != nil {
+			return err
+		}
+	}
 	card := exec.CommandContext(ctx, folder.program(f.programName()), f.arguments(listen)...)
 	card.Cancel = func() error { return card.Process.Signal(syscall.SIGTERM) }
 	card.WaitDelay = stopGrace

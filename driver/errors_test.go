@@ -1,0 +1,117 @@
+package driver
+
+// How errors name their place.
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/driver/wire"
+)
+
+// Where the errors of these tests happen.
+const (
+	here    = "unix:here.sock"
+	hereJob = ", job 3"
+)
+
+// cause is what an innermost error says.
+var cause = fs.ErrPermission
+
+// every returns an error of each exported type, of the card and job here, around err
+// where the type has a place for one.
+func every(err error) map[string]error {
+	died := &DiedError{Card: here, Err: err}
+	return map[string]error{
+		"NoCardError":    &NoCardError{Name: here, Reason: "it is not there", Err: err},
+		"BusyError":      &BusyError{Name: here, Reason: "another host owns it"},
+		"VersionError":   &VersionError{Name: here, Got: 2, Want: 1},
+		"HashError":      &HashError{Name: here, Got: 2, Want: 1, From: "its manifest"},
+		"InputError":     &InputError{What: "window", Why: "3 chunks"},
+		"RefusedError":   &RefusedError{Card: here, What: "chunk 7 of rank 2", Code: wire.CodeLate, job: hereJob},
+		"FullError":      &FullError{Card: here, Numbers: 4, Slots: 8, Window: 2, Jobs: []JobState{{Number: 1, Slots: 8}}, Err: err},
+		"MissingError":   &MissingError{Card: here, VID: 7, Ranks: []int{1, 2}, Waited: time.Second, Err: context.DeadlineExceeded, job: hereJob},
+		"TimeoutError":   &TimeoutError{Card: here, What: "read LANES", Waited: time.Second, Err: context.DeadlineExceeded, job: hereJob},
+		"EndedError":     &EndedError{Card: here, Epoch: 5, Err: err, job: hereJob},
+		"StoppedError":   &StoppedError{Card: here, What: "read LANES", Err: context.Canceled, job: hereJob},
+		"GivenUpError":   &GivenUpError{Card: here, Call: "call of rank 2", Err: err, job: hereJob},
+		"EvictedError":   &EvictedError{Card: here, Rank: 2, VID: 7, job: hereJob},
+		"DiedError":      died,
+		"LostError":      &LostError{Card: here, Cause: &DiedError{Card: here, Err: io.EOF}, Waited: time.Second, Err: err},
+		"OtherCardError": &OtherCardError{Name: here, Got: 2, Want: 1},
+		"failure":        &failure{at: place{card: here}, what: "no random epoch", err: err},
+	}
+}
+
+// TestEveryErrorIsWalked: every() has all exported types of this package that are
+// errors.
+func TestEveryErrorIsWalked(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := every(cause)
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "Error" || f.Recv == nil {
+			continue
+		}
+		name := f.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name
+		if e := all[name]; e == nil || reflect.TypeOf(e).Elem().Name() != name {
+			t.Errorf("%s is not among them", name)
+		}
+	}
+}
+
+// TestErrorsNameTheirPlaceOnce: however deep errors of one card and job are nested, the
+// text names both once at most, and the card at least once.
+func TestErrorsNameTheirPlaceOnce(t *testing.T) {
+	check := func(e error, how string) {
+		t.Helper()
+		text := e.Error()
+		least := 1
+		if _, ok := e.(*InputError); ok {
+			least = 0
+		}
+		if n := strings.Count(text, here); n < least || n > 1 {
+			t.Errorf("%s names its card %d times: %s", how, n, text)
+		}
+		if n := strings.Count(text, strings.TrimPrefix(hereJob, ", ")); n > 1 {
+			t.Errorf("%s names its job %d times: %s", how, n, text)
+		}
+	}
+	for inner, in := range every(cause) {
+		check(in, inner)
+		for middle, mid := range every(in) {
+			check(mid, middle+" of "+inner)
+			for outer, out := range every(mid) {
+				check(out, outer+" of "+middle+" of "+inner)
+			}
+		}
+	}
+}
+
+// TestErrorsOfOtherPlacesNameThem: what is of another card or job says so.
+func TestErrorsOfOtherPlacesNameThem(t *testing.T) {
+	ended := func(err error) string {
+		return (&EndedError{Card: here, Epoch: 5, Err: err, job: hereJob}).Error()
+	}
+	for want, err := range map[string]error{
+		"has ended: card unix:there is gone: EOF":       &DiedError{Card: "unix:there", Err: io.EOF},
+		"has ended: it is gone: EOF":                    &DiedError{Card: here, Err: io.EOF},
+		"has ended: job 4: no answer for 1s to a":       &TimeoutError{Card: here, What: "a", Waited: time.Second, job: ", job 4"},
+		"has ended: it refused chunk 7: late: The VID ": &RefusedError{Card: here, What: "chunk 7", Code: wire.CodeLate, job: hereJob},
+	} {
+		if got := ended(err); !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package npy
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// availableMemory returns the memory in bytes that this process can still take
+// without swapping: what the kernel estimates, or less where the process's control
+// group has a limit.
+func availableMemory() uint64 {
+	available := uint64(math.MaxUint64)
+	if f, err := os.Open("/proc/meminfo"); err == nil {
+		defer f.Close()
+		available = memAvailable(f)
+	}
+	if limit, ok := readNumber("/sys/fs/cgroup/memory.max"); ok {
+		used, _ := readNumber("/sys/fs/cgroup/memory.current")
+		available = min(available, limit-min(used, limit))
+	}
+	return available
+}
+
+// memAvailable returns MemAvailable of /proc/meminfo in bytes, or the largest number
+// where it is missing.
+func memAvailable(meminfo io.Reader) uint64 {
+	lines := bufio.NewScanner(meminfo)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 || words[0] != "MemAvailable:" {
+			continue
+		}
+		if kib, err := strconv.ParseUint(words[1], 10, 54); err == nil {
+			return kib << 10
+		}
+	}
+	return math.MaxUint64
+}
+
+// readNumber reads a file that holds one number; ok is false for one that does
+// not, such as a memory.max of "max".
+func readNumber(path string) (n uint64, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	n, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
