@@ -32,7 +32,19 @@ build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: l
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/system/demo/demo.sh
 
-test: lint unit prove recount vectors sweep faults usb board benches ## Run every check (some twenty-five minutes on two cores).
+PARTS := lint unit prove recount vectors sweep faults usb board benches
+test: $(PARTS) ## Run every check (some twenty-five minutes on two cores).
+
+# What was built stays: after `make clean` and `go clean -testcache` the times are those of a fresh copy.
+test-times: setup ## Run every check, and print the CPU time of each part.
+	@mkdir -p build && rm -f build/times
+	@for part in $(PARTS); do \
+	  TIMEFORMAT="$$part %U %S %R"; { time $(MAKE) $$part >&3 2>&4; } 3>&1 4>&2 2>>build/times || exit 1; \
+	done
+	@awk 'BEGIN { print "part          CPU seconds    wall seconds" } \
+	  { cpu = $$2 + $$3; printf "%-12s %12.0f %15.0f\n", $$1, cpu, $$4; all += cpu; wall += $$4 } \
+	  END { printf "%-12s %12.0f %15.0f\n", "all", all, wall }' build/times
+
 
 lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
@@ -168,6 +180,6 @@ env: ## Print what puts the tools into a shell: eval "$(make env)".
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin build
 
-.PHONY: help setup build demo test reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
+.PHONY: help setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

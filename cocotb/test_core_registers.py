@@ -460,6 +460,7 @@ def test_agg_jobs(ports, port_bits, jobs, job_bits):
             "INDEX_BITS": 3,
             "LANE_BITS": 2,
         },
+        simulator="verilator" if jobs == 4 else "icarus",
         testcase=[f"jobs_live_as_specified/seed={seed}" for seed in (1, 2, 3)]
         + ["a_commit_ends_with_the_host_that_asked_for_it"],
     )

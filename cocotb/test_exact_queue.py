@@ -270,7 +270,8 @@ def test_exact_queue(shape):
     tests += ["elements_follow_one_another_as_said", "a_reset_leaves_nothing_behind"]
     if parameters["LANES"] > 1:  # a beat of a single lane is done before the places behind it are taken
         tests.append("a_full_queue_loses_nothing")
-    run("agg_exact_queue", parameters=parameters, testcase=tests, env={"QUEUE_SHAPE": shape})
+    simulator = "icarus" if shape == "least" else "verilator"
+    run("agg_exact_queue", parameters=parameters, simulator=simulator, testcase=tests, env={"QUEUE_SHAPE": shape})
 
 
 # agg_exact_select

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
-from bench import ROOT, VERILATOR_MAKEFLAGS, leaf, run, start
+from bench import OPTIMIZE, ROOT, VERILATOR_MAKEFLAGS, leaf, library_objects, run, start
 
 LATENCY = 14
 PAIRS = 1 << 20  # of either format, besides the structured ones
@@ -86,7 +86,8 @@ def test_fp_add(tmp_path, exp, frac):
     np.stack([a, b, numpy_sum(a, b, exp, frac)], axis=1).tofile(vectors)
     model = tmp_path / "model"
     subprocess.run(
-        ["verilator", "--cc", "--exe", "--build", "-Wall", "--Mdir", model, "-MAKEFLAGS", VERILATOR_MAKEFLAGS]
+        ["verilator", "--cc", "--exe", "--build", "-Wall", "--Mdir", model, "--output-split", "0"]
+        + ["-MAKEFLAGS", f"{VERILATOR_MAKEFLAGS} OPT_FAST={OPTIMIZE}", "-LDFLAGS", library_objects()]
         + [f"-GEXP={exp}", f"-GFRAC={frac}", leaf("agg_fp_add"), ROOT / "cocotb" / "adder_vectors.cpp"],
         check=True,
         capture_output=True,

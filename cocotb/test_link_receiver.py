@@ -402,5 +402,6 @@ def _run(link, lanes, chunk, testcase, element=4):
             "CHUNK": chunk,
             "ELEM_BYTES": element,
         },
+        simulator="icarus" if link == 32 and lanes < 16 else "verilator",
         testcase=testcase,
     )

@@ -179,6 +179,9 @@ func TestOtherLanes(t *testing.T) {
 		}
 		lanes = append(lanes, Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: row.Adds, Ports: 64},
 			Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Ports: 5})
+		if which == wire.SumExact { // eight ports with so few bits do not reach the limits of the window
+			lanes = append(lanes, Lane{Sum: which, Format: wire.BF16, Result: wire.BF16, Ports: 16})
+		}
 		if slices.Contains(withDSP, which.String()) {
 			lanes = append(lanes, Lane{Sum: which, Format: wire.FP32, Result: wire.FP32, DSP: true, Ports: 8})
 		}

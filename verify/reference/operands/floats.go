@@ -6,7 +6,7 @@ import "math"
 
 // floats are the kinds of floating-point operands.
 var floats = []kind{
-	{"bits", bits},
+	{"bits", anyBits},
 	{"normal distribution", normal},
 	{"logarithmic normal distribution", logarithmic},
 	{"every distance", distances},
@@ -21,6 +21,7 @@ var floats = []kind{
 	{"edge of overflow", overflow},
 	{"one number", oneNumber},
 	{"near ones", near},
+	{"beside a half", besideHalf},
 }
 
 // Numbers are put together from a sign, an exponent field and a fraction.
@@ -111,7 +112,7 @@ func (s *Source) encode(v float64) uint32 {
 	return sign | s.number(field, fraction)
 }
 
-func bits(s *Source, x []uint32, _ int) {
+func anyBits(s *Source, x []uint32, _ int) {
 	s.fill(x, func() uint32 { return s.Uint32() >> (32 - s.format.Bits) })
 }
 

@@ -2,6 +2,7 @@ package operands
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestKindsDoWhatTheirNamesSay(t *testing.T) {
 		fused := oracle.New(wire.SumFused, format, format, false)
 		s := New(format, format, 3)
 		x := make([]uint32, 8)
-		for range 15 * 400 {
+		for range 16 * 800 {
 			kind := s.Next(x)
 			y, over := o.Sum(x)
 			z, _ := fused.Sum(x)
@@ -106,6 +107,7 @@ func TestKindsDoWhatTheirNamesSay(t *testing.T) {
 		"fp32 subnormals: subnormal", "bf16 subnormals: subnormal", "fp8e5m2 subnormals: subnormal",
 		"fp32 edge of overflow: overflow", "bf16 edge of overflow: overflow", "fp8e4m3 edge of overflow: overflow",
 		"fp32 NaNs and infinities: NaN", "fp16 NaNs and infinities: NaN", "fp8e5m2 zeros: zero",
+		"fp32 beside a half: smallest decides", "bf16 beside a half: smallest decides", "fp32 beside a half: fused differs",
 		"fp32 one number: overflow", "int32 sums about a limit: overflow", "int32 one number: overflow",
 	} {
 		if counts[what] < 5 {
@@ -172,4 +174,52 @@ func TestKindsThatHurt(t *testing.T) {
 	if len(hurt) != 6 {
 		t.Errorf("kinds that hurt: %v, not 6", hurt)
 	}
+}
+
+// TestBesideAHalf counts sums that tell a window of fp32 from one that is a place narrower: the leading
+// place is lost in cancellation, the rest is next to a half, and six operands or more have lost all ones.
+func TestBesideAHalf(t *testing.T) {
+	s := New(wire.FP32, wire.FP32, 1)
+	x := make([]uint32, 8)
+	tight := 0
+	const sets = 10_000
+	for range sets {
+		besideHalf(s, x, 0)
+		sum, ones := inUsualWindow(x)
+		leading := bits.Len64(uint64(max(sum, -sum))) - 1
+		half := int64(1) << max(leading-24, 0)
+		below := max(sum, -sum) & (2*half - 1)
+		if leading < 43 && max(below-half, half-below) <= 20 && ones >= 6 {
+			tight++
+		}
+	}
+	if tight < sets/20 {
+		t.Errorf("%d sets of %d", tight, sets)
+	}
+}
+
+// inUsualWindow sums what a window of 44 places below the largest of the operands keeps of them, and
+// counts those that lost ones alone.
+func inUsualWindow(x []uint32) (sum int64, ones int) {
+	field := func(e uint32) int { return max(int(e>>23&255), 1) }
+	top := 0
+	for _, e := range x {
+		top = max(top, field(e))
+	}
+	for _, e := range x {
+		significand := int64(e & (1<<23 - 1))
+		if e>>23&255 != 0 {
+			significand |= 1 << 23
+		}
+		cut := top - field(e) - usualSpare
+		kept := significand << max(-cut, 0) >> max(cut, 0)
+		if cut > 0 && significand != 0 && significand|-1<<cut == -1 {
+			ones++
+		}
+		if e>>31 != 0 {
+			kept = -kept
+		}
+		sum += kept
+	}
+	return sum, ones
 }

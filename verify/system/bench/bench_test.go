@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tributary/driver/wire"
 )
 
 func TestMedianIsTheMiddleRatioWithItsOwnPeer(t *testing.T) {
@@ -20,6 +22,20 @@ func TestSignificant(t *testing.T) {
 	} {
 		require.Equal(t, want, significant(value))
 	}
+}
+
+// TestSpeedsAreWeighedBesideTheirPeers: a slow machine holds what a fast one does.
+func TestSpeedsAreWeighedBesideTheirPeers(t *testing.T) {
+	for _, machine := range []float64{1, 1000} {
+		for sum, least := range map[wire.Sum]float64{wire.SumTree: 0.76, wire.SumFused: 1.26, wire.SumExact: 0.72} {
+			c := saturated{sum: sum, ports: 8}
+			require.True(t, c.speedRow(pair{machine * least * 1.001, machine}).Holds, sum)
+			require.False(t, c.speedRow(pair{machine * least * 0.999, machine}).Holds, sum)
+		}
+		require.True(t, framesRow(pair{machine * 2.71, machine}).Holds)
+		require.False(t, framesRow(pair{machine * 2.69, machine}).Holds)
+	}
+	require.Equal(t, "at least 1.26 x, aim 1.8 x", saturated{sum: wire.SumFused}.speedRow(pair{2, 1}).Must)
 }
 
 func TestTable(t *testing.T) {

@@ -38,6 +38,12 @@ func (r Row) must(what string, holds bool) Row {
 	return r
 }
 
+// mustRatio returns the row, which has a peer, with the least ratio that shall
+// hold: speeds alone are the machine's.
+func (r Row) mustRatio(least float64) Row {
+	return r.must(fmt.Sprintf("at least %g x", least), r.Ratio >= least)
+}
+
 // pair is a value and its peer's, measured one right after the other.
 type pair struct{ value, peer float64 }
 
