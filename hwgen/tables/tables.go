@@ -313,7 +313,7 @@ func Registers() []byte {
 // boundTable prints the range of each register of the identification block.
 func boundTable() string {
 	var b strings.Builder
-	b.WriteString("\n## Bounds of the identification block\n\nA host refuses a card whose register is out of its bound. Section 4 of [SPEC.md](SPEC.md) has the rules between registers.\n\n| register | bound |\n|---|---|\n")
+	b.WriteString("\n## Bounds of the identification block\n\nA host refuses a card whose register is out of its bound. Section 4 of [SPEC.md](SPEC.md) has the\nrules between registers.\n\n| register | bound |\n|---|---|\n")
 	for _, bound := range wire.Bounds {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", bound.Name(), bound)
 	}
