@@ -18,22 +18,22 @@ PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /
 # These run goroutines, and are tested with the race detector.
 CONCURRENT = $(shell go list ./driver/...)
 
-help: ## Say what can be made.
+help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install the pinned tools into .tools (at once when they are there).
+setup: ## Install the pinned tools into .tools (returns at once if they are there).
 	@verify/setup/setup.sh $(TOOLS)
 
 # Cards on USB need libusb and a C compiler.
 USB = $(shell pkg-config --exists libusb-1.0 2>/dev/null && command -v $(CC) >/dev/null && echo -tags usb)
-build: ## Build bin/hwgen and bin/tributary; needs Go alone (for cards on USB: libusb too).
+build: ## Build bin/hwgen and bin/tributary with Go alone (cards on USB need libusb).
 	go build -o bin/ $(USB) ./hwgen ./driver/cmd/tributary
 
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/system/demo/demo.sh
 
 PARTS := lint unit prove recount vectors sweep faults usb board benches
-test: $(PARTS) ## Run every check (some twenty-five minutes on two cores).
+test: $(PARTS) ## Run every check.
 
 # What was built stays: after `make clean` and `go clean -testcache` the times are those of a fresh copy.
 test-times: setup ## Run every check, and print the CPU time of each part.
@@ -53,39 +53,39 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/gateware/lint
 
-unit: setup build ## Run the Go tests (goldens, fuzz seeds); those of what is concurrent with the race detector.
+unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
 	go test $(filter-out $(CONCURRENT),$(PURE))
 	go test -race $(CONCURRENT)
 
-prove: setup ## Have a solver prove arithmetic against its plain definitions, and control by induction.
+prove: setup ## Prove arithmetic against plain definitions, and control by induction.
 	go test -count=1 -timeout=30m ./verify/gateware/proofs
 
-recount: setup build ## Count the cells of nodes and lanes again and compare them with the table.
+recount: setup build ## Count the cells of nodes and lanes, and compare them with the table.
 	go test -count=1 -timeout=20m ./verify/gateware/synth
 
 # VECTORS=N runs N for every sum and format, in the place of ten million.
 VECTORS ?= 10000000
-vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers (six minutes).
+vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers.
 	go test -count=1 -timeout=60m ./verify/gateware/vectors -vectors=$(VECTORS)
 
-verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; no part of test).
+verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; not part of test).
 	go run ./verify/gateware/exhaustive
 
-sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen; have two do what the explorer does.
+sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen, and replay the explorer's walks.
 	go test -count=1 -timeout=30m ./verify/gateware/sweep ./verify/protocol/walks
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000
-faults: soak-card ## Take a virtual card through ten thousand faults of every kind, and its receiver through garbage.
+faults: soak-card ## Inject ten thousand faults into a virtual card, and garbage into its receiver.
 	go test -count=1 -timeout=10m ./verify/system/soak
 	go test -count=1 -timeout=60m ./verify/gateware/receiver -bytes=$(BYTES)
 
 # A room of verify/ alone. Benches of leaves and cards are of the gateware.
-reference: setup ## Test what judges: the oracle, the operands.
+reference: setup ## Test the oracle and the operands.
 	go test ./verify/reference/...
 	python -m pytest -q verify/reference
 
-protocol: setup build ## Explore the protocol, and have the cards take the explorer's walks.
+protocol: setup build ## Explore the protocol, and replay the explorer's walks on the cards.
 	go test -count=1 -timeout=30m ./verify/protocol/...
 
 gateware: lint prove recount vectors sweep benches ## Run the checks of the gateware.
@@ -97,7 +97,7 @@ system: faults usb board ## Run the checks of whole systems: faults, USB, boards
 # DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
 FAULTS ?= 100000
 SEED ?= 1
-soak: soak-card ## The same with a hundred thousand faults, or as many as you like (some minutes).
+soak: soak-card ## Inject a hundred thousand faults, or FAULTS=N (minutes; not part of test).
 	@go run ./verify/system/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # Generates the card FOLDER/card of some flags of hwgen: $(call generate,FOLDER,FLAGS). One that stands is kept
@@ -117,14 +117,14 @@ endef
 soak-card: setup build
 	$(call card,build/soak,-lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4)
 
-usb: usb-card ## Run tributary over USB, against virtual cards that are USB devices, with faults of that kind.
+usb: usb-card ## Run tributary over USB against virtual cards, with faults of the bus.
 	go test -race -count=1 -timeout=10m ./verify/system/usb
 
 # A card that is simulated fast.
 usb-card: setup build
 	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
 
-board: board-cards ## Run whole boards at the pins of their FPGAs, with tributary at the other end, and their USB devices.
+board: board-cards ## Simulate whole boards at the pins of their FPGAs, with tributary as host.
 	go test -race -count=1 -timeout=20m ./verify/system/board
 
 # A card that is simulated fast, and small ones: the clock of the second is no simple ratio of the PHY's.
@@ -136,7 +136,7 @@ board-cards: setup build
 	$(call generate,build/board/nexys-video,-board nexys-video -lanes 1 -workers 2 -chunk 16 -window 8 -clock 75)
 	@$(MAKE) -s -C verify/system/board/pins >/dev/null
 
-test-usb-kernel: usb-card ## Run the core of it against Linux's own USB stack, in QEMU (minutes; no part of test).
+test-usb-kernel: usb-card ## Run USB cards against Linux's USB stack in QEMU (minutes; not part of test).
 	@verify/system/usb/kernel/setup.sh $(TOOLS)/kernel
 	go test -count=1 -v -timeout=30m ./verify/system/usb/kernel -record
 
@@ -147,10 +147,10 @@ bench: setup build ## Measure speeds and rates beside their peers (two minutes t
 	@go run ./verify/system/bench
 
 # ROWS=REGEXP records the rows of those names alone.
-synth: setup build ## Synthesize, place and route nodes and lanes that have changed, and record the table.
+synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
 	@go run ./verify/gateware/synth -rows '$(ROWS)'
 
-synth-full: setup build ## The same, and whole cores and boards: ten and twenty minutes each.
+synth-full: setup build ## Do the same for whole cores and boards (ten and twenty minutes each).
 	@go run ./verify/gateware/synth -full -rows '$(ROWS)'
 
 # FLAGS='-lanes 4 -workers 4' chooses the card; without, the largest that is recorded for the board. SERIAL=TEXT is
@@ -164,20 +164,20 @@ bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 
 	bin/hwgen -board $(BOARD)$(if $(FLAGS), $(FLAGS)) -o build/boards/$(BOARD)
 	@$(on-board)
 
-program: bitstream ## Load it into the board's FPGA: make program BOARD=ecpix5.
+program: bitstream ## Build a card and load it into the board's FPGA: make program BOARD=ecpix5.
 	@$(on-board) program
 
 # LEAVES=REGEXP does those leaves alone, COUNT=N puts N mistakes into each, SEED=N chooses others;
 # AGAIN=1 does again what is done, for benches that have changed.
 COUNT ?= 16
-mutate: setup build ## Put mistakes into modules of control, and count those that proofs and benches notice (an hour or more).
+mutate: setup build ## Inject bugs into control modules, and count those that proofs and benches catch (hours).
 	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
 
-env: ## Print what puts the tools into a shell: eval "$(make env)".
+env: ## Print the environment of the tools for a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q VERILATED_LIBRARY=%q PATH=%q:%q:"$$PATH"\n' \
 	  "$(VERILATOR_ROOT)" "$(YOWASP_CACHE_DIR)" "$(VERILATED_LIBRARY)" "$(TOOLS)/verilator/bin" "$(TOOLS)/venv/bin"
 
-clean: ## Remove what was built; the tools stay.
+clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
 .PHONY: help setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean

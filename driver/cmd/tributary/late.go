@@ -1,6 +1,6 @@
 package main
 
-// How late the ranks of a job come, in words.
+// The lateness of a job's ranks, in words.
 
 import (
 	"fmt"
@@ -9,21 +9,20 @@ import (
 	"tributary/driver"
 )
 
-// Of a rank's contributions these parts are told: how late it is as a rule, and how
-// late it can be.
+// The quantiles of a rank's lateness that are printed.
 const (
-	latePart     = 0.5
-	latePartMost = 0.99
+	median   = 0.5
+	latest99 = 0.99
 )
 
-// lateWords says how late one rank comes.
+// lateWords returns the lateness of one rank as text.
 func lateWords(l driver.Lags) string {
-	return fmt.Sprintf("half within %s cycles of the first, 99 %% within %s", within(l, latePart), within(l, latePartMost))
+	return fmt.Sprintf("median lateness %s cycles, 99th percentile %s", quantile(l, median), quantile(l, latest99))
 }
 
-// within writes the cycles in which a part of the contributions came: 0 or a power
-// of four, "64 k" for 4^8; the counts tell no more apart than 4^14.
-func within(l driver.Lags, part float64) string {
+// quantile returns a quantile of the lateness in cycles as text: 0 or a power of four,
+// "64 k" for 4^8. The counts do not go beyond 4^14.
+func quantile(l driver.Lags, part float64) string {
 	cycles, ok := l.Within(part)
 	unit := ""
 	switch {
@@ -37,11 +36,11 @@ func within(l driver.Lags, part float64) string {
 	return strconv.FormatUint(cycles, 10) + unit
 }
 
-// lateLines says in lines of 80 columns how late each rank comes: nothing of a job
-// to which nobody has contributed.
+// lateLines returns the lateness of each rank in lines of at most 80 columns. Ranks
+// without contributions are left out, and so is a job without any.
 func (s jobState) lateLines() []string {
 	const (
-		head = "  late  cycles behind the first, half and 99 %:"
+		head = "  late  cycles, median and 99th percentile:"
 		more = "       "
 	)
 	var lines []string
@@ -50,7 +49,7 @@ func (s jobState) lateLines() []string {
 		if l.Total() == 0 {
 			continue
 		}
-		cell := fmt.Sprintf(" rank %d: %s, %s;", rank, within(l, latePart), within(l, latePartMost))
+		cell := fmt.Sprintf(" rank %d: %s, %s;", rank, quantile(l, median), quantile(l, latest99))
 		if len(line)+len(cell) > 80 {
 			lines = append(lines, line)
 			line = more

@@ -116,7 +116,7 @@ func (r *reading) lines(status string) []string {
 		lines = append(lines, fmt.Sprintf("job %-3d %s", j.Number, j))
 		lines = append(lines, j.lateLines()...)
 		if r.Jobs == 1 || j.metAny() {
-			lines = append(lines, fmt.Sprintf("  met   NaN or infinity: %d chunks in, %d elements out; overflows: %d", j.NonfiniteIn.Count, j.NonfiniteOut.Count, j.Overflow.Count))
+			lines = append(lines, fmt.Sprintf("  seen  NaN or infinity: %d chunks in, %d elements out; overflows: %d", j.NonfiniteIn.Count, j.NonfiniteOut.Count, j.Overflow.Count))
 		}
 	}
 	lines = append(lines, "staged  "+r.Staged.String())
