@@ -5,8 +5,10 @@ import "encoding/binary"
 // encode appends a state in a compact form: only the members and slots that
 // the configuration has, and the network up to its last packet. Equal states
 // have equal encodings.
-func (w *world) encode(b []byte) []byte {
-	s := &w.state
+func (w *world) encode(b []byte) []byte { return w.encodeState(b, &w.state) }
+
+// encodeState appends a state other than the world's own.
+func (w *world) encodeState(b []byte, s *state) []byte {
 	for m := range w.config.members() {
 		b = s.members[m].encode(b)
 	}

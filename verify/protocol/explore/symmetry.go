@@ -56,11 +56,12 @@ func (y *symmetry) canonical(s *state) []byte {
 		if y.ranking(i, s) != least {
 			continue
 		}
-		moved := *s
-		if i > 0 {
-			moved = y.exchange(i, s)
+		if i == 0 {
+			y.other = y.world.encodeState(y.other[:0], s)
+		} else {
+			moved := y.exchange(i, s)
+			y.other = y.world.encodeState(y.other[:0], &moved)
 		}
-		y.other = y.encode(y.other[:0], &moved)
 		if len(y.best) == 0 || string(y.other) < string(y.best) {
 			y.best, y.other = y.other, y.best
 		}
@@ -77,14 +78,6 @@ func (y *symmetry) ranking(i int, s *state) [maxMembers]uint64 {
 			uint64(me.epoch)<<8 | uint64(me.low)<<16 | uint64(me.ahead)<<24 | uint64(me.next)<<32 | uint64(me.sending)<<40
 	}
 	return ranks
-}
-
-func (y *symmetry) encode(b []byte, s *state) []byte {
-	scratch := y.world.state
-	y.world.state = *s
-	b = y.world.encode(b)
-	y.world.state = scratch
-	return b
 }
 
 // exchange applies an order to a state.
