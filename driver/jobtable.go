@@ -131,8 +131,8 @@ func (c *Card) dismissLate(l *link) {
 	}
 }
 
-// isGone reports whether err is a refused abort that shows that the card no longer has the job:
-// another was set up under its number, or the card was reset.
+// isGone reports whether a refused abort shows that the card no longer has the job. Either
+// another job was set up under its number, or the card was reset.
 func isGone(err error) bool {
 	var refused *RefusedError
 	return errors.As(err, &refused) && (refused.Code == wire.CodeBadEpoch || refused.Code == wire.CodeBusy)
@@ -145,10 +145,10 @@ type JobState struct {
 	SetUp      bool
 	EverSetUp  bool   // Epoch is valid
 	Epoch      uint16 // of the job
-	Ports      []int  // ports of the members, rank r on Ports[r]; all of the card's before the first job
+	Ports      []int  // of the members, rank r on Ports[r]; before the first job all of the card's
 	Finished   []int  // ranks that have finished; none when the job is over
 	Evicted    []int  // ranks that were evicted
-	FirstSlot  int    // the job's first slot among the card's, which has twice its window of them
+	FirstSlot  int    // number of the job's first slot; the card has 2*Info.Window slots
 	Slots      int    // the job's slots, twice its window; 0 while it is not set up
 	Exceptions Exceptions
 }
