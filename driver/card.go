@@ -239,8 +239,8 @@ func (c *Card) close() error {
 	return c.currentLink().end()
 }
 
-// answers reports whether a request to the card makes sense: the card is not gone, and it has
-// sent a frame since a failed call last gave up waiting for it.
+// answers reports whether a request to the card makes sense. The card must not be gone, and
+// must have sent a frame since a failed call last gave up waiting for it.
 func (c *Card) answers() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -189,7 +189,7 @@ func (c *Card) waitFor(a *away) (gone []news) {
 		for _, k := range j.calls {
 			k.rewind()
 		}
-		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete moves the last call here
+		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete reorders j.calls
 			j.calls[n].catchUp()
 		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))

@@ -10,8 +10,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// Exceptions are the card's counts of a job's elements that were not finite numbers. The set-up
-// of the next job with the same number clears them.
+// Exceptions are the card's counts of a job's NaNs, infinities and overflows. The set-up of the
+// next job with the same number clears them.
 type Exceptions struct {
 	NonfiniteIn  Exception // contributed elements that are a NaN or an infinity
 	NonfiniteOut Exception // summed elements that are a NaN or an infinity

@@ -1,7 +1,7 @@
 package driver
 
-// The end of a job: the driver tells the card that every member holds its results, until the
-// card has confirmed it (SPEC.md, section 5, finish).
+// The end of a job. The driver tells the card that every member holds its results, until the
+// card confirms it (SPEC.md, section 5, finish).
 
 import (
 	"context"

@@ -311,7 +311,7 @@ func TestExceptions(t *testing.T) {
 		}
 		e, err = job.Exceptions(testContext(t))
 		want := driver.Exceptions{
-			NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // contributions of two chunks
+			NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // in two chunks
 			NonfiniteOut: driver.Exception{Count: 5, VID: 1},
 			Overflow:     driver.Exception{Count: 2, VID: 1},
 		}

@@ -80,8 +80,9 @@ func (j *Job) heldBy(m *Member) int {
 	return 0
 }
 
-// catchUp copies the other members' results into a call that has sent nothing: all up to the
-// first chunk that nobody holds, and those in the window above it. It may complete the call.
+// catchUp copies the other members' results into a call that has sent nothing. It copies all up
+// to the first chunk that nobody holds, and those in the window above it. It may complete the
+// call.
 func (k *call) catchUp() {
 	h := k.job.history
 	for k.low < k.chunks && (k.state(k.low).kept || k.receive(h, k.low)) {

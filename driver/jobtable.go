@@ -1,7 +1,7 @@
 package driver
 
-// The jobs of a card by number: those that run, those that have ended but that the card may
-// still have, and the card's own report.
+// The jobs of a card by number: running jobs, and ended jobs that the card may still have. Also
+// the card's own report on its jobs.
 
 import (
 	"context"

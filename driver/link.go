@@ -251,8 +251,8 @@ func (c *Card) noteWrite(l *link, n int) {
 	}
 }
 
-// gather appends the due frames to buf until the batch is full: register accesses, finishes and
-// asks, then data, a frame of each job in turn. wait is how long nothing else is due.
+// gather appends the due frames to buf until the batch is full. Register accesses, finishes and
+// asks go first, then data, a frame of each job in turn. wait is how long nothing else is due.
 func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()

@@ -148,7 +148,8 @@ func sumNamed(name string) (wire.Sum, error) {
 func largestChunk(cfg model.Config) int {
 	data, _ := wire.KindData.Info()
 	result, _ := wire.KindResult.Info()
-	in, out := max(1, element.Size(cfg.Format)), max(1, element.Size(cfg.Result)) // an unknown format is rejected later
+	// An unknown format has size 0 and is rejected later.
+	in, out := max(1, element.Size(cfg.Format)), max(1, element.Size(cfg.Result))
 	most := min((wire.MaxFrameBytes-data.FrameBytes(0))/in, (wire.MaxFrameBytes-result.FrameBytes(0))/out)
 	return most / cfg.Lanes * cfg.Lanes
 }

@@ -49,7 +49,8 @@ func TestReduce(t *testing.T) {
 				}
 				sameBits(t, what+", in place", in[full.Workers-1], want)
 			}
-			if s := job.Stats(); s.Resent != 0 || s.Refused != 0 || s.Asked > s.Sent/4 { // a busy machine may cause an ask
+			// A busy machine may cause an ask.
+			if s := job.Stats(); s.Resent != 0 || s.Refused != 0 || s.Asked > s.Sent/4 {
 				t.Errorf("%+v: %+v over a link without faults", full, s)
 			}
 			if err := job.Close(testContext(t)); err != nil {

@@ -1,7 +1,7 @@
 package driver
 
-// The set-up of a job: its epoch, the staged parameters, the commit, and the check that the
-// card took these parameters (SPEC.md, sections 4 and 8).
+// The set-up of a job: its epoch, the staged parameters, and the commit. The driver then checks
+// that the card took these parameters (SPEC.md, sections 4 and 8).
 
 import (
 	"context"

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// availableMemory returns the bytes that this process can allocate without swapping: the
-// kernel's estimate, or the limit of the process's control group if that is lower.
+// availableMemory returns the bytes that this process can allocate without swapping. That is
+// the kernel's estimate, or a lower limit of the process's control group.
 func availableMemory() uint64 {
 	available := uint64(math.MaxUint64)
 	if f, err := os.Open("/proc/meminfo"); err == nil {

@@ -41,7 +41,7 @@ var singles = map[wire.Format][][2]uint32{
 type formats struct{ in, out wire.Format }
 
 // edges are sums of two inputs at the limits of the arithmetic: a, b, a+b rounded to nearest
-// even. fusedEdges replace those that the sum fused cuts off.
+// even.
 var edges = map[formats][][3]uint32{
 	{wire.FP32, wire.FP32}: {
 		{0x3f800000, 0x3f800000, 0x40000000}, // 1 + 1
@@ -256,9 +256,9 @@ func (a *arithmetic) tieTriples() []addedTriple {
 		broken = down
 	}
 	return []addedTriple{
-		{[3]uint32{big, one, one}, down, up, up, up},                         // 2^e + half is a tie, 2^e + 2 half is not
-		{[3]uint32{big, one, less}, down, broken, down, up},                  // a tie that less breaks
-		{[3]uint32{big, negative, less}, a.widen(less), 0, 0, a.widen(less)}, // less is all that is left
+		{[3]uint32{big, one, one}, down, up, up, up},                         // 2^e + half is a tie
+		{[3]uint32{big, one, less}, down, broken, down, up},                  // less breaks the tie
+		{[3]uint32{big, negative, less}, a.widen(less), 0, 0, a.widen(less)}, // only less remains
 	}
 }
 
@@ -303,7 +303,7 @@ func addedQuadruples(answer func(addedQuadruple) uint32) func(*arithmetic) []qua
 // are added. A sum with a window gets them wrong.
 func (a *arithmetic) quadruples() []addedQuadruple {
 	if a.integers() {
-		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range, whatever the partial sums are
+		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range
 		return []addedQuadruple{{[4]uint32{most, most, least, least}, sum, sum, sum}}
 	}
 	minus, zero := uint32(1)<<(a.format.Bits-1), uint32(1)<<(a.result.Bits-1)

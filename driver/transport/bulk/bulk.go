@@ -1,9 +1,9 @@
-// Package bulk carries a card's byte stream over the bulk endpoints of a USB device:
-// the card's own (SPEC.md, section 9), or a bridge's with its own Scheme. It finds the
+// Package bulk carries a card's byte stream over the bulk endpoints of a USB device. The device
+// is the card (SPEC.md, section 9), or a bridge with its own Scheme. The package finds the
 // device of a name, and explains why a device cannot be opened.
 //
 // It does not depend on a USB library: Bus is the interface that it needs. Package usb
-// beside it implements Bus with libusb and registers the schemes.
+// implements Bus with libusb and registers the schemes.
 package bulk
 
 import (

@@ -1,10 +1,10 @@
-// Package usbip serves a card's byte stream as a USB device over USB/IP, the protocol
-// by which Linux attaches devices of other machines (`modprobe vhci-hcd`, `usbip
-// attach`). SPEC.md, section 9, defines the device. Neither the kernel nor USB programs
-// can distinguish such a virtual card from a real one.
+// Package usbip serves a card's byte stream as a USB device over USB/IP. By that protocol Linux
+// attaches devices of other machines (`modprobe vhci-hcd`, `usbip attach`). SPEC.md, section 9,
+// defines the device. Neither the kernel nor USB programs can distinguish such a virtual card
+// from a real one.
 //
-// A Server offers one Card to one host at a time, as a device of its own or behind a
-// FIFO bridge. It does not interpret frames.
+// A Server offers one Card to one host at a time, as a device of its own or behind a FIFO
+// bridge. It does not interpret frames.
 package usbip
 
 import (
