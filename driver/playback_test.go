@@ -17,8 +17,8 @@ import (
 // the epoch.
 const fixedRandom = "tokenoften"
 
-// session uses a card in every way. asked reports that a result was late on a busy machine, so
-// that the driver asked for it. A recording must not contain that.
+// session opens a card, reduces once and closes the card. asked reports that a result was late
+// on a busy machine, so that the driver asked for it. A recording must not contain that.
 func session(ctx context.Context, conn transport.Conn, opts ...driver.Option) (sum []float32, asked bool, err error) {
 	opts = append(opts, driver.WithRandom(strings.NewReader(fixedRandom)))
 	card, err := driver.OpenConn(ctx, "test", conn, opts...)

@@ -239,8 +239,8 @@ func (k *call) awaited(vid uint32) *chunkState {
 }
 
 // asksInTimeout is the least number of asks for a result before the timeout, so that the card
-// can name the missing ranks. On a link that loses a fifth of the frames, half of the replies
-// to asks are lost. Until a reply comes, the wait is unknown.
+// can name the missing ranks. On a link that loses a fifth of the frames, half of the exchanges
+// that an ask starts fail. Until a reply comes, the wait is unknown.
 const asksInTimeout = 8
 
 // untilAsk returns the time until the chunk of s is overdue.

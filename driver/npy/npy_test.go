@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// saved is what NumPy 2.4 writes for
+// saved returns the file that NumPy 2.4 writes for
 //
 //	np.save(f, np.array([[1, 2, 3], [4, 5, -0.0]], dtype="<f4", order=ORDER))
 func saved(fortran string, data ...byte) string {

@@ -300,7 +300,7 @@ func addedQuadruples(answer func(addedQuadruple) uint32) func(*arithmetic) []qua
 }
 
 // quadruples are ties that inputs far below decide, whose sign is known only after all of them
-// are added. A sum with a window gets them wrong.
+// are added. A sum with a limited window cannot decide them.
 func (a *arithmetic) quadruples() []addedQuadruple {
 	if a.integers() {
 		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range

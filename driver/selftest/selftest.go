@@ -6,7 +6,7 @@
 //
 //   - sums through the driver: every lane and port, the edges of the arithmetic, three
 //     inputs at once, counted overflows, deadlines, as many jobs as the card holds;
-//   - frames sent by hand: what a card must refuse, count and repeat;
+//   - hand-made frames, which a card must refuse, count or repeat;
 //   - sums over a link that flips bits.
 //
 // The card must not be in use. The questions add to its counters and change nothing else.
@@ -21,7 +21,7 @@ import (
 	"tributary/driver"
 )
 
-// Options say how to reach the card.
+// Options are the options of Run.
 type Options struct {
 	Timeout time.Duration   // for a card that does not reply
 	Open    []driver.Option // for the driver's connections
