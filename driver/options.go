@@ -52,8 +52,9 @@ func WithWorkers(n int) Option {
 	return func(o *options) { o.needs.Workers = n }
 }
 
-// WithFormat sets the format of the caller's arrays. The card "model:" takes this format when
-// its name gives none. Other cards have a fixed format, Card.Info().Format.
+// WithFormat sets the format of the caller's arrays. The card "model:" has this format unless
+// its name gives a folder or another format. Other cards have a fixed format,
+// Card.Info().Format.
 func WithFormat(f wire.Format) Option {
 	return func(o *options) { o.needs.Format = f }
 }

@@ -8,8 +8,7 @@ import (
 	"tributary/driver"
 )
 
-// deadlineCycles is long enough for a host to send the other ranks' chunk, and short enough for
-// a simulation.
+// deadlineCycles is long enough for a host to send a chunk, and short enough for a simulation.
 const deadlineCycles = 20_000
 
 // askDeadlines lets the second of two ports be late, and then absent.
