@@ -91,7 +91,8 @@ type Outage struct {
 //
 // A failed call, or one whose context ends, ends the job, because its members no longer agree
 // on their position in the stream. Other calls then return EndedError, and Configure can set up
-// the next job at once. In a job with partial sums, only the member leaves (JobConfig.Partial).
+// the next job at once. In a job with partial sums, a member can leave instead
+// (JobConfig.Partial).
 type Job struct {
 	card    *Card
 	cfg     JobConfig
