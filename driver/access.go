@@ -1,11 +1,12 @@
 package driver
 
-// The register accesses under way. The card answers accesses in order (SPEC.md,
-// section 4), so those that do not depend on one another are in flight together,
-// and an answer shows that what was sent before it and is not answered was lost.
-// What nothing shows, a timer does: it adapts to the card as those for results do.
-// Every sending has a tag of its own, which the reply echoes. So it is known which
-// is answered, and its time is a sample though it was not the only one.
+// Register accesses in progress. The card replies to accesses in order (SPEC.md, section 4).
+// Independent accesses are therefore in flight together, and a reply shows that unanswered
+// accesses sent before it were lost. A timer finds the other losses; it adapts to the card as
+// the timers of results do.
+//
+// Each sent frame has its own tag, which the reply echoes. A reply to a repeated access is
+// therefore still a sample.
 
 import (
 	"math"
@@ -15,17 +16,17 @@ import (
 	"tributary/driver/frame"
 )
 
-// firstRepeat is how long a register access waits for its answer before it is
-// repeated, as long as no answer was timed.
+// firstRepeat is how long a register access waits before it is repeated, until the first reply
+// was timed.
 const firstRepeat = 200 * time.Millisecond
 
-// access is one register access; guarded by Card.mu, but for reply.
+// access is one register access; guarded by Card.mu, except reply.
 type access struct {
-	link   *link // by which it goes
+	link   *link // the link it uses
 	header frame.Header
-	due    bool              // the writer is to send it
-	sent   []sending         // with the last one last
-	reply  chan frame.Header // of capacity 1
+	due    bool              // the writer must send it
+	sent   []sending         // oldest first
+	reply  chan frame.Header // capacity 1
 }
 
 type sending struct {
@@ -33,19 +34,19 @@ type sending struct {
 	at  time.Time
 }
 
-// accesses are those that are not answered; guarded by Card.mu.
+// accesses are the unanswered accesses; guarded by Card.mu.
 type accesses struct {
-	open     []*access     // in the order in which they were sent last; those that were not, behind
-	tag      uint16        // of the last sending
-	answered time.Time     // when the last answer came
-	trip     time.Duration // the shortest sample; others may have waited for a link that stood still
+	open     []*access     // in the order of their last sending; unsent ones at the end
+	tag      uint16        // of the last frame sent
+	answered time.Time     // when the last reply came
+	trip     time.Duration // the shortest sample; longer ones may include a blocked link
 	timing   timing
 	backOff  backOff
 }
 
 func newAccesses() accesses { return accesses{timing: timing{wait: firstRepeat}} }
 
-// add puts accesses by l under way, and returns them.
+// add starts accesses over l and returns them.
 func (r *accesses) add(l *link, headers []frame.Header) []*access {
 	batch := make([]*access, len(headers))
 	for i, h := range headers {
@@ -55,14 +56,13 @@ func (r *accesses) add(l *link, headers []frame.Header) []*access {
 	return batch
 }
 
-// forget drops those of a batch that are not answered.
+// forget drops the unanswered accesses of a batch.
 func (r *accesses) forget(batch []*access) {
 	r.open = slices.DeleteFunc(r.open, func(a *access) bool { return slices.Contains(batch, a) })
 }
 
-// appendDue appends the accesses by l that are due; that is all of them when no
-// answer has come for too long. It returns how long nothing else is due. No wait
-// is longer than most.
+// appendDue appends the due accesses over l. All are due when no reply has come for too long.
+// It returns how long no other access is due. No wait is longer than most.
 func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Duration) ([]byte, time.Duration) {
 	if r.untilOverdue(l, now, most) <= 0 {
 		r.backOff++
@@ -86,9 +86,8 @@ func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Durat
 	return buf, r.untilOverdue(l, now, most)
 }
 
-// untilOverdue returns how long it is until the answers to what was sent by l are
-// overdue. Each answer gives the next one as much time again: a slow card that was
-// asked much at once takes its time for each.
+// untilOverdue returns the time until the next reply over l is overdue. Each reply restarts the
+// wait, because a slow card with many requests needs the time for each.
 func (r *accesses) untilOverdue(l *link, now time.Time, most time.Duration) time.Duration {
 	for _, a := range r.open {
 		if a.link != l || len(a.sent) == 0 {
@@ -103,8 +102,7 @@ func (r *accesses) untilOverdue(l *link, now time.Time, most time.Duration) time
 	return math.MaxInt64
 }
 
-// takeReply hands a reply to the access that it answers, and says whether others
-// were seen to be lost.
+// takeReply passes a reply to its access, and reports whether it showed that others were lost.
 func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
 	for i, a := range r.open {
 		for _, s := range a.sent {
@@ -125,8 +123,8 @@ func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
 	return false
 }
 
-// lostBefore has accesses sent again that were sent last before the sending of a
-// tag, which was answered. It says whether there are any.
+// lostBefore marks as due the accesses last sent before the given, answered tag. It reports
+// whether there are any.
 func (r *accesses) lostBefore(tag uint16) (lost bool) {
 	for _, a := range r.open {
 		if n := len(a.sent); n > 0 && int16(a.sent[n-1].tag-tag) < 0 {

@@ -10,21 +10,21 @@ import (
 	"tributary/driver/wire"
 )
 
-// accessBench is a writer, a reader and a card without any of them: time passes
-// when a test says so.
+// accessBench is a writer and a reader without a card. Its clock advances only when a test says
+// so.
 type accessBench struct {
 	accesses
 	link link
 	now  time.Time
 }
 
-const benchMost = time.Hour // no time-out bounds the waits
+const benchMost = time.Hour // no timeout limits the waits
 
 func newAccessBench() *accessBench {
 	return &accessBench{accesses: newAccesses(), now: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// ask puts reads of n registers under way.
+// ask starts reads of n registers.
 func (b *accessBench) ask(n int) []*access {
 	headers := make([]frame.Header, n)
 	for i := range headers {
@@ -33,7 +33,7 @@ func (b *accessBench) ask(n int) []*access {
 	return b.add(&b.link, headers)
 }
 
-// sends lets time pass, and returns the tags of what the writer sends then.
+// sends advances the clock and returns the tags of the frames that the writer then sends.
 func (b *accessBench) sends(after time.Duration) []uint16 {
 	b.now = b.now.Add(after)
 	buf, _ := b.appendDue(nil, &b.link, b.now, benchMost)
@@ -46,12 +46,12 @@ func (b *accessBench) sends(after time.Duration) []uint16 {
 	return tags
 }
 
-// answer lets time pass, and answers the last sending of a.
+// answer advances the clock and replies to the last sending of a.
 func (b *accessBench) answer(a *access, after time.Duration) (lost bool) {
 	return b.answerTo(a, a.header.Length, after)
 }
 
-// answerTo lets time pass, and answers the sending of a with that tag.
+// answerTo advances the clock and replies to the sending of a with that tag.
 func (b *accessBench) answerTo(a *access, tag uint16, after time.Duration) (lost bool) {
 	b.now = b.now.Add(after)
 	return b.takeReply(&frame.Header{Kind: wire.KindReply, VID: a.header.VID, Length: tag}, b.now)
@@ -64,9 +64,9 @@ func expectSent(t *testing.T, when string, got []uint16, want ...uint16) {
 	}
 }
 
-// TestSlowCardIsAskedOnce: many accesses at once, of a card that takes longer for
-// all than any wait, but not for one: none is repeated, since each answer gives the
-// next one time.
+// TestSlowCardIsAskedOnce makes many accesses at once. The card takes longer for all of them
+// than any wait, but not for one. No access must be repeated, because each reply restarts the
+// wait.
 func TestSlowCardIsAskedOnce(t *testing.T) {
 	b := newAccessBench()
 	batch := b.ask(13)
@@ -79,8 +79,8 @@ func TestSlowCardIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestLaterAnswerShowsALoss: what was asked before what is answered is repeated at
-// once, and nothing else; and then waits like everything.
+// TestLaterAnswerShowsALoss checks that a reply repeats exactly the accesses sent before it, at
+// once. The repeats then wait as usual.
 func TestLaterAnswerShowsALoss(t *testing.T) {
 	b := newAccessBench()
 	batch := b.ask(4)
@@ -99,9 +99,8 @@ func TestLaterAnswerShowsALoss(t *testing.T) {
 	}
 }
 
-// TestRepeatedAccessGivesSamples: the tag says which sending is answered. An answer
-// to the first shows nothing of what was sent after it, and its time is that since
-// the first.
+// TestRepeatedAccessGivesSamples checks that the tag identifies the sending. A reply to the
+// first sending shows nothing about later ones, and its sample begins at the first.
 func TestRepeatedAccessGivesSamples(t *testing.T) {
 	b := newAccessBench()
 	early := b.ask(1)
@@ -117,8 +116,8 @@ func TestRepeatedAccessGivesSamples(t *testing.T) {
 	}
 }
 
-// TestAccessesBackOff: repeats come at doubling waits, the next access waits as
-// long as the last when that was given up, and an answer ends that.
+// TestAccessesBackOff checks that the wait doubles with each repeat. The next access waits as
+// long as the last when that was given up. A reply resets the wait.
 func TestAccessesBackOff(t *testing.T) {
 	b := newAccessBench()
 	a := b.ask(1)
@@ -147,8 +146,8 @@ func TestAccessesBackOff(t *testing.T) {
 	expectSent(t, "of a fast card, after the shortest wait", b.sends(1), b.tag)
 }
 
-// TestCardBecomesAThousandTimesSlower: what was measured is worth nothing then.
-// Some repeats are sent in vain, until the first answer; from then on none.
+// TestCardBecomesAThousandTimesSlower checks a card whose earlier samples no longer hold. Some
+// repeats are wasted before the first reply, and none after it.
 func TestCardBecomesAThousandTimesSlower(t *testing.T) {
 	const fast, slow = time.Millisecond, time.Second
 	b := newAccessBench()
@@ -178,7 +177,7 @@ func TestCardBecomesAThousandTimesSlower(t *testing.T) {
 	}
 }
 
-// TestTimeoutBoundsTheWait: before a call gives up, accesses were repeated.
+// TestTimeoutBoundsTheWait checks that accesses are repeated before a call gives up.
 func TestTimeoutBoundsTheWait(t *testing.T) {
 	b := newAccessBench()
 	b.backOff = 10
@@ -188,8 +187,8 @@ func TestTimeoutBoundsTheWait(t *testing.T) {
 	}
 }
 
-// TestReplyOfAnotherAccess: one that came late, to an access that is over, is no
-// answer to the next of the same register.
+// TestReplyOfAnotherAccess checks that a late reply to an earlier access is no reply to the
+// next access of the same register.
 func TestReplyOfAnotherAccess(t *testing.T) {
 	b := newAccessBench()
 	old := b.ask(1)

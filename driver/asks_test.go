@@ -11,13 +11,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// resultOf is the result of the chunk of a frame, for some ranks.
+// resultOf returns the header of a result for some ranks, of the given chunk of a frame's job.
 func resultOf(f *frame.Frame, kind wire.Kind, vid uint32, receivers uint64) frame.Header {
 	return frame.Header{Kind: kind, Epoch: f.Epoch, VID: vid, Format: wire.FP32, Length: 16, Mask: 3, Receivers: receivers}
 }
 
-// TestAsksForAllThatWereOvertaken: results that later ones have overtaken are
-// asked for together. This card answers none of these asks before it has heard all.
+// TestAsksForAllThatWereOvertaken checks that the driver asks together for all results that
+// later ones have overtaken. This card replies to none of these asks before it has received
+// all.
 func TestAsksForAllThatWereOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -54,8 +55,8 @@ func TestAsksForAllThatWereOvertaken(t *testing.T) {
 	})
 }
 
-// TestAsksOftenEnoughBeforeAnyAnswer: a link that loses much may lose the first
-// asks one after another, or their answers.
+// TestAsksOftenEnoughBeforeAnyAnswer uses a lossy link that may lose the first asks, or their
+// replies, one after another.
 func TestAsksOftenEnoughBeforeAnyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -80,9 +81,9 @@ func TestAsksOftenEnoughBeforeAnyAnswer(t *testing.T) {
 	})
 }
 
-// TestOneMemberAsksForAll: members with calls of their own ask once for a chunk,
-// and the answer tells all: of a lost result, and of lost data, which its own
-// rank sends again, whoever asked.
+// TestOneMemberAsksForAll checks that members with calls of their own ask once for a chunk, and
+// that the reply serves all. It covers a lost result and lost data. The rank of the lost data
+// sends it again, whichever rank asked.
 func TestOneMemberAsksForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const chunks = 64
@@ -128,7 +129,7 @@ func TestOneMemberAsksForAll(t *testing.T) {
 		}
 		both.Wait()
 		s := job.Stats()
-		if most := uint64(3 * chunks / 16); s.Asked > most { // a timer may have run out as well
+		if most := uint64(3 * chunks / 16); s.Asked > most { // a timer may have expired too
 			t.Errorf("%d asks for %d chunks", s.Asked, 2*chunks/16)
 		}
 		if again := job.Member(1).Stats().Resent; again != chunks/16 || s.Resent != again {

@@ -9,9 +9,9 @@ import (
 	"tributary/driver/wire"
 )
 
-// BenchmarkReduce is the whole way through the driver with the model card, which
-// shares the processor and takes most of it. The bytes of all frames are
-// counted. What the driver alone can do is BenchmarkFrames of package frame.
+// BenchmarkReduce measures the whole driver with the model card, which uses most of the shared
+// processor. The bytes of all frames count. BenchmarkFrames of package frame measures the
+// host's work alone.
 func BenchmarkReduce(b *testing.B) {
 	for _, workers := range []int{1, 4, 16} {
 		b.Run(fmt.Sprint(workers, "_workers"), func(b *testing.B) {

@@ -1,11 +1,12 @@
 package driver
 
-// A call is one reduction under way, of one member (AllReduce) or of all of
-// them (Reduce): the worker of SPEC.md, section 8. Members of one call share
-// what they have received, and each sends its own input; so every result is
-// stored once. This file starts and ends calls; send.go sends their data and
-// asks, receive.go takes in what the card answers. Everything is guarded by
-// Card.mu, but for the inputs that the writer reads while the call is pinned.
+// A call is one reduction in progress, by one member (AllReduce) or by all of them (Reduce):
+// the worker of SPEC.md, section 8. The members of a call share the received results, and each
+// sends its own input, so every result is stored once.
+//
+// This file starts and ends calls, send.go sends their data and asks, and receive.go handles
+// the card's packets. Card.mu guards everything, except the inputs that the writer reads while
+// the call is pinned.
 
 import (
 	"context"
@@ -16,57 +17,57 @@ import (
 	"time"
 )
 
-// fastAsk is the number of answers to what was sent or asked for later that show
-// a chunk, an ask or its answer to be lost, without waiting for a timer.
+// fastAsk replies to later packets show, without a timer, that a chunk, an ask or its reply was
+// lost.
 const fastAsk = 3
 
 type call struct {
 	job     *Job
 	members []*Member
-	ranks   uint64 // of the members, as bits
+	ranks   uint64 // bit r for every rank r of the members
 
-	inputs   [][]byte // of each member, in the format of the contributions
-	dst      []byte   // in that of the results
-	elements int      // of each of them
+	inputs   [][]byte // by member, in the card's format
+	dst      []byte   // in the card's result format
+	elements int      // per array
 	first    uint32   // VID of chunk 0; chunks are counted from the call's first
 	chunks   int
 
 	active bool
 	low    int          // the first chunk that is not held
-	held   int          // chunks held, wherever
-	kept   int          // chunks whose result is kept from an earlier epoch and that are not held in this one
-	next   int          // the first chunk that not all members have sent
-	turn   int          // the member that sends it next
-	sent   int          // frames of chunks that were sent in any epoch
-	ring   []chunkState // of chunk i at i mod window, for low <= i < low + window
+	held   int          // chunks held, in any position
+	kept   int          // chunks not held in this epoch whose result is kept from an earlier one
+	next   int          // the first chunk that some member has not sent
+	turn   int          // index of the member that sends it next
+	sent   int          // data frames sent at least once
+	ring   []chunkState // chunk i is at i mod window, for low <= i < low + window
 	resend int          // chunks with a rank in resend
 
-	lacking []contributors // chunks whose sum is partial, in the order in which they came
+	lacking []contributors // chunks whose sum is partial, in the order of their results
 
-	order    uint64          // of what was sent and asked for last, counted from 1
-	answered [fastAsk]uint64 // the highest orders that were answered, the lowest of them first
+	order    uint64          // counts data and asks; that of the last one sent
+	answered [fastAsk]uint64 // the highest orders with a reply, ascending
 
 	backOff  backOff
 	moved    time.Time // last sign of progress
-	report   bool      // the caller wants to know of progress
+	report   bool      // the caller wants progress
 	progress chan struct{}
-	done     chan error // of capacity 1: the outcome
+	done     chan error // capacity 1: the outcome
 	timer    *time.Timer
 }
 
-// chunkState is what is known of one chunk in the window.
+// chunkState is the state of one chunk in the window.
 type chunkState struct {
 	held    bool
-	kept    bool      // its result is there from an earlier epoch: zeros are sent, and their sum is not stored
-	asks    int       // how often it was asked for
-	again   bool      // asked for or sent again: no sample from its result
-	waiting bool      // an ask has not been answered
-	sent    time.Time // by the last member, for the sample
-	since   time.Time // sent, asked for or sent again
-	order   uint64    // of that, in the call
-	known   bool      // missing is what the card said last
+	kept    bool      // has a result from an earlier epoch: send zeros, drop their sum
+	asks    int       // asks sent
+	again   bool      // asked for or sent again: its result is no sample
+	waiting bool      // an ask has no reply yet
+	sent    time.Time // by the last member; the start of the sample
+	since   time.Time // when it was last sent or asked for
+	order   uint64    // the call's order at that time
+	known   bool      // missing is the card's last report
 	missing uint64    // ranks whose contribution the card lacks
-	resend  uint64    // ranks that are to send it again
+	resend  uint64    // ranks that must send again
 }
 
 func newCall(j *Job, members []*Member) *call {
@@ -86,13 +87,13 @@ func newCall(j *Job, members []*Member) *call {
 	return k
 }
 
-// ordered gives what is sent or asked for now its place in the order.
+// ordered gives s the next place in the order of data and asks.
 func (k *call) ordered(s *chunkState) {
 	k.order++
 	s.order = k.order
 }
 
-// noteOrder takes in that what was sent or asked for in that order was answered.
+// noteOrder records a reply to the data or ask with that order.
 func (k *call) noteOrder(order uint64) {
 	for i := range k.answered {
 		if order <= k.answered[i] {
@@ -105,15 +106,15 @@ func (k *call) noteOrder(order uint64) {
 	}
 }
 
-// overtaken says whether several answers to what was sent or asked for later than
-// the chunk of s have come: then its own is lost.
+// overtaken reports whether several later packets have a reply while s has none. Then the
+// packet of s, or its reply, is lost.
 func (k *call) overtaken(s *chunkState) bool { return k.answered[0] > s.order }
 
-// state returns the state of chunk i, which is in the window.
+// state returns the state of chunk i in the window.
 func (k *call) state(i int) *chunkState { return &k.ring[i&(len(k.ring)-1)] }
 
-// start puts the call among those under way: to add up inputs, one of each
-// member, of so many elements, into dst, and to report progress or not.
+// start begins the call: it adds up inputs, one array per member, into dst. elements is the
+// length of each array. report asks for progress.
 func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) error {
 	j := k.job
 	j.card.mu.Lock()
@@ -121,7 +122,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	leader := k.turnOf(0)
 	switch {
 	case j.ended:
-		k.lacking = k.lacking[:0] // what Partials told is of an earlier call
+		k.lacking = k.lacking[:0] // Partials must not return those of an earlier call
 		return j.endedError()
 	case j.finish.left != 0:
 		return &InputError{"reduction", "the job is being closed"}
@@ -157,15 +158,15 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	k.active, k.report, k.moved = true, report, time.Now()
 	j.calls = append(j.calls, k)
 	if j.history != nil && (j.outage.count > 0 || j.card.away != nil) {
-		clear(k.ring) // of what an earlier call left
+		clear(k.ring) // left by an earlier call
 		k.catchUp()
 	}
 	return nil
 }
 
-// checkLength refuses an array that has as many chunks as that of a member who is
-// in the same round, but another length: the last sums would be wrong. Where the
-// chunks differ in number, the card misses some, and says of which rank.
+// checkLength rejects an array of another length than that of a member in the same round, when
+// the numbers of chunks agree. The last sums would be wrong. When the numbers differ, the card
+// reports the missing rank.
 func (k *call) checkLength(elements, chunks int) error {
 	for _, other := range k.job.calls {
 		if other.first == k.first && other.chunks == chunks && other.elements != elements {
@@ -176,7 +177,7 @@ func (k *call) checkLength(elements, chunks int) error {
 	return nil
 }
 
-// complete takes the call from those under way and tells its caller how it went.
+// complete removes the call from those in progress and gives its caller the outcome.
 func (k *call) complete(err error) {
 	k.active = false
 	j := k.job
@@ -196,8 +197,8 @@ func (k *call) complete(err error) {
 	k.done <- err
 }
 
-// run sees the call through: it waits for its outcome, its context's end, or
-// the time-out. When it returns nobody uses the inputs and dst any more.
+// run waits for the outcome of the call, the end of its context, or the timeout. When it
+// returns, nobody uses the inputs or dst any more.
 func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	c := k.job.card
 	defer k.forget()
@@ -234,7 +235,7 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	}
 }
 
-// name names the call in messages: by its member, if it has one.
+// name returns the call's name in messages, with the member if there is one.
 func (k *call) name() string {
 	if k == k.job.whole {
 		return "call of all ranks"
@@ -242,8 +243,8 @@ func (k *call) name() string {
 	return fmt.Sprintf("call of rank %d", k.members[0].rank)
 }
 
-// giveUp ends the job because this call failed with err, unless the call has an
-// outcome by now. Other calls answer that the job has ended for that reason.
+// giveUp ends the job because this call failed with err, unless the call has an outcome
+// already. The other calls return an EndedError with reason.
 func (k *call) giveUp(err, reason error) error {
 	ended := k.job.endIf(func() bool { return k.active }, reason)
 	outcome := <-k.done
@@ -253,8 +254,8 @@ func (k *call) giveUp(err, reason error) error {
 	return outcome
 }
 
-// forget waits until the writer has let go of the inputs, and drops them. The
-// members are free for the next call.
+// forget waits until the writer has released the inputs, and drops them. The members are then
+// free for the next call.
 func (k *call) forget() {
 	c := k.job.card
 	c.mu.Lock()
@@ -273,7 +274,7 @@ func (k *call) forget() {
 	}
 }
 
-// summed returns how many elements are sums.
+// summed returns the number of summed elements.
 func (k *call) summed() int {
 	c := k.job.card
 	c.mu.Lock()
@@ -281,8 +282,8 @@ func (k *call) summed() int {
 	return min((k.held+k.kept)*k.job.cfg.Chunk, k.elements)
 }
 
-// silent returns the time since the last sign of progress. A card that is away
-// has time of its own.
+// silent returns the time since the last progress. It is 0 while the card is away, because
+// CarryOn limits that wait.
 func (k *call) silent() time.Duration {
 	c := k.job.card
 	c.mu.Lock()
@@ -300,7 +301,7 @@ func (k *call) lastMoved() time.Time {
 	return k.moved
 }
 
-// stopped is the error of a call whose context ended.
+// stopped returns the error of a call whose context ended.
 func (k *call) stopped(ctx context.Context) error {
 	if err := k.job.card.awayError(ctx.Err()); err != nil {
 		return err
@@ -316,8 +317,8 @@ func (k *call) stopped(ctx context.Context) error {
 	}
 }
 
-// overdue is the error of a call that waited too long: it names the ranks that
-// the card waits for, when it has said so.
+// overdue returns the error of a call that waited too long. It names the ranks that the card
+// waits for, if the card has reported them.
 func (k *call) overdue(cause error) error {
 	c := k.job.card
 	c.mu.Lock()
@@ -330,7 +331,7 @@ func (k *call) overdue(cause error) error {
 	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: k.job.label()}
 }
 
-// rankList writes the ranks of a mask as in "0, 3".
+// rankList formats the ranks of a mask as in "0, 3".
 func rankList(mask uint64) string {
 	var s []string
 	for _, r := range bitSlice(mask) {

@@ -2,8 +2,8 @@ package driver
 
 import "testing"
 
-// TestOvertaken: what was sent is lost when three answers to what was sent later
-// have come, in whatever order, and not before; sent again, it has its time again.
+// TestOvertaken checks that a packet counts as lost after three replies to later packets, in
+// any order, and not before. A repeated packet starts anew.
 func TestOvertaken(t *testing.T) {
 	var k call
 	var sent [8]chunkState

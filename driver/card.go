@@ -12,55 +12,54 @@ import (
 
 	"tributary/driver/transport"
 	"tributary/driver/transport/record"
-	_ "tributary/driver/transport/serial" // its scheme
+	_ "tributary/driver/transport/serial" // registers its scheme
 	"tributary/driver/wire"
 )
 
-// closeTimeout bounds how long Close, and a call that failed, wait for the card
-// to confirm that it is given up. A card that does not answer loses its owner
-// with the link anyway.
+// closeTimeout bounds how long Close, or a failed call, waits for the card to confirm the end
+// of a job or of ownership. Without a reply, the end of the link has the same effect.
 const closeTimeout = time.Second
 
-// Card is an open card. This program owns it until Close, unless it was opened
-// WithReadOnly. Its methods may be called by several goroutines.
+// Card is an open card. This program owns it until Close, unless Open had WithReadOnly. Several
+// goroutines may call its methods at once.
 type Card struct {
 	name      string
 	opts      options
 	info      Info
-	token     uint64                                        // ours in OWNER
-	record    func(transport.Conn) transport.Conn           // nil where the link is not recorded
-	reopen    func(context.Context) (transport.Conn, error) // nil when only the caller can
-	wake      chan struct{}                                 // of capacity 1: the writer has something to do
+	token     uint64                                        // this program's token in OWNER
+	record    func(transport.Conn) transport.Conn           // nil when the link is not recorded
+	reopen    func(context.Context) (transport.Conn, error) // nil for OpenConn
+	wake      chan struct{}                                 // capacity 1: the writer has work
 	done      chan struct{}                                 // closed when err is set
-	carrying  sync.WaitGroup                                // carryOn, while the card is away
-	searching sync.Mutex                                    // held by carryOn: the next one waits until the last has told what it found
+	carrying  sync.WaitGroup                                // the carryOn goroutines
+	searching sync.Mutex                                    // held by carryOn until it has reported
 
-	configuring chan struct{} // of capacity 1: the turn, held by the goroutine that sets up a job or resets the card
+	configuring chan struct{} // capacity 1; held while a goroutine sets up a job or resets the card
 
 	closing sync.Once
-	closed  error // what Close answers
+	closed  error // the result of Close
 
 	mu       sync.Mutex
-	unpinned sync.Cond // pinned was cleared
+	unpinned sync.Cond // signals that pinned was cleared
 	err      error     // why the card is gone
-	link     *link     // the one that leads to it
-	away     *away     // while the card is away and looked for; else nil
+	link     *link     // the current link
+	away     *away     // set while the driver looks for an absent card; else nil
 	accesses accesses
-	table    []jobEntry // by the numbers of the card's jobs
-	turn     int        // the number whose job sends data next
-	pinned   *call      // the writer reads this call's inputs
+	table    []jobEntry // by job number
+	turn     int        // the number of the job that sends data next
+	pinned   *call      // the call whose inputs the writer reads
 	heard    time.Time  // when the last whole frame came
-	tell     func()     // what a frame has the reader tell the program; nil: nothing
-	gaveUp   time.Time  // when a call that failed gave up waiting for the card to drop its job
-	past     LinkStats  // of links that are over
+	tell     func()     // callback into the program for the current frame; may be nil
+	gaveUp   time.Time  // when a failed call stopped waiting for the card to drop its job
+	past     LinkStats  // sums of the links that have ended
 }
 
-// Open opens the card called name, reads what it is, checks that this driver
-// can talk to it, and takes ownership of it (unless WithReadOnly). It returns when the card is ready
-// for Configure, when ctx is done, or when the card has not answered for the
-// time-out.
+// Open opens the card called name, reads its identification block and checks that this driver
+// supports it. It takes ownership of the card, unless WithReadOnly is given. It returns when
+// the card is ready for Configure, when ctx ends, or when the card has not replied for the
+// timeout.
 //
-// Errors: NoCardError, BusyError, VersionError, HashError, or ctx's.
+// Errors: NoCardError, BusyError, VersionError, HashError, or one that wraps ctx's.
 func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
 	o := newOptions(opts)
 	needs := o.needs
@@ -80,9 +79,9 @@ func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
 	return openOn(ctx, name, conn, reopen, opts)
 }
 
-// OpenConn is Open for a byte stream that the caller has opened; name is what
-// errors call the card. The Card closes conn, also when OpenConn fails. Jobs of
-// it cannot carry on (JobConfig.CarryOn): only the caller could open it again.
+// OpenConn is Open for a byte stream that the caller has opened. Errors call the card name. The
+// Card closes conn, also when OpenConn fails. Its jobs cannot carry on (JobConfig.CarryOn),
+// because only the caller could open the stream again.
 func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Option) (*Card, error) {
 	return openOn(ctx, name, conn, nil, opts)
 }
@@ -106,7 +105,7 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 		conn.Close()
 		return nil, fmt.Errorf("open card %s: no random token: %w", name, err)
 	}
-	c.token = binary.LittleEndian.Uint64(token[:]) | 1 // zero means nobody
+	c.token = binary.LittleEndian.Uint64(token[:]) | 1 // zero means no owner
 
 	l := c.attach(conn)
 	info, err := c.handshake(ctx, l)
@@ -122,8 +121,8 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 	return c, nil
 }
 
-// handshake finds out which card a fresh link leads to, checks that this driver can
-// talk to it, and takes ownership of it (unless WithReadOnly).
+// handshake identifies the card on a new link, checks that this driver supports it and takes
+// ownership of it (unless WithReadOnly).
 func (c *Card) handshake(ctx context.Context, l *link) (Info, error) {
 	info, err := c.identify(ctx, l)
 	if err == nil && !c.opts.reads {
@@ -138,7 +137,7 @@ func (c *Card) handshake(ctx context.Context, l *link) (Info, error) {
 	return info, nil
 }
 
-// openError says in the words of Open what went wrong in it.
+// openError turns an error of the handshake into an error of Open.
 func (c *Card) openError(ctx context.Context, l *link, err error) error {
 	c.mu.Lock()
 	link := l.stats
@@ -162,13 +161,13 @@ func (c *Card) openError(ctx context.Context, l *link, err error) error {
 	return err
 }
 
-// hungUp tells a link that the other side closed from one that broke in
-// another way. A socket that is closed with bytes unread is reset.
+// hungUp reports whether the other side closed the link. A socket that is closed with unread
+// bytes is reset.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// own takes the card for this host.
+// own makes this host the card's owner.
 func (c *Card) own(ctx context.Context, l *link) error {
 	holder, err := c.writeOn(ctx, l, wire.RegOwner, c.token)
 	if err != nil {
@@ -180,19 +179,18 @@ func (c *Card) own(ctx context.Context, l *link) error {
 	return nil
 }
 
-// Info returns what the card said about itself when it was opened.
+// Info returns the identification block that Open read.
 func (c *Card) Info() Info { return c.info }
 
-// LinkStats returns what this host's end of the link has counted since Open.
+// LinkStats returns the counts of this host's end of the link since Open.
 func (c *Card) LinkStats() LinkStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past.plus(c.link.stats)
 }
 
-// Reset ends the card's jobs, clears its counters and takes ownership again.
-// Jobs of this Card answer EndedError from then on. It waits for a Configure or
-// another Reset that is under way.
+// Reset ends the card's jobs, clears its counters and takes ownership again. Later calls of
+// this Card's jobs return EndedError. Reset waits for a Configure or another Reset in progress.
 func (c *Card) Reset(ctx context.Context) error {
 	if err := c.takeTurn(ctx, c.configuring, "reset"); err != nil {
 		return err
@@ -206,23 +204,23 @@ func (c *Card) Reset(ctx context.Context) error {
 	return c.own(ctx, c.currentLink())
 }
 
-// errReset is why a job has ended after Reset.
+// errReset is the cause in the EndedError of jobs that Reset ended.
 var errReset = errors.New("the card was reset")
 
 // Done returns a channel that is closed when the card has died or was closed.
 func (c *Card) Done() <-chan struct{} { return c.done }
 
-// Err returns why the card is gone: nil, a DiedError, or ErrClosed.
+// Err returns why the card is gone: a DiedError or ErrClosed. It returns nil while the card is
+// usable.
 func (c *Card) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close aborts the jobs that have not finished, gives the card up and closes its
-// link. The card is ready for the next host. Calls that are under way answer
-// ErrClosed. It returns what closing the link said, also when it is called
-// again.
+// Close aborts the unfinished jobs, releases the card and closes its link. The card is then
+// ready for the next host. Calls in progress return ErrClosed. Close returns the error of
+// closing the link, also when it is called again.
 func (c *Card) Close() error {
 	c.closing.Do(func() { c.closed = c.close() })
 	return c.closed
@@ -232,8 +230,7 @@ func (c *Card) close() error {
 	c.endJobs(ErrClosed)
 	if !c.opts.reads && c.answers() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		// RELEASE ends the jobs as well. When it is not answered, the end of
-		// the link does the same.
+		// RELEASE also ends the jobs. Without a reply, the end of the link does both.
 		_, _ = c.WriteRegister(ctx, wire.RegRelease, c.token)
 		cancel()
 	}
@@ -242,16 +239,16 @@ func (c *Card) close() error {
 	return c.currentLink().end()
 }
 
-// answers says whether it makes sense to ask the card something: it is not gone,
-// and nothing that was asked last was left unanswered.
+// answers reports whether a request to the card makes sense. The card must not be gone, and
+// must have sent a frame since a failed call last gave up waiting for it.
 func (c *Card) answers() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err == nil && c.heard.After(c.gaveUp)
 }
 
-// takeTurn waits until nobody holds turn, and takes it for what. Receiving from
-// it gives it back.
+// takeTurn waits until nobody holds turn, and takes it. Errors name the waiting operation by
+// what. A receive from turn gives it back.
 func (c *Card) takeTurn(ctx context.Context, turn chan<- struct{}, what string) error {
 	select {
 	case turn <- struct{}{}:
@@ -263,13 +260,13 @@ func (c *Card) takeTurn(ctx context.Context, turn chan<- struct{}, what string) 
 	}
 }
 
-// stopped is the error of what was given up because its context ended.
+// stopped returns the error of an operation whose context has ended.
 func (c *Card) stopped(ctx context.Context, what string) error {
 	return &StoppedError{Card: c.name, What: what, Err: ctx.Err()}
 }
 
-// fail makes the card unusable because of err, if it is not so already, and
-// wakes everyone who waits for it.
+// fail makes the card unusable because of err, unless it is so already. It wakes everyone who
+// waits for the card.
 func (c *Card) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

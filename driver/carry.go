@@ -1,16 +1,16 @@
 package driver
 
-// Carrying on: jobs whose card has gone away have it looked for, and go on with
-// it when it is back. The card has forgotten them by then (the end of a link ends
-// its owner's jobs), so each is set up anew, under its number, in a later epoch,
-// from the first chunk whose result is not there.
+// Carrying on: when a card goes away, the driver looks for it, and jobs with CarryOn continue
+// on it. The end of the link has ended the jobs on the card. The driver therefore sets each job
+// up again, under its number, in a later epoch, from the first missing result.
 //
-// All members of a job live in this process and take every result that reaches one of
-// them (takeResult), so all hold the same chunks; where sums may be partial, those
-// that are behind first take what they lack from the others (history.go). Some may lie above the first
-// that is lacking; their inputs may be overwritten by their results. The card
-// takes chunks in turn, so these pass through it again, but as zeros, and what
-// comes of them is not stored: no contribution is in two sums.
+// All members of a job are in this process and share every result that reaches one of them
+// (takeResult), so all hold the same chunks. Where sums may be partial, members that are behind
+// first copy the results of the others (history.go).
+//
+// Some results above the first missing one may be there, and may have overwritten their inputs.
+// The card takes chunks in order, so these chunks pass through it again, but as zeros, and the
+// driver drops their sums. No contribution is in two sums.
 
 import (
 	"cmp"
@@ -21,21 +21,20 @@ import (
 	"time"
 )
 
-// Between two attempts to open the card again, these bound the wait, which is
-// doubled each time.
+// Limits of the wait between two attempts to open the card. The wait doubles each time.
 const (
 	firstReopen   = 20 * time.Millisecond
 	longestReopen = time.Second
 )
 
-// away is a time in which the card is away and looked for; guarded by Card.mu.
+// away is an outage of the card while the driver looks for it; guarded by Card.mu.
 type away struct {
-	cause *DiedError    // why it went
-	went  time.Time     // when
-	over  chan struct{} // closed when it is back, or given up
-	last  error         // what came of the last attempt to open it; nil before
+	cause *DiedError    // why the card went
+	went  time.Time     // when it went
+	over  chan struct{} // closed when the card is back, or given up
+	last  error         // the error of the last attempt to open it; nil before
 
-	// The search's context, and what ends it when no job is left that waits.
+	// The context of the search; giveUp ends it when no waiting job is left.
 	search context.Context
 	giveUp context.CancelCauseFunc
 }
@@ -46,22 +45,22 @@ func newAway(cause *DiedError) *away {
 	return a
 }
 
-// outage is what a job knows of its card's being away; guarded by Card.mu.
+// outage is a job's record of its card's outages; guarded by Card.mu.
 type outage struct {
-	since    time.Time   // when the card went; zero once it has done something for this job since
-	back     time.Time   // when it was last back
-	count    int         // how often it has gone and come back
-	patience *time.Timer // ends the job when it has waited for long enough; nil before the first outage
+	since    time.Time   // when the card went; zero after it has done something for this job
+	back     time.Time   // when it last came back
+	count    int         // outages so far
+	patience *time.Timer // ends the job's wait; nil before the first outage
 }
 
-// Outages returns how often the card has gone away and come back so far.
+// Outages returns how often the card has gone away and come back.
 func (j *Job) Outages() int {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	return j.outage.count
 }
 
-// present returns the link to the card. While the card is away it waits for it.
+// present returns the current link. It waits while the card is away.
 func (c *Card) present(ctx context.Context, what string) (*link, error) {
 	for {
 		c.mu.Lock()
@@ -78,21 +77,21 @@ func (c *Card) present(ctx context.Context, what string) (*link, error) {
 	}
 }
 
-// isAway says whether the card is away and looked for.
+// isAway reports whether the card is away and the driver looks for it.
 func (c *Card) isAway() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.away != nil
 }
 
-// lost says whether a link is over and the card is not given up.
+// lost reports whether a link has ended and the card is not given up.
 func (c *Card) lost(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return l.err != nil && c.err == nil
 }
 
-// whyOver returns why a link is over; the card's end is the better reason.
+// whyOver returns why a link has ended. Why the card is gone takes precedence.
 func (c *Card) whyOver(l *link) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +101,7 @@ func (c *Card) whyOver(l *link) error {
 	return l.err
 }
 
-// returned ends the wait of those who wait for the card; with mu held.
+// returned ends the waits for the card. The caller holds mu.
 func (c *Card) returned() {
 	if c.away == nil {
 		return
@@ -112,7 +111,7 @@ func (c *Card) returned() {
 	c.away = nil
 }
 
-// anyCarriesOn says whether a job runs that is to carry on; with mu held.
+// anyCarriesOn reports whether a running job has CarryOn. The caller holds mu.
 func (c *Card) anyCarriesOn() bool {
 	for j := range c.jobs() {
 		if j.cfg.CarryOn > 0 {
@@ -122,9 +121,8 @@ func (c *Card) anyCarriesOn() bool {
 	return false
 }
 
-// missed is called when a call of j has waited for the time-out. A card that has
-// said nothing for as long is gone, though its link may stand. It says whether
-// the card is looked for.
+// missed handles a call of j that has waited for the timeout. A card that was silent for that
+// long is gone, even if its link is open. It reports whether the driver looks for the card.
 func (c *Card) missed(j *Job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,9 +133,8 @@ func (c *Card) missed(j *Job) bool {
 	return c.away != nil
 }
 
-// carryOn looks for the card, which has gone away with the link l, and has its
-// jobs go on with it. When it is not found while one waits, or is another, it is
-// gone for good.
+// carryOn looks for the card, which went away with the link l, and continues its jobs. The card
+// is gone for good when another card answers, or when no job waits any longer.
 func (c *Card) carryOn(l *link, a *away) {
 	defer c.carrying.Done()
 	c.searching.Lock()
@@ -153,7 +150,7 @@ func (c *Card) carryOn(l *link, a *away) {
 	c.dismissLate(c.currentLink())
 }
 
-// news is what a job is to be told of its card's being away.
+// news is an Outage to report to a job's OnOutage.
 type news struct {
 	job    *Job
 	outage Outage
@@ -167,25 +164,24 @@ func tell(all []news) {
 	}
 }
 
-// begin notes that the card went.
+// begin records that the card went.
 func (o *outage) begin(went time.Time, carryOn time.Duration) {
 	if o.since.IsZero() || went.Sub(o.back) > carryOn {
 		o.since = went
 	}
 }
 
-// heardOf notes that the card has done something for the job, which then waits
-// for it anew when it goes the next time. A link that is over may still be read: what
-// comes by it is no sign that the card is back.
+// heardOf records that the card has done something for the job. The job's wait then restarts
+// with the next outage. Frames from a link that has ended do not count, as they do not show
+// that the card is back.
 func (j *Job) heardOf() {
 	if j.card.away == nil {
 		j.outage.since = time.Time{}
 	}
 }
 
-// waitFor has the members of all jobs stand at the first chunk that they lack, of
-// which nothing was sent, and each job wait for the card for as long as it is to.
-// Nobody uses the link any more.
+// waitFor rewinds all calls to their first missing chunk, and starts each job's wait for the
+// card. Nobody uses the link any more.
 func (c *Card) waitFor(a *away) (gone []news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +189,7 @@ func (c *Card) waitFor(a *away) (gone []news) {
 		for _, k := range j.calls {
 			k.rewind()
 		}
-		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete moves the last call to the place of its own
+		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete reorders j.calls
 			j.calls[n].catchUp()
 		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
@@ -203,11 +199,10 @@ func (c *Card) waitFor(a *away) (gone []news) {
 	return gone
 }
 
-// errNoAttempt is what came of the attempts to open a card again while there were
-// none.
+// errNoAttempt stands for the error of the last attempt when no attempt has finished.
 var errNoAttempt = errors.New("no attempt to open it has ended")
 
-// loseHope ends a job that has waited for its card for long enough.
+// loseHope ends a job whose wait for its card is over.
 func (j *Job) loseHope(a *away) {
 	c := j.card
 	c.mu.Lock()
@@ -217,21 +212,20 @@ func (j *Job) loseHope(a *away) {
 	}
 }
 
-// firstLacking returns the VID of the first chunk that no member holds without a
-// gap below it. All that are in a call hold the same; one that is behind takes what
-// it lacks when it makes its next call.
+// firstLacking returns the VID of the first chunk that no member holds without a gap below it.
+// All members in a call hold the same chunks. A member that is behind copies what it lacks when
+// it makes its next call.
 func (j *Job) firstLacking() uint32 {
 	_, ahead := j.stands()
 	return ahead
 }
 
-// rewind has nothing sent of the chunks that are not held, and keeps the results
-// above them.
+// rewind marks every chunk that is not held as unsent, and keeps the results above them.
 func (k *call) rewind() {
 	k.kept = 0
 	for i := k.low; i < k.low+len(k.ring); i++ {
 		s := k.state(i)
-		kept := s.kept || s.held && i < k.next // a state above next is that of an earlier chunk
+		kept := s.kept || s.held && i < k.next // a state from next on is that of an earlier chunk
 		*s = chunkState{kept: kept}
 		if kept {
 			k.kept++
@@ -240,7 +234,7 @@ func (k *call) rewind() {
 	k.next, k.held, k.turn, k.resend, k.backOff = k.low, k.low, 0, 0, 0
 }
 
-// search opens the card again and again until its jobs go on with it.
+// search opens the card again and again until the jobs continue on it.
 func (c *Card) search(a *away) ([]news, error) {
 	for wait := firstReopen; ; wait = min(2*wait, longestReopen) {
 		if a.search.Err() != nil {
@@ -258,8 +252,8 @@ func (c *Card) search(a *away) ([]news, error) {
 	}
 }
 
-// noteAttempt keeps what came of an attempt to open the card, unless it was given
-// up: that says less than what failed before.
+// noteAttempt keeps the error of an attempt to open the card. It ignores an attempt that was
+// cancelled, because the error before it is more useful.
 func (c *Card) noteAttempt(a *away, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,8 +262,8 @@ func (c *Card) noteAttempt(a *away, err error) {
 	}
 }
 
-// searchError says why the search for the card is over because of err: that
-// another card came back, or else why the last job that waited has ended.
+// searchError returns why the search for the card ended with err: another card came back, or
+// else why the last waiting job ended.
 func (c *Card) searchError(a *away, err error) error {
 	var lost *LostError
 	switch cause := context.Cause(a.search); {
@@ -281,7 +275,7 @@ func (c *Card) searchError(a *away, err error) error {
 	return a.cause
 }
 
-// isOtherCard tells a card with which the job can never go on.
+// isOtherCard reports whether err means that the job can never continue with the card.
 func isOtherCard(err error) bool {
 	var other *OtherCardError
 	var version *VersionError
@@ -289,13 +283,13 @@ func isOtherCard(err error) bool {
 	return errors.As(err, &other) || errors.As(err, &version) || errors.As(err, &hash)
 }
 
-// anew is a job that is set up again.
+// anew is a job that was set up again.
 type anew struct {
 	job   *Job
 	epoch uint16
 }
 
-// tryAgain opens the card once, and has its jobs go on with it.
+// tryAgain opens the card once and continues its jobs on it.
 func (c *Card) tryAgain(a *away) ([]news, error) {
 	conn, err := c.reopen(a.search)
 	if err != nil {
@@ -314,10 +308,10 @@ func (c *Card) tryAgain(a *away) ([]news, error) {
 	return nil, err
 }
 
-// setUpAgain makes sure that a fresh link leads to the card that went away, and
-// sets the jobs up on it. They find slots, wherever they had them before: the
-// first that are free, beginning with none in use, never leave two pieces of one
-// size free, so that what is free in all is enough for what fits into it.
+// setUpAgain checks that a new link leads to the same card, and sets the jobs up on it. There
+// are slots for all, whatever slots they had before. First-fit allocation from an empty table
+// never leaves two free pieces of the same size. Any window that fits into the total of the
+// free slots therefore finds a piece.
 func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 	info, err := c.handshake(ctx, l)
 	if err != nil {
@@ -340,7 +334,7 @@ func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 	return again, nil
 }
 
-// setUpAgain sets the job up by a fresh link, in the epoch that it returns.
+// setUpAgain sets the job up over a new link and returns its epoch.
 func (j *Job) setUpAgain(ctx context.Context, l *link) (uint16, error) {
 	last, set, err := j.card.lastEpoch(ctx, l, j.number)
 	if err != nil {
@@ -355,7 +349,7 @@ func (j *Job) setUpAgain(ctx context.Context, l *link) (uint16, error) {
 	return j.setUp(ctx, l, epoch, first)
 }
 
-// resume lets the frames of the jobs that were set up again pass, by the link l.
+// resume opens the link l to the frames of the jobs that were set up again.
 func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -380,7 +374,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 	return back, nil
 }
 
-// resume has the job go on in another epoch; with Card.mu held.
+// resume continues the job in another epoch. The caller holds Card.mu.
 func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
 	j.timing = newTiming(j.card.accesses.trip)
@@ -395,14 +389,13 @@ func (j *Job) resume(epoch uint16, now time.Time) {
 	j.outage.back = now
 }
 
-// lostError says that the card c, which is away, cannot be gone on with because of
-// err.
+// lostError returns the error of an operation that err ended while the card was away.
 func (a *away) lostError(c *Card, err error) error {
 	return &LostError{Card: c.name, Cause: a.cause, Waited: time.Since(a.went), Err: err}
 }
 
-// awayError says that a call was given up because of err while the card was
-// away; it is nil when it is not away.
+// awayError returns the error of a call that err ended while the card is away. It returns nil
+// when the card is not away.
 func (c *Card) awayError(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

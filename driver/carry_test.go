@@ -1,6 +1,6 @@
 package driver_test
 
-// Jobs that go on when their card has gone away and come back.
+// Jobs that continue after their card has gone away and come back.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// comingAndGoing are the cards of the scheme "comes": what opens each of them the
+// comingAndGoing are the cards of the scheme "comes". The function of a card opens it for the
 // n-th time, from 0.
 var comingAndGoing struct {
 	sync.Mutex
@@ -33,8 +33,8 @@ var comingAndGoing struct {
 	n    []int
 }
 
-// opening is how long it takes to open such a card, in the time of the test's bubble,
-// where nothing else takes any.
+// opening is how long it takes to open such a card in the bubble's time. Nothing else takes
+// time there.
 const opening = time.Millisecond
 
 func init() {
@@ -75,7 +75,7 @@ func openName(t testing.TB, name string, opts ...driver.Option) *driver.Card {
 
 var errCut = errors.New("the dog ate the cable")
 
-// outageLog gathers what OnOutage is told.
+// outageLog records the calls of OnOutage.
 type outageLog struct {
 	mu  sync.Mutex
 	all []driver.Outage
@@ -87,9 +87,9 @@ func (o *outageLog) note(x driver.Outage) {
 	o.all = append(o.all, x)
 }
 
-// check closes the card, so that the last return has been told of, and fails the
-// test unless the card went and came back in turns, each time in a later epoch and
-// no earlier chunk; it returns how often.
+// check closes the card, so that the last return has been reported. It checks that the card
+// went and came back in turns, each time in a later epoch and never from an earlier chunk. It
+// returns the number of outages.
 func (o *outageLog) check(t testing.TB, card *driver.Card, epoch uint16) int {
 	t.Helper()
 	if err := card.Close(); err != nil {
@@ -115,9 +115,8 @@ func (o *outageLog) check(t testing.TB, card *driver.Card, epoch uint16) int {
 	return len(o.all) / 2
 }
 
-// restarting returns the name of a card that loses its link after some random
-// number of bytes, times often. Each time it is another process, which knows
-// nothing; or where it stays, the same one.
+// restarting returns the name of a card that loses its link after a random number of bytes,
+// times often. If stays, the same card comes back; otherwise a new one without state does.
 func restarting(t testing.TB, seed uint64, times int, stays bool, f faults.Rates) string {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	card, err := model.NewCard(small)
@@ -137,16 +136,16 @@ func restarting(t testing.TB, seed uint64, times int, stays bool, f faults.Rates
 		if n >= times {
 			return link, nil
 		}
-		least := 500 // in the set-up
+		least := 500 // during the set-up
 		if n == 0 {
-			least = 3000 // behind it: Configure is to succeed
+			least = 3000 // after it: Configure must succeed
 		}
 		return faults.CutAfter(link, least+rng.IntN(20000)), nil
 	})
 }
 
-// connectNext returns a link to a card that takes one host after another: it is
-// served when the link before has ended.
+// connectNext returns a link to a card that takes one host at a time. The card serves the link
+// after the link before has ended.
 func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.Conn {
 	host, end := pipe.New(4000)
 	ended := make(chan struct{})
@@ -160,24 +159,24 @@ func connectNext(t testing.TB, card *model.Card, serving *sync.Mutex) transport.
 	return host
 }
 
-// TestCarryOn: a card goes and comes back again and again, as another process or
-// the same, in the middle of frames, over links with and without faults; every
-// bit is as without it, in place too.
+// TestCarryOn lets a card go and come back repeatedly, in the middle of frames. It covers a new
+// process and the same one, links with and without faults, and reduction in place. Every bit
+// must be as without outages.
 func TestCarryOn(t *testing.T) {
 	const elements = 3000
 	noise := faults.Rates{Drop: 0.05, Repeat: 0.05, Reorder: 0.1, Flip: 0.05, Garbage: 0.02}
-	const noisy = 40 // seeds from here on are
+	const noisy = 40 // later seeds are noisy
 	for seed := range uint64(noisy + 2) {
 		t.Run(fmt.Sprint(seed), bubble(func(t *testing.T) {
 			f, times := faults.Rates{}, 12
-			if seed >= noisy { // a lost register access takes its time to be repeated
+			if seed >= noisy { // a lost register access takes time to repeat
 				f, times = noise, 4
 			}
 			var log outageLog
 			card := openName(t, restarting(t, seed, times, seed%2 == 1, f))
 			first := uint32(math.MaxUint32 - 100)
 			job := configure(t, card, driver.JobConfig{FirstVID: first, CarryOn: 10 * time.Second, OnOutage: func(o driver.Outage) {
-				o.VID -= first // they wrap around
+				o.VID -= first // VIDs wrap around
 				log.note(o)
 			}})
 			epoch := job.Epoch()
@@ -209,18 +208,17 @@ func TestCarryOn(t *testing.T) {
 	}
 }
 
-// TestCarryOnSendsNoSumAgain: results above the first that is lacking are in
-// place of their inputs when the card goes. They pass as zeros, and are neither
-// summed nor stored a second time: also where the card goes again before all of
-// them have passed.
+// TestCarryOnSendsNoSumAgain has results above the first missing one that have overwritten
+// their inputs when the card goes. Their chunks must pass as zeros, and must not be summed or
+// stored again. That must also hold when the card goes again before all of them have passed.
 func TestCarryOnSendsNoSumAgain(t *testing.T) {
 	const lost, window = 1, 8 // the first link loses the results of chunk 1
 	big := small
-	big.Chunk, big.Window = 1008, window // a chunk of all ranks fills a quarter of what is written at once
+	big.Chunk, big.Window = 1008, window // a chunk of all ranks is a quarter of a write
 	for _, outages := range []int{1, 2} {
 		t.Run(fmt.Sprint(outages), bubble(func(t *testing.T) {
 			var mu sync.Mutex
-			last := map[uint32]bool{} // whether the chunks that the last link carried were zeros
+			last := map[uint32]bool{} // whether the last link's chunks were zeros
 			results := 0
 			name := comes(func(n int) (transport.Conn, error) {
 				conn := serve(t, big, 64<<10)
@@ -245,7 +243,7 @@ func TestCarryOnSendsNoSumAgain(t *testing.T) {
 							return false, false
 						}
 						results++
-						return true, results == window // chunks 0 and 2 to 8: the window is at its end
+						return true, results == window // chunks 0 and 2 to 8: the window is full
 					}}, nil
 			})
 			var log outageLog
@@ -279,9 +277,9 @@ func TestCarryOnSendsNoSumAgain(t *testing.T) {
 	}
 }
 
-// TestMembersHoldTheSame: a result that is lost and then replayed to one member
-// reaches the others too. That one goes its way with its buffer; should the card
-// go away then, nobody could send its contribution again.
+// TestMembersHoldTheSame checks that a lost result that is replayed to one member reaches the
+// others too. That member may then reuse its buffer. After an outage nobody could send its
+// contribution again.
 func TestMembersHoldTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const last = 9
@@ -309,9 +307,8 @@ func TestMembersHoldTheSame(t *testing.T) {
 	})
 }
 
-// TestCarryOnBehindAnotherHost: while the link was cut another host has used the
-// card, with epochs of its own. The job goes on in one later than those and than
-// its own.
+// TestCarryOnBehindAnotherHost lets another host use the card during the outage, with its own
+// epochs. The job must continue in a later epoch than that host's and its own.
 func TestCarryOnBehindAnotherHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card, err := model.NewCard(small)
@@ -348,8 +345,8 @@ func TestCarryOnBehindAnotherHost(t *testing.T) {
 	})
 }
 
-// watched is a link whose frames are shown, and lost where out and in do not let
-// them pass; it ends behind the frame of which in says so.
+// watched is a link that shows its frames to out and in, which may drop them. The link ends
+// after the frame for which in returns end.
 type watched struct {
 	transport.Conn
 	toCard, fromCard *frame.Scanner
@@ -395,7 +392,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestNotCarriedOn: what ends a job that is to carry on, and what it says.
+// TestNotCarriedOn checks what ends a job with CarryOn, and the errors.
 func TestNotCarriedOn(t *testing.T) {
 	first := func(t *testing.T) (transport.Conn, error) {
 		return &dying{serve(t, small, 4000), 6000, errCut}, nil
@@ -405,7 +402,7 @@ func TestNotCarriedOn(t *testing.T) {
 		again   func(t *testing.T) (transport.Conn, error)
 		carryOn time.Duration
 		ctx     time.Duration
-		most    time.Duration // it may take
+		most    time.Duration // limit of the time it takes
 		words   []string
 	}{
 		"never": {func(t *testing.T) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, 300 * time.Millisecond, patience, 2 * time.Second,
@@ -454,8 +451,8 @@ func TestNotCarriedOn(t *testing.T) {
 	}
 }
 
-// TestCardGoesWithoutAWord: a card whose link stands but says nothing any more is
-// given up after the time-out, and looked for.
+// TestCardGoesWithoutAWord checks that the driver gives up a silent card with an open link
+// after the timeout, and then looks for it.
 func TestCardGoesWithoutAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := comes(func(n int) (transport.Conn, error) {
@@ -478,8 +475,8 @@ func TestCardGoesWithoutAWord(t *testing.T) {
 	})
 }
 
-// TestRegisterWaitsForTheCard: an access made while the card is away is answered
-// when it is back, and Close does not wait for a card that is away.
+// TestRegisterWaitsForTheCard checks that an access during an outage gets its reply when the
+// card is back. Close must not wait for an absent card.
 func TestRegisterWaitsForTheCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, small, 4000)
@@ -515,8 +512,7 @@ func TestRegisterWaitsForTheCard(t *testing.T) {
 	})
 }
 
-// TestCloseWhileAway: a program that closes a card which is looked for does not
-// wait for it.
+// TestCloseWhileAway checks that Close does not wait while the driver looks for the card.
 func TestCloseWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, small, 4000)
@@ -544,8 +540,8 @@ func TestCloseWhileAway(t *testing.T) {
 	})
 }
 
-// TestCarryOnRefused: a stream of the caller's cannot be opened again, and no time
-// is less than none.
+// TestCarryOnRefused checks that Configure rejects CarryOn for a stream of the caller, which
+// cannot be opened again, and a negative time.
 func TestCarryOnRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := openSmall(t).Configure(testContext(t), driver.JobConfig{CarryOn: time.Second})
@@ -557,8 +553,8 @@ func TestCarryOnRefused(t *testing.T) {
 	})
 }
 
-// halfDead is a link whose writes fail once on is set, though they arrive; what the
-// card answers comes a second later, and then the end.
+// halfDead is a link whose writes fail once on is set, although they arrive. The card's replies
+// come a second later, followed by the end.
 type halfDead struct {
 	transport.Conn
 	on   atomic.Bool
@@ -585,9 +581,8 @@ func (h *halfDead) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestResultsBehindTheEnd: results that are read from a link when the writer has
-// found it to be over do not shorten the wait for the card. A job once gave it up at
-// once.
+// TestResultsBehindTheEnd checks that results read after the writer has found the link to be
+// over do not shorten the wait for the card. The driver once gave such a job up at once.
 func TestResultsBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &halfDead{Conn: serve(t, small, 64<<10)}

@@ -1,6 +1,6 @@
 package driver_test
 
-// Goroutines that use one card side by side.
+// Goroutines that use one card at the same time.
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"tributary/driver"
 )
 
-// TestConfigureBesideCounters is for the race detector.
+// TestConfigureBesideCounters gives the race detector something to check.
 func TestConfigureBesideCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -37,9 +37,9 @@ func TestConfigureBesideCounters(t *testing.T) {
 	})
 }
 
-// TestConfigureSideBySide: goroutines that take the card from one another get
-// their own job's sum or are told at once that it was replaced; none is left to
-// wait for a job that the card does not have.
+// TestConfigureSideBySide has goroutines replace each other's job. Each must get its own job's
+// sum, or learn at once that its job was replaced. None may wait for a job that the card does
+// not have.
 func TestConfigureSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -75,7 +75,7 @@ func TestConfigureSideBySide(t *testing.T) {
 	})
 }
 
-// TestResetBesideConfigure: a reset does not come between the steps of a set-up.
+// TestResetBesideConfigure checks that a reset does not come between the steps of a set-up.
 func TestResetBesideConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)

@@ -1,7 +1,6 @@
 package driver
 
-// Deadlines: how long a card gives a chunk, whose sums are partial, who was
-// evicted, and who is late how often (SPEC.md, section 5, deadlines and lags).
+// Deadlines, partial sums, eviction and lateness (SPEC.md, section 5, deadlines and lags).
 
 import (
 	"cmp"
@@ -19,7 +18,7 @@ import (
 // deadlinePartial is the bit of JOB_DEADLINE that asks for partial sums.
 const deadlinePartial = 1 << 32
 
-// checkDeadline refuses what no card can be asked for.
+// checkDeadline rejects impossible deadlines.
 func (cfg *JobConfig) checkDeadline() error {
 	given := cfg.Deadline != 0 || cfg.DeadlineCycles != 0
 	switch {
@@ -33,7 +32,7 @@ func (cfg *JobConfig) checkDeadline() error {
 	return nil
 }
 
-// deadline returns what JOB_DEADLINE is to hold.
+// deadline returns the value for JOB_DEADLINE.
 func (j *Job) deadline(ctx context.Context, l *link) (uint64, error) {
 	value := uint64(j.cfg.DeadlineCycles)
 	if j.cfg.Deadline > 0 {
@@ -48,15 +47,14 @@ func (j *Job) deadline(ctx context.Context, l *link) (uint64, error) {
 	return value, nil
 }
 
-// A card's clock is watched for this long, or for so many times what a look at it
-// takes, so that the error is some percent.
+// To measure the card's clock, the driver waits for the longer of clockWatch and
+// clockWatchTrips register accesses. The error is then a few percent.
 const (
 	clockWatch      = 50 * time.Millisecond
 	clockWatchTrips = 20
 )
 
-// cyclesIn returns how many cycles the card's clock makes in d, by what it makes
-// now.
+// cyclesIn returns the number of cycles in d at the current speed of the card's clock.
 func (c *Card) cyclesIn(ctx context.Context, l *link, d time.Duration) (uint64, error) {
 	from, began, trip, err := c.clock(ctx, l)
 	if err != nil {
@@ -83,7 +81,8 @@ func (c *Card) cyclesIn(ctx context.Context, l *link, d time.Duration) (uint64, 
 	return uint64(cycles), nil
 }
 
-// clock reads the card's clock, and says when that was and how long it took.
+// clock reads the card's clock. It also returns the time of the reading and how long the access
+// took.
 func (c *Card) clock(ctx context.Context, l *link) (cycles uint64, at time.Time, trip time.Duration, err error) {
 	start := time.Now()
 	cycles, err = c.readOn(ctx, l, wire.RegCycles)
@@ -91,16 +90,16 @@ func (c *Card) clock(ctx context.Context, l *link) (cycles uint64, at time.Time,
 	return cycles, start.Add(trip / 2), trip, err
 }
 
-// Overdue is what OnOverdue is told.
+// Overdue is the argument of OnOverdue.
 type Overdue struct {
 	Card  string
-	Job   int    // its number
-	VID   uint32 // of the chunk
-	Ranks []int  // that the card waits for: to contribute, or to take its result
+	Job   int    // the job's number
+	VID   uint32 // the chunk
+	Ranks []int  // ranks that must contribute or take the result
 }
 
-// takeOverdue takes in that a chunk waits for ranks. Of the notices to many ranks
-// one is told to the program, that to the lowest.
+// takeOverdue handles a notice that a chunk waits for ranks. The card sends a notice to many
+// ranks; only the one to the lowest rank reaches the program.
 func (j *Job) takeOverdue(h *frame.Header) {
 	missing := h.Mask & j.ranks
 	for _, k := range j.calls {
@@ -115,8 +114,7 @@ func (j *Job) takeOverdue(h *frame.Header) {
 	j.card.tell = func() { j.cfg.OnOverdue(overdue) }
 }
 
-// takeEvicted takes in that ranks were evicted: a notice names them all, and a
-// refusal is for one of them.
+// takeEvicted handles an eviction. A notice names all evicted ranks; a refusal is for one rank.
 func (j *Job) takeEvicted(h *frame.Header) {
 	evicted := h.Mask & j.ranks
 	if h.Mask == 0 {
@@ -126,15 +124,15 @@ func (j *Job) takeEvicted(h *frame.Header) {
 	j.evict(evicted, h.VID, nil)
 }
 
-// evict has ranks take no part any more, from the chunk vid on; err is why, where
-// the card has not done it.
+// evict removes ranks from the job, from the chunk vid on. err is the cause when this host
+// evicts them, nil when the card did.
 func (j *Job) evict(ranks uint64, vid uint32, err error) {
 	ranks &^= j.evicted
 	j.evicted |= ranks
 	for _, rank := range bitSlice(ranks) {
 		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.label()}
 	}
-	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to the place of its own
+	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to this index
 		k := j.calls[n]
 		for i := k.low; i < k.next; i++ {
 			s := k.state(i)
@@ -148,8 +146,8 @@ func (j *Job) evict(ranks uint64, vid uint32, err error) {
 	j.card.kick()
 }
 
-// withdraw has the one member of a call leave the job, which was given up with err
-// because of cause, where the others can go on without it.
+// withdraw removes the only member of a call from the job, if the others can continue without
+// it. The call fails with err because of cause.
 func (k *call) withdraw(err, cause error) bool {
 	j := k.job
 	j.card.mu.Lock()
@@ -163,37 +161,37 @@ func (k *call) withdraw(err, cause error) bool {
 	return true
 }
 
-// Evicted returns the ranks that take no part in the job any more, as far as this
-// host knows (JobConfig.Partial).
+// Evicted returns the ranks that have left the job, as far as this host knows
+// (JobConfig.Partial).
 func (j *Job) Evicted() []int {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	return bitSlice(j.evicted)
 }
 
-// Partial says of elements of an array that their sums lack members.
+// Partial is a range of elements whose sums lack members.
 type Partial struct {
-	VID      uint32 // of the first of their chunks
-	From, To int    // they are From to To-1
-	Ranks    []int  // whose contributions are in the sums; a mean divides by their number
+	VID      uint32 // of the first chunk in the range
+	From, To int    // the elements From to To-1
+	Ranks    []int  // ranks whose contributions are in the sums; a mean divides by their number
 }
 
-// Partials tells which sums of the last Reduce lack members, in the order of the
-// elements; none where all are whole (JobConfig.Partial). Reduce goes on without
-// members that are evicted, and answers EvictedError when none is left.
+// Partials returns which sums of the last Reduce lack members, in the order of the elements. It
+// returns none when all sums are complete (JobConfig.Partial). Reduce continues without evicted
+// members, and returns EvictedError when none is left.
 func (j *Job) Partials() []Partial { return j.whole.partials() }
 
-// Partials tells which sums of the member's last AllReduce lack members, in the
-// order of the elements; none where all are whole (JobConfig.Partial).
+// Partials returns which sums of the member's last AllReduce lack members, in the order of the
+// elements. It returns none when all sums are complete (JobConfig.Partial).
 func (m *Member) Partials() []Partial { return m.call.partials() }
 
-// contributors is a chunk of a call whose sum is partial.
+// contributors is a chunk of a call with a partial sum.
 type contributors struct {
 	chunk int
 	ranks uint64
 }
 
-// partials joins chunks that follow one another and have the same contributors.
+// partials joins adjacent chunks that have the same contributors.
 func (k *call) partials() []Partial {
 	k.job.card.mu.Lock()
 	defer k.job.card.mu.Unlock()
@@ -211,15 +209,15 @@ func (k *call) partials() []Partial {
 	return all
 }
 
-// Lags counts the contributions of one rank by how many cycles of the card's clock
-// they came behind the first one of their chunk: Lags[0] those that came first,
-// Lags[k] those that came 4^(k-1) cycles later or more, but less than 4^k; the last
-// all later ones. The counts wrap around.
+// Lags counts one rank's contributions by lateness: the cycles of the card's clock after the
+// first contribution to the chunk. Lags[0] counts the contributions that were first. Lags[k]
+// counts a lateness from 4^(k-1) to 4^k - 1 cycles, and the last element everything later. The
+// counts wrap around.
 type Lags [wire.LagBuckets]uint32
 
-// Lags reads how late the contributions of each rank came, by rank, of the job that
-// is set up under a number, or else of the last one that was. Setting one up
-// clears them. Errors are those of ReadRegister.
+// Lags reads the lateness of each rank, by rank, for the job with that number. Without a
+// running job it reads the last one's. The set-up of a job clears the counts. Errors are those
+// of ReadRegister.
 func (c *Card) Lags(ctx context.Context, number int) ([]Lags, error) {
 	members, err := c.ReadRegister(ctx, wire.JobAddr(wire.RegJobMembers, number))
 	if err != nil {
@@ -238,7 +236,7 @@ func (c *Card) Lags(ctx context.Context, number int) ([]Lags, error) {
 	return all, nil
 }
 
-// Total returns how many contributions were counted.
+// Total returns the number of counted contributions.
 func (l *Lags) Total() uint64 {
 	var n uint64
 	for _, count := range l {
@@ -247,10 +245,9 @@ func (l *Lags) Total() uint64 {
 	return n
 }
 
-// Within returns the number of cycles behind the first contribution in which, at
-// most, the given part (0 to 1) of the contributions came: 0 when they were first
-// themselves, else a power of four. ok is false when they came later than the
-// counts tell apart, or there are none.
+// Within returns the number of cycles, after the first contribution, within which the given
+// part (0 to 1) of the contributions came. The result is 0 or a power of four. ok is false when
+// these contributions are later than the counts can resolve, or when there are none.
 func (l *Lags) Within(part float64) (cycles uint64, ok bool) {
 	least := uint64(math.Ceil(part * float64(l.Total())))
 	if least == 0 {

@@ -1,6 +1,6 @@
 package driver_test
 
-// Deadlines: workers that stall, come late, leave and die, over the model card.
+// Deadlines: workers that stall, are late, leave or die, on the model card.
 
 import (
 	"context"
@@ -22,18 +22,18 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// soon is a deadline of 200 ms on a model card: who is not to be late has time on a
-// busy machine.
+// soon is a deadline of 200 ms on a model card. It leaves punctual workers time on a busy
+// machine.
 const soon = 20_000_000
 
-// millisecond is one in the model card's cycles.
+// millisecond is a millisecond in the model card's cycles.
 const millisecond = 100_000
 
-// partialJob is a job of all ports of the small card whose sums may be partial.
+// partialJob is a job with partial sums on all ports of the small card.
 var partialJob = driver.JobConfig{DeadlineCycles: soon, Partial: true}
 
-// reduceAll has the given ranks call AllReduce, each with its array, and returns
-// what each was left with and its error.
+// reduceAll has the given ranks call AllReduce, each with its array. It returns the resulting
+// arrays and the errors.
 func reduceAll(ctx context.Context, job *driver.Job, ranks []int, inputs [][]float32) (sums [][]float32, errs []error) {
 	sums, errs = clone(inputs), make([]error, len(inputs))
 	var wg sync.WaitGroup
@@ -44,8 +44,7 @@ func reduceAll(ctx context.Context, job *driver.Job, ranks []int, inputs [][]flo
 	return sums, errs
 }
 
-// sumOf is the sum of some ranks' arrays on a card of small's ports, rank r on
-// port r.
+// sumOf returns the sum of some ranks' arrays on the small card, rank r on port r.
 func sumOf(inputs [][]float32, ranks []int) []float32 {
 	var chosen [][]float32
 	for _, r := range ranks {
@@ -54,7 +53,7 @@ func sumOf(inputs [][]float32, ranks []int) []float32 {
 	return treeSum(chosen, ranks, small.Ports)
 }
 
-// wantNil fails the test if one of the ranks has an error.
+// wantNil checks that none of the ranks has an error.
 func wantNil(t *testing.T, errs []error, ranks ...int) {
 	t.Helper()
 	for _, r := range ranks {
@@ -64,7 +63,7 @@ func wantNil(t *testing.T, errs []error, ranks ...int) {
 	}
 }
 
-// mute is a link on which what one rank sends is lost once on is set.
+// mute is a link that loses what one rank sends once on is set.
 type mute struct {
 	transport.Conn
 	on   atomic.Bool
@@ -118,7 +117,7 @@ func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 				wg.Go(func() {
 					if r == 2 {
 						first <- <-told
-						<-told // again
+						<-told // for the second time
 						came = time.Since(began)
 					}
 					errs[r] = job.Member(r).AllReduce(testContext(t), sums[r])
@@ -143,8 +142,8 @@ func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestComesLate: who stalls for one reduction gets its results all the same, and
-// is in the next ones.
+// TestComesLate checks that a member that stalls for one reduction still gets its results, and
+// takes part in later ones.
 func TestComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -184,13 +183,13 @@ func TestComesLate(t *testing.T) {
 	})
 }
 
-// TestDies: who never comes again is evicted, the others go on, and the next job
-// has all.
+// TestDies checks that a dead member is evicted, that the others continue, and that the next
+// job has all members.
 func TestDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, partialJob)
-		inputs := arrays(4, 4, 500) // 32 chunks of 16, of which 8 have a slot
+		inputs := arrays(4, 4, 500) // 32 chunks of 16; 8 have a slot
 		all, left := []int{0, 1, 2, 3}, []int{0, 2, 3}
 		sums, errs := reduceAll(testContext(t), job, left, inputs)
 		wantNil(t, errs, left...)
@@ -208,7 +207,7 @@ func TestDies(t *testing.T) {
 		if err != nil || !slices.Equal(states[0].Evicted, []int{1}) || !states[0].SetUp {
 			t.Errorf("%+v, %v", states, err)
 		}
-		// Reduce speaks for those that are left.
+		// Reduce works for the remaining members.
 		sum := make([]float32, 500)
 		if err := job.Reduce(testContext(t), sum, inputs); err != nil {
 			t.Fatal(err)
@@ -230,8 +229,7 @@ func TestDies(t *testing.T) {
 	})
 }
 
-// TestDiesInACall: a member is evicted while it is in a call, as nothing that it
-// sends arrives.
+// TestDiesInACall checks that a member is evicted during a call when nothing it sends arrives.
 func TestDiesInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
@@ -249,8 +247,8 @@ func TestDiesInACall(t *testing.T) {
 	})
 }
 
-// TestRefusedCallHasNoPartials: a call that an evicted member is refused has no
-// sums, so Partials tells nothing of it, and not what it told of the call before.
+// TestRefusedCallHasNoPartials checks that Partials is empty after a refused call of an evicted
+// member, and does not repeat the call before.
 func TestRefusedCallHasNoPartials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -278,7 +276,8 @@ func TestRefusedCallHasNoPartials(t *testing.T) {
 	})
 }
 
-// TestLeaves: a member whose context ends is out, and ends nothing for the others.
+// TestLeaves checks that a member whose context ends leaves the job without ending it for the
+// others.
 func TestLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2)
@@ -306,7 +305,7 @@ func TestLeaves(t *testing.T) {
 	})
 }
 
-// TestTheLastOneLeaves: a job without members has ended.
+// TestTheLastOneLeaves checks that a job without members has ended.
 func TestTheLastOneLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -323,8 +322,8 @@ func TestTheLastOneLeaves(t *testing.T) {
 	})
 }
 
-// TestAllAreEvicted: a call that speaks for nobody any more has failed, and the job
-// can be closed.
+// TestAllAreEvicted checks that a call without remaining members fails, and that the job can be
+// closed.
 func TestAllAreEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -347,9 +346,8 @@ func TestAllAreEvicted(t *testing.T) {
 	})
 }
 
-// TestLateCopyOfOneThatLeft: data of a member that left in a call, and that comes
-// when all others have finished for the card, is refused, which once failed the
-// close of the job.
+// TestLateCopyOfOneThatLeft sends late data of a member that has left, after the card has the
+// finishes of all others. The card refuses it, which once made Close fail.
 func TestLateCopyOfOneThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -376,7 +374,8 @@ func TestLateCopyOfOneThatLeft(t *testing.T) {
 	})
 }
 
-// TestEvictionsAddUp: who was evicted first stays out; Reduce speaks for the others.
+// TestEvictionsAddUp checks that the first evicted member stays out, and that Reduce works for
+// the others.
 func TestEvictionsAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &mute{Conn: serve(t, small, 64<<10), rank: 1}
@@ -386,7 +385,7 @@ func TestEvictionsAddUp(t *testing.T) {
 		link.on.Store(true)
 		_, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
 		wantNil(t, errs, 0, 2, 3)
-		_, errs = reduceAll(testContext(t), job, []int{1, 2, 3}, inputs) // 0 stays away
+		_, errs = reduceAll(testContext(t), job, []int{1, 2, 3}, inputs) // rank 0 is absent
 		wantNil(t, errs, 2, 3)
 		if e := job.Evicted(); !slices.Equal(e, []int{0, 1}) {
 			t.Fatalf("evicted: %v", e)
@@ -400,9 +399,9 @@ func TestEvictionsAddUp(t *testing.T) {
 	})
 }
 
-// TestStallsAtRandom: members stall now and then, over a link that loses and
-// repeats. Who goes on holds what the others hold, and each element is the sum of
-// those that are said to be in it, bit for bit.
+// TestStallsAtRandom lets members stall at random, over a link that loses and repeats frames.
+// Remaining members must hold the same results, and each element must be the exact sum of the
+// reported ranks.
 func TestStallsAtRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lacking, evictions := 0, 0
@@ -423,9 +422,9 @@ func TestStallsAtRandom(t *testing.T) {
 	})
 }
 
-// TestPartialCarriesOn: the same, on a card that goes and comes back: members that
-// are behind get what they lack from the others, and no contribution is in a sum of
-// a chunk that others have had already.
+// TestPartialCarriesOn is the same on a card that goes and comes back. Late members must get
+// missing results from the others. No contribution may be in a second sum of a chunk that
+// others have.
 func TestPartialCarriesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lacking := 0
@@ -458,8 +457,8 @@ func (d *deaf) Write(p []byte) (int, error) {
 	return d.Conn.Write(p)
 }
 
-// TestBehindWhenTheCardGoes: a member that stands in a call behind the others when
-// the card goes takes from them what they hold, and goes on with them.
+// TestBehindWhenTheCardGoes checks that a member that is behind when the card goes copies the
+// results of the others and continues with them.
 func TestBehindWhenTheCardGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &deaf{Conn: serve(t, small, 64<<10)}
@@ -473,7 +472,7 @@ func TestBehindWhenTheCardGoes(t *testing.T) {
 		cfg.CarryOn = 10 * time.Second
 		job := configure(t, card, cfg)
 		early, all := []int{0, 2, 3}, []int{0, 1, 2, 3}
-		inputs := arrays(10, 4, 7*16+5) // as many chunks as there are slots
+		inputs := arrays(10, 4, 7*16+5) // as many chunks as slots
 		sums, errs := reduceAll(testContext(t), job, early, inputs)
 		wantNil(t, errs, early...)
 
@@ -498,7 +497,8 @@ func TestBehindWhenTheCardGoes(t *testing.T) {
 	})
 }
 
-// TestEvictedBeforeTheCardGoes: who was evicted stays out when the others carry on.
+// TestEvictedBeforeTheCardGoes checks that an evicted member stays out when the others carry
+// on.
 func TestEvictedBeforeTheCardGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, small, 64<<10)
@@ -618,7 +618,8 @@ func TestDeadlinesThatCannotBe(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfOneJobIsNotTheNextOnes: what is staged on a card stays there.
+// TestDeadlineOfOneJobIsNotTheNextOnes checks that a job does not inherit the deadline that an
+// earlier job has staged.
 func TestDeadlineOfOneJobIsNotTheNextOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -693,7 +694,7 @@ func TestLagsWithin(t *testing.T) {
 	}
 }
 
-// TestPartialInTime: the time of a deadline is what passes.
+// TestPartialInTime checks a deadline that is given as a time.
 func TestPartialInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))

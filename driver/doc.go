@@ -1,5 +1,5 @@
-// Package driver is the host side of Tributary: it opens a card by name, sets
-// up a job on it and streams gradients through it.
+// Package driver is the host side of Tributary. It opens a card by name, sets up a job
+// on it and streams gradients through it.
 //
 //	card, err := driver.Open(ctx, "sim:tributary_l16_w4_fp32_tree")
 //	job, err := card.Configure(ctx, driver.JobConfig{Workers: 4})
@@ -9,41 +9,49 @@
 //
 // # Formats
 //
-// A card sums arrays of one format and answers in the same or in a wider one;
-// Card.Info says which. The methods Reduce and AllReduce are for fp32, the
-// functions of the same names for arrays of any format (see Element), and
-// ReduceBytes and AllReduceBytes for arrays as they travel. Package element divides
-// a sum into a mean, and package quant lets fp32 travel as int32.
+// A card sums arrays of one format. Its results have the same format or a wider one;
+// Card.Info returns both. The methods Reduce and AllReduce take fp32. The functions of
+// the same names take arrays of any format (see Element). ReduceBytes and AllReduceBytes
+// take encoded arrays. Package element divides a sum into a mean, and package quant
+// sends fp32 as int32.
 //
-// A Card has one goroutine that reads its link and one that writes it. The
-// reader never waits for the writer, so a card that stops reading while it
-// waits to be read cannot block the two of them. Everything else runs in the
-// goroutine of the caller.
+// # Goroutines
+//
+// A Card has one goroutine that reads its link and one that writes it. The reader never
+// waits for the writer. A card that stops reading until the host reads therefore cannot
+// deadlock them. Everything else runs in the caller's goroutine.
 //
 // # Names
 //
-// A card's name is a scheme and an address: "model:" (the Go model, needs no
-// hardware), "model:OPTION=VALUE,..." (the same with the sizes, format and sum
-// given, as in "model:format=bf16,result=fp32,sum=exact"; the options are called
-// as hwgen's flags: lanes, workers, format, result, sum, saturate, chunk, window,
-// jobs), "model:DIR" (the model of the card that the manifest in DIR describes),
-// "sim:DIR" (starts the virtual card built in DIR), "tcp:HOST:PORT" and
-// "unix:PATH" (a card that is running already), "serial:PORT" and "serial:PORT@BAUD"
-// (a card behind a serial port of Linux), and in programs that import
-// tributary/driver/transport/usb also "usb:" and "usb:VENDOR:PRODUCT#SERIAL" (a
-// card that is plugged in), and "ftdi:" and "ft60x:" (a card behind a FIFO bridge).
+// A card's name is a scheme and an address:
+//
+//   - "model:": the Go model, without hardware
+//   - "model:OPTION=VALUE,...": the Go model with these options, for example
+//     "model:format=bf16,result=fp32,sum=exact". The options have the names of hwgen's
+//     flags: lanes, workers, format, result, sum, saturate, chunk, window, jobs.
+//   - "model:DIR": the Go model of the card that the manifest in DIR describes
+//   - "sim:DIR": the virtual card built in DIR, which Open starts
+//   - "tcp:HOST:PORT" and "unix:PATH": a running card
+//   - "serial:PORT" and "serial:PORT@BAUD": a card on a serial port, on Linux
+//
+// Programs that import tributary/driver/transport/usb have three more schemes:
+//
+//   - "usb:" and "usb:VENDOR:PRODUCT#SERIAL": a card on USB
+//   - "ftdi:" and "ft60x:": a card behind a FIFO bridge
+//
 // Package transport holds the schemes; a program can register its own.
 //
 // # Several jobs
 //
-// A card holds up to Info.Jobs jobs at once, under numbers from 0. Each Configure
-// sets up one more, for any goroutine to use as if the card were its own: a job
-// has its members, its window and its epochs, it ends for itself, and what the
-// others do changes none of its bits. Jobs share the card's slots (twice as many
-// as its largest window has chunks), of which each takes twice its window until
-// it ends; by default a job gets its share, so that there is room for all. What
-// finds no room is refused with a FullError. Frames of all jobs take turns on the
-// link. A card that holds one job gives it to whoever calls Configure last.
+// A card holds up to Info.Jobs jobs at once, numbered from 0. Each Configure sets up one
+// more. A job has its own members, window and epochs. Other jobs do not affect its
+// results. Any goroutine can use a job as if it had the card to itself.
+//
+// Jobs share the card's slots: twice as many as the largest window has chunks. Each job
+// takes twice its window until it ends. The default window is an equal share, which
+// leaves room for every job. Configure returns a FullError when there is no room. Jobs
+// take turns on the link, frame by frame. On a card that holds one job, Configure
+// replaces the job before.
 //
 // # Late workers
 //
@@ -71,15 +79,20 @@
 //
 // # Errors
 //
-// Every failure is of a type that a program can tell apart with errors.As:
-// NoCardError, BusyError, VersionError and HashError from Open; InputError for
-// arguments that are refused before the card is touched; FullError for a job that
-// finds no room beside others; RefusedError for what the card refuses;
-// MissingError and TimeoutError when nothing moves; EvictedError for a member that
-// is out of a job whose sums may be partial; EndedError when the job is over;
-// StoppedError, or another that wraps it, from the call whose context has ended, and
-// from no other: those of the same job find a GivenUpError in their EndedError;
-// DiedError when the card is gone, LostError (which is one) when it was
-// waited for in vain or has come back as another. ErrClosed is what a closed Card
-// answers.
+// Every failure has a type that errors.As finds:
+//
+//   - NoCardError, BusyError, VersionError, HashError: from Open
+//   - InputError: an argument is wrong; the card has not been touched
+//   - FullError: the card has no room for another job
+//   - RefusedError: the card refused a register access or a packet
+//   - MissingError, TimeoutError: nothing has moved for the timeout
+//   - EvictedError: the member has left a job whose sums may be partial
+//   - EndedError: the job is over
+//   - StoppedError, or another type that wraps the context's error: the context of this
+//     call has ended. Other calls of the job find a GivenUpError in their EndedError.
+//   - DiedError: the card is gone
+//   - LostError: a DiedError of a card that did not come back in time, or that came back
+//     as another card
+//
+// A closed Card returns ErrClosed.
 package driver

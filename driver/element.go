@@ -1,6 +1,6 @@
 package driver
 
-// Arrays of Go's types, as the bytes that travel: little-endian encodings.
+// Arrays of Go types as encoded bytes: little-endian.
 
 import (
 	"encoding/binary"
@@ -12,14 +12,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// Element is what an array may be made of: float32 for fp32, int32 for int32, and
-// for the formats that Go has no type for the encodings: uint16 for bf16 and
-// fp16, uint8 for the two fp8.
+// Element is the type of an array's elements. float32 is for fp32 and int32 for int32. Go lacks
+// the other formats, so their encodings are used: uint16 for bf16 and fp16, uint8 for the two
+// fp8.
 type Element interface {
 	~float32 | ~int32 | ~uint16 | ~uint8
 }
 
-// carries tells whether elements of type E are of format f.
+// carries reports whether elements of type E have the format f.
 func carries[E Element](f wire.Format) bool {
 	half := 0.5
 	floating := E(half) != 0
@@ -34,7 +34,7 @@ func carries[E Element](f wire.Format) bool {
 	return true
 }
 
-// goType names the type of Go whose arrays are of format f.
+// goType returns the name of the Go type for format f.
 func goType(f wire.Format) string {
 	switch f {
 	case wire.FP32:
@@ -45,7 +45,7 @@ func goType(f wire.Format) string {
 	return fmt.Sprintf("uint%d", 8*element.Size(f))
 }
 
-// checkType refuses arrays of a type that the card does not take or give.
+// checkType rejects arrays of another type than format f needs.
 func checkType[E Element](what string, f wire.Format) error {
 	if carries[E](f) {
 		return nil
@@ -54,18 +54,17 @@ func checkType[E Element](what string, f wire.Format) error {
 	return &InputError{what, fmt.Sprintf("the card's format there is %s, whose arrays are []%s, not []%T", f, goType(f), zero)}
 }
 
-// hostLittle tells whether this machine's memory is little-endian, as the bytes
-// that travel are.
+// hostLittle reports whether this machine is little-endian, like the encoding.
 var hostLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// memory returns the bytes of an array, in the order of this machine.
+// memory returns the bytes of an array, in this machine's byte order.
 func memory[E Element](array []E) []byte {
 	var zero E
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(array))), len(array)*int(unsafe.Sizeof(zero)))
 }
 
-// travelling returns the bytes that stand for an array: its own memory where
-// that has their order, else a copy.
+// travelling returns the encoding of an array: its own memory on a little-endian machine, else
+// a copy.
 func travelling[E Element](array []E) []byte {
 	b := memory(array)
 	if hostLittle {
@@ -76,15 +75,14 @@ func travelling[E Element](array []E) []byte {
 	return b
 }
 
-// arrived brings an array that was written as bytes that travel into the order
-// of this machine.
+// arrived converts an array that was written as an encoding into this machine's byte order.
 func arrived[E Element](array []E) {
 	if !hostLittle {
 		swapElements[E](memory(array))
 	}
 }
 
-// swapElements turns the bytes of every element around.
+// swapElements reverses the bytes of every element.
 func swapElements[E Element](b []byte) {
 	var zero E
 	for e := range slices.Chunk(b, int(unsafe.Sizeof(zero))) {

@@ -8,8 +8,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestOtherByteOrder: on a machine whose memory has the other order, what travels
-// is still little-endian, and what arrived is in the machine's order.
+// TestOtherByteOrder checks a machine with the other byte order. The encoding must still be
+// little-endian, and results must be in the machine's order.
 func TestOtherByteOrder(t *testing.T) {
 	little := hostLittle
 	t.Cleanup(func() { hostLittle = little })

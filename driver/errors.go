@@ -1,6 +1,6 @@
 package driver
 
-// The errors of this package. Each says what failed, where, and what to do.
+// The errors of this package. Each names what failed, where, and the remedy.
 
 import (
 	"errors"
@@ -15,17 +15,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// ErrClosed is answered by a Card, and by its jobs, after Close.
+// ErrClosed is the error of a Card and its jobs after Close.
 var ErrClosed = errors.New("the card was closed by this program; open it again to go on")
 
-// ErrReadOnly is answered by a Card that was opened WithReadOnly.
+// ErrReadOnly is the error of writes to a Card that was opened WithReadOnly.
 var ErrReadOnly = errors.New("the card was opened to be looked at; open it without WithReadOnly to use it")
 
-// NoCardError is answered by Open when there is no card under that name, or
-// what is there does not answer as a card does.
+// NoCardError is the error of Open when there is no card under that name, or when the other end
+// does not reply like a card.
 type NoCardError struct {
 	Name   string // as given to Open
-	Reason string // what was tried and what to do; may be empty when Err says it
+	Reason string // what was tried and the remedy; may be empty when Err has it
 	Err    error  // cause; may be nil
 }
 
@@ -38,7 +38,7 @@ func (e *NoCardError) rest(named place) string { return named.sentence(e.Reason,
 
 func (e *NoCardError) Unwrap() error { return e.Err }
 
-// BusyError is answered by Open when another host has the card.
+// BusyError is the error of Open when another host has the card.
 type BusyError struct {
 	Name   string
 	Reason string
@@ -52,8 +52,7 @@ func (e *BusyError) text(card string) string {
 	return card + " is busy: " + e.Reason + "; try again when the other host has closed it"
 }
 
-// VersionError is answered by Open when the card speaks another version of the
-// protocol.
+// VersionError is the error of Open when the card uses another protocol version.
 type VersionError struct {
 	Name      string
 	Got, Want int
@@ -68,12 +67,11 @@ func (e *VersionError) text(card string) string {
 		card, e.Got, e.Want)
 }
 
-// HashError is answered by Open when the card's configuration hash is not the
-// expected one.
+// HashError is the error of Open when the card's configuration hash is not the expected one.
 type HashError struct {
 	Name      string
 	Got, Want uint64
-	From      string // where Want comes from
+	From      string // the source of Want
 }
 
 func (e *HashError) Error() string     { return e.text("card " + e.Name) }
@@ -85,23 +83,22 @@ func (e *HashError) text(card string) string {
 		card, e.Got, e.From, e.Want)
 }
 
-// InputError is answered for arguments that cannot be right. The card has not
-// been touched.
+// InputError means that an argument is wrong. The card has not been touched.
 type InputError struct {
 	What string // the argument
-	Why  string // what is wrong with it and what would be right
+	Why  string // what is wrong and what would be right
 }
 
 func (e *InputError) Error() string { return e.What + ": " + e.Why }
 
-// RefusedError is answered when the card refuses a register access, or a packet.
+// RefusedError means that the card refused a register access or a packet.
 type RefusedError struct {
 	Card  string
 	What  string // "write JOB_COMMIT", "chunk 7 of rank 2"
-	Value uint64 // what was to be written; else 0
+	Value uint64 // the value of the write; else 0
 	Code  wire.Code
 
-	job string // the label of the job whose packet it was, if it was one
+	job string // the label of the packet's job, if it has one
 }
 
 func (e *RefusedError) Error() string     { return e.text("card "+e.Card, e.job) }
@@ -116,13 +113,13 @@ func (e *RefusedError) text(card, job string) string {
 	return fmt.Sprintf("%s refused %s%s: %s: %s", card, what, job, e.Code, codeDoc(e.Code))
 }
 
-// FullError is answered by Configure when the card has no room for another job.
+// FullError is the error of Configure when the card has no room for another job.
 type FullError struct {
 	Card    string
-	Numbers int        // jobs that the card holds at once
-	Slots   int        // that they share
-	Window  int        // of the job that was to be set up; it takes twice as many slots
-	Jobs    []JobState // those that are set up
+	Numbers int        // most jobs the card holds at once
+	Slots   int        // slots they share
+	Window  int        // window of the new job, which takes twice as many slots
+	Jobs    []JobState // the jobs that are set up
 	Err     error      // the card's refusal; nil when all numbers are in use
 }
 
@@ -148,8 +145,7 @@ func (e *FullError) text(card string) string {
 
 func (e *FullError) Unwrap() error { return e.Err }
 
-// Fits returns the largest window, in chunks, for which the jobs that are set up
-// leave slots; 0 when they leave none.
+// Fits returns the largest window, in chunks, for which there are free slots, or 0.
 func (e *FullError) Fits() int {
 	for window := e.Slots / 2; window > 0; window /= 2 {
 		for first := 0; first < e.Slots; first += 2 * window {
@@ -163,16 +159,15 @@ func (e *FullError) Fits() int {
 	return 0
 }
 
-// MissingError is answered when a chunk waited too long for the contributions
-// of some ranks.
+// MissingError means that a chunk waited too long for the contributions of some ranks.
 type MissingError struct {
 	Card   string
 	VID    uint32        // number of the chunk in the job's stream
-	Ranks  []int         // those whose contribution the card does not hold
+	Ranks  []int         // ranks whose contribution the card lacks
 	Waited time.Duration // since the last sign of progress
-	Err    error         // the context's error when that ended the wait; else nil
+	Err    error         // the context's error when it ended the wait; else nil
 
-	job string // its label
+	job string // the job's label
 }
 
 func (e *MissingError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
@@ -197,18 +192,18 @@ func (e *MissingError) rest(place) string {
 
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Timeout reports true: a MissingError is a time-out.
+// Timeout reports true: a MissingError is a timeout.
 func (e *MissingError) Timeout() bool { return true }
 
-// TimeoutError is answered when the card has not answered for too long and
-// nothing tells who is to blame.
+// TimeoutError means that the card has not replied for too long, and that no missing rank is
+// known.
 type TimeoutError struct {
 	Card   string
-	What   string // what was waited for
+	What   string // what the driver waited for
 	Waited time.Duration
-	Err    error // the context's error when that ended the wait; else nil
+	Err    error // the context's error when it ended the wait; else nil
 
-	job string // the label of the job that waited, if one did
+	job string // the label of the waiting job, if any
 }
 
 func (e *TimeoutError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
@@ -227,13 +222,13 @@ func (e *TimeoutError) Unwrap() error { return e.Err }
 // Timeout reports true.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// EndedError is answered by a job that is over. Configure sets up the next one.
+// EndedError is the error of a job that is over. Configure sets up the next one.
 type EndedError struct {
 	Card  string
 	Epoch uint16
-	Err   error // why it ended; nil when it was finished
+	Err   error // why the job ended; nil when it was finished
 
-	job string // its label
+	job string // the job's label
 }
 
 func (e *EndedError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
@@ -249,14 +244,13 @@ func (e *EndedError) rest(named place) string {
 
 func (e *EndedError) Unwrap() error { return e.Err }
 
-// StoppedError is answered by a call whose own context ended. It wraps the context's
-// error.
+// StoppedError is the error of a call whose own context ended. It wraps the context's error.
 type StoppedError struct {
 	Card string
 	What string // "read LANES", "reduction stopped after 16 of 40 elements"
 	Err  error  // the context's error
 
-	job string // the label of the job, if the call was one of a job's
+	job string // the job's label; empty for a call of the card
 }
 
 func (e *StoppedError) Error() string     { return e.place().String() + ": " + e.rest(e.place()) }
@@ -264,16 +258,15 @@ func (e *StoppedError) place() place      { return place{e.Card, e.job} }
 func (e *StoppedError) rest(place) string { return e.What + ": " + e.Err.Error() }
 func (e *StoppedError) Unwrap() error     { return e.Err }
 
-// GivenUpError is why a job has ended after the context of one of its calls did.
-// Later calls, and those under way of other members, answer an EndedError with it.
-// It does not wrap the error of that call: errors.Is finds a context's error only
-// in what the call with that context answers.
+// GivenUpError is the cause of an EndedError when the context of one call ended the job. The
+// other members' calls and later calls return that EndedError. GivenUpError does not wrap the
+// error of the first call: errors.Is finds the context's error only in that call's own error.
 type GivenUpError struct {
 	Card string
 	Call string // "call of rank 2"
-	Err  error  // what that call answered
+	Err  error  // the error that call returned
 
-	job string // its label
+	job string // the job's label
 }
 
 func (e *GivenUpError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
@@ -282,15 +275,15 @@ func (e *GivenUpError) rest(named place) string {
 	return "the " + e.Call + " was given up: " + named.within(e.Err)
 }
 
-// EvictedError is answered by the calls of a member that takes no part in the job
-// any more, while the others go on (JobConfig.Partial).
+// EvictedError is the error of calls by a member that has left the job while the others
+// continue (JobConfig.Partial).
 type EvictedError struct {
 	Card string
 	Rank int
-	VID  uint32 // of the chunk for which it was waited in vain
-	Err  error  // the error of the context whose end made it leave, not wrapped; nil when the card evicted it
+	VID  uint32 // the chunk that lacked the member
+	Err  error  // the error of the context that made the member leave, not wrapped; else nil
 
-	job string // its label
+	job string // the job's label
 }
 
 func (e *EvictedError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
@@ -305,10 +298,10 @@ func (e *EvictedError) rest(place) string {
 		e.Rank, e.VID, why)
 }
 
-// DiedError is answered when the link to the card broke.
+// DiedError means that the link to the card broke.
 type DiedError struct {
 	Card string
-	Err  error // what the link said
+	Err  error // the error of the link
 }
 
 func (e *DiedError) Error() string           { return e.text("card "+e.Card, e.place()) }
@@ -319,18 +312,18 @@ func (e *DiedError) text(card string, named place) string {
 	return fmt.Sprintf("%s is gone: %s; start it and open it again", card, named.within(e.Err))
 }
 
-// Reason returns what the link said, without its addresses.
+// Reason returns the text of the link's error, without addresses.
 func (e *DiedError) Reason() string { return e.place().within(e.Err) }
 
 func (e *DiedError) Unwrap() error { return e.Err }
 
-// LostError is answered by a job that was to carry on and cannot: its card went
-// away, and was not back in time or is another.
+// LostError is the error of a job with CarryOn whose card did not come back in time, or came back
+// as another card.
 type LostError struct {
 	Card   string
-	Cause  *DiedError    // why it went
-	Waited time.Duration // since it went
-	Err    error         // what came of the last attempt to open it, or the context's error when that ended the wait
+	Cause  *DiedError    // why the card went
+	Waited time.Duration // since the card went
+	Err    error         // the error of the last attempt to open the card, or the context's error
 }
 
 func (e *LostError) Error() string           { return e.text("card "+e.Card, e.place()) }
@@ -345,10 +338,10 @@ func (e *LostError) text(card string, named place) string {
 	return fmt.Sprintf("%s went away (%s) and was not back after %s: %s; start it and begin again, or allow it more time", card, cause, round(e.Waited), last)
 }
 
-// Unwrap returns both: to programs that know DiedError it is one.
+// Unwrap returns both errors, so that errors.As finds the DiedError.
 func (e *LostError) Unwrap() []error { return []error{e.Cause, e.Err} }
 
-// OtherCardError says that a card which was looked for has come back as another.
+// OtherCardError means that another card answers under the name of a lost one.
 type OtherCardError struct {
 	Name      string
 	Got, Want uint64 // configuration hashes
@@ -362,7 +355,7 @@ func (e *OtherCardError) text(what string) string {
 	return fmt.Sprintf("%s: its configuration hash is %016x, that of the card which the job began on %016x; bring that one back and begin again", what, e.Got, e.Want)
 }
 
-// failure is an error of a place for which there is no type.
+// failure is an error with a place and without a type of its own.
 type failure struct {
 	at   place
 	what string
@@ -377,18 +370,18 @@ func (e *failure) Unwrap() error           { return e.err }
 // place is the card and the job of an error.
 type place struct {
 	card string
-	job  string // its label, Job.label; empty where the error is no job's
+	job  string // the job's label; empty when the error belongs to no job
 }
 
-// placed is an error that names its place. Inside another error of the same place
-// only the rest of its text is printed.
+// placed is an error that names its place. Inside another error of the same place, only rest is
+// printed.
 type placed interface {
 	error
 	place() place
-	rest(named place) string // the text without the place that is named already
+	rest(named place) string // the text without the place that is already named
 }
 
-// String returns the words with which an error names its place.
+// String returns the text that names the place.
 func (p place) String() string { return "card " + p.card + p.job }
 
 // within returns the text of err inside an error that has named p.
@@ -403,7 +396,7 @@ func (p place) within(err error) string {
 	return e.rest(p)
 }
 
-// sentence joins a reason and a cause, of which either may be missing.
+// sentence joins a reason and a cause. Either may be missing.
 func (p place) sentence(reason string, err error) string {
 	switch {
 	case err == nil:
@@ -414,9 +407,8 @@ func (p place) sentence(reason string, err error) string {
 	return reason + ": " + p.within(err)
 }
 
-// linkWords returns what a link said when it broke, without the addresses and
-// the system call ("read unix @->card.sock: read: ") that package net puts
-// before it: the card's name says where.
+// linkWords returns the text of a link's error without the addresses and the system call that
+// package net adds ("read unix @->card.sock: read: "). The card's name already gives the place.
 func linkWords(err error) string {
 	if op, ok := err.(*net.OpError); ok {
 		err = op.Err
@@ -427,7 +419,7 @@ func linkWords(err error) string {
 	return err.Error()
 }
 
-// codeDoc returns the table's sentence on a code.
+// codeDoc returns the sentence for a code from the table.
 func codeDoc(c wire.Code) string {
 	if i, ok := c.Info(); ok {
 		return i.Doc
@@ -435,7 +427,7 @@ func codeDoc(c wire.Code) string {
 	return "a code that this driver does not know"
 }
 
-// round cuts a duration to what is worth printing.
+// round rounds a duration for printing.
 func round(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(100 * time.Millisecond)

@@ -17,17 +17,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// Where the errors of these tests happen.
+// The place of the errors in these tests.
 const (
 	here    = "unix:here.sock"
 	hereJob = ", job 3"
 )
 
-// cause is what an innermost error says.
+// cause is the innermost error.
 var cause = fs.ErrPermission
 
-// every returns an error of each exported type, of the card and job here, around err
-// where the type has a place for one.
+// every returns an error of each exported type with the place above, around err if the type can
+// wrap one.
 func every(err error) map[string]error {
 	died := &DiedError{Card: here, Err: err}
 	return map[string]error{
@@ -51,8 +51,7 @@ func every(err error) map[string]error {
 	}
 }
 
-// TestEveryErrorIsWalked: every() has all exported types of this package that are
-// errors.
+// TestEveryErrorIsWalked checks that every() has all exported error types of this package.
 func TestEveryErrorIsWalked(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
 	if err != nil {
@@ -71,8 +70,8 @@ func TestEveryErrorIsWalked(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheirPlaceOnce: however deep errors of one card and job are nested, the
-// text names both once at most, and the card at least once.
+// TestErrorsNameTheirPlaceOnce checks nested errors of one card and job. The text must name
+// both at most once, and the card at least once.
 func TestErrorsNameTheirPlaceOnce(t *testing.T) {
 	check := func(e error, how string) {
 		t.Helper()
@@ -99,7 +98,7 @@ func TestErrorsNameTheirPlaceOnce(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOtherPlacesNameThem: what is of another card or job says so.
+// TestErrorsOfOtherPlacesNameThem checks that nested errors of another card or job name it.
 func TestErrorsOfOtherPlacesNameThem(t *testing.T) {
 	ended := func(err error) string {
 		return (&EndedError{Card: here, Epoch: 5, Err: err, job: hereJob}).Error()

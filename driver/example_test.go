@@ -37,8 +37,7 @@ func check(err error) {
 	}
 }
 
-// A worker that is late: the card sums without it when the time is over, and it
-// gets the same result.
+// A late worker: at the deadline the card sums without it, and the worker gets the same result.
 func ExampleMember_Partials() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
@@ -73,8 +72,8 @@ func ExampleMember_Partials() {
 	// elements 0 to 1 are the sums of ranks [0 2]
 }
 
-// A card of another format than fp32: bf16 travels as its encodings, and comes
-// back in the card's wider result format.
+// A card with another format than fp32: bf16 arrays hold encodings, and the results have the
+// card's wider result format.
 func ExampleReduce() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:format=bf16,result=fp32,sum=exact", driver.WithWorkers(2))
@@ -95,7 +94,7 @@ func ExampleReduce() {
 	// Output: [1.0039062 5]
 }
 
-// Where the sums of a job left the range of fp32.
+// Find the sums of a job that overflowed fp32.
 func ExampleJob_Exceptions() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
@@ -120,7 +119,7 @@ func ExampleJob_Exceptions() {
 	// Output: [3 +Inf] 1 overflow, the first in chunk 0
 }
 
-// Every worker in a goroutine of its own, one reduction after another.
+// Each worker in a goroutine of its own, with several reductions.
 func ExampleMember_AllReduce() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
@@ -150,7 +149,7 @@ func ExampleMember_AllReduce() {
 	// Output: [12]
 }
 
-// Two jobs side by side on one card, each in a goroutine of its own.
+// Two jobs on one card at the same time, each in a goroutine of its own.
 func ExampleCard_Configure() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:jobs=2")
@@ -181,7 +180,7 @@ func ExampleCard_Configure() {
 	// Output: [[111 222] [11 22]]
 }
 
-// A worker that does not show up is named.
+// The error names an absent worker.
 func ExampleMissingError() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3), driver.WithTimeout(2*time.Second))
@@ -222,8 +221,8 @@ func ExampleWithProgress() {
 	// Output: 100 %
 }
 
-// A program lets others look at its card: tributary top -card unix:training.sock
-// does, and so does a program that opens it as here.
+// A program shares its card with readers: with tributary top -card unix:training.sock, or with
+// a program that opens it as here.
 func ExampleCard_ServeReads() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "model:")

@@ -1,7 +1,7 @@
 package driver
 
-// What a card has counted of NaNs, infinities and overflows (SPEC.md, section
-// 7.7), and where in the arrays they are.
+// The card's counts of NaNs, infinities and overflows (SPEC.md, section 7.7), and their
+// positions in the arrays.
 
 import (
 	"context"
@@ -10,35 +10,35 @@ import (
 	"tributary/driver/wire"
 )
 
-// Exceptions are the elements of a job that were no plain numbers, as the card
-// counted them. Setting up the next job of its number clears them.
+// Exceptions are the card's counts of a job's NaNs, infinities and overflows. The set-up of the
+// next job with the same number clears them.
 type Exceptions struct {
-	NonfiniteIn  Exception // contributions that held a NaN or an infinity
-	NonfiniteOut Exception // elements of sums that are a NaN or an infinity
-	Overflow     Exception // elements of sums that overflowed: no contribution to them was a NaN or an infinity
+	NonfiniteIn  Exception // contributed elements that are a NaN or an infinity
+	NonfiniteOut Exception // summed elements that are a NaN or an infinity
+	Overflow     Exception // summed elements that overflowed from finite contributions
 }
 
 // Exception is one kind of exception.
 type Exception struct {
 	Count uint32 // stops at 2^32 - 1
-	VID   uint32 // of the chunk in which the card met the first; of no meaning when Count is 0
-	Rank  int    // of whose contribution that was; 0 for sums
+	VID   uint32 // of the chunk with the first one; meaningless when Count is 0
+	Rank  int    // the rank that contributed it; 0 for sums
 }
 
-// Any tells whether there are exceptions at all.
+// Any reports whether there are exceptions.
 func (e Exceptions) Any() bool {
 	return e.NonfiniteIn.Count|e.NonfiniteOut.Count|e.Overflow.Count != 0
 }
 
-// The parts of JOB_FIRST_IN, JOB_FIRST_OUT and JOB_FIRST_OVERFLOW.
+// Bit positions in JOB_FIRST_IN, JOB_FIRST_OUT and JOB_FIRST_OVERFLOW.
 const (
 	firstRankShift = 32
 	firstRankMask  = 0xff
 )
 
-// Exceptions reads what the card has counted of the job, also after its end. Once
-// another job was set up under its number that is gone: EndedError. Other errors
-// are those of ReadRegister.
+// Exceptions reads the card's counts for the job. It works after the job has ended, until
+// another job is set up under its number; then it returns EndedError. Other errors are those of
+// ReadRegister.
 func (j *Job) Exceptions(ctx context.Context) (Exceptions, error) {
 	read := func(addr uint32) (uint64, error) { return j.card.ReadRegister(ctx, addr) }
 	e, err := readExceptions(j.Number(), read)
@@ -55,8 +55,7 @@ func (j *Job) Exceptions(ctx context.Context) (Exceptions, error) {
 	return e, nil
 }
 
-// readExceptions reads what the card has counted of the job of a number, by a way
-// to read registers.
+// readExceptions reads the counts of the job with that number through read.
 func readExceptions(number int, read func(addr uint32) (uint64, error)) (Exceptions, error) {
 	var e Exceptions
 	for _, r := range []struct {
@@ -84,23 +83,20 @@ func readExceptions(number int, read func(addr uint32) (uint64, error)) (Excepti
 	return e, nil
 }
 
-// A Place is where the first exception of a kind is in the arrays of a
-// reduction.
+// Place is the position of the first exception of a kind in the arrays of a reduction.
 type Place struct {
-	Chunk   int // of the reduction, counted from 0
-	Element int // of the arrays; the first such element of that chunk
+	Chunk   int // in the reduction, counted from 0
+	Element int // index in the arrays of the first such element of that chunk
 }
 
-// Places are those of Exceptions; each is nil where there is none in the
-// reduction.
+// Places are the positions of Exceptions. A field is nil when the reduction has none.
 type Places struct {
 	NonfiniteIn, NonfiniteOut, Overflow *Place
 }
 
-// Locate finds the elements that e speaks of in the arrays of one reduction, as
-// ReduceBytes takes them: sums as it left them, inputs as they were before. first
-// is how many chunks earlier reductions of the job had; a reduction of N elements
-// has ceil(N/Chunk).
+// Locate finds the elements of e in the arrays of one reduction, as ReduceBytes takes them.
+// sums are its results and inputs its original inputs. first is the number of chunks in the
+// job's earlier reductions; a reduction of N elements has ceil(N/Chunk).
 func (j *Job) Locate(e Exceptions, first int, sums []byte, inputs [][]byte) Places {
 	info := j.card.info
 	var p Places
@@ -120,8 +116,8 @@ func (j *Job) Locate(e Exceptions, first int, sums []byte, inputs [][]byte) Plac
 	return p
 }
 
-// locate has find search the elements of the chunk that x names, if the reduction
-// of n elements has it; find returns how far behind from the first one is, or -1.
+// locate searches the chunk of x with find, if the reduction of n elements has that chunk. find
+// returns the offset of the first match between from and to, or -1.
 func (j *Job) locate(x Exception, first, n int, find func(from, to int) int) *Place {
 	if x.Count == 0 || x.Rank >= len(j.members) {
 		return nil

@@ -28,7 +28,7 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// wantError fails the test unless err is of type E and says every word.
+// wantError checks that err has type E and contains every word.
 func wantError[E error](t *testing.T, err error, words ...string) E {
 	t.Helper()
 	var e E
@@ -89,7 +89,7 @@ func TestOpenWrongCard(t *testing.T) {
 	for format, words := range map[uint64][]string{
 		0x7f7f:              {"format 127", "does not know"},
 		0x0001:              {"into format 0", "does not know"},
-		0x0203:              {"makes no sense", "fp16"}, // results of bf16 hold no fp16
+		0x0203:              {"makes no sense", "fp16"}, // bf16 cards cannot have fp16 results
 		0x0600 | 1:          {"makes no sense", "fp32 into int32"},
 		uint64(3)<<8 | 0x01: {"makes no sense", "fp32 into fp16"},
 	} {
@@ -221,8 +221,7 @@ func TestOpenNoCard(t *testing.T) {
 	}))
 }
 
-// TestSecondHost: over real sockets, where a connection that is closed with
-// bytes unread is reset.
+// TestSecondHost uses real sockets, where a connection closed with unread bytes is reset.
 func TestSecondHost(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
@@ -262,7 +261,7 @@ func TestSecondHost(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for { // the card learns of the close a little later
+			for { // the card notices the close a little later
 				third, err := driver.Open(testContext(t), name)
 				if err == nil {
 					third.Close()
@@ -274,7 +273,7 @@ func TestSecondHost(t *testing.T) {
 	}
 }
 
-// reuse checks that card sums as if nothing had happened.
+// reuse checks that the card sums correctly after a failure.
 func reuse(t *testing.T, card *driver.Card) {
 	t.Helper()
 	job := configure(t, card, driver.JobConfig{})
@@ -316,8 +315,8 @@ func TestMissingRank(t *testing.T) {
 	})
 }
 
-// TestShorterArray: a member whose array is shorter leaves the others waiting
-// for it, who are told.
+// TestShorterArray checks that the others learn which member they wait for when its array is
+// shorter.
 func TestShorterArray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t, driver.WithTimeout(300*time.Millisecond))
@@ -332,8 +331,8 @@ func TestShorterArray(t *testing.T) {
 	})
 }
 
-// TestOtherLengthInOneChunk: a member whose array ends elsewhere in the last chunk
-// is refused, and can still come with the right one.
+// TestOtherLengthInOneChunk checks that a member whose array ends elsewhere in the last chunk
+// gets an error. It can then call again with the right array.
 func TestOtherLengthInOneChunk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -369,7 +368,7 @@ func TestCancel(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("got %v", err)
 			}
-			clear(in[0]) // nobody uses the arrays any more: the race detector watches
+			clear(in[0]) // the race detector checks that nobody uses the arrays
 			err = job.Reduce(testContext(t), in[0], in)
 			wantError[*driver.GivenUpError](t, err, "the call of all ranks was given up", "stopped after", "context canceled")
 			if wantError[*driver.EndedError](t, err); errors.Is(err, context.Canceled) {
@@ -384,11 +383,11 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestAbortLetsGoOfTheBuffer: a call whose job was aborted while the writer read
-// its buffer returns only when nobody does any more. The race detector tells.
+// TestAbortLetsGoOfTheBuffer aborts a job while the writer reads a call's buffer. The call must
+// return only after the writer has finished, which the race detector checks.
 func TestAbortLetsGoOfTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var left atomic.Int32 // frames of data until abort
+		var left atomic.Int32 // data frames until the abort
 		abort := func() {}
 		big := model.Config{Lanes: 16, Ports: 1, Chunk: 1008, Window: 64, Shell: small.Shell, Link: 32}
 		card := open(t, &watched{Conn: serve(t, big, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
@@ -432,7 +431,7 @@ func TestDeadlineNamesMissing(t *testing.T) {
 	})
 }
 
-// dying is a link that breaks when a number of bytes were read from it.
+// dying is a link that breaks after a number of bytes were read from it.
 type dying struct {
 	transport.Conn
 	left int
@@ -471,7 +470,8 @@ func TestCardDies(t *testing.T) {
 	})
 }
 
-// TestLinkBreaks: what the system said of a socket is told without its addresses.
+// TestLinkBreaks checks that the error has the system's text for a socket without its
+// addresses.
 func TestLinkBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, &dying{serve(t, small, 4000), 3000,
@@ -488,10 +488,10 @@ func TestLinkBreaks(t *testing.T) {
 	})
 }
 
-// stalling is a link whose other side stops reading and answering.
+// stalling is a link whose other side stops reading and replying.
 type stalling struct {
 	transport.Conn
-	writes int // how many it takes
+	writes int // writes that it accepts
 	closed chan struct{}
 	once   sync.Once
 }
@@ -509,7 +509,7 @@ func (s *stalling) Close() error {
 	return s.Conn.Close()
 }
 
-// TestCardHangs: the link is there, but takes no more bytes.
+// TestCardHangs checks a link that is open but takes no more bytes.
 func TestCardHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, &stalling{Conn: serve(t, small, 4000), writes: 50, closed: make(chan struct{})}, driver.WithTimeout(300*time.Millisecond))
@@ -518,7 +518,7 @@ func TestCardHangs(t *testing.T) {
 		start := time.Now()
 		wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no answer", "chunk")
 		card.Close()
-		// The call, its abort and the write that is under way; no RELEASE.
+		// The call, its abort and the write in progress; no RELEASE.
 		if took := time.Since(start); took > 2200*time.Millisecond {
 			t.Errorf("giving up took %s", took)
 		}
@@ -593,7 +593,7 @@ func TestCloseAndAbort(t *testing.T) {
 	}))
 }
 
-// TestRefusals: what the card refuses is told with code and place.
+// TestRefusals checks that the error for a refusal has its code and place.
 func TestRefusals(t *testing.T) {
 	t.Run("commit", bubble(func(t *testing.T) {
 		p := newPeer()
@@ -645,8 +645,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestForeignResults: results that cannot be this job's are not taken, the right
-// one is.
+// TestForeignResults checks that the driver ignores results that cannot be this job's, and
+// takes the right one.
 func TestForeignResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -675,7 +675,7 @@ func TestForeignResults(t *testing.T) {
 			}
 			return append(all, right, right)
 		}
-		p.payload = func(n int) byte { return byte(n) } // the n-th result is full of n
+		p.payload = func(n int) byte { return byte(n) } // the n-th result consists of bytes n
 		card := open(t, p.serve(t))
 		job := configure(t, card, driver.JobConfig{})
 		dst := make([]float32, 16)
@@ -690,8 +690,8 @@ func TestForeignResults(t *testing.T) {
 	})
 }
 
-// TestSendIsActedUponOnce: a card, or a link, that says several times to send
-// the data again gets it once for every ask, and none that was not asked gets it.
+// TestSendIsActedUponOnce has a card, or a link, repeat the request to send data again. The
+// driver must send the data once per ask, and none without an ask.
 func TestSendIsActedUponOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -717,8 +717,8 @@ func TestSendIsActedUponOnce(t *testing.T) {
 	})
 }
 
-// TestRegisterUnanswered: an access that is never answered is given up, and the
-// next one is not disturbed.
+// TestRegisterUnanswered checks that an access without a reply fails, and that the next one is
+// not affected.
 func TestRegisterUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -736,10 +736,9 @@ func TestRegisterUnanswered(t *testing.T) {
 	})
 }
 
-// TestLateCopyWhileTheJobIsClosed: all have finished for the card, and the answer
-// to one of them was lost, when a copy of data arrives that was under way for long.
-// The card refuses it, as it has no such job any more; the job is closed all the
-// same. A campaign of faults met this.
+// TestLateCopyWhileTheJobIsClosed has a late copy of data arrive after all members have
+// finished on the card. The confirmation of one finish was lost. The card refuses the copy,
+// because the job is gone. Close must still succeed. Fault injection found this.
 func TestLateCopyWhileTheJobIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -772,7 +771,7 @@ func TestLateCopyWhileTheJobIsClosed(t *testing.T) {
 	})
 }
 
-// TestRefusedFinish: what is said of the finish itself is meant.
+// TestRefusedFinish checks that a refusal of the finish itself is an error.
 func TestRefusedFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
@@ -784,8 +783,8 @@ func TestRefusedFinish(t *testing.T) {
 	})
 }
 
-// TestOnlyTheCallOfAContextAnswersIt: when the context of one call ends, the calls of
-// other members, the next ones and those of other jobs do not answer its error.
+// TestOnlyTheCallOfAContextAnswersIt ends the context of one call. The calls of other members,
+// later calls and those of other jobs must not return that context's error.
 func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   error
@@ -832,10 +831,10 @@ func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
 	}
 }
 
-// TestACloseThatIsGivenUp: the next call does not answer the context's error.
+// TestACloseThatIsGivenUp checks that the next call does not return the context's error.
 func TestACloseThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // who answers no finish
+		job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // it confirms no finish
 		ctx, cancel := context.WithCancel(testContext(t))
 		cancel()
 		if err := job.Close(ctx); !errors.Is(err, context.Canceled) {
@@ -849,8 +848,8 @@ func TestACloseThatIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestOtherFramesGiveAnAccessNoTime: a card that sends valid frames without end, and
-// does not answer, is given up, while it is opened and later.
+// TestOtherFramesGiveAnAccessNoTime checks a card that sends valid frames without end but no
+// replies. Open and later calls must give it up.
 func TestOtherFramesGiveAnAccessNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()

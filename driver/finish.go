@@ -1,7 +1,7 @@
 package driver
 
-// The end of a job: every member tells the card that it holds its results, until
-// the card has confirmed it (SPEC.md, section 5, finish).
+// The end of a job. The driver tells the card that every member holds its results, until the
+// card confirms it (SPEC.md, section 5, finish).
 
 import (
 	"context"
@@ -15,25 +15,24 @@ import (
 
 // finish is the state of Job.Close; guarded by Card.mu.
 type finish struct {
-	left    uint64 // ranks whose finish the card has not confirmed
+	left    uint64 // ranks whose finish is not confirmed
 	sent    time.Time
 	moved   time.Time // when left last shrank
 	backOff backOff
-	done    chan error // of capacity 1
+	done    chan error // capacity 1
 }
 
-// Close finishes the job: it tells the card that every member holds its
-// results, until the card has confirmed it; members that were evicted do not
-// count. Members must not be in a call. A job that was finished stays so; one that
-// ended in another way answers EndedError.
+// Close finishes the job: it tells the card that every member holds its results, and waits for
+// the confirmation. Evicted members do not count. No member may be in a call. Close returns nil
+// for a job that was finished before, and EndedError for one that ended in another way.
 func (j *Job) Close(ctx context.Context) error {
 	if err := j.finishAll(ctx); err != nil {
 		return err
 	}
-	return j.abortOnCard(ctx) // when it waits for a member that is out, and would for ever
+	return j.abortOnCard(ctx) // the card would wait forever for a member that left
 }
 
-// finishAll is Close for those that take part.
+// finishAll finishes the members that take part.
 func (j *Job) finishAll(ctx context.Context) error {
 	if ended, err := j.startFinish(); ended || err != nil {
 		return err
@@ -68,7 +67,7 @@ func (j *Job) finishAll(ctx context.Context) error {
 	}
 }
 
-// begin has all ranks finish.
+// begin starts the finish of ranks.
 func (f *finish) begin(ranks uint64) {
 	f.left, f.moved, f.sent, f.backOff = ranks, time.Now(), time.Time{}, 0
 }
@@ -94,8 +93,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 	return false, nil
 }
 
-// finishSilent returns for how long no finish was confirmed, and the ranks
-// whose finish is not.
+// finishSilent returns the time since the last confirmation, and the ranks without one.
 func (j *Job) finishSilent() (time.Duration, uint64) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
@@ -105,8 +103,7 @@ func (j *Job) finishSilent() (time.Duration, uint64) {
 	return time.Since(j.finish.moved), j.finish.left
 }
 
-// appendFinishes appends the finishes of all ranks that the card has not
-// confirmed, when it is time.
+// appendFinishes appends the finishes of all unconfirmed ranks when they are due.
 func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) {
 	f := &j.finish
 	if f.left == 0 {
@@ -133,8 +130,8 @@ func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) 
 	return buf, f.backOff.wait(&j.timing)
 }
 
-// takeFinished notes that the card knows m to have finished. When it knows that
-// of all, the job has ended.
+// takeFinished records that the card has confirmed the finish of m. With the last confirmation
+// the job ends.
 func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 	f := &j.finish
 	if h.VID != m.next || f.left>>m.rank&1 == 0 {
@@ -145,7 +142,7 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 	j.finished(1 << m.rank)
 }
 
-// finished notes that no finish of the ranks is waited for any more.
+// finished stops the wait for the finishes of ranks.
 func (j *Job) finished(ranks uint64) {
 	f := &j.finish
 	if f.left == 0 {

@@ -17,7 +17,7 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// pair is a format with one that its sums may have.
+// pair is a format with one of its result formats.
 type pair struct{ in, out wire.FormatInfo }
 
 func pairs() []pair {
@@ -32,15 +32,15 @@ func pairs() []pair {
 	return all
 }
 
-// smallOf is the small card for a format.
+// smallOf returns the small card with the formats of p.
 func smallOf(p pair) model.Config {
 	cfg := small
 	cfg.Format, cfg.Result = p.in.Format, p.out.Format
 	return cfg
 }
 
-// wholes returns the arrays of workers that hold small whole numbers, and their
-// sums, which no format rounds.
+// wholes returns the workers' arrays of small whole numbers, and their sums. No format rounds
+// them.
 func wholes(p pair, seed uint64, workers, n int) (inputs [][]byte, sum []byte) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	totals := make([]int, n)
@@ -59,7 +59,7 @@ func wholes(p pair, seed uint64, workers, n int) (inputs [][]byte, sum []byte) {
 	return inputs, sum
 }
 
-// appendWhole appends the encoding of a whole number of the formats.
+// appendWhole appends the encoding of a whole number.
 func appendWhole(b []byte, f wire.FormatInfo, n int) []byte {
 	bits := uint32(n)
 	if f.Exp != 0 {
@@ -68,8 +68,8 @@ func appendWhole(b []byte, f wire.FormatInfo, n int) []byte {
 	return append(b, binary.LittleEndian.AppendUint32(nil, bits)[:f.Bits/8]...)
 }
 
-// TestEveryFormat: arrays of every format, with sums of every size, around the
-// borders of lane, chunk and window; by Reduce and by AllReduce.
+// TestEveryFormat sums arrays of every format into every result format. The lengths are around
+// the boundaries of lane, chunk and window. It uses Reduce and AllReduce.
 func TestEveryFormat(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(p.in.Name+" into "+p.out.Name, bubble(func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestEveryFormat(t *testing.T) {
 	}
 }
 
-// allReduceBytes has all members reduce side by side, in place where that may be.
+// allReduceBytes has all members reduce at the same time, in place where that is allowed.
 func allReduceBytes(t *testing.T, job *driver.Job, in [][]byte, want []byte) {
 	t.Helper()
 	errs := make(chan error, len(in))
@@ -121,7 +121,7 @@ func allReduceBytes(t *testing.T, job *driver.Job, in [][]byte, want []byte) {
 	}
 }
 
-// TestTypedArrays: Go's types stand for the formats that they are for.
+// TestTypedArrays checks which Go types match which formats.
 func TestTypedArrays(t *testing.T) {
 	type half uint16
 	t.Run("int32 that saturates", bubble(func(t *testing.T) {
@@ -202,8 +202,7 @@ func TestByteArrayErrors(t *testing.T) {
 	})
 }
 
-// TestFormatsOverABadLink: flips and losses, with sums of another size than the
-// data.
+// TestFormatsOverABadLink has flipped bits and losses, with sums of another size than the data.
 func TestFormatsOverABadLink(t *testing.T) {
 	for _, p := range pairs() {
 		if p.in.Bits == 32 {
@@ -226,7 +225,7 @@ func TestFormatsOverABadLink(t *testing.T) {
 	}
 }
 
-// TestModelByName: the options in a model's name, and what the caller needs.
+// TestModelByName checks the options in a model's name, and the caller's needs.
 func TestModelByName(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []driver.Option
@@ -280,8 +279,8 @@ func TestModelByName(t *testing.T) {
 	}
 }
 
-// TestExceptions: what the card counted, and where it is, in a job whose chunk
-// numbers pass 2^32 and that has reduced before.
+// TestExceptions checks the card's counts and positions. The job's chunk numbers pass 2^32, and
+// it has reduced before.
 func TestExceptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t) // chunks of 16
@@ -303,7 +302,7 @@ func TestExceptions(t *testing.T) {
 		set(1, 17, 0x7f7fffff)
 		set(0, 18, 0xff7fffff)
 		set(2, 18, 0xff7fffff)
-		set(2, 33, 0x7fc00000) // a NaN and infinities further on
+		set(2, 33, 0x7fc00000) // a NaN; infinities follow
 		set(2, 34, 0x7f800000)
 		set(1, 49, 0xff800000)
 		sum := make([]byte, 4*50)
@@ -312,7 +311,7 @@ func TestExceptions(t *testing.T) {
 		}
 		e, err = job.Exceptions(testContext(t))
 		want := driver.Exceptions{
-			NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // two chunks of contributions
+			NonfiniteIn:  driver.Exception{Count: 2, VID: 2, Rank: 2}, // in two chunks
 			NonfiniteOut: driver.Exception{Count: 5, VID: 1},
 			Overflow:     driver.Exception{Count: 2, VID: 1},
 		}
@@ -332,7 +331,7 @@ func TestExceptions(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", what, c.got, c.want)
 			}
 		}
-		if at := job.Locate(e, 0, sum, in); at != (driver.Places{}) { // the chunks of the first reduction hold none
+		if at := job.Locate(e, 0, sum, in); at != (driver.Places{}) { // none in the first reduction
 			t.Errorf("found in another reduction: %+v", at)
 		}
 		if err := job.Close(testContext(t)); err != nil {

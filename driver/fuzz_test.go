@@ -1,7 +1,7 @@
 package driver
 
-// A hostile card: whatever frames it sends, the driver neither panics nor loses
-// count of what it waits for.
+// A hostile card: whatever frames it sends, the driver must neither panic nor lose count of
+// what it waits for.
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// liveCard is an open card whose reader and writer are the test: without goroutines,
-// timers or a link that could wait.
+// liveCard is an open card with the test as its reader and writer. It has no goroutines, timers
+// or link that could wait.
 type liveCard struct {
 	*testing.T
 	*Card
@@ -26,7 +26,7 @@ type liveCard struct {
 	out   []byte
 }
 
-// liveInfo is a card so small that every border is near.
+// liveInfo is a very small card, so that every boundary is near.
 var liveInfo = Info{
 	Name: "live", Version: wire.Version, Lanes: 1, Ports: 3, Format: wire.FP32, Result: wire.FP32,
 	Sum: wire.SumTree, Shell: wire.ShellStream, Chunk: 4, Window: 4, Jobs: 2, Link: 32,
@@ -59,7 +59,7 @@ func newLiveCard(t *testing.T) *liveCard {
 	return b
 }
 
-// step lets the program or the card do one thing that eight bytes choose.
+// step makes the program or the card do one thing, chosen by eight bytes.
 func (b *liveCard) step(s []byte) {
 	j := b.jobs[s[1]%2]
 	switch s[0] % 8 {
@@ -93,7 +93,7 @@ func (b *liveCard) begin(j *Job, s []byte) {
 	_ = k.start(dst, liveElements, s[3]%2 == 0, inputs...)
 }
 
-// send has the card send a frame, near to one that is waited for, whole or damaged.
+// send makes the card send a frame similar to an expected one, complete or damaged.
 func (b *liveCard) send(j *Job, s []byte) {
 	kinds := []wire.Kind{wire.KindResult, wire.KindReplay, wire.KindStatus, wire.KindReply, wire.KindStatus}
 	h := frame.Header{
@@ -123,7 +123,7 @@ func (b *liveCard) send(j *Job, s []byte) {
 	b.feed(raw)
 }
 
-// feed receives bytes as the reader of a link does.
+// feed receives bytes like the reader of a link.
 func (b *liveCard) feed(raw []byte) {
 	var f frame.Frame
 	for len(raw) > 0 {
@@ -141,8 +141,7 @@ func (b *liveCard) holds(ok bool, what string) {
 	}
 }
 
-// check checks what holds between any two frames, and takes the outcomes of calls
-// that have ended.
+// check checks what must hold between any two frames, and receives the outcomes of ended calls.
 func (b *liveCard) check() {
 	for _, j := range b.jobs {
 		b.holds(!j.ended || len(j.calls) == 0 && j.finish.left == 0, "a job has ended and a call waits")
@@ -187,8 +186,8 @@ func (b *liveCard) checkCall(k *call) {
 	b.holds(resend == k.resend, "chunks to be sent again are miscounted")
 }
 
-// FuzzHostileCard plays scripts of eight bytes a step, and what is left as bytes that
-// are no frames of this driver's making.
+// FuzzHostileCard plays scripts of eight bytes a step. It feeds the rest to the driver as raw
+// bytes.
 func FuzzHostileCard(f *testing.F) {
 	start := []byte{0, 0, 4, 0, 0, 0, 0, 0}
 	f.Add(start, []byte("\xa5TRB\xb1"))

@@ -15,11 +15,10 @@ import (
 	"tributary/driver/wire"
 )
 
-// small is a card whose chunks and window are so small that every border is
-// near.
+// small is a card with a small chunk and window, so that every boundary is near.
 var small = model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellStream, Link: 32, Latency: 9}
 
-// patience ends a test that hangs, long before the test binary's own time-out.
+// patience ends a test that hangs, long before the test binary's own timeout.
 const patience = 60 * time.Second
 
 func testContext(t testing.TB) context.Context {
@@ -28,7 +27,7 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// serve makes a model card and returns the link to it.
+// serve starts a model card and returns the link to it.
 func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
 	t.Helper()
 	card, err := model.NewCard(cfg)
@@ -38,7 +37,7 @@ func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
 	return connect(t, card, capacity)
 }
 
-// connect returns a link to card, which serves it until the link is closed.
+// connect returns a link to card, which serves the link until it is closed.
 func connect(t testing.TB, card *model.Card, capacity int) transport.Conn {
 	host, end := pipe.New(capacity)
 	served := make(chan struct{})
@@ -78,9 +77,8 @@ func configure(t testing.TB, card *driver.Card, cfg driver.JobConfig) *driver.Jo
 	return job
 }
 
-// arrays returns one array a worker, of random bits that are no NaN: huge,
-// tiny and subnormal numbers of both signs, so that the order of additions
-// shows.
+// arrays returns one array per worker of random bits without NaNs. The numbers are huge, tiny
+// and subnormal, of both signs, so that the order of additions matters.
 func arrays(seed uint64, workers, n int) [][]float32 {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	all := make([][]float32, workers)
@@ -89,7 +87,7 @@ func arrays(seed uint64, workers, n int) [][]float32 {
 		for i := range all[w] {
 			bits := rng.Uint32()
 			switch rng.IntN(4) {
-			case 0: // a small range: much cancellation
+			case 0: // a small range, for cancellation
 				bits = bits&0x80ffffff | 0x3f000000
 			case 1: // subnormal
 				bits &= 0x807fffff
@@ -103,8 +101,8 @@ func arrays(seed uint64, workers, n int) [][]float32 {
 	return all
 }
 
-// treeSum is SPEC.md, section 7, by the processor's float32 additions. inputs[r]
-// comes in at ports[r] of a card with size ports.
+// treeSum computes the sum tree of SPEC.md, section 7, with the processor's float32 additions.
+// inputs[r] enters at ports[r] of a card with size ports.
 func treeSum(inputs [][]float32, ports []int, size int) []float32 {
 	sum := make([]float32, len(inputs[0]))
 	for i := range sum {
@@ -132,7 +130,7 @@ func treeSum(inputs [][]float32, ports []int, size int) []float32 {
 	return sum
 }
 
-// firstPorts are the ports of a job that names none.
+// firstPorts returns the default ports of a job.
 func firstPorts(workers int) []int {
 	ports := make([]int, workers)
 	for i := range ports {
@@ -149,7 +147,7 @@ func clone(all [][]float32) [][]float32 {
 	return c
 }
 
-// sameBits fails the test unless got is want, bit for bit.
+// sameBits checks that got equals want, bit for bit.
 func sameBits(t testing.TB, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -162,9 +160,9 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 	}
 }
 
-// bubble returns f, to be run in a bubble of package synctest: time passes in it when
-// all goroutines wait, however busy the machine is, and none is left at its end. Tests
-// that wait for nothing outside of their bubble may run side by side.
+// bubble returns f in a bubble of package synctest. Time passes there only when all goroutines
+// wait, so the machine's load does not matter. All of its goroutines must end. Tests that wait
+// only inside their bubbles may run in parallel.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()

@@ -1,9 +1,9 @@
 package driver
 
-// What the members of a job with partial sums lack that others hold. One that is
-// late may stand behind the others by twice the window, and the inputs of these may
-// be gone by then. Should the card go away it can get the results from them
-// alone, so in a job that carries on they are kept until all members have them.
+// Results that only some members of a job with partial sums hold. A late member may be two
+// windows behind the others, whose inputs may be overwritten by then. After an outage it could
+// get these results only from the other members. A job that carries on therefore keeps them
+// until all members have them.
 
 import (
 	"slices"
@@ -11,11 +11,11 @@ import (
 	"tributary/driver/frame"
 )
 
-// resultHistory holds the results that not all members have, by VID; guarded by Card.mu. It
-// is nil in a job that does not need them.
+// resultHistory holds the results that not all members have, by VID; guarded by Card.mu. It is
+// nil when the job does not need it.
 type resultHistory struct {
 	results map[uint32]keptResult
-	low     uint32 // there are none below
+	low     uint32 // all VIDs are at or above low
 }
 
 // keptResult is a sum and the ranks in it.
@@ -24,7 +24,7 @@ type keptResult struct {
 	ranks uint64
 }
 
-// newHistory returns the history of a job that begins.
+// newHistory returns the history of a new job.
 func newHistory(cfg JobConfig) *resultHistory {
 	if !cfg.Partial || cfg.CarryOn == 0 {
 		return nil
@@ -32,7 +32,7 @@ func newHistory(cfg JobConfig) *resultHistory {
 	return &resultHistory{results: map[uint32]keptResult{}, low: cfg.FirstVID}
 }
 
-// keep notes a result that a member takes for the first time.
+// keep stores a result at its first arrival.
 func (h *resultHistory) keep(f *frame.Frame) {
 	if h == nil {
 		return
@@ -49,9 +49,8 @@ func (h *resultHistory) forget(vid uint32) {
 	}
 }
 
-// stands returns the VIDs of the first chunks that are lacking: to the member that
-// is behind all others, and to the one that is ahead. Who takes no part does not
-// count.
+// stands returns the VIDs of the first missing chunks of the slowest and the fastest member.
+// Members that have left do not count.
 func (j *Job) stands() (behind, ahead uint32) {
 	first := true
 	note := func(vid uint32) {
@@ -71,7 +70,7 @@ func (j *Job) stands() (behind, ahead uint32) {
 	return behind, ahead
 }
 
-// heldBy returns how many chunks of its call a member holds, without a gap.
+// heldBy returns how many chunks of its call a member holds without a gap.
 func (j *Job) heldBy(m *Member) int {
 	for _, k := range j.calls {
 		if k.ranks>>m.rank&1 != 0 {
@@ -81,9 +80,9 @@ func (j *Job) heldBy(m *Member) int {
 	return 0
 }
 
-// catchUp gives a call of which nothing is sent the results that other members
-// hold: those up to the first that all lack, and what is there in the window above
-// it. The call may be complete with them.
+// catchUp copies the other members' results into a call that has sent nothing. It copies all up
+// to the first chunk that nobody holds, and those in the window above it. It may complete the
+// call.
 func (k *call) catchUp() {
 	h := k.job.history
 	for k.low < k.chunks && (k.state(k.low).kept || k.receive(h, k.low)) {
@@ -102,7 +101,7 @@ func (k *call) catchUp() {
 	}
 }
 
-// receive stores the result of chunk i if another member holds it.
+// receive copies the result of chunk i if another member holds it.
 func (k *call) receive(h *resultHistory, i int) bool {
 	r, ok := h.results[k.first+uint32(i)]
 	if ok {
@@ -111,8 +110,7 @@ func (k *call) receive(h *resultHistory, i int) bool {
 	return ok
 }
 
-// setKept notes whether the result of chunk i, of which nothing is sent, is there
-// from an earlier epoch.
+// setKept records whether the result of the unsent chunk i is there from an earlier epoch.
 func (k *call) setKept(i int, kept bool) {
 	s := k.state(i)
 	if s.kept {
@@ -123,7 +121,7 @@ func (k *call) setKept(i int, kept bool) {
 	}
 }
 
-// store puts the sum of chunk i where the caller wants it.
+// store copies the sum of chunk i into the caller's array.
 func (k *call) store(i int, sum []byte, ranks uint64) {
 	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
 	copy(k.part(k.dst, i, k.job.outBytes), sum)

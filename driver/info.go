@@ -1,6 +1,6 @@
 package driver
 
-// What a card says about itself: its identification block and its counters.
+// A card's description of itself: its identification block and its counters.
 
 import (
 	"context"
@@ -14,37 +14,37 @@ import (
 
 // Info is a card's identification block.
 type Info struct {
-	Name       string      // as given to Open
+	Name       string      // the name given to Open
 	Version    int         // protocol version
-	ConfigHash uint64      // over the fields below, as REGISTERS.md says
+	ConfigHash uint64      // over the fields below, as defined in REGISTERS.md
 	Lanes      int         // elements in a beat
-	Ports      int         // the most members a job can have
+	Ports      int         // most members of a job
 	Format     wire.Format // of the contributions
 	Result     wire.Format // of the results
 	Sum        wire.Sum
-	Saturate   bool // int32 sums stop at the largest and smallest integer; else they wrap around
+	Saturate   bool // int32 sums saturate; else they wrap around
 	Shell      wire.Shell
 	Chunk      int // most elements in a chunk
-	Window     int // most chunks in a job's window; twice as many slots are for all jobs
-	Jobs       int // jobs that can be set up at once: the smaller of JOBS and WINDOW, as each takes a window of at least one chunk
+	Window     int // most chunks in a job's window; all jobs share twice as many slots
+	Jobs       int // most jobs at once: min(JOBS, WINDOW), as a window is a chunk or more
 	Link       int // bits the link moves in a cycle
-	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
+	Latency    int // cycles from a chunk's last beat in to its first beat out of the core
 }
 
-// Counter is the value of one of the card's counters, wire.Counters.
+// Counter is one of the card's counters (wire.Counters).
 type Counter struct {
 	Name  string
 	Value uint32 // wraps around
 	Doc   string
 }
 
-// LinkStats counts what this host's receiver saw since Open.
+// LinkStats counts what this host received and sent since Open.
 type LinkStats struct {
 	Frames     uint64 // frames received whole
-	Hunted     uint64 // bytes passed over in search of a sync word
+	Hunted     uint64 // bytes skipped in search of a sync word
 	HeaderCRC  uint64 // headers whose CRC was wrong
 	PayloadCRC uint64 // payloads whose CRC was wrong
-	Refused    uint64 // headers with a kind, version, format or length that cannot be
+	Refused    uint64 // headers with an invalid kind, version, format or length
 	BytesIn    uint64 // bytes read from the link
 	BytesOut   uint64 // bytes written to the link
 }
@@ -61,8 +61,7 @@ func (s LinkStats) plus(o LinkStats) LinkStats {
 	}
 }
 
-// identify reads the identification block and checks that this driver can talk
-// to the card.
+// identify reads the identification block and checks that this driver supports the card.
 func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 	magic, err := c.readOn(ctx, l, wire.RegMagic)
 	if err != nil {
@@ -109,13 +108,13 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 	return newInfo(c.name, values), nil
 }
 
-// expecter is a transport.Conn that knows which card it leads to. A sim: card
-// does: its folder's manifest says so.
+// expecter is a transport.Conn that knows the card's configuration hash: a sim: card's folder
+// has a manifest.
 type expecter interface {
 	ExpectedHash() (hash uint64, from string)
 }
 
-// Where the parts of FORMAT and SUM stand.
+// Bit positions in FORMAT and SUM.
 const (
 	formatResultShift = 8
 	sumSaturateShift  = 8
@@ -142,12 +141,12 @@ func newInfo(name string, values map[uint32]uint64) Info {
 	}
 }
 
-// checkIdent refuses a card whose identification block is beyond its bounds: its
-// sizes decide how much memory this host reserves.
+// checkIdent rejects a card whose identification block is out of bounds, because its sizes
+// decide how much memory this host reserves.
 func checkIdent(name string, read func(addr uint32) uint64) error {
 	err := wire.CheckIdent(read)
 	if err == nil {
-		err = wire.CheckFrames(read) // whatever its shell, it answers on a byte stream
+		err = wire.CheckFrames(read) // all shells have a byte stream
 	}
 	var ident *wire.IdentError
 	switch {
@@ -159,9 +158,8 @@ func checkIdent(name string, read func(addr uint32) uint64) error {
 	return &NoCardError{Name: name, Reason: fmt.Sprintf("the card's identification block makes no sense: %s; generate the card again", ident)}
 }
 
-// CheckAdds returns an InputError, about what was asked for, when the card's
-// results are no sums of numbers, as those of max are not. A mean of them, and
-// blocks with one exponent, would mean nothing.
+// CheckAdds returns an InputError about what when the card's results are not sums of numbers,
+// as with max. A mean or a block exponent has no meaning for such results.
 func (i Info) CheckAdds(what string) error {
 	if sum, ok := i.Sum.Info(); ok && sum.Adds {
 		return nil
@@ -169,9 +167,8 @@ func (i Info) CheckAdds(what string) error {
 	return &InputError{What: what, Why: fmt.Sprintf("card %s computes %s, whose results are not sums; take a card that adds", i.Name, i.Sum)}
 }
 
-// Mean divides results of the card, in place, by the number of their members, 1
-// to 64, as element.Mean does. It returns an InputError, and changes nothing,
-// when the card does not add.
+// Mean divides results of the card in place by the number of their members, 1 to 64, as
+// element.Mean does. When the card does not add, it returns an InputError and changes nothing.
 func (i Info) Mean(sums []byte, members int) error {
 	if err := i.CheckAdds("mean"); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestOnlySumsHaveAMean: results of a card that does not add are not divided.
+// TestOnlySumsHaveAMean checks that Mean rejects the results of a card that does not add.
 func TestOnlySumsHaveAMean(t *testing.T) {
 	for _, sum := range wire.Sums {
 		results := []byte{0, 0, 0x80, 0x40} // 4

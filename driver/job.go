@@ -12,84 +12,87 @@ import (
 	"tributary/driver/wire"
 )
 
-// JobConfig says how a job is set up. The zero value of a field means the
-// default given there.
+// JobConfig holds the parameters of a job. The zero value of a field means its default.
 type JobConfig struct {
-	Workers  int    // members of the job; default: as many as Ports, or all ports of the card
+	Workers  int    // members of the job; default: len(Ports), or all ports of the card
 	Ports    []int  // their ports, ascending, rank r on Ports[r]; default: 0..Workers-1
 	Chunk    int    // elements in a chunk, a multiple of the card's lanes; default: the card's
-	Window   int    // chunks in flight, a power of two up to the card's; default: the card's divided by Info.Jobs
-	FirstVID uint32 // number of the first chunk; it only matters to tests of the wrap-around
+	Window   int    // chunks in flight, a power of two; default: Info.Window/Info.Jobs
+	FirstVID uint32 // number of the first chunk; only tests of its wrap-around need it
 
-	// CarryOn is how long the job waits for its card to come back when that has
-	// gone away. 0: the job ends at once with a DiedError. Else the card is opened
-	// again by its name, until the same one answers, and the job goes on with it
-	// in a new epoch, from the first chunk whose result is not there; its calls
-	// see nothing of it. A card that is not back in that time ends the job with a
-	// LostError, one that comes back as another card at once; coming back for a
-	// moment in which nothing is summed gains no time. The inputs must stay as they are until a call returns,
-	// also where it fails. It is for cards opened by Open.
+	// CarryOn is how long the job waits for its card when the card has gone away. With 0 the
+	// job ends at once with a DiedError.
+	//
+	// Otherwise the driver opens the card again by its name until the same card answers. The
+	// job continues in a new epoch, from the first missing result; its calls do not notice. The
+	// job ends with a LostError when the card is not back in time, or at once when another card
+	// answers. An outage ends only when the card has done something for the job: a short return
+	// without a result gains no time.
+	//
+	// The inputs must not change until a call returns, also when it fails. Cards of OpenConn
+	// cannot carry on.
 	CarryOn time.Duration
-	// OnOutage, with CarryOn, is told when the card has gone, and again when the
-	// job goes on, which waits for it to return the first time, and not the second
-	// time: a call may have ended by then, and Card.Close alone waits for it. It must
-	// not call the job's or the card's methods.
+	// OnOutage runs when a job with CarryOn loses its card, and again when the job continues.
+	// The driver waits for the first call to return before the job continues. It does not wait
+	// for the second: a reduction may have returned by then. Only Card.Close waits for it.
+	// OnOutage must not call methods of the job or the card.
 	OnOutage func(Outage)
 
-	// Deadline is how long the card gives a chunk from its first contribution to
-	// its last, and how long members who want to go on are kept from it by others
-	// who have not taken its result; 0: as long as it takes. The card counts cycles:
-	// at set-up its clock is compared with the time that passes, which takes 50 ms or
-	// more. A board's clock is even; that of a simulation is not: it may make 200 k
-	// cycles a second, or none while its machine is busy, and it stands some thousand
-	// cycles after anything has moved last, so that only asks bring it on. There
-	// DeadlineCycles, which says the same in cycles, is the better measure. One
-	// of the two can be given. Calls must be allowed more time than that
-	// (WithTimeout), or they give up before.
+	// Deadline limits the time between the first and the last contribution to a chunk. It also
+	// limits how long members that have not taken a result may block the others. 0 means no
+	// limit. Give either Deadline or DeadlineCycles. The timeout of calls (WithTimeout) must be
+	// longer, or they give up first.
 	//
-	// What comes of a chunk that is overdue: without Partial the card says whom it
-	// waits for, again and again, and goes on waiting. OnOverdue is told, and a call
-	// that is given up meanwhile names them (MissingError).
+	// The card counts cycles. Configure measures the card's clock to convert the Deadline,
+	// which takes 50 ms or more. The clock of a board is even; the clock of a simulation is
+	// not. It may make 200,000 cycles a second, or none while its machine is busy. It also
+	// stops some thousand cycles after the last activity, and only asks advance it. Prefer
+	// DeadlineCycles there.
+	//
+	// Without Partial, the card repeatedly reports the ranks that an overdue chunk waits for,
+	// and keeps waiting. The driver calls OnOverdue. A call that gives up meanwhile names the
+	// ranks (MissingError).
 	Deadline       time.Duration
 	DeadlineCycles uint32
 
-	// Partial, with a deadline, has the card sum a chunk that is overdue without
-	// the contributions that it lacks; they are not added later. Who comes late gets
-	// the same results as the others, and Partials tells which sums lack whom. A
-	// member that is so far behind that others cannot go on, for the deadline once
-	// more, is evicted: its calls answer EvictedError, the others go on without it,
-	// and it takes part again in the next job. A member whose context ends in a call
-	// of its own is out as well, and ends nothing for the others. In a
-	// job that carries on, results that some members have and others have not are kept
-	// for these; who was evicted before its card went stays out, for which the card
-	// waits anew.
+	// Partial makes the card sum an overdue chunk without the missing contributions. It needs a
+	// deadline. The card does not add late contributions. A late member gets the same results
+	// as the others. Partials returns which sums lack which ranks.
+	//
+	// A member that blocks the others for a second deadline is evicted. Its calls return
+	// EvictedError, the others continue without it, and it can take part in the next job. A
+	// member also leaves the job when the context of its own call ends; the job continues for
+	// the others.
+	//
+	// A job that carries on keeps the results that only some members have, for the other
+	// members. Members that were evicted before an outage stay out; the card waits for them
+	// again, for the deadline.
 	Partial bool
 
-	// OnOverdue is told, in a job with a deadline and without Partial, whom the card
-	// waits for; again each time that the deadline passes. It runs while the link
-	// is not read: it must return soon, and not call the job's or the card's methods.
+	// OnOverdue runs, in a job with a deadline and without Partial, when a chunk is overdue,
+	// and again each time the deadline passes. The link is not read meanwhile: OnOverdue must
+	// return soon and must not call methods of the job or the card.
 	OnOverdue func(Overdue)
 }
 
-// Outage is what OnOutage is told.
+// Outage is the argument of OnOutage.
 type Outage struct {
 	Card     string
 	Cause    *DiedError    // why the card is gone
-	Patience time.Duration // how long it will be waited for from now on; 0 when it is back
-	Away     time.Duration // how long it was away; 0 when it has just gone
-	VID      uint32        // the chunk from which the job goes on, the first that is not held
-	Epoch    uint16        // in which it goes on; 0 when the card has just gone
+	Patience time.Duration // how long the job will wait from now on; 0 when the card is back
+	Away     time.Duration // how long the card was away; 0 when it has just gone
+	VID      uint32        // the chunk from which the job continues: the first missing result
+	Epoch    uint16        // the epoch in which the job continues; 0 when the card has just gone
 }
 
-// Job is a reduction that is set up on a card: n members who add up arrays
-// together, chunk by chunk. Several reductions can follow one another on it, and
-// several jobs run side by side on a card that holds as many (Info.Jobs): what
-// happens to one is nothing to another, but that they share the link.
+// Job is a reduction set up on a card: its members add up arrays together, chunk by chunk.
+// Reductions can follow one another on it. Several jobs run side by side on a card with
+// Info.Jobs above 1. They share the link, but do not affect each other's results.
 //
-// A call that fails, and one whose context ends, ends the job: the members no
-// longer agree on where they are in its stream. Its calls then answer
-// EndedError, and Configure sets up the next job at once. Where sums may be
-// partial a member can be evicted instead (JobConfig.Partial).
+// A failed call, or one whose context ends, ends the job, because its members no longer agree
+// on their position in the stream. Other calls then return EndedError, and Configure can set up
+// the next job at once. In a job with partial sums, a member can leave instead
+// (JobConfig.Partial).
 type Job struct {
 	card    *Card
 	cfg     JobConfig
@@ -97,37 +100,35 @@ type Job struct {
 	epoch   uint16 // guarded by card.mu
 	ranks   uint64 // bit r for every rank r
 	members []*Member
-	whole   *call // of Reduce
+	whole   *call // the call of Reduce
 
-	inBytes, outBytes int // of an element of the contributions, and of the results
+	inBytes, outBytes int // bytes of an element of the contributions and of the results
 
 	// Guarded by card.mu.
 	timing   timing
-	calls    []*call   // under way
-	turn     int       // whose data goes next
-	fresh    bool      // the writer has gathered data that was not sent before
+	calls    []*call   // in progress
+	turn     int       // index of the call that sends next
+	fresh    bool      // the writer has gathered data that was never sent before
 	sentData time.Time // when the link last took such data
 	finish   finish
 	outage   outage
-	evicted  uint64 // ranks that take no part any more
+	evicted  uint64 // ranks that have left the job
 	history  *resultHistory
 	ended    bool
-	err      error // why it ended; nil when it was finished
+	err      error // why the job ended; nil when it was finished
 }
 
-// Configure sets up a job, after validating cfg against the card: a further one,
-// beside those that run, under the lowest number that none of them has. A job
-// that asks for no window gets its share of the card's slots, so that there is
-// room for as many as the card holds (where its window has as many chunks). When
-// all numbers, or too many slots, are in use it is refused (FullError).
+// Configure checks cfg against the card and sets up one more job, under the lowest free number.
+// The default window is an equal share of the card's slots. It leaves room for Info.Jobs jobs,
+// if the card's window has that many chunks. Configure returns a FullError when all numbers or
+// too many slots are in use.
 //
-// On a card that holds one job (Info.Jobs is 1) the job that this Card had set up
-// before is ended instead, and the new one takes its place. It waits for a
-// Configure or a Reset that is under way, and for a card that is away and looked
-// for.
+// On a card that holds one job (Info.Jobs is 1), Configure ends the job that this Card set up
+// before, and replaces it. Configure waits for a Configure or Reset in progress, and for an
+// absent card that the driver is looking for.
 //
-// Errors: InputError when cfg cannot be right; FullError; RefusedError,
-// TimeoutError, DiedError, ErrClosed, or one that wraps ctx's.
+// Errors: InputError when cfg cannot be right; FullError; RefusedError, TimeoutError,
+// DiedError, ErrClosed, or one that wraps ctx's.
 func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	cfg, err := c.info.complete(cfg)
 	if err != nil {
@@ -158,13 +159,13 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 	}
 }
 
-// configureOn sets up a job by the link l.
+// configureOn sets up a job over the link l.
 func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, error) {
 	number, ok := c.freeNumber()
 	if !ok {
 		return nil, c.fullError(ctx, l, cfg.Window, nil)
 	}
-	if c.info.Jobs > 1 { // else this set-up takes the place of what lingers
+	if c.info.Jobs > 1 { // with one number, this set-up replaces a lingering job
 		if err := c.dismiss(ctx, l); err != nil {
 			return nil, err
 		}
@@ -191,7 +192,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, e
 	return j, nil
 }
 
-// errReplaced is why a job has ended when Configure was called again.
+// errReplaced is the cause in the EndedError of a job that Configure replaced.
 var errReplaced = errors.New("another job was configured")
 
 // complete fills in the defaults of cfg and checks it against the card.
@@ -269,12 +270,12 @@ func (j *Job) Config() JobConfig {
 	return cfg
 }
 
-// Number returns the job's number among those that the card holds, from 0. Once
-// the job has ended another may have it.
+// Number returns the job's number on the card, from 0. After the job has ended, another job may
+// have this number.
 func (j *Job) Number() int { return int(j.number) }
 
-// label names the job in messages, behind the name of its card: not at all on a
-// card that holds one.
+// label returns the job's name in messages, after the name of the card. It is empty on a card
+// that holds one job.
 func (j *Job) label() string {
 	if j.card.info.Jobs == 1 {
 		return ""
@@ -282,16 +283,16 @@ func (j *Job) label() string {
 	return fmt.Sprintf(", job %d", j.number)
 }
 
-// Epoch returns the epoch that tells this job from those before and after it,
-// and from what it was before its card came back.
+// Epoch returns the epoch, which distinguishes this job from those before and after it. It
+// changes when the job continues after an outage.
 func (j *Job) Epoch() uint16 {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	return j.epoch
 }
 
-// Member returns the member of that rank, 0..Workers-1. It panics when there
-// is none, like an index out of range.
+// Member returns the member of that rank, 0..Workers-1. Another rank panics like an index out
+// of range.
 func (j *Job) Member(rank int) *Member { return j.members[rank] }
 
 // Stats returns the sum of the counters of all members.
@@ -305,8 +306,8 @@ func (j *Job) Stats() MemberStats {
 	return sum
 }
 
-// Abort ends the job at once, whatever its members are doing: their calls
-// answer EndedError. It does nothing when the job has ended.
+// Abort ends the job at once. Calls in progress return EndedError. It does nothing when the job
+// has ended.
 func (j *Job) Abort(ctx context.Context) error {
 	if !j.end(errAborted) {
 		return nil
@@ -314,11 +315,11 @@ func (j *Job) Abort(ctx context.Context) error {
 	return j.abortOnCard(ctx)
 }
 
-// errAborted is why a job has ended after Abort.
+// errAborted is the cause in the EndedError of a job that Abort ended.
 var errAborted = errors.New("the job was aborted")
 
-// abortOnCard has the card drop the job, which has ended here, unless that has
-// happened.
+// abortOnCard makes the card drop the job, which has ended on this host, unless the card has
+// dropped it already.
 func (j *Job) abortOnCard(ctx context.Context) error {
 	name, lingers := j.card.lingering(j.number)
 	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.isAway() {
@@ -344,7 +345,8 @@ func (c *Card) endJobsLocked(err error) {
 	}
 }
 
-// end ends the job here, not on the card, and says whether it was still set up.
+// end ends the job on this host but not on the card. It reports whether the job was still set
+// up.
 func (j *Job) end(err error) bool {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
@@ -356,7 +358,7 @@ func (j *Job) endLocked(err error) bool {
 		return false
 	}
 	j.ended, j.err = true, err
-	j.leave(err != nil || j.evicted != 0) // the card may wait for who has left by itself
+	j.leave(err != nil || j.evicted != 0) // the card may still wait for a member that left
 	for len(j.calls) > 0 {
 		j.calls[0].complete(j.endedError())
 	}
@@ -367,8 +369,8 @@ func (j *Job) endLocked(err error) bool {
 	return true
 }
 
-// leave frees the job's number. lingers says that the card has it still, unless it
-// has dropped it with its link.
+// leave frees the job's number. lingers means that the card still has the job, unless the link
+// has ended too.
 func (j *Job) leave(lingers bool) {
 	c := j.card
 	c.table[j.number] = jobEntry{lingers: lingers && c.link.err == nil, epoch: j.epoch}
@@ -380,8 +382,8 @@ func (j *Job) leave(lingers bool) {
 	}
 }
 
-// endedError is what calls of a job that has ended answer. The death of the
-// card, and its being closed, need no more words.
+// endedError returns the error of calls to an ended job. DiedError and ErrClosed need no
+// wrapper.
 func (j *Job) endedError() error {
 	var died *DiedError
 	if errors.As(j.err, &died) || errors.Is(j.err, ErrClosed) {
@@ -390,14 +392,14 @@ func (j *Job) endedError() error {
 	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.label()}
 }
 
-// givenUp is why the job ends when a call gives up, with err, because its context
+// givenUp returns the cause that ends the job when a call gives up with err because its context
 // ended.
 func (j *Job) givenUp(call string, err error) error {
 	return &GivenUpError{Card: j.card.name, Call: call, Err: err, job: j.label()}
 }
 
-// endIf ends the job because of err if under holds by then, and has the card
-// drop it. It says whether it did.
+// endIf ends the job because of err if under still holds, and makes the card drop it. It
+// reports whether it did.
 func (j *Job) endIf(under func() bool, err error) bool {
 	j.card.mu.Lock()
 	ends := under() && j.endLocked(err)
@@ -408,7 +410,7 @@ func (j *Job) endIf(under func() bool, err error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if j.abortOnCard(ctx) != nil {
-		// The next set-up, or the end of the link, ends it there.
+		// The next set-up, or the end of the link, ends the job on the card.
 		j.card.noteGaveUp()
 	}
 	return true

@@ -1,6 +1,6 @@
 package driver_test
 
-// Several jobs on one card, side by side.
+// Several jobs on one card at the same time.
 
 import (
 	"context"
@@ -27,15 +27,15 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// holding is the small card that holds a number of jobs.
+// holding returns the small card for a number of jobs.
 func holding(jobs int) model.Config {
 	cfg := small
 	cfg.Jobs = jobs
 	return cfg
 }
 
-// paced returns conn, on which every write to the card takes a millisecond: else traffic
-// without an end leaves no time to pass in a bubble.
+// paced returns conn with a millisecond for every write to the card. Otherwise endless traffic
+// would leave no time to pass in a bubble.
 func paced(conn transport.Conn) transport.Conn {
 	link := faults.New(conn, faults.Rates{Pause: time.Millisecond}, new(faults.Counts))
 	link.On.Store(true)
@@ -47,8 +47,7 @@ func openHolding(t testing.TB, jobs int, opts ...driver.Option) *driver.Card {
 	return open(t, serve(t, holding(jobs), 64<<10), opts...)
 }
 
-// randomJob returns a job that a card which holds so many of them has room for,
-// whatever the others are.
+// randomJob returns a job that fits on a card of that many jobs, whatever the others are.
 func randomJob(rng *rand.Rand, jobs int) driver.JobConfig {
 	ports := rng.Perm(small.Ports)[:1+rng.IntN(small.Ports)]
 	slices.Sort(ports)
@@ -60,8 +59,8 @@ func randomJob(rng *rand.Rand, jobs int) driver.JobConfig {
 
 func log2(n int) int { return int(math.Log2(float64(n))) }
 
-// reduceOnce sums arrays of random length through a job, by Reduce or by its
-// members, in place or not, and compares every bit.
+// reduceOnce sums arrays of random length through a job and compares every bit. It uses Reduce
+// or the members, in place or not.
 func reduceOnce(t testing.TB, job *driver.Job, rng *rand.Rand) {
 	t.Helper()
 	cfg := job.Config()
@@ -91,8 +90,8 @@ func reduceOnce(t testing.TB, job *driver.Job, rng *rand.Rand) {
 	}
 }
 
-// TestJobsSideBySide: goroutines that set up jobs, reduce a few times and end
-// them, on a card that holds one for each; over links with and without faults.
+// TestJobsSideBySide has goroutines that set up jobs, reduce a few times and end them. The card
+// holds one job for each goroutine. The links have faults or none.
 func TestJobsSideBySide(t *testing.T) {
 	noise := faults.Rates{Drop: 0.02, Repeat: 0.05, Reorder: 0.1, Flip: 0.02, Garbage: 0.02, Seed: 7}
 	for name, c := range map[string]struct {
@@ -133,8 +132,8 @@ func TestJobsSideBySide(t *testing.T) {
 	}
 }
 
-// TestJobsHaveNumbersAndSlots: what Jobs tells of those that are set up, that the
-// lowest free number is taken, and the defaults.
+// TestJobsHaveNumbersAndSlots checks the report of Jobs, that Configure takes the lowest free
+// number, and the defaults.
 func TestJobsHaveNumbersAndSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 4)
@@ -175,7 +174,7 @@ func TestJobsHaveNumbersAndSlots(t *testing.T) {
 	})
 }
 
-// TestNoRoom: a card whose numbers or slots are taken says by whom, and what to do.
+// TestNoRoom checks that the error for a full card names the jobs and the remedy.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2)
@@ -202,7 +201,7 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("%+v", full)
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
-		reduceOnce(t, a, rng) // nothing has happened to them
+		reduceOnce(t, a, rng) // the running jobs are unaffected
 		reduceOnce(t, b, rng)
 		if err := errors.Join(a.Close(testContext(t)), b.Close(testContext(t))); err != nil {
 			t.Fatal(err)
@@ -214,8 +213,7 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// TestACardOfOneJobReplacesIt: where Configure finds the only number in use, the
-// job that has it ends.
+// TestACardOfOneJobReplacesIt checks that Configure ends the job with the only number.
 func TestACardOfOneJobReplacesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 1)
@@ -231,7 +229,7 @@ func TestACardOfOneJobReplacesIt(t *testing.T) {
 	})
 }
 
-// TestErrorsNameTheJob: on a card that holds several.
+// TestErrorsNameTheJob checks errors on a card that holds several jobs.
 func TestErrorsNameTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2, driver.WithTimeout(300*time.Millisecond))
@@ -244,9 +242,9 @@ func TestErrorsNameTheJob(t *testing.T) {
 	})
 }
 
-// TestOneJobsEndIsNothingToOthers: jobs that are cancelled, aborted, that lack a
-// rank or come to their deadline, in a card that sums for another meanwhile; what
-// they had is free again each time.
+// TestOneJobsEndIsNothingToOthers ends jobs while the card sums for another: by a cancelled
+// context, an abort, a missing rank or a deadline. Their numbers and slots must be free again
+// each time.
 func TestOneJobsEndIsNothingToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
@@ -298,7 +296,7 @@ func TestOneJobsEndIsNothingToOthers(t *testing.T) {
 	})
 }
 
-// stormy ends a job of two in some way that is not the good one.
+// stormy ends one of two jobs in an abnormal way.
 func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 	in := arrays(rng.Uint64(), 2, 20_000)
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -326,7 +324,7 @@ func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 		defer cancel()
 		err = job.Member(0).AllReduce(soon, in[0])
 	}
-	if err == nil { // it was faster
+	if err == nil { // it finished first
 		if err := job.Close(testContext(t)); err != nil {
 			var ended *driver.EndedError
 			if !errors.As(err, &ended) {
@@ -334,13 +332,12 @@ func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 			}
 		}
 	}
-	clear(in[0]) // nobody uses the arrays any more: the race detector watches
+	clear(in[0]) // the race detector checks that nobody uses the arrays
 	clear(in[1])
 }
 
-// TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers: a job that lacks a rank comes
-// to its time-out though another's data keeps the link busy, and one whose result
-// was lost asks for it.
+// TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers checks a job that lacks a rank while another
+// job keeps the link busy: it must time out. A job whose result was lost must ask for it.
 func TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lose := make(chan struct{}, 1)
@@ -387,14 +384,14 @@ func TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers(t *testing.T) {
 	})
 }
 
-// TestJobsTakeTurns: where two jobs have data to send, the frames of one stand between
-// those of the other. The link takes nothing until both have a window's worth.
+// TestJobsTakeTurns checks that frames of two jobs with data alternate. The link accepts
+// nothing until both have a window of data.
 func TestJobsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := holding(2)
 		cfg.Window = 64
 		const window = 32 // of each job
-		var order []uint8 // of the data that the card was sent
+		var order []uint8 // of the data frames that the card received
 		held, release := make(chan struct{}), make(chan struct{})
 		conn := &watched{Conn: serve(t, cfg, 1<<20), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
 			out: func(f *frame.Frame) bool {
@@ -435,9 +432,9 @@ func TestJobsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestConfigureStorm: goroutines that set up and drop jobs of all windows, beside
-// resets and readings: each is set up, or told that there is no room; at the end
-// the card is clean.
+// TestConfigureStorm has goroutines set up and drop jobs of all windows, during resets and
+// reads. Each set-up must succeed or report that there is no room. In the end the card must
+// have no job.
 func TestConfigureStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)))
@@ -504,8 +501,8 @@ func TestConfigureStorm(t *testing.T) {
 	})
 }
 
-// TestAJobThatTheCardKeptIsDropped: where the card was not told that a job has
-// ended, the next set-up, under another number, does not find its slots taken.
+// TestAJobThatTheCardKeptIsDropped ends a job without telling the card. The next set-up, under
+// another number, must not find its slots taken.
 func TestAJobThatTheCardKeptIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lose atomic.Bool
@@ -536,8 +533,8 @@ func TestAJobThatTheCardKeptIsDropped(t *testing.T) {
 	})
 }
 
-// TestConfigureGivenUp: a set-up whose context ends leaves nothing on the card: at any
-// of its accesses.
+// TestConfigureGivenUp ends the context of a set-up at each of its accesses. Nothing must
+// remain on the card.
 func TestConfigureGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left atomic.Int32 // frames until giveUp
@@ -578,7 +575,7 @@ func TestConfigureGivenUp(t *testing.T) {
 	})
 }
 
-// TestExceptionsOfEachJob: each has its own, until its number is another's.
+// TestExceptionsOfEachJob checks that each job has its own counts until its number is reused.
 func TestExceptionsOfEachJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2)
@@ -626,16 +623,16 @@ func restartingJobs(t testing.TB, jobs int, seed uint64, times int, stays bool) 
 		if n >= times {
 			return link, nil
 		}
-		least := 500 // in the set-up
+		least := 500 // during the set-up
 		if n == 0 {
-			least = 6000 // behind it: Configure is to succeed
+			least = 6000 // after it: Configure must succeed
 		}
 		return faults.CutAfter(link, least+rng.IntN(20000)), nil
 	})
 }
 
-// TestJobsCarryOn: several jobs whose card goes and comes back, as another process
-// or the same; the card is opened once each time, and each job goes on.
+// TestJobsCarryOn has several jobs on a card that goes and comes back, as a new process or the
+// same. The driver must open the card once each time, and each job must continue.
 func TestJobsCarryOn(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), bubble(func(t *testing.T) {
@@ -668,9 +665,9 @@ func TestJobsCarryOn(t *testing.T) {
 	}
 }
 
-// TestCarryOnIsEachJobsOwn: when the card goes, a job that is not to carry on ends
-// at once, one with little patience soon, and the others go on; set-ups that are
-// asked for meanwhile wait.
+// TestCarryOnIsEachJobsOwn checks that, when the card goes, a job without CarryOn ends at once
+// and one with little patience soon. The others must continue. Set-ups requested meanwhile must
+// wait.
 func TestCarryOnIsEachJobsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(4), 4000)
@@ -727,8 +724,8 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 	})
 }
 
-// TestTheLastJobGivesTheCardUp: a card that is looked for by several is gone when
-// the last of them has lost patience.
+// TestTheLastJobGivesTheCardUp checks that an absent card is gone when the last waiting job has
+// lost patience.
 func TestTheLastJobGivesTheCardUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(2), 4000)
@@ -753,8 +750,8 @@ func TestTheLastJobGivesTheCardUp(t *testing.T) {
 	})
 }
 
-// TestCarriedJobsFindSlots: jobs whose slots lie in an order in which they would
-// not find room when set up again by their numbers.
+// TestCarriedJobsFindSlots has jobs whose slots are not in the order of their numbers. A set-up
+// in the order of the numbers must still find room for all of them.
 func TestCarriedJobsFindSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(4), 4000)
@@ -798,7 +795,7 @@ func TestCarriedJobsFindSlots(t *testing.T) {
 	})
 }
 
-// TestModelOfAFolderHoldsItsJobs: as many as the manifest says.
+// TestModelOfAFolderHoldsItsJobs checks the number of jobs in the manifest.
 func TestModelOfAFolderHoldsItsJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const golden = "../hwgen/testdata/golden/l4_w3_stream"
@@ -830,8 +827,8 @@ func TestModelOfAFolderHoldsItsJobs(t *testing.T) {
 	})
 }
 
-// TestAJobThatEndsWhileItIsSetUpAgainIsDropped: nobody is left here who would use
-// it, so the card does not keep it.
+// TestAJobThatEndsWhileItIsSetUpAgainIsDropped checks that the card does not keep a job that
+// this host has ended meanwhile.
 func TestAJobThatEndsWhileItIsSetUpAgainIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(2), 4000)

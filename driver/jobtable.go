@@ -1,7 +1,7 @@
 package driver
 
-// The jobs of a card: under which of its numbers one runs, under which one has
-// ended that the card may still have, and what the card itself says of them.
+// The jobs of a card by number: running jobs, and ended jobs that the card may still have. Also
+// the card's own report on its jobs.
 
 import (
 	"context"
@@ -12,15 +12,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// jobEntry is what this host knows of one of the card's job numbers; guarded by
-// Card.mu.
+// jobEntry is this host's record of one of the card's job numbers; guarded by Card.mu.
 type jobEntry struct {
-	job     *Job   // that runs under it; nil when none does
-	lingers bool   // none does, but the card has not confirmed the end of the last one
-	epoch   uint16 // of the one that lingers
+	job     *Job   // the running job; nil if none
+	lingers bool   // no job runs, but the card has not confirmed the end of the last one
+	epoch   uint16 // of the lingering job
 }
 
-// jobs yields the jobs that run, in the order of their numbers; with mu held.
+// jobs yields the running jobs in the order of their numbers. The caller holds mu.
 func (c *Card) jobs() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		for i := range c.table {
@@ -31,7 +30,7 @@ func (c *Card) jobs() iter.Seq[*Job] {
 	}
 }
 
-// idle says whether no job runs; with mu held.
+// idle reports whether no job runs. The caller holds mu.
 func (c *Card) idle() bool {
 	for range c.jobs() {
 		return false
@@ -39,8 +38,7 @@ func (c *Card) idle() bool {
 	return true
 }
 
-// freeNumber returns the lowest number under which no job runs, and whether there
-// is one.
+// freeNumber returns the lowest number without a running job, and whether there is one.
 func (c *Card) freeNumber() (number uint8, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,8 +50,8 @@ func (c *Card) freeNumber() (number uint8, ok bool) {
 	return 0, false
 }
 
-// enterJob makes j, which was set up by the link l, the job that runs under its
-// number. It says whether the link still stands.
+// enterJob enters j, which was set up over the link l, as the running job of its number. It
+// reports whether the link is still up.
 func (c *Card) enterJob(l *link, j *Job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +62,8 @@ func (c *Card) enterJob(l *link, j *Job) bool {
 	return true
 }
 
-// linger notes that the card may have set up, by the link l, a job that nobody
-// has here.
+// linger records that the card may have set up, over the link l, a job that this host has given
+// up.
 func (c *Card) linger(l *link, number uint8, epoch uint16) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +72,7 @@ func (c *Card) linger(l *link, number uint8, epoch uint16) {
 	}
 }
 
-// noteDropped notes that the card has no job any more.
+// noteDropped records that the card has dropped all lingering jobs.
 func (c *Card) noteDropped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +85,8 @@ func (c *Card) noteDroppedLocked() {
 	}
 }
 
-// lingering returns the job that lingers under a number, as JOB_ABORT names it.
+// lingering returns the value of JOB_ABORT for the number's last job, and whether that job
+// lingers.
 func (c *Card) lingering(number uint8) (name uint64, lingers bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +94,7 @@ func (c *Card) lingering(number uint8) (name uint64, lingers bool) {
 	return jobName(number, s.epoch), s.lingers
 }
 
-// noteAborted notes that the card does not have a job any more, named as for
-// JOB_ABORT.
+// noteAborted records that the card has dropped the job with that JOB_ABORT value.
 func (c *Card) noteAborted(name uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +104,8 @@ func (c *Card) noteAborted(name uint64) {
 	}
 }
 
-// dismiss has the card drop the jobs that linger: those whose abort is under way,
-// or was not answered.
+// dismiss makes the card drop the lingering jobs: those whose abort is in progress or had no
+// reply.
 func (c *Card) dismiss(ctx context.Context, l *link) error {
 	for number := range c.info.Jobs {
 		name, lingers := c.lingering(uint8(number))
@@ -122,57 +120,57 @@ func (c *Card) dismiss(ctx context.Context, l *link) error {
 	return nil
 }
 
-// dismissLate is dismiss behind a call that has failed, or after an outage: without
-// its context, and for as long as Close waits.
+// dismissLate is dismiss after a failed call or an outage: with its own context, which ends
+// after closeTimeout.
 func (c *Card) dismissLate(l *link) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if c.dismiss(ctx, l) != nil {
-		// The next set-up, or the end of the link, ends them there.
+		// The next set-up, or the end of the link, ends the jobs on the card.
 		c.noteGaveUp()
 	}
 }
 
-// isGone tells the refusals of an abort that say that the card has the job no
-// longer: another was set up under its number, or the card was reset.
+// isGone reports whether a refused abort shows that the card no longer has the job. Either
+// another job was set up under its number, or the card was reset.
 func isGone(err error) bool {
 	var refused *RefusedError
 	return errors.As(err, &refused) && (refused.Code == wire.CodeBadEpoch || refused.Code == wire.CodeBusy)
 }
 
-// JobState is what a card says of one of its job numbers: of the job that is set
-// up under it, else of the last one that was.
+// JobState is the card's report on one of its job numbers: on its running job, else on its last
+// one.
 type JobState struct {
 	Number     int
 	SetUp      bool
-	EverSetUp  bool   // Epoch is one
+	EverSetUp  bool   // Epoch is valid
 	Epoch      uint16 // of the job
-	Ports      []int  // of its members, rank r on Ports[r]; all of the card's before the first job
-	Finished   []int  // ranks that have finished; none of a job that is over
+	Ports      []int  // of the members, rank r on Ports[r]; before the first job all of the card's
+	Finished   []int  // ranks that have finished; none when the job is over
 	Evicted    []int  // ranks that were evicted
-	FirstSlot  int    // the first of its slots among the card's, of which there are twice the card's window
-	Slots      int    // how many they are, twice the job's window; 0 while it is not set up
+	FirstSlot  int    // number of the job's first slot; the card has 2*Info.Window slots
+	Slots      int    // the job's slots, twice its window; 0 while it is not set up
 	Exceptions Exceptions
 }
 
-// The parts of JOB_STATE and JOB_SLOTS.
+// Bit positions in JOB_STATE and JOB_SLOTS.
 const (
 	stateSetUp      = 1 << 0
-	stateEpochSet   = 1 << 1 // an epoch was ever set
-	stateEpochShift = 16     // last epoch
+	stateEpochSet   = 1 << 1 // an epoch was set at least once
+	stateEpochShift = 16     // the last epoch
 
 	slotsFirstMask  = 0xffff
 	slotsCountShift = 16
 )
 
-// Jobs reads the state of each job number below Info.Jobs, whoever has set the jobs
-// up. It reads one register after another, and jobs may
-// come and go meanwhile. Errors are those of ReadRegister.
+// Jobs reads the state of each job number below Info.Jobs, for jobs of any host. It reads the
+// registers one after another, so jobs may start or end meanwhile. Errors are those of
+// ReadRegister.
 func (c *Card) Jobs(ctx context.Context) ([]JobState, error) {
 	return c.readJobs(func(addr uint32) (uint64, error) { return c.ReadRegister(ctx, addr) })
 }
 
-// readJobs is Jobs by a way to read registers.
+// readJobs is Jobs through read.
 func (c *Card) readJobs(read func(addr uint32) (uint64, error)) ([]JobState, error) {
 	states := make([]JobState, c.info.Jobs)
 	for number := range states {
@@ -202,8 +200,7 @@ func readJob(number int, read func(addr uint32) (uint64, error)) (JobState, erro
 	return s, err
 }
 
-// fullError returns the error of a job for which the card has no room: it asks
-// the card what has it.
+// fullError returns the error for a job without room, with the jobs that the card reports.
 func (c *Card) fullError(ctx context.Context, l *link, window int, refused error) error {
 	states, err := c.readJobs(func(addr uint32) (uint64, error) { return c.readOn(ctx, l, addr) })
 	if err != nil {
@@ -218,7 +215,7 @@ func (c *Card) fullError(ctx context.Context, l *link, window int, refused error
 	return full
 }
 
-// bitSlice lists the places of the bits of a mask: ranks, or ports.
+// bitSlice lists the set bits of a mask: ranks or ports.
 func bitSlice(mask uint64) []int {
 	places := make([]int, 0, bits.OnesCount64(mask))
 	for ; mask != 0; mask &= mask - 1 {

@@ -1,8 +1,8 @@
 package driver
 
-// The two goroutines of a card: one reads its link, one writes it. The reader
-// takes the mutex for no longer than a frame and never writes, so the link is
-// always read, whatever the writer waits for.
+// The two goroutines of a card: the reader and the writer of its link. The reader holds the
+// mutex for at most one frame and never writes. It therefore keeps reading while the writer
+// waits.
 
 import (
 	"math"
@@ -14,23 +14,23 @@ import (
 	"tributary/driver/wire"
 )
 
-// link is one connection to the card. A card whose job carries on has several,
-// one after another.
+// link is one connection to the card. A card with jobs that carry on may have several, one
+// after another.
 type link struct {
 	conn     transport.Conn
-	expected expecter       // nil when any configuration hash will do
+	expected expecter       // nil when any configuration hash is accepted
 	over     chan struct{}  // closed when err is set
-	running  sync.WaitGroup // its reader and its writer
+	running  sync.WaitGroup // the reader and the writer
 	ending   sync.Once
-	ended    error // what end answers
+	ended    error // the result of end
 
 	// Guarded by Card.mu.
-	err    error // why it is over
-	opened bool  // the card that it leads to is identified and owned
+	err    error // why the link has ended
+	opened bool  // the card is identified and owned
 	stats  LinkStats
 }
 
-// attach makes conn the link to the card.
+// attach makes conn the card's link.
 func (c *Card) attach(conn transport.Conn) *link {
 	l := &link{conn: conn, over: make(chan struct{})}
 	l.expected, _ = conn.(expecter)
@@ -44,7 +44,7 @@ func (c *Card) attach(conn transport.Conn) *link {
 	c.link = l
 	c.noteDroppedLocked()
 	if c.err != nil {
-		l.overLocked(c.err) // closed meanwhile
+		l.overLocked(c.err) // the card was closed meanwhile
 	}
 	c.mu.Unlock()
 	l.running.Add(2)
@@ -53,8 +53,8 @@ func (c *Card) attach(conn transport.Conn) *link {
 	return l
 }
 
-// end closes the link, waits until nobody uses it any more, and returns what
-// closing it said, also when it is called again.
+// end closes the link and waits until nobody uses it. It returns the error of closing it, also
+// when it is called again.
 func (l *link) end() error {
 	l.ending.Do(func() {
 		l.ended = l.conn.Close()
@@ -70,8 +70,8 @@ func (l *link) overLocked(err error) {
 	}
 }
 
-// lose notes that a link is over because the card behind it died. Unless a job is
-// to carry on, that is the card's end; the jobs that are not end in any case.
+// lose ends a link because the card died. The card is gone too, unless a job has CarryOn. Jobs
+// without CarryOn end in either case.
 func (c *Card) lose(l *link, died *DiedError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	}
 	l.overLocked(died)
 	switch {
-	case c.away != nil: // tryAgain has opened it, and sees to it
+	case c.away != nil: // the link is tryAgain's, which handles its end
 	case c.anyCarriesOn():
 		c.away = newAway(died)
 		for j := range c.jobs() {
@@ -101,7 +101,7 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	}
 }
 
-// refuse notes that a link leads to a card with which this driver cannot talk.
+// refuse ends a link to a card that this driver cannot use.
 func (c *Card) refuse(l *link, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,12 +117,12 @@ func (c *Card) currentLink() *link {
 	return c.link
 }
 
-// batchBytes is how much the writer gathers before it writes: enough to be
-// worth a system call, little enough that asks and register accesses, which go
-// first, need not wait long.
+// batchBytes is how much the writer gathers before it writes. It is large enough for an
+// efficient system call, and small enough that asks and register accesses, which go first, wait
+// only briefly.
 const batchBytes = 64 << 10
 
-// read receives frames and hands them out until the link ends.
+// read receives frames and passes them on until the link ends.
 func (c *Card) read(l *link) {
 	defer l.running.Done()
 	scan := frame.NewScanner(frame.FromCard, 0)
@@ -143,8 +143,8 @@ func (c *Card) read(l *link) {
 	}
 }
 
-// noteLink publishes the reader's counters. A card of another version is found
-// out by them while it is opened.
+// noteLink publishes the reader's counters. During Open they reveal a card of another protocol
+// version.
 func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 	s := scan.Stats()
 	c.mu.Lock()
@@ -164,8 +164,8 @@ func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 	}
 }
 
-// take hands one frame to whom it is for, and tells the program what it asked to
-// be told of.
+// take passes one frame to its receiver, and then calls back into the program if the frame
+// requires it.
 func (c *Card) take(f *frame.Frame, now time.Time) {
 	c.mu.Lock()
 	c.takeLocked(f, now)
@@ -200,7 +200,7 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) {
 	}
 }
 
-// write sends what there is to send until the link is over.
+// write sends due frames until the link has ended.
 func (c *Card) write(l *link) {
 	defer l.running.Done()
 	buf := make([]byte, 0, batchBytes+wire.MaxFrameBytes)
@@ -227,8 +227,8 @@ func (c *Card) write(l *link) {
 	}
 }
 
-// writeGrace is how long the writer, when the link takes no more bytes, leaves
-// it to the reader to say why: only it learns what the other side said last.
+// writeGrace is how long a failed writer lets the reader report the error first. Only the
+// reader sees what the other side sent last.
 const writeGrace = 500 * time.Millisecond
 
 func (c *Card) writeFailed(l *link, err error) {
@@ -239,7 +239,7 @@ func (c *Card) writeFailed(l *link, err error) {
 	}
 }
 
-// noteWrite notes that the link has taken what was gathered.
+// noteWrite records that the link has taken the gathered bytes.
 func (c *Card) noteWrite(l *link, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,9 +251,8 @@ func (c *Card) noteWrite(l *link, n int) {
 	}
 }
 
-// gather appends the frames that are due to buf: register accesses, finishes
-// and asks, then data, a frame of each job in turn, until the batch is full. wait
-// is how long nothing else is due.
+// gather appends the due frames to buf until the batch is full. Register accesses, finishes and
+// asks go first, then data, a frame of each job in turn. wait is how long nothing else is due.
 func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
@@ -276,9 +275,8 @@ func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	return buf, wait
 }
 
-// appendTurn appends a frame of the job whose turn it is, of those that have one
-// to send, and nothing when there is none. It gives up the mutex as appendData
-// does.
+// appendTurn appends a frame of the next job that has one to send. It releases the mutex as
+// appendData does.
 func (c *Card) appendTurn(buf []byte, now time.Time) []byte {
 	for n := range c.table {
 		number := (c.turn + n) % len(c.table)

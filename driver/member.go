@@ -4,26 +4,26 @@ package driver
 type Member struct {
 	job  *Job
 	rank int
-	call *call // of AllReduce
+	call *call // for AllReduce
 
 	// Guarded by Card.mu.
-	next  uint32 // VID of the first chunk that it does not hold, when it is in no call
+	next  uint32 // VID of the first missing chunk; valid between calls
 	busy  bool   // in a call
 	stats MemberStats
-	out   *EvictedError // why it takes no part any more; nil while it does
+	out   *EvictedError // why the member has left the job; nil while it takes part
 }
 
-// Rank returns the member's place in the job.
+// Rank returns the member's rank in the job.
 func (m *Member) Rank() int { return m.rank }
 
-// MemberStats counts what a member's end of the protocol did.
+// MemberStats counts what a member sent and received.
 type MemberStats struct {
 	Sent       uint64 // chunks sent, each counted once
 	Resent     uint64 // chunks sent again because the card lacked them
-	Asked      uint64 // overdue results asked for
+	Asked      uint64 // asks for overdue results
 	Results    uint64 // results taken
-	Duplicates uint64 // results that came again or were not waited for
-	Refused    uint64 // refusals the card sent (late, early, not_ready, ...)
+	Duplicates uint64 // results that came again or were not expected
+	Refused    uint64 // refusals from the card (late, early, not_ready, ...)
 }
 
 func (s *MemberStats) add(o *MemberStats) {

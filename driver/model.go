@@ -1,8 +1,7 @@
 package driver
 
-// The scheme model: a card that is the Go model, inside this program. This is
-// the one file of the driver that knows the model; without it the driver works
-// with real and virtual cards all the same.
+// The scheme model: the Go model of a card, in this process. Only this file of the driver
+// imports the model; real and virtual cards work without it.
 
 import (
 	"cmp"
@@ -19,13 +18,12 @@ import (
 	"tributary/driver/wire"
 )
 
-// modelPipeBytes is what the pipe to a model card holds in either direction.
+// modelPipeBytes is the capacity of the pipe to a model card in each direction.
 const modelPipeBytes = 256 << 10
 
-// The card "model:" when no folder describes it and its name does not say: 16
-// lanes, as many ports as there are workers, else 4, fp32 or the format of the
-// caller's arrays, the largest chunk that a frame can carry, and hwgen's other
-// defaults. It takes no time, so its latency is 0.
+// The card "model:" without a folder or options: 16 lanes, as many ports as workers, else 4,
+// and fp32 or the caller's format. Its chunk is the largest that fits into a frame; the rest
+// are hwgen's defaults. The model takes no time, so its latency is 0.
 const (
 	modelLanes  = 16
 	modelPorts  = 4
@@ -35,8 +33,8 @@ const (
 
 func init() { transport.Register("model", openModel) }
 
-// openModel opens "model:", "model:DIR" and "model:OPTION=VALUE,...". A folder
-// whose name has an equals sign is told from options by a slash, as in ./a=b.
+// openModel opens "model:", "model:DIR" and "model:OPTION=VALUE,...". A folder with an equals
+// sign in its name needs a slash, as in ./a=b.
 func openModel(_ context.Context, r transport.Request) (transport.Conn, error) {
 	if r.Address == "" || strings.Contains(r.Address, "=") && !strings.Contains(r.Address, "/") {
 		cfg, err := madeToMeasure(r)
@@ -59,8 +57,8 @@ func openModel(_ context.Context, r transport.Request) (transport.Conn, error) {
 	return &folderModel{conn, manifest}, nil
 }
 
-// madeToMeasure returns the card that the options in its name and the needs of
-// the caller ask for.
+// madeToMeasure returns the configuration of the card for the options in the name and the
+// caller's needs.
 func madeToMeasure(r transport.Request) (model.Config, error) {
 	cfg := model.Config{
 		Lanes:  modelLanes,
@@ -88,8 +86,7 @@ func madeToMeasure(r transport.Request) (model.Config, error) {
 	return cfg, nil
 }
 
-// setModelOption carries out one OPTION=VALUE of a name. The options are called
-// as the flags of hwgen.
+// setModelOption sets one OPTION=VALUE of a name. Options have the names of hwgen's flags.
 func setModelOption(cfg *model.Config, option string) error {
 	name, value, _ := strings.Cut(option, "=")
 	var err error
@@ -146,17 +143,18 @@ func sumNamed(name string) (wire.Sum, error) {
 	return 0, fmt.Errorf("there is no sum %q; the sums are %s", name, strings.Join(known, ", "))
 }
 
-// largestChunk returns the most elements, a multiple of the lanes, of which both
-// a data frame and a result frame can carry a chunk.
+// largestChunk returns the most elements, a multiple of the lanes, that fit into a data frame
+// and into a result frame.
 func largestChunk(cfg model.Config) int {
 	data, _ := wire.KindData.Info()
 	result, _ := wire.KindResult.Info()
-	in, out := max(1, element.Size(cfg.Format)), max(1, element.Size(cfg.Result)) // an unknown format is refused later
+	// An unknown format has size 0 and is rejected later.
+	in, out := max(1, element.Size(cfg.Format)), max(1, element.Size(cfg.Result))
 	most := min((wire.MaxFrameBytes-data.FrameBytes(0))/in, (wire.MaxFrameBytes-result.FrameBytes(0))/out)
 	return most / cfg.Lanes * cfg.Lanes
 }
 
-// modelConfig returns the card that a manifest describes.
+// modelConfig returns the configuration of a manifest's card.
 func modelConfig(m *transport.Manifest) model.Config {
 	at := m.Constants
 	return model.Config{
@@ -175,7 +173,7 @@ func modelConfig(m *transport.Manifest) model.Config {
 	}
 }
 
-// serveModel makes a card and returns the link to it.
+// serveModel starts a model card and returns the link to it.
 func serveModel(cfg model.Config) (*modelConn, error) {
 	card, err := model.NewCard(cfg)
 	if err != nil {
@@ -194,18 +192,18 @@ func serveModel(cfg model.Config) (*modelConn, error) {
 type modelConn struct {
 	*pipe.End
 	served chan struct{} // closed when err is set
-	err    error         // what the card said when its link ended
+	err    error         // the card's error when its link ended
 }
 
-// Close ends the link and waits until the card has seen it.
+// Close ends the link and waits until the card has noticed.
 func (m *modelConn) Close() error {
 	m.End.Close()
 	<-m.served
 	return m.err
 }
 
-// folderModel is the link to the model of a folder's card; its configuration
-// hash is compared with the manifest's.
+// folderModel is the link to the model of a folder's card. Open compares its configuration hash
+// with the manifest's.
 type folderModel struct {
 	*modelConn
 	*transport.Manifest

@@ -11,8 +11,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// DefaultTimeout is how long a card may show no progress before a call gives
-// up, unless WithTimeout says otherwise.
+// DefaultTimeout is how long a call waits without progress when WithTimeout is not given.
 const DefaultTimeout = 10 * time.Second
 
 // Option changes how Open opens a card.
@@ -34,45 +33,41 @@ func newOptions(opts []Option) options {
 	return o
 }
 
-// WithTimeout sets how long a call waits while nothing moves: no result comes,
-// the link takes no bytes, and no missing rank turns up. It does not bound a
-// call that makes progress; a context does.
+// WithTimeout sets how long a call waits without progress. Progress is a result, bytes that the
+// link takes, or the contribution of a missing rank. A context limits the whole call.
 func WithTimeout(d time.Duration) Option {
 	return func(o *options) { o.timeout = d }
 }
 
-// WithRecord writes every byte of the link to w as a link log (see package
-// record), which `tributary decode` prints and record.Playback plays. The
-// caller closes w, after the card.
+// WithRecord writes every byte of the link to w as a link log (see package record). `tributary
+// decode` prints a log, and record.Playback plays it. The caller closes w after the card.
 func WithRecord(w io.Writer) Option {
 	return func(o *options) { o.record = w }
 }
 
-// WithWorkers says how many workers the caller will have. The card "model:",
-// which no folder describes, is made with that many ports; other cards have the
-// ports they have, and Configure says when they are too few.
+// WithWorkers sets the number of workers that the caller needs. The card "model:" then has that
+// many ports. Other cards have a fixed number; Configure returns an error when there are too
+// few.
 func WithWorkers(n int) Option {
 	return func(o *options) { o.needs.Workers = n }
 }
 
-// WithFormat says of which format the caller's arrays will be. The card "model:",
-// when neither a folder nor its name says otherwise, is made for it; other cards
-// have the format they have, which Card.Info tells.
+// WithFormat sets the format of the caller's arrays. The card "model:" has this format unless
+// its name gives a folder or another format. Other cards have a fixed format,
+// Card.Info().Format.
 func WithFormat(f wire.Format) Option {
 	return func(o *options) { o.needs.Format = f }
 }
 
-// WithRandom sets the source of the owner's token (8 bytes) and of the first
-// epoch (2 bytes), crypto/rand by default. It is there for playing back a
-// recording, which holds both.
+// WithRandom sets the source of the owner's token (8 bytes) and of the first epoch (2 bytes).
+// The default is crypto/rand. Playback of a recording needs the values in the recording.
 func WithRandom(r io.Reader) Option {
 	return func(o *options) { o.random = r }
 }
 
-// WithReadOnly opens the card to look at it: it is not owned, nothing is written
-// to it, and what would write answers ErrReadOnly. A card that takes one host at
-// a time is taken all the same until Close; Card.ServeReads lets others look at a
-// card through the program that has it.
+// WithReadOnly opens the card without ownership and writes nothing to it. Operations that would
+// write return ErrReadOnly. A card that accepts one host at a time is still occupied until
+// Close. Use Card.ServeReads to share such a card with other programs.
 func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
 }
@@ -84,10 +79,9 @@ type reduceOptions struct {
 	progress func(done, total int)
 }
 
-// WithProgress has f called with the number of elements summed so far and of
-// all elements: at the start, as results come (no more often than f returns),
-// and at the end. It runs in the goroutine of Reduce: a slow f delays the return
-// of Reduce, not the link.
+// WithProgress calls f with the number of elements summed so far and the total: at the start,
+// as results come, and at the end. It runs in the goroutine of Reduce, one call at a time. A
+// slow f delays the return of Reduce, not the link.
 func WithProgress(f func(done, total int)) ReduceOption {
 	return func(o *reduceOptions) { o.progress = f }
 }

@@ -1,6 +1,6 @@
 package driver_test
 
-// A scripted card, for what a right card never does.
+// A scripted card that does what a correct card never does.
 
 import (
 	"bytes"
@@ -13,15 +13,15 @@ import (
 	"tributary/driver/wire"
 )
 
-// peer answers register accesses from a map, and data, asks and finishes as a
-// function says.
+// peer replies to register accesses from a map. Functions choose its replies to data, asks and
+// finishes.
 type peer struct {
 	registers map[uint32]uint64
-	version   uint8 // of its packets; 0 stands for the right one
+	version   uint8 // of its packets; 0 means the right one
 	refuse    map[uint32]wire.Code
-	deaf      map[uint32]bool // accesses that are not answered
+	deaf      map[uint32]bool // accesses without a reply
 	other     func(f *frame.Frame) []frame.Header
-	payload   func(n int) byte // fills the payload of the n-th result
+	payload   func(n int) byte // the bytes of the n-th result
 	results   int
 }
 
@@ -37,7 +37,7 @@ func newPeer() *peer {
 	return p
 }
 
-// hash sets CONFIG_HASH to what the other registers give.
+// hash sets CONFIG_HASH to match the other registers.
 func (p *peer) hash() {
 	p.registers[wire.RegConfigHash] = wire.ConfigHash(func(addr uint32) uint64 { return p.registers[addr] })
 }
@@ -99,8 +99,8 @@ func (p *peer) answer(f *frame.Frame) []frame.Header {
 	return []frame.Header{reply}
 }
 
-// babble has a peer send a status every millisecond beside its replies, until the link
-// is closed. It runs in bubbles alone.
+// babble makes a peer send a status every millisecond besides its replies, until the link is
+// closed. It only works in a bubble.
 func (p *peer) babble(t *testing.T) transport.Conn {
 	host, end := pipe.New(4 << 10)
 	over := make(chan struct{})

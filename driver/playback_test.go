@@ -13,13 +13,12 @@ import (
 	"tributary/driver/transport/record"
 )
 
-// fixedRandom stands in for crypto/rand where a recording is played back: the
-// token and the epoch are part of it.
+// fixedRandom replaces crypto/rand in a playback, because the recording contains the token and
+// the epoch.
 const fixedRandom = "tokenoften"
 
-// session is everything that a program does with a card. asked tells that the
-// machine was so busy that a result came late and was asked for, which a
-// recording must not hold.
+// session opens a card, reduces once and closes the card. asked reports that a result was late
+// on a busy machine, so that the driver asked for it. A recording must not contain that.
 func session(ctx context.Context, conn transport.Conn, opts ...driver.Option) (sum []float32, asked bool, err error) {
 	opts = append(opts, driver.WithRandom(strings.NewReader(fixedRandom)))
 	card, err := driver.OpenConn(ctx, "test", conn, opts...)
@@ -36,7 +35,7 @@ func session(ctx context.Context, conn transport.Conn, opts ...driver.Option) (s
 	return sum, job.Stats().Asked > 0, err
 }
 
-// recording returns the log of a session in which nothing was asked for.
+// recording returns the log of a session without asks.
 func recording(t *testing.T) []byte {
 	t.Helper()
 	for {
@@ -52,8 +51,8 @@ func recording(t *testing.T) []byte {
 	}
 }
 
-// TestRecordAndPlayback: a session is recorded, and played back without a card,
-// byte for byte, to its end.
+// TestRecordAndPlayback records a session and plays it back without a card. Every byte must be
+// the same, up to the end.
 func TestRecordAndPlayback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := recording(t)
@@ -75,7 +74,7 @@ func TestRecordAndPlayback(t *testing.T) {
 	})
 }
 
-// TestPlaybackMustBeUsedUp: a program that does less than was recorded is told.
+// TestPlaybackMustBeUsedUp checks the error for a program that does less than the recording.
 func TestPlaybackMustBeUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		player, err := record.Playback(bytes.NewReader(recording(t)))

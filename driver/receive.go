@@ -1,7 +1,7 @@
 package driver
 
-// What the reader does with the packets of a job: results, replays and
-// statuses. All of it is called with Card.mu held.
+// The reader's handling of a job's packets: results, replays and statuses. The caller holds
+// Card.mu in all functions.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// takeResult takes a result or replay in, for every call that it is for.
+// takeResult passes a result or replay to the calls.
 func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	partial := f.Flags&wire.FlagPartial != 0
 	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || partial != (f.Mask != j.ranks) ||
@@ -23,7 +23,7 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	if idle == 0 {
 		return
 	}
-	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to the place of its own
+	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to this index
 		k := j.calls[n]
 		k.take(f, now)
 		idle &^= k.ranks
@@ -37,10 +37,9 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	}
 }
 
-// take stores a result, if it is missing in the window and was sent for. One that
-// is for another member is taken as well, so that all hold the same: should the
-// card go away, there is none who lacks a result whose contributions others have
-// given up.
+// take stores a result that is missing in the window and that the call has contributed to. It
+// stores a result for another member too, so that all members hold the same chunks. After an
+// outage, no member then lacks a result whose contributions the others have overwritten.
 func (k *call) take(f *frame.Frame, now time.Time) {
 	i := int(f.VID - k.first)
 	if i < k.low || i >= k.next || k.state(i).held {
@@ -83,9 +82,9 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 	}
 }
 
-// noteAnswer takes in that an ask was answered, own or another call's. Its own
-// gives a sample when it was the only one for its chunk: else nobody knows which
-// of them is answered, but waits need not be doubled further.
+// noteAnswer records a reply to an ask of this call (own) or of another one. The reply to the
+// only ask for its chunk is a sample. With several asks, nobody knows which one it belongs to,
+// but the wait need not double further.
 func (k *call) noteAnswer(s *chunkState, now time.Time, own bool) {
 	if !s.waiting {
 		return
@@ -103,7 +102,7 @@ func (k *call) sample(d time.Duration) {
 	k.backOff = 0
 }
 
-// count changes the counters of the call's members among ranks.
+// count changes the counters of the call's members that are in ranks.
 func (k *call) count(ranks uint64, change func(*MemberStats)) {
 	for _, m := range k.members {
 		if ranks>>m.rank&1 != 0 {
@@ -112,7 +111,7 @@ func (k *call) count(ranks uint64, change func(*MemberStats)) {
 	}
 }
 
-// takeStatus takes in what the card says to an ask or a finish, or its refusal.
+// takeStatus handles a status: the reply to an ask or a finish, a refusal, or a notice.
 func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 	if int(h.Rank) >= len(j.members) {
 		return
@@ -132,20 +131,20 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 	case wire.CodeOverdue:
 		j.takeOverdue(h)
 	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
-		// Of a packet that came late or twice. If data was lost with it,
-		// the next ask brings it to light.
+		// A refusal of a late or duplicated packet. If data was lost too, the next ask finds
+		// that.
 		m.stats.Refused++
 	default:
 		m.stats.Refused++
 		if j.finish.left != 0 && (m.out != nil || int32(h.VID-m.next) < 0) {
-			return // of a copy that came late, to a card for which all have finished
+			return // a refusal of a late copy, after all members have finished
 		}
 		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code, job: j.label()})
 	}
 }
 
-// takeMissing takes in the answer to an ask: the ranks whose contribution the
-// card lacks. Those of this call send theirs again, once for every ask.
+// takeMissing handles the reply to an ask: the ranks whose contribution the card lacks. This
+// call's ranks among them send it again, once per ask.
 func (k *call) takeMissing(h *frame.Header, now time.Time) {
 	s := k.awaited(h.VID)
 	if s == nil || !s.waiting {
@@ -157,7 +156,7 @@ func (k *call) takeMissing(h *frame.Header, now time.Time) {
 	}
 	s.known, s.missing = true, h.Mask&k.job.ranks
 	k.noteOrder(s.order)
-	k.ordered(s) // who lacks it sends it now
+	k.ordered(s) // the missing ranks send it now
 	k.setResend(s, s.missing&k.ranks)
 	if s.resend != 0 {
 		k.job.card.kick()

@@ -1,7 +1,7 @@
 package driver
 
-// The ways to reduce: of one member or of all, of bytes or of typed arrays. Typed
-// arrays are reduced as the bytes that they are in memory.
+// Reductions by one member or by all, of bytes or of typed arrays. Typed arrays are reduced as
+// their bytes in memory.
 
 import (
 	"context"
@@ -9,27 +9,25 @@ import (
 	"unsafe"
 )
 
-// Reduce adds up inputs[r] over all ranks r into dst: the card's sum of the
-// arrays, element by element. All arrays have dst's length, at least 1; dst may
-// be one of the inputs. When Reduce fails dst holds sums in some places and
-// nothing of use in others.
+// Reduce adds up inputs[r] over all ranks r into dst, element by element. All arrays have dst's
+// length, at least 1; dst may be one of the inputs. When Reduce fails, only some elements of
+// dst are sums.
 //
-// It is for cards that sum fp32 into fp32. For others there is the function of
-// the same name, and ReduceBytes.
+// The card must sum fp32 into fp32. For other cards use the function of the same name, or
+// ReduceBytes.
 //
-// In a job with partial sums (JobConfig.Partial), Partials tells afterwards which
-// sums lack whom; a rank that was evicted is left out.
+// In a job with partial sums (JobConfig.Partial), Partials returns which sums lack which ranks.
+// Evicted ranks take no part.
 //
-// Errors: InputError, EndedError, EvictedError (when all are evicted),
-// MissingError, TimeoutError, RefusedError, DiedError, ErrClosed, or one that wraps
-// ctx's.
+// Errors: InputError, EndedError, EvictedError (when all are evicted), MissingError,
+// TimeoutError, RefusedError, DiedError, ErrClosed, or one that wraps ctx's.
 func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opts ...ReduceOption) error {
 	return Reduce(ctx, j, dst, inputs, opts...)
 }
 
-// Reduce is Job.Reduce for a card of any format: E is the type of arrays of the
-// card's format, R that of its result format (see Element). Where the two
-// formats differ in size, dst must not overlap an input.
+// Reduce is Job.Reduce for a card of any format. E is the Go type of the card's format, R that
+// of its result format (see Element). dst must not overlap an input when the two formats differ
+// in size.
 func Reduce[R, E Element](ctx context.Context, j *Job, dst []R, inputs [][]E, opts ...ReduceOption) error {
 	if err := checkType[E]("inputs", j.card.info.Format); err != nil {
 		return err
@@ -46,11 +44,10 @@ func Reduce[R, E Element](ctx context.Context, j *Job, dst []R, inputs [][]E, op
 	return err
 }
 
-// ReduceBytes is Job.Reduce for a card of any format, on arrays as they travel:
-// the elements' encodings, little-endian, one after another; those of inputs in
-// the card's format, those of dst in its result format. dst may be one of the
-// inputs where the two formats have the same size, and must not overlap one
-// otherwise.
+// ReduceBytes is Job.Reduce for a card of any format, on encoded arrays: little-endian
+// elements, one after another. inputs have the card's format, dst has its result format. dst
+// may be one of the inputs when the two formats have the same size. Otherwise it must not
+// overlap an input.
 func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts ...ReduceOption) error {
 	n, err := j.checkArrays(dst, inputs)
 	if err != nil {
@@ -66,23 +63,23 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 	return j.whole.run(ctx, o.progress)
 }
 
-// AllReduce replaces buf by its sum with the buffers of all other members,
-// which must call it too, with the same length. It returns when buf holds the
-// sum. One call at a time per member; those of different members go side by
-// side in goroutines of their own. Errors are those of Job.Reduce; after one,
-// part of buf is summed and part is not; EvictedError says that this member is out
-// of a job whose sums may be partial (JobConfig.Partial).
+// AllReduce replaces buf by its sum with the buffers of all other members. They must call
+// AllReduce too, with the same length. It returns when buf holds the sum. A member can make one
+// call at a time; the members call from goroutines of their own.
 //
-// It is for cards that sum fp32 into fp32. For others there is the function of
-// the same name, and AllReduceBytes.
+// The card must sum fp32 into fp32. For other cards use the function of the same name, or
+// AllReduceBytes.
+//
+// The errors are those of Job.Reduce. After an error, only some elements of buf are sums.
+// EvictedError means that this member has left a job with partial sums (JobConfig.Partial).
 func (m *Member) AllReduce(ctx context.Context, buf []float32) error {
 	return AllReduce(ctx, m, buf, buf)
 }
 
-// AllReduce is Member.AllReduce for a card of any format: src is the member's
-// contribution and dst takes the sum. E is the type of arrays of the card's
-// format, R that of its result format (see Element). dst may be src where the
-// two formats have the same size, and must not overlap it otherwise.
+// AllReduce is Member.AllReduce for a card of any format: src is the member's contribution and
+// dst receives the sum. E is the Go type of the card's format, R that of its result format (see
+// Element). dst may be src when the two formats have the same size. Otherwise it must not
+// overlap src.
 func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) error {
 	what := fmt.Sprintf("buffer of rank %d", m.rank)
 	if err := checkType[E](what, m.job.card.info.Format); err != nil {
@@ -96,8 +93,7 @@ func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) e
 	return err
 }
 
-// AllReduceBytes is AllReduce on arrays as they travel, as ReduceBytes takes
-// them.
+// AllReduceBytes is AllReduce on encoded arrays, as in ReduceBytes.
 func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
 	what := fmt.Sprintf("buffer of rank %d", m.rank)
 	n, err := m.job.elements(what, dst)
@@ -113,8 +109,7 @@ func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
 	return m.call.run(ctx, nil)
 }
 
-// checkArrays refuses arrays that cannot be reduced, and returns how many
-// elements they have.
+// checkArrays rejects arrays that cannot be reduced, and returns their number of elements.
 func (j *Job) checkArrays(dst []byte, inputs [][]byte) (int, error) {
 	if len(inputs) != len(j.members) {
 		return 0, &InputError{"inputs", fmt.Sprintf("%d arrays for a job of %d workers; every worker has one", len(inputs), len(j.members))}
@@ -131,7 +126,7 @@ func (j *Job) checkArrays(dst []byte, inputs [][]byte) (int, error) {
 	return n, nil
 }
 
-// elements returns how many elements the array for a result has.
+// elements returns the number of elements of a result array.
 func (j *Job) elements(what string, dst []byte) (int, error) {
 	switch {
 	case len(dst) == 0:
@@ -142,8 +137,7 @@ func (j *Job) elements(what string, dst []byte) (int, error) {
 	return len(dst) / j.outBytes, nil
 }
 
-// checkInput refuses a contribution that cannot be summed into dst, which has n
-// elements.
+// checkInput rejects a contribution that cannot be summed into dst, which has n elements.
 func (j *Job) checkInput(what string, in, dst []byte, n int) error {
 	switch {
 	case len(in)%j.inBytes != 0:
@@ -160,7 +154,7 @@ func (j *Job) checkInput(what string, in, dst []byte, n int) error {
 	return nil
 }
 
-// overlap says whether two arrays share bytes.
+// overlap reports whether two arrays share bytes.
 func overlap(a, b []byte) bool {
 	pa, pb := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
 	return pa < pb+uintptr(len(b)) && pb < pa+uintptr(len(a))

@@ -16,8 +16,7 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// TestReduce goes around the borders of lane, chunk and window, with all and
-// some of the ports.
+// TestReduce covers the boundaries of lane, chunk and window, with all ports and with some.
 func TestReduce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -50,7 +49,8 @@ func TestReduce(t *testing.T) {
 				}
 				sameBits(t, what+", in place", in[full.Workers-1], want)
 			}
-			if s := job.Stats(); s.Resent != 0 || s.Refused != 0 || s.Asked > s.Sent/4 { // a busy machine may cause an ask
+			// A busy machine may cause an ask.
+			if s := job.Stats(); s.Resent != 0 || s.Refused != 0 || s.Asked > s.Sent/4 {
 				t.Errorf("%+v: %+v over a link without faults", full, s)
 			}
 			if err := job.Close(testContext(t)); err != nil {
@@ -60,8 +60,8 @@ func TestReduce(t *testing.T) {
 	})
 }
 
-// TestReduceSpecialValues: infinities, NaNs and signed zeros, also through one
-// worker alone, where no adder stands.
+// TestReduceSpecialValues covers infinities, NaNs and signed zeros, also with only one worker,
+// where no adder is involved.
 func TestReduceSpecialValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		patterns := []uint32{0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7f800001, 0x7fc00000, 0xffc12345, 0x3f800000}
@@ -83,7 +83,7 @@ func TestReduceSpecialValues(t *testing.T) {
 	})
 }
 
-// TestVIDWraps: the number of a chunk passes 2^32 in the middle of an array.
+// TestVIDWraps has chunk numbers pass 2^32 in the middle of an array.
 func TestVIDWraps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -114,8 +114,8 @@ func allReduce(ctx context.Context, job *driver.Job, buffers [][]float32) []erro
 	return errs
 }
 
-// TestAllReduce: the members go side by side, each at its own pace, several
-// reductions one after another, between calls of Reduce.
+// TestAllReduce has the members call at the same time, each at its own pace. There are several
+// reductions, between calls of Reduce.
 func TestAllReduce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -159,7 +159,7 @@ func TestAllReduce(t *testing.T) {
 	})
 }
 
-// TestProgress: it begins at 0, never goes back and ends at the whole.
+// TestProgress checks that progress begins at 0, never decreases and ends at the total.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
@@ -181,8 +181,8 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestTinyPipes: a link that holds less than a frame in either direction. A
-// driver whose reader waited for its writer would stop for ever here.
+// TestTinyPipes uses a link that holds less than a frame in each direction. A driver whose
+// reader waits for its writer would deadlock here.
 func TestTinyPipes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, capacity := range []int{1, 7, 100, 1000} {
@@ -202,7 +202,7 @@ func TestTinyPipes(t *testing.T) {
 	})
 }
 
-// TestFaults: whatever the link does to frames, every sum is right bit for bit.
+// TestFaults checks that every sum is exact, whatever the link does to frames.
 func TestFaults(t *testing.T) {
 	for name, f := range map[string]faults.Rates{
 		"drop":    {Drop: 0.05},
@@ -219,7 +219,7 @@ func TestFaults(t *testing.T) {
 				f.Seed = seed
 				n := 700
 				if name == "heavy" {
-					n = 150 // every chunk takes several time-outs
+					n = 150 // every chunk takes several timeouts
 				}
 				reduceWithFaults(t, f, n)
 			}))
@@ -258,7 +258,7 @@ func reduceWithFaults(t *testing.T, f faults.Rates, n int) {
 	}
 }
 
-// TestFaultsFromTheStart: opening, configuring and closing stand faults as well.
+// TestFaultsFromTheStart checks that Open, Configure and Close work despite faults too.
 func TestFaultsFromTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestFaultsFromTheStart(t *testing.T) {
 	})
 }
 
-// TestSlowCard: a card that is much slower than its register accesses let
-// expect is asked now and then, and is sent nothing twice.
+// TestSlowCard checks a card much slower than its register accesses suggest. The driver must
+// ask rarely and send nothing twice.
 func TestSlowCard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -309,8 +309,7 @@ func TestSlowCard(t *testing.T) {
 	})
 }
 
-// TestZeroAllocations: a reduction of many chunks allocates no more than one of
-// few.
+// TestZeroAllocations checks that a reduction of many chunks allocates no more than one of few.
 func TestZeroAllocations(t *testing.T) {
 	card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 64, Window: 8, Shell: small.Shell, Link: 32}, 64<<10))
 	job := configure(t, card, driver.JobConfig{})
@@ -324,9 +323,9 @@ func TestZeroAllocations(t *testing.T) {
 			}
 		})
 	}
-	reduce(10000) // the card's and the driver's buffers get their size
+	reduce(10000) // lets all buffers grow
 	few, many := reduce(64), reduce(64*2000)
-	if many > few+20 { // the runtime itself allocates now and then; a chunk may not
+	if many > few+20 { // the runtime allocates now and then; chunks must not
 		t.Errorf("%v allocations for 1 chunk and %v for 2000", few, many)
 	}
 }

@@ -1,7 +1,6 @@
 package driver
 
-// Register accesses as callers see them; access.go has them sent, and repeated
-// until they are answered.
+// Register accesses as callers see them. access.go sends and repeats them.
 
 import (
 	"context"
@@ -12,19 +11,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// ReadRegister reads the 64-bit register at a byte address (wire.Registers).
-// It repeats itself when the link loses it, and waits for a card that is away
-// and whose job is to carry on.
+// ReadRegister reads the 64-bit register at a byte address (wire.Registers). It repeats the
+// access when the link loses it. While the card is away and a job waits for it, ReadRegister
+// waits too.
 //
-// Errors: RefusedError, TimeoutError, DiedError, ErrClosed, or one that wraps
-// ctx's.
+// Errors: RefusedError, TimeoutError, DiedError, ErrClosed, or one that wraps ctx's.
 func (c *Card) ReadRegister(ctx context.Context, addr uint32) (uint64, error) {
 	return c.accessRegister(ctx, readHeader(addr))
 }
 
-// WriteRegister writes the register at a byte address and returns what it
-// holds afterwards (0 where it cannot be read). Errors are those of
-// ReadRegister, and ErrReadOnly.
+// WriteRegister writes the register at a byte address and returns its new value, or 0 if it
+// cannot be read. Errors are those of ReadRegister, and ErrReadOnly.
 func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (uint64, error) {
 	if c.opts.reads {
 		return 0, ErrReadOnly
@@ -38,7 +35,7 @@ func writeHeader(addr uint32, value uint64) frame.Header {
 	return frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value}
 }
 
-// accessRegister carries an access out by whatever link leads to the card.
+// accessRegister makes an access over whatever link leads to the card.
 func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, error) {
 	values, err := c.accessRegisters(ctx, h)
 	if err != nil {
@@ -47,7 +44,7 @@ func (c *Card) accessRegister(ctx context.Context, h frame.Header) (uint64, erro
 	return values[0], nil
 }
 
-// accessRegisters does so with some that do not depend on one another.
+// accessRegisters makes independent accesses over whatever link leads to the card.
 func (c *Card) accessRegisters(ctx context.Context, headers ...frame.Header) ([]uint64, error) {
 	for {
 		l, err := c.present(ctx, accessName(headers[0]))
@@ -61,8 +58,8 @@ func (c *Card) accessRegisters(ctx context.Context, headers ...frame.Header) ([]
 	}
 }
 
-// readOn and writeOn are ReadRegister and WriteRegister by one link, over which a
-// card is being set up: they fail when it does.
+// readOn and writeOn are ReadRegister and WriteRegister over one link, during a set-up. They
+// fail when that link ends.
 func (c *Card) readOn(ctx context.Context, l *link, addr uint32) (uint64, error) {
 	values, err := c.accessOn(ctx, l, readHeader(addr))
 	if err != nil {
@@ -82,10 +79,10 @@ func (c *Card) writeOn(ctx context.Context, l *link, addr uint32, value uint64) 
 	return values[0], nil
 }
 
-// accessOn carries out accesses that do not depend on one another, and returns
-// what the registers hold. The first that is refused is the error. Each access has
-// the time-out for itself, from when it was sent and the one before it answered:
-// no other frame of the card gives it more time.
+// accessOn makes independent accesses over one link and returns the values of the registers.
+// The error is that of the first refused access. Each access has the whole timeout, from its
+// own sending and from the reply to the one before it. Other frames of the card do not extend
+// it.
 func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) ([]uint64, error) {
 	since := time.Now()
 	batch := c.startAccesses(l, headers)
@@ -130,8 +127,8 @@ func (c *Card) stopAccesses(batch []*access) {
 	c.accesses.forget(batch)
 }
 
-// waitedFor returns the age of an access that may have been under way since then.
-// The writer may have to finish a batch of data before it sends the access.
+// waitedFor returns how long an access has waited, at most since the given time. The writer may
+// have to finish a batch of data before it sends the access.
 func (c *Card) waitedFor(a *access, since time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,21 +138,21 @@ func (c *Card) waitedFor(a *access, since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// shortestTrip returns the time that an access took at least, 0 when it is not known.
+// shortestTrip returns the shortest time of an access, or 0 if none was timed.
 func (c *Card) shortestTrip() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.accesses.trip
 }
 
-// noteGaveUp notes that the card has not confirmed what it had to.
+// noteGaveUp records that the driver gave up waiting for the card to confirm the end of a job.
 func (c *Card) noteGaveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gaveUp = time.Now()
 }
 
-// accessName names an access in messages: "read LANES".
+// accessName returns the name of an access in messages: "read LANES".
 func accessName(h frame.Header) string {
 	verb := "read"
 	if h.Kind == wire.KindRegWrite {

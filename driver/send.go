@@ -1,7 +1,7 @@
 package driver
 
-// What the writer sends for the calls of a job: data, data again, and asks. All
-// of it is called with Card.mu held.
+// What the writer sends for the calls of a job: data, repeated data and asks. The caller holds
+// Card.mu in all functions.
 
 import (
 	"math/bits"
@@ -11,8 +11,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// appendFrame appends a frame of data, first of what the card has asked for
-// again, and nothing when there is none. It gives up the mutex as appendData does.
+// appendFrame appends one data frame if there is one to send; frames that the card asked for
+// again go first. It releases the mutex as appendData does.
 func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 	size := len(buf)
 	if buf = j.appendResend(buf); len(buf) > size {
@@ -24,9 +24,8 @@ func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 	return buf
 }
 
-// appendData appends the next frame of data that the window allows, and nothing
-// when there is none. The mutex is given up while the frame is built, with the
-// call pinned.
+// appendData appends the next data frame that the window allows, if there is one. It releases
+// the mutex while it builds the frame, with the call pinned.
 func (j *Job) appendData(buf []byte, now time.Time) []byte {
 	for n := range j.calls {
 		k := j.calls[(j.turn+n)%len(j.calls)]
@@ -42,8 +41,7 @@ func (j *Job) appendData(buf []byte, now time.Time) []byte {
 	return buf
 }
 
-// pass notes that the member whose turn it is has sent its next chunk, or has none
-// to send.
+// pass records that the member in turn has sent its next chunk, or has none to send.
 func (k *call) pass(now time.Time) {
 	s := k.state(k.next)
 	if k.turn == 0 {
@@ -57,8 +55,8 @@ func (k *call) pass(now time.Time) {
 	}
 }
 
-// turnOf returns the n-th of the members in turn, or the next one behind it that
-// takes part. When none does it is any.
+// turnOf returns the first member from index n on, cyclically, that takes part. If none does,
+// it returns any member.
 func (k *call) turnOf(n int) *Member {
 	for i := range k.members {
 		if m := k.members[(n+i)%len(k.members)]; m.out == nil {
@@ -75,8 +73,8 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 	h := k.dataHeader(m, i)
 	part := k.contribution(k.turn, i)
 
-	// Nobody writes to this part: its result is not accepted before all
-	// members have sent theirs, and the caller waits in forget.
+	// Nobody writes to this part meanwhile. Its result is not accepted before all members have
+	// sent theirs, and the caller waits in forget.
 	c.pinned = k
 	c.mu.Unlock()
 	buf = frame.AppendPadded(buf, &h, part)
@@ -84,7 +82,7 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 	c.pinned = nil
 	c.unpinned.Broadcast()
 	if !k.active {
-		return buf // it ended meanwhile; the card refuses or drops the frame
+		return buf // the call ended meanwhile; the card refuses or drops the frame
 	}
 
 	k.countSent(m)
@@ -99,12 +97,11 @@ func (k *call) countSent(m *Member) {
 		m.stats.Sent++
 		return
 	}
-	m.stats.Resent++ // the card that had it is gone
+	m.stats.Resent++ // a repeat after an outage
 }
 
-// contribution returns what the member in that place sends for chunk i: its input,
-// and nothing but zeros for a chunk whose result is there, which may have replaced
-// the input.
+// contribution returns what the member at index place sends for chunk i: its input. It returns
+// nil, for zeros, when the chunk has a result, which may have overwritten the input.
 func (k *call) contribution(place, i int) []byte {
 	if k.state(i).kept {
 		return nil
@@ -125,16 +122,14 @@ func (k *call) dataHeader(m *Member, i int) frame.Header {
 	}
 }
 
-// part returns chunk i of an array whose elements have the given size in bytes;
-// the last one may be shorter than a chunk.
+// part returns chunk i of an array with elements of size bytes. The last chunk may be shorter.
 func (k *call) part(array []byte, i, size int) []byte {
 	n := k.job.cfg.Chunk * size
 	return array[i*n : min((i+1)*n, len(array))]
 }
 
-// appendResend appends one frame of data that the card has asked for again, and
-// nothing when there is none. The mutex is held: the result, which replaces the
-// input, may come at any moment.
+// appendResend appends one data frame that the card asked for again, if there is one. It keeps
+// the mutex, because the result may come and overwrite the input at any moment.
 func (j *Job) appendResend(buf []byte) []byte {
 	for _, k := range j.calls {
 		if k.resend == 0 {
@@ -169,8 +164,7 @@ func (k *call) setResend(s *chunkState, ranks uint64) {
 	}
 }
 
-// appendControl appends the finishes and asks that are due, and returns how
-// long it is until the next one may be.
+// appendControl appends the due finishes and asks, and returns how long nothing else is due.
 func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	buf, wait := j.appendFinishes(buf, now)
 	for _, k := range j.calls {
@@ -181,17 +175,16 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	return buf, wait
 }
 
-// appendAsks asks for the results that are overdue: those behind which several
-// later ones are there, when answers have overtaken them or the timer says so, and
-// else for the oldest, by the timer. wait is how long it is until the next one may
-// be due.
+// appendAsks asks for overdue results. The oldest missing chunk is overdue when its timer ends
+// or replies have overtaken it. The same holds for later chunks that have at least fastAsk
+// results after them. wait is how long nothing else is due.
 func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
 	if k.low == k.next {
 		return buf, longestWait
 	}
 	wait = longestWait
 	inVain := false
-	later := k.held - k.low // results that are there of chunks beyond i
+	later := k.held - k.low // results after chunk i
 	for i := k.low; i == k.low || later >= fastAsk; i++ {
 		s := k.state(i)
 		if s.held {
@@ -213,9 +206,8 @@ func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Durati
 	return buf, wait
 }
 
-// appendAsk asks for the result of chunk i. The call's members take turns, and
-// no other call of the job asks for what this one has asked for: the answer tells
-// all of them.
+// appendAsk asks for the result of chunk i. The call's members take turns. One ask serves all
+// calls of the job, because they all see the reply.
 func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
 	m := k.turnOf(k.state(i).asks)
 	m.stats.Asked++
@@ -236,8 +228,8 @@ func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
 	return frame.Append(buf, &h, nil)
 }
 
-// awaited returns the state of the chunk of a VID that the call's members have
-// sent and whose result is not there; nil for any other.
+// awaited returns the state of the chunk with that VID, if the call's members have sent it and
+// its result is missing. Otherwise it returns nil.
 func (k *call) awaited(vid uint32) *chunkState {
 	i := int(vid - k.first)
 	if i < k.low || i >= k.next || k.state(i).held {
@@ -246,13 +238,12 @@ func (k *call) awaited(vid uint32) *chunkState {
 	return k.state(i)
 }
 
-// asksInTimeout is how often a result is asked for, at least, before the
-// time-out, so that the ranks that are missing can be named. Over a link that loses a
-// fifth of the frames half of what an ask brings about is lost again, and until
-// one is answered nothing tells how long to wait for it.
+// asksInTimeout is the least number of asks for a result before the timeout, so that the card
+// can name the missing ranks. On a link that loses a fifth of the frames, half of the exchanges
+// that an ask starts fail. Until a reply comes, the wait is unknown.
 const asksInTimeout = 8
 
-// untilAsk returns how long it is until the chunk of s is overdue.
+// untilAsk returns the time until the chunk of s is overdue.
 func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
 	c := k.job.card
 	since := s.since

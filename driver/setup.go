@@ -1,7 +1,7 @@
 package driver
 
-// How a job comes to be on the card: its epoch, what is staged, the commit, and
-// whether that took what was staged (SPEC.md, sections 4 and 8).
+// The set-up of a job: its epoch, the staged parameters, and the commit. The driver then checks
+// that the card took these parameters (SPEC.md, sections 4 and 8).
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 	"tributary/driver/wire"
 )
 
-// The bits of the values of JOB_COMMIT and JOB_ABORT.
+// Bit positions in JOB_COMMIT and JOB_ABORT.
 const (
 	commitEpochShift = 32
 	commitJobShift   = 48
 )
 
-// jobName is how JOB_COMMIT and JOB_ABORT name the job of a number in an epoch.
+// jobName returns the job's number and epoch as in JOB_COMMIT and JOB_ABORT.
 func jobName(number uint8, epoch uint16) uint64 {
 	return uint64(epoch)<<commitEpochShift | uint64(number)<<commitJobShift
 }
 
-// nextEpoch chooses the epoch of the next job of a number: the one after the
-// last, or a random one where there was none.
+// nextEpoch returns the epoch of a number's next job: the last epoch plus one, or a random one
+// if there was none.
 func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, error) {
 	epoch, set, err := c.lastEpoch(ctx, l, number)
 	if err != nil {
@@ -42,22 +42,20 @@ func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, er
 	return binary.LittleEndian.Uint16(b[:]), nil
 }
 
-// lastEpoch returns the epoch of the card's last job of a number, if one was ever
-// set.
+// lastEpoch returns the epoch of the number's last job, and whether there was one.
 func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint16, set bool, err error) {
 	state, err := c.readOn(ctx, l, wire.JobAddr(wire.RegJobState, int(number)))
 	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
 }
 
-// mostSetUps is how often a job is set up until the card has taken what was
-// written: each time a copy of a frame must have come late at the wrong moment.
+// mostSetUps limits how often setUp repeats. Each failure needs a delayed copy of a frame that
+// arrives at the wrong moment.
 const mostSetUps = 10
 
-// setUp stages the job's parameters on the card and commits them, for an epoch
-// that begins with chunk first. On a link where frames overtake one another, a copy
-// of what was staged for an earlier job can come between the two. Then the
-// job is set up again, in the next epoch. It returns the last one, also where it
-// fails.
+// setUp stages the job's parameters and commits them, for an epoch that begins with chunk
+// first. On a link that reorders frames, a delayed copy of an earlier job's parameters can
+// arrive between staging and commit. Then setUp repeats both in the next epoch. It returns the
+// last epoch, also when it fails.
 func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (uint16, error) {
 	staged, err := j.staged(ctx, l)
 	if err != nil {
@@ -80,7 +78,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		case right:
 			return epoch, nil
 		case refused != nil:
-			continue // nothing has changed
+			continue // the card has not set up the job
 		}
 		if _, err := j.card.writeOn(ctx, l, wire.RegJobAbort, jobName(j.number, epoch)); err != nil {
 			return epoch, err
@@ -91,8 +89,8 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		j.number, mostSetUps)}
 }
 
-// commit stages the job's parameters and commits them. A refusal of the commit is
-// no error here.
+// commit stages the job's parameters and commits them. It returns a refusal of the commit as
+// refused, not as err.
 func (j *Job) commit(ctx context.Context, l *link, staged []frame.Header, epoch uint16, first uint32) (refused *RefusedError, err error) {
 	if _, err := j.card.accessOn(ctx, l, staged...); err != nil {
 		return nil, err
@@ -119,7 +117,7 @@ func (j *Job) staged(ctx context.Context, l *link) ([]frame.Header, error) {
 	}, nil
 }
 
-// ports returns the job's ports, as bits.
+// ports returns bit p for every port p of the job.
 func (j *Job) ports() (ports uint64) {
 	for _, p := range j.cfg.Ports {
 		ports |= 1 << p
@@ -127,10 +125,10 @@ func (j *Job) ports() (ports uint64) {
 	return ports
 }
 
-// looksRight says whether what was staged still stands behind the commit, and
-// whether a job that is set up has the members and slots that it is to have. The
-// card tells neither its chunk nor its deadline: these were wrong unseen if one copy
-// came before the commit and another, of the right value, after it.
+// looksRight reports whether the staged parameters are unchanged after the commit. For a job
+// that is set up, it also compares the members and the number of slots. The card does not
+// report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
+// before the commit and another, with the right value, after it.
 func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, isSetUp bool) (bool, error) {
 	var reads []frame.Header
 	var want []uint64

@@ -1,6 +1,6 @@
 package driver_test
 
-// Set-up over a link on which copies of frames come late.
+// Set-up over a link that delivers late copies of frames.
 
 import (
 	"math/rand/v2"
@@ -15,15 +15,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// lateCopy is a link on which a copy of the first write to a register comes once
-// more, right before later commits.
+// lateCopy is a link that repeats the first write to a register right before later commits.
 type lateCopy struct {
 	transport.Conn
 	register uint32
 	scan     *frame.Scanner
 	first    []byte
 	commits  int
-	times    int // commits before which it comes
+	times    int // commits with a copy before them
 }
 
 func (l *lateCopy) Write(p []byte) (int, error) {
@@ -48,16 +47,15 @@ func (l *lateCopy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lateJobs is a job whose staged registers come late, and the next one, which
-// differs in them.
+// lateJobs are a job whose staged registers come late, and the next one, with other values.
 var lateJobs = [2]driver.JobConfig{
 	{Ports: []int{0, 1, 2}, Chunk: 16, Window: 4, DeadlineCycles: 1, Partial: true},
 	{Ports: []int{1, 3}, Chunk: 8, Window: 2},
 }
 
-// TestLateCopyOfWhatWasStaged: a campaign of faults found a job whose members were
-// those of another: a copy of a write to JOB_PORTS had come between what was staged
-// for it and its commit. Its data then waited for ranks that it did not have.
+// TestLateCopyOfWhatWasStaged: fault injection found a job with the members of another job. A
+// late copy of a write to JOB_PORTS had come between staging and commit. The job's data then
+// waited for ranks that it did not have.
 func TestLateCopyOfWhatWasStaged(t *testing.T) {
 	for name, register := range map[string]uint32{
 		"ports": wire.RegJobPorts, "chunk": wire.RegJobChunk, "window": wire.RegJobWindow, "deadline": wire.RegJobDeadline,
@@ -80,8 +78,7 @@ func TestLateCopyOfWhatWasStaged(t *testing.T) {
 	}
 }
 
-// TestNeverWhatWasStaged: a card that is set up with something else again and again
-// is told of.
+// TestNeverWhatWasStaged checks the error for a card that repeatedly sets up other parameters.
 func TestNeverWhatWasStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}

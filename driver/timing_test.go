@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTimingFollowsRFC6298: expected values by hand from its sections 2.2 and
-// 2.3, alpha 1/8 and beta 1/4.
+// TestTimingFollowsRFC6298 compares with values computed by hand from its sections 2.2 and 2.3,
+// with alpha 1/8 and beta 1/4.
 func TestTimingFollowsRFC6298(t *testing.T) {
 	timing := newTiming(0)
 	for _, step := range []struct{ sample, wait time.Duration }{
@@ -27,10 +27,10 @@ func TestTimingFollowsRFC6298(t *testing.T) {
 	}
 }
 
-// TestBackOff: every wait in vain doubles the next, without a sample up to 32 times
-// the first; with one, up to eight times what was measured.
+// TestBackOff checks that every wait without a reply doubles the next. The limit is 32 times
+// the first wait without a sample, and eight times the measured wait with one.
 func TestBackOff(t *testing.T) {
-	timing := newTiming(time.Millisecond) // 64 ms are less than the least
+	timing := newTiming(time.Millisecond) // 64 ms is below the minimum
 	for b, want := range map[backOff]time.Duration{
 		0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 6: 3200 * time.Millisecond, 1000: 3200 * time.Millisecond,
 	} {

@@ -1,8 +1,8 @@
 package driver
 
-// Looking at a card that another program drives. A card takes one host at a
-// time, so the others see it through that host: it answers their register reads
-// with what the card answers, in the frames of the link.
+// Read access to a card that another program drives. A card takes one host at a time, so other
+// programs read it through that host. The host answers their register reads with the card's
+// replies, in the frames of the link.
 
 import (
 	"context"
@@ -13,15 +13,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// ServeReads lets the program at the other end of conn look at the card while
-// this one drives it: opened there WithReadOnly, conn leads to the same card. All
-// registers can be read; a write is answered busy, and all other frames are
-// passed over. The reads go among this program's own register accesses; each is
-// a frame of a header alone, there and back.
+// ServeReads gives the program at the other end of conn read access to this program's card.
+// That program opens conn WithReadOnly. It can read all registers. A write gets the reply busy,
+// and other frames are ignored. The reads share the link with this program's own accesses; each
+// costs one header in each direction.
 //
-// It returns nil when the other end has hung up, else why it ended: ctx's error
-// or the card's. By then conn is closed. One Card can be looked at over any
-// number of links at once.
+// ServeReads closes conn. It returns nil when the other end has hung up, else ctx's error or
+// the card's. It can serve any number of links at once.
 func (c *Card) ServeReads(ctx context.Context, conn transport.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -57,8 +55,8 @@ func (c *Card) ServeReads(ctx context.Context, conn transport.Conn) error {
 	}
 }
 
-// appendAnswer appends the frame that answers one of a program that looks at the
-// card, if there is one. An error is the card's, or ctx's.
+// appendAnswer appends the reply to a frame of the other program, if it needs one. The error is
+// the card's or ctx's.
 func (c *Card) appendAnswer(ctx context.Context, answers []byte, h frame.Header) ([]byte, error) {
 	reply := frame.Header{Kind: wire.KindReply, VID: h.VID, Length: h.Length, Code: wire.CodeBusy}
 	switch h.Kind {

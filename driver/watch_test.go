@@ -20,8 +20,8 @@ func look(t *testing.T, ctx context.Context, card *driver.Card) (seen *driver.Ca
 	return open(t, here, driver.WithReadOnly()), ended
 }
 
-// TestServeReads: two programs look at a card while a third reduces on it. They
-// see what it sees, and can change nothing.
+// TestServeReads has two programs read a card while a third reduces on it. They must see the
+// same values, and cannot change anything.
 func TestServeReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := testContext(t)
@@ -59,7 +59,7 @@ func TestServeReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, c := range mine {
-			if c.Name != "frames" && theirs[i] != c { // looking is frames, too
+			if c.Name != "frames" && theirs[i] != c { // reads count as frames
 				t.Errorf("they see %+v, the card's owner %+v", theirs[i], c)
 			}
 		}
@@ -90,8 +90,8 @@ func TestServeReads(t *testing.T) {
 	})
 }
 
-// TestServeReadsRefusesHosts: who opens such a link to use the card is told that
-// it is busy.
+// TestServeReadsRefusesHosts checks that a program that opens such a link to use the card gets
+// a BusyError.
 func TestServeReadsRefusesHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(testContext(t))
@@ -115,7 +115,7 @@ func TestServeReadsRefusesHosts(t *testing.T) {
 	})
 }
 
-// TestReadOnlyTakesNothing: a card that is only looked at has no owner.
+// TestReadOnlyTakesNothing checks that a card opened WithReadOnly has no owner.
 func TestReadOnlyTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t, driver.WithReadOnly())

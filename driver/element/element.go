@@ -1,8 +1,8 @@
-// Package element processes a card's elements on the host: it divides sums into means,
-// and finds NaNs, infinities and overflows in arrays.
+// Package element processes a card's elements on the host. It divides sums into means, and
+// finds NaNs, infinities and overflows in arrays.
 //
-// Arrays are encodings of a format, little-endian, one after another. SPEC.md, section 7,
-// in driver/wire defines the formats and their rounding.
+// Arrays are little-endian encodings of a format, one after another. SPEC.md, section 7, in
+// driver/wire defines the formats and their rounding.
 package element
 
 import (
@@ -12,7 +12,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Size returns the bytes of an element, 0 for a format that is not in the table.
+// Size returns the bytes of an element, or 0 for an unknown format.
 func Size(f wire.Format) int {
 	info, _ := f.Info()
 	return info.Bits / 8
@@ -32,7 +32,7 @@ func load(elements []byte, size, i int) uint32 {
 	return binary.LittleEndian.Uint32(elements[4*i:])
 }
 
-// store is load's other direction.
+// store writes the encoding of element i of a given size in bytes.
 func store(elements []byte, size, i int, bits uint32) {
 	switch size {
 	case 1:
@@ -44,8 +44,7 @@ func store(elements []byte, size, i int, bits uint32) {
 	}
 }
 
-// Value returns the number that an encoding stands for; float64 holds every one
-// of every format.
+// Value returns the number of an encoding. float64 holds every number of every format.
 func Value(f wire.Format, bits uint32) float64 {
 	switch f {
 	case wire.FP32:
@@ -57,8 +56,8 @@ func Value(f wire.Format, bits uint32) float64 {
 	return l.value(bits)
 }
 
-// Round returns the encoding of the number of format f nearest to x, ties to
-// even, as section 7.1 rounds. f is a floating-point format.
+// Round returns the encoding of the number of format f nearest to x, ties to even, as in
+// section 7.1. f is a floating-point format.
 func Round(f wire.Format, x float64) uint32 {
 	if f == wire.FP32 && x == x {
 		return math.Float32bits(float32(x))
@@ -67,13 +66,13 @@ func Round(f wire.Format, x float64) uint32 {
 	return l.round(x)
 }
 
-// layout is where the parts of a floating-point format's encodings stand.
+// layout is the position of the fields of a floating-point encoding.
 type layout struct {
 	wire.FormatInfo
 	bias     int
 	sign     uint32 // the sign bit
-	exponent uint32 // the exponent's bits: infinity, where there is one
-	limit    uint32 // the first magnitude that is no finite number
+	exponent uint32 // all bits of the exponent: infinity, if the format has one
+	limit    uint32 // the first magnitude that is not finite
 }
 
 func newLayout(f wire.Format) layout {
@@ -82,12 +81,12 @@ func newLayout(f wire.Format) layout {
 	l.exponent = l.sign - 1<<info.Frac
 	l.limit = l.exponent
 	if !l.Infinity {
-		l.limit = l.NaN // fp8e4m3: all ones alone
+		l.limit = l.NaN // fp8e4m3: the only NaN has all bits set
 	}
 	return l
 }
 
-// finite tells whether an encoding is neither a NaN nor an infinity.
+// finite reports whether an encoding is neither a NaN nor an infinity.
 func (l *layout) finite(bits uint32) bool { return bits&^l.sign < l.limit }
 
 func (l *layout) value(bits uint32) float64 {
@@ -121,14 +120,14 @@ func (l *layout) round(x float64) uint32 {
 		return l.NaN
 	case x == 0:
 		return sign
-	case x > math.MaxFloat32: // an infinity among them; no format reaches further
+	case x > math.MaxFloat32: // includes infinities; no format has a larger range
 		return l.overflow(sign)
 	}
 	_, exp := math.Frexp(x) // x < 2^exp
 	exp = max(exp-1, 1-l.bias)
 	sig := uint32(math.RoundToEven(math.Ldexp(x, l.Frac-exp)))
-	// The significand's hidden bit adds one to the exponent field, a carry out
-	// of the rounding another; a subnormal has neither.
+	// The significand's hidden bit adds one to the exponent field. A carry of the rounding adds
+	// another. A subnormal has neither.
 	bits := uint32(exp+l.bias-1)<<l.Frac + sig
 	if bits >= l.limit {
 		return l.overflow(sign)
@@ -136,7 +135,7 @@ func (l *layout) round(x float64) uint32 {
 	return sign | bits
 }
 
-// overflow returns what a number beyond the largest one becomes.
+// overflow returns the encoding of a number beyond the largest finite one.
 func (l *layout) overflow(sign uint32) uint32 {
 	if l.Infinity {
 		return sign | l.exponent
@@ -144,7 +143,7 @@ func (l *layout) overflow(sign uint32) uint32 {
 	return l.NaN
 }
 
-// Finite tells whether an encoding is neither a NaN nor an infinity.
+// Finite reports whether an encoding is neither a NaN nor an infinity.
 func Finite(f wire.Format, bits uint32) bool {
 	if f == wire.Int32 {
 		return true
@@ -153,8 +152,7 @@ func Finite(f wire.Format, bits uint32) bool {
 	return l.finite(bits)
 }
 
-// Nonfinite returns the place of the first NaN or infinity, -1 when there is
-// none.
+// Nonfinite returns the index of the first NaN or infinity, or -1.
 func Nonfinite(f wire.Format, elements []byte) int {
 	if f == wire.Int32 {
 		return -1
@@ -168,9 +166,9 @@ func Nonfinite(f wire.Format, elements []byte) int {
 	return -1
 }
 
-// Overflow returns the place of the first sum that overflowed, as section 7.7
-// says when one did; -1 when none did. inputs are the members' contributions of
-// format f, each with as many elements as there are sums of format result.
+// Overflow returns the index of the first sum that overflowed as defined in section 7.7, or -1.
+// inputs are the members' contributions of format f, each with as many elements as there are
+// sums of format result.
 func Overflow(f, result wire.Format, sums []byte, inputs [][]byte) int {
 	if f == wire.Int32 {
 		return overflowInt32(len(sums)/4, inputs)
@@ -191,7 +189,7 @@ func Overflow(f, result wire.Format, sums []byte, inputs [][]byte) int {
 	return -1
 }
 
-// overflowInt32 adds up what the card had to: its sum does not tell.
+// overflowInt32 repeats the card's additions, because an int32 sum does not show its overflow.
 func overflowInt32(n int, inputs [][]byte) int {
 	for i := range n {
 		var sum int64

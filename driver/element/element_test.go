@@ -13,8 +13,8 @@ import (
 
 var floats = []wire.Format{wire.FP32, wire.BF16, wire.FP16, wire.FP8E4M3, wire.FP8E5M2}
 
-// rational is what a finite encoding stands for, read from its fields by the
-// definition of SPEC.md, section 7.1.
+// rational returns the number of a finite encoding, from its fields, as SPEC.md, section 7.1,
+// defines it.
 func rational(f wire.FormatInfo, bits uint32) *big.Rat {
 	sig := int64(bits & (1<<f.Frac - 1))
 	exp := int(bits >> f.Frac & (1<<f.Exp - 1))
@@ -29,7 +29,7 @@ func rational(f wire.FormatInfo, bits uint32) *big.Rat {
 	return scaled(sig, exp-(1<<(f.Exp-1)-1)-f.Frac)
 }
 
-// scaled is sig * 2^place.
+// scaled returns sig * 2^place.
 func scaled(sig int64, place int) *big.Rat {
 	x := new(big.Rat).SetInt64(sig)
 	power := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(max(place, -place))))
@@ -47,8 +47,7 @@ func largest(f wire.FormatInfo) uint32 {
 	return f.NaN - 1
 }
 
-// wantNearest fails the test unless got is the finite encoding nearest to x,
-// ties to even.
+// wantNearest checks that got is the finite encoding nearest to x, ties to even.
 func wantNearest(t *testing.T, f wire.FormatInfo, what string, got uint32, x *big.Rat) {
 	t.Helper()
 	sign := uint32(1) << (f.Bits - 1)
@@ -71,8 +70,8 @@ func wantNearest(t *testing.T, f wire.FormatInfo, what string, got uint32, x *bi
 	}
 }
 
-// encodings are all of a format of 8 bits, one in 23 of a format of 16, and of
-// fp32 those about which something changes, and random ones.
+// encodings returns all encodings of an 8-bit format and one in 23 of a 16-bit format. For fp32
+// it returns those near the boundaries and random ones.
 func encodings(f wire.FormatInfo) []uint32 {
 	var all []uint32
 	if f.Bits < 32 {
@@ -121,12 +120,12 @@ func TestValueAndRound(t *testing.T) {
 	}
 }
 
-// TestRoundBetween: numbers halfway between two neighbours, and just beside.
+// TestRoundBetween rounds numbers halfway between two neighbours, and just beside.
 func TestRoundBetween(t *testing.T) {
 	for _, format := range floats {
 		f, _ := format.Info()
 		for _, bits := range encodings(f) {
-			if bits >= largest(f) { // negative ones among them
+			if bits >= largest(f) { // includes negative ones
 				continue
 			}
 			half := (Value(format, bits) + Value(format, bits+1)) / 2
@@ -137,11 +136,10 @@ func TestRoundBetween(t *testing.T) {
 	}
 }
 
-// TestRoundOverflows: from half a place above the largest number on, and not
-// before.
+// TestRoundOverflows checks that overflow begins half a place above the largest number.
 func TestRoundOverflows(t *testing.T) {
 	for format, c := range map[wire.Format]struct {
-		limit float64 // the first number that rounds beyond the largest, which is odd but in fp8e4m3
+		limit float64 // the first number that overflows; the largest is odd except in fp8e4m3
 		below uint32
 		at    uint32
 	}{
@@ -149,7 +147,7 @@ func TestRoundOverflows(t *testing.T) {
 		wire.BF16:    {0x1.ffp127, 0x7f7f, 0x7f80},
 		wire.FP16:    {65520, 0x7bff, 0x7c00},
 		wire.FP8E5M2: {61440, 0x7b, 0x7c},
-		wire.FP8E4M3: {math.Nextafter(464, 1000), 0x7e, 0x7f}, // 448 is even: a tie stays
+		wire.FP8E4M3: {math.Nextafter(464, 1000), 0x7e, 0x7f}, // 448 is even: a tie rounds down
 	} {
 		f, _ := format.Info()
 		sign := uint32(1) << (f.Bits - 1)
@@ -158,7 +156,7 @@ func TestRoundOverflows(t *testing.T) {
 				t.Errorf("%s: %v gives %#x, want %#x", f.Name, x, got, want)
 			}
 			if want == f.NaN {
-				want &^= sign // the one NaN
+				want &^= sign // the only NaN
 			} else {
 				want |= sign
 			}
@@ -169,7 +167,7 @@ func TestRoundOverflows(t *testing.T) {
 	}
 }
 
-// pack writes encodings as they travel.
+// pack returns encodings as an array.
 func pack(f wire.Format, encodings ...uint32) []byte {
 	b := make([]byte, Size(f)*len(encodings))
 	for i, bits := range encodings {
@@ -225,7 +223,7 @@ func TestMeanOfIntegers(t *testing.T) {
 		Mean(wire.Int32, b, n)
 		for i, sum := range sums {
 			got := int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
-			// n*got is within n/2 of the sum; where it is n/2 off, got is even.
+			// n*got is within n/2 of the sum. When it is exactly n/2 off, got is even.
 			off := 2 * (n64(n)*got - int64(sum))
 			if off > n64(n) || off < -n64(n) || (off == n64(n) || off == -n64(n)) && got%2 != 0 {
 				t.Fatalf("%d / %d is %d", sum, n, got)

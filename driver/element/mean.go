@@ -7,22 +7,19 @@ import (
 	"tributary/driver/wire"
 )
 
-// Mean divides sums of n members, n from 1 to 64, in place: every element becomes
-// the number of its format nearest to the quotient, ties to even (SPEC.md, section
-// 7.8). NaNs and infinities stay.
+// Mean divides sums of n members, n from 1 to 64, in place. Every element becomes the number of
+// its format nearest to the quotient, ties to even (SPEC.md, section 7.8). NaNs and infinities
+// stay.
 //
-// Every element is rounded once. For fp32 that is what one float32 division
-// does. For the smaller formats the quotient is rounded to float64 before it is
-// rounded to the format, which changes nothing: let p be the format's significant
-// bits, a*2^i the sum, with a < 2^p, and b*2^j a number halfway between two
-// neighbours of the format, with b < 2^(p+1). Where the quotient is not the
-// halfway number itself, which float64 holds, they differ by
-// |a*2^i - n*b*2^j| / n, and the numerator is a multiple of the smaller of 2^i and
-// 2^j. With j <= i that is at least 2^-(p+1)/n of the halfway number; with i < j
-// the two products are about equal and differ by at least 2^-p of either. As
-// n <= 2^6 and p <= 11, both are far more than 2^-53, so float64's rounding
-// never reaches a halfway number and the second rounding goes the way of the
-// quotient.
+// Mean rounds every element once. For fp32 one float32 division does that. For the smaller
+// formats the quotient is rounded to float64 first, which does not change the result. Proof:
+// let p be the format's significant bits, and a*2^i the sum, with a < 2^p. Let b*2^j be a
+// number halfway between two neighbours of the format, with b < 2^(p+1). float64 holds the
+// halfway number. If the quotient is another number, they differ by |a*2^i - n*b*2^j| / n. The
+// numerator is a multiple of the smaller of 2^i and 2^j. For j <= i that is at least 2^-(p+1)/n
+// of the halfway number. For i < j the two products are about equal and differ by at least 2^-p
+// of either. As n <= 2^6 and p <= 11, both are far more than 2^-53. So the rounding to float64
+// never reaches a halfway number, and the second rounding goes in the quotient's direction.
 func Mean(f wire.Format, sums []byte, n int) {
 	switch f {
 	case wire.FP32:
@@ -54,7 +51,7 @@ func meanInt32(sums []byte, n int) {
 	}
 }
 
-// quotient returns the integer nearest to x/n, of two the even one.
+// quotient returns the integer nearest to x/n, ties to even.
 func quotient(x, n int64) int64 {
 	q, rest := x/n, x%n
 	if rest < 0 { // round down, not towards zero

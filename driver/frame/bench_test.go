@@ -8,10 +8,10 @@ import (
 	"tributary/driver/wire"
 )
 
-// BenchmarkFrames is one core's work for a chunk of 992 elements: the data
-// frame is built from the array, and the result frame is found, checked and
-// stored in the array. The bytes of both frames are counted. Beside it stands
-// the CRC alone of the same bytes by sigurn/crc16.
+// BenchmarkFrames measures one core's work for a chunk of 992 elements. It builds the data
+// frame from the array. It finds and checks the result frame and stores its payload in the
+// array. The bytes of both frames count. The other benchmark is sigurn/crc16's CRC of the same
+// bytes.
 func BenchmarkFrames(b *testing.B) {
 	const elements = 992
 	array := make([]byte, 4*elements)

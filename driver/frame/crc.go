@@ -2,10 +2,9 @@ package frame
 
 // CRC-16/CCITT-FALSE, sixteen bytes at a time.
 //
-// Source: M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building
-// High Performance Software-Based CRC Generators" (2005), slicing by N, for a
-// register that shifts towards its high end. github.com/sigurn/crc16, which
-// goes byte by byte, is the reference this is tested against.
+// Source: M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building High Performance
+// Software-Based CRC Generators" (2005): slicing by N, for a register that shifts left. The
+// tests compare it with github.com/sigurn/crc16, which goes byte by byte.
 
 import (
 	"encoding/binary"
@@ -13,10 +12,10 @@ import (
 	"tributary/driver/wire"
 )
 
-// slices is the number of bytes that one step of CRC takes in.
+// slices is the number of bytes in one step of CRC.
 const slices = 16
 
-// tables[k][b] is what byte b does to the register when k more bytes follow.
+// tables[k][b] is the effect of byte b on the register when k more bytes follow.
 var tables = func() (t [slices][256]uint16) {
 	for b := range 256 {
 		r := uint16(b) << 8
@@ -38,8 +37,8 @@ var tables = func() (t [slices][256]uint16) {
 	return t
 }()
 
-// CRC returns the CRC-16/CCITT-FALSE of data, started from init: wire.CRCInit
-// for a header, the header's CRC for a payload.
+// CRC returns the CRC-16/CCITT-FALSE of data from the initial value init: wire.CRCInit for a
+// header, the header's CRC for a payload.
 func CRC(init uint16, data []byte) uint16 {
 	r := init
 	t := &tables

@@ -1,9 +1,8 @@
 // Package frame builds and checks the frames of the byte-stream link.
 //
-// A frame is a sync word, a header, the header's CRC and, for the kinds that
-// carry one, a payload and its CRC (driver/wire/SPEC.md, section 3). The tables
-// in package wire say where everything stands; a test holds this package to
-// them. Nothing here knows what a frame means.
+// A frame is a sync word, a header, the header's CRC and, for some kinds, a payload and its CRC
+// (driver/wire/SPEC.md, section 3). The tables in package wire give the positions of the
+// fields, and a test compares this package with them. This package does not interpret frames.
 package frame
 
 import (
@@ -14,7 +13,7 @@ import (
 
 // Header is the header of a packet. Fields that its kind does not use are 0.
 type Header struct {
-	Version   uint8 // as received; when built, 0 stands for wire.Version
+	Version   uint8 // as received; 0 in a frame to build means wire.Version
 	Kind      wire.Kind
 	Flags     uint8
 	Job       uint8
@@ -24,11 +23,11 @@ type Header struct {
 	Code      wire.Code
 	VID       uint32
 	Length    uint16 // elements in the payload; registers: the tag
-	Mask      uint64 // only where the kind has it
-	Receivers uint64 // only where the kind has it
+	Mask      uint64 // 0 if the kind has none
+	Receivers uint64 // 0 if the kind has none
 }
 
-// kinds is wire.Kinds by number, so that the hot path does not search it.
+// kinds is wire.Kinds by number, so that the hot path needs no search.
 var kinds = func() (t [16]wire.KindInfo) {
 	for _, k := range wire.Kinds {
 		t[k.Kind] = k
@@ -36,7 +35,7 @@ var kinds = func() (t [16]wire.KindInfo) {
 	return t
 }()
 
-// elementBytes is the size of an element by format; 0 where there is no format.
+// elementBytes is the size of an element by format; 0 for an unknown format.
 var elementBytes = func() (t [256]int) {
 	for _, f := range wire.Formats {
 		t[f.Format] = f.Bits / 8
@@ -44,8 +43,8 @@ var elementBytes = func() (t [256]int) {
 	return t
 }()
 
-// headerBytes is the length of the header of a kind on a shared link; a number
-// that is no kind has the base header.
+// headerBytes is the length of a kind's header on a shared link. Unknown kinds have the base
+// header.
 var headerBytes = func() (t [16]int) {
 	for k := range t {
 		t[k] = wire.BaseHeaderBytes
@@ -56,8 +55,8 @@ var headerBytes = func() (t [16]int) {
 	return t
 }()
 
-// Append appends the header's bytes as they stand on a shared link: 14, 22 or
-// 30 by its kind, without sync word and CRC.
+// Append appends the header's bytes as on a shared link: 14, 22 or 30 bytes by kind, without
+// sync word and CRC.
 func (h *Header) Append(dst []byte) []byte {
 	version := h.Version
 	if version == 0 {
@@ -77,7 +76,7 @@ func (h *Header) Append(dst []byte) []byte {
 	return dst
 }
 
-// decode reads a header from b, which holds all of it.
+// decode reads a header from b, which holds the whole header.
 func (h *Header) decode(b []byte) {
 	*h = Header{
 		Version: b[0] & 0xf,
@@ -109,8 +108,8 @@ func appendStart(dst []byte, h *Header) ([]byte, uint16) {
 	return binary.BigEndian.AppendUint16(dst, crc), crc
 }
 
-// Append appends a whole frame. payload must have the size that h's kind,
-// format and length ask for; it is nil for kinds that carry none.
+// Append appends a whole frame. The size of payload must match h's kind, format and length; it
+// is nil for kinds without a payload.
 func Append(dst []byte, h *Header, payload []byte) []byte {
 	dst, crc := appendStart(dst, h)
 	if !kinds[h.Kind&0xf].Payload {
@@ -120,8 +119,8 @@ func Append(dst []byte, h *Header, payload []byte) []byte {
 	return binary.BigEndian.AppendUint16(dst, CRC(crc, payload))
 }
 
-// AppendPadded appends a whole frame whose payload is elements and, up to h's
-// length, zeros. elements are of h's format, and no more than h's length.
+// AppendPadded appends a whole frame. Its payload is elements, padded with zeros to h's length.
+// elements have h's format and are at most h's length.
 func AppendPadded(dst []byte, h *Header, elements []byte) []byte {
 	dst, crc := appendStart(dst, h)
 	start, size := len(dst), elementBytes[h.Format]*int(h.Length)
@@ -132,7 +131,7 @@ func AppendPadded(dst []byte, h *Header, elements []byte) []byte {
 	return dst
 }
 
-// grow makes dst n bytes longer; what they hold is not defined.
+// grow makes dst n bytes longer; their content is undefined.
 func grow(dst []byte, n int) []byte {
 	if free := cap(dst) - len(dst); free < n {
 		dst = append(dst[:cap(dst)], make([]byte, n-free)...)[:len(dst)]

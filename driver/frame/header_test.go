@@ -17,7 +17,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// fields names the header's fields as wire.Fields does.
+// fields maps names of wire.Fields to the header's values.
 func fields(h *Header) map[string]uint64 {
 	return map[string]uint64{
 		"version": uint64(h.Version), "kind": uint64(h.Kind), "flags": uint64(h.Flags), "job": uint64(h.Job),
@@ -26,8 +26,8 @@ func fields(h *Header) map[string]uint64 {
 	}
 }
 
-// TestHeaderFollowsTable builds headers with random fields and cuts every field
-// out again where wire.Fields says that it stands.
+// TestHeaderFollowsTable builds headers with random fields and reads every field at its
+// position in wire.Fields.
 func TestHeaderFollowsTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, kind := range wire.Kinds {
@@ -79,7 +79,7 @@ type written struct {
 	fields map[string]any
 }
 
-// handWritten reads the frames that were written by hand.
+// handWritten reads the frames of that file, which were written by hand.
 func handWritten(t testing.TB) []written {
 	t.Helper()
 	file, err := os.Open("../wire/testdata/frames.txt")
@@ -118,7 +118,7 @@ func kindOf(name string) wire.Kind {
 	return 0
 }
 
-// direction is the one that a kind travels in.
+// direction returns the direction in which a kind travels.
 func direction(k wire.Kind) Direction {
 	if k >= 8 {
 		return FromCard
@@ -171,8 +171,8 @@ func fieldValue(v any) (uint64, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// TestAppendPadded compares it with Append of a payload that is padded here, for
-// every format and number of elements, at places in the buffer that make it grow.
+// TestAppendPadded compares it with Append of a padded payload, for every format and number of
+// elements, at positions in the buffer that make it grow.
 func TestAppendPadded(t *testing.T) {
 	const length = 19
 	for _, format := range wire.Formats {

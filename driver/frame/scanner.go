@@ -9,7 +9,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Direction is the way a byte stream goes.
+// Direction is the direction of a byte stream.
 type Direction uint8
 
 // The two directions of a link.
@@ -24,40 +24,39 @@ func (d Direction) String() string { return [...]string{"to card", "from card"}[
 // Frame is a frame that passed its checks.
 type Frame struct {
 	Header
-	Payload []byte // nil for kinds that carry none; valid until the scanner is filled again
-	Raw     []byte // the whole frame with sync word and CRCs; as long valid
+	Payload []byte // nil for kinds without one; valid until the next Fill or Feed
+	Raw     []byte // the whole frame with sync word and CRCs; valid as long as Payload
 }
 
-// Stats counts what a Scanner came across.
+// Stats counts a Scanner's frames and errors.
 type Stats struct {
 	Frames     uint64 // frames returned
-	Hunted     uint64 // bytes passed over in search of a sync word
+	Hunted     uint64 // bytes skipped in search of a sync word
 	HeaderCRC  uint64 // headers whose CRC was wrong
 	PayloadCRC uint64 // payloads whose CRC was wrong
 	BadVersion uint64 // headers of another protocol version
-	BadKind    uint64 // kinds that do not travel in this direction, or do not exist
-	BadLength  uint64 // payloads of no known size: a length of 0 or over the limit, or an unknown format
+	BadKind    uint64 // kinds that are unknown or do not travel in this direction
+	BadLength  uint64 // a length of 0 or over the limit, or an unknown format
 }
 
-// bufferBytes is the size of a Scanner's buffer: many frames, so that a read
-// from the link is worth its system call.
+// bufferBytes is the size of a Scanner's buffer: many frames, to make each system call
+// worthwhile.
 const bufferBytes = 256 << 10
 
-// Scanner finds the frames in a byte stream, whatever stands between them, by
-// the rules for receivers in SPEC.md, section 3. Its memory is allocated once.
+// Scanner finds the frames in a byte stream, among any other bytes, by the rules for receivers
+// in SPEC.md, section 3. It allocates its memory once.
 type Scanner struct {
 	direction Direction
 	maxLength int
 	buf       []byte
-	r, w      int  // buf[r:w] has been filled in and not been scanned
-	ended     bool // no more bytes come
+	r, w      int  // buf[r:w] is read but not scanned
+	ended     bool // no more bytes will come
 	stats     Stats
 	version   uint8 // of the last header counted as BadVersion
 }
 
-// NewScanner returns a scanner for frames that go in the given direction and
-// whose payloads have at most maxLength elements (0: what the longest frame
-// can carry).
+// NewScanner returns a scanner for frames in one direction with payloads of at most maxLength
+// elements. 0 means the most that a frame can carry.
 func NewScanner(d Direction, maxLength int) *Scanner {
 	if maxLength == 0 {
 		maxLength = wire.MaxFrameBytes
@@ -65,14 +64,14 @@ func NewScanner(d Direction, maxLength int) *Scanner {
 	return &Scanner{direction: d, maxLength: maxLength, buf: make([]byte, bufferBytes)}
 }
 
-// Stats returns what the scanner has counted.
+// Stats returns the scanner's counts.
 func (s *Scanner) Stats() Stats { return s.stats }
 
 // Version returns the version in the last header that was counted as
 // BadVersion.
 func (s *Scanner) Version() uint8 { return s.version }
 
-// Fill reads once from r. It returns how many bytes came, with r's error.
+// Fill reads once from r. It returns the number of bytes, with r's error.
 func (s *Scanner) Fill(r io.Reader) (int, error) {
 	s.makeRoom()
 	n, err := r.Read(s.buf[s.w:])
@@ -80,8 +79,8 @@ func (s *Scanner) Fill(r io.Reader) (int, error) {
 	return n, err
 }
 
-// Feed takes as many bytes of p as there is room for, and returns their number.
-// There is room again when Next has returned false.
+// Feed takes as many bytes of p as fit and returns their number. There is room again after Next
+// has returned false.
 func (s *Scanner) Feed(p []byte) int {
 	s.makeRoom()
 	n := copy(s.buf[s.w:], p)
@@ -89,13 +88,12 @@ func (s *Scanner) Feed(p []byte) int {
 	return n
 }
 
-// End says that no more bytes come: what looks like the beginning of a frame
-// is searched for frames inside it.
+// End declares the end of the stream. Next then searches an incomplete frame for frames inside
+// it.
 func (s *Scanner) End() { s.ended = true }
 
-// makeRoom moves what is left of the buffer to its beginning. As a frame is
-// shorter than the buffer, there is room behind it when Next has returned
-// false.
+// makeRoom moves the rest of the buffer to its beginning. A frame is shorter than the buffer,
+// so there is room after Next has returned false.
 func (s *Scanner) makeRoom() {
 	if s.r > 0 {
 		s.w = copy(s.buf, s.buf[s.r:s.w])
@@ -103,7 +101,7 @@ func (s *Scanner) makeRoom() {
 	}
 }
 
-// errShort: the frame at the beginning of the buffer is not there as a whole.
+// errShort means that the frame at the beginning of the buffer is incomplete.
 var errShort = errors.New("more bytes are needed")
 
 // Next fills in the next frame, or returns false when more bytes are needed.
@@ -126,14 +124,14 @@ func (s *Scanner) Next(f *Frame) bool {
 	return false
 }
 
-// skip passes n bytes over.
+// skip skips n bytes.
 func (s *Scanner) skip(n int) {
 	s.r += n
 	s.stats.Hunted += uint64(n)
 }
 
-// hunt passes bytes over until a whole sync word stands at s.r. It returns
-// false when the buffer holds none; the beginning of one may stand at its end.
+// hunt skips bytes until a whole sync word is at s.r. It returns false when the buffer holds
+// none; the end of the buffer may hold the first part of one.
 func (s *Scanner) hunt() bool {
 	for {
 		b := s.buf[s.r:s.w]
@@ -161,8 +159,8 @@ var (
 	errPayloadCRC = errors.New("payload CRC")
 )
 
-// check checks the frame whose sync word stands at s.r and fills f in. It
-// returns how many bytes are dealt with, unless the error is errShort.
+// check checks the frame with its sync word at s.r and fills f in. It returns the number of
+// bytes to skip, unless the error is errShort.
 func (s *Scanner) check(f *Frame) (int, error) {
 	b := s.buf[s.r:s.w]
 	if len(b) <= wire.SyncBytes {

@@ -9,7 +9,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// result returns a result frame that can be told by its VID.
+// result returns a result frame that its VID identifies.
 func result(vid uint32, elements int, rng *rand.Rand) []byte {
 	payload := make([]byte, 4*elements)
 	for i := range payload {
@@ -22,8 +22,7 @@ func status(vid uint32) []byte {
 	return Append(nil, &Header{Kind: wire.KindStatus, VID: vid, Code: wire.CodeSend, Mask: 3}, nil)
 }
 
-// vids scans stream, fed in pieces of the given size, and returns the VIDs of
-// the frames found.
+// vids scans stream in pieces of the given size and returns the VIDs of its frames.
 func vids(stream []byte, piece int) ([]uint32, Stats) {
 	s := NewScanner(FromCard, 0)
 	var found []uint32
@@ -54,7 +53,7 @@ func equal(a, b []uint32) bool {
 	return true
 }
 
-// TestScannerInPieces: how the stream is cut must not matter.
+// TestScannerInPieces checks that the pieces of the stream do not matter.
 func TestScannerInPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var stream []byte
@@ -78,8 +77,8 @@ func TestScannerInPieces(t *testing.T) {
 	}
 }
 
-// TestScannerFindsTheNextFrame puts garbage of many sorts before a frame, none
-// of which holds a header whose CRC is right: the frame must be found.
+// TestScannerFindsTheNextFrame puts various garbage without a valid header before a frame. The
+// scanner must find the frame.
 func TestScannerFindsTheNextFrame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	whole := result(1, 8, rng)
@@ -106,8 +105,8 @@ func TestScannerFindsTheNextFrame(t *testing.T) {
 	}
 }
 
-// TestScannerPassesOver names what is counted when a frame is not taken, and
-// that the next one is.
+// TestScannerPassesOver checks the counter for each kind of rejected frame, and that the next
+// frame is found.
 func TestScannerPassesOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	frame := func(h Header, payload int) []byte { return Append(nil, &h, make([]byte, payload)) }
@@ -137,8 +136,8 @@ func TestScannerPassesOver(t *testing.T) {
 	}
 }
 
-// TestScannerPayloadIsNotAFrame: a frame inside a payload is payload, and is
-// found only when the frame around it turns out not to be one.
+// TestScannerPayloadIsNotAFrame checks that a frame inside a payload is payload. It is a frame
+// only when the frame around it is invalid.
 func TestScannerPayloadIsNotAFrame(t *testing.T) {
 	inner := status(7)
 	outer := Append(nil, &Header{Kind: wire.KindResult, Format: wire.FP32, VID: 1, Length: uint16(len(inner) / 4)}, inner)
@@ -151,8 +150,8 @@ func TestScannerPayloadIsNotAFrame(t *testing.T) {
 	}
 }
 
-// TestScannerFlippedBits flips every single bit of a frame between two others:
-// the frame is lost or, never, read as another; its neighbour is found.
+// TestScannerFlippedBits flips every single bit of a frame between two others. The frame must
+// be lost, never misread, and its neighbour must be found.
 func TestScannerFlippedBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	middle, last := result(2, 3, rng), result(3, 3, rng)
@@ -166,7 +165,7 @@ func TestScannerFlippedBits(t *testing.T) {
 	}
 }
 
-// TestScannerFill: reading from a reader that gives a byte at a time.
+// TestScannerFill reads from a reader that returns one byte at a time.
 func TestScannerFill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	r := iotest.OneByteReader(bytes.NewReader(append(status(4), result(5, 2, rng)...)))
@@ -186,8 +185,8 @@ func TestScannerFill(t *testing.T) {
 	}
 }
 
-// FuzzScanner: whatever comes, every byte is in a frame or counted, what is
-// returned builds the bytes that came, and the next frame is found.
+// FuzzScanner checks, for any input, that every byte is in a frame or counted. A frame builds
+// its input bytes again, and the next frame is found.
 func FuzzScanner(f *testing.F) {
 	for _, w := range handWritten(f) {
 		f.Add(w.bytes, 3)

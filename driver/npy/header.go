@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// The start of every file, see https://numpy.org/neps/nep-0001-npy-format.html.
+// The start of every file; see https://numpy.org/neps/nep-0001-npy-format.html.
 const magic = "\x93NUMPY"
 
-// maxHeader is the longest header that is read; NumPy's own default limit is
-// 10,000 bytes.
+// maxHeader is the longest header that is accepted. NumPy's default limit is 10,000 bytes.
 const maxHeader = 1 << 16
 
-// errNotNumPy is the answer to a file that does not begin like one of NumPy's.
+// errNotNumPy is the error for a file without NumPy's magic.
 var errNotNumPy = errors.New("it is not a NumPy array file")
 
-// fileHeader is what a file's header says of its array.
+// fileHeader is the content of a file's header.
 type fileHeader struct {
 	element Type
 	fortran bool
@@ -31,7 +30,7 @@ type fileHeader struct {
 // 64 bytes as NumPy does.
 func header(a Array) []byte {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", string(a.Type), FormatShape(a.Shape))
-	const fixed = len(magic) + 2 + 2 // with version and length
+	const fixed = len(magic) + 2 + 2 // including version and length
 	pad := 63 - (fixed+len(dict))%64
 	dict += strings.Repeat(" ", pad) + "\n"
 	b := append([]byte(magic), 1, 0)
@@ -78,11 +77,11 @@ func readHeader(r io.Reader) (fileHeader, error) {
 	return h, nil
 }
 
-// typeList names the types that are read.
+// typeList is the list of supported types in messages.
 const typeList = "float32, float16, int32, uint16 and uint8"
 
-// unknownType says what to do about a type that is not read. ml_dtypes' bfloat16
-// and fp8 are saved as bytes of no type.
+// unknownType returns the error for an unsupported type, with a remedy. ml_dtypes saves
+// bfloat16 and fp8 as bytes without a type.
 func unknownType(descr string) error {
 	switch descr {
 	case "|V2", "<V2":
@@ -125,7 +124,7 @@ func readDict(r io.Reader) (string, error) {
 	return string(dict), nil
 }
 
-// headerError words the end of a file inside its header.
+// headerError returns the error for a file that ends inside its header.
 func headerError(err error, first int) error {
 	switch {
 	case errors.Is(err, io.EOF) && first > 0:
@@ -138,9 +137,8 @@ func headerError(err error, first int) error {
 	return err
 }
 
-// parseDict parses the Python dictionary of a header: strings, True, False,
-// integers, and tuples and lists of them, which become string, bool, int
-// and []any.
+// parseDict parses the Python dictionary of a header. It accepts strings, True, False,
+// integers, and tuples and lists of them. They become string, bool, int and []any.
 func parseDict(s string) (map[string]any, error) {
 	p := &literal{rest: s}
 	values := map[string]any{}
@@ -160,8 +158,8 @@ func parseDict(s string) (map[string]any, error) {
 	return values, p.err
 }
 
-// literal parses a Python literal from the front of rest. The first error
-// stays; after it, every step does nothing.
+// literal parses a Python literal at the front of rest. After an error every method does
+// nothing.
 type literal struct {
 	rest string
 	err  error
@@ -175,7 +173,7 @@ func (p *literal) fail(what string) {
 
 func (p *literal) skip() { p.rest = strings.TrimLeft(p.rest, " \t\n\x00") }
 
-// accept takes c if it is next.
+// accept consumes c if it is next.
 func (p *literal) accept(c byte) bool {
 	if p.skip(); p.rest != "" && p.rest[0] == c {
 		p.rest = p.rest[1:]
@@ -190,7 +188,7 @@ func (p *literal) expect(c byte) {
 	}
 }
 
-// maxDepth bounds how deep tuples and lists stand in one another.
+// maxDepth limits the nesting of tuples and lists.
 const maxDepth = 8
 
 // value parses one literal, at the given depth.
@@ -219,8 +217,7 @@ func (p *literal) value(depth int) any {
 	return nil
 }
 
-// list parses values up to the bracket that closes them; a trailing comma is
-// allowed.
+// list parses values up to the closing bracket end; a trailing comma is allowed.
 func (p *literal) list(end byte, depth int) []any {
 	items := []any{}
 	for p.err == nil && !p.accept(end) {

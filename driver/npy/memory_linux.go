@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// availableMemory returns the memory in bytes that this process can still take
-// without swapping: what the kernel estimates, or less where the process's control
-// group has a limit.
+// availableMemory returns the bytes that this process can allocate without swapping. That is
+// the kernel's estimate, or a lower limit of the process's control group.
 func availableMemory() uint64 {
 	available := uint64(math.MaxUint64)
 	if f, err := os.Open("/proc/meminfo"); err == nil {
@@ -25,8 +24,8 @@ func availableMemory() uint64 {
 	return available
 }
 
-// memAvailable returns MemAvailable of /proc/meminfo in bytes, or the largest number
-// where it is missing.
+// memAvailable returns MemAvailable of /proc/meminfo in bytes, or the largest number if it is
+// missing.
 func memAvailable(meminfo io.Reader) uint64 {
 	lines := bufio.NewScanner(meminfo)
 	for lines.Scan() {
@@ -41,8 +40,8 @@ func memAvailable(meminfo io.Reader) uint64 {
 	return math.MaxUint64
 }
 
-// readNumber reads a file that holds one number; ok is false for one that does
-// not, such as a memory.max of "max".
+// readNumber reads a file with one number. ok is false for other content, such as "max" in
+// memory.max.
 func readNumber(path string) (n uint64, ok bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

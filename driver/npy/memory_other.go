@@ -2,5 +2,5 @@
 
 package npy
 
-// availableMemory returns a fixed limit where the kernel is not asked.
+// availableMemory returns a fixed limit on systems other than Linux.
 func availableMemory() uint64 { return 16 << 30 }

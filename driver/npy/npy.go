@@ -1,15 +1,14 @@
-// Package npy reads and writes NumPy's files of arrays: one array (.npy) or
-// several under names (.npz).
+// Package npy reads and writes NumPy's array files: one array (.npy) or several named arrays
+// (.npz).
 //
-// It is small and strict because a reduction must not start from half a file.
-// github.com/sbinet/npyio, the Go package for these files, was tried at v0.6.0:
-// it takes a file cut off for one that ends in zeros, panics on a damaged
-// header, and cannot write an array of two or more dimensions that is only
-// known at run time.
+// It is small and strict, because a reduction must not start from half a file.
+// github.com/sbinet/npyio v0.6.0, the Go package for these files, reads a truncated file as one
+// that ends in zeros. It panics on a damaged header, and cannot write an array whose two or
+// more dimensions are only known at run time.
 //
-// Only the types that a card's formats are kept in are read (see Type); another
-// is an error that says how to convert it. Files in Fortran order are read, and
-// rearranged; files are written in C order.
+// The package reads only the types of a card's formats (see Type). The error for another type
+// names the conversion. It reads files in Fortran order and rearranges them. It writes files in
+// C order.
 package npy
 
 import (
@@ -20,10 +19,10 @@ import (
 	"strings"
 )
 
-// A Type is the type of an array's elements, as NumPy writes it.
+// Type is the type of an array's elements, as in a NumPy header.
 type Type string
 
-// The types that are read and written.
+// The supported types.
 const (
 	Float32 Type = "<f4"
 	Float16 Type = "<f2"
@@ -32,7 +31,7 @@ const (
 	Uint8   Type = "|u1" // also the encodings of the two fp8
 )
 
-// Size returns the bytes of an element, 0 for another type than those above.
+// Size returns the bytes of an element, or 0 for an unsupported type.
 func (t Type) Size() int {
 	switch t {
 	case Float32, Int32:
@@ -62,17 +61,17 @@ func (t Type) String() string {
 	return string(t)
 }
 
-// An Array is an array of any shape.
+// Array is an array of any shape.
 type Array struct {
 	Shape []int // length of each dimension; empty for a single number
 	Type  Type
 	Data  []byte // all elements, little-endian, in C order: the last index changes fastest
 }
 
-// maxElements bounds a shape, so that no product of dimensions overflows.
+// maxElements limits a shape, so that no product of dimensions overflows.
 const maxElements = 1 << 40
 
-// maxDimensions is NumPy's own limit; it also bounds the header that is written.
+// maxDimensions is NumPy's own limit. It also limits the header that Write produces.
 const maxDimensions = 64
 
 // Elements returns the number of elements of a shape. It is an error if there
@@ -109,8 +108,7 @@ func FormatShape(shape []int) string {
 	return "(" + b.String() + ")"
 }
 
-// Read reads one array, which must be all that r holds. Errors say what is
-// wrong with the file, not which file it is.
+// Read reads one array, which must be all of r. Errors name the defect but not the file.
 func Read(r io.Reader) (Array, error) {
 	br := bufio.NewReaderSize(r, blockBytes)
 	h, err := readHeader(br)
@@ -137,10 +135,10 @@ func Read(r io.Reader) (Array, error) {
 	return Array{Shape: h.shape, Type: h.element, Data: data}, nil
 }
 
-// blockBytes is how much is read at once before it is known that there is more.
+// blockBytes is the size of a read before the array is known to be larger.
 const blockBytes = 1 << 16
 
-// readData reads n bytes. Memory grows with what is there, not with n: n comes
+// readData reads n bytes. Its memory grows with the bytes that arrive, not with n, which comes
 // from a header that may be wrong.
 func readData(r io.Reader, n int) ([]byte, error) {
 	data := make([]byte, 0, min(n, blockBytes))
@@ -162,8 +160,8 @@ func readData(r io.Reader, n int) ([]byte, error) {
 	return data, nil
 }
 
-// toCOrder returns the elements, of the given size in bytes, of an array that is
-// stored in Fortran order (the first index changes fastest) in C order.
+// toCOrder rearranges an array from Fortran order (the first index changes fastest) to C order.
+// size is the bytes of an element.
 func toCOrder(data []byte, shape []int, size int) []byte {
 	strides := make([]int, len(shape)) // distance in data between neighbours along a dimension
 	step := size
@@ -189,8 +187,8 @@ func toCOrder(data []byte, shape []int, size int) []byte {
 	return out
 }
 
-// Write writes an array as NumPy's format 1.0, in C order. The shape must have
-// as many elements as there are data.
+// Write writes an array in NumPy's format 1.0, in C order. The shape must match the number of
+// elements in the data.
 func Write(w io.Writer, a Array) error {
 	size := a.Type.Size()
 	if size == 0 {

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// saved is what NumPy 2.4 writes for
+// saved returns the file that NumPy 2.4 writes for
 //
 //	np.save(f, np.array([[1, 2, 3], [4, 5, -0.0]], dtype="<f4", order=ORDER))
 func saved(fortran string, data ...byte) string {
@@ -50,7 +50,7 @@ func file(dict, data string) string {
 	return "\x93NUMPY\x01\x00" + string([]byte{byte(len(dict)), byte(len(dict) >> 8)}) + dict + data
 }
 
-// same tells whether two arrays have the same shape and the same bits.
+// same reports whether two arrays have the same shape and the same bits.
 func same(a, b Array) bool {
 	return slices.Equal(a.Shape, b.Shape) && a.Type == b.Type && bytes.Equal(a.Data, b.Data)
 }
@@ -190,8 +190,8 @@ func TestReadArchiveRefuses(t *testing.T) {
 	}
 }
 
-// numPy loads what Go wrote, prints every array's shape and bits, and saves
-// it again in the ways that NumPy has.
+// numPy loads the files that Go wrote and prints every array's shape and bits. It saves each
+// array again in all of NumPy's ways.
 const numPy = `
 import sys, numpy as np
 a = np.load("go.npy")
@@ -207,8 +207,8 @@ with open("version3.npy", "wb") as f:
     np.lib.format.write_array(f, a, version=(3, 0))
 `
 
-// TestNumPy has NumPy read what this package writes, and this package what
-// NumPy writes: the same shapes, the same bits.
+// TestNumPy checks that NumPy reads the files of this package, and this package those of NumPy,
+// with the same shapes and bits.
 func TestNumPy(t *testing.T) {
 	dir := t.TempDir()
 	cube := Array{Shape: []int{2, 3, 2}, Type: Float32}
@@ -277,8 +277,8 @@ func TestNumPy(t *testing.T) {
 	}
 }
 
-// archiveOf returns an .npz file of one compressed array whose directory announces the
-// given size.
+// archiveOf returns an .npz file with one compressed array. Its directory announces the given
+// size.
 func archiveOf(t *testing.T, content string, announced uint64) []byte {
 	t.Helper()
 	var packed, b bytes.Buffer
@@ -303,8 +303,8 @@ func archiveOf(t *testing.T, content string, announced uint64) []byte {
 	return b.Bytes()
 }
 
-// TestReadArchiveWithin: what an archive unpacks to is refused by its directory,
-// and a directory that announces less than there is by the array.
+// TestReadArchiveWithin checks that the announced size limits an archive, and that an array
+// larger than announced is an error.
 func TestReadArchiveWithin(t *testing.T) {
 	zeros := file("{'descr': '<f4', 'fortran_order': False, 'shape': (262144,), }", strings.Repeat("\x00", 1<<20))
 	size := uint64(len(zeros))
@@ -332,8 +332,8 @@ func TestReadArchiveWithin(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is read without an error is written and read again as the
-// same array, and nothing makes Read panic or take memory without bound.
+// FuzzRead checks that Read neither panics nor takes unlimited memory. Every array that it
+// reads is the same after Write and another Read.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(rowMajor))
 	f.Add([]byte(columnMajor))
@@ -360,8 +360,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzReadArchive: whatever is read without an error is written and read again as
-// the same arrays, and nothing makes ReadArchive panic.
+// FuzzReadArchive checks that ReadArchive does not panic. All arrays that it reads are the same
+// after WriteArchive and another ReadArchive.
 func FuzzReadArchive(f *testing.F) {
 	for _, arrays := range [][]Named{
 		{{"w", twoByThree}},

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// A Named is an array of an archive, and its name there.
+// Named is an array of an archive with its name.
 type Named struct {
 	Name string
 	Array
 }
 
-// memberSuffix is what NumPy appends to an array's name in the archive.
+// memberSuffix is the suffix of an array's file name in the archive.
 const memberSuffix = ".npy"
 
-// A TooLargeError is the error of an archive that unpacks to more bytes than are
-// allowed.
+// TooLargeError means that an archive unpacks to more bytes than the limit.
 type TooLargeError struct {
-	Size  uint64 // of all arrays, as the archive's directory announces them
+	Size  uint64 // of all arrays, as announced in the archive's directory
 	Limit uint64
 }
 
@@ -31,17 +30,16 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("its arrays unpack to %d bytes, more than the limit of %d; split it into several archives", e.Size, e.Limit)
 }
 
-// ReadArchive reads all arrays of an .npz file of the given size in bytes, in
-// the order of their names. Every bad array is in the error. An archive that
-// unpacks to more than the memory that this machine has available is a
-// TooLargeError.
+// ReadArchive reads all arrays of an .npz file in the order of their names. size is the file's
+// size in bytes. The error covers every bad array. It is a TooLargeError when the archive
+// unpacks to more than the available memory of this machine.
 func ReadArchive(r io.ReaderAt, size int64) ([]Named, error) {
 	return ReadArchiveWithin(r, size, availableMemory())
 }
 
-// ReadArchiveWithin is ReadArchive with a limit for the sum of the unpacked sizes in
-// bytes. It checks the archive's directory before it unpacks an array. An array that
-// unpacks to more than the directory announces is an error.
+// ReadArchiveWithin is ReadArchive with a limit in bytes for the sum of the unpacked sizes. It
+// checks the archive's directory before it unpacks an array. An array that unpacks to more than
+// announced is an error.
 func ReadArchiveWithin(r io.ReaderAt, size int64, limit uint64) ([]Named, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -71,8 +69,8 @@ func ReadArchiveWithin(r io.ReaderAt, size int64, limit uint64) ([]Named, error)
 	return arrays, errors.Join(bad...)
 }
 
-// unpackedSize returns the size of all files as the directory announces it, or the
-// largest number where the sum is larger still.
+// unpackedSize returns the size of all files as announced in the directory. If the sum
+// overflows, it returns the largest number.
 func unpackedSize(files []*zip.File) (total uint64) {
 	for _, f := range files {
 		sum, carry := bits.Add64(total, f.UncompressedSize64, 0)
@@ -84,7 +82,7 @@ func unpackedSize(files []*zip.File) (total uint64) {
 	return total
 }
 
-// readMember reads one array of an archive, and thereby checks its size and CRC-32.
+// readMember reads one array of an archive. Reading to the end checks its size and CRC-32.
 func readMember(f *zip.File) (Array, error) {
 	r, err := f.Open()
 	if err != nil {
@@ -98,8 +96,8 @@ func readMember(f *zip.File) (Array, error) {
 	return a, err
 }
 
-// WriteArchive writes arrays as an .npz file, uncompressed as np.savez does,
-// and without time stamps: the same arrays give the same bytes.
+// WriteArchive writes arrays as an .npz file, uncompressed like np.savez, and without
+// timestamps. The same arrays give the same bytes.
 func WriteArchive(w io.Writer, arrays []Named) error {
 	z := zip.NewWriter(w)
 	for _, a := range arrays {

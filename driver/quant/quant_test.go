@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// random returns finite numbers whose exponents lie in a range that differs from
-// one array to the next: all of float32, a few binades, subnormals.
+// random returns finite numbers. The range of their exponents varies by array: all of float32,
+// a few binades, or subnormals.
 func random(rng *rand.Rand, n int) []float32 {
 	low := rng.IntN(255)
 	high := low + rng.IntN(255-low)
@@ -35,14 +35,14 @@ func random(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// exact is a float32 without rounding.
+// exact returns x without rounding.
 func exact(x float32) *big.Float { return new(big.Float).SetPrec(600).SetFloat64(float64(x)) }
 
-// quantized is one reduction with everything that belongs to it.
+// quantized is one reduction with its inputs and results.
 type quantized struct {
 	inputs   [][]float32
 	integers [][]int32
-	sums     []int64 // of the integers, as no card would wrap them
+	sums     []int64 // of the integers, without wrap-around
 	scales   *Scales
 	block    int
 }
@@ -79,7 +79,7 @@ func quantize(t *testing.T, block int, inputs [][]float32) quantized {
 	return q
 }
 
-// k is what the specification says of a block: 30 - c - e, 0 for zeros.
+// k returns the specification's k of a block: 30 - c - e, or 0 for zeros.
 func (q *quantized) k(b int) int {
 	largest := new(big.Float)
 	for _, in := range q.inputs {
@@ -106,7 +106,7 @@ func cases(t *testing.T, check func(t *testing.T, q quantized)) {
 		for w := range inputs {
 			inputs[w] = random(rng, n)
 		}
-		if round%10 == 0 { // a block of zeros, both of them
+		if round%10 == 0 { // a block of zeros of both signs
 			for _, in := range inputs {
 				for i := range in[:min(block, n)] {
 					in[i] = float32(math.Copysign(0, float64(i%2)-0.5))
@@ -123,7 +123,7 @@ func cases(t *testing.T, check func(t *testing.T, q quantized)) {
 	}
 }
 
-// TestNoOverflow: no sum of integers comes nearer to 2^31 than 2^7, and every
+// TestNoOverflow checks that no sum of integers comes nearer to 2^31 than 2^7, and that every
 // integer is the nearest, ties to even.
 func TestNoOverflow(t *testing.T) {
 	reached := false
@@ -151,9 +151,8 @@ func TestNoOverflow(t *testing.T) {
 	}
 }
 
-// TestErrorBound: what the integers' sum stands for is within n*2^-(k+1) of the
-// real sum, that bound is less than n^2*M*2^-30, and the float32 is the nearest
-// one to it.
+// TestErrorBound checks that the scaled sum of integers is within n*2^-(k+1) of the exact sum.
+// It checks that this bound is less than n^2*M*2^-30, and that the float32 is the nearest one.
 func TestErrorBound(t *testing.T) {
 	cases(t, func(t *testing.T, q quantized) {
 		sums := make([]int32, len(q.sums))
@@ -187,8 +186,7 @@ func TestErrorBound(t *testing.T) {
 	})
 }
 
-// TestBoundInWords: n*2^(e+c-31) < n^2*M*2^-30, for the smallest M of each
-// exponent.
+// TestBoundInWords checks n*2^(e+c-31) < n^2*M*2^-30 for the smallest M of each exponent.
 func TestBoundInWords(t *testing.T) {
 	for n := 1; n <= MaxWorkers; n++ {
 		for e := -149; e <= 127; e++ {
@@ -203,7 +201,7 @@ func TestBoundInWords(t *testing.T) {
 	}
 }
 
-// TestMeanIsRoundedOnce compares with the exact quotient, rounded by math/big.
+// TestMeanIsRoundedOnce compares Mean with the exact quotient, rounded by math/big.
 func TestMeanIsRoundedOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for n := 1; n <= MaxWorkers; n++ {
@@ -215,7 +213,7 @@ func TestMeanIsRoundedOnce(t *testing.T) {
 			sums := []int32{0, 1, -1, n32(n), math.MaxInt32 - 127, -math.MaxInt32}
 			for len(sums) < 40 {
 				x := int32(rng.Uint32()) >> rng.IntN(31)
-				if rng.IntN(2) == 0 { // a quotient halfway between two float32, or beside
+				if rng.IntN(2) == 0 { // a quotient halfway between two float32, or near it
 					x = n32(n)*(x/n32(64)&^0xf|8) + rng.Int32N(3) - 1
 				}
 				sums = append(sums, x)
@@ -320,7 +318,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sums := make([]int32, 3) // what a card does
+	sums := make([]int32, 3) // stands for the card
 	for _, g := range gradients {
 		integers := make([]int32, 3)
 		if err := scales.Quantize(integers, g); err != nil {
@@ -337,7 +335,7 @@ func Example() {
 	// Output: [0.625 0 0.003]
 }
 
-// BenchmarkQuantize is a host's work on each element.
+// BenchmarkQuantize measures a host's work on each element.
 func BenchmarkQuantize(b *testing.B) {
 	x := random(rand.New(rand.NewPCG(1, 1)), 1<<16)
 	y := make([]int32, len(x))

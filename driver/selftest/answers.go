@@ -2,17 +2,17 @@ package selftest
 
 import "tributary/driver/wire"
 
-// The answers that are written down, from SPEC.md, section 7.
+// Answers taken from SPEC.md, section 7.
 
-// singles are inputs of each format that pass alone: in, out where the sums have
-// the same format. In wider ones the number is the same, and a NaN that format's.
+// singles are inputs of each format that pass alone: input and sum, when both have the same
+// format. A wider sum has the same number, or its format's NaN.
 var singles = map[wire.Format][][2]uint32{
 	wire.FP32: {
 		{0x00000000, 0x00000000}, {0x80000000, 0x80000000}, // zeros keep their sign
 		{0x00000001, 0x00000001}, {0x807fffff, 0x807fffff}, // subnormals
 		{0x00800000, 0x00800000}, {0xff7fffff, 0xff7fffff}, // smallest and largest normals
 		{0x7f800000, 0x7f800000}, {0xff800000, 0xff800000}, // infinities
-		{0x7fc00000, 0x7fc00000}, {0xffc00000, 0x7fc00000}, // NaNs become the one NaN
+		{0x7fc00000, 0x7fc00000}, {0xffc00000, 0x7fc00000}, // all NaNs become the format's only NaN
 		{0x7f800001, 0x7fc00000}, {0xffffffff, 0x7fc00000},
 	},
 	wire.BF16: {
@@ -23,7 +23,7 @@ var singles = map[wire.Format][][2]uint32{
 		{0x0000, 0x0000}, {0x8000, 0x8000}, {0x0001, 0x0001}, {0x83ff, 0x83ff}, {0x0400, 0x0400}, {0xfbff, 0xfbff},
 		{0x7c00, 0x7c00}, {0xfc00, 0xfc00}, {0x7e00, 0x7e00}, {0xfe00, 0x7e00}, {0x7c01, 0x7e00}, {0xffff, 0x7e00},
 	},
-	wire.FP8E4M3: { // no infinity: where others have theirs stands a number
+	wire.FP8E4M3: { // no infinity; that encoding is a number
 		{0x00, 0x00}, {0x80, 0x80}, {0x01, 0x01}, {0x87, 0x87}, {0x08, 0x08}, {0xfe, 0xfe},
 		{0x78, 0x78}, {0xf8, 0xf8}, {0x7e, 0x7e}, {0x79, 0x79}, {0x7f, 0x7f}, {0xff, 0x7f},
 	},
@@ -37,12 +37,11 @@ var singles = map[wire.Format][][2]uint32{
 	},
 }
 
-// formats are those of a card's inputs and sums.
+// formats are the formats of a card's inputs and sums.
 type formats struct{ in, out wire.Format }
 
-// edges are sums of two inputs at the edges of the arithmetic: a, b, a+b rounded
-// to nearest even. fusedEdges are those which the sum fused cuts to something
-// else.
+// edges are sums of two inputs at the limits of the arithmetic: a, b, a+b rounded to nearest
+// even.
 var edges = map[formats][][3]uint32{
 	{wire.FP32, wire.FP32}: {
 		{0x3f800000, 0x3f800000, 0x40000000}, // 1 + 1
@@ -98,9 +97,9 @@ var edges = map[formats][][3]uint32{
 		{0x38, 0x90, 0x38}, {0x38, 0x91, 0x37}, {0x3f, 0x18, 0x40}, {0x38, 0xb7, 0x18}, {0x38, 0xb8, 0x00},
 		{0x00, 0x80, 0x00}, {0x80, 0x80, 0x80}, {0x81, 0x80, 0x81}, {0x01, 0x01, 0x02}, {0x07, 0x01, 0x08},
 		{0x08, 0x81, 0x07}, {0x09, 0x88, 0x01}, {0x38, 0x01, 0x38},
-		{0x78, 0x70, 0x7c}, // 256 + 128, above where infinity would be
-		{0x7e, 0x58, 0x7e}, // 448 + 16: a tie with 480, which there is not; down to even
-		{0x7e, 0x59, 0x7f}, // 448 + 18 overflows, which is NaN
+		{0x78, 0x70, 0x7c}, // 256 + 128: beyond the infinity of similar formats
+		{0x7e, 0x58, 0x7e}, // 448 + 16: a tie with the missing 480; down to even
+		{0x7e, 0x59, 0x7f}, // 448 + 18 overflows to NaN
 		{0x78, 0x78, 0x7f}, {0xfe, 0xfe, 0x7f}, {0x7f, 0x38, 0x7f}, {0xff, 0xfe, 0x7f},
 	},
 	{wire.FP8E5M2, wire.FP8E5M2}: {
@@ -152,8 +151,8 @@ var edges = map[formats][][3]uint32{
 	},
 }
 
-// fusedEdges stand in the place of the edges with the same a and b: what is
-// below four bits under the larger one's last place is cut off.
+// fusedEdges replace the edges with the same a and b. fused cuts off what is more than four
+// bits below the larger input's last place.
 var fusedEdges = map[formats][][3]uint32{
 	{wire.FP32, wire.FP32}:       {{0x3f800000, 0x33800001, 0x3f800000}, {0x3f800000, 0xb3000001, 0x3f800000}},
 	{wire.BF16, wire.BF16}:       {{0x3f80, 0x3b81, 0x3f80}, {0x3f80, 0xbb01, 0x3f80}},
@@ -161,8 +160,7 @@ var fusedEdges = map[formats][][3]uint32{
 	{wire.FP8E4M3, wire.FP8E4M3}: {{0x38, 0x91, 0x38}},
 }
 
-// saturatedEdges stand in the place of the edges with the same a and b on a card
-// that saturates.
+// saturatedEdges replace the edges with the same a and b on a card that saturates.
 var saturatedEdges = [][3]uint32{
 	{0x7fffffff, 1, 0x7fffffff}, {0x80000000, 0xffffffff, 0x80000000}, {0x7fffffff, 0x7fffffff, 0x7fffffff}, {0x80000000, 0x80000000, 0x80000000},
 }
@@ -181,8 +179,7 @@ func fusedEdgesOf(a *arithmetic) [][3]uint32 {
 	return replaced(addedEdges(a), fusedEdges[formats{a.format.Format, a.result.Format}])
 }
 
-// replaced returns rows, with others in the place of those that have the same a
-// and b.
+// replaced returns rows. A row of others replaces the row with the same a and b.
 func replaced(rows, others [][3]uint32) [][3]uint32 {
 	rows = append([][3]uint32(nil), rows...)
 	for i, row := range rows {
@@ -195,16 +192,15 @@ func replaced(rows, others [][3]uint32) [][3]uint32 {
 	return rows
 }
 
-// addedTriple is what three inputs add up to, an answer for each sum that adds:
-// those of the tree when the first port is even, so that the first two are a pair,
-// and when it is odd.
+// addedTriple is the sum of three inputs for each sum that adds. The tree has two answers: for
+// an even first port, where the first two inputs are a pair, and for an odd one.
 type addedTriple struct {
 	inputs       [3]uint32
 	even, odd    uint32 // tree
 	fused, exact uint32
 }
 
-// addedTriples returns the triples of a card that adds; answer picks its sum's.
+// addedTriples returns the triples of a card that adds. answer picks the answers of its sum.
 func addedTriples(answer func(addedTriple) triple) func(*arithmetic) []triple {
 	return func(a *arithmetic) (rows []triple) {
 		added := a.floatTriples
@@ -231,8 +227,8 @@ func (a *arithmetic) floatTriples() []addedTriple {
 	if inf := infinity(a.format); a.format.Infinity {
 		rows = append(rows, same(inf, top, inf|minus, a.result.NaN), same(inf, top|minus, 0, infinity(a.result)))
 	}
-	// (m + m) - m overflows on the way in the tree, if the sums have no larger
-	// numbers; m + (m - m) does not, nor is there a way where all are added at once.
+	// In the tree, (m + m) - m overflows unless the sums have larger numbers; m + (m - m) does
+	// not. Sums that add all inputs at once do not overflow.
 	overflown := addedTriple{[3]uint32{top, top, top | minus}, a.widen(top), a.widen(top), a.widen(top), a.widen(top)}
 	if a.overflows() {
 		overflown.even = infinity(a.result)
@@ -240,8 +236,8 @@ func (a *arithmetic) floatTriples() []addedTriple {
 	return append(append(rows, overflown), a.tieTriples()...)
 }
 
-// tieTriples are made of 2^e, whose last place among the sums is twice the number
-// half, and less: 1/16 of half, which fused cuts off beside 2^e.
+// tieTriples are sums of 2^e, half and less. Half is half of the last place of 2^e in the sums.
+// less is 1/16 of half, which fused cuts off next to 2^e.
 func (a *arithmetic) tieTriples() []addedTriple {
 	bias := 1<<(a.format.Exp-1) - 1
 	e := min(a.result.Frac+1, bias)
@@ -250,24 +246,24 @@ func (a *arithmetic) tieTriples() []addedTriple {
 	negative, _ := a.power(e, true)
 	less, fine := a.power(half-4, false)
 	if !ok || !fine {
-		return nil // the format has no numbers so far apart
+		return nil // the format's range is too small
 	}
 	one, _ := a.power(half, false)
 	down, up := a.widen(big), a.widen(big)+1
-	// half + less rounds to half where the sums have no four bits of fraction.
+	// half + less rounds to half if the sums have fewer than four bits of fraction.
 	broken := up
 	if a.result.Frac < 4 {
 		broken = down
 	}
 	return []addedTriple{
-		{[3]uint32{big, one, one}, down, up, up, up},                         // 2^e + half is a tie, 2^e + 2 half is not
-		{[3]uint32{big, one, less}, down, broken, down, up},                  // a tie that less breaks
-		{[3]uint32{big, negative, less}, a.widen(less), 0, 0, a.widen(less)}, // less is all that is left
+		{[3]uint32{big, one, one}, down, up, up, up},                         // 2^e + half is a tie
+		{[3]uint32{big, one, less}, down, broken, down, up},                  // less breaks the tie
+		{[3]uint32{big, negative, less}, a.widen(less), 0, 0, a.widen(less)}, // only less remains
 	}
 }
 
-// integerTriples: whether a sum wraps or saturates is told from the integer sum of
-// all, so neither order nor sum matters.
+// integerTriples have one answer each. Wrapping or saturation follows from the integer sum of
+// all inputs, so neither order nor sum matters.
 func (a *arithmetic) integerTriples() []addedTriple {
 	var rows []addedTriple
 	for _, r := range []struct{ x, y, z, wrapped, saturated uint32 }{
@@ -285,15 +281,15 @@ func (a *arithmetic) integerTriples() []addedTriple {
 	return rows
 }
 
-// addedQuadruple is what four inputs add up to, the first at an even port: so the
-// tree adds the first two, and the last two, first.
+// addedQuadruple is the sum of four inputs, the first at an even port. The tree then adds the
+// first two and the last two first.
 type addedQuadruple struct {
 	inputs             [4]uint32
 	tree, fused, exact uint32
 }
 
-// addedQuadruples returns the quadruples of a card that adds; answer picks its
-// sum's.
+// addedQuadruples returns the quadruples of a card that adds. answer picks the answer of its
+// sum.
 func addedQuadruples(answer func(addedQuadruple) uint32) func(*arithmetic) []quadruple {
 	return func(a *arithmetic) (rows []quadruple) {
 		for _, q := range a.quadruples() {
@@ -303,11 +299,11 @@ func addedQuadruples(answer func(addedQuadruple) uint32) func(*arithmetic) []qua
 	}
 }
 
-// quadruples are ties that what is far below breaks, whose sign is known only
-// when all of it is added up. These are what a window does not decide.
+// quadruples are ties that inputs far below decide, whose sign is known only after all of them
+// are added. A sum with a limited window cannot decide them.
 func (a *arithmetic) quadruples() []addedQuadruple {
 	if a.integers() {
-		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range, whatever comes on the way
+		const most, least, sum = 0x7fffffff, 0x80000000, 0xfffffffe // within the range
 		return []addedQuadruple{{[4]uint32{most, most, least, least}, sum, sum, sum}}
 	}
 	minus, zero := uint32(1)<<(a.format.Bits-1), uint32(1)<<(a.result.Bits-1)
@@ -315,11 +311,11 @@ func (a *arithmetic) quadruples() []addedQuadruple {
 	bias := 1<<(a.format.Exp-1) - 1
 	e := min(a.result.Frac+1, bias)
 	half := e - a.result.Frac - 1
-	far := max(half-60, 1-bias-a.format.Frac+1) // 2^far has a half
+	far := max(half-60, 1-bias-a.format.Frac+1) // the format has half of 2^far
 	big, ok := a.power(e, false)
 	one, fine := a.power(half, false)
 	if !ok || !fine || far > half-4 {
-		return rows // the format has no numbers so far apart
+		return rows // the format's range is too small
 	}
 	more, _ := a.power(far, false)
 	less, _ := a.power(far-1, false)

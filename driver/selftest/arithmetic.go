@@ -6,7 +6,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// arithmetic is what a card says that it does to its inputs.
+// arithmetic is a card's arithmetic as its registers describe it.
 type arithmetic struct {
 	format, result wire.FormatInfo
 	book           book
@@ -37,7 +37,7 @@ func (a *arithmetic) pack(n int, encoding func(i int) uint32) []byte {
 	return b
 }
 
-// widen returns the encoding of an input's number among the sums. It is exact.
+// widen returns the encoding of an input's number in the format of the sums. It is exact.
 func (a *arithmetic) widen(bits uint32) uint32 {
 	if a.format.Format == a.result.Format {
 		return bits
@@ -45,8 +45,8 @@ func (a *arithmetic) widen(bits uint32) uint32 {
 	return element.Round(a.result.Format, element.Value(a.format.Format, bits))
 }
 
-// power returns the encoding of 2^e in the format of the inputs, or of its
-// negative; ok is false where the format does not have it.
+// power returns the encoding of 2^e, or of its negative, in the format of the inputs. ok is
+// false if the format lacks it.
 func (a *arithmetic) power(e int, negative bool) (bits uint32, ok bool) {
 	bias := 1<<(a.format.Exp-1) - 1
 	switch {
@@ -74,7 +74,7 @@ func largest(f wire.FormatInfo) uint32 {
 	return f.NaN - 1
 }
 
-// infinity returns what a number beyond the largest becomes.
+// infinity returns the encoding of a number beyond the largest.
 func infinity(f wire.FormatInfo) uint32 {
 	if f.Infinity {
 		return (1<<f.Exp - 1) << f.Frac
@@ -82,8 +82,7 @@ func infinity(f wire.FormatInfo) uint32 {
 	return f.NaN
 }
 
-// overflows tells whether the sum of two of the largest input is beyond the sums'
-// format.
+// overflows reports whether twice the largest input overflows the format of the sums.
 func (a *arithmetic) overflows() bool {
 	if !a.book.overflows {
 		return false
@@ -92,9 +91,8 @@ func (a *arithmetic) overflows() bool {
 	return a.integers() || !element.Finite(a.result.Format, element.Round(a.result.Format, 2*top))
 }
 
-// pattern returns an input that differs from one element to the next, as far as
-// the format has as many: element i of a port cannot be taken for another. Of the
-// floating-point formats it is a positive normal number.
+// pattern returns an input that varies by element and port, as far as the format allows, so
+// that a misplaced element shows. For floating-point formats it is a positive normal number.
 func (a *arithmetic) pattern(i, port int) uint32 {
 	hash := uint32(i*64+port) * 2654435761
 	if a.integers() {
@@ -104,12 +102,11 @@ func (a *arithmetic) pattern(i, port int) uint32 {
 	return least + uint32(uint64(hash)*uint64(largest(a.format)-least)>>32)
 }
 
-// whole returns what a port contributes to element i where whole numbers are
-// added that no order of additions rounds: their magnitudes add up to no more
-// than the format has all whole numbers to. Where there are more ports than
-// that, some contribute 0.
+// whole returns a port's whole number for element i. The format holds every whole number up to
+// the sum of the magnitudes, so no order of additions rounds. With too many ports for that,
+// some contribute 0.
 func (a *arithmetic) whole(ports, port, i int) int {
-	most := 1 << 24 // of all together
+	most := 1 << 24 // the limit for that sum
 	if !a.integers() {
 		most = 1 << (a.format.Frac + 1)
 	}
@@ -130,7 +127,7 @@ func (a *arithmetic) wholeInput(ports, port, n int) []byte {
 	return a.pack(n, func(i int) uint32 { return encode(a.format.Format, a.whole(ports, port, i)) })
 }
 
-// wholeInputs returns those of all ports.
+// wholeInputs returns the arrays of all ports.
 func (a *arithmetic) wholeInputs(ports, n int) [][]byte {
 	inputs := make([][]byte, ports)
 	for p := range inputs {
@@ -139,7 +136,7 @@ func (a *arithmetic) wholeInputs(ports, n int) [][]byte {
 	return inputs
 }
 
-// wholeSum is element i of the sum of wholeInputs.
+// wholeSum returns element i of the sum of wholeInputs.
 func (a *arithmetic) wholeSum(ports, i int) uint32 {
 	sum := a.whole(ports, 0, i)
 	for p := 1; p < ports; p++ {
@@ -148,7 +145,7 @@ func (a *arithmetic) wholeSum(ports, i int) uint32 {
 	return encode(a.result.Format, sum)
 }
 
-// encode returns the encoding of a whole number that the format has.
+// encode returns the encoding of a whole number. The format must have that number.
 func encode(f wire.Format, n int) uint32 {
 	if f == wire.Int32 {
 		return uint32(n)

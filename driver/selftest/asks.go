@@ -8,8 +8,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// askRegisters makes accesses and set-ups that cannot be. The job that is set
-// up must outlive them all.
+// askRegisters makes invalid accesses and set-ups. The running job must survive them.
 func askRegisters(ctx context.Context, r *rehearsal) error {
 	const otherToken = 0x0dd
 	next := r.epoch + 1
@@ -51,8 +50,7 @@ func askRegisters(ctx context.Context, r *rehearsal) error {
 	return askAccesses(ctx, r, otherToken)
 }
 
-// askBadDeadline tries to set up a job with partial sums and no deadline after
-// which they are made.
+// askBadDeadline tries to set up a job with partial sums but no deadline.
 func askBadDeadline(ctx context.Context, r *rehearsal) error {
 	if err := r.stage(ctx, r.token, r.members(), r.chunk, 1); err != nil {
 		return err
@@ -64,7 +62,7 @@ func askBadDeadline(ctx context.Context, r *rehearsal) error {
 	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline is answered %s, must be %s", code, wire.CodeBadDeadline)
 }
 
-// askNoSlots tries to set up a second job that wants all slots.
+// askNoSlots tries to set up a second job that needs all slots.
 func askNoSlots(ctx context.Context, r *rehearsal) error {
 	const second = 1
 	state := wire.JobAddr(wire.RegJobState, second)
@@ -109,7 +107,7 @@ func (r *rehearsal) running(ctx context.Context, want bool) error {
 	return check(err, ok, "JOB_STATE is %#x, must say set up: %t, epoch %d", state, want, r.epoch)
 }
 
-// askRefusals sends contributions that must not be summed.
+// askRefusals sends contributions that the card must refuse.
 func askRefusals(ctx context.Context, r *rehearsal) error {
 	good := r.header(wire.KindData, 0, firstVID)
 	for _, t := range []struct {
@@ -138,7 +136,7 @@ func askRefusals(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// otherFormat returns a format whose elements have the size of the inputs'.
+// otherFormat returns another format with the same size of an element.
 func (r *rehearsal) otherFormat() wire.Format {
 	for _, f := range wire.Formats {
 		if f.Bits == r.format.Bits && f.Format != r.format.Format {
@@ -148,8 +146,7 @@ func (r *rehearsal) otherFormat() wire.Format {
 	return 0
 }
 
-// askForeignHeaders sends headers of another version and of a kind that there
-// is not.
+// askForeignHeaders sends headers of another version and of an unknown kind.
 func askForeignHeaders(ctx context.Context, r *rehearsal) error {
 	version := r.header(wire.KindAsk, 0, firstVID)
 	version.Version = wire.Version + 1
@@ -162,8 +159,8 @@ func askForeignHeaders(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askLengths sends a length that is not the job's, and one that is over the
-// card's: of that, the header alone, as the card does not wait for the rest.
+// askLengths sends a length other than the job's, and one over the card's limit. It sends only
+// the header of the latter, because the card does not wait for the rest.
 func askLengths(ctx context.Context, r *rehearsal) error {
 	want := map[string]uint32{"bad_length": 1}
 	h := r.header(wire.KindData, 0, firstVID)
@@ -182,11 +179,11 @@ func askLengths(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askRepeats sends a contribution twice, and the one that would overwrite a
-// result which others may still ask for.
+// askRepeats sends a contribution twice. It also sends one that would overwrite a result that
+// others may still ask for.
 func askRepeats(ctx context.Context, r *rehearsal) error {
 	if r.ports == 1 {
-		return nil // a chunk is complete with the first contribution
+		return nil // the first contribution completes a chunk
 	}
 	stored := map[string]uint32{"stored": 1, "duplicate": 1}
 	err := r.rises(ctx, stored, func() error { return errors.Join(r.sendWhole(0, firstVID), r.sendWhole(0, firstVID)) })
@@ -208,8 +205,8 @@ func askRepeats(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askDamage sends frames with a flipped bit and bytes that are no frame, and
-// then a chunk that must be summed as if nothing had been.
+// askDamage sends frames with a flipped bit and bytes that are no frame. The card must still
+// sum the next chunk correctly.
 func askDamage(ctx context.Context, r *rehearsal) error {
 	h := r.header(wire.KindData, 0, firstVID)
 	whole := frame.Append(nil, &h, r.wholePayload(0))
@@ -242,7 +239,7 @@ func askDamage(ctx context.Context, r *rehearsal) error {
 	return r.collect(ctx, firstVID)
 }
 
-// askMissing has rank 0 contribute alone, and asks.
+// askMissing contributes for rank 0 only, and asks.
 func askMissing(ctx context.Context, r *rehearsal) error {
 	if err := r.sendWhole(0, firstVID); err != nil {
 		return err
@@ -256,7 +253,7 @@ func askMissing(ctx context.Context, r *rehearsal) error {
 	}{
 		{0, firstVID, wire.CodeWait, others},
 		{1, firstVID, wire.CodeSend, others},
-		{1, firstVID + 1, wire.CodeSend, r.members()}, // to which nobody has contributed
+		{1, firstVID + 1, wire.CodeSend, r.members()}, // a chunk without contributions
 	} {
 		if err := r.send(r.header(wire.KindAsk, t.rank, t.vid), nil); err != nil {
 			return err
@@ -268,8 +265,8 @@ func askMissing(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askReplay has a chunk summed and lets every rank ask for it again, by an ask
-// and by repeating its contribution.
+// askReplay has a chunk summed. Every rank then requests the sum again, by an ask and by
+// repeating its contribution.
 func askReplay(ctx context.Context, r *rehearsal) error {
 	if err := r.sendAll(firstVID); err != nil {
 		return err
@@ -297,8 +294,8 @@ func askReplay(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askFinish finishes rank after rank: the job must end with the last one, and
-// a finish that is repeated must still be confirmed.
+// askFinish finishes rank after rank. The last finish must end the job, and the card must still
+// confirm a repeated finish.
 func askFinish(ctx context.Context, r *rehearsal) error {
 	finish := func(rank int) error {
 		if err := r.send(r.header(wire.KindFinish, rank, firstVID), nil); err != nil {

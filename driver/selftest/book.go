@@ -18,14 +18,13 @@ type book struct {
 	overflows bool // a sum may be beyond the format
 }
 
-// triple is a sum of three inputs; its answers are those when the first port is
-// even and when it is odd.
+// triple is a sum of three inputs, with answers for an even and for an odd first port.
 type triple struct {
 	inputs    [3]uint32
 	even, odd uint32
 }
 
-// answer returns what the card must give for inputs at port and the two behind it.
+// answer returns the correct sum for inputs at port and the two ports after it.
 func (t *triple) answer(port int) uint32 {
 	if port%2 == 0 {
 		return t.even
@@ -39,7 +38,7 @@ type quadruple struct {
 	sum    uint32
 }
 
-// books holds the answers of every sum that the self-test knows.
+// books are the answers of every sum that the self-test supports.
 var books = map[wire.Sum]book{
 	wire.SumTree: {
 		edges:      addedEdges,
@@ -79,7 +78,7 @@ func Knows(sum wire.Sum) bool {
 	return known
 }
 
-// checkSum refuses a card whose sum has no answers here.
+// checkSum rejects a card whose sum has no answers here.
 func checkSum(i driver.Info) error {
 	if Knows(i.Sum) {
 		return nil

@@ -8,11 +8,10 @@ import (
 	"tributary/driver"
 )
 
-// deadlineCycles is long enough for a host to send a chunk on its way, and short
-// for a simulation.
+// deadlineCycles is long enough for a host to send a chunk, and short enough for a simulation.
 const deadlineCycles = 20_000
 
-// askDeadlines has the second of two ports come late, and then not at all.
+// askDeadlines lets the second of two ports be late, and then absent.
 func askDeadlines(ctx context.Context, s *subject) error {
 	job, err := s.Configure(ctx, driver.JobConfig{Workers: 2, Chunk: s.smallChunk(), Window: 1, DeadlineCycles: deadlineCycles, Partial: true})
 	if err != nil {
@@ -27,8 +26,8 @@ func askDeadlines(ctx context.Context, s *subject) error {
 	return job.Close(ctx)
 }
 
-// reduceAlone has one member reduce so many chunks of whole numbers, of which the
-// first port's come back, and says if other sums are partial than all or none.
+// reduceAlone reduces chunks of whole numbers by one member. The sums must be those of the
+// first port alone, and all must be marked partial.
 func (s *subject) reduceAlone(ctx context.Context, job *driver.Job, rank, chunks int) error {
 	n := chunks * job.Config().Chunk
 	sum := make([]byte, n*s.outBytes())
@@ -43,7 +42,7 @@ func (s *subject) reduceAlone(ctx context.Context, job *driver.Job, rank, chunks
 	return check(nil, ok, "rank %d was told of partial sums %v, must be all of rank 0 alone", rank, partials)
 }
 
-// askPartial has rank 1 come when the chunk is summed.
+// askPartial lets rank 1 contribute after the chunk is summed.
 func (s *subject) askPartial(ctx context.Context, job *driver.Job) error {
 	for rank := range 2 {
 		if err := s.reduceAlone(ctx, job, rank, 1); err != nil {
@@ -53,7 +52,7 @@ func (s *subject) askPartial(ctx context.Context, job *driver.Job) error {
 	return check(nil, len(job.Evicted()) == 0, "ranks %v were evicted though they came", job.Evicted())
 }
 
-// askEviction has rank 0 go on alone.
+// askEviction lets rank 0 continue alone.
 func (s *subject) askEviction(ctx context.Context, job *driver.Job) error {
 	const chunks = 4 // the card has slots for two
 	if err := s.reduceAlone(ctx, job, 0, chunks); err != nil {

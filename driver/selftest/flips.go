@@ -10,8 +10,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// flipper is a link that, once it is armed, flips a bit in every so many bytes
-// both ways.
+// flipper is a link that, once armed, flips a bit at regular distances in both directions.
 type flipper struct {
 	transport.Conn
 	armed   atomic.Bool
@@ -25,7 +24,7 @@ type flips struct {
 	count atomic.Int64
 }
 
-// spoil flips the bits that are due in b.
+// spoil flips the bits in b that are due.
 func (f *flips) spoil(b []byte) {
 	for i := range b {
 		if f.seen++; f.seen == f.every {
@@ -39,7 +38,7 @@ func (f *flipper) Write(b []byte) (int, error) {
 	if !f.armed.Load() {
 		return f.Conn.Write(b)
 	}
-	spoiled := slices.Clone(b) // a Writer may not change what it is given
+	spoiled := slices.Clone(b) // a Writer must not modify its argument
 	f.out.spoil(spoiled)
 	return f.Conn.Write(spoiled)
 }
@@ -52,8 +51,8 @@ func (f *flipper) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// flipChunks and flipsEach are how many chunks are summed over the spoiled link
-// and about how many bits are flipped on the way, in each direction.
+// flipChunks is the number of chunks summed over the spoiled link. flipsEach is the approximate
+// number of flipped bits in each direction.
 const (
 	flipChunks = 64
 	flipsEach  = 5
@@ -122,7 +121,7 @@ func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	return nil
 }
 
-// caught returns the sum of the counters that rise when bits are flipped.
+// caught returns the sum of the counters that count flipped bits.
 func caught(ctx context.Context, card *driver.Card) (uint32, error) {
 	counters, err := card.Counters(ctx)
 	var sum uint32

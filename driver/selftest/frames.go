@@ -11,13 +11,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// rehearsal is job 0, set up by hand: all ports of the card, a window of
-// one chunk, so two slots; the first chunk is number firstVID.
+// rehearsal is job 0, set up without the driver: all ports of the card and a window of one
+// chunk, which means two slots. The first chunk is number firstVID.
 type rehearsal struct {
 	*host
 	arithmetic
 	lanes, ports, maxChunk, maxWindow int
-	jobs                              int // that the card can hold
+	jobs                              int // most jobs the card can hold
 	chunk                             int // elements
 	token                             uint64
 	epoch                             uint16
@@ -25,8 +25,7 @@ type rehearsal struct {
 
 const firstVID = 100
 
-// frameTest is a question that is asked with frames made by hand, each in a job
-// of its own.
+// frameTest is a question with hand-made frames. Each has a job of its own.
 type frameTest struct {
 	name, what string
 	minPorts   int
@@ -70,7 +69,7 @@ func runFrames(ctx context.Context, name string, o Options, report func(Outcome)
 	return err
 }
 
-// prepare reads the card's sizes and takes ownership.
+// prepare reads the card's sizes and takes ownership of it.
 func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	r := &rehearsal{host: h, token: 0x5e1f7e57}
 	var formats, sum int
@@ -93,10 +92,10 @@ func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	return r, err
 }
 
-// members has a bit for each port.
+// members returns bit r for each port r.
 func (r *rehearsal) members() uint64 { return 1<<r.ports - 1 }
 
-// commitValue is what JOB_COMMIT is written to set the job up with an epoch.
+// commitValue returns the value of JOB_COMMIT for an epoch.
 func commitValue(epoch uint16) uint64 { return firstVID | uint64(epoch)<<32 }
 
 // stage writes the staged registers of the job.
@@ -139,8 +138,7 @@ func (r *rehearsal) header(kind wire.Kind, rank int, vid uint32) frame.Header {
 	return h
 }
 
-// wholePayload returns the payload of a rank: whole numbers, as in the test of
-// the ports.
+// wholePayload returns the payload of a rank: whole numbers, as in askPorts.
 func (r *rehearsal) wholePayload(rank int) []byte { return r.wholeInput(r.ports, rank, r.chunk) }
 
 // sendWhole sends that payload as chunk vid.
@@ -158,8 +156,8 @@ func (r *rehearsal) sendAll(vid uint32) error {
 	return nil
 }
 
-// sum waits for the sum of chunk vid, of a given kind, and checks its bits. It
-// returns the ranks that it is for.
+// sum waits for the sum of chunk vid in a packet of the given kind, and checks its bits. It
+// returns the ranks that receive it.
 func (r *rehearsal) sum(ctx context.Context, kind wire.Kind, vid uint32) (uint64, error) {
 	f, err := r.next(ctx, func(f *frame.Frame) bool {
 		return (f.Kind == wire.KindResult || f.Kind == wire.KindReplay) && f.VID == vid && f.Epoch == r.epoch
@@ -198,7 +196,7 @@ func (r *rehearsal) collect(ctx context.Context, vid uint32) error {
 	return nil
 }
 
-// status waits for the status that answers rank about chunk vid, and checks it.
+// status waits for the status for rank about chunk vid, and checks it.
 func (r *rehearsal) status(ctx context.Context, rank int, vid uint32, code wire.Code, mask uint64) error {
 	f, err := r.next(ctx, func(f *frame.Frame) bool {
 		return f.Kind == wire.KindStatus && f.Epoch == r.epoch && int(f.Rank) == rank && f.VID == vid
@@ -212,9 +210,8 @@ func (r *rehearsal) status(ctx context.Context, rank int, vid uint32, code wire.
 	return nil
 }
 
-// rises does something and waits until the card's counters have risen by what
-// is wanted. It is wrong when one rises further, or one that is not wanted
-// rises, frames and what the card sends apart.
+// rises calls do and waits until the card's counters have risen as wanted. It is an error when
+// a counter rises further, or an unlisted one rises, except those in risesFreely.
 func (r *rehearsal) rises(ctx context.Context, want map[string]uint32, do func() error) error {
 	before, err := r.counters(ctx)
 	if err != nil {
@@ -247,5 +244,5 @@ func (r *rehearsal) rises(ctx context.Context, want map[string]uint32, do func()
 	}
 }
 
-// risesFreely are the counters that rise with register accesses and answers.
+// risesFreely are the counters that rise with register accesses and replies.
 var risesFreely = map[string]bool{"frames": true, "statuses": true, "results": true, "replays": true, "beats": true}

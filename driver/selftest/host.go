@@ -12,13 +12,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// host speaks to a card frame by frame, without the driver's care: it sends
-// what it is told to, right or wrong, and sees everything that comes back.
+// host exchanges frames with a card without the driver. It sends any frame, valid or not, and
+// sees everything that the card sends.
 type host struct {
 	name    string
 	conn    transport.Conn
 	timeout time.Duration
-	frames  chan frame.Frame // what came; closed when the link ends
+	frames  chan frame.Frame // received frames; closed when the link ends
 	tag     uint16           // of the last register access
 }
 
@@ -32,7 +32,7 @@ func openHost(ctx context.Context, name string, o Options) (*host, error) {
 	return h, nil
 }
 
-// receive hands out copies of the frames that come, until the link ends.
+// receive passes on copies of the frames until the link ends.
 func (h *host) receive() {
 	defer close(h.frames)
 	scan := frame.NewScanner(frame.FromCard, 0)
@@ -49,15 +49,15 @@ func (h *host) receive() {
 	}
 }
 
-// close gives the link up and waits until the receiver has seen it.
+// close closes the link and waits until the receiver has noticed.
 func (h *host) close() {
 	h.conn.Close()
 	for range h.frames {
 	}
 }
 
-// next returns the next frame that is wanted; others are passed over. The error
-// is a DiedError, a TimeoutError or ctx's.
+// next returns the next wanted frame and drops others. The error is a DiedError, a TimeoutError
+// or ctx's.
 func (h *host) next(ctx context.Context, wanted func(*frame.Frame) bool) (frame.Frame, error) {
 	timer := time.NewTimer(h.timeout)
 	defer timer.Stop()
@@ -78,7 +78,7 @@ func (h *host) next(ctx context.Context, wanted func(*frame.Frame) bool) (frame.
 	}
 }
 
-// send sends a frame. payload is nil where the kind carries none.
+// send sends a frame. payload is nil for kinds without one.
 func (h *host) send(hd frame.Header, payload []byte) error {
 	return h.sendRaw(frame.Append(nil, &hd, payload))
 }

@@ -11,9 +11,8 @@ import (
 // jobTimes is how often each job sums.
 const jobTimes = 3
 
-// askJobs sets up as many jobs as the card can hold, and has them sum whole
-// numbers side by side. The first stays; the others end after each sum, and are
-// set up anew.
+// askJobs sets up as many jobs as the card can hold. They sum whole numbers side by side. The
+// first one stays; the others end after each sum and are set up again.
 func askJobs(ctx context.Context, s *subject) error {
 	jobs := make([]*driver.Job, s.Info.Jobs)
 	for n := range jobs {
@@ -37,7 +36,7 @@ func askJobs(ctx context.Context, s *subject) error {
 	return errors.Join(errs...)
 }
 
-// stay sums several times in a job.
+// stay sums several times in one job.
 func (s *subject) stay(ctx context.Context, job *driver.Job) error {
 	for time := range jobTimes {
 		if err := s.sumWhole(ctx, job, time); err != nil {
@@ -47,7 +46,7 @@ func (s *subject) stay(ctx context.Context, job *driver.Job) error {
 	return job.Close(ctx)
 }
 
-// comeAndGo sums once in the n-th job, and in several that follow it.
+// comeAndGo sums once in the n-th job, and once in each of several jobs after it.
 func (s *subject) comeAndGo(ctx context.Context, job *driver.Job, n int) error {
 	for time := range jobTimes {
 		if time > 0 {
@@ -66,7 +65,7 @@ func (s *subject) comeAndGo(ctx context.Context, job *driver.Job, n int) error {
 	return nil
 }
 
-// sideBySide sets up the n-th of the jobs. Every second has one port alone.
+// sideBySide sets up the n-th of the jobs. Every second job has only one port.
 func (s *subject) sideBySide(ctx context.Context, n int) (*driver.Job, error) {
 	ports := s.allPorts()
 	if n%2 == 1 {
@@ -75,8 +74,8 @@ func (s *subject) sideBySide(ctx context.Context, n int) (*driver.Job, error) {
 	return s.Configure(ctx, driver.JobConfig{Ports: ports, Chunk: s.smallChunk(), Window: s.Window / s.Info.Jobs, FirstVID: uint32(n)})
 }
 
-// sumWhole sums whole numbers in a job: more chunks than it has slots, and so many
-// elements more.
+// sumWhole sums whole numbers in a job, in more chunks than it has slots. more is added to the
+// number of elements.
 func (s *subject) sumWhole(ctx context.Context, job *driver.Job, more int) error {
 	cfg := job.Config()
 	n := (2*2*cfg.Window+1)*cfg.Chunk + more

@@ -2,11 +2,11 @@ package selftest
 
 import "tributary/driver/wire"
 
-// The answers of the sum max, from SPEC.md, section 7.
+// Answers of the sum max, from SPEC.md, section 7.
 
-// maxEdges are two inputs of each format and the larger; in wider formats the
-// number is the same, and a NaN that format's. The order is: zeros, subnormals,
-// neighbours, signs, the ends of the range, infinities, NaNs.
+// maxEdges are two inputs of each format and the larger one. A wider sum has the same number,
+// or its format's NaN. The order is: zeros, subnormals, neighbours, signs, the ends of the
+// range, infinities, NaNs.
 var maxEdges = map[wire.Format][][3]uint32{
 	wire.FP32: {
 		{0x00000000, 0x80000000, 0x00000000}, {0x80000000, 0x80000000, 0x80000000},
@@ -60,8 +60,8 @@ func maxEdgesOf(a *arithmetic) (rows [][3]uint32) {
 	return rows
 }
 
-// maxTriples are the edges with the lowest number there is, which changes
-// nothing, and with NaN, which wins.
+// maxTriples are the edges with a third input: the lowest number, which changes nothing, and
+// NaN, which wins.
 func maxTriples(a *arithmetic) (rows []triple) {
 	lowest := a.lowest()
 	for _, row := range maxEdges[a.format.Format] {
@@ -74,7 +74,7 @@ func maxTriples(a *arithmetic) (rows []triple) {
 	return rows
 }
 
-// maxQuadruples are the edges apart from one another.
+// maxQuadruples are the edges with their two inputs apart.
 func maxQuadruples(a *arithmetic) (rows []quadruple) {
 	lowest := a.lowest()
 	for _, row := range maxEdges[a.format.Format] {
@@ -83,7 +83,7 @@ func maxQuadruples(a *arithmetic) (rows []quadruple) {
 	return rows
 }
 
-// lowest returns the encoding below which the format has no other number.
+// lowest returns the encoding of the format's lowest value.
 func (a *arithmetic) lowest() uint32 {
 	sign := uint32(1) << (a.format.Bits - 1)
 	switch {

@@ -6,7 +6,7 @@
 //
 //   - sums through the driver: every lane and port, the edges of the arithmetic, three
 //     inputs at once, counted overflows, deadlines, as many jobs as the card holds;
-//   - frames sent by hand: what a card must refuse, count and repeat;
+//   - hand-made frames, which a card must refuse, count or repeat;
 //   - sums over a link that flips bits.
 //
 // The card must not be in use. The questions add to its counters and change nothing else.
@@ -21,10 +21,10 @@ import (
 	"tributary/driver"
 )
 
-// Options say how to reach the card.
+// Options are the options of Run.
 type Options struct {
-	Timeout time.Duration   // for a card that does not answer
-	Open    []driver.Option // for the connections that the driver makes
+	Timeout time.Duration   // for a card that does not reply
+	Open    []driver.Option // for the driver's connections
 }
 
 // Outcome is the answer to one question.
@@ -34,9 +34,9 @@ type Outcome struct {
 	Err  error  // what is wrong; nil when the answer is right
 }
 
-// Run asks the card called name everything and hands each outcome to report
-// as it comes. Wrong answers are outcomes; the error is for a card that cannot
-// be opened or died, and for a context that ended.
+// Run asks the card called name every question and reports each outcome as it comes. A wrong
+// answer is an outcome. The error means that the card could not be opened or died, or that ctx
+// ended.
 func Run(ctx context.Context, name string, o Options, report func(Outcome)) error {
 	groups := []func(context.Context, string, Options, func(Outcome)) error{runSums, runFrames, runFlips}
 	for _, group := range groups {
@@ -47,14 +47,14 @@ func Run(ctx context.Context, name string, o Options, report func(Outcome)) erro
 	return nil
 }
 
-// sumTest is a question to an open card.
+// sumTest is a question for an open card.
 type sumTest struct {
 	name, what string
-	minPorts   int // a card with fewer ports is not asked
+	minPorts   int // fewer ports skip the question
 	ask        func(ctx context.Context, s *subject) error
 }
 
-// jobsTest is asked of cards that can hold several jobs.
+// jobsTest is the question for cards that can hold several jobs.
 var jobsTest = sumTest{"jobs", "jobs side by side, which come and go, keep out of one another's sums", 1, askJobs}
 
 var sumTests = []sumTest{
@@ -98,10 +98,10 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 	return card.Close()
 }
 
-// wrong is the error of an answer that is not the known one.
+// wrong returns the error for a wrong answer.
 func wrong(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// check returns err if there is one, and else an error of its own unless ok.
+// check returns err if it is not nil, else a new error unless ok.
 func check(err error, ok bool, format string, args ...any) error {
 	if err != nil || ok {
 		return err

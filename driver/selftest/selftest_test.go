@@ -20,13 +20,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// spoiled is a link to a card that lies: what the card sends is changed on its
-// way, with CRCs that fit the change.
+// spoiled is a link to a card that lies: it changes the card's frames and fits their CRCs to
+// the change.
 type spoiled struct {
 	net.Conn
 	scan  *frame.Scanner
 	spoil func(*frame.Frame)
-	out   []byte // changed frames that have not been read
+	out   []byte // changed frames not yet read
 }
 
 func (s *spoiled) Read(b []byte) (int, error) {
@@ -44,8 +44,7 @@ func (s *spoiled) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// paced is a link that takes its time: in a bubble counters that are read over and over
-// leave none to pass.
+// paced is a slow link. In a bubble, polling a counter would otherwise leave no time to pass.
 type paced struct{ net.Conn }
 
 func (p paced) Write(b []byte) (int, error) {
@@ -53,8 +52,8 @@ func (p paced) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
-// bubble returns f, to be run in a bubble of package synctest: time passes in it when
-// all goroutines wait, however busy the machine is.
+// bubble returns f in a bubble of package synctest. Time passes there only when all goroutines
+// wait, so the machine's load does not matter.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -62,7 +61,7 @@ func bubble(f func(t *testing.T)) func(t *testing.T) {
 	}
 }
 
-// cards holds what opens the card "test:NAME", by NAME.
+// cards maps NAME to the function that opens the card "test:NAME".
 var cards sync.Map
 
 func init() {
@@ -72,8 +71,7 @@ func init() {
 	})
 }
 
-// serve makes the model of a card, which lies if spoil is not nil, and returns
-// the name under which it can be opened.
+// serve starts the model of a card and returns its name. The card lies if spoil is not nil.
 func serve(t *testing.T, cfg model.Config, spoil func(*frame.Frame)) string {
 	cfg.Shell, cfg.Link = wire.ShellStream, 32
 	card, err := model.NewCard(cfg)
@@ -82,7 +80,7 @@ func serve(t *testing.T, cfg model.Config, spoil func(*frame.Frame)) string {
 	cards.Store(t.Name(), func() transport.Conn {
 		host, end := net.Pipe()
 		go func() {
-			serving <- struct{}{} // the host before may not have been seen leaving yet
+			serving <- struct{}{} // the card may still see the previous host
 			defer func() { <-serving }()
 			card.Serve(end)
 		}()
@@ -94,8 +92,8 @@ func serve(t *testing.T, cfg model.Config, spoil func(*frame.Frame)) string {
 	return "test:" + t.Name()
 }
 
-// ask runs the self-test and returns the errors of the outcomes by name. Frames
-// sent by hand are waited for no longer than timeout.
+// ask runs the self-test and returns the errors of the outcomes by name. timeout limits the
+// wait for replies to hand-made frames.
 func ask(t *testing.T, name string, timeout time.Duration) map[string]error {
 	outcomes := map[string]error{}
 	o := Options{Timeout: timeout, Open: []driver.Option{driver.WithTimeout(5 * time.Second)}}
@@ -125,8 +123,7 @@ func TestGoodCards(t *testing.T) {
 	}
 }
 
-// TestGoodCardsOfSeveralJobs: they are asked one question more, where they have
-// slots for two.
+// TestGoodCardsOfSeveralJobs checks the additional question for cards with slots for two jobs.
 func TestGoodCardsOfSeveralJobs(t *testing.T) {
 	for _, cfg := range []model.Config{
 		{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Jobs: 2},
@@ -145,8 +142,8 @@ func TestGoodCardsOfSeveralJobs(t *testing.T) {
 	}
 }
 
-// TestBadCardsOfSeveralJobs: what is wrong only where jobs run side by side is
-// found.
+// TestBadCardsOfSeveralJobs checks that the self-test finds defects that only show with jobs
+// side by side.
 func TestBadCardsOfSeveralJobs(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*frame.Frame)
@@ -177,8 +174,8 @@ func TestBadCardsOfSeveralJobs(t *testing.T) {
 	}
 }
 
-// TestGoodCardsOfEveryKind: the answers that are written down are those of the
-// model, which was written apart from them.
+// TestGoodCardsOfEveryKind compares the written answers with the model, which was written
+// independently.
 func TestGoodCardsOfEveryKind(t *testing.T) {
 	for _, sum := range wire.Sums {
 		for _, format := range wire.Formats {
@@ -192,7 +189,7 @@ func TestGoodCardsOfEveryKind(t *testing.T) {
 					}
 					for _, ports := range []int{4, 64} {
 						if ports == 64 && format.Format != result.Format {
-							continue // many ports take long, and add nothing to what is wider
+							continue // many ports take long and test nothing more of wider formats
 						}
 						cfg := model.Config{Lanes: 2, Ports: ports, Chunk: 8, Window: 2, Format: format.Format, Result: result.Format, Sum: sum.Sum, Saturate: saturate}
 						t.Run(fmt.Sprintf("%s of %s into %s, saturates %t, %d ports", sum.Name, format.Name, result.Name, saturate, ports), bubble(func(t *testing.T) {
@@ -207,7 +204,7 @@ func TestGoodCardsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestAnswersForEveryKind: no kind of card is asked nothing.
+// TestAnswersForEveryKind checks that there are answers for every kind of card.
 func TestAnswersForEveryKind(t *testing.T) {
 	for _, format := range wire.Formats {
 		require.NotEmpty(t, singles[format.Format], format.Name)
@@ -231,8 +228,7 @@ func TestAnswersForEveryKind(t *testing.T) {
 	}
 }
 
-// TestUnknownSum: a card whose sum has no answers is refused, not asked for
-// those of another.
+// TestUnknownSum checks that the self-test rejects a card whose sum has no answers.
 func TestUnknownSum(t *testing.T) {
 	err := checkSum(driver.Info{Name: "test:", Sum: 99})
 	require.ErrorContains(t, err, "the self-test has no answers for sum 99")
@@ -241,7 +237,7 @@ func TestUnknownSum(t *testing.T) {
 	}
 }
 
-// elements changes every element of a result.
+// elements returns a function that changes every element of a result.
 func elements(change func(uint32) uint32) func(*frame.Frame) {
 	return func(f *frame.Frame) {
 		for p := f.Payload; len(p) > 0; p = p[4:] {
@@ -250,8 +246,8 @@ func elements(change func(uint32) uint32) func(*frame.Frame) {
 	}
 }
 
-// TestBadCards: every question is answered wrongly by some card, and the
-// questions that have nothing to do with its mistake are answered rightly.
+// TestBadCards checks that some card fails each question, and that each defect fails only the
+// questions about it.
 func TestBadCards(t *testing.T) {
 	isReply := func(f *frame.Frame, addr uint32) bool { return f.Kind == wire.KindReply && f.VID == addr }
 	counter := func(name string) uint32 {
@@ -265,8 +261,8 @@ func TestBadCards(t *testing.T) {
 	all := []string{"lanes", "ports", "single", "edges", "order", "far", "counted", "deadlines", "sizes", "registers", "refusals", "damage", "missing", "replay", "finish", "flips"}
 	for name, c := range map[string]struct {
 		spoil func(*frame.Frame)
-		wrong []string // answered wrongly
-		maybe bool     // others may be too: after a flip the driver meets the mistake itself
+		wrong []string // must fail
+		maybe bool     // others may fail too: after a flip the driver itself finds the defect
 	}{
 		"lanes 0 and 2 swapped": {func(f *frame.Frame) {
 			for p := f.Payload; len(p) > 0; p = p[16:] {

@@ -9,7 +9,7 @@ import (
 	"tributary/driver/element"
 )
 
-// subject is a card that sums are asked of.
+// subject is a card under test.
 type subject struct {
 	*driver.Card
 	driver.Info
@@ -34,7 +34,7 @@ func (s *subject) reduce(ctx context.Context, ports []int, chunk, window int, in
 	return sum, job.Close(ctx)
 }
 
-// compare finds the first element whose bits are not the known ones.
+// compare checks every element's bits and reports the first wrong one.
 func (s *subject) compare(ports []int, have []byte, want func(i int) uint32) error {
 	for i := range len(have) / s.outBytes() {
 		if got := element.At(s.Result, have, i); got != want(i) {
@@ -45,7 +45,7 @@ func (s *subject) compare(ports []int, have []byte, want func(i int) uint32) err
 	return nil
 }
 
-// smallChunk is a chunk of two beats, or of one where the card takes no more.
+// smallChunk is two beats, or one if the card takes no more.
 func (s *subject) smallChunk() int { return min(2*s.Lanes, s.Chunk) }
 
 // askLanes sends a pattern through each port alone, often enough to use every
@@ -89,7 +89,7 @@ func (s *subject) askWhole(ctx context.Context, n, chunk, window int) error {
 // askPorts sums whole numbers from all ports, in the card's largest chunks.
 func askPorts(ctx context.Context, s *subject) error { return s.askWhole(ctx, 2*s.Chunk, 0, 0) }
 
-// askSizes sums arrays whose lengths lie around the borders.
+// askSizes sums arrays with lengths around the boundaries.
 func askSizes(ctx context.Context, s *subject) error {
 	chunk := s.smallChunk()
 	for _, n := range []int{1, s.Lanes, s.Lanes + 1, chunk - 1, chunk, chunk + 1, s.Window * chunk, 2*s.Window*chunk + 1} {
@@ -122,8 +122,7 @@ func askSingle(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askEdges sums the edges both ways round in every lane, between every two
-// neighbouring ports.
+// askEdges sums the edges in both orders in every lane, at every two neighbouring ports.
 func askEdges(ctx context.Context, s *subject) error {
 	rows := s.book.edges(&s.arithmetic)
 	n := 2 * len(rows) * s.Lanes
@@ -146,19 +145,17 @@ func askEdges(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// orders are the ways to give three inputs to three ports, fourOrders some of
-// those to give four to four.
+// orders are the orders of three inputs at three ports; fourOrders are some of four inputs.
 var (
 	orders     = [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	fourOrders = [][]int{{0, 1, 2, 3}, {1, 2, 3, 0}, {2, 0, 3, 1}, {3, 2, 1, 0}}
 )
 
-// independent tells whether the order of the inputs never matters.
+// independent reports whether the order of the inputs never matters.
 func (s *subject) independent() bool { return !s.book.ordered || s.integers() }
 
-// askOrder sums the triples at every three neighbouring ports: in the order in
-// which the answer of the tree is known, and in all orders where the sum must not
-// depend on it.
+// askOrder sums the triples at every three neighbouring ports. It uses the order with a known
+// answer of the tree, and all orders if the sum must not depend on the order.
 func askOrder(ctx context.Context, s *subject) error {
 	rows := s.book.triples(&s.arithmetic)
 	for port := 0; port+2 < s.Ports; port++ {
@@ -172,8 +169,7 @@ func askOrder(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askFar sums the quadruples at every four neighbouring ports of which the first
-// is even.
+// askFar sums the quadruples at every four neighbouring ports with an even first port.
 func askFar(ctx context.Context, s *subject) error {
 	rows := s.book.quadruples(&s.arithmetic)
 	for port := 0; port+3 < s.Ports; port += 2 {
@@ -187,9 +183,9 @@ func askFar(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askNeighbours sums a number of rows, each in every lane, at neighbouring ports
-// from one on, with the inputs in one order after another; in the first alone
-// where the order matters. input gives the inputs of a row.
+// askNeighbours sums rows, each in every lane, at neighbouring ports from port on. It tries all
+// orders of the inputs, or only the first one if the order matters. input returns the k-th
+// input of a row.
 func (s *subject) askNeighbours(ctx context.Context, port int, orders [][]int, rows int, input func(row, k int) uint32, want func(row int) uint32) error {
 	if !s.independent() {
 		orders = orders[:1]
@@ -211,12 +207,11 @@ func (s *subject) askNeighbours(ctx context.Context, port int, orders [][]int, r
 	return nil
 }
 
-// askCounted sums three chunks: zeros, then one with an element that is twice the
-// largest number, then one with a NaN from the last port. What the card counts,
-// where it says that it met the first, and that the next job finds it cleared,
-// follows.
+// askCounted sums three chunks: zeros, one with twice the largest number in an element, and one
+// with a NaN from the last port. It checks the card's counts, the position of the first
+// exception, and that the next job clears them.
 func askCounted(ctx context.Context, s *subject) error {
-	const first = 7 // VID
+	const first = 7 // the first VID
 	chunk, last := s.smallChunk(), s.Ports-1
 	job, err := s.Configure(ctx, driver.JobConfig{Chunk: chunk, FirstVID: first})
 	if err != nil {
@@ -258,7 +253,7 @@ func askCounted(ctx context.Context, s *subject) error {
 	return errors.Join(counted(ctx, job, driver.Exceptions{}), job.Abort(ctx))
 }
 
-// counted checks what the card counted of a job.
+// counted checks the card's counts for a job.
 func counted(ctx context.Context, job *driver.Job, want driver.Exceptions) error {
 	have, err := job.Exceptions(ctx)
 	return check(err, have == want, "the job's exceptions are %+v, must be %+v", have, want)

@@ -2,8 +2,7 @@ package transport
 
 import "time"
 
-// SetSimEndTime sets how long a virtual card may take to end, and returns what sets it
-// back.
+// SetSimEndTime sets how long a virtual card may take to end. restore sets the old value.
 func SetSimEndTime(d time.Duration) (restore func()) {
 	before := simEndTime
 	simEndTime = d

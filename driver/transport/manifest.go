@@ -10,18 +10,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// Manifest is what a folder that hwgen wrote says about its card, as far as a
-// host needs it.
+// Manifest is the part of hwgen's manifest of a card that a host needs.
 type Manifest struct {
 	Path       string            // of manifest.json
-	ConfigHash uint64            // as the card's register CONFIG_HASH holds it
+	ConfigHash uint64            // the card's CONFIG_HASH
 	Shell      string            // "stream" has a byte stream
 	Prefix     string            // of the names of its modules
-	Constants  map[string]uint64 // the registers whose value never changes, by name
+	Constants  map[string]uint64 // the constant registers, by name
 }
 
-// ReadManifest reads the manifest of the card in folder dir, and checks that this
-// program understands it and that it holds together.
+// ReadManifest reads the manifest of the card in folder dir. It checks that this program
+// supports it and that it is consistent.
 func ReadManifest(dir string) (*Manifest, error) {
 	m := &Manifest{Path: filepath.Join(dir, "manifest.json"), Constants: map[string]uint64{}}
 	text, err := os.ReadFile(m.Path)
@@ -67,8 +66,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 	return m, m.check()
 }
 
-// check refuses a manifest whose identification block is not whole, or not the
-// one that its configuration hash was made of.
+// check rejects a manifest whose identification block is incomplete or does not match its
+// configuration hash.
 func (m *Manifest) check() error {
 	for _, r := range wire.Registers {
 		if _, ok := m.Constants[r.Name]; r.Ident && !ok {
@@ -84,8 +83,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// Constant returns the value of the register at an address, 0 when it is not one
-// that never changes.
+// Constant returns the value of the constant register at an address, or 0 for another register.
 func (m *Manifest) Constant(addr uint32) uint64 {
 	for _, r := range wire.Registers {
 		if r.Addr == addr {
@@ -95,12 +93,11 @@ func (m *Manifest) Constant(addr uint32) uint64 {
 	return 0
 }
 
-// ExpectedHash returns the configuration hash that the folder's card must
-// answer with, and where that is written. The driver asks any Conn that has
-// this method.
+// ExpectedHash returns the configuration hash that the folder's card must have, and the file
+// with that hash. The driver calls it on any Conn that has this method.
 func (m *Manifest) ExpectedHash() (hash uint64, from string) { return m.ConfigHash, m.Path }
 
-// CheckLink refuses a card that has no byte stream to lead to it.
+// CheckLink rejects a card without a byte stream.
 func (m *Manifest) CheckLink() error {
 	if m.Shell == "none" {
 		return fmt.Errorf("%s: a card with shell none has no byte stream; generate one with -shell stream", m.Path)

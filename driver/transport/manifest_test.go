@@ -10,8 +10,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestManifestOutOfBounds: a folder whose card claims a window beyond all bounds, with
-// the right hash, is refused before a model of it takes memory.
+// TestManifestOutOfBounds checks that a folder whose card has an excessive window, with the
+// right hash, is rejected before a model of it allocates memory.
 func TestManifestOutOfBounds(t *testing.T) {
 	good, err := transport.ReadManifest(folder(t, goodManifest, ""))
 	if err != nil {

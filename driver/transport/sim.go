@@ -1,10 +1,11 @@
 package transport
 
-// The scheme sim: a virtual card of its own for this program. The program that
-// `make -C DIR/sim` built is started, serves this one host on a Unix socket in
-// a folder of its own, and ends with the link. The folder is gone once the link
-// is there, or with the next card when this program is killed before that. A pipe from this program leads to the card's standard input: should
-// this program die before the link is there, the card ends with the pipe.
+// The scheme sim: a virtual card that this program starts. The program that `make -C DIR/sim`
+// built serves this one host on a Unix socket in a temporary folder, and ends with the link.
+//
+// The folder is removed once the link is up. If this program is killed before that, the next
+// card's start removes it. A pipe from this program is the card's standard input. If this
+// program dies before the link is up, the card ends with the pipe.
 
 import (
 	"bufio"
@@ -25,29 +26,27 @@ import (
 	"tributary/driver/transport/scratch"
 )
 
-// Patience with a virtual card: it is asked to end, and then made to. One that
-// writes a waveform has the end of it to write. A link that broke is blamed on it
-// if it ends soon.
+// waveEndTime is how long a card may take to end when it has a waveform to write. After
+// simEndTime or waveEndTime the card is stopped by a signal. A broken link is blamed on a card
+// that ends within simBlameTime.
 const (
 	waveEndTime  = time.Minute
 	simBlameTime = time.Second
 )
 
-var simEndTime = 2 * time.Second // a test of a card that never ends shortens it
+var simEndTime = 2 * time.Second // a test shortens it
 
 func openSim(ctx context.Context, r Request) (Conn, error) {
 	return openBuilt(ctx, r.Address, "")
 }
 
-// OpenTraced opens sim:DIR, of which `make -C DIR/sim trace` has built the card
-// that writes waveforms. file, an FST, is whole when Close has returned without an
-// error.
+// OpenTraced opens sim:DIR and records a waveform. `make -C DIR/sim trace` must have built that
+// card. file, an FST, is complete when Close has returned without an error.
 func OpenTraced(ctx context.Context, dir, file string) (Conn, error) {
 	return openBuilt(ctx, dir, file)
 }
 
-// openBuilt opens the virtual card that is built in a folder; wave is the file
-// for its waveform, or empty.
+// openBuilt opens the virtual card built in dir. wave is the file for its waveform, or empty.
 func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 	if dir == "" {
 		return nil, errors.New("the name lacks the card's folder, as in sim:DIR")
@@ -84,7 +83,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 	return &simConn{Conn: conn, Manifest: manifest, process: process, traced: wave != ""}, nil
 }
 
-// simProcess is a virtual card that runs.
+// simProcess is a running virtual card.
 type simProcess struct {
 	cmd    *exec.Cmd
 	folder *scratch.Folder // holds the socket
@@ -94,7 +93,7 @@ type simProcess struct {
 	err    error         // how it ended
 }
 
-// startSim starts program, with further arguments, and returns when it listens.
+// startSim starts program with args and returns when it listens.
 func startSim(ctx context.Context, program string, args []string) (*simProcess, error) {
 	folder, err := scratch.New()
 	if err != nil {
@@ -107,12 +106,12 @@ func startSim(ctx context.Context, program string, args []string) (*simProcess, 
 	}
 	p.cmd = exec.Command(program, append([]string{"--listen", "unix:" + p.socket, "--once", "--end-with-stdin"}, args...)...)
 	p.cmd.Stderr = &p.stderr
-	// In a process group of its own: a Ctrl-C on the terminal is for the host,
-	// which then gives the card up in good order.
+	// The process group keeps a Ctrl-C in the terminal from the card. The host receives it and
+	// releases the card.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdout, err := p.cmd.StdoutPipe()
 	if err == nil {
-		_, err = p.cmd.StdinPipe() // it is open for as long as the card runs
+		_, err = p.cmd.StdinPipe() // open until this program ends
 	}
 	if err == nil {
 		err = p.cmd.Start()
@@ -135,8 +134,7 @@ func startSim(ctx context.Context, program string, args []string) (*simProcess, 
 	return nil, err
 }
 
-// watch closes listens when the program says that it listens, and ended when it
-// has ended.
+// watch closes listens when the program prints that it listens, and p.ended when it has ended.
 func (p *simProcess) watch(stdout io.Reader, listens chan<- struct{}) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
@@ -149,7 +147,7 @@ func (p *simProcess) watch(stdout io.Reader, listens chan<- struct{}) {
 	close(p.ended)
 }
 
-// death says how the program, which has ended, came to its end.
+// death returns the error that describes how the program ended.
 func (p *simProcess) death() error {
 	how := "without an error"
 	if p.err != nil {
@@ -161,7 +159,7 @@ func (p *simProcess) death() error {
 	return fmt.Errorf("the virtual card ended (%s)", how)
 }
 
-// stop waits for the program to end, and makes it if it takes its time.
+// stop ends the program with SIGTERM, or with SIGKILL if that takes too long.
 func (p *simProcess) stop() {
 	defer p.folder.Remove()
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -175,17 +173,17 @@ func (p *simProcess) stop() {
 	<-p.ended
 }
 
-// simConn is the link to a virtual card that was started for it.
+// simConn is the link to a virtual card started for it.
 type simConn struct {
 	net.Conn
 	*Manifest
 	process *simProcess
-	traced  bool // it writes a waveform
+	traced  bool // the card writes a waveform
 	closing sync.Once
 	closed  error
 }
 
-// Read reads from the card. When the card has died it says how.
+// Read reads from the card. If the card has died, the error describes how.
 func (s *simConn) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if err != nil {
@@ -194,7 +192,7 @@ func (s *simConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the card. When the card has died it says how.
+// Write writes to the card. If the card has died, the error describes how.
 func (s *simConn) Write(b []byte) (int, error) {
 	n, err := s.Conn.Write(b)
 	if err != nil {
@@ -203,8 +201,8 @@ func (s *simConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// blame replaces the error of a link that broke by the card's last words, if it
-// has died of something.
+// blame returns the card's last words instead of the error of a broken link, if the card has
+// died.
 func (s *simConn) blame(err error) error {
 	select {
 	case <-s.process.ended:
@@ -214,8 +212,8 @@ func (s *simConn) blame(err error) error {
 	}
 }
 
-// Close closes the link and ends the card. It is an error if a card that writes a
-// waveform has not come to its end by itself.
+// Close closes the link and ends the card. It returns an error if a card with a waveform did
+// not end by itself.
 func (s *simConn) Close() error {
 	s.closing.Do(func() {
 		s.closed = s.Conn.Close()
@@ -224,7 +222,7 @@ func (s *simConn) Close() error {
 			patience = waveEndTime
 		}
 		select {
-		case <-s.process.ended: // it serves one host
+		case <-s.process.ended: // it serves only one host
 		case <-time.After(patience):
 			s.process.stop()
 		}
@@ -235,13 +233,13 @@ func (s *simConn) Close() error {
 	return s.closed
 }
 
-// tail is a Writer that keeps the end of what is written to it.
+// tail is a Writer that keeps the last bytes.
 type tail struct {
 	mu  sync.Mutex
 	end []byte
 }
 
-// tailBytes is how much a tail keeps.
+// tailBytes is the number of bytes that a tail keeps.
 const tailBytes = 1 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -252,7 +250,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns what was kept, on one line.
+// text returns the kept bytes on one line.
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

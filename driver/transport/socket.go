@@ -1,6 +1,6 @@
 package transport
 
-// The schemes tcp and unix: cards that are running already.
+// The schemes tcp and unix: running cards.
 
 import (
 	"context"
@@ -29,12 +29,11 @@ func openUnix(ctx context.Context, r Request) (Conn, error) {
 	return dial(ctx, "unix", r.Address)
 }
 
-// maxSocketPath is the longest path of a Unix socket in bytes; the kernel's field
-// ends with a zero.
+// maxSocketPath is the longest path of a Unix socket in bytes; the kernel's field ends with a
+// zero.
 const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// CheckSocket refuses the path of a Unix socket that is too long to be listened at, or
-// connected to.
+// CheckSocket rejects a path that is too long for a Unix socket.
 func CheckSocket(path string) error {
 	if len(path) > maxSocketPath {
 		return fmt.Errorf("the socket's path %s has %d bytes, but the system allows %d; use a shorter one, or a relative one", path, len(path), maxSocketPath)

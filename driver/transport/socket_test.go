@@ -13,8 +13,8 @@ import (
 	"tributary/driver/transport"
 )
 
-// TestSocketPathTooLong: the error names the limit and the length; the longest path
-// of all can be listened at and connected to.
+// TestSocketPathTooLong checks that the error names the limit and the length. A path of the
+// maximal length must work on both sides.
 func TestSocketPathTooLong(t *testing.T) {
 	most := 107
 	if runtime.GOOS != "linux" {
@@ -42,8 +42,8 @@ func TestSocketPathTooLong(t *testing.T) {
 	}
 }
 
-// TestSimInAFolderTooDeep: the socket of a virtual card is in the folder for temporary
-// files.
+// TestSimInAFolderTooDeep checks that the socket of a virtual card is in the folder for
+// temporary files.
 func TestSimInAFolderTooDeep(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 110))
 	dir := folder(t, goodManifest, "echo")

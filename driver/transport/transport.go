@@ -1,9 +1,8 @@
-// Package transport opens the byte streams that lead to cards.
+// Package transport opens the byte streams to cards.
 //
-// A Conn is a full-duplex byte stream, no more: package frame cuts it into
-// frames and package driver knows what they mean. Schemes are registered by
-// name; this package brings tcp, unix and sim, package driver adds model, and a
-// program can register its own before it opens a card.
+// A Conn is only a full-duplex byte stream: package frame finds the frames in it, and package
+// driver interprets them. Schemes are registered by name. This package has tcp, unix and sim,
+// and package driver adds model. A program can register its own scheme before it opens a card.
 package transport
 
 import (
@@ -19,30 +18,29 @@ import (
 	"tributary/driver/wire"
 )
 
-// Conn is a full-duplex byte stream to one card. Read and Write may be called
-// at the same time by two goroutines, Close by a third; Close ends a Read and a
-// Write that are under way.
+// Conn is a full-duplex byte stream to one card. One goroutine may call Read, another Write and
+// a third Close at the same time. Close ends a Read and a Write in progress.
 type Conn interface {
 	io.ReadWriteCloser
 }
 
-// Request is what an opener is given.
+// Request is the argument of an Opener.
 type Request struct {
-	Address string // what stands behind the scheme and its colon
+	Address string // the name after the scheme and its colon
 	Needs
 }
 
-// Needs are what the caller will do with the card, for cards that are made to
-// measure; other cards are what they are. 0 stands for what it did not say.
+// Needs are the caller's requirements, for cards that are made to order. Other cards ignore
+// them. 0 means no requirement.
 type Needs struct {
-	Workers int         // how many workers it will have
-	Format  wire.Format // of its arrays
+	Workers int         // number of workers
+	Format  wire.Format // of the caller's arrays
 
-	// Patience is for how long a card that must be asked may not answer.
+	// Patience is how long a card may take to reply while it is opened.
 	Patience time.Duration
 }
 
-// Opener opens a card of one scheme. It gives up when ctx is done.
+// Opener opens a card of one scheme. It returns when ctx ends.
 type Opener func(ctx context.Context, r Request) (Conn, error)
 
 var (
@@ -54,8 +52,8 @@ var (
 	}
 )
 
-// Register adds a scheme. It panics when the scheme is there already, as that
-// is a mistake in the program.
+// Register adds a scheme. It panics if the scheme is registered already, which is a bug in the
+// program.
 func Register(scheme string, open Opener) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -72,7 +70,7 @@ func Schemes() []string {
 	return slices.Sorted(maps.Keys(schemes))
 }
 
-// SchemeError is answered for a name whose scheme is not registered.
+// SchemeError is the error for a name whose scheme is not registered.
 type SchemeError struct {
 	Name  string
 	Known []string
@@ -82,7 +80,7 @@ func (e *SchemeError) Error() string {
 	return fmt.Sprintf("%q is no card's name; a name begins with one of %s:", e.Name, strings.Join(e.Known, ":, "))
 }
 
-// TakenError is answered by an opener whose card is there but another program's.
+// TakenError is an Opener's error for a card that another program uses.
 type TakenError struct {
 	Reason string
 }

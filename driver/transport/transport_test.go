@@ -21,12 +21,11 @@ import (
 	"tributary/driver/wire"
 )
 
-// behaviour names, in the environment, how this test binary behaves when it is
-// started as a virtual card.
+// behaviour is the environment variable with this binary's behaviour as a virtual card.
 const behaviour = "TRIBUTARY_TEST_CARD"
 
-// orphanNote names, in the environment, the file in which a card notes that it has
-// started, and that its standard input has ended.
+// orphanNote is the environment variable with the file in which a card records its start and
+// the end of its standard input.
 const orphanNote = "TRIBUTARY_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "":
 	case "host":
 		_, err := transport.Open(context.Background(), "sim:"+os.Args[1], transport.Needs{})
-		fmt.Fprintln(os.Stderr, err) // it is killed before it gets here
+		fmt.Fprintln(os.Stderr, err) // a kill comes first
 		return
 	default:
 		virtualCard(how)
@@ -43,8 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// virtualCard is a program that is called as a virtual card is. It sends back
-// what it gets.
+// virtualCard behaves like the program of a virtual card. It sends back what it receives.
 func virtualCard(how string) {
 	if how == "broken" {
 		fmt.Fprintln(os.Stderr, "card: cannot\nfind itself")
@@ -63,7 +61,7 @@ func virtualCard(how string) {
 	switch how {
 	case "silent":
 		select {}
-	case "orphan": // never listens; says what becomes of its standard input
+	case "orphan": // never listens; records the end of its standard input
 		note("started")
 		_, err := io.Copy(io.Discard, os.Stdin)
 		note(fmt.Sprint("input ended: ", err))
@@ -88,33 +86,33 @@ func virtualCard(how string) {
 		io.ReadFull(conn, make([]byte, 2))
 		fmt.Fprintln(os.Stderr, "card: out of cheese")
 		os.Exit(7)
-	case "stubborn": // neither the link's end nor SIGTERM end it
+	case "stubborn": // neither the link's end nor SIGTERM ends it
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(conn, os.Getpid())
 		select {}
 	}
 }
 
-// traceEnd writes a waveform, or cannot.
+// traceEnd writes a waveform, or fails.
 func traceEnd(how, file string) {
 	if how == "traces badly" {
 		fmt.Fprintln(os.Stderr, "card: no room left")
 		os.Exit(8)
 	}
-	time.Sleep(10 * time.Millisecond) // whoever does not wait for it sees none
+	time.Sleep(10 * time.Millisecond) // without waiting, the host finds no file
 	if err := os.WriteFile(file, []byte("waveform"), 0o644); err != nil {
 		panic(err)
 	}
 }
 
-// note writes what an orphan notes to the test's pipe.
+// note writes an orphan's record to the test's pipe.
 func note(text string) {
 	if err := os.WriteFile(os.Getenv(orphanNote), []byte(text+"\n"), 0); err != nil {
 		panic(err)
 	}
 }
 
-// goodManifest is one that hwgen wrote, of a card with 4 lanes and 3 ports.
+// goodManifest is hwgen's manifest of a card with 4 lanes and 3 ports.
 var goodManifest = func() string {
 	text, err := os.ReadFile("../../hwgen/testdata/golden/l4_w3_stream/manifest.json")
 	if err != nil {
@@ -123,7 +121,7 @@ var goodManifest = func() string {
 	return string(text)
 }()
 
-// changed returns goodManifest with a piece of it replaced.
+// changed returns goodManifest with old replaced by new.
 func changed(t *testing.T, old, new string) string {
 	t.Helper()
 	if strings.Count(goodManifest, old) != 1 {
@@ -132,7 +130,7 @@ func changed(t *testing.T, old, new string) string {
 	return strings.Replace(goodManifest, old, new, 1)
 }
 
-// folder writes a card's folder whose virtual card is this test binary.
+// folder writes a card's folder with this test binary as its virtual card.
 func folder(t *testing.T, manifest, how string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -164,8 +162,7 @@ func openSim(t *testing.T, dir string) (transport.Conn, error) {
 	return transport.Open(context.Background(), "sim:"+dir, transport.Needs{})
 }
 
-// leftovers lists what virtual cards have left in the folder for temporary
-// files, which is the test's own.
+// leftovers lists what virtual cards have left in the test's folder for temporary files.
 func leftovers(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(os.TempDir())
@@ -179,8 +176,8 @@ func leftovers(t *testing.T) []string {
 	return names
 }
 
-// TestTraced: the waveform is whole when the link is closed, and one that could
-// not be written is an error.
+// TestTraced checks that the waveform is complete after Close, and that a failure to write it
+// is an error.
 func TestTraced(t *testing.T) {
 	ctx := context.Background()
 	wave := filepath.Join(t.TempDir(), "card.fst")
@@ -241,7 +238,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// TestSimDies: its last words are told.
+// TestSimDies checks that the error has the card's last words.
 func TestSimDies(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	conn, err := openSim(t, folder(t, goodManifest, "dies"))
@@ -259,7 +256,7 @@ func TestSimDies(t *testing.T) {
 	}
 }
 
-// TestSimStubborn: a card that does not end is made to.
+// TestSimStubborn checks that a card that does not end is killed.
 func TestSimStubborn(t *testing.T) {
 	t.Cleanup(transport.SetSimEndTime(10 * time.Millisecond))
 	conn, err := openSim(t, folder(t, goodManifest, "stubborn"))
@@ -276,8 +273,8 @@ func TestSimStubborn(t *testing.T) {
 	}
 }
 
-// TestSimHostIsKilled: a card whose host dies before it is connected sees its
-// standard input end.
+// TestSimHostIsKilled checks that a card whose host dies before it connects sees the end of its
+// standard input.
 func TestSimHostIsKilled(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "note")
 	if err := syscall.Mkfifo(note, 0o600); err != nil {
@@ -355,10 +352,9 @@ func TestSimCannotStart(t *testing.T) {
 	}
 }
 
-// TestRegister: a scheme of the program's own gets its address and the number
-// of workers.
+// TestRegister checks that a registered scheme gets its address and the number of workers.
 func TestRegister(t *testing.T) {
-	mine := fmt.Sprint("mine", len(transport.Schemes())) // another one when the test runs again
+	mine := fmt.Sprint("mine", len(transport.Schemes())) // unique when the test runs again
 	var got transport.Request
 	transport.Register(mine, func(_ context.Context, r transport.Request) (transport.Conn, error) {
 		got = r

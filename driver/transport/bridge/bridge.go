@@ -1,6 +1,6 @@
-// Package bridge begins links with cards behind bridges (SPEC.md, section 10). A bridge
-// cannot tell the card about hosts, so a link begins in the stream itself. The caller
-// provides the stream.
+// Package bridge begins links to cards behind bridges (SPEC.md, section 10). A bridge cannot
+// tell the card about hosts, so a link begins in the stream itself. The caller provides the
+// stream.
 package bridge
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Stream is the byte stream of a bridge. Both methods end when their context does.
+// Stream is the byte stream of a bridge. Both methods return when their context ends.
 type Stream interface {
 	// Read may return no bytes and no error.
 	Read(ctx context.Context, p []byte) (int, error)
@@ -23,24 +23,24 @@ type Stream interface {
 	Write(ctx context.Context, p []byte) (int, error)
 }
 
-// AnswerTime is how long a card may take to let go of its last host.
+// AnswerTime is how long a card may take to drop its last host.
 const AnswerTime = 10 * time.Second
 
-// ErrMute is that of a bridge that is a chip on USB.
+// ErrMute is the error for a bridge that is a USB chip.
 var ErrMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
 
-// readBytes is how much is read at once.
+// readBytes is the size of a read.
 const readBytes = 64 << 10
 
-// Begin breaks the link, so that nothing is left of the host before, and passes over
-// what the card had sent to that one: all before the answer to a register write that no
-// other host has sent. The stream goes on with rest, what was read behind the answer.
-// mute is the error when the card does not answer in AnswerTime.
+// Begin sends a break, which clears the link of the host before, and then a register write with
+// a random number. It drops all bytes before the reply, as they were for the host before. The
+// stream continues with rest, the bytes read after the reply. Begin returns mute when the card
+// does not reply within AnswerTime.
 func Begin(ctx context.Context, s Stream, mute error) (rest []byte, err error) {
 	return BeginIn(ctx, AnswerTime, s, mute)
 }
 
-// BeginIn is Begin for a card that may take another time to answer.
+// BeginIn is Begin with patience instead of AnswerTime.
 func BeginIn(ctx context.Context, patience time.Duration, s Stream, mute error) (rest []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, mute)
 	defer cancel()
@@ -66,7 +66,7 @@ func BeginIn(ctx context.Context, patience time.Duration, s Stream, mute error) 
 	}
 }
 
-// why replaces an error by the reason that ctx is done.
+// why returns ctx's error if ctx has ended, else err.
 func why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -74,11 +74,11 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// question returns a write of a random number to a staged register, and the one
-// reply that it can have.
+// question returns a write of a random number to a staged register, and its only possible
+// reply.
 func question() (write, answer []byte) {
 	var random [10]byte
-	rand.Read(random[:]) // which always succeeds
+	rand.Read(random[:]) // never fails
 	h := frame.Header{
 		Kind:   wire.KindRegWrite,
 		VID:    wire.RegJobToken,

@@ -20,13 +20,13 @@ var (
 	errGone = errors.New("gone")
 )
 
-// stream is a fake of one with a card behind it, which answers the last write in pieces.
+// stream is a fake Stream with a card that replies to the last write in pieces.
 type stream struct {
-	before   []string // what Read brings before the answer
-	behind   string   // what comes with its end
-	piece    int      // bytes of a read of the answer
+	before   []string // results of Read before the reply
+	behind   string   // comes with the end of the reply
+	piece    int      // bytes of the reply in a read
 	mute     bool
-	babbles  bool // says something all the time, but no answer
+	babbles  bool // always sends bytes, but no reply
 	readErr  error
 	writeErr error
 	wrote    []byte
@@ -64,8 +64,8 @@ func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 // writeBytes is the length of the frame of a register write.
 const writeBytes = 28
 
-// reply is the card's to a register write, as PACKET.md has both: the kind and the
-// CRC differ alone.
+// reply returns the card's reply to a register write. By PACKET.md only the kind and the CRC
+// differ.
 func reply(write []byte) []byte {
 	r := append([]byte{}, write...)
 	r[4] = r[4]&0x0f | 11<<4
@@ -74,11 +74,11 @@ func reply(write []byte) []byte {
 	return r
 }
 
-// TestBegin: the stream begins behind the answer, however it is cut, and whatever came
-// before it.
+// TestBegin checks that the stream begins after the reply, however it is divided and whatever
+// came before it.
 func TestBegin(t *testing.T) {
 	for _, piece := range []int{1, 27, 28, 29, 100} {
-		// A burst without bytes, a half frame, an answer to another.
+		// A burst without bytes, a partial frame, and the reply to another write.
 		s := &stream{before: []string{"", "\xa5TRB\x41", string(reply(make([]byte, writeBytes)))}, behind: "new", piece: piece}
 		rest, err := bridge.Begin(t.Context(), s, errMute)
 		require.NoError(t, err)
@@ -86,7 +86,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestQuestion: 8,192 zeros and a register write, another each time.
+// TestQuestion checks that Begin writes 8,192 zeros and a register write, which differs each
+// time.
 func TestQuestion(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
@@ -108,7 +109,7 @@ func TestWriteFails(t *testing.T) {
 	require.ErrorIs(t, err, errGone)
 }
 
-// TestMute: nothing answers, and something that speaks is no answer.
+// TestMute checks silence, and a stream of bytes without a reply.
 func TestMute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, s := range []*stream{{mute: true}, {babbles: true}, {before: []string{strings.Repeat("\x00", 1<<16)}, mute: true}} {
@@ -120,7 +121,7 @@ func TestMute(t *testing.T) {
 	})
 }
 
-// TestStops: with the context, and says that.
+// TestStops checks that the context ends Begin and is in the error.
 func TestStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

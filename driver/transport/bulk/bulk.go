@@ -1,9 +1,9 @@
-// Package bulk carries a card's byte stream over the bulk endpoints of a USB device:
-// the card's own (SPEC.md, section 9), or a bridge's with its own Scheme. It finds the
+// Package bulk carries a card's byte stream over the bulk endpoints of a USB device. The device
+// is the card (SPEC.md, section 9), or a bridge with its own Scheme. The package finds the
 // device of a name, and explains why a device cannot be opened.
 //
 // It does not depend on a USB library: Bus is the interface that it needs. Package usb
-// beside it implements Bus with libusb and registers the schemes.
+// implements Bus with libusb and registers the schemes.
 package bulk
 
 import (
@@ -11,33 +11,32 @@ import (
 	"errors"
 )
 
-// Bus is what a USB library must offer. It is used by one goroutine.
+// Bus is the interface to a USB library. One goroutine uses it.
 type Bus interface {
-	// Devices opens all devices of a vendor and product. Those that cannot be
-	// opened are among the answers.
+	// Devices opens all devices of a vendor and product. The result includes those that cannot
+	// be opened.
 	Devices(vendor, product uint16) ([]Found, error)
-	// Close gives the library back; all devices are closed by then.
+	// Close closes the library. All devices are closed by then.
 	Close() error
 }
 
-// Found is a device that is plugged in.
+// Found is an attached device.
 type Found struct {
-	Place   string // where it is plugged in
+	Place   string // the port where it is attached
 	Release uint16 // its bcdDevice
 	Device  Device // nil when it could not be opened
-	Err     error  // why
+	Err     error  // why Device is nil
 }
 
 // Device is an open device.
 type Device interface {
 	Serial() (string, error)
-	// Control carries out a request, and returns how many bytes of data passed.
+	// Control makes a control request and returns the number of data bytes transferred.
 	Control(kind, request uint8, value, index uint16, data []byte) (int, error)
-	// Claim claims an interface, which is taken from a driver of the kernel's,
-	// and begins to read. An alternate setting is selected if there are several,
-	// also the one that is selected already.
+	// Claim claims an interface and begins to read; it detaches a kernel driver. If there are
+	// several alternate settings, it selects one even when it is selected already.
 	Claim(p Pipes) (Stream, error)
-	// Reset has the bus reset a device that is not claimed.
+	// Reset resets an unclaimed device on the bus.
 	Reset() error
 	Close() error
 }
@@ -45,34 +44,34 @@ type Device interface {
 // Pipes are an interface and its two endpoints.
 type Pipes struct {
 	Configuration, Interface, Setting int
-	Out, In                           uint8 // In is 0 where nothing is to be read
+	Out, In                           uint8 // In is 0 if nothing is to be read
 
-	// Waiting is how many transfers to the host wait at a time, of one packet each.
-	// Zero: some, of up to TransferBytes.
+	// Waiting is the number of pending transfers to the host, of one packet each. 0 means the
+	// default number, of up to TransferBytes each.
 	Waiting int
 }
 
-// TransferBytes bounds what a transfer carries: whole packets, which is more than a
-// card sends in one burst most of the time.
+// TransferBytes limits a transfer. It is a multiple of the packet size, and more than most
+// bursts of a card.
 const TransferBytes = 64 << 10
 
-// Stream is the byte stream of a claimed card, with several transfers in flight
-// each way. Read and Write may be called at the same time by two goroutines, and
-// end when their context does; what was in flight may be lost then.
+// Stream is the byte stream of a claimed card, with several transfers in flight in each
+// direction. Two goroutines may call Read and Write at the same time. Both return when their
+// context ends; transfers in flight may be lost then.
 type Stream interface {
-	// Read may return no bytes and no error: the end of a burst. With room for
-	// TransferBytes it returns what one transfer has brought, whole packets and
-	// perhaps a short one; that transfer waits again.
+	// Read may return no bytes and no error: the end of a burst. With room for TransferBytes it
+	// returns the bytes of one transfer: whole packets and perhaps a short one. It then submits
+	// the transfer again.
 	Read(ctx context.Context, p []byte) (int, error)
 	Write(ctx context.Context, p []byte) (int, error)
-	// PacketBytes returns how many a whole packet to the host has.
+	// PacketBytes returns the size of a whole packet to the host.
 	PacketBytes() int
-	// Close takes back what is in flight, and gives the card up: its link goes
-	// down. No Read or Write is under way.
+	// Close cancels the transfers in flight and releases the card, whose link goes down. No
+	// Read or Write may be in progress.
 	Close() error
 }
 
-// Errors of a Bus and what it opens. They read well behind "the card is gone:".
+// Errors of a Bus and its devices. The texts fit after "the card is gone:".
 var (
 	ErrAccess    = errors.New("this user may not open it")
 	ErrClaimed   = errors.New("another program has claimed it")

@@ -16,7 +16,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// bus is a Bus of fakes.
+// bus is a fake Bus.
 type bus struct {
 	plugged []*device
 	err     error
@@ -49,7 +49,7 @@ func (b *bus) Close() error {
 	return nil
 }
 
-// device is a fake of a Device, and of its Stream.
+// device is a fake Device and its Stream.
 type device struct {
 	vendor, product uint16
 	serial          string
@@ -61,7 +61,7 @@ type device struct {
 	open, claims int
 
 	mu    sync.Mutex
-	reads []any // what Read answers: a string or an error; it waits when none is left
+	reads []any // results of Read: a string or an error; without one, Read waits
 	wrote strings.Builder
 	full  bool // Write waits
 }
@@ -174,7 +174,7 @@ func TestOpenErrors(t *testing.T) {
 	require.Equal(t, 1, b.closed)
 }
 
-// TestChoice: the card with the serial number is opened, the others are left.
+// TestChoice checks that Open opens the card with the serial number and leaves the others.
 func TestChoice(t *testing.T) {
 	a, b, closed := card("A"), card("B"), card("C")
 	closed.openErr = bulk.ErrAccess
@@ -208,7 +208,8 @@ func TestList(t *testing.T) {
 	require.Zero(t, a.claims)
 }
 
-// TestRead: ends of bursts are no end of the stream; an error is passed on.
+// TestRead checks that the end of a burst does not end the stream, and that Read passes errors
+// on.
 func TestRead(t *testing.T) {
 	d := card("A")
 	d.reads = []any{"", "ab", "", "", "c", bulk.ErrUnplugged}
@@ -233,7 +234,7 @@ func TestRead(t *testing.T) {
 	require.Equal(t, "xyz", d.wrote.String())
 }
 
-// TestCloseEndsWhatIsUnderWay: a Read that waits for the card, a Write that the card
+// TestCloseEndsWhatIsUnderWay checks a Read that waits for the card and a Write that the card
 // does not take.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	d := card("A")

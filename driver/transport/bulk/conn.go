@@ -16,9 +16,9 @@ type conn struct {
 	stream Stream
 	card   Card
 
-	ctx              context.Context // ends with Close
+	ctx              context.Context // Close cancels it
 	cancel           context.CancelFunc
-	reading, writing sync.Mutex // held while a Read or a Write is under way
+	reading, writing sync.Mutex // held during a Read or a Write
 	closing          sync.Once
 	closed           error
 }
@@ -29,7 +29,7 @@ func newConn(bus Bus, card *candidate, stream Stream) *conn {
 	return c
 }
 
-// Read waits until the card sends something. Ends of bursts are passed over.
+// Read waits until the card sends something. It ignores the ends of bursts.
 func (c *conn) Read(p []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -44,7 +44,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-// Write returns when all of p is on its way: in a transfer that is in flight.
+// Write returns when all of p is in a transfer in flight.
 func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -58,7 +58,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.why(err)
 }
 
-// why replaces an error by the reason that the conn was closed.
+// why returns net.ErrClosed if the conn was closed, else err.
 func (c *conn) why(err error) error {
 	if err != nil && c.ctx.Err() != nil {
 		return net.ErrClosed
@@ -66,8 +66,7 @@ func (c *conn) why(err error) error {
 	return err
 }
 
-// Close ends the Read and the Write that are under way, takes their transfers back,
-// and gives the card up.
+// Close ends a Read and a Write in progress, cancels their transfers and releases the card.
 func (c *conn) Close() error {
 	c.closing.Do(func() {
 		c.cancel()
@@ -80,12 +79,11 @@ func (c *conn) Close() error {
 	return c.closed
 }
 
-// identified is the byte stream to a card that its USB side has described.
+// identified is the byte stream to a card with a known identification block.
 type identified struct{ *conn }
 
-// ExpectedHash returns the configuration hash that the card's USB side has said,
-// which its byte stream must answer with. The driver asks any Conn that has this
-// method.
+// ExpectedHash returns the configuration hash of the card's USB identification, which its byte
+// stream must repeat. The driver calls it on any Conn that has this method.
 func (c *identified) ExpectedHash() (hash uint64, from string) {
 	return c.card.Register(wire.RegConfigHash), "its USB identification"
 }

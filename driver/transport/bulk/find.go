@@ -10,17 +10,17 @@ import (
 	"tributary/driver/transport"
 )
 
-// Card is one that is plugged in, or a device that may lead to one.
+// Card is an attached card, or a device that may lead to one.
 type Card struct {
-	Name  string // as driver.Open takes it
-	Ident []byte // its identification block; nil where that is not known
+	Name  string // for driver.Open
+	Ident []byte // its identification block; nil if unknown
 	Err   error  // why it cannot be opened
 }
 
-// Register returns what a register of the identification block holds.
+// Register returns the value of a register in the identification block.
 func (c *Card) Register(addr uint32) uint64 { return binary.LittleEndian.Uint64(c.Ident[addr:]) }
 
-// candidate is a device that can be opened and may lead to a card.
+// candidate is an open device that may lead to a card.
 type candidate struct {
 	Card
 	device Device
@@ -33,15 +33,15 @@ type closed struct {
 	number Number
 }
 
-// survey is what is plugged in of what a name selects.
+// survey is the result of a search for the devices of a name.
 type survey struct {
 	selector
 	cards   []candidate
 	closed  []closed
-	strange []string // what is no card, and why
+	strange []string // devices that are not cards, with the reason
 }
 
-// look opens what is plugged in. Devices that are no cards are closed again.
+// look opens the attached devices. It closes those that are not cards.
 func (s selector) look(bus Bus) (*survey, error) {
 	v := &survey{selector: s}
 	for _, n := range s.numbers {
@@ -57,7 +57,7 @@ func (s selector) look(bus Bus) (*survey, error) {
 	return v, nil
 }
 
-// add judges a device.
+// add adds a device to the survey.
 func (v *survey) add(n Number, f Found) {
 	if f.Device == nil {
 		v.closed = append(v.closed, closed{f, n})
@@ -78,7 +78,7 @@ func (v *survey) add(n Number, f Found) {
 	v.cards = append(v.cards, candidate{Card{Name: v.name(n, serial), Ident: block}, f.Device, serial})
 }
 
-// close closes all cards but one, which may be nil.
+// close closes all cards except but, which may be nil.
 func (v *survey) close(but *candidate) {
 	for i := range v.cards {
 		if &v.cards[i] != but {
@@ -87,7 +87,7 @@ func (v *survey) close(but *candidate) {
 	}
 }
 
-// choose returns the one card that the selector means.
+// choose returns the only card that matches the selector.
 func (v *survey) choose() (*candidate, error) {
 	var fitting []*candidate
 	for i := range v.cards {
@@ -113,7 +113,7 @@ func (v *survey) names() string {
 	return strings.Join(names, ", ")
 }
 
-// none says why no card fits.
+// none returns the error when no card matches.
 func (v *survey) none() error {
 	switch {
 	case len(v.closed) > 0:
@@ -126,7 +126,7 @@ func (v *survey) none() error {
 	return fmt.Errorf("no device %s is plugged in; see lsusb", v.numbered())
 }
 
-// accessError says why a device could not be opened, and what to do.
+// accessError returns why a device could not be opened, with a remedy.
 func (v *survey) accessError(f closed) error {
 	if !errors.Is(f.Err, ErrAccess) {
 		return fmt.Errorf("device %s at %s cannot be opened: %w", f.number, f.Place, f.Err)
@@ -134,8 +134,8 @@ func (v *survey) accessError(f closed) error {
 	return fmt.Errorf("device %s at %s: %w; put this line into /etc/udev/rules.d/70-tributary.rules, then plug the %s in again:\n    %s", f.number, f.Place, f.Err, v.Noun, f.number.udevRule())
 }
 
-// List returns the devices of the scheme that are plugged in, with the numbers of the
-// scheme's own; also those that this user may not open. It does not claim them.
+// List returns the attached devices with the scheme's own numbers, including those that this
+// user may not open. It does not claim them.
 func (s *Scheme) List(bus Bus) ([]Card, error) {
 	v, err := selector{s, s.Numbers, ""}.look(bus)
 	if err != nil {
@@ -152,9 +152,8 @@ func (s *Scheme) List(bus Bus) ([]Card, error) {
 	return cards, nil
 }
 
-// Open opens the card whose name is the scheme's and address. The bus is the Conn's
-// from then on, and closed with it, or when there is an error. It gives up when ctx is
-// done.
+// Open opens the card whose name is the scheme's name and address. It takes over bus: the
+// Conn's Close closes it, and Open does so after an error. It returns when ctx ends.
 func (s *Scheme) Open(ctx context.Context, bus Bus, address string) (transport.Conn, error) {
 	conn, err := s.open(ctx, bus, address)
 	if err != nil {

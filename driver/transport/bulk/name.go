@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// Number is what devices of a kind have in common.
+// Number is the USB number of a kind of device.
 type Number struct{ Vendor, Product uint16 }
 
 func (n Number) String() string { return fmt.Sprintf("%04x:%04x", n.Vendor, n.Product) }
 
-// udevRule is the line that lets who sits at the machine open such devices.
+// udevRule returns the rule that lets the user at the machine open such devices.
 func (n Number) udevRule() string {
 	return fmt.Sprintf(`SUBSYSTEM=="usb", ATTR{idVendor}=="%04x", ATTR{idProduct}=="%04x", MODE="0660", TAG+="uaccess"`, n.Vendor, n.Product)
 }
 
-// selector is what a name of a scheme selects.
+// selector is the set of devices that a name selects.
 type selector struct {
 	*Scheme
 	numbers []Number
-	serial  string // empty: any
+	serial  string // empty means any
 }
 
-// parse reads "", "VENDOR:PRODUCT" or "VENDOR:PRODUCT#SERIAL"; both numbers are in
-// hex.
+// parse parses "", "VENDOR:PRODUCT" or "VENDOR:PRODUCT#SERIAL"; both numbers are in hex.
 func (s *Scheme) parse(address string) (selector, error) {
 	if address == "" {
 		return selector{s, s.Numbers, ""}, nil
@@ -39,7 +38,7 @@ func (s *Scheme) parse(address string) (selector, error) {
 	return selector{s, []Number{{uint16(v), uint16(p)}}, serial}, nil
 }
 
-// name returns the full name of a device; some have no serial number.
+// name returns the full name of a device. Some devices have no serial number.
 func (s *Scheme) name(n Number, serial string) string {
 	if serial == "" {
 		return fmt.Sprintf("%s:%s", s.Name, n)
@@ -47,7 +46,7 @@ func (s *Scheme) name(n Number, serial string) string {
 	return fmt.Sprintf("%s:%s#%s", s.Name, n, serial)
 }
 
-// numbered names the numbers that are selected.
+// numbered returns the selected numbers as text.
 func (s selector) numbered() string {
 	var all []string
 	for _, n := range s.numbers {

@@ -8,22 +8,22 @@ import (
 	"tributary/driver/wire"
 )
 
-// Scheme is a kind of USB devices by which cards are reached.
+// Scheme is a kind of USB device that leads to a card.
 type Scheme struct {
 	Name    string   // of the scheme
-	Noun    string   // for one of them
-	What    string   // that a device is, in more words
-	Numbers []Number // what a name means that has none
+	Noun    string   // for one device
+	What    string   // a longer description of a device
+	Numbers []Number // for a name without numbers
 
-	// Check judges a device that is not claimed, and does not disturb it. It
-	// returns the card's identification block if the device tells it.
+	// Check checks an unclaimed device without disturbing it. It returns the card's
+	// identification block if the device has one.
 	Check func(Found) (ident []byte, err error)
-	// Claim claims a device, so that it leads to a card on a clean link. It gives
-	// up when ctx is done.
+	// Claim claims a device so that it leads to a card on a clean link. It returns when ctx
+	// ends.
 	Claim func(ctx context.Context, d Device) (Stream, error)
 }
 
-// USB is the scheme of cards that are USB devices themselves.
+// USB is the scheme of cards that are USB devices.
 var USB = &Scheme{
 	Name:    "usb",
 	Noun:    "card",
@@ -38,7 +38,8 @@ var USB = &Scheme{
 	},
 }
 
-// identify asks a device what it is; it is an error if that is no card.
+// identify requests a device's identification block. It is an error if the device is not a
+// card.
 func identify(f Found) (block []byte, err error) {
 	block = make([]byte, wire.USBIdentBytes)
 	n, err := f.Device.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block)

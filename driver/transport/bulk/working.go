@@ -2,15 +2,15 @@ package bulk
 
 import "errors"
 
-// ClaimWorking claims interfaces of which no endpoint is halted. A device that has such is
-// reset, and claimed again: where an interface has one alternate setting alone, claiming it
-// again does not clear that.
+// ClaimWorking claims interfaces without halted endpoints. If an endpoint is halted, it resets
+// the device and claims it again. With only one alternate setting, claiming again does not
+// clear a halt.
 func ClaimWorking(d Device, all ...Pipes) ([]Stream, error) {
 	streams, err := claimAll(d, all)
 	if err != nil {
 		return nil, err
 	}
-	// The kernel answers for an endpoint when its interface is claimed.
+	// An endpoint's status is readable only after its interface is claimed.
 	isHalted, err := halted(d, all)
 	if err == nil && !isHalted {
 		return streams, nil
@@ -42,7 +42,7 @@ func closeAll(streams []Stream) (err error) {
 	return err
 }
 
-// halted says whether an endpoint is.
+// halted reports whether an endpoint is halted.
 func halted(d Device, all []Pipes) (bool, error) {
 	const endpointStatus, getStatus, halt = 0x82, 0x00, 1
 	for _, p := range all {

@@ -20,7 +20,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Scheme is that of cards behind such a chip.
+// Scheme is the scheme of cards behind such a chip.
 var Scheme = &bulk.Scheme{
 	Name: "ft60x",
 	Noun: "chip",
@@ -33,7 +33,7 @@ var Scheme = &bulk.Scheme{
 	Claim: claim,
 }
 
-// waiting is how many packets are asked for, and waited for, at a time.
+// waiting is the number of packets requested and awaited at a time.
 const waiting = 16
 
 var (
@@ -46,8 +46,7 @@ var (
 	}
 )
 
-// claim claims a chip that is set up for a card, and begins a link with the card behind
-// it.
+// claim claims a chip with the right settings, and begins a link to the card behind it.
 func claim(ctx context.Context, d bulk.Device) (bulk.Stream, error) {
 	if err := checkSettings(d); err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func claim(ctx context.Context, d bulk.Device) (bulk.Stream, error) {
 	return s, nil
 }
 
-// checkSettings refuses a chip that is set up for something else.
+// checkSettings rejects a chip with settings for something else.
 func checkSettings(d bulk.Device) error {
 	settings := make([]byte, wire.FT60xSettingsBytes)
 	n, err := d.Control(wire.FT60xGet, wire.FT60xSettings, wire.FT60xSettingsValue, 0, settings)
@@ -104,12 +103,12 @@ func named(n uint8, names ...string) string {
 type stream struct {
 	bulk.Stream
 	commands bulk.Stream
-	packet   []byte // room for what a transfer brings
-	left     []byte // bytes of it that were not read
+	packet   []byte // buffer for a transfer
+	left     []byte // its unread bytes
 }
 
-// begin ends what the host before has asked for, asks for packets, and begins a link with
-// the card behind the chip.
+// begin cancels the requests of the host before, requests packets, and begins a link to the
+// card behind the chip.
 func (s *stream) begin(ctx context.Context) (err error) {
 	if err := s.command(ctx, wire.FT60xEnd, 0); err != nil {
 		return err
@@ -123,8 +122,7 @@ func (s *stream) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// Read returns no bytes when the chip has sent a packet of none. Each packet that has come
-// is asked for again.
+// Read returns no bytes for an empty packet. It requests a new packet for each one received.
 func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 	if len(s.left) == 0 {
 		n, err := s.Stream.Read(ctx, s.packet)
@@ -141,12 +139,12 @@ func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// ask asks the chip for a packet.
+// ask requests a packet from the chip.
 func (s *stream) ask(ctx context.Context) error {
 	return s.command(ctx, wire.FT60xAsk, len(s.packet))
 }
 
-// command sends the chip one for its endpoint to the host.
+// command sends the chip a command for its endpoint to the host.
 func (s *stream) command(ctx context.Context, kind uint8, bytes int) error {
 	c := make([]byte, wire.FT60xCommandBytes)
 	c[wire.FT60xCommandPipe] = wire.FT60xIn
@@ -156,5 +154,5 @@ func (s *stream) command(ctx context.Context, kind uint8, bytes int) error {
 	return err
 }
 
-// Close gives up both interfaces.
+// Close releases both interfaces.
 func (s *stream) Close() error { return errors.Join(s.Stream.Close(), s.commands.Close()) }

@@ -15,22 +15,22 @@ import (
 	"tributary/driver/transport/bulk"
 )
 
-// chip is a fake of a bulk.Device: of an FT601 with a card behind it that answers what it
-// is written. It sends no more packets than it was asked for.
+// chip is a fake bulk.Device: an FT601 with a card behind it that replies to writes. It sends
+// no more packets than requested.
 type chip struct {
 	mode, channels, features uint8
-	packet                   int // bytes in one
+	packet                   int // bytes in a packet
 	settings                 int // bytes of the settings
 	settingsErr              error
 	claimErr                 error
 	commandErr               error
 	halted                   uint8
-	packets                  []string // that come before the answer to the question
+	packets                  []string // that come before the reply
 	mute                     bool
 
 	claims   [2]int // of the two interfaces
 	resets   int
-	commands []string // kinds, and what was asked for
+	commands []string // their kinds and requested sizes
 	asked    int
 	wrote    []byte
 }
@@ -129,8 +129,8 @@ func (d *data) Read(ctx context.Context, b []byte) (int, error) {
 func (d *data) PacketBytes() int { return d.packet }
 func (d *data) Close() error     { d.claims[1]--; return nil }
 
-// reply is the card's to a register write, as PACKET.md has both: the kind and the
-// CRC differ alone.
+// reply returns the card's reply to a register write. By PACKET.md only the kind and the CRC
+// differ.
 func reply(write []byte) []byte {
 	r := append([]byte{}, write...)
 	r[4] = r[4]&0x0f | 11<<4
@@ -138,13 +138,13 @@ func reply(write []byte) []byte {
 	return r
 }
 
-// TestClaim: what was asked for before is ended, 16 packets are asked for, and one more
-// for each that has come; the stream begins behind the answer.
+// TestClaim checks that claim cancels old requests and requests 16 packets, and one more for
+// each packet received. The stream begins after the reply.
 func TestClaim(t *testing.T) {
 	for _, packet := range []int{512, 1024} {
 		c := newChip()
 		c.packet = packet
-		for range 40 { // what is left of hosts before
+		for range 40 { // left by earlier hosts
 			c.packets = append(c.packets, strings.Repeat("x", packet), "")
 		}
 		s, err := claim(t.Context(), c)
@@ -164,7 +164,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestHalted: the chip is reset.
+// TestHalted checks that claim resets a halted chip.
 func TestHalted(t *testing.T) {
 	for _, endpoint := range []uint8{0x01, 0x02, 0x82} {
 		c := newChip()
@@ -176,8 +176,8 @@ func TestHalted(t *testing.T) {
 	}
 }
 
-// TestSettings: a chip that is set up for something else is not claimed, and it is said what
-// to change.
+// TestSettings checks that claim rejects a chip with other settings, and that the error names
+// the remedy.
 func TestSettings(t *testing.T) {
 	const tool = "; if it is the card's chip, set that with FTDI's FT60X Chip Configuration Programmer"
 	for _, c := range []struct {
@@ -197,7 +197,7 @@ func TestSettings(t *testing.T) {
 		require.EqualError(t, err, "the chip is not set to "+c.says+tool)
 		require.Empty(t, chip.commands)
 	}
-	for _, features := range []uint8{0, 0x02, 0x43, 0x38} { // others' bits
+	for _, features := range []uint8{0, 0x02, 0x43, 0x38} { // unrelated bits
 		chip := newChip()
 		chip.features = features
 		_, err := claim(t.Context(), chip)
@@ -205,7 +205,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestErrors: what is wrong is said, and the chip given back.
+// TestErrors checks that claim returns the error and releases the chip.
 func TestErrors(t *testing.T) {
 	for says, change := range map[string]func(*chip){
 		"the chip does not know the request for its settings": func(c *chip) { c.settingsErr = bulk.ErrStalled },
@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMute: there is a chip, and no card behind it.
+// TestMute checks a chip without a card.
 func TestMute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChip()

@@ -19,7 +19,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Scheme is that of cards behind such a chip.
+// Scheme is the scheme of cards behind such a chip.
 var Scheme = &bulk.Scheme{
 	Name: "ftdi",
 	Noun: "chip",
@@ -32,7 +32,7 @@ var Scheme = &bulk.Scheme{
 	Claim: claim,
 }
 
-// check refuses older chips, which have the same numbers.
+// check rejects older chips, which have the same numbers.
 func check(f bulk.Found) (ident []byte, err error) {
 	if f.Release != wire.FT232HRelease && f.Release != wire.FT2232HRelease {
 		return nil, fmt.Errorf("it is of release %04x, which has no synchronous FIFO mode", f.Release)
@@ -45,7 +45,7 @@ var pipes = bulk.Pipes{
 	Out: wire.FTDIOut, In: wire.FTDIIn,
 }
 
-// claim claims a chip, sets it up, and begins a link with the card behind it.
+// claim claims a chip, sets it up, and begins a link to the card behind it.
 func claim(ctx context.Context, d bulk.Device) (bulk.Stream, error) {
 	claimed, err := bulk.ClaimWorking(d, pipes)
 	if err != nil {
@@ -69,8 +69,8 @@ func start(ctx context.Context, d bulk.Device, s *stream) error {
 	return s.begin(ctx)
 }
 
-// checkMode refuses a chip whose EEPROM does not make channel A a FIFO: without that it
-// has no synchronous mode, and its pins are something else's.
+// checkMode rejects a chip whose EEPROM does not make channel A a FIFO. Such a chip has no
+// synchronous mode and uses its pins for something else.
 func checkMode(d bulk.Device) error {
 	word := make([]byte, 2)
 	if _, err := d.Control(wire.FTDIGet, wire.FTDIReadEEPROM, 0, wire.FTDITypeWord, word); err != nil {
@@ -82,14 +82,14 @@ func checkMode(d bulk.Device) error {
 	return nil
 }
 
-// latency is for how many milliseconds the chip keeps what does not fill a packet.
-// The gateware asks it not to wait: this is for what that misses.
+// latency is how long, in milliseconds, the chip keeps a partial packet. The gateware asks it
+// to send at once; the latency applies to what that misses.
 const latency = 2
 
-// settled is for how long a chip that changes its mode is left alone.
+// settled is the pause after a change of the chip's mode.
 const settled = 10 * time.Millisecond
 
-// setUp brings the chip into its synchronous FIFO mode, with nothing in it.
+// setUp puts the chip into its synchronous FIFO mode and empties its buffers.
 func setUp(d bulk.Device) error {
 	for _, r := range []struct {
 		what         string
@@ -113,7 +113,7 @@ func setUp(d bulk.Device) error {
 	return nil
 }
 
-// refused says of what a request was that has failed.
+// refused returns the error for a failed request, named by what.
 func refused(what string, err error) error {
 	if errors.Is(err, bulk.ErrStalled) {
 		err = errors.New("it does not know the request")

@@ -14,17 +14,17 @@ import (
 	"tributary/driver/transport/bulk"
 )
 
-// chip is a fake of a bulk.Device, and of its Stream: of an FT232H with a card
-// behind it that answers what it is written.
+// chip is a fake bulk.Device and its Stream: an FT232H with a card behind it that replies to
+// writes.
 type chip struct {
 	requests []string
-	eeprom   string   // its first word; empty: of a FIFO
-	packet   int      // bytes in one; zero: 512
+	eeprom   string   // its first word; empty means a FIFO
+	packet   int      // bytes in a packet; 0 means 512
 	halted   uint8    // endpoint
-	answers  []string // packets that come before the answer to the question
+	answers  []string // packets that come before the reply
 	wrote    []byte
 	mute     bool
-	babbles  bool // says something all the time, but no answer
+	babbles  bool // always sends bytes, but no reply
 	readErr  error
 	setUpErr error
 	resets   int
@@ -35,7 +35,7 @@ func (c *chip) Serial() (string, error) { return "A1", nil }
 
 func (c *chip) Control(kind, request uint8, value, index uint16, data []byte) (int, error) {
 	if c.claims != 1 {
-		return 0, bulk.ErrClaimed // as the kernel says it of endpoints
+		return 0, bulk.ErrClaimed // the kernel's error for endpoints
 	}
 	switch {
 	case kind == 0x82 && request == 0:
@@ -81,8 +81,8 @@ func (p *packets) Write(_ context.Context, b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Read answers what was queued, and then the question of the last write: in the
-// middle of packets, and with its last byte in another.
+// Read returns the queued packets, and then the reply to the last write. The reply begins
+// inside a packet, and its last byte is in another one.
 func (p *packets) Read(ctx context.Context, b []byte) (int, error) {
 	if len(p.answers) > 0 {
 		next := p.answers[0]
@@ -111,8 +111,8 @@ func (p *packets) PacketBytes() int { return cmp.Or(p.packet, 512) }
 
 func (p *packets) Close() error { p.claims--; return nil }
 
-// reply is the card's to a register write, as PACKET.md has both: the kind and the
-// CRC differ alone.
+// reply returns the card's reply to a register write. By PACKET.md only the kind and the CRC
+// differ.
 func reply(write []byte) []byte {
 	r := append([]byte{}, write...)
 	r[4] = r[4]&0x0f | 11<<4
@@ -131,10 +131,10 @@ func reply(write []byte) []byte {
 	return r
 }
 
-// TestClaim: the requests of SPEC.md, section 10.3, then a break and a question;
-// the stream begins behind the answer.
+// TestClaim checks for the requests of SPEC.md, section 10.3, then a break and a register
+// write. The stream begins after the reply.
 func TestClaim(t *testing.T) {
-	// What is left of hosts before: a half frame, an old answer, the chip's status.
+	// Left by earlier hosts: a partial frame, an old reply, the chip's status.
 	c := &chip{answers: []string{"\x32\x60", "\x32\x60" + strings.Repeat("x", 510) + "\x32\x60y"}}
 	s, err := claim(t.Context(), c)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestClaim(t *testing.T) {
 	require.Zero(t, c.claims)
 }
 
-// TestClaimErrors: what is wrong is said, and the chip given back.
+// TestClaimErrors checks that claim returns the error and releases the chip.
 func TestClaimErrors(t *testing.T) {
 	c := &chip{setUpErr: bulk.ErrStalled}
 	_, err := claim(t.Context(), c)
@@ -171,7 +171,7 @@ func TestClaimErrors(t *testing.T) {
 		c = &chip{eeprom: word}
 		_, err = claim(t.Context(), c)
 		require.EqualError(t, err, "the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is "+want+"; if it is the card's chip, set that with FT_PROG or ftdi_eeprom")
-		require.Empty(t, c.requests) // of those that change it
+		require.Empty(t, c.requests) // no request that changes the chip
 		require.Empty(t, c.wrote)
 		require.Zero(t, c.claims)
 	}
@@ -185,7 +185,7 @@ func TestClaimErrors(t *testing.T) {
 	}
 }
 
-// TestClaimStops: with the context, and says that.
+// TestClaimStops checks that the context ends claim and is in the error.
 func TestClaimStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -197,7 +197,7 @@ func TestClaimStops(t *testing.T) {
 	})
 }
 
-// TestMute: there is a chip, and no card behind it.
+// TestMute checks a chip without a card.
 func TestMute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []*chip{{mute: true}, {babbles: true}} {
@@ -210,7 +210,7 @@ func TestMute(t *testing.T) {
 	})
 }
 
-// TestCheck: an FT2232C has the FT2232H's number.
+// TestCheck checks that an FT2232C, which has the FT2232H's number, is rejected.
 func TestCheck(t *testing.T) {
 	for release, ok := range map[uint16]bool{0x0500: false, 0x0700: true, 0x0800: false, 0x0900: true, 0x1000: false} {
 		_, err := check(bulk.Found{Release: release})
@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) {
 	require.EqualError(t, err, "it is of release 0500, which has no synchronous FIFO mode")
 }
 
-// TestStrip: the status of every packet goes, wherever a transfer ends.
+// TestStrip checks that strip removes the status of every packet, wherever a transfer ends.
 func TestStrip(t *testing.T) {
 	full := "\x32\x60" + strings.Repeat("a", 510)
 	for in, want := range map[string]string{
@@ -237,14 +237,14 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// TestFullSpeed: packets are as long as the device says.
+// TestFullSpeed checks the packet size that the device reports.
 func TestFullSpeed(t *testing.T) {
 	packet := "\x32\x60" + strings.Repeat("b", 62)
 	c := &chip{packet: 64}
 	s, err := claim(t.Context(), c)
 	require.NoError(t, err)
 	buf := make([]byte, 1024)
-	_, err = s.Read(t.Context(), buf) // behind the answer
+	_, err = s.Read(t.Context(), buf) // after the reply
 	require.NoError(t, err)
 	c.answers = []string{packet + packet + "\x32\x60c"}
 	n, err := s.Read(t.Context(), buf)

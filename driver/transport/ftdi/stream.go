@@ -11,15 +11,15 @@ import (
 // stream is the byte stream behind a claimed chip.
 type stream struct {
 	bulk.Stream
-	packets []byte // that a transfer brought
-	left    []byte // bytes of the stream, among packets, that were not read
+	packets []byte // buffer for a transfer
+	left    []byte // unread bytes of the stream in it
 }
 
 func newStream(claimed bulk.Stream) *stream {
 	return &stream{Stream: claimed, packets: make([]byte, bulk.TransferBytes)}
 }
 
-// Read returns no bytes when the chip had none: it then sends its status alone.
+// Read returns no bytes when the chip sends only its status.
 func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 	if len(s.left) == 0 {
 		n, err := s.Stream.Read(ctx, s.packets)
@@ -33,8 +33,8 @@ func (s *stream) Read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// strip removes the status that heads each packet, in place. All packets are whole but
-// the last.
+// strip removes the status at the beginning of each packet, in place. All packets but the last
+// have the size whole.
 func strip(packets []byte, whole int) []byte {
 	kept := packets[:0]
 	for len(packets) > 0 {
@@ -47,7 +47,7 @@ func strip(packets []byte, whole int) []byte {
 	return kept
 }
 
-// begin begins a link with the card behind the chip.
+// begin begins a link to the card behind the chip.
 func (s *stream) begin(ctx context.Context) (err error) {
 	s.left, err = bridge.Begin(ctx, s, bridge.ErrMute)
 	return err

@@ -1,9 +1,8 @@
-// Package pipe is a byte stream within a program: two ends, each a
-// transport.Conn, joined by a buffer of bounded size in either direction. The
-// model: card stands behind one.
+// Package pipe is a byte stream within a program. Its two ends, each a transport.Conn, are
+// joined by a bounded buffer in each direction. The model: card is at one end.
 //
-// Unlike net.Pipe it lets a writer go on while the reader is busy; like a
-// socket it makes a writer wait when the reader does not keep up.
+// Unlike net.Pipe, it lets a writer continue while the reader is busy. Like a socket, it makes
+// a writer wait for a slow reader.
 package pipe
 
 import (
@@ -11,23 +10,22 @@ import (
 	"sync"
 )
 
-// New returns the two ends of a pipe that holds up to capacity bytes in either
-// direction.
+// New returns the two ends of a pipe that holds up to capacity bytes in each direction.
 func New(capacity int) (a, b *End) {
 	x, y := newBuffer(capacity), newBuffer(capacity)
 	return &End{in: x, out: y}, &End{in: y, out: x}
 }
 
-// End is one end of a pipe. What was written before an end was closed can still
-// be read at the other, which then answers io.EOF.
+// End is one end of a pipe. After one end is closed, the other can read the bytes written
+// before, and then gets io.EOF.
 type End struct {
 	in, out *buffer
 }
 
-// Read reads what is there, and waits when nothing is.
+// Read reads the available bytes, and waits if there are none.
 func (e *End) Read(p []byte) (int, error) { return e.in.read(p) }
 
-// Write writes all of p, waiting for room as often as it takes.
+// Write writes all of p, and waits for room when necessary.
 func (e *End) Write(p []byte) (int, error) { return e.out.write(p) }
 
 // Close ends both directions.
@@ -37,14 +35,14 @@ func (e *End) Close() error {
 	return nil
 }
 
-// buffer is one direction: a ring.
+// buffer is a ring for one direction.
 type buffer struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	ring     []byte
-	start, n int  // the bytes held: n from start on, around the end
-	noReader bool // reading has ended: nothing more is to be written
-	noWriter bool // writing has ended: nothing more comes
+	start, n int  // n bytes are held from start on, with wrap-around
+	noReader bool // reading has ended: writes fail
+	noWriter bool // writing has ended: no more bytes will come
 }
 
 func newBuffer(capacity int) *buffer {

@@ -12,8 +12,8 @@ import (
 	"tributary/driver/transport/pipe"
 )
 
-// TestBothWays sends random bytes in random pieces both ways at once, through
-// pipes that are smaller than a piece, and larger.
+// TestBothWays sends random bytes in random pieces in both directions at once, through pipes
+// smaller and larger than a piece.
 func TestBothWays(t *testing.T) {
 	for _, capacity := range []int{1, 3, 100, 5000} {
 		a, b := pipe.New(capacity)
@@ -44,8 +44,8 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestClose: what was written can be read, then the end; reading and writing at
-// the closed end fail, also when they wait.
+// TestClose checks that written bytes can be read before the end. Reads and writes at the
+// closed end fail, also those that wait.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(4)
@@ -76,7 +76,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestWriterWaits: a full pipe makes its writer wait.
+// TestWriterWaits checks that a full pipe makes its writer wait.
 func TestWriterWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(4)

@@ -1,22 +1,22 @@
-// Package record keeps what passed over a link, and plays it back.
+// Package record logs the bytes on a link, and plays a log back.
 //
 // # The link log
 //
-// A log is a file of two parts, all numbers little-endian:
+// A log is a file in two parts. All numbers are little-endian. The head is:
 //
 //	8 bytes   the letters TRIBLOG and the version, 1
-//	8 bytes   when it was begun: nanoseconds since 1970, UTC
+//	8 bytes   start time: nanoseconds since 1970, UTC
 //
-// and then entries without end mark, one for every read from the link or write
-// to it, in order; a write stands where it began:
+// The entries follow in order, without an end mark: one for every read from the link or
+// write to it. The position of a write is the time it began. An entry is:
 //
-//	8 bytes   nanoseconds since the log was begun
+//	8 bytes   nanoseconds since the start time
 //	4 bytes   bits 30:0 the number of bytes that follow, bit 31 set when they
 //	          came from the card
-//	n bytes   as they passed
+//	n bytes   the bytes on the link
 //
-// Where entries end says nothing about frames: a reader puts the bytes of a
-// direction together and gives them to a frame.Scanner.
+// Entries do not follow frames: a reader joins the bytes of a direction and feeds them to a
+// frame.Scanner.
 package record
 
 import (
@@ -34,24 +34,24 @@ const (
 	entryBytes  = 12
 	fromCardBit = 1 << 31
 
-	// maxEntry bounds what a Reader takes for the size of an entry, so that a
-	// damaged file does not ask for gigabytes.
+	// maxEntry limits the size of an entry for a Reader, so that a damaged file does not
+	// request gigabytes.
 	maxEntry = 16 << 20
 )
 
-// Entry is one stretch of bytes that passed in one direction.
+// Entry is a piece of the bytes in one direction.
 type Entry struct {
 	At       time.Duration // since the log was begun
-	FromCard bool          // else to the card
+	FromCard bool          // false: to the card
 	Bytes    []byte
 }
 
-// ErrNoLog is answered for a file that is no link log of this version.
+// ErrNoLog is the error for a file that is not a link log of this version.
 var ErrNoLog = errors.New("no link log of this version: it does not begin with TRIBLOG and a 1")
 
-// DamagedError is answered where a log cannot be read on.
+// DamagedError is the error for a damaged log.
 type DamagedError struct {
-	Offset int64 // in the file, of the entry that is damaged
+	Offset int64 // of the damaged entry in the file
 	Why    string
 }
 
@@ -66,7 +66,7 @@ type Reader struct {
 	offset int64 // of the next entry
 }
 
-// NewReader reads the head of a log. The error is ErrNoLog when r holds none.
+// NewReader reads the head of a log. The error is ErrNoLog if r is not a log.
 func NewReader(r io.Reader) (*Reader, error) {
 	l := &Reader{r: bufio.NewReader(r), offset: headBytes}
 	var head [headBytes]byte
@@ -82,12 +82,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return l, nil
 }
 
-// Begun returns when the log was begun.
+// Begun returns the start time of the log.
 func (l *Reader) Begun() time.Time { return l.begun }
 
-// Next returns the next entry; its bytes are the caller's. The error is io.EOF
-// behind the last one, and a DamagedError when the file ends in the middle of
-// an entry or makes no sense.
+// Next returns the next entry; the caller owns its bytes. The error is io.EOF after the last
+// entry, and a DamagedError for a truncated or invalid entry.
 func (l *Reader) Next() (Entry, error) {
 	var head [entryBytes]byte
 	if _, err := io.ReadFull(l.r, head[:]); err == io.ErrUnexpectedEOF {

@@ -9,35 +9,32 @@ import (
 	"tributary/driver/transport"
 )
 
-// DeviationError is answered by a playback whose user does not do what was
-// recorded.
+// DeviationError is the error of a playback whose user deviates from the recording.
 type DeviationError struct {
-	Offset int64  // among the bytes to the card
-	Why    string // what was written, or not, and what was recorded
+	Offset int64  // in the bytes to the card
+	Why    string // the difference between the writes and the recording
 }
 
 func (e *DeviationError) Error() string {
 	return fmt.Sprintf("playback: at byte %d to the card: %s", e.Offset, e.Why)
 }
 
-// playback is a Conn that stands in for the card of a recording.
+// playback is a Conn that replaces the card of a recording.
 type playback struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	toCard  []byte  // all that was recorded
-	written int     // of toCard
-	answers []Entry // from the card, in order; the first may have been read in part
-	after   []int   // for each answer, how much of toCard precedes it
+	toCard  []byte  // all recorded bytes
+	written int     // bytes of toCard already written
+	answers []Entry // from the card, in order; the first may be partly read
+	after   []int   // for each answer, the bytes of toCard before it
 	closed  bool
 	err     error // the first deviation
 }
 
-// Playback returns a stand-in for the card that was recorded in log. It takes
-// the bytes that were recorded, in their order however they are cut into
-// writes, and nothing else; and it gives out what came from the card, each
-// entry as soon as everything was written that had been written before it. A
-// write that deviates, and a Close before the recording is used up, answer a
-// DeviationError. Behind the recording's end reading waits for Close.
+// Playback returns a replacement for the recorded card. It accepts exactly the recorded bytes,
+// in order, in writes of any size. It returns each entry from the card as soon as all bytes
+// recorded before it have been written. A write that deviates returns a DeviationError, as does
+// Close before the end of the recording. After the end, Read waits for Close.
 func Playback(log io.Reader) (transport.Conn, error) {
 	r, err := NewReader(log)
 	if err != nil {

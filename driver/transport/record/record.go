@@ -10,31 +10,30 @@ import (
 	"tributary/driver/transport"
 )
 
-// Recorder writes one log of what passes over a link, or over several that
-// follow one another.
+// Recorder writes one log of the bytes on a link, or on several links one after another.
 type Recorder struct {
 	mu    sync.Mutex
 	log   io.Writer
-	buf   []byte // an entry on its way, kept for its memory
+	buf   []byte // the current entry; kept to reuse its memory
 	begun time.Time
-	err   error // the first that log answered; nothing is written after it
+	err   error // the first error of log; no writes after it
 }
 
-// New begins a log. log is not closed.
+// New begins a log. The caller closes log.
 func New(log io.Writer) *Recorder {
 	r := &Recorder{log: log, begun: time.Now()}
 	_, r.err = log.Write(appendHead(nil, r.begun))
 	return r
 }
 
-// Record returns conn with everything that passes written to the log as it
-// passes. A log that cannot be written does not disturb the link: Close says so.
+// Record returns conn and writes all of its bytes to the log. A failure to write the log does
+// not disturb the link; Close returns it.
 func (r *Recorder) Record(conn transport.Conn) transport.Conn { return &recorded{conn, r} }
 
 // Record is Recorder.Record with a log of its own.
 func Record(conn transport.Conn, log io.Writer) transport.Conn { return New(log).Record(conn) }
 
-// recorded is a Conn that is recorded.
+// recorded is a recorded Conn.
 type recorded struct {
 	transport.Conn
 	log *Recorder
@@ -46,8 +45,7 @@ func (r *recorded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write notes the bytes before they are on the link: else the card's answer
-// could be noted before the question.
+// Write logs the bytes before it sends them. Otherwise the card's reply could be logged first.
 func (r *recorded) Write(p []byte) (int, error) {
 	r.log.note(p, false)
 	return r.Conn.Write(p)
@@ -66,7 +64,7 @@ func (r *Recorder) note(p []byte, fromCard bool) {
 	_, r.err = r.log.Write(r.buf)
 }
 
-// Close closes the link. The error names a log that could not be written.
+// Close closes the link. It also returns the error of a log that could not be written.
 func (r *recorded) Close() error {
 	err := r.Conn.Close()
 	r.log.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"tributary/driver/transport/record"
 )
 
-// log is a small recording, written down by hand from the format's description:
-// the host writes "ask", the card answers "yes!", the host writes "bye".
+// log is a small recording, written by hand from the format's description. The host writes
+// "ask", the card replies "yes!", and the host writes "bye".
 var log = unhex(`
 	54 52 49 42 4c 4f 47 01  00 80 c6 a4 7e 8d 03 00
 	e8 03 00 00 00 00 00 00  03 00 00 00  61 73 6b
@@ -64,9 +64,9 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderDamaged cuts the log off at every byte.
+// TestReaderDamaged truncates the log at every byte.
 func TestReaderDamaged(t *testing.T) {
-	ends := map[int]int{16: 0, 31: 1, 47: 2} // where entries end
+	ends := map[int]int{16: 0, 31: 1, 47: 2} // the ends of entries
 	for n := range len(log) {
 		all, _, err := readAll(bytes.NewReader(log[:n]))
 		var damaged *record.DamagedError
@@ -95,7 +95,7 @@ func TestReaderDamaged(t *testing.T) {
 	}
 }
 
-// TestRecord records a conversation and reads it back.
+// TestRecord records a conversation and reads its log.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, card := pipe.New(100)
@@ -125,7 +125,7 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// full is a disk that takes a number of writes.
+// full is a disk that accepts a number of writes.
 type full int
 
 func (f *full) Write(p []byte) (int, error) {
@@ -135,7 +135,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRecordDiskFull: the link goes on, and Close tells.
+// TestRecordDiskFull checks that the link continues and that Close returns the error.
 func TestRecordDiskFull(t *testing.T) {
 	host, card := pipe.New(100)
 	disk := full(2)
@@ -168,7 +168,7 @@ func TestPlayback(t *testing.T) {
 		conn := play(t)
 		got := make(chan string)
 		go func() {
-			buf := make([]byte, 3) // shorter than the answer
+			buf := make([]byte, 3) // shorter than the reply
 			text := ""
 			for {
 				n, err := conn.Read(buf)
@@ -185,7 +185,7 @@ func TestPlayback(t *testing.T) {
 			t.Fatal("the answer came before the question")
 		default:
 		}
-		for _, piece := range []string{"a", "skb", "ye"} { // not as it was cut when recorded
+		for _, piece := range []string{"a", "skb", "ye"} { // other pieces than recorded
 			if _, err := io.WriteString(conn, piece); err != nil {
 				t.Fatal(err)
 			}
@@ -234,8 +234,8 @@ func TestPlaybackDeviations(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the file, reading ends, and what was read has the size of
-// the file.
+// FuzzReader checks, for any file, that reading ends and that the entries have the size of the
+// file.
 func FuzzReader(f *testing.F) {
 	f.Add(log)
 	f.Add(log[:40])

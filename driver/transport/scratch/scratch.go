@@ -1,8 +1,8 @@
-// Package scratch makes temporary folders that do not outlive their programs for long: what
-// a program leaves that is killed, the next New of the same user clears away.
+// Package scratch makes temporary folders that a killed program does not leave for long. The
+// next New by the same user removes them.
 //
-// A program keeps its folder locked (flock), and the system gives the lock up for a
-// program that ends, however that comes about.
+// A program locks its folder (flock). The system releases the lock when the program ends, for
+// whatever reason.
 package scratch
 
 import (
@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// prefix begins the names of all such folders.
+// prefix is the beginning of all such folders' names.
 const prefix = "tributary."
 
-// Folder is a temporary folder of this program's. Nobody else may read it.
+// Folder is a temporary folder of this program. Only its user may read it.
 type Folder struct {
 	path string
 	lock *os.File // the folder, locked
 }
 
-// New makes a folder, and removes those whose programs are gone.
+// New makes a folder, and removes the folders of programs that have ended.
 func New() (*Folder, error) {
 	sweep()
 	for {
@@ -40,7 +40,7 @@ func New() (*Folder, error) {
 	}
 }
 
-// hold locks a folder; it is nil when a sweep has taken the folder before that.
+// hold locks a folder. It returns nil if a sweep has removed the folder first.
 func hold(path string) (*Folder, error) {
 	lock, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,10 +60,10 @@ func hold(path string) (*Folder, error) {
 	return &Folder{path, lock}, nil
 }
 
-// Path returns the path of a name in the folder.
+// Path returns the path of a file in the folder.
 func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
-// Remove removes the folder with all that is in it. Another Remove does nothing.
+// Remove removes the folder with its content. A second Remove does nothing.
 func (f *Folder) Remove() error {
 	err := os.RemoveAll(f.path)
 	if closed := f.lock.Close(); !errors.Is(closed, fs.ErrClosed) {
@@ -72,8 +72,8 @@ func (f *Folder) Remove() error {
 	return err
 }
 
-// sweep removes this user's folders that no program holds. What it cannot remove stays:
-// that is no reason to do without a new one.
+// sweep removes this user's folders that no program holds. It ignores failures, which must not
+// prevent a new folder.
 func sweep() {
 	paths, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	for _, path := range paths {
@@ -83,7 +83,7 @@ func sweep() {
 	}
 }
 
-// ours tells whether a path is a folder, and this user's.
+// ours reports whether a path is a folder of this user.
 func ours(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {

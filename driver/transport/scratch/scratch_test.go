@@ -16,7 +16,7 @@ func names(t *testing.T) []string {
 	return found
 }
 
-// TestRemove: nothing is left, and a second call does nothing.
+// TestRemove checks that nothing is left and that a second call does nothing.
 func TestRemove(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	f, err := New()
@@ -28,8 +28,8 @@ func TestRemove(t *testing.T) {
 	require.Empty(t, names(t))
 }
 
-// TestSweep: the next New removes what a dead program has left, and neither what a live one
-// holds nor what is not of this package's making.
+// TestSweep checks that New removes the folder of a dead program. It must keep those of live
+// programs and those of other origin.
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	alive, err := New()
@@ -37,7 +37,7 @@ func TestSweep(t *testing.T) {
 	dead, err := New()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(dead.Path("x"), nil, 0o600))
-	require.NoError(t, dead.lock.Close()) // as the system does it
+	require.NoError(t, dead.lock.Close()) // as the system does for a dead program
 	other := filepath.Join(os.TempDir(), "tributary")
 	require.NoError(t, os.Mkdir(other, 0o700))
 	file := filepath.Join(os.TempDir(), prefix+"file")
@@ -47,7 +47,7 @@ func TestSweep(t *testing.T) {
 	require.ElementsMatch(t, []string{alive.path, other, file, next.path}, names(t))
 }
 
-// TestSideBySide: no sweep takes a folder that another New is about to lock.
+// TestSideBySide checks that no sweep removes a folder that another New is about to lock.
 func TestSideBySide(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var all sync.WaitGroup

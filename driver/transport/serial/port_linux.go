@@ -16,8 +16,8 @@ import (
 	"tributary/driver/transport"
 )
 
-// openPort opens a port for this program alone, with its rate, 8 bits and no parity, and
-// nothing in the kernel's buffers.
+// openPort opens a port exclusively, with its rate, 8 bits and no parity, and empties the
+// kernel's buffers.
 func openPort(n name) (*os.File, error) {
 	file, err := os.OpenFile(n.path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,13 +38,13 @@ func control(file *os.File, do func(fd int) error) (err error) {
 	return errors.Join(failed, err)
 }
 
-// setUp takes a port that is open.
+// setUp locks and configures an open port.
 func setUp(fd int, n name) error {
 	if _, err := unix.IoctlGetTermios(fd, unix.TCGETS2); err != nil {
 		return fmt.Errorf("%s is no serial port", n.path)
 	}
-	// The kernel holds the first against opening, but not for root; the second is what
-	// programs of serial ports ask one another by.
+	// The kernel applies TIOCEXCL to everyone but root. Programs that use serial ports check
+	// for the flock.
 	if err := errors.Join(unix.IoctlSetInt(fd, unix.TIOCEXCL, 0), unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return taken(n)
@@ -60,7 +60,7 @@ func setUp(fd int, n name) error {
 	return nil
 }
 
-// setLine sets the rate, and that bytes pass as they are.
+// setLine sets the rate and disables all processing of bytes.
 func setLine(fd int, n name) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
 	if err != nil {
@@ -76,14 +76,14 @@ func setLine(fd int, n name) error {
 	if t, err = unix.IoctlGetTermios(fd, unix.TCGETS2); err != nil {
 		return fmt.Errorf("%s cannot be asked for its rate: %w", n.path, err)
 	}
-	// Drivers say here what their chip makes of it.
+	// Drivers return the actual rate of their chip here.
 	if off := int64(t.Ospeed) - int64(n.baud); max(off, -off) > int64(n.baud)/100 {
 		return fmt.Errorf("%s does not have %s baud: its next rate is %s", n.path, thousands(n.baud), thousands(t.Ospeed))
 	}
 	return nil
 }
 
-// dropOutput drops what has not left yet.
+// dropOutput drops unsent bytes.
 func dropOutput(file *os.File) {
 	_ = control(file, func(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCOFLUSH) })
 }
@@ -92,7 +92,7 @@ func taken(n name) error {
 	return &transport.TakenError{Reason: "another program has opened " + n.path}
 }
 
-// openError says why a port cannot be opened, and what to do.
+// openError returns why a port cannot be opened, with a remedy.
 func openError(n name, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -105,7 +105,7 @@ func openError(n name, err error) error {
 	return fmt.Errorf("%s cannot be opened: %w", n.path, errors.Unwrap(err))
 }
 
-// permission says what lets a user open a port.
+// permission returns how a user gets permission to open a port.
 func permission(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
@@ -118,7 +118,7 @@ func permission(path string) string {
 		`SUBSYSTEM=="tty", KERNEL=="%s[0-9]*", MODE="0660", TAG+="uaccess"`, strings.TrimRight(filepath.Base(path), "0123456789"))
 }
 
-// groupOf returns the name of the group that may read and write a file; "" where none may.
+// groupOf returns the name of the group that may read and write a file, or "".
 func groupOf(path string) string {
 	const readWrite = 0o060
 	info, err := os.Stat(path)

@@ -26,7 +26,7 @@ import (
 	"tributary/driver/transport/bridge"
 )
 
-// DefaultBaud is the rate of a name that has none. The boards of ours have it.
+// DefaultBaud is the rate of a name without one, and of the repository's boards.
 const DefaultBaud = 3_000_000
 
 func init() {
@@ -35,13 +35,13 @@ func init() {
 	})
 }
 
-// name is what stands behind the scheme.
+// name is the part of a card's name after the scheme.
 type name struct {
 	path string
 	baud uint32
 }
 
-// parse reads PORT or PORT@BAUD.
+// parse parses PORT or PORT@BAUD.
 func parse(address string) (name, error) {
 	n := name{path: address, baud: DefaultBaud}
 	if at := strings.LastIndexByte(address, '@'); at >= 0 {
@@ -57,10 +57,10 @@ func parse(address string) (name, error) {
 	return n, nil
 }
 
-// String is the name with its rate, for people.
+// String returns the path with its rate, for messages.
 func (n name) String() string { return fmt.Sprintf("%s at %s baud", n.path, thousands(n.baud)) }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n uint32) string {
 	if n < 1000 {
 		return strconv.FormatUint(uint64(n), 10)
@@ -68,15 +68,15 @@ func thousands(n uint32) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// mute is the error when nothing answers.
+// mute returns the error for a card that does not reply.
 func (n name) mute() error {
 	return fmt.Errorf("no card answers at %s baud at %s: see that its FPGA is loaded with one, that this is its port, and that its link has this rate (serial:%s@BAUD says another)",
 		thousands(n.baud), n.path, n.path)
 }
 
-// Open opens a port and begins a link with the card behind it. address is PORT or
-// PORT@BAUD. It gives up when ctx is done, or when the card does not answer for patience,
-// where 0 stands for bridge.AnswerTime.
+// Open opens a port and begins a link to the card behind it. address is PORT or PORT@BAUD. Open
+// returns when ctx ends, or when the card does not reply for patience; 0 means
+// bridge.AnswerTime.
 func Open(ctx context.Context, address string, patience time.Duration) (transport.Conn, error) {
 	n, err := parse(address)
 	if err != nil {
@@ -96,17 +96,18 @@ func Open(ctx context.Context, address string, patience time.Duration) (transpor
 	return c, nil
 }
 
-// errUnplugged reads well behind "the card is gone:".
+// errUnplugged has a text that fits after "the card is gone:".
 var errUnplugged = errors.New("its serial port was unplugged")
 
-// words returns the error that says what one of a port means.
+// words returns the error that explains an error of a port.
 func words(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrClosed):
 		return net.ErrClosed
-	// Of a port that is gone nothing comes, or an error, as the kernel is about to forget it or has.
+	// Before and after the kernel removes an unplugged port, reads return different errors, or
+	// nothing.
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
 		return errUnplugged
 	}
@@ -116,7 +117,7 @@ func words(err error) error {
 // conn is the byte stream to a card.
 type conn struct {
 	file *os.File
-	left []byte // that was read when the link began
+	left []byte // read while the link began
 
 	closing sync.Once
 	closed  error
@@ -137,7 +138,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, words(err)
 }
 
-// Close drops what has not left yet: the kernel would wait for it.
+// Close drops unsent bytes first, because the kernel would wait to send them.
 func (c *conn) Close() error {
 	c.closing.Do(func() {
 		dropOutput(c.file)
@@ -146,8 +147,7 @@ func (c *conn) Close() error {
 	return c.closed
 }
 
-// timed is a port whose reads and writes end with a context, of which there is one at a
-// time.
+// timed is a port whose reads and writes end with a context. Only one may be in progress.
 type timed struct{ *os.File }
 
 func (t timed) Read(ctx context.Context, p []byte) (int, error) {
@@ -162,7 +162,7 @@ func (t timed) Write(ctx context.Context, p []byte) (int, error) {
 	return n, words(err)
 }
 
-// until ends what is under way with ctx, up to the call of what it returns.
+// until ends reads and writes when ctx ends, until the caller calls stop.
 func (t timed) until(ctx context.Context) (stop func()) {
 	set := make(chan struct{})
 	undo := context.AfterFunc(ctx, func() {
@@ -178,11 +178,11 @@ func (t timed) until(ctx context.Context) (stop func()) {
 
 // Port is a serial port of this machine that may lead to a card.
 type Port struct {
-	Name  string // as driver.Open takes it
-	Title string // what the port says of itself; may be empty
+	Name  string // for driver.Open
+	Title string // the port's own description; may be empty
 }
 
-// List returns the ports of this machine that are plugged in by USB. It opens none.
+// List returns this machine's serial ports on USB. It does not open them.
 func List() []Port { return list("/dev") }
 
 func list(dev string) []Port {
@@ -206,7 +206,7 @@ func list(dev string) []Port {
 	return ports
 }
 
-// known says which ports there are.
+// known returns the list of ports as text.
 func known(dev string) string {
 	var names []string
 	for _, p := range list(dev) {

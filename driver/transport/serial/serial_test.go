@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// card is a port with a byte stream behind it that is at hand.
+// card makes a port with a byte stream behind it.
 func card(t *testing.T) (path string, port *pty.Port, far net.Conn) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "tty")
@@ -57,8 +57,8 @@ func card(t *testing.T) (path string, port *pty.Port, far net.Conn) {
 	return path, port, far
 }
 
-// TestBytes: every byte passes as it is, either way, the terminal's own characters among
-// them.
+// TestBytes checks that every byte passes unchanged in both directions, including the
+// terminal's control characters.
 func TestBytes(t *testing.T) {
 	path, _, far := card(t)
 	file, err := openPort(name{path, DefaultBaud})
@@ -93,7 +93,7 @@ func readAll(t *testing.T, from interface{ Read([]byte) (int, error) }, to []byt
 	}
 }
 
-// TestRate: the port has the rate of the name.
+// TestRate checks that the port gets the rate in the name.
 func TestRate(t *testing.T) {
 	path, _, _ := card(t)
 	file, err := openPort(name{path, 1_234_567})
@@ -107,7 +107,7 @@ func TestRate(t *testing.T) {
 	}))
 }
 
-// TestTaken: a port has one program.
+// TestTaken checks that only one program can open a port.
 func TestTaken(t *testing.T) {
 	path, _, _ := card(t)
 	file, err := openPort(name{path, DefaultBaud})
@@ -123,7 +123,7 @@ func TestTaken(t *testing.T) {
 	require.ErrorAs(t, openError(name{path: path}, &fs.PathError{Err: unix.EBUSY}), &taken)
 }
 
-// TestClose ends a read that is under way.
+// TestClose checks that Close ends a read in progress.
 func TestClose(t *testing.T) {
 	path, _, _ := card(t)
 	file, err := openPort(name{path, DefaultBaud})
@@ -144,7 +144,7 @@ func TestClose(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestUnplugged: a port that goes away ends what is under way, and says why.
+// TestUnplugged checks that unplugging a port ends reads and writes, with the reason.
 func TestUnplugged(t *testing.T) {
 	path, port, _ := card(t)
 	file, err := openPort(name{path, DefaultBaud})
@@ -164,11 +164,11 @@ func TestUnplugged(t *testing.T) {
 	require.Equal(t, errUnplugged, err)
 }
 
-// TestStops: with the context, and says that; nothing is left open.
+// TestStops checks that the context ends Open, is in the error, and leaves nothing open.
 func TestStops(t *testing.T) {
 	path, _, far := card(t)
 	ctx, stop := context.WithCancel(t.Context())
-	go func() { // a card that listens and says nothing
+	go func() { // a card that never replies
 		for buf := make([]byte, 4096); ; stop() {
 			if _, err := far.Read(buf); err != nil {
 				return
@@ -197,7 +197,7 @@ func TestOpenErrors(t *testing.T) {
 	require.EqualError(t, name{"/dev/ttyUSB1", 3_000_000}.mute(),
 		"no card answers at 3,000,000 baud at /dev/ttyUSB1: see that its FPGA is loaded with one, that this is its port, and that its link has this rate (serial:/dev/ttyUSB1@BAUD says another)")
 
-	// Who may open it is said: the group, where one may, and the rule that lets the user.
+	// The error names the group, if one has access, and the rule that gives the user access.
 	denied := openError(name{path: file}, &fs.PathError{Err: unix.EACCES})
 	require.ErrorContains(t, denied, "this user may not open "+file+"; ")
 	require.ErrorContains(t, denied, "put this line into /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n"+

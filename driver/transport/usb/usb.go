@@ -38,7 +38,7 @@ func init() {
 	}
 }
 
-// List returns what is plugged in. It claims nothing.
+// List returns the attached devices of all schemes. It claims none.
 func List() ([]bulk.Card, error) {
 	bus, err := newBus()
 	if err != nil {
@@ -53,20 +53,20 @@ func List() ([]bulk.Card, error) {
 	return all, errors.Join(append(errs, bus.Close())...)
 }
 
-// controlTimeout is how long a device may take to answer a request.
+// controlTimeout is how long a device may take to reply to a request.
 const controlTimeout = 2 * time.Second
 
-// transfers is how many are in flight in either direction, unless said otherwise. The
-// kernel lends programs 16 MiB for all that is in flight.
+// transfers is the default number of transfers in flight in each direction. The kernel limits a
+// program to 16 MiB in flight.
 const transfers = 4
 
-// bus is libusb. Each has looked at what is plugged in when it was made, so a new
-// one finds what was plugged in since, without events.
+// bus is libusb. libusb lists the devices once, when the bus is made. A new bus therefore finds
+// devices attached later, without events.
 type bus struct{ *gousb.Context }
 
 func newBus() (b bus, err error) {
 	defer func() {
-		if r := recover(); r != nil { // gousb has no other way to say it
+		if r := recover(); r != nil { // gousb has no other way to report it
 			err = fmt.Errorf("this machine has no USB that libusb can use (%v)", r)
 		}
 	}()
@@ -83,7 +83,7 @@ func (b bus) Devices(vendor, product uint16) ([]bulk.Found, error) {
 		return matches
 	})
 	if err != nil && len(plugged) == 0 {
-		return nil, nil // it concerns other devices
+		return nil, nil // the error is about other devices
 	}
 	found := make([]bulk.Found, len(plugged))
 	for i, desc := range plugged {
@@ -101,7 +101,7 @@ func (b bus) Devices(vendor, product uint16) ([]bulk.Found, error) {
 // release returns the device's bcdDevice.
 func release(d *gousb.DeviceDesc) uint16 { return uint16(d.Device) }
 
-// device is a device that libusb has opened.
+// device is an open device of libusb.
 type device struct{ *gousb.Device }
 
 func (d device) Serial() (string, error) {
@@ -123,7 +123,7 @@ func (d device) Claim(p bulk.Pipes) (_ bulk.Stream, err error) {
 			err = errors.Join(words(err), s.Close())
 		}
 	}()
-	// Config would take all interfaces from their drivers.
+	// With auto-detach, Config would take all interfaces from their drivers.
 	if err = d.SetAutoDetach(false); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (d device) Claim(p bulk.Pipes) (_ bulk.Stream, err error) {
 	return s, nil
 }
 
-// wholePackets returns the bytes of a transfer at an endpoint.
+// wholePackets returns the size of a transfer at an endpoint.
 func wholePackets(e gousb.EndpointDesc) int {
 	return bulk.TransferBytes / e.MaxPacketSize * e.MaxPacketSize
 }
@@ -169,7 +169,7 @@ type stream struct {
 	config  *gousb.Config
 	claimed *gousb.Interface
 	in      *gousb.ReadStream
-	packet  int // bytes of a whole one to the host
+	packet  int // size of a whole packet to the host
 	out     *writer
 }
 
@@ -185,12 +185,12 @@ func (s *stream) Write(ctx context.Context, p []byte) (int, error) {
 
 func (s *stream) PacketBytes() int { return s.packet }
 
-// Close also closes what Claim has opened before it failed.
+// Close also releases what a failed Claim has opened.
 func (s *stream) Close() error {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	if s.in != nil {
-		_ = s.in.Close() // nothing further is submitted
+		_ = s.in.Close() // no more transfers are submitted
 		for buf := make([]byte, bulk.TransferBytes); ; {
 			if _, err := s.in.ReadContext(over, buf); err != nil {
 				break
@@ -198,7 +198,7 @@ func (s *stream) Close() error {
 		}
 	}
 	if s.out != nil {
-		_ = s.out.wait(over, 0) // that transfers were taken back is no news
+		_ = s.out.wait(over, 0) // cancelled transfers are expected
 	}
 	if s.claimed != nil {
 		s.claimed.Close()
@@ -209,13 +209,12 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// writer keeps OUT transfers in flight. Each is a stream of gousb's of its own, which has
-// one transfer: those of a longer one are sent whole, however few bytes were
-// written to them.
+// writer keeps OUT transfers in flight. Each is a gousb stream with one transfer of its own. A
+// stream with longer transfers would always send them whole.
 type writer struct {
 	endpoint *gousb.OutEndpoint
 	most     int                  // bytes in a transfer
-	flying   []*gousb.WriteStream // the oldest first
+	flying   []*gousb.WriteStream // oldest first
 }
 
 // write returns when all of p is in flight.
@@ -232,7 +231,7 @@ func (w *writer) write(ctx context.Context, p []byte) (int, error) {
 		if err != nil {
 			return done, err
 		}
-		if _, err := transfer.Write(piece); err != nil { // submits it, and does not wait
+		if _, err := transfer.Write(piece); err != nil { // submits it without waiting
 			return done, err
 		}
 		w.flying = append(w.flying, transfer)
@@ -240,8 +239,7 @@ func (w *writer) write(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// wait waits until so many transfers are left in flight, or takes the others back
-// when ctx ends.
+// wait waits until only left transfers are in flight. When ctx ends, it cancels the others.
 func (w *writer) wait(ctx context.Context, left int) (err error) {
 	for len(w.flying) > left {
 		oldest := w.flying[0]
@@ -254,8 +252,8 @@ func (w *writer) wait(ctx context.Context, left int) (err error) {
 	return err
 }
 
-// words returns the error of package bulk for one of gousb's. Some of those have
-// lost their type on the way.
+// words returns the error of package bulk for an error of gousb. Some of gousb's errors have
+// lost their type.
 func words(err error) error {
 	var code gousb.Error
 	var status gousb.TransferStatus

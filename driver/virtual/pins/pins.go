@@ -10,38 +10,39 @@ import (
 	"tributary/driver/wire"
 )
 
-// Card is a card at a bridge's pins. What its gateware makes of a break is done here, for
-// the streams of virtual cards are those behind that: the stream is closed and opened anew.
+// Card is a card at a bridge's pins. It models the gateware's response to a break, because the
+// stream of a virtual card begins after that logic. A break closes the stream and opens a new one.
 type Card struct {
 	dial func() (net.Conn, error)
 
-	writing sync.Mutex // one write at a time; it guards what follows
-	run     int        // zeros in a row
-	broken  bool       // and nothing but zeros since the break
+	writing sync.Mutex // one write at a time; guards run and broken
+	run     int        // consecutive zeros
+	broken  bool       // only zeros since the break
 
 	mu          sync.Mutex
-	conn        net.Conn // nil before the first session, and when the card is gone
-	stale       []byte   // of what the card sent before the last break
+	conn        net.Conn // nil before the first session, and after the card is gone
+	stale       []byte   // bytes that the card sent before the last break
 	read, write time.Time
 
 	reading sync.Mutex // held while the link is read
 }
 
-// past is a deadline that ends what is under way.
+// past is a deadline that ends a read or write at once.
 var past = time.Unix(1, 0)
 
-// A bridge still holds this much for the host before, or less; a link goes down so long
-// after a break.
+// heldBytes limits what a bridge still holds for the host before. downTime is the time from a
+// break until the link goes down.
 const (
 	heldBytes = 1024
 	downTime  = time.Millisecond
 )
 
-// New returns the card whose byte stream dial opens: its link is up until that is closed.
+// New returns the card with the byte stream that dial opens. The card's link is up until that
+// stream is closed.
 func New(dial func() (net.Conn, error)) *Card { return &Card{dial: dial} }
 
-// Session returns the stream for one attachment of the bridge to a host. Its end is none
-// of the card's.
+// Session returns the stream for one attachment of the bridge to a host. The end of a session
+// does not end the card's link.
 func (p *Card) Session() (net.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +54,7 @@ func (p *Card) Session() (net.Conn, error) {
 	return &session{Conn: p.conn, Card: p}, nil
 }
 
-// Close takes the link down for good. No session is under way.
+// Close takes the link down for good. No session may be in progress.
 func (p *Card) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,7 @@ func (p *Card) Close() {
 	}
 }
 
-// open opens a link to the card; with mu held.
+// open opens a link to the card. The caller holds mu.
 func (p *Card) open() error {
 	conn, err := p.dial()
 	if err != nil {
@@ -74,8 +75,8 @@ func (p *Card) open() error {
 	return conn.SetWriteDeadline(p.write)
 }
 
-// now returns the link as it is, nil when the card is gone. First it gives b what is
-// left of the link before.
+// now returns the current link, or nil when the card is gone. It first copies stale bytes of
+// the last link into b.
 func (p *Card) now(b []byte) (conn net.Conn, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +85,7 @@ func (p *Card) now(b []byte) (conn net.Conn, n int) {
 	return p.conn, n
 }
 
-// lost notes that the card has closed a link, unless a break has. It says whether it
-// was the card.
+// lost handles the end of a link. It reports whether the card closed the link, and not a break.
 func (p *Card) lost(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +97,7 @@ func (p *Card) lost(conn net.Conn) bool {
 	return true
 }
 
-// reopen takes the link down and up again. Some of what the card has sent stays in the
-// bridge.
+// reopen takes the link down and up again. Some bytes from the card stay in the bridge.
 func (p *Card) reopen() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +107,7 @@ func (p *Card) reopen() error {
 	return p.open()
 }
 
-// down takes the link down; with mu held.
+// down takes the link down. The caller holds mu.
 func (p *Card) down() {
 	_ = p.conn.SetReadDeadline(past)
 	p.reading.Lock()
@@ -121,13 +120,13 @@ func (p *Card) down() {
 	p.conn = nil
 }
 
-// session is what a host has of the pins.
+// session is a host's connection to the pins.
 type session struct {
-	net.Conn // as it was when the session began, for its addresses
+	net.Conn // the link at the start, for its addresses
 	*Card
 }
 
-// Close ends what is under way.
+// Close ends reads and writes in progress.
 func (s *session) Close() error {
 	_ = s.SetReadDeadline(past)
 	return s.SetWriteDeadline(past)
@@ -174,7 +173,7 @@ func (s *session) Read(b []byte) (int, error) {
 	}
 }
 
-// Write passes bytes on. Zeros that go on behind a break are swallowed.
+// Write passes bytes on. It drops further zeros of a break.
 func (s *session) Write(b []byte) (done int, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -207,7 +206,7 @@ func (s *session) Write(b []byte) (done int, err error) {
 	return done, nil
 }
 
-// untilBreak returns how many bytes come up to the one that makes a break, or all.
+// untilBreak returns the number of bytes up to the last one of a break, or all.
 func (p *Card) untilBreak(b []byte) int {
 	run := p.run
 	for i, x := range b {
@@ -222,7 +221,7 @@ func (p *Card) untilBreak(b []byte) int {
 	return len(b)
 }
 
-// count counts zeros among bytes that were taken.
+// count updates run for the bytes that were taken.
 func (p *Card) count(b []byte) {
 	for _, x := range b {
 		p.run++
@@ -232,8 +231,8 @@ func (p *Card) count(b []byte) {
 	}
 }
 
-// HangUp closes a link so that the card knows at once: it takes the next one when this
-// is gone. A program that is just being started may have it open for a moment longer.
+// HangUp closes a link so that the card notices at once and can accept the next one. A program
+// that is just starting may keep the link open for a moment longer.
 func HangUp(link net.Conn) {
 	if half, ok := link.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

@@ -17,17 +17,16 @@ import (
 	"tributary/driver/virtual/pins"
 )
 
-// Port is a serial port that leads to a card.
+// Port is a serial port with a card behind it.
 type Port struct {
 	master *os.File
-	path   string // a link to the terminal
+	path   string // symbolic link to the terminal
 	baud   uint32
 	used   atomic.Bool  // a host has it open, as far as is known
-	lost   atomic.Int64 // bytes that were not passed on: no host, or at another rate
+	lost   atomic.Int64 // bytes dropped: no host, or another rate
 }
 
-// New makes a port with a name of its own, which must not be that of a file yet, for a
-// card that has a rate.
+// New makes a port at path for a card with the rate baud. path must not be an existing file.
 func New(path string, baud uint32) (*Port, error) {
 	master, terminal, err := open()
 	if err != nil {
@@ -39,7 +38,7 @@ func New(path string, baud uint32) (*Port, error) {
 	return &Port{master: master, path: path, baud: baud}, nil
 }
 
-// link gives a terminal its name, which one that is gone may have left behind.
+// link makes path a link to the terminal. It replaces a link that an earlier port has left.
 func link(terminal, path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if err := os.Remove(path); err != nil {
@@ -52,9 +51,9 @@ func link(terminal, path string) error {
 // Close unplugs the port.
 func (p *Port) Close() error { return errors.Join(os.Remove(p.path), p.master.Close()) }
 
-// Serve carries bytes between the port and a card, whose byte stream dial opens, until the
-// card or the port is gone. What the card sends while no host has the port open is
-// lost, and so is all that a host sends at another rate.
+// Serve passes bytes between the port and a card, whose byte stream dial opens, until either is
+// gone. It drops what the card sends while no host has the port open. It also drops everything
+// at another rate than the card's.
 func (p *Port) Serve(dial func() (net.Conn, error)) error {
 	at := pins.New(dial)
 	defer at.Close()
@@ -72,13 +71,13 @@ func (p *Port) Serve(dial func() (net.Conn, error)) error {
 	return err
 }
 
-// vacant is for how long nobody is looked for while no host has the port open.
+// vacant is the pause between checks for a host while none has the port open.
 const vacant = 10 * time.Millisecond
 
-// pieceBytes is how much is carried at once.
+// pieceBytes is the size of a read.
 const pieceBytes = 4096
 
-// toCard carries what hosts send.
+// toCard passes on what hosts send.
 func (p *Port) toCard(card net.Conn) error {
 	for buf := make([]byte, pieceBytes); ; {
 		n, err := p.master.Read(buf)
@@ -101,7 +100,7 @@ func (p *Port) toCard(card net.Conn) error {
 	}
 }
 
-// inStep says whether the host's rate is the card's, to some per cent.
+// inStep reports whether the host's rate is within 3 percent of the card's.
 func (p *Port) inStep() bool {
 	const percent = 3
 	baud, err := rate(p.master)
@@ -109,7 +108,7 @@ func (p *Port) inStep() bool {
 	return err == nil && max(off, -off)*100 <= int64(p.baud)*percent
 }
 
-// toHost carries what the card sends. A read ends early at a break, and with the session.
+// toHost passes on what the card sends. A break or the end of the session ends a read early.
 func (p *Port) toHost(card net.Conn, ended *atomic.Bool) {
 	for buf := make([]byte, pieceBytes); !ended.Load(); {
 		n, err := card.Read(buf)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a pseudo-terminal that passes bytes as they are, and returns its other side
-// and the terminal's path.
+// open makes a pseudo-terminal without processing of bytes. It returns the master side and the
+// terminal's path.
 func open() (master *os.File, terminal string, err error) {
 	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func open() (master *os.File, terminal string, err error) {
 	return master, fmt.Sprintf("/dev/pts/%d", number), nil
 }
 
-// rate returns the rate that a host has set.
+// rate returns the host's rate.
 func rate(master *os.File) (baud uint32, err error) {
 	err = control(master, func(fd int) error {
 		t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)

@@ -16,7 +16,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// cards is the card's side: each link that is opened.
+// cards receives the card's side of each opened link.
 type cards chan net.Conn
 
 func (c cards) dial() (net.Conn, error) {
@@ -25,7 +25,7 @@ func (c cards) dial() (net.Conn, error) {
 	return near, nil
 }
 
-// serve makes a port of a rate with links behind it.
+// serve makes a port with a rate and links behind it.
 func serve(t *testing.T, baud uint32) (port *Port, links cards) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tty")
@@ -43,7 +43,7 @@ func serve(t *testing.T, baud uint32) (port *Port, links cards) {
 	return port, links
 }
 
-// host opens a port at a rate.
+// host opens a port with a rate.
 func host(t *testing.T, path string, baud uint32) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -59,7 +59,7 @@ func host(t *testing.T, path string, baud uint32) *os.File {
 	return file
 }
 
-// reads reads so many bytes.
+// reads reads count bytes.
 func reads(t *testing.T, from io.Reader, count int) string {
 	t.Helper()
 	got := make([]byte, count)
@@ -68,15 +68,15 @@ func reads(t *testing.T, from io.Reader, count int) string {
 	return string(got)
 }
 
-// until waits for something that the port notices by itself.
+// until waits for something that the port detects by itself.
 func until(so func() bool) {
 	for !so() {
 		runtime.Gosched()
 	}
 }
 
-// TestBothWays: bytes pass at the card's rate alone, or near it; what is sent at another
-// is lost.
+// TestBothWays checks that bytes pass at or near the card's rate, and that bytes at other rates
+// are lost.
 func TestBothWays(t *testing.T) {
 	port, links := serve(t, 1_000_000)
 	card := <-links
@@ -101,7 +101,7 @@ func TestBothWays(t *testing.T) {
 		}
 		require.NoError(t, h.Close())
 	}
-	// Of what was lost nothing comes later.
+	// The lost bytes must not come later.
 	h := host(t, port.path, 1_000_000)
 	_, err := h.Write([]byte("now"))
 	require.NoError(t, err)
@@ -111,7 +111,8 @@ func TestBothWays(t *testing.T) {
 	require.Equal(t, "then", reads(t, h, 4))
 }
 
-// TestBreak: 4,096 zeros open the link anew, and those behind them are part of the break.
+// TestBreak checks that 4,096 zeros open a new link, and that further zeros belong to the
+// break.
 func TestBreak(t *testing.T) {
 	port, links := serve(t, 3_000_000)
 	first := <-links
@@ -129,7 +130,8 @@ func TestBreak(t *testing.T) {
 	require.Empty(t, links)
 }
 
-// TestNobody: what the card says while no host has the port open is lost, and does not hold it up.
+// TestNobody checks that the card's bytes are lost while no host has the port open, and that
+// the card is not blocked.
 func TestNobody(t *testing.T) {
 	port, links := serve(t, 3_000_000)
 	card := <-links
@@ -148,7 +150,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// TestName: one that a port has left behind is taken, and a file is not.
+// TestName checks that New replaces a link that an earlier port has left, but not a file.
 func TestName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tty")
 	require.NoError(t, os.Symlink("/dev/pts/nowhere", path))

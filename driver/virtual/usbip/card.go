@@ -1,10 +1,10 @@
-// Package usbip serves a card's byte stream as a USB device over USB/IP, the protocol
-// by which Linux attaches devices of other machines (`modprobe vhci-hcd`, `usbip
-// attach`). SPEC.md, section 9, defines the device. Neither the kernel nor USB programs
-// can distinguish such a virtual card from a real one.
+// Package usbip serves a card's byte stream as a USB device over USB/IP. By that protocol Linux
+// attaches devices of other machines (`modprobe vhci-hcd`, `usbip attach`). SPEC.md, section 9,
+// defines the device. Neither the kernel nor USB programs can distinguish such a virtual card
+// from a real one.
 //
-// A Server offers one Card to one host at a time, as a device of its own or behind a
-// FIFO bridge. It does not interpret frames.
+// A Server offers one Card to one host at a time, as a device of its own or behind a FIFO
+// bridge. It does not interpret frames.
 package usbip
 
 import (
@@ -16,14 +16,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// Card is what a server offers.
+// Card is the card that a server offers.
 type Card struct {
-	Ident  []byte // its identification block, wire.USBIdentBytes
-	Serial string // number; see CheckSerial
+	Ident  []byte // its identification block of wire.USBIdentBytes
+	Serial string // serial number; see CheckSerial
 
-	// Bridge puts the FIFO bridge of a name, one of Bridges, between the card and
-	// the host, in the place of a USB device that is the card's own: SPEC.md,
-	// section 10. Empty: none.
+	// Bridge is the name of the FIFO bridge, one of Bridges, between the card and the host
+	// (SPEC.md, section 10). Empty means that the card is a USB device itself.
 	Bridge string
 
 	// Link opens the card's byte stream. The card's link is up until the stream
@@ -31,8 +30,7 @@ type Card struct {
 	Link func() (net.Conn, error)
 }
 
-// Ident returns the identification block of a card whose registers hold what
-// register answers.
+// Ident returns the identification block of a card whose register values register returns.
 func Ident(register func(addr uint32) uint64) []byte {
 	var block []byte
 	for addr := uint32(0); int(addr) < wire.USBIdentBytes; addr += 8 {
@@ -46,7 +44,7 @@ func (c *Card) hash() uint64 { return binary.LittleEndian.Uint64(c.Ident[wire.Re
 
 var serialPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
-// CheckSerial refuses what is no serial number of a card.
+// CheckSerial rejects an invalid serial number.
 func CheckSerial(serial string) error {
 	if !serialPattern.MatchString(serial) {
 		return fmt.Errorf("%q is no serial number; it has 1 to 32 letters, digits, '-', '_' or '.'", serial)
@@ -54,7 +52,7 @@ func CheckSerial(serial string) error {
 	return nil
 }
 
-// check refuses a card that cannot be offered.
+// check rejects a card that a server cannot offer.
 func (c *Card) check() error {
 	if len(c.Ident) != wire.USBIdentBytes {
 		return fmt.Errorf("usbip: an identification block of %d bytes; it has %d", len(c.Ident), wire.USBIdentBytes)

@@ -12,14 +12,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// chipKind is which of the FIFO bridges of 8 bits it is.
+// chipKind is a kind of 8-bit FIFO bridge.
 type chipKind struct {
 	product, release uint16
-	channels         uint16 // each with an interface
+	channels         uint16 // each has an interface
 	text             string // of the product
 }
 
-// bridges make the faces of the bridges that there are models of.
+// bridges are the constructors of the bridges' faces, by name.
 var bridges = map[string]func() face{
 	"ft2232h": func() face {
 		return &chip{chipKind: chipKind{wire.FT2232HProduct, wire.FT2232HRelease, 2, "Dual RS232-HS"}}
@@ -31,14 +31,14 @@ var bridges = map[string]func() face{
 	"ft601": func() face { return &superFIFO{product: wire.FT601Product} },
 }
 
-// Bridges returns the names that Card.Bridge may have.
+// Bridges returns the valid names for Card.Bridge.
 func Bridges() []string { return slices.Sorted(maps.Keys(bridges)) }
 
-// chip is a FIFO bridge whose EEPROM makes channel A a FIFO, with a card at its pins.
+// chip is a FIFO bridge with a card at its pins. Its EEPROM makes channel A a FIFO.
 //
-// Of what such a chip has, that is here which synchronous FIFO mode needs: in any
-// other mode it takes nothing and gives nothing, for the card has no clock then. What
-// waits in its buffers waits in those of the link. Nothing is at a channel B.
+// It models only what synchronous FIFO mode needs. In any other mode no byte passes in either
+// direction, because the card has no clock. The link's buffers replace the chip's buffers.
+// Channel B is not connected.
 type chip struct {
 	chipKind
 	isSync  atomic.Bool   // in synchronous FIFO mode
@@ -47,15 +47,15 @@ type chip struct {
 
 const (
 	defaultLatency = 16   // ms
-	statusModem    = 0x32 // at high speed, as such chips say it
-	statusLine     = 0x60 // what was written has left
-	classFTDI      = 0xff // and subclass, and protocol
+	statusModem    = 0x32 // status of such chips at high speed
+	statusLine     = 0x60 // the transmitter is empty
+	classFTDI      = 0xff // also subclass and protocol
 )
 
 func (c *chip) endpoints() (out, in uint8) { return wire.FTDIOut, wire.FTDIIn }
 func (c *chip) settings() uint16           { return 1 }
 func (c *chip) takes() bool                { return c.isSync.Load() }
-func (c *chip) gives() bool                { return true } // its status, if nothing else
+func (c *chip) gives() bool                { return true } // at least its status
 
 func (c *chip) request(s setup) (answer []byte, ok bool) {
 	if s.kind == wire.FTDIGet && s.request == wire.FTDIReadEEPROM {
@@ -107,7 +107,7 @@ func (c *chip) info() (DeviceInfo, []interfaceInfo) {
 	return deviceInfo(wire.FTDIVendor, c.product, c.release, inside), inside
 }
 
-// wait is what the latency timer is set to.
+// wait returns the time of the latency timer.
 func (c *chip) wait() time.Duration {
 	ms := c.latency.Load()
 	if ms == 0 {
@@ -118,9 +118,9 @@ func (c *chip) wait() time.Duration {
 
 func (c *chip) deadline() time.Time { return time.Now().Add(c.wait()) }
 
-// fill sends packets, each headed by the status: what has come, at once, as the card
-// asks for it; after the time of the latency timer the status alone. Packets that
-// are full are followed by one that is not.
+// fill sends packets, each with the status first. It sends the card's bytes at once, as the
+// card requests. After the time of the latency timer it sends only the status. A full packet is
+// followed by one that is not full.
 func (c *chip) fill(link net.Conn, t *transfer) (int, error) {
 	if !c.isSync.Load() {
 		time.Sleep(c.wait())
@@ -135,8 +135,8 @@ func (c *chip) fill(link net.Conn, t *transfer) (int, error) {
 	return pack(t, bytes[:n]), err
 }
 
-// pack puts bytes into a transfer, in packets, and returns how long it has become. One
-// that is full needs no short packet at its end.
+// pack puts bytes into a transfer, in packets, and returns the transfer's length. A full
+// transfer needs no short packet at its end.
 func pack(t *transfer, bytes []byte) int {
 	packets := t.data[:0]
 	for more := true; more; {

@@ -32,8 +32,7 @@ func syncFIFO(t *testing.T, h *attach.Host) {
 	}
 }
 
-// data reads from the chip until so many bytes of the stream have come, and checks
-// the chip's own.
+// data reads n bytes of the stream from the chip, and checks the chip's own bytes.
 func data(t *testing.T, h *attach.Host, n int) []byte {
 	t.Helper()
 	var all []byte
@@ -42,7 +41,7 @@ func data(t *testing.T, h *attach.Host, n int) []byte {
 		h.Wait(x)
 		require.Zero(t, x.Status)
 		got := x.Data[:x.Actual]
-		// A transfer ends by being full, or by a short packet, which has the status.
+		// A transfer ends when it is full, or with a short packet, which has the status.
 		require.True(t, len(got) == 4096 || len(got)%512 >= 2, "%d bytes", len(got))
 		for ; len(got) > 0; got = got[min(512, len(got)):] {
 			require.Equal(t, []byte{0x32, 0x60}, got[:2])
@@ -52,7 +51,7 @@ func data(t *testing.T, h *attach.Host, n int) []byte {
 	return all
 }
 
-// attachAgain attaches a chip that a host had a moment ago.
+// attachAgain attaches a chip that another host has just left.
 func attachAgain(b *bench) (h *attach.Host) {
 	b.t.Helper()
 	until(func() bool {
@@ -65,7 +64,7 @@ func attachAgain(b *bench) (h *attach.Host) {
 	return h
 }
 
-// TestChipDescriptors: those of the two chips.
+// TestChipDescriptors checks the descriptors of the two chips.
 func TestChipDescriptors(t *testing.T) {
 	const channelA = "\x09\x04\x00\x00\x02\xff\xff\xff\x02" +
 		"\x07\x05\x81\x02\x00\x02\x00" + "\x07\x05\x02\x02\x00\x02\x00"
@@ -93,14 +92,14 @@ func TestChipDescriptors(t *testing.T) {
 	}
 }
 
-// TestBridges: those that there are, and no others.
+// TestBridges checks the names of the bridges, and that others are rejected.
 func TestBridges(t *testing.T) {
 	require.Equal(t, []string{"ft2232h", "ft232h", "ft600", "ft601"}, usbip.Bridges())
 	_, err := usbip.NewServer(usbip.Card{Ident: usbip.Ident(registers), Serial: "T-1", Bridge: "ft232r"})
 	require.EqualError(t, err, `usbip: there is no bridge "ft232r"`)
 }
 
-// TestChipRequests: what the chip does not know is stalled, a card's Identify too.
+// TestChipRequests checks that the chip stalls unknown requests, including a card's Identify.
 func TestChipRequests(t *testing.T) {
 	h := newBridgeBench(t).attach()
 	timer := make([]byte, 1)
@@ -120,8 +119,8 @@ func TestChipRequests(t *testing.T) {
 	}
 }
 
-// TestChipStreams: each packet has the status; full ones are followed by a short one;
-// the status comes alone when there is nothing.
+// TestChipStreams checks that each packet has the status, and that a short packet follows full
+// ones. Without data, the status comes alone.
 func TestChipStreams(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.attach()
@@ -147,7 +146,7 @@ func TestChipStreams(t *testing.T) {
 	require.Equal(t, "hello", string(got))
 }
 
-// TestChipModes: in another mode the card has no clock: nothing passes.
+// TestChipModes checks that no byte passes in another mode, because the card has no clock.
 func TestChipModes(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.attach()
@@ -172,8 +171,8 @@ func TestChipModes(t *testing.T) {
 	require.Equal(t, "card", string(data(t, h, 4)))
 }
 
-// TestChipBreak: 4,096 zeros take the card's link down and up again, fewer do not;
-// those behind are swallowed. A host that leaves does not.
+// TestChipBreak checks that 4,096 zeros take the card's link down and up again, and that
+// further zeros are dropped. Fewer zeros do not, and neither does a host that leaves.
 func TestChipBreak(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.attach()
@@ -215,13 +214,14 @@ func TestChipBreak(t *testing.T) {
 	require.Equal(t, "oldnew", string(data(t, h, 6)))
 }
 
-// TestChipLosesItsCard: it is gone as a card is; plugged in again it waits for one.
+// TestChipLosesItsCard checks that the chip is unplugged with its card. When it is attached
+// again, it waits for a card.
 func TestChipLosesItsCard(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.attach()
 	syncFIFO(t, h)
 	b.link().Close()
-	h.Submit(&attach.Transfer{Endpoint: 0x81, Data: make([]byte, 512)}) // finds it
+	h.Submit(&attach.Transfer{Endpoint: 0x81, Data: make([]byte, 512)}) // detects the loss
 	<-h.Gone()
 	h = attachAgain(b)
 	syncFIFO(t, h)

@@ -1,6 +1,6 @@
 package usbip
 
-// What the device answers at endpoint 0.
+// The device's replies at endpoint 0.
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// setup is the request of a control transfer.
+// setup is the setup packet of a control transfer.
 type setup struct {
 	kind    byte // bmRequestType
 	request byte
@@ -21,7 +21,7 @@ func newSetup(b [8]byte) setup {
 	return setup{b[0], b[1], binary.LittleEndian.Uint16(b[2:]), binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])}
 }
 
-// Standard requests, kind and number.
+// Standard requests: kind and number.
 const (
 	getDeviceStatus    = 0x8000
 	getInterfaceStatus = 0x8100
@@ -45,14 +45,14 @@ const (
 
 const endpointHalt = 0 // the feature
 
-// control carries out a request. The answer is nil for one without data; ok is
-// false for one that is stalled.
+// control handles a request. answer is nil for a request without data; ok is false for a
+// stalled one.
 func (d *device) control(s setup) (answer []byte, ok bool) {
 	switch int(s.kind)<<8 | int(s.request) {
 	case getDescriptor:
 		answer, ok = d.descriptor(byte(s.value>>8), byte(s.value))
 	case getDeviceStatus:
-		answer, ok = []byte{1, 0}, true // powered by itself
+		answer, ok = []byte{1, 0}, true // self-powered
 	case getInterfaceStatus:
 		answer, ok = []byte{0, 0}, s.index == wire.USBInterface
 	case getEndpointStatus:
@@ -62,7 +62,7 @@ func (d *device) control(s setup) (answer []byte, ok bool) {
 	case getInterface:
 		answer, ok = []byte{d.setting}, s.index == wire.USBInterface && d.configuration != 0
 	case setAddress:
-		ok = true // the host's side keeps it
+		ok = true // the host's side keeps the address
 	default:
 		if s.kind&kindType == kindVendor {
 			answer, ok = d.face.request(s)
@@ -74,7 +74,7 @@ func (d *device) control(s setup) (answer []byte, ok bool) {
 	return answer[:min(len(answer), int(s.length))], ok
 }
 
-// command carries out a request that changes something.
+// command handles a request that changes something.
 func (d *device) command(s setup) bool {
 	switch int(s.kind)<<8 | int(s.request) {
 	case setConfiguration:
@@ -109,9 +109,8 @@ func (d *device) configure(value uint16) bool {
 	return value == 0 || d.face.settings() > 1 || d.linkUp()
 }
 
-// selectSetting selects an alternate setting. Where there are several the link goes
-// down, and comes up with the one that has endpoints; where there is one it is up
-// in any case.
+// selectSetting selects an alternate setting. With several settings, the link goes down, and
+// comes up for the setting with endpoints. With only one setting, the link always comes up.
 func (d *device) selectSetting(value uint16) bool {
 	if value >= d.face.settings() {
 		return false
@@ -140,7 +139,7 @@ func (d *device) endpointStatus(address uint8) ([]byte, bool) {
 	return []byte{0, 0}, true
 }
 
-// halt halts an endpoint, or clears it.
+// halt halts an endpoint, or clears its halt.
 func (d *device) halt(address uint8, halted bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

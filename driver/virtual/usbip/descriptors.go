@@ -12,7 +12,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Kinds of descriptors.
+// Descriptor types.
 const (
 	descriptorDevice        = 1
 	descriptorConfiguration = 2
@@ -21,7 +21,7 @@ const (
 	descriptorEndpoint      = 5
 )
 
-// Indexes of strings.
+// String indexes.
 const (
 	stringManufacturer = 1 + iota
 	stringProduct
@@ -35,56 +35,55 @@ const (
 	classVendor      = 0xff
 	subClassCard     = 'T'
 	controlPacket    = 64
-	attributeSelf    = 0xc0 // powered by itself
+	attributeSelf    = 0xc0 // self-powered
 	transferBulk     = 2
 	languageEnglish  = 0x0409
 	interfaceSetting = 2 // number of alternate settings
 )
 
-// face is what differs between the devices that can lead to a card. But for request, takes
-// and gives it is used by one goroutine at a time.
+// face is the part that differs between the devices that can lead to a card. One goroutine at a
+// time uses it, except for request, takes and gives.
 type face interface {
-	device() []byte        // descriptor
-	configuration() []byte // the same, with all that stands below it
+	device() []byte        // device descriptor
+	configuration() []byte // configuration descriptor with everything below it
 	strings() (manufacturer, product string)
 	info() (DeviceInfo, []interfaceInfo)
 	endpoints() (out, in uint8)
-	settings() uint16 // how many alternate settings its interface has
-	// request answers one that is not among the standard ones.
+	settings() uint16 // number of alternate settings
+	// request handles a request that is not a standard one.
 	request(s setup) (answer []byte, ok bool)
-	// takes says whether what the host sends is taken now.
+	// takes reports whether the device now takes data from the host.
 	takes() bool
-	// gives says whether a transfer to the host is filled now.
+	// gives reports whether the device now fills transfers to the host.
 	gives() bool
-	// deadline is when fill is to end although nothing has come; zero: never.
+	// deadline returns when fill must end without data. Zero means never.
 	deadline() time.Time
-	// fill waits for bytes from the link and puts what is sent of them into a
-	// transfer to the host, which they end. With errUnasked it is not ended: it waits
-	// until gives says so.
+	// fill waits for bytes from the link and puts them into a transfer to the host, which then
+	// ends. With errUnasked the transfer does not end, but waits until gives returns true.
 	fill(link net.Conn, t *transfer) (int, error)
 }
 
 var errUnasked = errors.New("usbip: the host has not asked for more")
 
-// commanded is a face that has an endpoint for commands, and one from which nothing comes.
+// commanded is a face with an endpoint for commands, and one that never sends.
 type commanded interface {
 	side() (commands, mute uint8)
-	// command carries one out; if it is none, its endpoint is halted.
+	// command handles a command. It returns false for an invalid one, which halts the endpoint.
 	command(b []byte) bool
 }
 
-// descriptor puts length and kind before the bytes of a descriptor.
+// descriptor returns a descriptor: length, kind and bytes.
 func descriptor(kind byte, bytes ...byte) []byte {
 	return append([]byte{byte(2 + len(bytes)), kind}, bytes...)
 }
 
-// word returns a number as it stands in a descriptor.
+// word returns a 16-bit number as in a descriptor.
 func word(n int) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(n)) }
 
-// native is a card that is a USB device itself: SPEC.md, section 9.
+// native is a card that is a USB device itself (SPEC.md, section 9).
 type native struct {
 	card *Card
-	open bool // a burst has filled its last transfer, and may go on
+	open bool // a burst has filled its last transfer and may continue
 }
 
 func (n *native) endpoints() (out, in uint8) { return wire.USBOut, wire.USBIn }
@@ -129,7 +128,7 @@ func (n *native) info() (DeviceInfo, []interfaceInfo) {
 	return deviceInfo(wire.USBVendor, wire.USBProduct, cardRelease, inside), inside
 }
 
-// deadline ends the wait for a burst to go on.
+// deadline ends the wait for the rest of a burst.
 func (n *native) deadline() time.Time {
 	if n.open {
 		return time.Now().Add(burstEnd)
@@ -137,15 +136,15 @@ func (n *native) deadline() time.Time {
 	return time.Time{}
 }
 
-// fill takes what one read finds: the rest of a burst, unless it fills the transfer.
-// Then the burst goes on with the next, which stays empty if nothing more comes.
+// fill makes one read. A read that does not fill the transfer ends the burst. Otherwise the
+// burst continues in the next transfer, which stays empty if nothing more comes.
 func (n *native) fill(link net.Conn, t *transfer) (int, error) {
 	count, err := link.Read(t.data)
 	n.open = count > 0 && count == t.length
 	return count, err
 }
 
-// bulkEndpoints are the descriptors of endpoints at addresses.
+// bulkEndpoints returns the descriptors of bulk endpoints.
 func bulkEndpoints(addresses ...uint8) (all []byte) {
 	for _, address := range addresses {
 		all = append(all, descriptor(descriptorEndpoint,
@@ -154,8 +153,7 @@ func bulkEndpoints(addresses ...uint8) (all []byte) {
 	return all
 }
 
-// configured puts the descriptor of a configuration before what stands below it, so many
-// interfaces.
+// configured returns a configuration descriptor with everything below it.
 func configured(interfaces int, below []byte) []byte {
 	const own = 9
 	head := descriptor(descriptorConfiguration,
@@ -184,7 +182,7 @@ func stringDescriptor(f face, serial string, index byte) ([]byte, bool) {
 	return descriptor(descriptorString, units...), true
 }
 
-// deviceInfo returns what a list says of a device.
+// deviceInfo returns a device's entry in a list.
 func deviceInfo(vendor, product, release uint16, inside []interfaceInfo) DeviceInfo {
 	info := DeviceInfo{
 		Bus: 1, Device: 1, Speed: speedHigh,
@@ -196,8 +194,8 @@ func deviceInfo(vendor, product, release uint16, inside []interfaceInfo) DeviceI
 	return info
 }
 
-// BusID is the name under which a server offers its card.
+// BusID is the name of the server's only device.
 const BusID = "1-1"
 
-// speedHigh is how DeviceInfo says 480 Mbit/s.
+// speedHigh is DeviceInfo's code for 480 Mbit/s.
 const speedHigh = 3

@@ -1,7 +1,7 @@
 package usbip
 
-// The device that one host has attached: its endpoints, each with the
-// transfers that wait at it, and the link to the card while it is up.
+// The device that a host has attached: its endpoints with their waiting transfers, and the link
+// to the card while it is up.
 
 import (
 	"errors"
@@ -15,46 +15,46 @@ import (
 	"tributary/driver/wire"
 )
 
-// burstEnd is for how long the card must be silent for a burst to be over whose
-// last transfer was filled.
+// burstEnd is how long the card must be silent to end a burst that has filled its last
+// transfer.
 const burstEnd = time.Millisecond
 
-// past is a deadline that ends what is under way.
+// past is a deadline that ends a read or write at once.
 var past = time.Unix(1, 0)
 
-// transfer is one that waits at an endpoint.
+// transfer is a transfer that waits at an endpoint.
 type transfer struct {
 	seq    uint32
-	data   []byte // of an IN transfer: room for what comes, up to a whole packet
-	length int    // that was asked for
-	done   int    // bytes of data that stay, where it has waited for the host to ask
+	data   []byte // for an IN transfer: a buffer up to a whole packet
+	length int    // requested length
+	done   int    // bytes of data that stay, after a wait for the host's request
 
-	// Set when the transfer is to end by something else than its bytes.
+	// Set when something other than its bytes ends the transfer.
 	ended  int32
-	unlink uint32 // Seq of the command that takes it back, if that ended it
+	unlink uint32 // Seq of the command that cancels it, if one does
 }
 
-// endpoint is one of a device; guarded by device.mu.
+// endpoint is an endpoint of a device; guarded by device.mu.
 type endpoint struct {
 	halted  bool
 	queue   []*transfer
-	current *transfer // of the queue: the link is at it
+	current *transfer // the queue's transfer that the link is using
 	arrived sync.Cond // queue has grown, or the link went down
-	stop    func()    // ends the wait of the goroutine that is at current
+	stop    func()    // ends the I/O on current
 }
 
-// device is what a host has attached. Its control requests come one by one.
+// device is the device that a host has attached. Its control requests come one at a time.
 type device struct {
 	card          *Card
 	face          face
 	answer        func(h Head, data []byte) // sends to the host
-	lost          func()                    // the card broke its link: the device is gone
+	lost          func()                    // called when the card breaks its link
 	configuration byte
 	setting       byte
 
 	mu      sync.Mutex
 	out, in endpoint
-	sides   [2]endpoint    // of a face that is commanded
+	sides   [2]endpoint    // for a commanded face
 	link    net.Conn       // nil while it is down
 	running sync.WaitGroup // the goroutines of the link
 }
@@ -68,7 +68,8 @@ func newDevice(card *Card, answer func(Head, []byte), lost func()) *device {
 	return d
 }
 
-// endpoint returns the endpoint at an address, nil where none is now; with mu held.
+// endpoint returns the endpoint at an address, or nil if there is none now. The caller holds
+// mu.
 func (d *device) endpoint(address uint8) *endpoint {
 	out, in := d.face.endpoints()
 	switch {
@@ -91,12 +92,12 @@ func (d *device) endpoint(address uint8) *endpoint {
 	return nil
 }
 
-// endpoints returns all that a device may have.
+// endpoints returns all endpoints that a device may have.
 func (d *device) endpoints() []*endpoint {
 	return []*endpoint{&d.out, &d.in, &d.sides[0], &d.sides[1]}
 }
 
-// linkUp opens the card's byte stream. It says whether it could.
+// linkUp opens the card's byte stream and reports whether it succeeded.
 func (d *device) linkUp() bool {
 	conn, err := d.card.Link()
 	if err != nil {
@@ -116,8 +117,7 @@ func (d *device) linkUp() bool {
 	return true
 }
 
-// linkDown closes the byte stream. Transfers that wait end without a word from
-// the device.
+// linkDown closes the byte stream. Waiting transfers end as if the device did not reply.
 func (d *device) linkDown() {
 	d.mu.Lock()
 	d.setting = wire.USBLinkDown
@@ -134,7 +134,7 @@ func (d *device) linkDown() {
 	d.running.Wait()
 }
 
-// submit puts a transfer at an endpoint.
+// submit adds a transfer to an endpoint.
 func (d *device) submit(address uint8, t *transfer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +152,7 @@ func (d *device) submit(address uint8, t *transfer) {
 	}
 }
 
-// carryOut carries out the command that a transfer brings; with mu held.
+// carryOut handles the command in a transfer. The caller holds mu.
 func (d *device) carryOut(t *transfer) {
 	b := t.data
 	t.data = nil
@@ -165,7 +165,7 @@ func (d *device) carryOut(t *transfer) {
 	d.in.arrived.Broadcast()
 }
 
-// unlink takes a transfer back. What has ended already was answered.
+// unlink cancels a transfer. One that has ended already has its reply.
 func (d *device) unlink(command, seq uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *device) unlink(command, seq uint32) {
 	d.answerUnlink(command, 0)
 }
 
-// endAll ends all transfers at an endpoint; with mu held.
+// endAll ends all transfers at an endpoint. The caller holds mu.
 func (d *device) endAll(e *endpoint, status int32) {
 	for _, t := range slices.Clone(e.queue) {
 		if t.ended == 0 {
@@ -190,8 +190,8 @@ func (d *device) endAll(e *endpoint, status int32) {
 	}
 }
 
-// end ends a transfer that waits, at once or, when the link is at it, as soon as
-// that has let go of it; with mu held.
+// end ends a waiting transfer at once, or, if the link is using it, as soon as the link has
+// released it. The caller holds mu.
 func (d *device) end(e *endpoint, t *transfer, status int32) {
 	t.ended = status
 	if e.current == t {
@@ -202,8 +202,8 @@ func (d *device) end(e *endpoint, t *transfer, status int32) {
 	d.finish(t, status, 0)
 }
 
-// finish tells the host how a transfer ended; with mu held, so that answers leave
-// in the order of what happened.
+// finish reports the end of a transfer to the host. The caller holds mu, so that replies leave
+// in the order of events.
 func (d *device) finish(t *transfer, status int32, n int) {
 	if t.unlink != 0 {
 		d.answerUnlink(t.unlink, status)
@@ -220,8 +220,8 @@ func (d *device) answerUnlink(seq uint32, status int32) {
 	d.answer(h, nil)
 }
 
-// next waits for a transfer at an endpoint of the link, and is at it from then on. It is nil
-// when the link went down. ready prepares the link for it.
+// next waits for a transfer at an endpoint, and makes it current. It returns nil when the link
+// went down. ready prepares the link for the transfer.
 func (d *device) next(e *endpoint, link net.Conn, ready func()) *transfer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -236,9 +236,9 @@ func (d *device) next(e *endpoint, link net.Conn, ready func()) *transfer {
 	return e.current
 }
 
-// leave ends the transfer that the link was at. err is what the link said, status
-// what it comes to where nothing else has ended the transfer. Bytes that have
-// passed are told, also when the transfer was to end without them.
+// leave ends the current transfer. err is the link's error. status is the transfer's status
+// unless something else has ended the transfer. Transferred bytes are reported even when the
+// transfer was cancelled.
 func (d *device) leave(e *endpoint, t *transfer, err error, status int32, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,7 +259,7 @@ func (d *device) leave(e *endpoint, t *transfer, err error, status int32, n int)
 	}
 }
 
-// letGo has a transfer that the link was at wait again, unless it is to end.
+// letGo returns the current transfer to the queue, unless it must end.
 func (d *device) letGo(e *endpoint, t *transfer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -270,8 +270,8 @@ func (d *device) letGo(e *endpoint, t *transfer) {
 	}
 }
 
-// serveOut moves what the host sends into the link. A transfer whose bytes the
-// card does not take waits.
+// serveOut passes data from the host to the link. A transfer waits while the card does not take
+// its bytes.
 func (d *device) serveOut(link net.Conn) {
 	defer d.running.Done()
 	for {
@@ -290,14 +290,14 @@ func (d *device) serveOut(link net.Conn) {
 	}
 }
 
-// wake has what waits at the endpoint to the card look again.
+// wake makes the endpoint to the card check its queue again.
 func (d *device) wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out.arrived.Broadcast()
 }
 
-// serveIn moves what the card sends to the host.
+// serveIn passes data from the card to the host.
 func (d *device) serveIn(link net.Conn) {
 	defer d.running.Done()
 	for {
@@ -322,8 +322,7 @@ func (d *device) serveIn(link net.Conn) {
 	}
 }
 
-// broken says whether an error ended the link. If it was the card that ended it,
-// the device is gone.
+// broken reports whether an error ended the link. If the card ended it, the device is gone.
 func (d *device) broken(link net.Conn, err error) bool {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return false

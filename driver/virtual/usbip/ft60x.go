@@ -11,20 +11,21 @@ import (
 )
 
 // superFIFO is an FT601 or FT600 on USB 2, in 245 mode with one channel, with a card at its
-// pins, as SPEC.md, section 10.4, has it.
+// pins (SPEC.md, section 10.4).
 //
-// Of what such a chip has, that is here which a card needs. Notices are off, so that their
-// endpoint sends nothing; the settings cannot be changed. A transfer to the host ends when
-// it is full or with a short packet: where packets are full no empty one follows, as none of
-// the sources promises one. What waits in the chip's buffers waits in those of the link.
+// It models only what a card needs. Notices are off, so their endpoint sends nothing; the
+// settings are fixed. A transfer to the host ends when it is full or with a short packet. No
+// empty packet follows full ones, because none of the sources promises one. The link's buffers
+// replace the chip's buffers.
 type superFIFO struct {
 	product uint16
 
 	mu    sync.Mutex
-	asked []int // bytes that the host has asked for and not got, the first first
+	asked []int // requested bytes not yet sent, oldest first
 }
 
-// Of the descriptors of an FT601, as lsusb prints them (libft601): what is not of SuperSpeed.
+// From the descriptors of an FT601, as lsusb prints them (libft601), without those of
+// SuperSpeed.
 const (
 	classMisc         = 0xef // of the device
 	subClassCommon    = 0x02
@@ -48,8 +49,8 @@ func (c *superFIFO) gives() bool {
 
 func (c *superFIFO) side() (commands, mute uint8) { return wire.FT60xCommands, wire.FT60xNotices }
 
-// command takes one from the host, and says whether it is one. What announces bytes from
-// the host changes nothing.
+// command handles a command from the host and reports whether it is valid. An announcement of
+// bytes from the host changes nothing.
 func (c *superFIFO) command(b []byte) bool {
 	if len(b) != wire.FT60xCommandBytes {
 		return false
@@ -117,8 +118,8 @@ func (c *superFIFO) info() (DeviceInfo, []interfaceInfo) {
 
 func (c *superFIFO) deadline() time.Time { return time.Time{} }
 
-// fill sends what was asked for: packets as the card's bytes come, until one is short, which
-// ends what was asked for, or the transfer is full.
+// fill sends the requested bytes in packets, as they come from the card. It ends with a short
+// packet, which also ends the request, or when the transfer is full.
 func (c *superFIFO) fill(link net.Conn, t *transfer) (n int, err error) {
 	for t.done < t.length {
 		want := c.first()
@@ -139,7 +140,7 @@ func (c *superFIFO) fill(link net.Conn, t *transfer) (n int, err error) {
 	return t.done, nil
 }
 
-// first returns how many bytes the host has asked for that are next, 0 for none.
+// first returns the remaining size of the oldest request, or 0 for none.
 func (c *superFIFO) first() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +150,7 @@ func (c *superFIFO) first() int {
 	return c.asked[0]
 }
 
-// sent takes bytes off what was asked for. The host may have ended that meanwhile.
+// sent subtracts bytes from the oldest request. The host may have cancelled it meanwhile.
 func (c *superFIFO) sent(n int, short bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"tributary/verify/system/usb/attach"
 )
 
-// command sends an FT601 one: SPEC.md, section 10.4.
+// command sends an FT601 a command (SPEC.md, section 10.4).
 func command(h *attach.Host, endpoint, kind byte, n uint32) (status int32) {
 	b := append(make([]byte, 4, 20), endpoint, kind, 0, 0)
 	b = append(binary.LittleEndian.AppendUint32(b, n), make([]byte, 8)...)
@@ -21,7 +21,7 @@ func command(h *attach.Host, endpoint, kind byte, n uint32) (status int32) {
 	return x.Status
 }
 
-// TestFT60xDescriptors: those that lsusb shows of an FT601, at USB 2's speed.
+// TestFT60xDescriptors compares with lsusb's output for an FT601, at the speed of USB 2.
 func TestFT60xDescriptors(t *testing.T) {
 	for name, product := range map[string]string{"ft601": "\x1f", "ft600": "\x1e"} {
 		h := newBenchOf(t, name).attach()
@@ -40,7 +40,7 @@ func TestFT60xDescriptors(t *testing.T) {
 	}
 }
 
-// TestFT60xSettings: 245 mode, one channel, no notices; they can be read alone.
+// TestFT60xSettings checks the settings: 245 mode, one channel, no notices, read-only.
 func TestFT60xSettings(t *testing.T) {
 	h := newBenchOf(t, "ft600").attach()
 	settings := make([]byte, 152)
@@ -55,8 +55,8 @@ func TestFT60xSettings(t *testing.T) {
 	}
 }
 
-// TestFT60xAsks: nothing comes that was not asked for. A transfer ends when it is full, or
-// with a short packet, which ends what was asked for; full packets do not end it.
+// TestFT60xAsks checks that only requested bytes come. A transfer ends when it is full or with
+// a short packet, which also ends the request. Full packets do not end it.
 func TestFT60xAsks(t *testing.T) {
 	b := newBenchOf(t, "ft601")
 	h := b.attach()
@@ -78,9 +78,9 @@ func TestFT60xAsks(t *testing.T) {
 	_, done = submit(h, 0x82, make([]byte, 2048))
 	require.Zero(t, command(h, 0x82, 1, 1024))
 	want = send(1024)
-	pending(t, h, done) // packets that are full
+	pending(t, h, done) // full packets
 	want += send(10)
-	pending(t, h, done) // and were all that was asked for
+	pending(t, h, done) // the whole request
 	require.Zero(t, command(h, 0x82, 1, 1024))
 	x = ended(t, done)
 	require.Equal(t, want, string(x.Data[:x.Actual]))
@@ -91,10 +91,10 @@ func TestFT60xAsks(t *testing.T) {
 	x = ended(t, done)
 	require.Equal(t, want[:512], string(x.Data[:x.Actual]))
 	_, done = submit(h, 0x82, make([]byte, 512))
-	x = ended(t, done) // was asked for with the packet before
+	x = ended(t, done) // requested with the packet before
 	require.Equal(t, want[512:], string(x.Data[:x.Actual]))
 
-	// What was asked for is ended by a command, and a transfer that waits by its host.
+	// A command cancels requests; the host cancels a waiting transfer.
 	require.Zero(t, command(h, 0x82, 1, 512))
 	require.Zero(t, command(h, 0x82, 3, 0))
 	waits, done := submit(h, 0x82, make([]byte, 512))
@@ -108,8 +108,8 @@ func TestFT60xAsks(t *testing.T) {
 	require.Equal(t, want, string(x.Data[:x.Actual]))
 }
 
-// TestFT60xCommands: what is none halts their endpoint; announcements change nothing, and
-// no notices come.
+// TestFT60xCommands checks that invalid commands halt their endpoint. Announcements change
+// nothing, and no notices come.
 func TestFT60xCommands(t *testing.T) {
 	b := newBenchOf(t, "ft601")
 	h := b.attach()

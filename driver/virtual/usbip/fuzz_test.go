@@ -1,7 +1,7 @@
 package usbip
 
-// Whatever a host sends, the server answers or hangs up, and the device is free for
-// the next host.
+// Whatever a host sends, the server replies or hangs up, and the device is then free for the
+// next host.
 
 import (
 	"bytes"
@@ -15,8 +15,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// script is a connection on which a host sends what it holds, and reads the answers
-// at once.
+// script is a connection on which a host sends fixed bytes and reads the replies at once.
 type script struct {
 	net.Conn // nil: no other method is called
 	in       *bytes.Reader
@@ -27,7 +26,7 @@ func (s *script) Read(p []byte) (int, error)  { return s.in.Read(p) }
 func (s *script) Write(p []byte) (int, error) { s.answers += len(p); return len(p), nil }
 func (s *script) Close() error                { return nil }
 
-// sink is a card's byte stream that takes all and has three bytes for each read.
+// sink is a card's byte stream that accepts everything and returns three bytes for each read.
 type sink struct{ net.Conn }
 
 func (sink) Read(p []byte) (int, error) {
@@ -41,7 +40,7 @@ func (sink) Close() error                     { return nil }
 func (sink) SetReadDeadline(time.Time) error  { return nil }
 func (sink) SetWriteDeadline(time.Time) error { return nil }
 
-// request is the head of a control transfer and the data behind it.
+// request returns a control transfer with its data.
 func request(seq uint32, kind, number byte, value, length uint16) []byte {
 	h := Head{Command: CmdSubmit, Seq: seq, Direction: uint32(kind >> 7), Setup: [8]byte{kind, number}}
 	binary.LittleEndian.PutUint16(h.Setup[2:], value)
@@ -50,7 +49,7 @@ func request(seq uint32, kind, number byte, value, length uint16) []byte {
 	return h.Append(nil)
 }
 
-// bulk is the head of a transfer of a bulk endpoint, and its data.
+// bulk returns a transfer of a bulk endpoint with its data.
 func bulk(seq, direction uint32, length int) []byte {
 	h := Head{Command: CmdSubmit, Seq: seq, Direction: direction, Endpoint: 1}
 	h.Args[ArgLength] = int32(length)
@@ -61,7 +60,7 @@ func bulk(seq, direction uint32, length int) []byte {
 	return b
 }
 
-// imported is how a host begins that has the device, and claims it.
+// imported returns a host's first commands, which import and claim the device, and rest.
 func imported(rest ...[]byte) []byte {
 	var b bytes.Buffer
 	var id [32]byte
@@ -77,7 +76,7 @@ func imported(rest ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// FuzzServer has a host send any bytes.
+// FuzzServer sends any bytes to the server.
 func FuzzServer(f *testing.F) {
 	unlink := Head{Command: CmdUnlink, Seq: 9, Args: [5]int32{ArgUnlink: 3}}
 	f.Add(imported(bulk(3, In, 512), unlink.Append(nil), bulk(4, Out, 30), bulk(5, In, 3)))
@@ -100,8 +99,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzReadHead: what is read is written as the same bytes, and a length that a caller
-// makes room for is within its bound.
+// FuzzReadHead checks that a head is written as the bytes that were read, and that a length to
+// allocate is within its limit.
 func FuzzReadHead(f *testing.F) {
 	f.Add(bulk(3, In, 512))
 	f.Add(request(3, 0x80, 0x06, 0x0100, 255))

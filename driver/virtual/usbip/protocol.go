@@ -1,9 +1,8 @@
 package usbip
 
-// What passes on a connection of USB/IP, as the kernel's Documentation/usb/usbip_protocol
-// describes it. First the client asks for the list of devices or imports one;
-// after that heads of 48 bytes pass in both directions, with the bytes of a
-// transfer behind those that carry any. All numbers are big-endian.
+// The USB/IP protocol, from the kernel's Documentation/usb/usbip_protocol. A client first
+// requests the list of devices or imports one. After an import, heads of 48 bytes pass in both
+// directions, some followed by the bytes of a transfer. All numbers are big-endian.
 
 import (
 	"bytes"
@@ -14,29 +13,28 @@ import (
 
 const version = 0x0111
 
-// Requests that begin a connection; the answer has the same number without the
-// upper bit.
+// Requests at the start of a connection. The reply has the same number without the upper bit.
 const (
 	opList   uint16 = 0x8005
 	opImport uint16 = 0x8003
-	opAnswer uint16 = 0x7fff // the bits of an answer's number
+	opAnswer uint16 = 0x7fff // mask for a reply's number
 )
 
-// Status of an answer.
+// Status of a reply.
 const (
 	opDone     uint32 = 0
-	opBusy     uint32 = 2 // somebody has imported it
+	opBusy     uint32 = 2 // a host has imported it
 	opNoDevice uint32 = 4
 )
 
-// op begins every request before the import, and its answer.
+// op is the beginning of every request before an import, and of its reply.
 type op struct {
 	Version uint16
 	Code    uint16
 	Status  uint32
 }
 
-// DeviceInfo describes a device in a list and in the answer to its import.
+// DeviceInfo describes a device in a list and in the reply to an import.
 type DeviceInfo struct {
 	PathBytes      [256]byte
 	BusIDBytes     [32]byte
@@ -48,12 +46,12 @@ type DeviceInfo struct {
 	Class          uint8
 	SubClass       uint8
 	Protocol       uint8
-	Configuration  uint8 // that is set
+	Configuration  uint8 // the current one
 	Configurations uint8
 	Interfaces     uint8
 }
 
-// BusID returns the name by which the device is imported.
+// BusID returns the device's name for an import.
 func (d *DeviceInfo) BusID() string { return string(bytes.TrimRight(d.BusIDBytes[:], "\x00")) }
 
 // interfaceInfo follows DeviceInfo in a list, once for each interface.
@@ -73,24 +71,24 @@ const (
 	In  uint32 = 1
 )
 
-// Head is what passes after an import. Of the fields of each command Args holds
-// those at the names below.
+// Head is a message after an import. The constants below index the fields of each command in
+// Args.
 type Head struct {
 	Command   uint32
-	Seq       uint32 // of the transfer; of an answer: of the command that it answers
+	Seq       uint32 // of the transfer; a reply has its command's
 	DeviceID  uint32
 	Direction uint32
-	Endpoint  uint32 // number, without the direction
+	Endpoint  uint32 // without the direction
 	Args      [5]int32
 	Setup     [8]byte
 }
 
-// Places in Head.Args.
+// Indexes of Head.Args.
 const (
 	ArgFlags   = 0 // of CmdSubmit
 	ArgLength  = 1 // of CmdSubmit: bytes to transfer
-	ArgPackets = 3 // of CmdSubmit: 0 for what is not isochronous
-	ArgUnlink  = 0 // of CmdUnlink: the Seq to take back
+	ArgPackets = 3 // of CmdSubmit: 0 unless isochronous
+	ArgUnlink  = 0 // of CmdUnlink: the Seq to cancel
 	ArgStatus  = 0 // of RetSubmit and RetUnlink: 0 or a negative error number
 	ArgActual  = 1 // of RetSubmit: bytes transferred
 )
@@ -98,19 +96,19 @@ const (
 // HeadBytes is the size of a Head.
 const HeadBytes = 48
 
-// MaxTransfer bounds the bytes of one transfer.
+// MaxTransfer limits the bytes of one transfer.
 const MaxTransfer = 16 << 20
 
-// Error numbers of Linux, which is what a status is. Negative ones are sent.
+// Status values: negative error numbers of Linux.
 const (
-	StatusStall     int32 = -32  // EPIPE: the endpoint is halted, or does not know the request
-	StatusProtocol  int32 = -71  // EPROTO: nothing answers at that endpoint
-	StatusOverflow  int32 = -75  // EOVERFLOW: a packet did not fit into what was left of the transfer
-	StatusUnlinked  int32 = -104 // ECONNRESET: taken back
+	StatusStall     int32 = -32  // EPIPE: a halted endpoint or an unknown request
+	StatusProtocol  int32 = -71  // EPROTO: no reply at that endpoint
+	StatusOverflow  int32 = -75  // EOVERFLOW: a packet exceeds the rest of the transfer
+	StatusUnlinked  int32 = -104 // ECONNRESET: cancelled
 	StatusUnplugged int32 = -108 // ESHUTDOWN
 )
 
-// Append appends the head as it is sent.
+// Append appends the encoded head.
 func (h *Head) Append(buf []byte) []byte {
 	for _, word := range []uint32{h.Command, h.Seq, h.DeviceID, h.Direction, h.Endpoint} {
 		buf = binary.BigEndian.AppendUint32(buf, word)
@@ -121,8 +119,7 @@ func (h *Head) Append(buf []byte) []byte {
 	return append(buf, h.Setup[:]...)
 }
 
-// ReadHead reads a head. A length that cannot be is an error, so that a caller
-// may make room for it.
+// ReadHead reads a head. It rejects invalid lengths, so a caller may allocate a head's length.
 func ReadHead(r io.Reader) (Head, error) {
 	var b [HeadBytes]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -140,7 +137,7 @@ func ReadHead(r io.Reader) (Head, error) {
 	return h, nil
 }
 
-// write sends what is of fixed size.
+// write writes values of fixed size.
 func write(w io.Writer, parts ...any) error {
 	var b bytes.Buffer
 	for _, p := range parts {
@@ -152,5 +149,5 @@ func write(w io.Writer, parts ...any) error {
 	return err
 }
 
-// read receives what is of fixed size.
+// read reads values of fixed size.
 func read(r io.Reader, to any) error { return binary.Read(r, binary.BigEndian, to) }

@@ -11,17 +11,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// Server offers a card to hosts, to one at a time.
+// Server offers a card to one host at a time.
 type Server struct {
 	card *Card
 
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
-	device *device // that a host has attached; else nil
+	device *device // the attached device, or nil
 	closed bool
 }
 
-// NewServer returns a server of a card.
+// NewServer returns a server for a card.
 func NewServer(card Card) (*Server, error) {
 	if err := card.check(); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func NewServer(card Card) (*Server, error) {
 	return &Server{card: &card, conns: map[net.Conn]bool{}}, nil
 }
 
-// Serve takes hosts until the listener or the server is closed.
+// Serve accepts hosts until the listener or the server is closed.
 func (s *Server) Serve(l net.Listener) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -49,7 +49,7 @@ func (s *Server) Serve(l net.Listener) error {
 		serving.Go(func() {
 			defer conn.Close()
 			if s.hold(conn) {
-				// What ends it is the host's to see.
+				// The host sees why the connection ends.
 				_ = s.serve(conn)
 			}
 			s.drop(conn)
@@ -57,8 +57,8 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// Close ends all connections: what was attached is unplugged. The listener is
-// the caller's.
+// Close ends all connections and thereby unplugs an attached device. The caller closes the
+// listener.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Server) Close() {
 	}
 }
 
-// Unplug takes the device from the host that has it. It can be attached again.
+// Unplug takes the device from its host. A host can attach it again.
 func (s *Server) Unplug() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *Server) Unplug() {
 	}
 }
 
-// Halt halts an endpoint of the device as a fault in it would, and says whether it
-// could: whether a host has claimed it.
+// Halt halts an endpoint of the device, as a fault would. It reports whether it could, which
+// requires a host that has claimed the device.
 func (s *Server) Halt(endpoint uint8) bool {
 	s.mu.Lock()
 	d := s.device
@@ -99,7 +99,7 @@ func (s *Server) drop(conn net.Conn) {
 	delete(s.conns, conn)
 }
 
-// serve answers the request that begins a connection.
+// serve handles the first request of a connection.
 func (s *Server) serve(conn net.Conn) error {
 	var request op
 	if err := read(conn, &request); err != nil {
@@ -144,7 +144,7 @@ func (s *Server) serveImport(conn net.Conn, answer op) error {
 	return a.serve(d)
 }
 
-// attach notes that a host has the device, if none has it.
+// attach records that a host has the device. It returns false if another host has it.
 func (s *Server) attach(d *device) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,15 +161,15 @@ func (s *Server) detach() {
 	s.device = nil
 }
 
-// attachment is the connection of the host that has the device.
+// attachment is the connection of the host with the device.
 type attachment struct {
 	conn net.Conn
-	mu   sync.Mutex // held while an answer is sent
+	mu   sync.Mutex // held while a reply is sent
 	buf  []byte
 }
 
-// answer sends a head and the data behind it. A host that is gone is found out by
-// reading.
+// answer sends a head and its data. It ignores errors, because a read detects that the host is
+// gone.
 func (a *attachment) answer(h Head, data []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +177,7 @@ func (a *attachment) answer(h Head, data []byte) {
 	_, _ = a.conn.Write(a.buf)
 }
 
-// serve carries out commands until the host leaves.
+// serve handles commands until the host leaves.
 func (a *attachment) serve(d *device) error {
 	for {
 		h, err := ReadHead(a.conn)
@@ -197,7 +197,7 @@ func (a *attachment) serve(d *device) error {
 	}
 }
 
-// submit begins a transfer, or carries it out at once if it is a request.
+// submit starts a transfer, or handles a request at once.
 func (a *attachment) submit(d *device, h Head) error {
 	t := &transfer{seq: h.Seq, length: int(h.Args[ArgLength])}
 	if h.Direction == Out {
@@ -219,7 +219,7 @@ func (a *attachment) submit(d *device, h Head) error {
 	return nil
 }
 
-// request carries out a control transfer.
+// request handles a control transfer.
 func (a *attachment) request(d *device, h Head, length int) {
 	answer, ok := d.control(newSetup(h.Setup))
 	done := Head{Command: RetSubmit, Seq: h.Seq}

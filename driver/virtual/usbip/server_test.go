@@ -30,7 +30,7 @@ type bench struct {
 	t      *testing.T
 	server *usbip.Server
 	addr   string
-	links  chan net.Conn // the card's ends of its links, as they come up
+	links  chan net.Conn // the card's ends of its links, in the order they come up
 }
 
 func registers(addr uint32) uint64 {
@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	return newBenchOf(t, "")
 }
 
-// newBenchOf offers a card, behind a bridge unless that is empty.
+// newBenchOf offers a card, behind a bridge unless bridge is empty.
 func newBenchOf(t *testing.T, bridge string) *bench {
 	t.Helper()
 	b := &bench{t: t, links: make(chan net.Conn, 8)}
@@ -106,13 +106,13 @@ func (b *bench) claim(h *attach.Host) net.Conn {
 	return b.link()
 }
 
-// link waits for the card's end of a link that comes up.
+// link waits for a link to come up and returns the card's end of it.
 func (b *bench) link() net.Conn {
 	b.t.Helper()
 	return <-b.links
 }
 
-// submit begins a transfer that is received when it has ended.
+// submit starts a transfer and returns a channel that receives it when it has ended.
 func submit(h *attach.Host, endpoint uint8, data []byte) (*attach.Transfer, <-chan *attach.Transfer) {
 	done := make(chan *attach.Transfer, 1)
 	t := &attach.Transfer{Endpoint: endpoint, Data: data, Done: func(t *attach.Transfer) { done <- t }}
@@ -120,15 +120,15 @@ func submit(h *attach.Host, endpoint uint8, data []byte) (*attach.Transfer, <-ch
 	return t, done
 }
 
-// until waits for what the server notices by itself.
+// until waits for something that the server detects by itself.
 func until(so func() bool) {
 	for !so() {
 		runtime.Gosched()
 	}
 }
 
-// pending checks that a transfer has not ended when the device has answered a request
-// that came behind it.
+// pending checks that a transfer is still waiting after the device has replied to a later
+// request.
 func pending(t *testing.T, h *attach.Host, done <-chan *attach.Transfer) {
 	t.Helper()
 	status, _ := h.Control(0x80, 0, 0, 0, make([]byte, 2))
@@ -140,13 +140,13 @@ func pending(t *testing.T, h *attach.Host, done <-chan *attach.Transfer) {
 	}
 }
 
-// ended waits for a transfer's end.
+// ended waits for the end of a transfer.
 func ended(t *testing.T, done <-chan *attach.Transfer) *attach.Transfer {
 	t.Helper()
 	return <-done
 }
 
-// in reads one transfer of a size, and returns what came.
+// in reads one transfer of a given size and returns its data.
 func in(t *testing.T, h *attach.Host, size int) []byte {
 	t.Helper()
 	_, done := submit(h, wire.USBIn, make([]byte, size))
@@ -155,8 +155,8 @@ func in(t *testing.T, h *attach.Host, size int) []byte {
 	return x.Data[:x.Actual]
 }
 
-// TestDescriptorsAreThoseOfTheSpecification: the text has them in hex, for builders of
-// cards.
+// TestDescriptorsAreThoseOfTheSpecification compares with SPEC.md, which has the descriptors in
+// hex for builders of cards.
 func TestDescriptorsAreThoseOfTheSpecification(t *testing.T) {
 	text, err := os.ReadFile("../../wire/SPEC.md")
 	require.NoError(t, err)
@@ -202,8 +202,8 @@ func TestStrings(t *testing.T) {
 	require.Equal(t, usbip.StatusStall, status)
 }
 
-// TestIdentify: the request is answered link or no link, and one that is not known
-// is stalled without harm.
+// TestIdentify checks that the device replies to the request with and without a link, and that
+// it stalls an unknown request.
 func TestIdentify(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -224,8 +224,8 @@ func TestIdentify(t *testing.T) {
 	require.Equal(t, 16, n)
 }
 
-// TestOneHost: a second host is told so; the device is free again when the first
-// has left.
+// TestOneHost checks that the server rejects a second host, and that the device is free after
+// the first has left.
 func TestOneHost(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -253,8 +253,8 @@ func TestOneHost(t *testing.T) {
 	})
 }
 
-// TestLinkFollowsTheSetting: it is up with alternate setting 1, and selecting that
-// again, another setting or a configuration takes it down.
+// TestLinkFollowsTheSetting checks that the link is up in alternate setting 1. Selecting it
+// again, another setting or a configuration takes the link down.
 func TestLinkFollowsTheSetting(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -282,8 +282,8 @@ func TestLinkFollowsTheSetting(t *testing.T) {
 	require.Equal(t, usbip.StatusStall, status)
 }
 
-// TestBursts: one that fills whole transfers is ended by one of no bytes, any other
-// by a short one; nothing comes where nothing was sent.
+// TestBursts checks that an empty transfer ends a burst that fills whole transfers, and that a
+// short one ends other bursts. Without data nothing comes.
 func TestBursts(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -306,7 +306,7 @@ func TestBursts(t *testing.T) {
 	require.Equal(t, 1, ended(t, silent).Actual)
 }
 
-// TestOverflow: a packet that does not fit into what is left of a transfer.
+// TestOverflow checks a packet that exceeds the rest of a transfer.
 func TestOverflow(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -318,8 +318,8 @@ func TestOverflow(t *testing.T) {
 	require.Len(t, in(t, h, 100), 50)
 }
 
-// TestStreams: what goes in comes out, in order, in transfers of odd sizes, both
-// ways at once.
+// TestStreams checks that all bytes arrive in order, in transfers of odd sizes, in both
+// directions at once.
 func TestStreams(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -339,12 +339,13 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, sent.Bytes(), got.Bytes())
 }
 
-// TestBackPressure: what the card does not take waits, and can be taken back.
+// TestBackPressure checks that transfers wait for a card that takes nothing, and that the host
+// can cancel them.
 func TestBackPressure(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
 	link := b.claim(h)
-	const size = 8 << 20 // more than the sockets below hold
+	const size = 8 << 20 // more than the sockets hold
 	big, stuck := submit(h, wire.USBOut, make([]byte, size))
 	next, behind := submit(h, wire.USBOut, []byte("behind"))
 	pending(t, h, stuck)
@@ -354,7 +355,7 @@ func TestBackPressure(t *testing.T) {
 	h.Unlink(big)
 	require.Equal(t, usbip.StatusUnlinked, ended(t, stuck).Status)
 
-	second := b.claim(h) // what is left of the first link is not heard on the second
+	second := b.claim(h) // nothing of the first link reaches the second
 	_, done := submit(h, wire.USBOut, []byte("begin"))
 	require.Equal(t, 5, ended(t, done).Actual)
 	got := make([]byte, 5)
@@ -366,7 +367,7 @@ func TestBackPressure(t *testing.T) {
 	require.Less(t, n, int64(size))
 }
 
-// TestUnlinkIn: taking an IN transfer back loses no byte.
+// TestUnlinkIn checks that cancelling an IN transfer loses no byte.
 func TestUnlinkIn(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -381,7 +382,7 @@ func TestUnlinkIn(t *testing.T) {
 			close(written)
 		}()
 		if i%3 == 0 {
-			<-written // else they race
+			<-written // otherwise they race
 		}
 		h.Unlink(x)
 		ended(t, done)
@@ -395,8 +396,8 @@ func TestUnlinkIn(t *testing.T) {
 	}
 }
 
-// TestHalt: a halted endpoint ends what waits there and what comes, until it is
-// cleared; the stream goes on where it was. Claiming again clears it too.
+// TestHalt checks that a halted endpoint ends waiting and new transfers until the halt is
+// cleared. The stream then continues without loss. Claiming again also clears the halt.
 func TestHalt(t *testing.T) {
 	b := newBench(t)
 	h := b.attach()
@@ -426,8 +427,8 @@ func TestHalt(t *testing.T) {
 	require.Zero(t, ended(t, done).Status)
 }
 
-// TestUnplug: when the card's link breaks, or the server ends, the device is gone,
-// with what waits.
+// TestUnplug checks that the device is gone, with its waiting transfers, when the card's link
+// breaks or the server ends.
 func TestUnplug(t *testing.T) {
 	for name, unplug := range map[string]func(*bench, net.Conn){
 		"card":   func(_ *bench, link net.Conn) { link.Close() },
@@ -451,7 +452,8 @@ func TestUnplug(t *testing.T) {
 	}
 }
 
-// TestNoCard: a card that does not answer cannot be claimed, and the device stays.
+// TestNoCard checks that a host cannot claim a card that does not answer, and that the device
+// stays.
 func TestNoCard(t *testing.T) {
 	server, err := usbip.NewServer(usbip.Card{
 		Ident:  usbip.Ident(registers),
@@ -475,14 +477,13 @@ func TestNoCard(t *testing.T) {
 	require.Zero(t, status)
 }
 
-// TestNonsense: a host that speaks something else loses its connection, and that is
-// all.
+// TestNonsense checks that a host with another protocol only loses its connection.
 func TestNonsense(t *testing.T) {
 	b := newBench(t)
 	imported := func() net.Conn {
 		request := append([]byte{1, 0x11, 0x80, 3, 0, 0, 0, 0}, usbip.BusID...)
 		request = append(request, make([]byte, 32-len(usbip.BusID))...)
-		for { // until the server has seen that the last host left
+		for { // until the server has noticed that the last host left
 			conn := b.dial()
 			conn.Write(request)
 			if _, err := io.CopyN(io.Discard, conn, 8+312); err == nil {
@@ -503,7 +504,7 @@ func TestNonsense(t *testing.T) {
 			conn := say()
 			_, err := conn.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
-			for { // until the server has seen that the host left
+			for { // until the server has noticed that the host left
 				if h, err := attach.Import(b.dial(), usbip.BusID); err == nil {
 					h.Detach()
 					return
