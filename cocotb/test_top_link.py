@@ -106,8 +106,8 @@ async def reads_the_hand_written_frames(dut):
     for raw, _, _ in frames.load().values():
         await card.transmit(raw)
     counts = {name: await card.read(name) for name in ("frames", "header_crc", "bad_job", "payload_crc")}
-    # Data, ask, finish, two register accesses, and one earlier read of a counter. A card expects
-    # shorter headers for kinds it does not accept, so their CRC is wrong.
+    # Data, ask, finish, two register accesses, and the read of frames itself. A card
+    # expects shorter headers for kinds it does not accept, so their CRC is wrong.
     assert counts == {"frames": 6, "header_crc": 4, "bad_job": 3, "payload_crc": 0}
     await card.check_registers()
 

@@ -157,7 +157,7 @@ async def glitches_change_no_bit(dut):
         levels = [0, *(byte >> i & 1 for i in range(8)), 1]
         for place, level in enumerate(levels):
             wide = rng.randint(1, vote)
-            # The start bit's edge stays in place. Glitches end half a bit before the next edge.
+            # The start bit keeps its edge. The last glitch ends half a bit before the next start bit.
             first = CLOCK_PERIOD_NS * 3 if place == 0 else 1
             last = bit // 2 if place == 9 else bit
             at = rng.randint(first, last - wide - 1)
