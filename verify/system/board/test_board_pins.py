@@ -25,7 +25,7 @@ LINKS = {
     "fifo": ("clkout", "rxf_n", "txe_n", "rd_n", "wr_n", "oe_n", "siwu_n", "data"),
 }
 CALLED = {"uart": {"uart", "serial"}}  # links with ambiguous names in their packages
-THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # the packages' name for a pin that the board's file names differently
+THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # our name to the packages'
 # Pins of a link that one of the sources lacks: only the other source gives their place.
 UNKNOWN = {("litex-boards", "fifo"): {"clkout"}}
 

@@ -20,7 +20,7 @@ import pywellen
 ROOT = pathlib.Path(__file__).parents[3]
 WORKERS = 4
 CORE = "TOP.agg_top.u_core."
-LABELS, CYCLE, ROW, HEIGHT = 150, 29, 30, 18  # pixels: labels' width, a cycle, a row, a signal in a row
+LABELS, CYCLE, ROW, HEIGHT = 150, 29, 30, 18  # pixels; the HEIGHT is of a signal
 SEAM = 26  # pixels between the two parts of the picture
 BEFORE, SHOWN, AFTER = 5, 9, 9  # cycles: before the last beat, after it, and at the first sum
 
