@@ -56,7 +56,7 @@ func flagOf(option string) string {
 	return "-" + option
 }
 
-// flagPath names the flag that gave a path with which err's text begins.
+// flagPath puts the flag that gave a path before err, whose text begins with the path.
 func flagPath(flag string, err error) error {
 	if err == nil {
 		return nil

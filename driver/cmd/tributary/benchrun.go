@@ -32,7 +32,7 @@ type benchRun struct {
 	Chunk    int `json:"chunk"`    // elements
 	Elements int `json:"elements"` // per worker
 
-	LinkShare         float64 `json:"link_share,omitempty"`           // cycles that the frames alone take, divided by the measured cycles
+	LinkShare         float64 `json:"link_share,omitempty"`           // the frames' cycles, divided by all cycles
 	PayloadOut        float64 `json:"payload_to_card"`                // bytes of elements, divided by all bytes
 	PayloadIn         float64 `json:"payload_from_card"`              //
 	CyclesPerBeat     float64 `json:"cycles_per_beat,omitempty"`      //
