@@ -1,8 +1,8 @@
-"""Building and running a cocotb bench: what every test_*.py here has in common.
+"""Builds and runs a cocotb bench, for every test_*.py here.
 
-A bench is one file, test_NAME.py, that holds both sides: functions marked @cocotb.test(), which run
-inside the simulator, and one pytest function that calls run(), which builds the design and runs them.
-Name the former without a leading "test_", so that pytest does not collect them.
+A bench is one file, test_NAME.py. Its functions marked @cocotb.test() run inside the simulator. One
+pytest function calls run(), which builds the design and runs them. Name the former without a
+leading "test_", so that pytest does not collect them.
 
     @cocotb.test(timeout_time=100, timeout_unit="us")
     async def passes_beats(dut):
@@ -14,10 +14,10 @@ Name the former without a leading "test_", so that pytest does not collect them.
 
 WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
 
-verify/gateware/mutate runs the same benches on leaves with mutants in them. For it BUILDS names a file, to which
-run() adds a line that says what it would build, and does nothing else; and MUTANTS a folder that has what
-is to be built instead, NAME/sources for each build's NAME, once; a plusarg then chooses mutant number MUTANT.
-Without a number run() only builds.
+verify/gateware/mutate runs the same benches on leaves with mutants. With BUILDS, run() only appends
+a line about its build to that file. With MUTANTS, it builds the sources in that folder instead, in
+NAME/sources for each build's NAME, once; a plusarg then selects mutant number MUTANT. Without a
+number, run() only builds.
 """
 
 import fcntl
@@ -78,17 +78,16 @@ def leaf(name):
 def run(
     toplevel, sources=None, parameters=None, simulator="icarus", includes=(RTL,), testcase=None, env=None
 ):
-    """Builds toplevel and runs the cocotb tests of the test_*.py that called; raises when one fails.
+    """Builds toplevel and runs the cocotb tests of the calling test_*.py; raises if one fails.
 
     toplevel: name of the module under test.
-    sources: its Verilog files; without it the leaf TOPLEVEL alone. Files of leaves that it instantiates
-        must be named.
+    sources: its Verilog files, including those of instantiated leaves; by default the leaf TOPLEVEL.
     parameters: Verilog parameters of toplevel, name to integer.
-    simulator: "icarus" (compiles at once, and has X) or "verilator" (compiles for some seconds, simulates about a
-        hundred times faster, and sets what has no value at random). A leaf that takes Icarus long is Verilated;
-        Icarus then takes others of its parameters.
-    includes: folders in which `include looks; without it rtl/ (zwire.vh).
-    testcase: names of the cocotb tests to run; without it all of the file.
+    simulator: "icarus" compiles at once, and has X. "verilator" compiles for some seconds, simulates
+        about a hundred times faster, and initializes values at random. A leaf that is slow in Icarus
+        uses Verilator, and Icarus for other parameters.
+    includes: folders for `include; by default rtl/ (zwire.vh).
+    testcase: names of the cocotb tests to run; by default all of the file.
     env: further environment variables for the tests.
     """
     module = _calling_bench()

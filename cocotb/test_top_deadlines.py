@@ -233,7 +233,7 @@ class Clocked:
         places = [model.lag_address(job, rank, bucket) for bucket in range(model.LAG_BUCKETS)]
         return [await self.access({"kind": zwire.KIND_REGREAD, "vid": place, "length": 0}) for place in places]
 
-    # What was sent
+    # The card's packets
 
     def came_partial(self, vid, mask, began):
         """Checks that all results since packet number began are the chunk's partial sum of these

@@ -1,4 +1,4 @@
-"""Elaborates designs with slang as Verilog-2005; prints what it finds and fails when there is anything.
+"""Elaborates designs with slang as Verilog-2005; prints its findings; fails if there are any.
 
 usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument a design)
 """
