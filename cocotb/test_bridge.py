@@ -374,11 +374,11 @@ BUS = [
 ]
 
 
-# -- agg_link_break ----------------------------------------------------------------------------------
+# -- agg_link_break --------------------------------------------------------------------------------
 
 
 class FarSide:
-    """The part of agg_link_cross: releases the last host some cycles after the link fell."""
+    """Plays the part of agg_link_cross: releases the last host some cycles after the link fell."""
 
     def __init__(self, dut):
         self.dut, self.falls, self.clear_after = dut, 0, 3
@@ -504,7 +504,7 @@ def test_agg_link_break_of_links():
     run("agg_link_break", parameters={"BYTES": 4}, testcase=["counts_zeros_of_whole_words"])
 
 
-# -- agg_bus_burst -----------------------------------------------------------------------------------
+# -- agg_bus_burst ---------------------------------------------------------------------------------
 
 
 def some_bytes(rng, count):
@@ -585,7 +585,7 @@ def test_agg_bus_burst(link, bus):
     )
 
 
-# -- From the chip's pins to the card ---------------------------------------------------------------
+# -- From the chip's pins to the card --------------------------------------------------------------
 
 
 class Card:

@@ -35,7 +35,7 @@ def some_bytes(rng, count):
     return [0x00, 0xFF, 0x55, 0xAA, 0x80, 0x01, *(rng.randrange(256) for _ in range(count))]
 
 
-# -- agg_uart_rx -------------------------------------------------------------------------------------
+# -- agg_uart_rx -----------------------------------------------------------------------------------
 
 
 class Sender:
@@ -157,7 +157,7 @@ async def glitches_change_no_bit(dut):
         levels = [0, *(byte >> i & 1 for i in range(8)), 1]
         for place, level in enumerate(levels):
             wide = rng.randint(1, vote)
-            # The start bit keeps its edge. The last glitch ends half a bit before the next start bit.
+            # The start bit keeps its edge. The last glitch ends half a bit before the next byte.
             first = CLOCK_PERIOD_NS * 3 if place == 0 else 1
             last = bit // 2 if place == 9 else bit
             at = rng.randint(first, last - wide - 1)
@@ -241,7 +241,7 @@ RECEIVER = [
 ]
 
 
-# -- agg_uart_tx -------------------------------------------------------------------------------------
+# -- agg_uart_tx -----------------------------------------------------------------------------------
 
 
 class Line:
@@ -338,7 +338,7 @@ TRANSMITTER = [
 ]
 
 
-# -- agg_uart_queue ----------------------------------------------------------------------------------
+# -- agg_uart_queue --------------------------------------------------------------------------------
 
 
 async def feed(dut, byte):

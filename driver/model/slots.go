@@ -39,7 +39,7 @@ type slot struct {
 	result        []byte   // the cache entry
 }
 
-// slotTable holds the slots of one job. accepted is the code for a packet that no rule refuses.
+// slotTable holds the slots of one job.
 type slotTable struct {
 	ports   int    // of the card: the most ranks
 	slots   []slot // at least count, kept from job to job for their memory
