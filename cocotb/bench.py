@@ -1,8 +1,8 @@
-"""Building and running a cocotb bench: what every test_*.py here has in common.
+"""Builds and runs a cocotb bench, for every test_*.py here.
 
-A bench is one file, test_NAME.py, that holds both sides: functions marked @cocotb.test(), which run
-inside the simulator, and one pytest function that calls run(), which builds the design and runs them.
-Name the former without a leading "test_", so that pytest does not collect them.
+A bench is one file, test_NAME.py. Its functions marked @cocotb.test() run inside the simulator. One
+pytest function calls run(), which builds the design and runs them. Name the former without a
+leading "test_", so that pytest does not collect them.
 
     @cocotb.test(timeout_time=100, timeout_unit="us")
     async def passes_beats(dut):
@@ -14,10 +14,10 @@ Name the former without a leading "test_", so that pytest does not collect them.
 
 WAVES=1 in the environment writes waveforms into the build folder (build/cocotb/...).
 
-verify/gateware/mutate runs the same benches on leaves with mutants in them. For it BUILDS names a file, to which
-run() adds a line that says what it would build, and does nothing else; and MUTANTS a folder that has what
-is to be built instead, NAME/sources for each build's NAME, once; a plusarg then chooses mutant number MUTANT.
-Without a number run() only builds.
+verify/gateware/mutate runs the same benches on leaves with mutants. With BUILDS, run() only appends
+a line about its build to that file. With MUTANTS, it builds the sources in that folder instead, in
+NAME/sources for each build's NAME, once; a plusarg then selects mutant number MUTANT. Without a
+number, run() only builds.
 """
 
 import fcntl
@@ -43,25 +43,26 @@ BUILD = ROOT / "build" / "cocotb"
 
 CLOCK_PERIOD_NS = 10
 
-# Every leaf is Verilog-2005; Icarus would take SystemVerilog without this.
+# Every leaf is Verilog-2005; without this, Icarus would accept SystemVerilog.
 ICARUS_ARGS = ["-g2005", "-Wall"]
-# A design is one file of C++: the compiler takes longer to read Verilator's headers than most designs.
+# One C++ file per design: the compiler spends longer on Verilator's headers than on most designs.
 VERILATOR_ARGS = ["--x-initial", "unique", "--quiet", "--no-public-flat-rw", "--output-split", "0"]
 
-# The runner would make every signal of a Verilated design visible, and naming those of a whole card takes the
-# compiler minutes. Benches see the toplevel's signals alone.
+# By default, the runner makes every signal of a Verilated design visible; naming those of a whole
+# card takes the compiler minutes. Benches see only the toplevel's signals.
 VISIBLE = '`verilator_config\npublic_flat_rw -module "{toplevel}" -var "*"\n'
 
-# What was never set has a random value, where Icarus would have X. Without these it is 0, as in whole cards.
+# Uninitialized values are random, where Icarus has X. Otherwise they are 0, as in whole cards.
 RANDOM_RESET = ["+verilator+rand+reset+2", "+verilator+seed+1"]
 
-# More takes the compiler longer than it saves: a bench simulates for seconds, and most of these are Python's.
+# Higher levels cost more compile time than they save: a bench simulates for seconds, mostly in
+# Python.
 OPTIMIZE = "-O1"
 
 # The library is compiled already.
 VERILATOR_MAKEFLAGS = "VM_GLOBAL_FAST= VM_GLOBAL_SLOW="
 
-# What the compiler is told of Verilator's own files, as by Verilator's makefiles.
+# The compiler flags for Verilator's own files, as in Verilator's makefiles.
 LIBRARY = ["verilated", "verilated_dpi", "verilated_vpi", "verilated_threads"]
 LIBRARY_FLAGS = ["-DVERILATOR=1"] + [
     f"-DVM_{what}=0" for what in "COVERAGE SC TIMING TRACE TRACE_FST TRACE_VCD TRACE_SAIF".split()
@@ -69,7 +70,7 @@ LIBRARY_FLAGS = ["-DVERILATOR=1"] + [
 
 
 def leaf(name):
-    """The file of a leaf, which is in one of the folders of rtl/."""
+    """Returns the file of a leaf, in one of the folders of rtl/."""
     (file,) = RTL.glob(f"*/{name}.v")
     return file
 
@@ -77,17 +78,16 @@ def leaf(name):
 def run(
     toplevel, sources=None, parameters=None, simulator="icarus", includes=(RTL,), testcase=None, env=None
 ):
-    """Builds toplevel and runs the cocotb tests of the test_*.py that called; raises when one fails.
+    """Builds toplevel and runs the cocotb tests of the calling test_*.py; raises if one fails.
 
     toplevel: name of the module under test.
-    sources: its Verilog files; without it the leaf TOPLEVEL alone. Files of leaves that it instantiates
-        must be named.
+    sources: its Verilog files, including those of instantiated leaves; by default the leaf TOPLEVEL.
     parameters: Verilog parameters of toplevel, name to integer.
-    simulator: "icarus" (compiles at once, and has X) or "verilator" (compiles for some seconds, simulates about a
-        hundred times faster, and sets what has no value at random). A leaf that takes Icarus long is Verilated;
-        Icarus then takes others of its parameters.
-    includes: folders in which `include looks; without it rtl/ (zwire.vh).
-    testcase: names of the cocotb tests to run; without it all of the file.
+    simulator: "icarus" compiles at once, and has X. "verilator" compiles for some seconds, simulates
+        about a hundred times faster, and initializes values at random. A leaf that is slow in Icarus
+        uses Verilator, and Icarus for other parameters.
+    includes: folders for `include; by default rtl/ (zwire.vh).
+    testcase: names of the cocotb tests to run; by default all of the file.
     env: further environment variables for the tests.
     """
     module = _calling_bench()
@@ -157,9 +157,11 @@ def _build(runner, toplevel, sources, parameters, simulator, includes, build_dir
 
 @functools.cache
 def library():
-    """The folder of what all designs share: Verilator's library compiled, and its headers precompiled.
+    """Returns the folder shared by all designs: Verilator's library, compiled, and its headers,
+    precompiled.
 
-    The compiler takes longer for them than for most designs. They are made once for a Verilator and a compiler.
+    The compiler takes longer for them than for most designs. They are made once for each pair of
+    Verilator and compiler.
     """
     versions = [_said("verilator", "--version"), _said("c++", "--version"), *LIBRARY_FLAGS]
     folder = BUILD / f"verilated_{hashlib.sha256(repr(versions).encode()).hexdigest()[:8]}"
@@ -176,12 +178,12 @@ def library():
 
 
 def library_objects():
-    """The library's object files, for the linker."""
+    """Returns the library's object files, for the linker."""
     return " ".join(str(library() / f"{name}.o") for name in LIBRARY)
 
 
 def _compile_library(folder):
-    """Compiles into a folder what all designs share."""
+    """Compiles the shared library and headers into a folder."""
     include = pathlib.Path(_said("verilator", "--getenv", "VERILATOR_ROOT").strip()) / "include"
     flags = [f"-I{include}", f"-I{include / 'vltstd'}", *LIBRARY_FLAGS]
     header = folder / "headers.h"
@@ -198,7 +200,7 @@ def _said(*command):
 
 
 def _tell(file, name, toplevel, sources, parameters, includes):
-    """Adds a line to the file that says what a bench builds."""
+    """Appends a bench's build to the file, as a line of JSON."""
     what = {
         "name": name,
         "toplevel": toplevel,
@@ -211,13 +213,13 @@ def _tell(file, name, toplevel, sources, parameters, includes):
 
 
 def _calling_bench():
-    """Name of the innermost test_*.py on the stack."""
+    """Returns the name of the innermost test_*.py on the stack."""
     names = (pathlib.Path(frame.filename).stem for frame in inspect.stack())
     return next(name for name in names if name.startswith("test_"))
 
 
 def _build_name(toplevel, sources, parameters, simulator):
-    """A folder's name that differs whenever what is built differs, but for the files' contents."""
+    """Returns a folder name that is unique to the build, except for the files' contents."""
     key = repr((sorted(map(str, sources)), sorted(parameters.items())))
     return f"{toplevel}_{simulator}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
@@ -225,9 +227,10 @@ def _build_name(toplevel, sources, parameters, simulator):
 async def start(dut):
     """Starts the clock, holds rst for four cycles, and returns after the first edge without it.
 
-    Drive the module's inputs to a quiet state before (StreamSource and StreamSink do when made).
+    Before, drive the module's inputs to a quiet state (StreamSource and StreamSink do so when
+    created).
     """
-    # It begins low: inputs have settled before the first edge.
+    # The clock begins low: inputs have settled before the first edge.
     cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns").start(start_high=False))
     if hasattr(dut, "rst"):
         dut.rst.value = 1
@@ -237,6 +240,7 @@ async def start(dut):
 
 
 async def wait_cycles(dut, count):
-    """ClockCycles for whoever was woken by a clock edge, in two steps in the place of one a cycle: it costs no time to wait."""
+    """Like ClockCycles, for a caller that a clock edge woke, but in two steps in total instead
+    of one per cycle."""
     await Timer(count * CLOCK_PERIOD_NS - CLOCK_PERIOD_NS // 2, "ns")
     await RisingEdge(dut.clk)

@@ -1,9 +1,9 @@
-"""Whole cards under test: generating them, and speaking to either shell in packets.
+"""Whole cards under test: generates them, and exchanges packets with either shell.
 
-BareCard drives the ports of a card made with -shell none, LinkCard the byte stream of -shell stream. Both
-send packets (header dict, payload bytes) and collect in self.sent what the card sends, as tuples
-(header, payload, port); port is None for what has no port of its own. expect() compares that with the
-Python model's answer.
+BareCard drives the ports of a card made with -shell none, LinkCard the byte stream of -shell
+stream. Both send packets (header dict, payload bytes). self.sent collects the card's packets as
+tuples (header, payload, port); port is None for a packet without a port of its own. expect()
+compares them with the Python model's reply.
 """
 
 import json
@@ -26,14 +26,14 @@ from streams import StreamSink, StreamSource, never
 # A card answers a refusal at most once in this many cycles.
 REFUSAL_CYCLES = 1024
 
-# Registers whose value is a matter of time, or of how a sum is arrived at.
+# Registers whose value depends on time, or on the course of a sum.
 TIMED = [zwire.REG_CYCLES, *(zwire.REG_COUNTERS + 8 * i for i in (zwire.COUNT_UNDECIDED, zwire.COUNT_STALLED))]
 
 
 def run_card(name, flags, testcase=None):
     """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
     folder = BUILD / "cards" / name
-    if "MUTANTS" not in os.environ:  # there it is already, and several benches read it at once
+    if "MUTANTS" not in os.environ:  # it exists already, and several benches read it at once
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -48,12 +48,12 @@ def run_card(name, flags, testcase=None):
 
 
 def manifest():
-    """The manifest of the card under test."""
+    """Returns the manifest of the card under test."""
     return json.loads((pathlib.Path(os.environ["CARD"]) / "manifest.json").read_text())
 
 
 class CardBench:
-    """What both shells' benches share: the model beside the card, registers by name, comparison."""
+    """Common to both shells' benches: the model beside the card, registers by name, comparison."""
 
     def __init__(self, dut, shared):
         self.dut = dut
@@ -67,8 +67,8 @@ class CardBench:
         self.format, self.result = self.arithmetic.format, self.arithmetic.result
         sizes = (self.lanes, self.ports, self.chunk, self.window)
         self.model = model.Card(*sizes, ident, shared, self.arithmetic, self.jobs)
-        self.sent = []  # what the card has sent and no test has looked at
-        self.moved = 0  # cycle in which something last went in or out
+        self.sent = []  # packets from the card that no test has checked
+        self.moved = 0  # cycle of the last input or output
         self.refused = -(10**9)  # cycle in which the last refusal was seen
         self.statuses_left_out = 0
 
@@ -81,11 +81,11 @@ class CardBench:
 
     @property
     def cycle(self):
-        """Number of the clock cycle."""
+        """Returns the number of the clock cycle."""
         return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
 
     async def quiet(self):
-        """Waits until all that was sent is in and nothing has come out for a while."""
+        """Waits until all queued input is in and the output has been quiet for a while."""
         began = self.moved = self.cycle
         while self.cycle - self.moved < self.calm():
             if self.busy():
@@ -94,18 +94,18 @@ class CardBench:
             assert self.cycle - began < 1000 * self.calm(), "the card does not come to rest"
 
     async def link_fails(self, cycles):
-        """Takes the link down for so many cycles."""
+        """Takes the link down for that many cycles."""
         self.dut.link_up.value = 0
         await ClockCycles(self.dut.clk, cycles)
         self.dut.link_up.value = 1
         self.model.link_down()
 
     def arrived(self, packet):
-        """A whole packet has come, which is no register's."""
+        """Records a whole packet, except register replies."""
         self.sent.append(packet)
 
     def calm(self):
-        """Cycles after which nothing more comes of what went in."""
+        """Returns the cycles after which an input has no further effect."""
         undecided = self.manifest["slots"] * self.manifest["beats"] * self.manifest["undecided"]["beat_cycles"]
         return 40 + self.latency + 4 * self.manifest["beats"] + undecided
 
@@ -125,18 +125,19 @@ class CardBench:
         return reply["mask"]
 
     async def write(self, name, value):
-        """Writes the register, checking the reply; returns its value afterwards."""
+        """Writes the register and checks the reply; returns the value afterwards."""
         header = {"kind": zwire.KIND_REGWRITE, "vid": model.address_of(name), "mask": value, "length": 0}
         return await self.access(header)
 
     async def read(self, name, job=0):
-        """Reads the register, of a job's block the job's, checking it with the model; returns its value."""
+        """Reads the register, in the job's block if jobs have it, and checks it with the model;
+        returns its value."""
         return await self.access({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
 
     async def set_up(
         self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0, job=0, deadline=0
     ):
-        """Takes the card and sets a job up on it: on all ports, with its largest chunk and window."""
+        """Takes the card and sets a job up; defaults: all ports, the largest chunk and window."""
         await self.write("OWNER", token)
         await self.write("JOB_TOKEN", token)
         await self.write("JOB_PORTS", (1 << self.ports) - 1 if ports is None else ports)
@@ -146,7 +147,7 @@ class CardBench:
         await self.write("JOB_COMMIT", job << 48 | epoch << 32 | first)
 
     async def check_registers(self):
-        """Reads every register there is, and the first of a job that is not, and compares all with the model."""
+        """Compares all registers with the model, and one register of a job beyond the last."""
         for name in [*zwire.REGISTERS, *(name for name, _ in zwire.COUNTER_NAMES)]:
             for job in range(self.jobs if model.of_a_job(name) else 1):
                 await self.read(name, job)
@@ -155,9 +156,9 @@ class CardBench:
     # Comparison
 
     async def expect(self, expected):
-        """Waits for quiet, and requires that the card has sent what the model expects, in any order.
+        """Waits for quiet, and checks that the card has sent what the model expects, in any order.
 
-        A refusal may be missing when another was answered within 1,024 cycles, and only then.
+        A refusal may be missing only if another was answered within 1,024 cycles.
         """
         await self.quiet()
         for packet in self.expand(expected):
@@ -178,28 +179,29 @@ class CardBench:
 
 
 def spoiled(frame, bad):
-    """The frame, if bad with a bit of its last CRC flipped."""
+    """Returns the frame; if bad, with a flipped bit in its last CRC."""
     return frame[:-1] + bytes([frame[-1] ^ 0x10]) if bad else frame
 
 
 def whole(header, shared):
-    """The header with every field that its kind has."""
+    """Returns the header with every field of its kind."""
     size = model.header_bytes(header["kind"], shared)
     return model.unpack(model.pack({"version": zwire.VERSION, **header}, size))
 
 
 def is_refusal(header):
-    """Whether it is a status that names a refusal, which the card answers at a limited rate; notices have a mask."""
+    """Returns whether a header is a refusal, whose rate the card limits; a status with a mask is
+    a notice."""
     return header["kind"] == zwire.KIND_STATUS and header["code"] >= zwire.CODE_BAD_VERSION and not header["mask"]
 
 
 def is_timed(address):
-    """Whether the register there holds what the model does not know."""
+    """Returns whether the model does not know the register's value."""
     return address in TIMED or 0 <= address - zwire.REG_JOB_LAG < 16 * model.LAG_JOB_STRIDE
 
 
 def describe(packet):
-    """A packet in a few words, for messages."""
+    """Describes a packet briefly, for messages."""
     header, payload, port = packet
     kind = zwire.KINDS[header["kind"]][0]
     code = zwire.CODES.get(header["code"], header["code"])
@@ -240,22 +242,22 @@ class BareCard(CardBench):
             self.arrived((header, payload, port))
 
     def count_access(self):
-        """A register access that does not come by a link is no frame."""
+        """Counts no frame: the access does not use a link."""
 
     def busy(self):
-        """Whether something is still to be sent to the card."""
+        """Returns whether packets are still queued."""
         return any(source.queue for source in self.sources)
 
     def idle(self, port):
-        """Whether nothing waits to be sent by the port."""
+        """Returns whether the port's queue is empty."""
         return not self.sources[port].queue
 
     def receivers(self, members, header, port):
-        """The ranks that a packet is for, of a job with these members."""
+        """Returns the packet's target ranks, given the ports of the job's members."""
         return [members.index(port)]
 
     def expand(self, expected):
-        """One packet for each port that the model names."""
+        """Returns a packet for each port in the model's mask."""
         return [
             (whole(header, shared=False), payload, port)
             for header, payload, ports in expected
@@ -272,7 +274,7 @@ class BareCard(CardBench):
         beats = []
         for i, word in enumerate(words):
             last = i == len(words) - 1
-            # tuser counts where it is said to hold; elsewhere it is anything.
+            # Fields of tuser are random in the beats where they have no meaning.
             head = first if i == 0 else self.rng.getrandbits(self.HEADER_BITS)
             flag = int(bad) if last else self.rng.getrandbits(1)
             beats.append(
@@ -286,7 +288,7 @@ class BareCard(CardBench):
         self.sources[port].put(beats)
 
     async def exchange(self, port, header, payload=b"", bad=False):
-        """Sends a packet and compares what comes of it with the model."""
+        """Sends a packet and compares the outcome with the model."""
         header = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, **header}
         self.send(port, header, payload, bad)
         await self.expect(self.model.packet(port, header, payload, bad))
@@ -303,16 +305,16 @@ class LinkCard(CardBench):
     """A card on a byte stream (-shell stream)."""
 
     def __init__(self, dut, idle=never, stall=never, partial=False, seed=1):
-        """idle, stall: patterns of the link; partial: words of the link are of random length."""
+        """idle, stall: patterns of the link; partial: the link's words have random lengths."""
         super().__init__(dut, shared=True)
         self.rng = random.Random(seed)
         self.partial = partial
         self.word = self.manifest["link"] // 8
-        self.slowest = self.lanes * min(self.format.bytes, self.result.bytes)  # a beat a cycle
+        self.slowest = self.lanes * min(self.format.bytes, self.result.bytes)  # a beat per cycle
         self.rx = StreamSource(dut, "link_rx", idle=idle(), fields=("tdata", "tkeep"))
         self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"))
-        self.bytes = b""  # of a frame that the card has begun to send
-        self.replies = []  # register replies that no test has looked at
+        self.bytes = b""  # of an incomplete frame from the card
+        self.replies = []  # register replies that no test has checked
 
     async def reset(self):
         await super().reset()
@@ -333,7 +335,7 @@ class LinkCard(CardBench):
                     self.arrived((header, payload, None))
 
     def hurry(self):
-        """Holds neither direction of the link back any more."""
+        """Stops stalling both directions of the link."""
         self.rx.idle, self.tx.stall = never(), never()
 
     async def link_fails(self, cycles):
@@ -341,31 +343,31 @@ class LinkCard(CardBench):
         await ClockCycles(self.dut.clk, 2)
         while not int(self.dut.link_rx_tready.value):
             await ClockCycles(self.dut.clk, 1)
-        self.bytes = b""  # words that the last host was sent, also half ones, are not the next one's
+        self.bytes = b""  # words for the last host, even incomplete ones, do not reach the next
 
     def calm(self):
         return super().calm() + 2 * (max(self.format.bytes, self.result.bytes) * self.chunk + 60) // min(self.word, self.slowest)
 
     def count_access(self):
-        """A register access comes in a frame."""
+        """Counts the frame of a register access."""
         self.model.counters["frames"] += 1
 
     def busy(self):
-        """Whether something is still to be sent to the card."""
+        """Returns whether bytes are still queued."""
         return bool(self.rx.queue)
 
     def idle(self, port):
-        """Whether little waits to be sent, by whichever port."""
+        """Returns whether the queue, which all ports share, is short."""
         return len(self.rx.queue) < 32
 
     def receivers(self, members, header, port):
-        """The ranks that a packet is for, of a job with these members."""
+        """Returns the packet's target ranks, given the ports of the job's members."""
         if header["kind"] == zwire.KIND_STATUS:
             return [header["rank"]]
         return [rank for rank in range(len(members)) if header["receivers"] >> rank & 1]
 
     def send(self, port, header, payload=b"", bad=False):
-        """Queues a frame on the link; bad: its last CRC is spoiled."""
+        """Queues a frame on the link; bad: spoils its last CRC."""
         self.put(spoiled(model.frame(header, payload), bad))
 
     async def quiet(self):
@@ -373,7 +375,7 @@ class LinkCard(CardBench):
         assert not self.bytes, f"the card stopped in a frame: {self.bytes.hex()}"
 
     def expand(self, expected):
-        """The same packets, without a port."""
+        """Returns the same packets without a port."""
         return [(whole(header, shared=True), payload, None) for header, payload, _ in expected]
 
     def put(self, data):
@@ -384,7 +386,7 @@ class LinkCard(CardBench):
             self.rx.put({"tdata": int.from_bytes(word, "little"), "tkeep": (1 << len(word)) - 1})
 
     async def transmit(self, data):
-        """Sends bytes and compares what comes of them with the model; replies are in self.replies."""
+        """Sends bytes and compares the outcome with the model, including register replies."""
         self.put(data)
         answers = self.model.receive(data)
         await self.expect([a for a in answers if a[0]["kind"] != zwire.KIND_REPLY])
@@ -393,9 +395,9 @@ class LinkCard(CardBench):
         assert replies == expected, f"replies {replies}, want {expected}"
 
     async def exchange(self, port, header, payload=b"", bad=False):
-        """Sends a frame and compares what comes of it with the model; bad: its last CRC is spoiled."""
+        """Sends a frame and compares the outcome with the model; bad: spoils its last CRC."""
         if not model.from_host(header["kind"]):
-            data, _ = model.frame_header(header, 14)  # as long as the card takes it to be
+            data, _ = model.frame_header(header, 14)  # the length that the card expects
         else:
             data = model.frame(header, payload)
         await self.transmit(spoiled(data, bad))

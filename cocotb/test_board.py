@@ -1,4 +1,4 @@
-"""What stands around a card on a board: the way between two clocks, resets, supplies, LEDs."""
+"""The board leaves around a card: clock crossings, resets, supplies, LEDs."""
 
 import itertools
 import os
@@ -12,29 +12,30 @@ from cocotb.triggers import ClockCycles, FallingEdge, ReadOnly, RisingEdge, Time
 from bench import leaf, run
 from streams import PATTERNS
 
-# Periods of the PHY's clock and the card's, in ns, the finest that benches have: as boards have them but ten
-# times slower, near one another, far apart.
+# Periods of the PHY's clock and the card's, in ns, the finest resolution of the benches. They are
+# as on real boards but ten times slower, close to each other, and far apart.
 PERIODS = [(167, 200), (167, 250), (167, 100), (100, 101), (100, 971), (971, 100)]
 
 
 def periods():
-    """The periods that this run was started with."""
+    """Returns the clock periods of this run."""
     return int(os.environ["PHY_NS"]), int(os.environ["CARD_NS"])
 
 
 def run_with(leaf, pair, **arguments):
-    """Runs the bench of a leaf with a pair of periods."""
+    """Runs a leaf's bench with a pair of clock periods."""
     env = {"PHY_NS": str(pair[0]), "CARD_NS": str(pair[1])}
     run(leaf, env=env, **arguments)
 
 
 def clock(signal, period):
-    """Starts a clock with a period of so many ns."""
+    """Starts a clock with the given period in ns."""
     cocotb.start_soon(Clock(signal, period, unit="ns", period_high=period // 2).start())
 
 
 class Feeder:
-    """Offers words at PREFIX_tdata while on is true, with idle cycles; sent has those that were taken."""
+    """Offers words at PREFIX_tdata while on() is true, with idle cycles; sent lists the accepted
+    words."""
 
     def __init__(self, dut, prefix, clk, idle, words):
         self.clk, self.idle, self.words = clk, idle, words
@@ -51,7 +52,7 @@ class Feeder:
                 self.sent.append(word)
                 word = None
             if not self.on():
-                word = None  # what was offered is withdrawn
+                word = None  # withdraws the offered word
             elif word is None and not next(self.idle):
                 word = next(self.words, None)
             self.valid.value = int(word is not None)
@@ -77,11 +78,11 @@ class Taker:
             self.ready.value = int(not next(self.stall))
 
 
-# -- agg_async_fifo ----------------------------------------------------------------------------------
+# -- agg_async_fifo --------------------------------------------------------------------------------
 
 
 async def start_fifo(dut):
-    """Starts both clocks and takes both sides out of reset, one after the other."""
+    """Starts both clocks and releases the resets one after the other."""
     phy, card = periods()
     clock(dut.wr_clk, phy)
     clock(dut.rd_clk, card)
@@ -97,7 +98,8 @@ async def start_fifo(dut):
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(idle=["never", "bursts"], stall=["never", "mostly", "bursts"])
 async def passes_every_word_once(dut, idle, stall):
-    """agg_async_fifo: what goes in comes out, in order, whatever the clocks; then it is empty."""
+    """agg_async_fifo: all words come out once and in order at any clock periods; then the FIFO
+    is empty."""
     rng = random.Random(f"{idle} {stall}")
     words = [rng.randrange(256) for _ in range(400)]
     feeder = Feeder(dut, "s_axis", dut.wr_clk, PATTERNS[idle](), iter(words))
@@ -112,7 +114,7 @@ async def passes_every_word_once(dut, idle, stall):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def holds_all_its_places(dut):
-    """agg_async_fifo: with nobody reading it takes as many words as it has places, and one at m_axis."""
+    """agg_async_fifo: without a reader, the FIFO holds its depth plus one word at m_axis."""
     words = list(range(40))
     feeder = Feeder(dut, "s_axis", dut.wr_clk, PATTERNS["never"](), iter(words))
     taker = Taker(dut, "m_axis", dut.rd_clk, itertools.repeat(True))
@@ -139,12 +141,12 @@ def test_agg_async_fifo(pair):
     )  # fmt: skip
 
 
-# -- agg_sync ----------------------------------------------------------------------------------------
+# -- agg_sync --------------------------------------------------------------------------------------
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def shows_levels(dut):
-    """agg_sync: a level stands at out after two edges; a reset clears it."""
+    """agg_sync: a level appears at out after two edges; a reset clears it."""
     clock(dut.clk, 10)
     dut.rst.value = 1
     source = getattr(dut, "in")
@@ -170,13 +172,13 @@ def test_agg_sync():
     run("agg_sync", parameters={"WIDTH": 3}, testcase=["shows_levels"])
 
 
-# -- agg_link_cross ----------------------------------------------------------------------------------
+# -- agg_link_cross --------------------------------------------------------------------------------
 
 
 class Hosts:
-    """A USB device's side and a card's side of agg_link_cross, and what each sent and got.
+    """The USB device's side and the card's side of agg_link_cross, and the words of each.
 
-    Every word names the host that it belongs to in its upper bits, so that one of another host is seen.
+    The upper bits of a word name its host, which exposes another host's words.
     """
 
     def __init__(self, dut, rng, idle, stall):
@@ -193,12 +195,13 @@ class Hosts:
 
     @staticmethod
     def words(host):
-        """Words 0, 1, 2, ... of a host, again and again."""
+        """Yields the host's words 0, 1, 2, ... repeatedly."""
         for count in itertools.count():
             yield (host() % 4) << 6 | count % 64
 
     async def count_hosts(self):
-        """The card's number of its host: it goes up with every end of one, which lasts four cycles."""
+        """Keeps in seen the host that the card sees; checks that link_up stays low for over four
+        cycles."""
         while True:
             await RisingEdge(self.dut.link_up)
             self.seen = self.host
@@ -212,7 +215,7 @@ class Hosts:
             assert cycles > 4, "the card must see that a host has ended"
 
     async def begin(self):
-        """Has the next host claim the card as soon as nothing is left of the last."""
+        """Lets the next host claim the card once nothing is left of the last host."""
         dut = self.dut
         await FallingEdge(dut.phy_clk)
         while dut.phy_link_clear.value != 1:
@@ -224,14 +227,14 @@ class Hosts:
         dut.phy_link_up.value = 1
 
     async def end(self):
-        """Has the host go away; what it got is what was sent, up to somewhere."""
+        """Disconnects the host."""
         await RisingEdge(self.dut.phy_clk)
         self.dut.phy_link_up.value = 0
         await FallingEdge(self.dut.phy_clk)
         assert self.dut.phy_link_clear.value == 0
 
     def check(self):
-        """Everything that was got since the host began is its own, from the first word on."""
+        """Checks that everything received since the host began is a prefix of its own words."""
         for sent, got in ((self.to_card.sent, self.at_card.taken), (self.from_card.sent, self.at_host.taken)):
             assert got == sent[: len(got)], f"host {self.host}: {got[:20]} of {sent[:20]}"
             assert all(word >> 6 == self.host % 4 for word in got)
@@ -253,7 +256,8 @@ async def start_cross(dut):
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 @cocotb.parametrize(idle=["never", "bursts"], stall=["never", "mostly"])
 async def keeps_hosts_apart(dut, idle, stall):
-    """agg_link_cross: hosts that come and go at any time get their own words alone, and all of them."""
+    """agg_link_cross: hosts that connect and disconnect at any time receive exactly their own
+    words."""
     rng = random.Random(f"{idle} {stall} {periods()}")
     hosts = Hosts(dut, rng, idle, stall)
     await start_cross(dut)
@@ -265,7 +269,7 @@ async def keeps_hosts_apart(dut, idle, stall):
         hosts.check()
         if rng.randrange(2):
             await ClockCycles(dut.phy_clk, rng.randrange(1, 60))
-    # The last one stays until words have gone both ways, and loses none.
+    # The last host stays until words have passed both ways, and loses none.
     await hosts.begin()
     while len(hosts.at_card.taken) < 200 or len(hosts.at_host.taken) < 200:
         await RisingEdge(dut.clk)
@@ -274,7 +278,8 @@ async def keeps_hosts_apart(dut, idle, stall):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def waits_for_words_to_be_dropped(dut):
-    """agg_link_cross: words that nobody takes at the card are dropped before the next host may come."""
+    """agg_link_cross: words that the card does not take are dropped before the next host can
+    begin."""
     hosts = Hosts(dut, random.Random(1), "never", "never")
     hosts.at_card.stall = itertools.repeat(True)
     hosts.at_host.stall = itertools.repeat(True)
@@ -289,7 +294,7 @@ async def waits_for_words_to_be_dropped(dut):
     while len(hosts.at_card.taken) < 50 or len(hosts.at_host.taken) < 50:
         await RisingEdge(dut.clk)
     hosts.check()
-    # A link that falls and rises at once, against the contract, is still an end.
+    # A link that falls and immediately rises, which violates the contract, still ends the host.
     dut.phy_link_up.value = 0
     await RisingEdge(dut.phy_clk)
     dut.phy_link_up.value = 1
@@ -308,12 +313,13 @@ def test_agg_link_cross(pair):
     )
 
 
-# -- agg_board_reset ---------------------------------------------------------------------------------
+# -- agg_board_reset -------------------------------------------------------------------------------
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def releases_in_step(dut):
-    """agg_board_reset: the PHY, then its clock's domain, then the card's; all at once back into reset."""
+    """agg_board_reset: releases the PHY, then its clock domain, then the card; resets all at
+    once."""
     card_ns, phy_ns = 20, 17
     dut.started.value, dut.phy_clk.value = 0, 0
     clock(dut.clk, card_ns)
@@ -327,7 +333,7 @@ async def releases_in_step(dut):
             cycles += 1
         wait = int(dut.PHY_CYCLES.value)
         assert wait <= cycles <= wait + 5
-        # Without the PHY's clock nothing goes on.
+        # Without the PHY's clock, the release stops.
         await ClockCycles(dut.clk, 50)
         assert (dut.phy_rst.value, dut.rst.value) == (1, 1)
         phy = Clock(dut.phy_clk, phy_ns, unit="ns", period_high=phy_ns // 2)
@@ -346,7 +352,7 @@ async def releases_in_step(dut):
         assert 2 <= edges <= 4
         await ClockCycles(dut.clk, 100)
         assert (dut.phy_reset.value, dut.phy_rst.value, dut.rst.value) == (0, 0, 0)
-        # The PHY's clock stops, and then the PLL loses its lock: no edge is needed.
+        # The PHY's clock stops, then the PLL loses its lock: the reset needs no edge.
         running.cancel()
         await Timer(held + 3, "ns")
         dut.started.value = 0
@@ -364,7 +370,8 @@ def test_agg_board_reset():
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def sets_then_switches_on(dut):
-    """agg_supply: the share of time is HIGH of 1024; enable and good rise in their time, fall at once."""
+    """agg_supply: the output is high for HIGH of 1024 cycles; enable and good rise in their time
+    and fall at once."""
     dut.started.value = 0
     clock(dut.clk, 10)
     await ClockCycles(dut.clk, 3)
@@ -392,7 +399,7 @@ def test_agg_supply():
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def lasts_its_cycles(dut):
-    """agg_led: lit for CYCLES cycles after the last strobe, dark else."""
+    """agg_led: lit for CYCLES cycles after the last strobe, otherwise dark."""
     dut.strobe.value, dut.rst.value = 0, 1
     clock(dut.clk, 10)
     await ClockCycles(dut.clk, 3)

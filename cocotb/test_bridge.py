@@ -1,4 +1,5 @@
-"""The bus of a FIFO bridge, against a model of the chip at its pins, and the break that begins a link anew."""
+"""The bus of a FIFO bridge, with a model of the chip at its pins; and the break that starts a
+new link."""
 
 import itertools
 import random
@@ -14,7 +15,7 @@ from streams import PATTERNS, Gate, StreamSink, StreamSource
 
 
 def packets(passed):
-    """Holds back for one to twenty cycles whenever one to forty words have passed."""
+    """Stalls for one to twenty cycles whenever one to forty words have passed."""
     rng = random.Random(5)
     while True:
         until = passed() + rng.randint(1, 40)
@@ -27,16 +28,18 @@ CHIPS = ["never", "alternate", "bursts", "at_random", "packets"]
 
 
 class Chip:
-    """A bridge in synchronous 245 mode, as FTDI's data sheet of the FT232H has it (section 4.4, table 4.1).
+    """A bridge in synchronous 245 mode, as in FTDI's data sheet of the FT232H (section 4.4, table
+    4.1).
 
-    What it drives is unknown from an edge to the middle of the cycle (t4, t5, t11: 9 ns of 16.67), and what
-    it samples must be there by then (t7, t9, t12, t14: 7.5 ns before the edge). words are given to the host's
-    reader in order, taken has what was written. The patterns say in which cycles it has nothing, or no room;
-    for "packets" that begins only when a word has passed, as with buffers that run empty, or full.
+    The chip's outputs are unknown from an edge to the middle of the cycle (t4, t5, t11: 9 ns of
+    16.67). Its inputs must be stable by then (t7, t9, t12, t14: 7.5 ns before the edge). The
+    host's reader gets words in order; taken lists the written words. The patterns choose the
+    cycles in which the chip has no data, or no room. The pattern "packets" stalls only after a
+    word has passed, like a buffer that runs empty or full.
     """
 
-    # In ns: what it drives is known so long after a falling edge, and what it samples must be; and what it
-    # drives stays for so long after a rising one. The clock's period stands for the chip's.
+    # In ns: outputs are known KNOWN after a falling edge, inputs must be stable SET_UP after it,
+    # and outputs hold for STAYS after a rising edge. The clock's period represents the chip's.
     KNOWN, SET_UP, STAYS = 0, 0, 0
 
     def __init__(self, dut, words=(), empty="never", full="never"):
@@ -45,9 +48,9 @@ class Chip:
         self.taken, self.given, self.cycle = [], 0, 0
         self.empty = self._pattern(empty, lambda: self.given)
         self.full = self._pattern(full, lambda: len(self.taken))
-        self.last = {"drive": -9, "oe": -9}  # cycles in which each side drove
-        self.bursts = [0]  # words that were taken until WR# rose
-        self.asks = []  # cycles at which SIWU# fell, and for how many it was low
+        self.last = {"drive": -9, "oe": -9}  # cycle in which each side last drove
+        self.bursts = [0]  # words per burst, until WR# rises
+        self.asks = []  # cycles at which SIWU# fell, and how many it stayed low
         self.rxf_n = self.txe_n = self.txe_before = self.txe_earlier = 1
         self.before = {"rd_n": 1, "wr_n": 1, "oe_n": 1, "siwu_n": 1}
         dut.rxf_n.value = dut.txe_n.value = 1
@@ -56,13 +59,13 @@ class Chip:
 
     @staticmethod
     def _pattern(name, passed):
-        """The pattern of a name; one that is given stands for itself."""
+        """Returns the pattern of a name; a pattern is returned unchanged."""
         if not isinstance(name, str):
             return name
         return packets(passed) if name == "packets" else PATTERNS[name]()
 
     def pins(self):
-        """The pins that the chip looks at, all of which are known."""
+        """Returns the chip's input pins, which must be known."""
         pins = {name: int(getattr(self.dut, name).value) for name in ("rd_n", "wr_n", "oe_n", "siwu_n")}
         released = {int(bit) for bit in self.dut.drive_n.value}
         assert len(released) == 1, "some of the data pins are driven, and some not"
@@ -92,11 +95,11 @@ class Chip:
             await Timer(ns, "ns")
 
     def _take(self, word):
-        """A word that was written."""
+        """Records a written word."""
         self.taken.append(word)
 
     def _judge(self, pins):
-        """What the chip does at an edge, and what it must not see."""
+        """Acts on the pins at a clock edge, and checks them."""
         assert not (pins["drive"] and not pins["oe_n"]), "both drive the bus"
         if pins["drive"]:
             assert self.cycle - self.last["oe"] > 2, "the chip has not let go of the bus"
@@ -125,7 +128,7 @@ class Chip:
         self.txe_before, self.txe_earlier = self.txe_n, self.txe_before
 
     def _drive(self, oe_n):
-        """What the chip shows from the middle of a cycle on."""
+        """Drives the chip's outputs from the middle of a cycle."""
         self.rxf_n = int(next(self.empty) or not self.words)
         self.txe_n = int(next(self.full))
         self.dut.rxf_n.value, self.dut.txe_n.value = self.rxf_n, self.txe_n
@@ -138,12 +141,13 @@ class Chip:
 
 
 class SuperChip(Chip):
-    """An FT600 or FT601 in 245 mode: bytes in words with byte enables above them (DS_FT600Q-FT601Q).
+    """An FT600 or FT601 in 245 mode: words with byte enables in the upper bits (DS_FT600Q-FT601Q).
 
-    transfers are what the host writes: all words of one are full but the last. sent has the bytes that were
-    written, packets how many of them came until WR# rose, which ends a packet. Of 10 ns: what the chip drives is
-    known for 3.0 before an edge and stays for 3.5 after it (here 3); what it samples must be there 1.0 before it.
-    (That it stays for 4.8 after it is for the registers at the pins to see to, and not modelled.)
+    transfers lists the host's writes; only the last word of a transfer may be partial. sent
+    holds the written bytes; packets lists their count per packet, which a rise of WR# ends. In
+    each 10 ns cycle, outputs are known 3.0 ns before an edge and hold for 3.5 ns after it (here
+    3). Inputs must be stable 1.0 ns before the edge. Their hold time of 4.8 ns depends on the
+    pin registers and is not modelled.
     """
 
     KNOWN, SET_UP, STAYS = 2, 4, 3
@@ -151,11 +155,11 @@ class SuperChip(Chip):
     def __init__(self, dut, transfers=(), empty="never", full="never"):
         self.width = len(dut.data_in) // 9
         self.sent, self.packets = [], [0]
-        self.short = False  # the last word was not full
+        self.short = False  # the last word was partial
         super().__init__(dut, [w for t in transfers for w in self.words_of(t)], empty, full)
 
     def words_of(self, data):
-        """The words of a transfer; one without bytes has a word that has none."""
+        """Returns the words of a transfer; an empty transfer is one word without bytes."""
         words = []
         for i in range(0, max(len(data), 1), self.width):
             piece = data[i : i + self.width]
@@ -182,14 +186,14 @@ class SuperChip(Chip):
 
 
 def some_words(rng, dut, count):
-    """Numbers as wide as the bus."""
+    """Returns random words of the bus's width."""
     return [rng.getrandbits(len(dut.data_in)) for _ in range(count)]
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 @cocotb.parametrize(chip=CHIPS, stream=list(PATTERNS))
 async def passes_all_both_ways(dut, chip, stream):
-    """agg_fifo_bus: whatever RXF#, TXE# and the streams do in any cycle, every word passes once, in order."""
+    """agg_fifo_bus: every word passes once and in order, whatever RXF#, TXE# and the streams do."""
     rng = random.Random(f"{chip} {stream}")
     count = 60 if stream == "mostly" else 300
     from_host, to_host = some_words(rng, dut, count), some_words(rng, dut, count)
@@ -208,7 +212,8 @@ async def passes_all_both_ways(dut, chip, stream):
 @cocotb.test(timeout_time=100, timeout_unit="us")
 @cocotb.parametrize(chip=["never", "bursts", "packets"])
 async def ends_bursts(dut, chip):
-    """agg_fifo_bus: WR# rises behind a word with tlast, and the next one waits for no more than that."""
+    """agg_fifo_bus: WR# rises after a word with tlast, which costs the next word no more than
+    that."""
     rng = random.Random(chip)
     words, lasts = some_words(rng, dut, 200), [int(rng.random() < 0.3) for _ in range(200)]
     StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
@@ -230,7 +235,7 @@ async def ends_bursts(dut, chip):
 @cocotb.test(timeout_time=100, timeout_unit="us")
 @cocotb.parametrize(way=["from", "to"])
 async def runs_at_full_rate(dut, way):
-    """agg_fifo_bus: one way alone moves a word a cycle."""
+    """agg_fifo_bus: a single direction moves a word every cycle."""
     words = some_words(random.Random(way), dut, 500)
     sink = StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
     source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
@@ -248,7 +253,8 @@ async def runs_at_full_rate(dut, way):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def shares_the_bus(dut):
-    """agg_fifo_bus: ways that never rest take turns of BURST cycles, and lose seven in each pair of turns."""
+    """agg_fifo_bus: saturated directions take turns of BURST cycles; a pair of turns loses seven
+    cycles."""
     burst = int(dut.BURST.value)
     rng = random.Random(3)
     sink = StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
@@ -266,7 +272,8 @@ async def shares_the_bus(dut):
 @cocotb.test(timeout_time=100, timeout_unit="us")
 @cocotb.parametrize(blocked=["host", "card"])
 async def one_way_does_not_block_the_other(dut, blocked):
-    """agg_fifo_bus: a host that reads nothing, or a card that takes nothing, holds up its own way alone."""
+    """agg_fifo_bus: a host that does not read, or a card that does not take, blocks only its own
+    direction."""
     rng = random.Random(4)
     from_host, to_host = some_words(rng, dut, 300), some_words(rng, dut, 300)
     gate = Gate(closed=True)
@@ -290,7 +297,8 @@ async def one_way_does_not_block_the_other(dut, blocked):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def asks_to_send_at_once(dut):
-    """agg_fifo_bus: SIWU# falls SILENCE cycles after the last word, once, and never without a word."""
+    """agg_fifo_bus: SIWU# falls once, SILENCE cycles after the last word, and never without a
+    word."""
     silence, ask = int(dut.SILENCE.value), int(dut.ASK.value)
     StreamSink(dut, "m_axis_rx", PATTERNS["never"]())
     source = StreamSource(dut, "s_axis_tx", PATTERNS["never"]())
@@ -310,7 +318,7 @@ async def asks_to_send_at_once(dut):
         if asked:
             at, cycles = model.asks[-1]
             assert silence <= at - ended <= silence + 3 and cycles == ask
-    # A word for which the chip has no room is not silence.
+    # A word that waits for room in the chip is not silence.
     before = len(model.asks)
     gate.closed = True
     source.put([{"tdata": 1}])
@@ -323,7 +331,7 @@ async def asks_to_send_at_once(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def resets_without_a_clock(dut):
-    """agg_fifo_bus: in reset the pins are quiet at once, though the chip's clock may stand still."""
+    """agg_fifo_bus: a reset quiets the pins at once, even while the chip's clock is stopped."""
     dut.rxf_n.value = dut.txe_n.value = 0
     dut.data_in.value = 0
     dut.m_axis_rx_tready.value = dut.s_axis_tx_tvalid.value = 1
@@ -366,11 +374,11 @@ BUS = [
 ]
 
 
-# -- agg_link_break ----------------------------------------------------------------------------------
+# -- agg_link_break --------------------------------------------------------------------------------
 
 
 class FarSide:
-    """What agg_link_cross is to the link: it lets go of the last host some cycles after the link fell."""
+    """Plays the part of agg_link_cross: releases the last host some cycles after the link fell."""
 
     def __init__(self, dut):
         self.dut, self.falls, self.clear_after = dut, 0, 3
@@ -394,7 +402,7 @@ class FarSide:
 
 
 def words_of(data, width, rng):
-    """Cuts bytes into words of up to so many, as beats."""
+    """Cuts bytes into beats of at most the given size."""
     beats = []
     while data:
         size = rng.randint(1, min(width, len(data)))
@@ -404,12 +412,12 @@ def words_of(data, width, rng):
 
 
 def bytes_of(beats):
-    """The bytes of beats, in order."""
+    """Returns the bytes of beats, in order."""
     return b"".join(b["tdata"].to_bytes(4, "little")[: b["tkeep"].bit_length()] for b in beats)
 
 
 async def start_break(dut, idle="never", stall="never"):
-    """Starts the module with a stream at each end, and returns both and the far side."""
+    """Starts the module with a stream at each end; returns both, and the far side."""
     source = StreamSource(dut, "s_axis", PATTERNS[idle]())
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
     far = FarSide(dut)
@@ -420,7 +428,8 @@ async def start_break(dut, idle="never", stall="never"):
 @cocotb.test(timeout_time=500, timeout_unit="us")
 @cocotb.parametrize(idle=["never", "bursts"], stall=["never", "bursts"])
 async def breaks_at_so_many_zeros(dut, idle, stall):
-    """agg_link_break: ZEROS zeros take the link down, one fewer do not; those behind are dropped."""
+    """agg_link_break: ZEROS zeros take the link down, one fewer does not; further zeros are
+    dropped."""
     width, zeros = len(dut.s_axis_tkeep), int(dut.ZEROS.value)
     rng = random.Random(f"{idle} {stall}")
     source, sink, far = await start_break(dut, idle, stall)
@@ -442,7 +451,7 @@ async def breaks_at_so_many_zeros(dut, idle, stall):
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def counts_zeros_of_whole_words(dut):
-    """agg_link_break: of words of several bytes, those are counted that have none but zeros."""
+    """agg_link_break: counts the zeros only of words whose bytes are all zero."""
     width, zeros = len(dut.s_axis_tkeep), int(dut.ZEROS.value)
     source, _, far = await start_break(dut)
     full = (1 << width) - 1
@@ -460,7 +469,7 @@ async def counts_zeros_of_whole_words(dut):
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def waits_for_the_far_side(dut):
-    """agg_link_break: nothing passes while the link is down, for as long as the far side takes."""
+    """agg_link_break: nothing passes while the link is down, however long the far side takes."""
     zeros = int(dut.ZEROS.value)
     source, sink, far = await start_break(dut)
     for far.clear_after in (1, 500):
@@ -495,11 +504,11 @@ def test_agg_link_break_of_links():
     run("agg_link_break", parameters={"BYTES": 4}, testcase=["counts_zeros_of_whole_words"])
 
 
-# -- agg_bus_burst -----------------------------------------------------------------------------------
+# -- agg_bus_burst ---------------------------------------------------------------------------------
 
 
 def some_bytes(rng, count):
-    """Bytes, none of which is zero."""
+    """Returns random nonzero bytes."""
     return bytes(rng.randrange(1, 256) for _ in range(count))
 
 
@@ -514,7 +523,7 @@ async def start_burst(dut, idle="never", stall="never"):
 @cocotb.test(timeout_time=500, timeout_unit="us")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def packs_all_bytes(dut, idle, stall):
-    """agg_bus_burst: bytes leave in order, in words that are full but where tlast says otherwise."""
+    """agg_bus_burst: bytes leave in order and in full words, except where tlast ends one."""
     rng = random.Random(f"{idle} {stall}")
     link, bus = len(dut.s_axis_tkeep), len(dut.m_axis_tkeep)
     source, sink = await start_burst(dut, idle, stall)
@@ -534,7 +543,7 @@ async def packs_all_bytes(dut, idle, stall):
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def waits_for_a_burst(dut):
-    """agg_bus_burst: nothing leaves before a burst is there, or silence; then all does, without a gap."""
+    """agg_bus_burst: words wait for a whole burst or for silence, then leave without a gap."""
     link, bus = len(dut.s_axis_tkeep), len(dut.m_axis_tkeep)
     burst, silence = 1 << int(dut.BURST_BITS.value), int(dut.SILENCE.value)
     rng = random.Random(9)
@@ -548,14 +557,14 @@ async def waits_for_a_burst(dut):
     await ClockCycles(dut.clk, silence + 30)
     assert len(sink.beats) == burst - 4
     assert sink.taken_at[-1] - sink.taken_at[0] == burst - 5
-    # A byte alone: after silence, and not later.
+    # A single byte leaves after silence, not later.
     source.put([{"tdata": 5, "tkeep": 1}])
     await source.drained()
     at = source.accepted_at[-1]
     await ClockCycles(dut.clk, silence + 40)
     assert sink.beats[-1] == {"tdata": 5, "tkeep": 1, "tlast": 1}
     assert silence < sink.taken_at[-1] - at <= silence + 21
-    # More than a burst, without pauses: at the rate at which it comes, or the bus's.
+    # More than a burst without pauses leaves at the input's rate, or the bus's.
     taken = len(sink.beats)
     count = 8 * burst
     source.put([{"tdata": rng.getrandbits(8 * link), "tkeep": (1 << link) - 1}] * (count * bus // link))
@@ -576,18 +585,18 @@ def test_agg_bus_burst(link, bus):
     )
 
 
-# -- From the chip's pins to the card ---------------------------------------------------------------
+# -- From the chip's pins to the card --------------------------------------------------------------
 
 
 class Card:
-    """A card behind the chain, with a clock of its own: it sends bytes of 64 and up while the first link
-    lasts, and answers what it hears of the next ones, in words of any size."""
+    """A card with its own clock at the chain's end. On the first link it sends bytes from 64 up;
+    on later links it answers every byte it receives, in words of any size."""
 
     def __init__(self, dut, stalls):
         self.dut, self.heard, self.links = dut, [[]], 0
         self.stalls, self.out, self.old = stalls, [], itertools.cycle(range(64, 128))
         self.width, self.rng = len(dut.tx_tkeep), random.Random(11)
-        self.word = 0  # bytes of what is offered
+        self.word = 0  # bytes in the offered word
         dut.rx_tready.value = dut.tx_tvalid.value = 0
         cocotb.start_soon(self._run())
 
@@ -627,7 +636,8 @@ class Card:
 @cocotb.test(timeout_time=200, timeout_unit="us")
 @cocotb.parametrize(card_ns=[6, 10, 26], reads=["always", "late"], stall=["never", "bursts"])
 async def begins_anew_at_a_break(dut, card_ns, reads, stall):
-    """Behind a break the card hears what follows alone; what it sends then comes after all that it sent before."""
+    """After a break, the card receives only new bytes, and its new bytes follow all its earlier
+    ones."""
     zeros, width = int(dut.ZEROS.value), len(dut.tx_tkeep)
     first, question = list(range(1, 40)), list(range(200, 240))
     host_full = Gate(closed=reads == "late")
@@ -649,10 +659,12 @@ async def begins_anew_at_a_break(dut, card_ns, reads, stall):
     host_full.closed = False
     await ClockCycles(dut.clk, 400)
     assert card.links == 2 and card.heard[1] == question
-    # Zeros at the end of the first link may be dropped with it; beside others in a word they are not counted.
+    # Zeros at the end of the first link may be dropped with it. Zeros that share a word with other
+    # bytes are not counted.
     old = card.heard[0]
     assert old == (first + [0] * (zeros + width))[: len(old)] and len(old) >= len(first)
-    # Of two numbers that the card sent in turn, none is missing but at the end of the first link.
+    # The bytes that the card sent on the first link arrive without a gap; only the last may be
+    # missing.
     answer = [n + 1 for n in question]
     stale = model.sent[: -len(answer)]
     assert model.sent[-len(answer) :] == answer

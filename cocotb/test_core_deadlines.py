@@ -1,4 +1,4 @@
-"""Deadlines and lags, leaf by leaf: which slots wait for too long, and how late each rank's contributions come."""
+"""Deadlines and lags, leaf by leaf: which slots are overdue, and how late each rank contributes."""
 
 import random
 
@@ -19,23 +19,23 @@ IDLE, COLLECTING, CLOSED, STALLED = "idle", "collecting", "closed", "stalled"
 
 
 class Slot:
-    """A slot, as far as its time goes."""
+    """A slot's timing."""
 
     def __init__(self):
         self.state, self.job = IDLE, 0
-        self.began = None  # the cycle in which its time began, while it runs
-        self.pauses = 0  # since it is overdue
+        self.began = None  # cycle in which its running deadline began, or None
+        self.pauses = 0  # since it became overdue
 
 
 class Times:
-    """When the time of every slot began, and whether it is up."""
+    """When each slot's time began, and whether the slot is overdue."""
 
     def __init__(self, slots, deadlines):
         self.slots = [Slot() for _ in range(slots)]
-        self.deadlines = deadlines  # of each job, 0: none
+        self.deadlines = deadlines  # per job; 0: none
 
     def late(self, slot, cycle):
-        """For how many cycles it has been overdue, or None."""
+        """Returns how many cycles the slot has been overdue, or None."""
         deadline = self.deadlines[slot.job]
         if slot.began is None or not deadline or cycle - slot.began < deadline:
             return None
@@ -55,14 +55,17 @@ class Times:
             self.slots[number].state, self.slots[number].began = IDLE, None
 
     def watch(self, cycle, pause, acted):
-        """Called in every cycle: no slot is overdue for longer than it takes to look at all of them, and four cycles,
-        in two of which packets pause, for each slot that is found overdue, itself among them."""
+        """Checks, every cycle, that no slot stays overdue for too long.
+
+        The limit is one scan of all slots, plus four cycles for each overdue slot that is found,
+        itself included; packets pause in two of these.
+        """
         for number, slot in enumerate(self.slots):
             late = self.late(slot, cycle)
             slot.pauses = slot.pauses if late else 0
             if late is not None:
                 slot.pauses += pause
-                # The cycle in which it is found comes before its pause.
+                # A slot is found in the cycle before its pause.
                 most = len(self.slots) + 2 * slot.pauses + int(number != acted)
                 assert late <= most, f"slot {number} is overdue for {late} cycles, at most {most} are allowed"
 
@@ -70,19 +73,20 @@ class Times:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(longest=[3, 30, 300])
 async def what_waits_for_too_long_is_found(dut, longest):
-    """Slots turn over, close, stall and are flushed; acts are right, have their pause before them, and come in time."""
+    """Slots turn over, close, stall and are flushed; every act is right, follows its pause, and
+    is in time."""
     rng = random.Random(longest)
     slots, jobs = len(dut.flush_slots), len(dut.job_deadline) // 32
     for name in ("turn_over", "close", "stall", "flush", "flush_slots"):
         getattr(dut, name).value = 0
     times, acts, restarts = Times(slots, [0] * jobs), 0, 0
-    paused = 0  # for so many cycles
+    paused = 0  # cycles of the current pause
     dut.job_deadline.value = 0
     await start(dut)
     busy = 1.0
     for cycle in range(4000):
         if cycle % 400 == 0:
-            # All jobs end; others begin, with deadlines of their own.
+            # All jobs end; others begin, with their own deadlines.
             busy = rng.choice([0.02, 0.2, 1.0])
             ended = set(range(jobs))
         else:
@@ -108,7 +112,8 @@ async def what_waits_for_too_long_is_found(dut, longest):
         assert int(dut.act_next.value) == (paused == 2) and paused <= 2
         times.watch(cycle, pause, acted)
         if acted is not None:
-            # As of jobs with partial sums, whose slots are closed by it; else the time begins anew.
+            # Jobs with an odd number act as with partial sums: the act closes their slots.
+            # Otherwise the time restarts.
             closes = slot.state == COLLECTING and slot.job % 2
             dut.slot.value, dut.close.value = acted, int(closes)
             if closes:
@@ -127,7 +132,7 @@ async def what_waits_for_too_long_is_found(dut, longest):
 
 
 def random_events(rng, slot, job):
-    """What a packet may do to the slot, and its job."""
+    """Returns a packet's random events at the slot, and its job."""
     if slot.state == COLLECTING:
         return {"close"}, slot.job
     if slot.state != IDLE and rng.random() < 0.6:
@@ -149,17 +154,17 @@ def test_agg_deadlines(jobs, job_bits, slot_bits):
 
 
 class Lags:
-    """The counts of every job and rank."""
+    """The counts of all jobs and ranks."""
 
     def __init__(self):
-        self.since = {}  # of each slot: when the first contribution of its chunk was stored
-        self.counts = {}  # by job, rank and bucket; those that were cleared
+        self.since = {}  # per slot: when the chunk's first contribution was stored
+        self.counts = {}  # by (job, rank, bucket); cleared counts exist too
 
     def clear(self, job, ranks):
         self.counts |= {(job, rank, bucket): 0 for rank in range(ranks) for bucket in range(16)}
 
     def store(self, now, first, slot, job, rank):
-        """Returns the bucket that counts."""
+        """Counts a stored contribution; returns its bucket."""
         if first:
             self.since[slot] = now
         lag = now - self.since[slot]
@@ -169,18 +174,20 @@ class Lags:
 
 
 class LagsBench:
-    """Stores contributions, reads a count in every cycle, and compares it with what was stored three cycles before."""
+    """Stores contributions and reads a count every cycle; compares it with the count three
+    cycles earlier."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng, self.model = dut, rng, Lags()
         self.jobs, self.ranks, self.slots = (1 << len(signal) for signal in (dut.job, dut.rank, dut.slot))
-        self.now = 0  # what the leaf's clock shows, but for where it began
-        self.past = []  # the counts as they were before this cycle, and before the two last ones
+        self.now = 0  # the leaf's clock, except for its start
+        self.past = []  # the counts before this cycle, and before the previous two
         self.looked_at, self.buckets = None, set()
         dut.store.value = dut.turn_over.value = dut.clear.value = 0
 
     async def cycle(self, slot=None, first=False, job=0, rank=0, later=0):
-        """Stores a contribution to the slot, if one is named; later: as if so many more cycles had passed."""
+        """Runs a cycle, which stores a contribution if slot is given; later: cycles to skip on
+        the clock."""
         dut = self.dut
         dut.store.value, dut.turn_over.value = int(slot is not None), int(first)
         dut.slot.value, dut.job.value, dut.rank.value = slot or 0, job, rank
@@ -201,7 +208,7 @@ class LagsBench:
         self.now += 1
 
     def look(self, job, rank):
-        """Drives which count is read: often one that is about to go up."""
+        """Selects a count to read, often one about to be incremented."""
         if not self.model.counts:
             return None
         likely = (job, rank, self.rng.randrange(4))
@@ -210,7 +217,8 @@ class LagsBench:
         return of
 
     async def store(self, jobs):
-        """A contribution of one of the jobs to any slot, or none; at times several of one kind, back to back."""
+        """Stores a job's contribution in any slot, or none; sometimes several equal ones back to
+        back."""
         rng = self.rng
         if not jobs or rng.random() < 0.3:
             await self.cycle()
@@ -223,7 +231,8 @@ class LagsBench:
         return times
 
     async def clear(self, job, others):
-        """Sets the job up while others go on: a count a cycle is cleared, but where one of theirs goes up."""
+        """Sets the job up while others run: clears a count per cycle, except when another job's
+        count is written."""
         dut = self.dut
         for counts in (self.model.counts, *self.past):
             for of in [of for of in counts if of[0] == job]:
@@ -236,7 +245,7 @@ class LagsBench:
         assert not int(dut.ready.value), "ready before a count is cleared"
         while not int(dut.ready.value):
             cycles += await self.store(others)
-            # It is looked at every few cycles.
+            # The bench polls every few cycles.
             most = 16 * self.ranks + sum(self.model.counts.values()) - stored + 8
             assert cycles <= most, f"not ready after {cycles} cycles"
         self.model.clear(job, self.ranks)
@@ -244,7 +253,7 @@ class LagsBench:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def lags_are_counted_by_job_and_rank(dut):
-    """Also back to back, while they are read, and while another job is set up."""
+    """Counts stay right back to back, while they are read, and while another job is set up."""
     rng = random.Random(1)
     bench = LagsBench(dut, rng)
     await start(dut)

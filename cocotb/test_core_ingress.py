@@ -1,4 +1,4 @@
-"""The way in, leaf by leaf: ingress, arbiter, header checks."""
+"""Ingress, leaf by leaf: ingress, arbiter, header checks."""
 
 import random
 
@@ -10,7 +10,7 @@ import zwire
 from bench import run, start
 from streams import PATTERNS, StreamSource
 
-# Fields of a commit's request, as agg_ingress describes it: name, bits, lowest first.
+# Fields of a commit's request, as in agg_ingress: name and width, lowest first.
 REQUEST = [
     ("version", 4),
     ("kind", 4),
@@ -45,12 +45,12 @@ def pack_request(request):
 
 
 def joined(bits, values):
-    """A vector of so many bits of each, the first lowest."""
+    """Returns a vector of fields of the given width, the first lowest."""
     return sum(int(value) << bits * i for i, value in enumerate(values))
 
 
 def header_bits(fields):
-    """The header as a number, with the fields given by name."""
+    """Returns the header as a number, given its fields by name."""
     value = 0
     for name, content in fields.items():
         lsb, bits = zwire.FIELDS[name]
@@ -62,20 +62,21 @@ def header_bits(fields):
 
 BEATS, BEAT_BITS = 3, 32
 
-# Of each job: its first slot, how many, beats of a chunk, and whether it is set up.
+# Per job: first slot, slots, beats of a chunk, and whether it is set up.
 JOBS = {1: [(0, 8, BEATS, 1)], 4: [(4, 4, BEATS, 1), (2, 2, 2, 1), (0, 8, 1, 0), (0, 2, 4, 1)]}
 
 
 class Ingress:
-    """agg_ingress under random packets; commits are granted and resolved here, as agg_slots might."""
+    """agg_ingress under random packets; the bench grants and resolves commits, as agg_slots
+    might."""
 
     def __init__(self, dut, idle, stall, rng):
         self.dut, self.stall, self.rng = dut, stall, rng
         self.jobs = JOBS[len(dut.flush)]
-        self.memory = {}  # (slot, beat): what was written
-        self.held = {}  # slot: beats of the contribution that is stored and not summed
+        self.memory = {}  # (slot, beat): the written data
+        self.held = {}  # slot: beats of the stored contribution, until it is summed
         self.packets = []  # sent, not yet requested
-        self.requests = []  # requested, not yet resolved: packet, request, cycles left
+        self.requests = []  # requested, not yet resolved
         self.stored = self.unwritten = self.commits = 0
         for name in ("flush", "flush_slots", "req_grant", "resolve", "resolve_slot", "resolve_stored"):
             getattr(dut, name).value = 0
@@ -94,7 +95,7 @@ class Ingress:
         fields = {name: rng.getrandbits(32) for name in zwire.FIELDS if name not in ("mask", "receivers")}
         fields["kind"] = kind
         fields["job"] = rng.choice([job] * 9 + [job + len(self.jobs)])
-        # Few slots, so that packets of one slot follow each other closely.
+        # Few slots: packets of one slot then follow each other closely.
         fields["vid"] = rng.getrandbits(32) & ~7 | rng.randrange(3)
         full = (1 << BEAT_BITS // 8) - 1
         beats = []
@@ -118,19 +119,19 @@ class Ingress:
                 self.send()
             await FallingEdge(self.dut.clk)
             self.grant()
-            await Timer(1, "ns")  # what is written may depend on the grant
+            await Timer(1, "ns")  # writes may depend on the grant
             self.watch()
             await RisingEdge(self.dut.clk)
 
     def watch(self):
-        """Notes what is written in this cycle: never a beat that is held."""
+        """Records this cycle's write, which must not hit a held beat."""
         if int(self.dut.wr_en.value):
             slot, beat = int(self.dut.wr_slot.value), int(self.dut.wr_beat.value)
             assert slot not in self.held, f"slot {slot} is written while its contribution is held"
             self.memory[slot, beat] = int(self.dut.wr_data.value)
 
     def grant(self):
-        """Grants a request in some cycles; resolves it in one of the next, in order."""
+        """Grants a request in some cycles, and resolves it in a later cycle, in order."""
         dut, rng = self.dut, self.rng
         dut.resolve.value = dut.reduced.value = 0
         if self.requests:
@@ -148,7 +149,7 @@ class Ingress:
             self.requests.append((request, beats))
 
     def resolve(self):
-        """Stores the oldest granted packet when it can be stored, or refuses it."""
+        """Stores the oldest granted packet if that is allowed, or refuses it."""
         dut, rng = self.dut, self.rng
         request, beats = self.requests.pop(0)
         self.commits += 1
@@ -182,7 +183,7 @@ class Ingress:
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def what_is_held_is_never_written(dut, idle, stall):
-    """Whatever comes, and whenever it is committed: held payloads stay, and are what was sent."""
+    """Held payloads stay as sent, whatever arrives and whenever it is committed."""
     rng = random.Random(f"{idle} {stall}")
     bench = Ingress(dut, PATTERNS[idle](), PATTERNS[stall](), rng)
     await start(dut)
@@ -194,7 +195,7 @@ FULL = (1 << BEAT_BITS // 8) - 1
 
 
 def data_beats(vid, count, last=True):
-    """Beats of data for vid; the last of them ends the packet, or not."""
+    """Returns beats of data for vid; last: whether the last beat ends the packet."""
     head = header_bits({"version": 1, "kind": zwire.KIND_DATA, "vid": vid})
     return [{"tdata": i, "tkeep": FULL, "tlast": int(last and i == count - 1), "tuser": head} for i in range(count)]
 
@@ -212,7 +213,7 @@ async def granted(dut):
 
 
 async def flush(bench, job):
-    """A cycle in which the job ends, and goes on with the same slots."""
+    """Ends the job in one cycle; it continues with the same slots."""
     base, slots, _, _ = bench.jobs[job]
     bench.dut.flush.value, bench.dut.flush_slots.value = 1 << job, (1 << slots) - 1 << base
     await RisingEdge(bench.dut.clk)
@@ -222,7 +223,8 @@ async def flush(bench, job):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(wait=[0, 3], ended=[0, 1])
 async def a_flush_takes_the_permission(dut, wait, ended):
-    """A packet of job 0 that was on its way when a job ended is not to be stored, if it was that job, and blocks nothing."""
+    """A job's end forbids storing that job's incoming packet, spares other jobs', and blocks
+    nothing."""
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
     if ended >= len(bench.jobs):
         return
@@ -230,7 +232,7 @@ async def a_flush_takes_the_permission(dut, wait, ended):
     await bench.source.send(data_beats(5, 2, last=False))
     await ClockCycles(dut.clk, wait)
     await flush(bench, ended)
-    for vid, writable in ((5, ended), (5 + ended, 1)):  # a slot's next data would wait for what became of the first
+    for vid, writable in ((5, ended), (5 + ended, 1)):  # the next data of a slot waits
         bench.source.put(data_beats(vid, 1))
         assert (await granted(dut))["writable"] == writable
 
@@ -238,7 +240,8 @@ async def a_flush_takes_the_permission(dut, wait, ended):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(ended=[0, 1])
 async def a_flush_takes_the_permission_of_requests(dut, ended):
-    """So it is with those that wait to be granted; and of its job alone what is held and not resolved is forgotten."""
+    """A job's end also forbids storing its waiting requests, and forgets only its own unresolved
+    data."""
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(1))
     if ended >= len(bench.jobs):
         return
@@ -250,7 +253,7 @@ async def a_flush_takes_the_permission_of_requests(dut, ended):
         assert (await granted(dut))["writable"] == ended
     bench.source.put(data_beats(1, BEATS))
     await ClockCycles(dut.clk, 3 * BEATS)
-    # Of a job that goes on the first one is not resolved yet, and its slot waits for that.
+    # In a job that continues, the first packet is unresolved, and its slot waits for that.
     await FallingEdge(dut.clk)
     assert int(dut.req_valid.value) == int(not ended)
     dut.resolve.value, dut.resolve_slot.value = 1, bench.jobs[0][0] + 1
@@ -261,7 +264,7 @@ async def a_flush_takes_the_permission_of_requests(dut, ended):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_nonfinite_beat_marks_its_packet_alone(dut):
-    """s_nonfinite counts in every beat of a packet, and in no other packet."""
+    """s_nonfinite marks its own packet in any beat, and no other packet."""
     rng = random.Random(2)
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), rng)
     await start(dut)
@@ -279,7 +282,7 @@ async def a_nonfinite_beat_marks_its_packet_alone(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_packet_asks_as_soon_as_it_is_whole(dut):
-    """In the cycle after its last beat came, with nothing before it: a card's latency has no cycle more."""
+    """A request follows the packet's last beat by one cycle if nothing is queued before it."""
     bench = Ingress(dut, PATTERNS["never"](), PATTERNS["never"](), random.Random(3))
     await start(dut)
     for vid, count in enumerate([1, BEATS, 2]):
@@ -304,13 +307,14 @@ def test_agg_ingress(jobs):
 
 # agg_arbiter
 
-BUSY = {"seldom": 0.1, "often": 0.5, "always": 1.0}  # chance that a port that does not ask begins to
+BUSY = {"seldom": 0.1, "often": 0.5, "always": 1.0}  # chance that an idle port starts a request
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(busy=list(BUSY))
 async def every_request_has_its_turn(dut, busy):
-    """One grant a cycle while any asks; no port waits for more than one grant of each other."""
+    """Grants one request a cycle; between two grants of a waiting port, every other port gets at
+    most one."""
     rng = random.Random(busy)
     ports, width = len(dut.req_valid), len(dut.out_data)
     words, waited, expected = [None] * ports, [0] * ports, None
@@ -356,7 +360,7 @@ def test_agg_arbiter(ports, bits):
 
 
 def expected_code(request, jobs, port):
-    """The specification's checks, in their order; 0 when all hold."""
+    """Returns the code of the specification's first failed check, or 0."""
     job = job_of(request, jobs)
     kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)
     finish = request["kind"] == zwire.KIND_FINISH
@@ -381,7 +385,7 @@ def job_of(request, jobs):
 
 
 def random_job(rng, ports):
-    """What agg_commit is told of a job."""
+    """Returns a random job's inputs of agg_commit."""
     members = sorted(rng.sample(range(ports), rng.randint(1, ports)))
     return {
         "valid": rng.random() < 0.8,

@@ -1,4 +1,4 @@
-"""The way out, leaf by leaf: who is owed what, whose turn it is, statuses, packets, the ports' queues."""
+"""Egress, leaf by leaf: owed results, turns, statuses, packets, the ports' queues."""
 
 import random
 
@@ -19,19 +19,20 @@ def bits(ports):
 
 
 class Owed:
-    """What agg_owed must know: the owed and sent members of every slot, and the order of reduction."""
+    """The expected state of agg_owed: owed and sent ports per slot, and the order of reduction."""
 
     def __init__(self, slots, members, held_up):
         self.members = members  # ports
-        self.held_up = held_up  # ports are at times not ready
+        self.held_up = held_up  # whether ports are sometimes not ready
         self.owed = {s: set() for s in range(slots)}
         self.sent = {s: set() for s in range(slots)}
-        self.fresh = []  # slots whose result nobody was sent, in the order of reduction
-        self.unsent = set()  # slots that turned over before anybody was sent their result: no order is promised
+        self.fresh = []  # slots whose result was sent to nobody, in the order of reduction
+        self.unsent = set()  # slots that turned over unsent: any order is allowed
         self.free = set(range(slots))  # slots that have turned over
 
     def check_pick(self, dut, ready):
-        """The pick sends a slot's result to ports that are owed it and ready; to all when all were ready long."""
+        """Checks that the pick serves owed and ready ports: all of them if ports are always
+        ready."""
         slot, receivers = int(dut.pick_slot.value), int(dut.pick_receivers.value)
         can = bits(self.owed[slot] & ready)
         assert receivers and not receivers & ~can, f"slot {slot}: {receivers:#x}, want {can:#x}"
@@ -53,7 +54,7 @@ class Owed:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(ready=["all", "one_seldom", "any"], stall=list(PATTERNS))
 async def nothing_owed_is_forgotten(dut, ready, stall):
-    """Random results, repeats and turnovers; every pick is right, and in the end all is sent."""
+    """Random results, repeats and turnovers: every pick is right, and nothing stays owed."""
     rng = random.Random(f"{ready} {stall}")
     stall = PATTERNS[stall]()
     ports = len(dut.ready)
@@ -75,7 +76,8 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
 
 
 async def cycle_of(dut, rng, model, ready, busy, take):
-    """One cycle in which a result may begin, a member may repeat, a slot may turn over, a pick be taken."""
+    """Runs a cycle in which a result may begin, a member repeat, a slot turn over, or a pick be
+    taken."""
     dut.ready.value = bits(ready)
     dut.begun.value = dut.turn_over.value = dut.owe.value = dut.pick_take.value = 0
     begun = rng.choice(sorted(model.free)) if busy and model.free and rng.random() < 0.3 else None
@@ -85,7 +87,7 @@ async def cycle_of(dut, rng, model, ready, busy, take):
     event, slot, port = rng.choice(["owe", "turn_over", "none", "none"]), None, rng.choice(sorted(model.members))
     if busy and reduced and event != "none":
         slot = rng.choice(reduced)
-        # A slot turns over when all members are done with it, whatever they are owed.
+        # A slot may turn over although it owes results: all members are done with it.
         getattr(dut, event).value, dut.slot.value, dut.port.value = 1, slot, 1 << port
     await FallingEdge(dut.clk)
     if int(dut.pick_valid.value):
@@ -111,7 +113,7 @@ async def cycle_of(dut, rng, model, ready, busy, take):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(wait=list(range(4)))
 async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
-    """And a replay goes before a fresh result."""
+    """A port that was blocked gets its results in order; a replay precedes a fresh result."""
     slots, ports = 1 << len(dut.slot), len(dut.ready)
     for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
         getattr(dut, name).value = 0
@@ -140,12 +142,12 @@ async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
     dut.begun.value = 0
     await ClockCycles(dut.clk, 3 * slots)
     dut.ready.value = everyone
-    await ClockCycles(dut.clk, 3 * slots)  # nothing is taken yet: the scan finds the replay
+    await ClockCycles(dut.clk, 3 * slots)  # not taking picks yet lets the scan find the replay
     assert await take_all(dut, everyone) == [(order[1], 2, 1), (order[0], everyone, 0)]
 
 
 async def take_all(dut, ready):
-    """Takes every pick until there is none for long: slot, receivers, replay."""
+    """Takes every pick until none has come for long; returns (slot, receivers, replay) of each."""
     dut.ready.value = ready
     taken, idle = [], 0
     while idle < 4 << len(dut.slot):
@@ -196,7 +198,7 @@ def test_agg_owed(ports, slot_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=list(PATTERNS))
 async def jobs_take_turns_to_send(dut, stall):
-    """What is picked is some job's, as it is in that cycle; while a job has a result no other sends two."""
+    """A pick is some job's current offer; while a job has a result, no other job sends two."""
     rng = random.Random(stall)
     stall = PATTERNS[stall]()
     jobs = len(dut.job_valid)
@@ -206,7 +208,7 @@ async def jobs_take_turns_to_send(dut, stall):
     offers, in_front = [None] * jobs, [set() for _ in range(jobs)]
     for _ in range(600):
         for job in range(jobs):
-            # What a job would send may change, or be gone as the job ends.
+            # A job's offer may change, or vanish when the job ends.
             if rng.random() < 0.4:
                 offers[job] = {n: rng.getrandbits(w) for n, w in widths.items()} if rng.random() < 0.9 else None
         dut.job_valid.value = bits(job for job in range(jobs) if offers[job])
@@ -245,20 +247,20 @@ def test_agg_turns(jobs, job_bits):
 
 # agg_status
 
-PAUSE = 1024  # cycles from one refusal that is answered to the next
+PAUSE = 1024  # least cycles between two answered refusals
 
 
 class Statuses:
-    """What each port is to be sent: its latest status, and of the latest notice."""
+    """The expected packets of each port: its latest status, and the latest notice."""
 
     def __init__(self, jobs):
         self.jobs = jobs
         self.latest, self.told = {}, {}  # by port
         self.refused = -PAUSE
-        self.picked = []  # "status" or "notice", in the order in which they were
+        self.picked = []  # "status" or "notice", in order of sending
 
     def add(self, kind, cycle, port, status, drop):
-        """An answer or a refusal, which is nothing where its job ends as it comes."""
+        """Adds an answer or a refusal; a job that ends in the same cycle drops it."""
         if kind == "refuse":
             kept = cycle - self.refused >= PAUSE
             self.refused = cycle if kept else self.refused
@@ -269,7 +271,7 @@ class Statuses:
             self.latest[port] = status
 
     def ends(self, status, drop):
-        """Its job does; of a job's number the low bits count."""
+        """Ends jobs; only the low bits of a status's job number count."""
         return drop >> status["job"] % self.jobs & 1
 
     def drop(self, drop):
@@ -278,7 +280,8 @@ class Statuses:
                 del kept[port]
 
     def check(self, port, shown, ready):
-        """The pick is one of those that can go; statuses and the notice take turns. Returns which it is."""
+        """Checks that the pick is eligible, and that statuses and the notice take turns; returns
+        which it is."""
         can_send, can_tell = ({p for p in kept if ready >> p & 1} for kept in (self.latest, self.told))
         is_status = port in can_send and shown == self.latest[port]
         assert is_status or (port in can_tell and shown == self.told[port]), f"port {port}: {shown}"
@@ -297,7 +300,7 @@ STATUS = ["port", "job", "epoch", "rank", "code", "vid", "mask"]
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=list(PATTERNS))
 async def every_port_gets_its_latest_status(dut, stall):
-    """And the latest notice; but for those of a job that ends meanwhile, also in the cycle in which they come."""
+    """Every port gets its latest status and the latest notice, except those of a job that ended."""
     rng = random.Random(stall)
     stall = PATTERNS[stall]()
     ports, jobs = len(dut.ready), len(dut.drop)
@@ -338,7 +341,7 @@ async def every_port_gets_its_latest_status(dut, stall):
 
 
 def drive_status(dut, rng, kind):
-    """An answer or a refusal to a port, or none; returns both."""
+    """Drives an answer or a refusal to a port, or none; returns both."""
     fields = {name: rng.getrandbits(len(getattr(dut, name))) for name in ("job", "epoch", "rank", "vid")}
     port, code, mask = rng.randrange(len(dut.ready)), rng.getrandbits(8), rng.getrandbits(len(dut.ready))
     dut.port.value = port
@@ -351,7 +354,7 @@ def drive_status(dut, rng, kind):
 
 
 def drive_notice(dut, rng, _):
-    """A notice to some ports, with the rank that each has; returns what each is to be sent."""
+    """Drives a notice to some ports, with their ranks; returns each port's expected notice."""
     ports, jobs = len(dut.ready), len(dut.drop)
     status = {"job": rng.randrange(jobs), "epoch": rng.getrandbits(16)}
     status |= {"vid": rng.getrandbits(32), "code": rng.getrandbits(8)}
@@ -382,13 +385,13 @@ def field(user, name):
 
 
 class Egress:
-    """What stands before and behind agg_egress: picks that come and go, and a cache that fills up."""
+    """The surroundings of agg_egress: picks that come and go, and a cache that fills up."""
 
     def __init__(self, dut, rng, idle):
         self.dut, self.rng, self.idle = dut, rng, idle
         self.result = self.status = None
-        self.expected = []  # packets taken: kind, fields, beats
-        self.reads = []  # slot, beat of every read
+        self.expected = []  # received packets: kind, fields, beats
+        self.reads = []  # slot and beat of every read
         self.sent = 0
 
     async def run(self, count):
@@ -413,7 +416,7 @@ class Egress:
             await RisingEdge(dut.clk)
 
     def offer(self):
-        """New picks where there are none; where there is none still, anything."""
+        """Makes new offers where none are pending; a missing offer has random fields."""
         if self.result is None and self.rng.random() < 0.4:
             self.result = self.show("result", RESULT)
         if self.status is None and self.rng.random() < 0.2:
@@ -441,7 +444,8 @@ RESULT += ["replay"]
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def packets_are_what_was_picked(dut, idle, stall):
-    """Headers, beats and order of what is sent; idle: cycles in which the cache's next beat is not there."""
+    """Headers, beats and order match the picks; idle: cycles in which the cache lacks the next
+    beat."""
     rng = random.Random(f"{idle} {stall}")
     for name in ("result_valid", "status_valid", "rd_written"):
         getattr(dut, name).value = 0
@@ -488,7 +492,7 @@ def check_status(packet, picked):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def nothing_starves(dut):
-    """Statuses and results without end take turns; packets follow one another without a bubble."""
+    """Endless statuses and results take turns; packets follow one another without a bubble."""
     for handle in [getattr(dut, f"result_{n}") for n in RESULT] + [getattr(dut, f"status_{n}") for n in STATUS]:
         handle.value = 0
     dut.result_valid.value = dut.status_valid.value = dut.rd_written.value = 1
@@ -522,7 +526,7 @@ def test_agg_egress(ports, port_bits, slot_bits, index_bits):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def a_packet_that_was_begun_has_room(dut, idle, stall):
-    """Packets begun while ready is high come out whole, in order, whatever the receiver does."""
+    """Packets begun while ready is high come out whole and in order, whatever the receiver does."""
     rng = random.Random(f"{idle} {stall}")
     idle = PATTERNS[idle]()
     most = int(dut.BEATS.value)
@@ -531,7 +535,8 @@ async def a_packet_that_was_begun_has_room(dut, idle, stall):
     await start(dut)
     sent, left, ready = [], [], False
     while len(sent) < 200 or left:
-        # As the core does it: a packet begun while ready is high comes from the next cycle on, a beat a cycle.
+        # As in the core: a packet begun while ready is high arrives from the next cycle, a beat per
+        # cycle.
         if not left and ready and not next(idle):
             payload = rng.random() < 0.8
             count = rng.choice([1, most]) if payload else 1
@@ -553,7 +558,7 @@ async def a_packet_that_was_begun_has_room(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_empty_queue_lets_a_beat_through(dut):
-    """In the same cycle, so that it costs no latency."""
+    """An empty queue passes a beat in the same cycle, without latency."""
     dut.s_axis_tvalid.value = 0
     dut.m_axis_tready.value = 1
     await start(dut)

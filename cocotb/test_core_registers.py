@@ -1,4 +1,5 @@
-"""Jobs and registers, leaf by leaf: ranks, the job's life, the register bank, the counters."""
+"""Jobs and registers, leaf by leaf: ranks, jobs from set-up to end, the register bank, the
+counters."""
 
 import random
 
@@ -12,7 +13,7 @@ from streams import PATTERNS, StreamSink, StreamSource
 
 
 def part(handle, job, jobs):
-    """The job's part of a vector of all jobs, job 0 in the lowest bits."""
+    """Returns a job's part of a vector of all jobs; job 0 has the lowest bits."""
     bits = len(handle) // jobs
     return int(handle.value) >> bits * job & (1 << bits) - 1
 
@@ -24,13 +25,13 @@ def joined(handle, values):
 
 
 def ranks_of(dut, ports, job, jobs):
-    """Rank of every port that has one in the job, read from member and rank_of_port."""
+    """Returns each member port's rank in the job, read from member and rank_of_port."""
     member, ranks = part(dut.member, job, jobs), part(dut.rank_of_port, job, jobs)
     return {p: ranks >> 8 * p & 255 for p in range(ports) if member >> p & 1}
 
 
 def members_of(ports):
-    """The ports in a mask, which is to say: the port of each rank."""
+    """Returns the ports in a mask, in ascending order: the port of each rank."""
     return [p for p in range(ports.bit_length()) if ports >> p & 1]
 
 
@@ -73,7 +74,7 @@ async def ports_become_ranks(dut):
     ports = len(dut.ports)
     for _ in range(300):
         members = members_of(rng.randint(1, (1 << ports) - 1))
-        # A port without a rank holds what it held before: anything.
+        # A port without a rank keeps its earlier value, which may be anything.
         ranks = {p: members.index(p) if p in members else rng.randrange(ports) for p in range(ports)}
         chosen = rng.getrandbits(ports)
         dut.member.value, dut.ports.value = sum(1 << p for p in members), chosen
@@ -90,11 +91,11 @@ def test_agg_port_ranks(ports):
 # agg_jobs
 
 CHUNK, WINDOW, LANES = 24, 8, 4
-PARTIAL = 1 << 32  # sums, in JOB_DEADLINE
+PARTIAL = 1 << 32  # asks for partial sums, in JOB_DEADLINE
 
 
 class Job:
-    """What is known of the jobs of one number."""
+    """The expected state of one job number."""
 
     def __init__(self):
         self.running = self.ever = self.complete = False
@@ -105,29 +106,29 @@ class Job:
         self.running, self.finished = False, set()
 
     def ranks(self):
-        """Those that were not evicted."""
+        """Returns the ranks that were not evicted."""
         return set(range(self.setup[0].bit_count())) - self.evicted
 
     def end_if_finished(self):
-        """Ends it when all that are left have finished."""
+        """Ends the job if all remaining ranks have finished."""
         if self.finished >= self.ranks():
             self.end()
             self.complete = True
 
     def slots(self):
-        """The slots it has, or had, a bit for each."""
+        """Returns the mask of the slots that the job has, or had."""
         return ((1 << 2 * self.setup[2]) - 1) << self.base
 
 
 class Jobs:
-    """What the jobs are, from sections 4 and 5 of the specification."""
+    """The expected state of all jobs, from sections 4 and 5 of the specification."""
 
     def __init__(self, ports, jobs):
         self.ports = ports
         self.jobs = [Job() for _ in range(jobs)]
 
     def commit(self, number, epoch, setup):
-        """The code of JOB_COMMIT."""
+        """Returns the code of JOB_COMMIT."""
         members, chunk, window, _, deadline = setup
         if number >= len(self.jobs):
             return zwire.CODE_BAD_JOB
@@ -155,7 +156,7 @@ class Jobs:
         return zwire.CODE_DONE
 
     def free(self, count, job):
-        """The first of so many free slots."""
+        """Returns the first of that many free slots, or None."""
         used = 0
         for other in self.jobs:
             used |= other.slots() if other.running and other is not job else 0
@@ -163,7 +164,7 @@ class Jobs:
         return next((base for base in places if not used >> base & (1 << count) - 1), None)
 
     def abort(self, number, epoch):
-        """The code of JOB_ABORT."""
+        """Returns the code of JOB_ABORT."""
         if number >= len(self.jobs):
             return zwire.CODE_BAD_JOB
         job = self.jobs[number]
@@ -188,7 +189,7 @@ class Jobs:
 
 
 class JobsBench:
-    """Drives agg_jobs, whose reductions take a while to drain."""
+    """Drives agg_jobs with reductions that take a while to drain."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng = dut, rng
@@ -197,17 +198,18 @@ class JobsBench:
         self.touched = range(self.jobs)  # jobs that may change now
         self.forget()
         self.evictions = self.ended_by_eviction = 0
-        self.clearing, self.cleared_job = 0, None  # cycles until what was counted of that job is cleared
+        self.clearing, self.cleared_job = 0, None  # cycles until that job's counts are cleared
         dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.evict.value = 0
         dut.cleared.value = 1
         dut.drained.value = (1 << self.jobs) - 1
 
     def forget(self):
-        """Forgets what was seen to end."""
+        """Forgets the observed ends."""
         self.flushed = self.flushed_slots = self.dropped = self.quiet = 0
 
     async def cycle(self):
-        """One cycle; jobs that drain do so in few of them. Others than those that may change do not."""
+        """Runs a cycle in which each job is drained rarely; checks that jobs not in touched do
+        not change."""
         dut = self.dut
         dut.drained.value = self.rng.getrandbits(self.jobs) & self.rng.getrandbits(self.jobs)
         await FallingEdge(dut.clk)
@@ -253,7 +255,7 @@ class JobsBench:
         dut.op_ports.value, dut.op_chunk.value, dut.op_window.value, dut.op_first.value, dut.op_deadline.value = setup
 
     def let_go(self):
-        """Drives no operation, and anything in its fields."""
+        """Drives no operation, with random values in its fields."""
         self.dut.op_valid.value = 0
         for field in ("op_ports", "op_chunk", "op_window", "op_first", "op_deadline", "op_epoch"):
             getattr(self.dut, field).value = self.rng.getrandbits(16)
@@ -290,7 +292,7 @@ class JobsBench:
             assert shown("job_deadline") == deadline % PARTIAL and shown("job_partial") == deadline // PARTIAL
 
     async def step(self):
-        """One random thing that may happen to a job, or to all."""
+        """Applies a random action to a job, or to all."""
         rng, model = self.rng, self.model
         self.forget()
         before = [(job.running, job.epoch, job.running and job.slots()) for job in model.jobs]
@@ -328,7 +330,8 @@ class JobsBench:
         return code
 
     def check_ends(self, action, before):
-        """What ended was flushed, with its slots, and its statuses were dropped unless all had finished."""
+        """Checks that ended jobs and their slots were flushed. Their statuses were dropped,
+        unless all ranks had finished."""
         for number, (job, (running, epoch, slots)) in enumerate(zip(self.model.jobs, before)):
             if not running or (job.running and job.epoch == epoch):
                 continue
@@ -347,7 +350,8 @@ class JobsBench:
         self.dut.finish.value = 0
 
     async def evict(self, number):
-        """Some of a job that has partial sums, if it has; all that were are told beside them."""
+        """Evicts some ranks of a job with partial sums; evict_ranks includes the ranks evicted
+        earlier."""
         job, dut = self.model.jobs[number], self.dut
         if not job.running or job.setup[4] < PARTIAL:
             return
@@ -362,13 +366,13 @@ class JobsBench:
         dut.evict.value = 0
 
     async def changing(self):
-        """A cycle in which what is driven has not changed any job yet."""
+        """Runs the cycle in which the driven inputs change the job."""
         touched, self.touched = self.touched, range(self.jobs)
         await self.cycle()
         self.touched = touched
 
     def wrong(self, which):
-        """Another value of members, chunk, window, first VID or deadline, wrong or not."""
+        """Returns another value of members, chunk, window, first VID or deadline, valid or not."""
         rng = self.rng
         values = [
             [0, 1, 1 << self.model.ports, 1 << 63],
@@ -397,10 +401,11 @@ async def jobs_live_as_specified(dut, seed):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_commit_ends_with_the_host_that_asked_for_it(dut):
-    """The link goes down in every cycle of a commit, with jobs before it or without, until all that has ended.
+    """The link goes down in any cycle of a commit, with and without running jobs, until all has
+    ended.
 
-    Once the commit had its owner's link to go down with, a job that nobody owned was set up, and with whatever
-    epoch then stood at op_epoch.
+    Once, when the link went down during a commit, a job without an owner was set up, with
+    whatever value op_epoch had then.
     """
     bench = JobsBench(dut, random.Random(5))
     model = bench.model
@@ -429,7 +434,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
         await bench.cycle()
         bench.let_go()
         settled = 0
-        while settled < 3:  # agg_link_session waits so that all has ended
+        while settled < 3:  # agg_link_session waits until all has ended
             assert await bench.cycle() is None, "an operation is done whose host is gone"
             settled = 0 if int(dut.hold.value) else settled + 1
         dut.link_down.value = 0
@@ -440,7 +445,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
         now = part(dut.job_epoch, number, bench.jobs)
         outcomes.add((running, code is not None, epochs.index(now)))
         job.epoch, job.ever = now, bool(part(dut.job_ever, number, bench.jobs))
-    # It was cut before the new epoch was set, after that, and after the answer.
+    # The link fell before the new epoch was set, after that, and after the answer.
     assert outcomes >= {(r, *o) for r in (False, True) for o in ((False, 0), (False, 1), (True, 1))}
 
 
@@ -473,9 +478,10 @@ STAGED = {"JOB_TOKEN": "token", "JOB_PORTS": "op_ports", "JOB_CHUNK": "op_chunk"
 STAGED |= {"JOB_DEADLINE": "op_deadline"}
 IDENT = {"LANES": 3, "PORTS": 5, "FORMAT": 0x0101, "SUM": 1, "SHELL": 1, "CHUNK": 99, "WINDOW": 4}
 IDENT |= {"LINK": 32, "LATENCY": 13, "CONFIG_HASH": 0x0123_4567_89AB_CDEF}
-RANK_BITS = 3  # of a rank's number
+RANK_BITS = 3  # bits of a rank
 
-# What agg_jobs and agg_job_counts hold of each job, and the registers that show it as it is.
+# The signals of agg_jobs and agg_job_counts for each job, and the registers that show them
+# unchanged.
 JOB_SHOWN = {
     "job_finished": "JOB_FINISHED",
     "job_members": "JOB_MEMBERS",
@@ -494,18 +500,19 @@ def lag_address(job, rank, bucket):
 
 
 class Bank:
-    """What the registers hold, and what an access does; the job's operations are asked of the bench."""
+    """The expected registers and replies; agg_jobs' codes come from the bench."""
 
     def __init__(self, jobs):
         self.owner = 0
         self.staged = dict.fromkeys(STAGED, 0)
         self.constants = IDENT | {"MAGIC": zwire.MAGIC, "VERSION": zwire.VERSION, "JOBS": jobs}
-        self.blocks = [{} for _ in range(jobs)]  # what each job's registers hold
+        self.blocks = [{} for _ in range(jobs)]  # each job's registers
 
     def access(self, name, block, write, value, job):
-        """Code, value after it, and the operation that agg_jobs is asked for, or None.
+        """Returns the code, the value after the access, and the operation requested of agg_jobs, or
+        None.
 
-        block: the job of whose block it is; job: the operation's code.
+        block: the job whose block is accessed; job: the operation's code.
         """
         if name is None:
             return zwire.CODE_BAD_ADDRESS, 0, None
@@ -544,14 +551,14 @@ class RegistersBench:
         self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata"), "valid", "ready")
         self.answers = StreamSink(dut, "m_reg", stall, ("code", "value"), "valid", "ready")
         self.counters = {}
-        self.lags = {}  # of what is read, by job, rank and bucket
+        self.lags = {}  # the count to be read, by (job, rank, bucket)
         self.job_code, self.operation, self.cleared = 0, None, 0
         dut.link_down.value = dut.op_done.value = dut.op_code.value = 0
         self.show_jobs()
         cocotb.start_soon(self.jobs())
 
     def show_jobs(self):
-        """What agg_jobs and agg_job_counts show of every job: anything."""
+        """Drives random job outputs of agg_jobs and agg_job_counts."""
         shown = {name: [] for name in ("job_valid", "job_ever", "job_epoch", "job_base", "job_slots", *JOB_SHOWN)}
         for name, values in shown.items():
             handle = getattr(self.dut, name)
@@ -570,7 +577,7 @@ class RegistersBench:
         while True:
             await FallingEdge(dut.clk)
             if self.lags:
-                # What stands there is the count that was looked at in the cycle before.
+                # The value is the count selected in the previous cycle.
                 dut.lag_value.value = self.lags.get(looked_at, self.rng.getrandbits(32))
                 looked_at = tuple(int(s.value) for s in (dut.lag_job, dut.lag_rank, dut.lag_bucket))
             index = dut.counter_index.value
@@ -588,7 +595,7 @@ class RegistersBench:
                 dut.op_done.value = 0
 
     async def step(self):
-        """A random access, compared with the bank."""
+        """Makes a random access and compares it with the bank."""
         rng = self.rng
         often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", "JOB_LAG", "JOB_LAG", None]
         name = rng.choice([*zwire.REGISTERS, *often])
@@ -607,7 +614,7 @@ class RegistersBench:
         elif name == "JOB_LAG":
             block, rank, bucket = rng.randrange(len(self.bank.blocks)), rng.randrange(IDENT["PORTS"]), rng.randrange(16)
             self.lags = {(block, rank, bucket): rng.getrandbits(32)}
-            # Of a job that never was nothing came late.
+            # The lags of a job number that was never set up read as 0.
             self.bank.constants["JOB_LAG"] = self.lags[block, rank, bucket] * self.bank.blocks[block]["ever"]
             address = lag_address(block, rank, bucket)
         elif name is None:
@@ -655,7 +662,7 @@ async def registers_do_as_specified(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_link_that_goes_down_clears_the_owner(dut):
-    """And drops the answer that was not taken."""
+    """The link's fall also drops an answer that was not taken."""
     for name in ("op_done", "m_reg_ready", "link_down", "s_reg_valid"):
         getattr(dut, name).value = 0
     await start(dut)
@@ -673,7 +680,7 @@ async def a_link_that_goes_down_clears_the_owner(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_lag_is_read_a_cycle_later(dut):
-    """Than it is asked for; only then is its value there."""
+    """The value of a lag is valid only in the cycle after its selection."""
     for name in ("op_done", "link_down", "s_reg_valid"):
         getattr(dut, name).value = 0
     dut.m_reg_ready.value = 1
@@ -690,7 +697,8 @@ async def a_lag_is_read_a_cycle_later(dut):
 
 
 async def count_is_there_for_a_cycle(dut, which, count):
-    """In the second cycle of the access that follows the lag is asked for, in the third it is there."""
+    """Checks that the lag is selected in the access's second cycle; drives its count in the
+    third."""
     dut.lag_value.value = 1000
     await ClockCycles(dut.clk, 2)
     await FallingEdge(dut.clk)
@@ -703,7 +711,8 @@ async def count_is_there_for_a_cycle(dut, which, count):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def an_address_that_is_one_bit_off_is_another(dut):
-    """Of every bit of every register's address; only what is then another register's may be answered."""
+    """Flips each bit of every register's address: only another register's address may be
+    answered."""
     for name in ("op_done", "link_down", "s_reg_valid"):
         getattr(dut, name).value = 0
     dut.m_reg_ready.value = 1
@@ -725,7 +734,7 @@ async def an_address_that_is_one_bit_off_is_another(dut):
 
 
 async def access(dut, write, address, value):
-    """Makes an access and returns when its answer should stand there."""
+    """Makes an access and returns in the cycle in which its answer is due."""
     dut.s_reg_valid.value, dut.s_reg_write.value = 1, write
     dut.s_reg_addr.value, dut.s_reg_wdata.value = address, value
     await RisingEdge(dut.clk)
@@ -768,7 +777,7 @@ EVENTS = {
     "partial": "partial",
     "evicts": "evictions",
 }
-AMOUNTS = ["nonfinite_out", "overflow"]  # so many count
+AMOUNTS = ["nonfinite_out", "overflow"]  # counted by value
 SHELL_EVENTS = ["frames", "hunted", "header_crc", "bad_version", "bad_kind", "bad_length"]
 
 
@@ -781,7 +790,7 @@ async def every_event_counts_once(dut):
     inputs = [*EVENTS, *(f"shell_{e}" for e in SHELL_EVENTS), "refused", "refused_code", *AMOUNTS]
     for name in [*inputs, "clear", "link_down", "index"]:
         getattr(dut, name).value = 0
-    dut.link_down.value = 1  # as it is before the first host
+    dut.link_down.value = 1  # as before the first host
     await start(dut)
     down = True
     for _ in range(600):
@@ -802,7 +811,7 @@ async def every_event_counts_once(dut):
         for name, amount in amounts.items():
             counts[name] += amount
         counts["link_down"] += int(down and not went_down)
-        # What a link that goes down cuts off is dropped, not refused.
+        # Requests cut off by the link's fall are dropped, not refused.
         if events["refused"] and not down and code in refusals:
             counts[refusals[code]] += 1
         if cleared:
@@ -820,7 +829,7 @@ async def every_event_counts_once(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def every_bit_of_a_count_counts(dut):
-    """Counts are put where the next event changes many bits, and then anywhere."""
+    """Sets the counts so that the next event changes many bits, then at random."""
     rng = random.Random(2)
     names = [name for name, _ in zwire.COUNTER_NAMES]
     counted = {event: name for event, name in EVENTS.items()} | {f"shell_{name}": name for name in SHELL_EVENTS}
@@ -852,7 +861,7 @@ def test_agg_counters():
 
 
 class Found:
-    """How many of something a job had, and the first."""
+    """The count of one kind of a job's exceptions, and the first."""
 
     def __init__(self, count=0):
         self.count, self.first = count, 0
@@ -865,7 +874,7 @@ class Found:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def keeps_the_first_of_each_job(dut):
-    """Contributions that are stored, sums that are written, and turn out well or not; jobs follow one another."""
+    """Random contributions and sums, with and without exceptions; one job follows another."""
     rng = random.Random(1)
     most = (1 << len(dut.nonfinite)) - 1
     quiet_counts(dut)
@@ -879,20 +888,20 @@ async def keeps_the_first_of_each_job(dut):
             writes, counts = rng.getrandbits(32), [rng.randint(0, most) if rng.random() < rare else 0 for _ in range(2)]
             wr_en = rng.random() < 0.6
             dut.wr_en.value, dut.wr_vid.value = int(wr_en), writes
-            dut.nonfinite.value, dut.overflow.value = counts  # of the last cycle's sum, if there was one
+            dut.nonfinite.value, dut.overflow.value = counts  # of the last cycle's sum, if any
             await RisingEdge(dut.clk)
             found[0].add(int(strange), vid | rank << 32)
             for i, count in enumerate(counts if written is not None else []):
                 found[i + 1].add(count, written)
             written = writes if wr_en else None
-        # The last sum's counts come in the cycle in which the next job may be set up.
+        # The last sum's counts arrive in the cycle in which the next job may be set up.
         quiet_counts(dut)
         written = None
         await RisingEdge(dut.clk)
         await FallingEdge(dut.clk)
         check_found(dut, found)
         await RisingEdge(dut.clk)
-        late = rng.randrange(2)  # counts of the old job that come at the last moment
+        late = rng.randrange(2)  # the old job's counts may arrive at the last moment
         dut.clear.value, dut.wr_en.value = 1, late
         await RisingEdge(dut.clk)
         dut.clear.value, dut.wr_en.value, dut.nonfinite.value = 0, 0, late

@@ -1,6 +1,6 @@
-"""The slot table, judged packet by packet against the rules of section 5 of the specification.
+"""The slot table, compared packet by packet with the rules of section 5 of the specification.
 
-Members are told apart by their ports here. Jobs share the table, each with slots of its own.
+The bench identifies members by their ports. Jobs share the table; each has its own slots.
 """
 
 import random
@@ -24,28 +24,28 @@ class Slot:
 
 
 class Rules:
-    """The rules for one job, with a reduction that takes as long as the bench likes."""
+    """The rules for one job; the bench chooses how long a reduction takes."""
 
     def __init__(self, first, window, members, base, partial=False):
         self.first, self.window, self.base, self.partial = first, window, base, partial
-        self.members, self.evicted = set(members), set()  # those that were evicted are members no more
+        self.members, self.evicted = set(members), set()  # members excludes the evicted ports
         self.count = count = 2 * window
         self.slots = [Slot((first + (s - first) % count - count) % 2**32, members) for s in range(count)]
-        self.reducing = []  # slots, in the order in which they became complete
+        self.reducing = []  # slots, in the order of completion
 
     def of(self, vid):
         return self.slots[vid % self.count]
 
     def place(self, vid):
-        """The number of the VID's slot in the table."""
+        """Returns the number of the VID's slot in the table."""
         return self.base + vid % self.count
 
     def mask(self):
-        """The slots of the job, a bit for each of the table."""
+        """Returns the mask of the job's slots in the table."""
         return ((1 << self.count) - 1) << self.base
 
     def data(self, port, vid, ecn, nonfinite, writable):
-        """What the table must answer, by the names of its outputs."""
+        """Returns the table's expected outputs for data, by name."""
         proven = self.of(vid - self.window)
         if proven.vid == (vid - self.window) % 2**32 and proven.state == REDUCED:
             proven.done.add(port)
@@ -63,7 +63,7 @@ class Rules:
         return {"turn_over": 1} | self.store(slot, port, ecn, nonfinite)
 
     def repeat(self, slot, port, ecn, nonfinite, writable):
-        """Data for the VID that the slot holds."""
+        """Handles data for the slot's VID."""
         if slot.state == EMPTY:
             return {"refused": zwire.CODE_LATE}
         if slot.state == REDUCED:
@@ -82,7 +82,7 @@ class Rules:
         return answer | self.close(slot) if slot.held >= self.members else answer
 
     def close(self, slot):
-        """The slot is given to be summed, with what it holds."""
+        """Closes the slot: it is summed with the contributions it holds."""
         slot.state = REDUCING
         self.reducing.append(slot)
         mark = max(slot.marks, key=model.ECN_ORDER.index)
@@ -106,7 +106,7 @@ class Rules:
         return {"asked": 1, "answer": (code, everyone & ~bits(slot.held))}
 
     def overdue(self, slot):
-        """No more time is given to the slot."""
+        """Returns the expected outputs for an overdue slot."""
         collects = slot.state == COLLECTING
         waits_for = self.members - (slot.held if collects else slot.done)
         if not collects and (slot.state != REDUCED or not waits_for):
@@ -132,7 +132,7 @@ def bits(ports):
 
 
 def show_job(dut, rules):
-    """Drives what the packet's job was set up with."""
+    """Drives the set-up of the packet's job."""
     dut.job_first.value, dut.job_window.value = rules.first, rules.window
     dut.slot_mask.value, dut.slot_base.value = rules.count - 1, rules.base
     dut.member.value, dut.evicted.value = bits(rules.members), bits(rules.evicted)
@@ -145,7 +145,7 @@ def quiet(dut):
 
 
 def compare(dut, expected, what):
-    """The table's outputs in this cycle are what the rules say."""
+    """Checks this cycle's outputs."""
     for name in ("store", "turn_over", "owe", "complete", "asked", "stall", "overdue", "evict"):
         assert int(getattr(dut, name).value) == expected.get(name, 0), f"{what}: {name}, want {expected}"
     of_complete = ("complete_ports", "complete_vid", "complete_ecn", "complete_nonfinite")
@@ -165,14 +165,14 @@ def compare(dut, expected, what):
 
 
 class Table:
-    """The jobs that have slots in the table, and room for others."""
+    """The jobs with slots in the table, and the free slots."""
 
     def __init__(self, rng, ports, slots):
         self.rng, self.ports, self.slots = rng, ports, slots
         self.jobs = []
 
     def begin(self):
-        """A new job where its slots are free, or None."""
+        """Starts a new job if its slots are free, or returns None."""
         rng = self.rng
         count = 2 << rng.randrange((self.slots // 2).bit_length())
         base = rng.randrange(0, self.slots, count)
@@ -185,7 +185,7 @@ class Table:
         return rules
 
     def end(self, job):
-        """Ends a job, and returns its slots."""
+        """Ends a job, and returns the mask of its slots."""
         self.jobs.remove(job)
         return job.mask()
 
@@ -193,7 +193,8 @@ class Table:
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(order=["near", "mixed", "wild"])
 async def the_rules_hold(dut, order):
-    """Random packets of several jobs of any window, one a cycle, or overdue slots; every output in every cycle.
+    """Random packets of several jobs with any window, one a cycle, and overdue slots; checks all
+    outputs in every cycle.
 
     Jobs end and begin.
     """
@@ -213,14 +214,14 @@ async def the_rules_hold(dut, order):
         if table.jobs:
             job = rng.choice(table.jobs)
             seen.append(await packet(dut, rng, job, table.jobs, order))
-            # Where all were evicted nobody is left who could send anything.
+            # A job whose members were all evicted has no senders.
             if not job.members or rng.random() < 0.005:
                 ended = table.end(job)
         else:
             quiet(dut)
             await RisingEdge(dut.clk)
     assert most > 1 or table.slots == 2
-    several = table.ports > 1  # one alone keeps nobody waiting
+    several = table.ports > 1  # a single port never waits for others
     counts = {name: sum(name in answer for answer in seen) for name in ("store", "complete", "overdue", "evict")}
     assert counts["store"] > 100 and counts["complete"] > 25
     assert counts["overdue"] > 30 * several and counts["evict"] >= 5 * several, counts
@@ -233,7 +234,8 @@ def random_kind(rng):
 
 
 async def packet(dut, rng, rules, jobs, order):
-    """One random cycle: a packet of the job, an overdue slot of it or none, and perhaps a reduction's end."""
+    """Runs a random cycle: a packet of the job, an overdue slot or nothing; perhaps a reduction
+    ends."""
     quiet(dut)
     port = rng.choice(sorted(rules.members))
     slot = rng.choice(rules.slots)

@@ -1,4 +1,4 @@
-"""Between slot memories and cache, leaf by leaf: delays, memory, gate, reader, writer."""
+"""From slot memories to cache, leaf by leaf: delays, memory, gate, reader, writer."""
 
 import random
 import struct
@@ -157,30 +157,32 @@ def test_agg_slot_fifo(bits):
 
 
 class Reader:
-    """agg_reader between a slot table that completes slots and a sum that may ask for beats again."""
+    """agg_reader between a slot table that completes slots and a sum that may request beats
+    again."""
 
     def __init__(self, dut, lasts):
-        """lasts: of each job the number of a chunk's last beat."""
+        """lasts: the number of a chunk's last beat, per job."""
         self.dut, self.lasts = dut, lasts
-        self.waiting = [[] for _ in lasts]  # of each job: complete slots whose reading has not begun
+        self.waiting = [[] for _ in lasts]  # per job: complete slots whose reading has not begun
         self.current = None  # slot and next beat
-        self.on_way = set()  # slots whose sums are still to come
+        self.on_way = set()  # slots whose sums are incomplete
         self.sending = None
-        self.last = None  # what was read in the last cycle
+        self.last = None  # the read of the last cycle
         self.reads = self.turns = 0
-        self.in_front = [set() for _ in lasts]  # jobs that were begun while this one could have been
+        self.in_front = [set() for _ in lasts]  # per job: jobs begun while its slots waited
         quiet_reader(dut, lasts)
 
     def job(self, slot):
-        """The job that has the slot."""
+        """Returns the job of the slot."""
         return slot % len(self.lasts)
 
     def of(self, job):
-        """Slots of the job that are on their way."""
+        """Returns the job's slots whose sums are incomplete."""
         return [slot for slot in self.on_way if self.job(slot) == job]
 
     async def cycle(self, complete=None, again=None, reduced=None, flush=(), stop=False):
-        """One cycle; what is read must be the beat asked for again, or else the next one, if none is held back.
+        """Runs a cycle, which must read the beat requested again, or otherwise the next beat,
+        unless stopped.
 
         flush: jobs that end.
         """
@@ -218,7 +220,7 @@ class Reader:
         await RisingEdge(dut.clk)
 
     def check_turn(self, heads, begun):
-        """No job is begun twice while another waits that has a slot that could be begun."""
+        """Checks that no job is begun twice while another job has a slot to begin."""
         waiting = {self.job(slot) for slot in heads}
         for job in range(len(self.lasts)):
             if job not in waiting or (begun and self.job(begun[0]) == job):
@@ -237,7 +239,7 @@ class Reader:
         self.current = (slot, beat + 1) if beat < self.lasts[self.job(slot)] else None
 
     def check_tag(self):
-        """What was read in the last cycle now stands beside the memories' outputs."""
+        """Checks the tag of the last cycle's read, which accompanies the memories' outputs."""
         if self.last is None:
             return
         read, passed = self.last
@@ -259,7 +261,8 @@ def quiet_reader(dut, lasts):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def beats_follow_one_another(dut, idle, stall):
-    """Of each job slots in the order in which they are complete, no bubble, beats again when the sum asks; and jobs end."""
+    """Each job's slots are read in the order of completion and without a bubble; beats are
+    repeated on request; jobs end."""
     rng = random.Random(f"{idle} {stall}")
     crowded = idle == "never"
     idle, stall = PATTERNS[idle](), PATTERNS[stall]()
@@ -280,7 +283,7 @@ async def beats_follow_one_another(dut, idle, stall):
         if rng.random() < 0.1:
             bench.sending = rng.choice([None, rng.randrange(slots)])
         await bench.cycle(complete, again, reduced, flush, stop=rng.random() < 0.1)
-        # A job ends until nothing of it is on its way.
+        # A job's end lasts until none of its slots is being summed.
         flush = {job for job in flush if bench.of(job)}
         if rng.random() < 0.01:
             flush.add(rng.randrange(jobs))
@@ -290,7 +293,7 @@ async def beats_follow_one_another(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_finishes_the_slot_and_drops_the_rest(dut):
-    """Of its job; others are read on."""
+    """The flush drops the waiting slots of its job only; reading of others continues."""
     jobs = len(dut.flush)
     bench = Reader(dut, [3] * jobs)
     await start(dut)
@@ -324,7 +327,7 @@ def test_agg_reader(slot_bits, index_bits, jobs, job_bits):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def every_reader_sees_a_slots_last_label(dut):
-    """What is completed in a cycle is seen from the next one on, by each reader of the slot that it looks at."""
+    """Each reader sees a completion's labels from the next cycle on."""
     rng = random.Random(5)
     slots = 1 << len(dut.complete_slot)
     fields = ("job", "ports", "vid", "ecn", "nonfinite")
@@ -369,12 +372,12 @@ def test_agg_labels(ports, job_bits, slot_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), order=["straight", "any"])
 async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
-    """Sums of several slots, whose chunks differ in length, in order or not, some of them in parts; what a reader of the
-    cache may read at every moment."""
+    """Sums of several slots with different chunk lengths, in order or not, some in parts. The
+    bench checks which beats the cache offers for reading in every cycle."""
     rng = random.Random(f"{idle} {order}")
     idle = PATTERNS[idle]()
     slots, lanes, most = 1 << len(dut.next_slot), len(dut.sum_nonfinite), 1 << len(dut.next_beat)
-    beats = [rng.randint(1, most) for _ in range(slots)]  # of each slot's last chunk
+    beats = [rng.randint(1, most) for _ in range(slots)]  # beats of each slot's last chunk
     dut.next_valid.value = dut.sum_nonfinite.value = dut.sum_over.value = dut.query_slot.value = dut.query_beat.value = 0
     await start(dut)
     todo, written, whole, writes, counts = [], {}, set(), None, (0, 0)
@@ -384,7 +387,7 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, order):
             todo += [(slot, b) for slot in rng.sample(sorted(free), min(1, len(free))) for b in range(beats[slot])]
         at = rng.randrange(len(todo)) if order == "any" else 0
         sum_now = todo[at] if not next(idle) else None
-        complete = rng.random() < 0.7  # else a part comes, and not the last one
+        complete = rng.random() < 0.7  # otherwise the sum is a part, not the last one
         if sum_now and complete:
             todo.pop(at)
         strange, over = rng.getrandbits(lanes), rng.getrandbits(lanes)

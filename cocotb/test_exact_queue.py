@@ -1,5 +1,5 @@
-"""The way of beats that lanes cannot decide: the queue, with models of reader, lanes and unit around it; and the
-leaves that take an element out of a beat, and put results and zeros in."""
+"""The path of undecided beats: the queue, with models of reader, lanes and unit around it; and
+the leaves that select an element from a beat, and insert results and zeros."""
 
 import os
 import random
@@ -10,22 +10,24 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from bench import run, start
 
-# Lanes, ports, bits of a slot, of a beat's number and of the queue's length; latency of the lanes and pause
+# Lanes, ports, bits of a slot, of a beat's number and of the queue's length; latency of the lanes
+# and pause.
 SHAPES = {
     "some": (5, 3, 2, 3, 4, 9, 18),
-    "ports": (3, 8, 2, 3, 4, 9, 18),  # a result comes while the next element is read
+    "ports": (3, 8, 2, 3, 4, 9, 18),  # a result arrives during the next element's read
     "least": (1, 2, 3, 4, 5, 27, 0),
 }
 SHAPE = os.environ.get("QUEUE_SHAPE", "some")
 LANES, PORTS, SLOT_BITS, INDEX_BITS, DEPTH_BITS, LANE_LATENCY, PAUSE = SHAPES[SHAPE]
 LIMIT = (1 << DEPTH_BITS) - LANE_LATENCY - 2
-UNIT_LATENCY, UNIT_GAP, UNIT_SPACING = 33, 33, 3  # as agg_exact_unit says of itself
+UNIT_LATENCY, UNIT_GAP, UNIT_SPACING = 33, 33, 3  # as documented in agg_exact_unit
 ELEMENT_CYCLES = 3 * PORTS + LANE_LATENCY + PAUSE + 3
 ALL_LANES, ALL_PORTS = (1 << LANES) - 1, (1 << PORTS) - 1
 
 
 class Around:
-    """Reader, slot memories, lanes and unit. Beats are numbers, of which slot and index are the lower bits."""
+    """Reader, slot memories, lanes and unit. Beats are numbers; slot and index are their lower
+    bits."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng = dut, rng
@@ -35,24 +37,25 @@ class Around:
 
     def reset(self):
         self.cycle = self.new = 0
-        self.entered = {}  # by cycle: what goes into the lanes
-        self.read = None  # (beat, again) that the memories give in this cycle
-        self.undecided = {}  # by beat: lanes that one pass leaves undecided
-        self.written = {}  # by beat: lanes that are in the cache
+        self.entered = {}  # by cycle: the lanes' input
+        self.read = None  # the memories' output in this cycle: (beat, again)
+        self.undecided = {}  # by beat: lanes undecided after one pass
+        self.written = {}  # by beat: lanes in the cache
         self.whole = set()
-        self.writes = None  # (beat, lanes, result) of the next cycle
-        self.operands = {}  # by cycle in which it goes into the unit: (beat, lane, port)
+        self.writes = None  # the next cycle's (beat, lanes, result)
+        self.operands = {}  # (beat, lane, port) by the cycle of entering the unit
         self.sum = []  # operands in the unit
         self.done = None  # (cycle, beat, lane)
-        self.result = None  # (beat, lane) whose sum the unit gives
-        self.result_at = 0  # from this cycle on
-        self.last_at = -UNIT_GAP  # cycle in which a sum's last operand came
-        self.firsts = []  # cycles in which a sum's first operand came
+        self.result = None  # (beat, lane) of the unit's sum
+        self.result_at = 0  # first cycle of that sum
+        self.last_at = -UNIT_GAP  # cycle of a sum's last operand
+        self.firsts = []  # cycles of a sum's first operand
         self.held_up = 0
-        self.met = 0  # results that had to wait for a read
+        self.met = 0  # results that waited for a read
 
     async def step(self, chance=0.0, undecided=0):
-        """One cycle; with some chance a new beat is read, of which so many lanes are undecided, or -1 for any."""
+        """Runs a cycle; chance: of reading a new beat; undecided: mask of its lanes, or -1 for
+        random lanes."""
         dut, t = self.dut, self.cycle
         early = self.entered.get(t + 2 - LANE_LATENCY)
         dut.undecided.value = early["undecided"] if early else self.rng.getrandbits(LANES)
@@ -84,7 +87,8 @@ class Around:
             self.written[beat] |= lanes
 
     def check_pass(self, passed):
-        """Of a first pass the decided lanes are written, of further ones the unit's results; the last makes it whole."""
+        """A first pass writes the decided lanes, a further pass a result of the unit; the last
+        write completes the beat."""
         dut = self.dut
         writes, whole, found = (int(s.value) for s in (dut.sum_next, dut.sum_whole, dut.found))
         self.writes = None
@@ -103,7 +107,8 @@ class Around:
                 self.whole.add(beat)
 
     def check_gates(self):
-        """What was read goes into the lanes: of a new beat all members, of one read again a single port or a result."""
+        """Checks the lanes' input: all members of a new beat; a single port, or a result, of a
+        repeated beat."""
         dut = self.dut
         if not self.read:
             return
@@ -128,7 +133,8 @@ class Around:
         }
 
     def check_unit(self):
-        """Two cycles after its sum an operand goes into the unit, from the lane that is selected with the sum."""
+        """Checks that an operand enters the unit two cycles after its sum, from the lane
+        selected with the sum."""
         dut, t = self.dut, self.cycle
         if self.done and self.done[0] == t:
             self.result, self.result_at, self.done = self.done[1:], t, None
@@ -157,7 +163,7 @@ class Around:
             self.done = (t + UNIT_LATENCY, beat, lane)
 
     def read_memories(self, chance, undecided):
-        """A beat is read again when that is asked for, else perhaps a new one, if none is held back."""
+        """Reads the beat requested again; otherwise perhaps a new beat, unless stopped."""
         dut = self.dut
         self.read = None
         if int(dut.again_valid.value):
@@ -187,7 +193,8 @@ def quiet(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(seldom=[0, 0.5, 0.97])
 async def every_beat_becomes_whole_once(dut, seldom):
-    """New beats as fast as they may be read, or slower; each lane of each is written once, and counted with the last."""
+    """New beats at full speed or slower: each lane of each beat is written once, and its last
+    write completes the beat."""
     rng = random.Random(seldom)
     quiet(dut)
     around = Around(dut, rng)
@@ -203,7 +210,8 @@ async def every_beat_becomes_whole_once(dut, seldom):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def elements_follow_one_another_as_said(dut):
-    """Beats of undecided elements alone: one after ELEMENT_CYCLES, a cycle more between beats."""
+    """Beats of undecided elements only: one element per ELEMENT_CYCLES, and one more cycle
+    between beats."""
     quiet(dut)
     around = Around(dut, random.Random(1))
     await start(dut)
@@ -215,9 +223,10 @@ async def elements_follow_one_another_as_said(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_full_queue_loses_nothing(dut):
-    """While a beat is worked on others come in a row, from one cycle of that on or another, until they are held back.
+    """During the work on one beat, other beats arrive in a row, from each of its cycles, until
+    stopped.
 
-    They have as many places as said, but for those whose turn to be read a beat that is read again takes.
+    The queue holds its documented number of them, less the reads that repeated beats take.
     """
     quiet(dut)
     around = Around(dut, random.Random(2))
@@ -268,7 +277,7 @@ def test_exact_queue(shape):
     parameters["LIMIT"] = (1 << parameters["DEPTH_BITS"]) - parameters["LANE_LATENCY"] - 2
     tests = [f"every_beat_becomes_whole_once/seldom={s}" for s in (0, 0.5, 0.97)]
     tests += ["elements_follow_one_another_as_said", "a_reset_leaves_nothing_behind"]
-    if parameters["LANES"] > 1:  # a beat of a single lane is done before the places behind it are taken
+    if parameters["LANES"] > 1:  # a single-lane beat finishes before the queue fills
         tests.append("a_full_queue_loses_nothing")
     simulator = "icarus" if shape == "least" else "verilator"
     run("agg_exact_queue", parameters=parameters, simulator=simulator, testcase=tests, env={"QUEUE_SHAPE": shape})

@@ -1,4 +1,4 @@
-"""The unit that sums one element exactly, number by number, against whole numbers of any length."""
+"""The unit that sums one element exactly, number by number, compared with unbounded integers."""
 
 import random
 
@@ -10,19 +10,19 @@ from bench import run, start
 
 EXP = 8
 LATENCY = 33  # cycles from the last number to done
-GAP = 33  # least cycles from the last number of a sum to the first of the next
+GAP = 33  # least cycles from a sum's last number to the next sum's first
 SPACING = 3  # least cycles from one number to the next
 
 
 def units(x, frac):
-    """A finite number as a multiple of the smallest subnormal."""
+    """Returns a finite number as a multiple of the smallest subnormal."""
     field, fraction = x >> frac & 255, x & (1 << frac) - 1
     magnitude = fraction if field == 0 else (fraction | 1 << frac) << field - 1
     return -magnitude if x >> frac + EXP else magnitude
 
 
 def exact(numbers, frac):
-    """Their sum, rounded once to nearest, ties to even, and whether it overflowed."""
+    """Returns the exact sum, rounded once to nearest, ties to even; and whether it overflowed."""
     sign_bit, infinity = 1 << frac + EXP, 255 << frac
     total = sum(units(x, frac) for x in numbers)
     if total == 0:
@@ -32,13 +32,13 @@ def exact(numbers, frac):
     kept, rest = magnitude >> drop, magnitude & (1 << drop) - 1
     if 2 * rest > 1 << drop or (2 * rest == 1 << drop and kept & 1):
         kept += 1
-    # Exponent field and fraction are one number, in which a carry does the right thing.
+    # Exponent field and fraction form one number, so a carry is handled correctly.
     encoding = kept + (drop << frac)
     return sign | min(encoding, infinity), encoding >= infinity
 
 
 class Operands:
-    """Sets of numbers made to hurt."""
+    """Sets of difficult operands."""
 
     def __init__(self, rng, frac):
         self.rng, self.frac = rng, frac
@@ -63,18 +63,19 @@ class Operands:
         return [self.number(field - self.rng.randrange(self.frac + 8)) for _ in range(n)]
 
     def cancelling(self, n):
-        """Pairs of opposites, one of them at times a last place off, and what is left far below them."""
+        """Pairs of opposites, some off by one last place, and a remainder far below them."""
         numbers = self.any(n // 2)
         numbers += [self.opposite(x) ^ (self.rng.random() < 0.3) for x in numbers]
         return numbers + [self.number(self.rng.choice([0, 1, self.rng.randrange(255)])) for _ in range(n - len(numbers))]
 
     def ladder(self, n):
-        """Steps of about a significand, down through all exponents."""
+        """Numbers a significand's width apart, down through all exponents."""
         field = self.rng.randrange(255)
         return [self.number(field - i * (self.frac + self.rng.randint(0, 2))) for i in range(n)]
 
     def tie(self, n):
-        """A number and half of its last place, with what may break the tie: the smallest there is, or nothing."""
+        """A number and half of its last place; perhaps the smallest number, which breaks the
+        tie."""
         rng = self.rng
         field = rng.randint(self.frac + 2, 254)
         sign = rng.getrandbits(1)
@@ -82,7 +83,7 @@ class Operands:
         return [self.number(field, sign=sign), self.number(field - self.frac - 1, 0, sign), *rest][:n]
 
     def largest(self, n):
-        """About the overflow threshold."""
+        """Numbers around the overflow threshold."""
         sign = self.rng.getrandbits(1)
         numbers = [self.number(254 - self.rng.randrange(3), sign=sign) for _ in range(n - n // 2)]
         return numbers + [self.number(254 - self.frac - self.rng.randrange(3), 0) for _ in range(n // 2)]
@@ -115,7 +116,7 @@ class Unit:
         dut.in_valid.value = 0
 
     async def step(self, x=None, last=None):
-        """One cycle, in which a number may go in; what comes out must be due."""
+        """Runs a cycle, in which a number may enter; an output must be due."""
         dut, rng = self.dut, self.rng
         dut.in_valid.value = int(x is not None)
         dut.in_x.value = rng.getrandbits(len(dut.in_x)) if x is None else x
@@ -136,7 +137,7 @@ class Unit:
             await self.step()
 
     async def sum(self, numbers, frac):
-        """Sums numbers, as fast as they may come or slower."""
+        """Sums numbers at full speed or slower."""
         slow = self.rng.random() < 0.3
         for i, x in enumerate(numbers):
             last = i == len(numbers) - 1
@@ -148,7 +149,7 @@ class Unit:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def sums_exactly(dut):
-    """Sets of every kind, one right after the other; each is done when it should be, to the cycle."""
+    """Sets of every kind, back to back; each sum is done in its exact cycle."""
     frac = len(dut.in_x) - 1 - EXP
     unit = Unit(dut)
     await start(dut)
@@ -165,7 +166,7 @@ async def sums_exactly(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_leaves_nothing_behind(dut):
-    """In every cycle of a sum of three numbers; nothing comes of it, and the next sum is right."""
+    """A reset in any cycle of a sum of three numbers drops that sum; the next one is right."""
     frac = len(dut.in_x) - 1 - EXP
     unit = Unit(dut)
     await start(dut)

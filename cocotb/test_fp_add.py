@@ -1,5 +1,5 @@
-"""The adder: binary32 and binary16 against NumPy's, and tiny formats of the same kind exhaustively
-against exact integers."""
+"""The adder: binary32 and binary16 compared with NumPy, and tiny formats exhaustively with exact
+integers."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from cocotb.triggers import RisingEdge
 from bench import OPTIMIZE, ROOT, VERILATOR_MAKEFLAGS, leaf, library_objects, run, start
 
 LATENCY = 14
-PAIRS = 1 << 20  # of either format, besides the structured ones
+PAIRS = 1 << 20  # for either format, besides the structured pairs
 
 
 # -- binary32 and binary16 -------------------------------------------------------------------------
@@ -21,7 +21,7 @@ FLOATS = {(8, 23): (np.float32, np.uint32), (5, 10): (np.float16, np.uint16)}
 
 
 def numpy_sum(a, b, exp, frac):
-    """a + b as NumPy has it, every NaN the quiet one."""
+    """Returns NumPy's a + b, with the quiet NaN for every NaN."""
     number, word = FLOATS[exp, frac]
     with np.errstate(all="ignore"):
         y = a.astype(word).view(number) + b.astype(word).view(number)
@@ -31,8 +31,11 @@ def numpy_sum(a, b, exp, frac):
 
 
 def structured_pairs(exp, frac):
-    """Every distance of exponents, both signs, with fractions that tie, carry, cancel and stick; and
-    everything with everything among zeros, subnormals, the largest, infinities and NaNs."""
+    """Returns structured pairs.
+
+    They cover every distance of exponents and both signs, with fractions that tie, carry, cancel
+    and stick; and all pairs of zeros, subnormals, the largest numbers, infinities and NaNs.
+    """
     ones, half, one, top, sign_bit = (1 << frac) - 1, 1 << frac - 1, 1 << frac, (1 << exp) - 1, 1 << exp + frac
     fractions = [0, 1, 2, 3, half, half - 1, half + 1, ones, ones - 1, ones // 3]
     a, b = [], []
@@ -56,8 +59,11 @@ def structured_pairs(exp, frac):
 
 
 def random_pairs(rng, count, exp, frac):
-    """Pairs with exponents near each other, fractions with long runs of ones and zeros, pairs of which
-    any number of leading bits cancels, subnormals; an eighth of them wholly at random."""
+    """Returns random pairs.
+
+    They have close exponents, fractions with long runs of ones and zeros, cancellation of any
+    number of leading bits, and subnormals; an eighth is fully random.
+    """
     ones, top, sign_bit = np.uint32((1 << frac) - 1), (1 << exp) - 1, np.uint32(1 << exp + frac)
     a = rng.integers(0, 2 << exp + frac, count).astype(np.uint32)
     b = rng.integers(0, 2 << exp + frac, count).astype(np.uint32)
@@ -79,7 +85,8 @@ def random_pairs(rng, count, exp, frac):
 
 @pytest.mark.parametrize("exp, frac", FLOATS)
 def test_fp_add(tmp_path, exp, frac):
-    """More pairs than cocotb moves in a reasonable time: a Verilator model reads them from a file."""
+    """Compares more pairs than cocotb can feed in reasonable time: a Verilator model reads them
+    from a file."""
     pairs = structured_pairs(exp, frac), random_pairs(np.random.default_rng(1), PAIRS, exp, frac)
     a, b = (np.concatenate(x) for x in zip(*pairs))
     vectors = tmp_path / "vectors"
@@ -100,15 +107,15 @@ def test_fp_add(tmp_path, exp, frac):
 
 
 def exact_sum(a, b, exp, frac, infinity=True):
-    """a + b rounded to nearest, ties to even, over encodings of 1 + exp + frac bits.
+    """Returns a + b rounded to nearest, ties to even, over encodings of 1 + exp + frac bits.
 
-    Every finite number is a whole multiple of the smallest subnormal; the sum of two such is exact.
-    Without infinities all ones is the only NaN.
+    Every finite number is a multiple of the smallest subnormal, so the sum of two is exact. In a
+    format without infinities, all ones is the only NaN.
     """
     top = (1 << exp) - 1
     sign_bit, field_bits = 1 << exp + frac, exp + frac
     ones = (1 << field_bits) - 1
-    # The first encoding that is no finite number: what overflow gives.
+    # The first encoding that is not a finite number: the result of an overflow.
     beyond = top << frac if infinity else ones
 
     def units(x):
@@ -130,7 +137,7 @@ def exact_sum(a, b, exp, frac, infinity=True):
     kept, rest = magnitude >> drop, magnitude & (1 << drop) - 1
     if 2 * rest > 1 << drop or (2 * rest == 1 << drop and kept & 1):
         kept += 1
-    # Exponent field and fraction are one number, in which a carry does the right thing.
+    # Exponent field and fraction form one number, so a carry is handled correctly.
     encoding = kept + (drop << frac)
     if encoding < beyond:
         return sign | encoding
@@ -148,7 +155,7 @@ async def agrees_with_exact_sums(dut):
         if cycle < len(pairs):
             dut.a.value, dut.b.value = pairs[cycle]
         await RisingEdge(dut.clk)
-        # What is read at this edge was fed LATENCY edges before.
+        # The output at this edge belongs to the input LATENCY edges earlier.
         if cycle >= LATENCY:
             a, b = pairs[cycle - LATENCY]
             got, want = int(dut.y.value), exact_sum(a, b, exp, frac, infinity)
@@ -162,7 +169,7 @@ def test_fp_add_tiny(exp, frac, infinity):
     run("agg_fp_add", parameters=parameters, testcase=["agrees_with_exact_sums"], env=env)
 
 
-# The exact sums agree with NumPy as well; the helper is not wrong in its own way.
+# NumPy confirms exact_sum itself.
 @pytest.mark.parametrize("exp, frac", FLOATS)
 def test_exact_sum_agrees_with_numpy(exp, frac):
     a, b = random_pairs(np.random.default_rng(2), 20000, exp, frac)

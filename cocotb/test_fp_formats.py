@@ -1,5 +1,5 @@
-"""The leaves that read a floating-point format and do not add: every encoding of 8 and 16 bits, and
-edges of binary32."""
+"""The floating-point leaves that do not add: every encoding of 8 and 16 bits, and edges of
+binary32."""
 
 import os
 import random
@@ -16,13 +16,16 @@ FLOATS = ["fp32", "bf16", "fp16", "fp8e5m2", "fp8e4m3"]
 
 
 def shape(fmt, prefix=""):
-    """What a leaf is told of a format."""
+    """Returns a leaf's parameters for a format."""
     return {prefix + "EXP": fmt.exp, prefix + "FRAC": fmt.frac}
 
 
 def encodings(fmt):
-    """All of a small format; of a large one those around zero, the ends of ranges, infinity and NaN, and
-    some at random."""
+    """Returns all encodings of a small format.
+
+    A large format yields encodings around zero, the ends of ranges, infinity and NaN, and some
+    random ones.
+    """
     if fmt.bits <= 16:
         return list(range(1 << fmt.bits))
     rng = random.Random(1)
@@ -43,7 +46,7 @@ def fmt_of_environment(name):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def replaces_nans_alone(dut):
-    """One cycle later NaNs are the one that results have, and all else is as it was."""
+    """One cycle later, NaNs are the canonical NaN; all other encodings are unchanged."""
     fmt = fmt_of_environment("FORMAT")
     await start(dut)
     before = None
@@ -67,7 +70,7 @@ def test_agg_fp_canon(name):
 
 @cocotb.test()
 async def finds_infinities_and_nans(dut):
-    """In every lane those of its own element, among neighbours of all kinds."""
+    """Every lane reports its own element, among neighbours of all kinds."""
     fmt = fmt_of_environment("FORMAT")
     lanes, rng = len(dut.nonfinite), random.Random(2)
     all_of_them = encodings(fmt)
@@ -93,8 +96,11 @@ def test_agg_fp_nonfinite(name, lanes):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def blames_no_sum_of_infinities(dut):
-    """Operands and sums of all kinds, unrelated: over is high where the sum is no number though every
-    operand of so many cycles before was."""
+    """Random operands and sums.
+
+    over is high if the sum is nonfinite although all operands that many cycles earlier were
+    finite.
+    """
     fmt = fmt_of_environment("FORMAT")
     operands, latency = int(dut.OPERANDS.value), int(dut.LATENCY.value)
     rng = random.Random(3)
@@ -134,7 +140,7 @@ def test_agg_fp_over(name, operands, latency):
 
 
 def meaning(x, fmt):
-    """What an encoding stands for, the same in every format; zeros have a sign."""
+    """Returns an encoding's meaning, the same in every format; zeros have a sign."""
     if fmt.is_nan(x):
         return "nan"
     if x & fmt.sign - 1 > fmt.largest:
@@ -144,7 +150,7 @@ def meaning(x, fmt):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def widens_without_change(dut):
-    """Two cycles later the same number stands there, in the other format."""
+    """Two cycles later, the output is the same number in the wider format."""
     narrow, wide = fmt_of_environment("FORMAT"), fmt_of_environment("RESULT")
     await start(dut)
     fed = []

@@ -1,4 +1,4 @@
-"""Integers: exact sums, and the way back to the format."""
+"""Integers: exact sums, and the conversion back to the format."""
 
 import random
 
@@ -10,12 +10,12 @@ from bench import run, start
 
 
 def signed(x, width):
-    """What width bits of two's complement stand for."""
+    """Returns the value of width bits in two's complement."""
     return x - (x >> width - 1 << width)
 
 
 def edges(width, rng, count):
-    """The ends of the range, numbers around zero, and some at random."""
+    """Returns the ends of the range, numbers around zero, and some random ones."""
     half = 1 << width - 1
     return [0, 1, 2 * half - 1, half, half - 1, half + 1] + [rng.getrandbits(width) for _ in range(count)]
 
@@ -39,7 +39,7 @@ def test_agg_int_add(width):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def brings_back_what_fits(dut):
-    """Around the ends of the format and of what comes in, and at random."""
+    """Converts sums around the ends of both formats, and random ones."""
     wide, narrow, saturate = len(dut.a), len(dut.y), int(dut.SATURATE.value)
     least, most = -(1 << narrow - 1), (1 << narrow - 1) - 1
     rng = random.Random(2)

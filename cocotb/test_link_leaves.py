@@ -1,4 +1,4 @@
-"""The small leaves of the byte-stream shell, each by itself: CRC, byte FIFO, routing, registers, session."""
+"""The small leaves of the byte-stream shell: CRC, byte FIFO, routing, registers, session."""
 
 import random
 from binascii import crc_hqx
@@ -35,7 +35,7 @@ def test_agg_crc16(size):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS))
 async def fifo_keeps_what_is_not_committed(dut, idle):
-    """agg_byte_fifo: any takes, commits and rewinds see the bytes that a list would show."""
+    """agg_byte_fifo: shows the same bytes as a list, under any takes, commits and rewinds."""
     rng = random.Random(idle)
     width = len(dut.s_axis_tkeep)
     dut.take.value = dut.commit.value = dut.rewind.value = 0
@@ -49,14 +49,14 @@ async def fifo_keeps_what_is_not_committed(dut, idle):
         sent += len(word)
     base = read = rewinds = 0
     while base < len(data):
-        # Count and window depend on registers alone: look and decide in the middle of the cycle.
+        # Count and window depend only on registers: decide in the middle of the cycle.
         await FallingEdge(dut.clk)
         count = int(dut.count.value)
         bits = str(dut.window.value)[::-1]
         for i in range(count):
             assert int(bits[8 * i : 8 * i + 8][::-1], 2) == data[read + i]
         rewind = base < read and rng.random() < 0.05
-        # Without a commit the FIFO fills up and stands still: it is held to fewer bytes than that.
+        # Without a commit the FIFO fills up and stalls; the limit here is lower.
         commit = not rewind and (rng.random() < 0.4 or read - base > 24)
         take = 0 if rewind else rng.randint(0, count)
         dut.take.value, dut.commit.value, dut.rewind.value = take, int(commit), int(rewind)
@@ -80,10 +80,10 @@ def test_agg_byte_fifo(link, window):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def routes_by_rank(dut):
-    """agg_route: to the member of that rank in the job, else to port 0; ready is that port's."""
+    """agg_route: to the job's member with that rank, else to port 0; ready is that port's."""
     rng = random.Random(2)
     ports, jobs = len(dut.m_axis_tvalid), int(dut.JOBS.value)
-    for _ in range(400 if ports < 64 else 3000):  # each of so many ports is to be meant in each job
+    for _ in range(400 if ports < 64 else 3000):  # hit each port in each job
         members = [rng.randrange(1 << ports) for _ in range(jobs)]
         maps = [ranks_of(rng, member, ports) for member in members]
         job = rng.randrange(256)
@@ -102,7 +102,7 @@ async def routes_by_rank(dut):
 
 
 def ranks_of(rng, member, ports):
-    """Every port's rank: ranks count the members; what a port that is none holds must not matter."""
+    """Returns every port's rank: ranks number the members; other ports hold arbitrary values."""
     ranks = [bin(member & ((1 << p) - 1)).count("1") for p in range(ports)]
     return [r if member >> p & 1 else rng.randrange(ports) for p, r in enumerate(ranks)]
 
@@ -115,7 +115,7 @@ def test_agg_route(ports, jobs, job_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def carries_accesses_and_replies(dut, idle, stall):
-    """agg_register_link: accesses in their order, each answered by its reply before the next begins."""
+    """agg_register_link: forwards accesses in order; each reply precedes the next access."""
     rng = random.Random(f"{idle} {stall}")
     dut.hold.value = 0
     fields = ("write", "addr", "tag", "wdata")
@@ -137,7 +137,7 @@ async def carries_accesses_and_replies(dut, idle, stall):
         assert seen == {f: access[f] for f in ("write", "addr", "wdata")}
         await answers.send(answer)
         await accesses.drained()
-        if rng.randrange(2):  # else the next access comes while this reply may still wait
+        if rng.randrange(2):  # otherwise the next access arrives while this reply may still wait
             await ClockCycles(dut.clk, 20)
         (reply,) = await replies.take(1)
         assert model.unpack(reply["header"].to_bytes(22, "little")) == {
@@ -153,7 +153,8 @@ async def carries_accesses_and_replies(dut, idle, stall):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def loses_no_reply(dut):
-    """agg_register_link: no access begins on hold, nor while a reply has not left; reset drops it."""
+    """agg_register_link: no access begins during hold or before a reply has left; reset drops
+    it."""
     dut.hold.value = 1
     fields = ("write", "addr", "tag", "wdata")
     accesses = StreamSource(dut, "s_register", None, fields, "valid", "ready")
@@ -190,7 +191,7 @@ def test_agg_register_link():
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def stays_down_until_all_is_quiet(dut):
-    """agg_link_session: down from the cycle after link_up falls until link_up and SETTLE idle cycles."""
+    """agg_link_session: stays down after a fall of link_up until link_up and SETTLE idle cycles."""
     settle = int(dut.SETTLE.value)
     dut.link_up.value = 1
     dut.busy.value = 0
@@ -217,7 +218,7 @@ async def stays_down_until_all_is_quiet(dut):
         assert int(dut.down.value)
         dut.busy.value = 0
         assert settle <= await down_for() <= settle + 3
-    # A new interruption while it settles begins anew.
+    # A new interruption restarts the settling.
     dut.link_up.value = 0
     await RisingEdge(dut.clk)
     dut.link_up.value = 1

@@ -1,8 +1,8 @@
 """The receiving half of the byte-stream shell: byte FIFO, frame parser, beat packing.
 
-What must come out is computed from the bytes that go in, by the Python model's reading of SPEC.md section 3;
-frames are built by the model as well, or by hand in driver/wire/testdata. Idle x back-pressure, links
-of 8 to 64 bits, words cut anywhere.
+The Python model's reading of SPEC.md section 3 gives the expected output. The model builds the
+frames; others are hand-written in driver/wire/testdata. Idle x back-pressure, links of 8 to 64
+bits, words cut anywhere.
 """
 
 import random
@@ -30,7 +30,7 @@ EVENTS = {
 
 
 class Expected(model.Card):
-    """The model's link receiver, which notes what it would hand to the core."""
+    """The model's link receiver, which records its output to the core."""
 
     def __init__(self, receiver):
         how = Arithmetic({4: "fp32", 2: "bf16", 1: "fp8e4m3"}[receiver.element])
@@ -81,7 +81,7 @@ class Receiver:
             self.source.put({"tdata": int.from_bytes(word, "little"), "tkeep": (1 << len(word)) - 1})
 
     async def settle(self):
-        """Returns when all bytes are in and nothing has come out for a while."""
+        """Returns when all bytes are in and the outputs have been quiet for a while."""
         await self.source.drained()
         quiet = 0
         while quiet < 100:
@@ -91,7 +91,8 @@ class Receiver:
             quiet = quiet + 20 if before == after else 0
 
     def packets(self):
-        """What has come out so far as (header, payload, bad), checking every beat's keep."""
+        """Returns the received packets as (header, payload, whole, bad), and checks every beat's
+        tkeep."""
         out, payload, header = [], b"", None
         full = (1 << self.beat) - 1
         for b in self.sink.beats:
@@ -107,11 +108,11 @@ class Receiver:
         return out
 
     def compare(self, want):
-        """Packets, register accesses and counts are those of want, an Expected."""
+        """Checks packets, register accesses and counts against want, an Expected."""
         packets = []
         for header, payload, bad in want.packets:
             whole = bool(payload) and len(payload) % self.beat == 0
-            # The last beat of a payload that is no whole number of beats is delivered empty.
+            # The last beat is empty if the payload is not a whole number of beats.
             packets.append((header, payload[: len(payload) // self.beat * self.beat], whole, bad))
         assert self.packets() == packets
         accesses = [(b["write"], model.unpack(b["header"].to_bytes(22, "little"))) for b in self.registers.beats]
@@ -136,21 +137,21 @@ def data_header(rng, length):
 
 
 def good_frame(rng, chunk, element):
-    """A frame that the card takes, of any kind that it takes."""
+    """Returns a random frame that the card accepts."""
     kind = rng.choice(
         [zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH, zwire.KIND_REGREAD, zwire.KIND_REGWRITE]
     )
     length = rng.choice([1, 2, chunk - 1, chunk, rng.randint(1, chunk)])
     header = {**data_header(rng, length), "kind": kind}
     if kind != zwire.KIND_DATA:
-        header["length"] = rng.randrange(1 << 16)  # which no rule is about
+        header["length"] = rng.randrange(1 << 16)  # no rule restricts it
     if kind == zwire.KIND_REGWRITE:
         header["mask"] = rng.getrandbits(64)
     return model.frame(header, rng.randbytes(element * length) if kind == zwire.KIND_DATA else b"")
 
 
 def flip(rng, data, first, end):
-    """data with one to three bits flipped between bytes first and end."""
+    """Returns data with one to three bits flipped between bytes first and end."""
     data = bytearray(data)
     for _ in range(rng.randint(1, 3)):
         data[rng.randrange(first, end)] ^= 1 << rng.randrange(8)
@@ -158,7 +159,7 @@ def flip(rng, data, first, end):
 
 
 def garbage(rng):
-    """Bytes that hold no header whose CRC is right, but much that begins like one."""
+    """Returns bytes without a valid header, but with many false beginnings."""
     out = b""
     for _ in range(rng.randint(1, 4)):
         out += rng.choice(
@@ -168,7 +169,7 @@ def garbage(rng):
 
 
 def refused_frame(rng, chunk):
-    """A frame whose header's CRC holds and which the card does not take."""
+    """Returns a frame with a valid header CRC that the card refuses."""
     header = data_header(rng, rng.choice([0, chunk + 1, 65535]))
     header |= rng.choice(
         [
@@ -184,7 +185,7 @@ def refused_frame(rng, chunk):
 
 
 def traffic(rng, chunk, element, count):
-    """Bytes of a link on which everything happens, ended by a frame of each length of header."""
+    """Returns link bytes with all events, ended by a frame of each header length."""
     out = b""
     for _ in range(count):
         good = good_frame(rng, chunk, element)
@@ -194,13 +195,13 @@ def traffic(rng, chunk, element, count):
                 good,
                 garbage(rng) + good,
                 SYNC + good,  # a false sync word right before a good frame
-                good[: rng.randint(1, len(good) - 1)] + good,  # cut off: swallows some of what follows
+                good[: rng.randint(1, len(good) - 1)] + good,  # cut off
                 flip(rng, good, 4, 20),
                 flip(rng, good, 0, len(good)),
                 refused_frame(rng, chunk),
             ]
         )
-    # What was cut off last has now enough bytes to be judged, and these come through.
+    # These bytes complete whatever was cut off last, then arrive themselves.
     rest = model.frame({"kind": zwire.KIND_ASK, "vid": 1}) * (chunk // 5 + 2)
     return out + rest + model.frame({"kind": zwire.KIND_REGWRITE, "vid": 2, "mask": 3}) + rest
 
@@ -208,7 +209,7 @@ def traffic(rng, chunk, element, count):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def finds_frames(dut, idle, stall):
-    """Everything that can be on a link, at random, cut into words anywhere."""
+    """All kinds of link bytes, at random, cut into words anywhere."""
     rng = random.Random(f"{idle} {stall} {len(dut.s_axis_tkeep)}")
     receiver = Receiver(dut, idle, stall)
     await receiver.begin()
@@ -223,7 +224,7 @@ async def finds_frames(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def finds_frame_after_every_prefix_of_one(dut):
-    """A header that breaks off after any of its bytes does not hide the frame behind it."""
+    """A header that breaks off after any byte does not hide the next frame."""
     rng = random.Random(3)
     receiver = Receiver(dut)
     await receiver.begin()
@@ -242,8 +243,11 @@ async def finds_frame_after_every_prefix_of_one(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reads_the_frames_written_by_hand(dut):
-    """Those of driver/wire/testdata that a card takes arrive field by field. The others have longer headers
-    than the 14 bytes that a card reads of a kind it does not take, so their CRC looks wrong."""
+    """The hand-written frames that a card accepts arrive field by field.
+
+    A card expects 14 header bytes for the other kinds. Their headers are longer, so their CRC
+    appears wrong.
+    """
     receiver = Receiver(dut)
     await receiver.begin()
     refused = 0
@@ -256,7 +260,7 @@ async def reads_the_frames_written_by_hand(dut):
             accesses.append(header)
         else:
             packets.append((header, payload))
-    # The last of them may end in something that begins like a frame.
+    # The last frame may end with bytes that begin a new frame.
     receiver.put(model.frame({"kind": zwire.KIND_ASK}) * 2)
     await receiver.settle()
     got = receiver.packets()[:-2]
@@ -272,7 +276,8 @@ async def reads_the_frames_written_by_hand(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def keeps_up_with_the_link(dut):
-    """Frames of full chunks, one behind the other on a link that never pauses: the link's own rate."""
+    """Back-to-back frames of full chunks on a link without pauses: the receiver keeps the link's
+    rate."""
     rng = random.Random(4)
     receiver = Receiver(dut)
     await receiver.begin()
@@ -282,9 +287,10 @@ async def keeps_up_with_the_link(dut):
     receiver.put(stream)
     await receiver.settle()
     assert [(bad, len(payload)) for _, payload, _, bad in receiver.packets()] == [(False, size)] * count
-    # Between the ends of the first packet and the last, so that buffers do not flatter the rate.
+    # Measure between the ends of the first and the last packet, so that buffers do not flatter the
+    # rate.
     ends = [t for t, b in zip(receiver.sink.taken_at, receiver.sink.beats) if b["tlast"]]
-    # A beat narrower than the link limits the payload's rate to a beat a cycle.
+    # A beat narrower than the link limits the payload's rate to a beat per cycle.
     byte_cycles = size / min(receiver.width, receiver.beat) + 22 / receiver.width
     cycles = (ends[-1] - ends[0]) / (count - 1)
     dut._log.info("%.4f of the link's bytes", byte_cycles / cycles)
@@ -294,8 +300,8 @@ async def keeps_up_with_the_link(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def drops_what_is_half_received_when_the_link_goes_down(dut):
-    """After every number of bytes of a frame: nothing of it is left, what the core has begun to receive
-    is ended as bad, and the next frame arrives."""
+    """The link goes down after any number of a frame's bytes: the frame is dropped, a packet
+    that the core has begun to receive ends as bad, and the next frame arrives."""
     rng = random.Random(5)
     receiver = Receiver(dut, stall="at_random")
     await receiver.begin()
@@ -329,8 +335,8 @@ async def drops_what_is_half_received_when_the_link_goes_down(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def may_go_down_in_any_cycle(dut):
-    """The link goes down while a frame is on its way in, at every cycle of it: every packet that the core
-    has begun to receive is ended, and what the link still held of the frame is passed over."""
+    """The link goes down in any cycle of an incoming frame: every packet that the core has begun
+    to receive is ended, and the rest of the frame is skipped."""
     rng = random.Random(6)
     receiver = Receiver(dut, stall="at_random")
     await receiver.begin()
@@ -379,12 +385,12 @@ NARROW = [
     ],
 )
 def test_link_receiver(link, lanes, chunk, element):
-    # The frames written by hand have elements of four bytes.
+    # The hand-written frames have elements of four bytes.
     _run(link, lanes, chunk, None if element == 4 else NARROW, element)
 
 
 def test_link_receiver_full_chunk():
-    """The rate with the default chunk, where it is to be 0.98 of the link's."""
+    """The rate with the default chunk, which must reach 0.98 of the link's."""
     for link in (8, 16, 32, 64):
         _run(link, 16, 256, ["keeps_up_with_the_link"])
 

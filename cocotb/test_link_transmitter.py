@@ -1,7 +1,7 @@
 """The transmitting half of the byte-stream shell: beat unpacking, framing, packing into link words.
 
-The bytes on the link are taken apart by the Python model, which checks sync words, CRCs and that nothing
-stands between frames; idle x back-pressure, links of 8 to 64 bits.
+The Python model parses the link's bytes; it checks sync words, CRCs and that frames have no
+gaps. Idle x back-pressure, links of 8 to 64 bits.
 """
 
 import os
@@ -47,7 +47,7 @@ class Transmitter:
             self.source.put(packet([0], keep=0, tuser=raw))
 
     def sent(self):
-        """The bytes on the link so far; checks that a word is contiguous and not empty."""
+        """Returns the bytes on the link so far; checks that words are contiguous and not empty."""
         out = b""
         for b in self.sink.beats:
             size = b["tkeep"].bit_length()
@@ -56,7 +56,7 @@ class Transmitter:
         return out
 
     async def settle(self):
-        """Returns when all is sent."""
+        """Returns when everything is sent."""
         await self.source.drained()
         await self.replies.drained()
         quiet = 0
@@ -67,7 +67,7 @@ class Transmitter:
 
 
 def some_packet(rng, beat):
-    """A packet of any kind that a card sends: header, payload."""
+    """Returns header and payload of a random packet that a card sends."""
     kind = rng.choice([*PAYLOAD_KINDS, zwire.KIND_STATUS, zwire.KIND_REPLY])
     header = {
         "kind": kind,
@@ -86,13 +86,13 @@ def some_packet(rng, beat):
 
 
 def fields(header):
-    """A header as it reads on the link."""
+    """Returns a header as parsed from the link."""
     present = zwire.FIELDS if header["kind"] in PAYLOAD_KINDS else [f for f in zwire.FIELDS if f != "receivers"]
     return {**dict.fromkeys(present, 0), "version": 1, **header}
 
 
 def split(packets):
-    """The core's packets and the replies, each in their order."""
+    """Returns the core's packets and the replies, each in order."""
     return (
         [p for p in packets if p[0]["kind"] != zwire.KIND_REPLY],
         [p for p in packets if p[0]["kind"] == zwire.KIND_REPLY],
@@ -102,7 +102,8 @@ def split(packets):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
 async def frames_packets(dut, idle, stall):
-    """Packets and replies of every kind come out as frames without a gap, each sort in its order."""
+    """Packets and replies of every kind leave as frames without a gap; each stream keeps its
+    order."""
     rng = random.Random(f"{idle} {stall}")
     transmitter = Transmitter(dut, idle, stall)
     await start(dut)
@@ -116,7 +117,7 @@ async def frames_packets(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def writes_the_frames_written_by_hand(dut):
-    """Those of driver/wire/testdata that a card sends come out byte by byte."""
+    """The hand-written frames that a card sends leave byte by byte as written."""
     transmitter = Transmitter(dut)
     await start(dut)
     tried = 0
@@ -133,7 +134,7 @@ async def writes_the_frames_written_by_hand(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def keeps_the_link_full(dut):
-    """While packets wait, every word is full, and the link is busy but for two cycles a frame."""
+    """While packets wait, every word is full, and the link idles at most 1.5 cycles per frame."""
     rng = random.Random(2)
     transmitter = Transmitter(dut)
     await start(dut)
@@ -145,7 +146,7 @@ async def keeps_the_link_full(dut):
     await transmitter.settle()
     words = transmitter.sink.beats
     assert all(b["tkeep"] == (1 << transmitter.width) - 1 for b in words[:-1])
-    # A beat narrower than the link limits the payload's rate to a beat a cycle.
+    # A beat narrower than the link limits the payload's rate to a beat per cycle.
     byte_cycles = size / min(transmitter.width, transmitter.beat) + 38 / transmitter.width
     taken = transmitter.sink.taken_at
     cycles = (taken[-1] - taken[0]) / count
@@ -156,7 +157,7 @@ async def keeps_the_link_full(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def takes_turns(dut):
-    """Neither replies nor packets wait for more than one frame of the others."""
+    """Neither replies nor packets wait for more than one frame of the other stream."""
     transmitter = Transmitter(dut)
     await start(dut)
     for vid in range(6):
@@ -170,8 +171,8 @@ async def takes_turns(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def drops_the_frame_under_way_when_the_link_goes_down(dut):
-    """Whenever that is: the link falls silent at once, the rest of the packet is swallowed, and what is sent
-    afterwards begins with a whole frame."""
+    """The link falls silent at once, at any moment; the rest of the packet is dropped, and the
+    next bytes begin with a whole frame."""
     rng = random.Random(3)
     transmitter = Transmitter(dut, idle="at_random", stall="never")
     await start(dut)

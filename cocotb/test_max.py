@@ -1,4 +1,5 @@
-"""The node of the sum max against NumPy's order, and the sum of a whole row against NumPy's maximum."""
+"""The node of the sum max compared with NumPy's order, and the sum of a whole row with NumPy's
+maximum."""
 
 import random
 
@@ -12,12 +13,12 @@ from bench import run, start
 
 LATENCY = 2
 
-# Formats that NumPy has: their types.
+# NumPy's types, by (EXP, FRAC).
 TYPES = {(8, 23): np.float32, (5, 10): np.float16}
 
 
 class Shape:
-    """A floating-point format by its fields alone."""
+    """A floating-point format, given by its fields alone."""
 
     def __init__(self, exp, frac, infinity):
         self.exp, self.frac, self.infinity = exp, frac, infinity
@@ -29,7 +30,8 @@ class Shape:
         return x & self.sign - 1 >= self.nan_floor
 
     def number(self, x):
-        """The number as a multiple of the smallest; an infinity is the one above the largest."""
+        """Returns the number as a multiple of the smallest; an infinity is the number above the
+        largest."""
         field, fraction = x >> self.frac & (1 << self.exp) - 1, x & (1 << self.frac) - 1
         magnitude = (fraction | (field > 0) << self.frac) << max(field, 1) - 1
         return -magnitude if x & self.sign else magnitude
@@ -42,7 +44,8 @@ class Shape:
         return a if self.number(a) > self.number(b) else b
 
     def hostile(self, rng, count):
-        """Encodings around the ends of the range and of the formats, of both signs, and at random."""
+        """Returns encodings around the ends of the range and of the format, of both signs, and
+        random ones."""
         one, top = 1 << self.frac, self.sign - 1
         near = {0, 1, one - 1, one, one + 1, self.nan_floor - 2, self.nan_floor - 1, self.nan_floor, self.nan, top}
         near = sorted(x & top for x in near)
@@ -50,7 +53,7 @@ class Shape:
 
 
 async def compare(dut, pairs, want):
-    """Sends a pair every cycle and compares what comes LATENCY cycles later."""
+    """Sends a pair every cycle and compares the result LATENCY cycles later."""
     await start(dut)
     due = []
     for pair in pairs + [(0, 0)] * (LATENCY + 1):
@@ -76,7 +79,7 @@ async def every_pair(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def hostile_pairs(dut):
-    """Pairs around every border; NumPy's maximum too, where it has the format and orders zeros as the card does."""
+    """Pairs around every border; where NumPy has the format, its maximum confirms the reference."""
     shape = shape_of(dut)
     values = shape.hostile(random.Random(3), 40)
     kind = TYPES.get((shape.exp, shape.frac))
@@ -116,7 +119,7 @@ def test_agg_int_max(width):
 
 @pytest.mark.parametrize("format", ["fp32", "fp16"])
 def test_the_model_is_numpys_maximum(format):
-    """The Python model's max of whole columns; NaNs are compared as such."""
+    """The Python model's max of whole columns equals NumPy's; the test treats all NaNs as equal."""
     kind = {"fp32": np.float32, "fp16": np.float16}[format]
     rng = np.random.default_rng(5)
     bits = [rng.integers(0, 1 << 8 * np.dtype(kind).itemsize, 4000, dtype=np.uint32) for _ in range(5)]
@@ -129,7 +132,8 @@ def test_the_model_is_numpys_maximum(format):
 
 
 def test_an_absent_port_changes_nothing():
-    """In every format a row of the lowest number, or infinity, is what it is beside absent ports."""
+    """In every format, a row of only the lowest number (or infinity) keeps it beside absent
+    ports."""
     for name in ["fp32", "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32"]:
         lowest = arithmetic.zwire.IDENTITIES["max"][name]
         total, _ = arithmetic.Arithmetic(name, sum="max").sum([None, np.array([lowest], dtype=np.uint32), None])

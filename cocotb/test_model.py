@@ -1,4 +1,4 @@
-"""Checks the Python model against values worked out by hand, not by any code of ours."""
+"""Checks the Python model against values worked out by hand, independent of this project's code."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def bits(*values):
 
 
 def tree_sum(*ports):
-    """The sum of one element a port by the tree of fp32."""
+    """Returns the fp32 tree's sum of one element per port."""
     total, _ = Arithmetic().sum(ports)
     return total
 
@@ -26,11 +26,11 @@ def test_crc_has_the_published_check_value():
 @pytest.mark.parametrize(
     "ports, total",
     [
-        # Rounds to even at every node: 2^24 + 1 is a tie and stays 2^24; summed in order of the ports the
-        # second 1 would be lost too, but 1 + 1 meet first in the tree.
+        # Every node rounds to even: 2^24 + 1 is a tie and stays 2^24. A sum in port order would
+        # lose the second 1 too, but the tree adds 1 + 1 first.
         ([16777216.0, 0.0, 1.0, 1.0], 16777218.0),
         ([16777216.0, 1.0, 0.0, 1.0], 16777216.0),
-        # Five ports: ((p0 + p1) + (p2 + p3)) + p4, so p4 meets what is left of a cancellation.
+        # Five ports: ((p0 + p1) + (p2 + p3)) + p4, so p4 is added after the cancellation.
         ([1e30, 1.0, -1e30, 1.0, 0.5], 0.5),
         ([1.4e-45, 1.4e-45, 0.0], 2.8e-45),
         ([3e38, 3e38, -3e38], float("inf")),
@@ -104,7 +104,8 @@ class OwnedCard:
         return reply["mask"] if reply["code"] == zwire.CODE_DONE else zwire.CODES[reply["code"]]
 
     def send(self, kind, rank, vid, value=0.0, port=None, **change):
-        """Kinds, codes and ports of what is sent for a packet; it comes by the port of its rank's number."""
+        """Sends a packet from the port numbered like its rank; returns kinds, codes and ports of
+        the card's packets."""
         header = {"version": 1, "kind": kind, "job": 0, "epoch": self.EPOCH, "rank": rank, "vid": vid} | change
         payload = b""
         if kind == zwire.KIND_DATA:
@@ -114,7 +115,7 @@ class OwnedCard:
         return self.described()
 
     def overdue(self, vid, job=0):
-        """The same of what is sent for a slot that is found overdue."""
+        """Returns the same for a slot that is overdue."""
         self.sent = self.card.overdue(job, vid)
         return self.described()
 
@@ -176,7 +177,7 @@ class TestJobs(OwnedCard):
         self.own(ports=3, window=4, jobs=4)
 
     def slots(self, job):
-        """The job's slots: the first, and how many."""
+        """Returns the job's first slot, and the number of its slots."""
         value = self.read("JOB_SLOTS", job)
         return value & 0xFFFF, value >> 16
 
@@ -187,11 +188,11 @@ class TestJobs(OwnedCard):
         assert self.set_up(job=2, window=1) == "done"
         assert [self.slots(job) for job in range(4)] == [(0, 2), (4, 4), (2, 2), (0, 0)]
         assert self.set_up(job=3, window=1) == "no_slots"
-        # The slots of the running job of the number count as free: job 2 leaves slot 2 for slot 0.
+        # The slots of the number's running job count as free: job 2 leaves slot 2 for slot 0.
         self.write("JOB_ABORT", self.EPOCH << 32)
         assert self.set_up(job=2, window=2, epoch=8) == "done"
         assert self.slots(2) == (0, 4)
-        # No slots is the last check, and a job that is refused leaves the one that runs.
+        # Slots are the last check, and a refusal leaves the running job unchanged.
         assert self.set_up(job=2, window=4, epoch=9) == "no_slots"
         assert self.set_up(job=2, window=8, epoch=9) == "bad_window"
         assert self.set_up(job=4, window=8, epoch=9) == "bad_job"
@@ -219,7 +220,7 @@ class TestJobs(OwnedCard):
         assert self.read("JOB_MEMBERS", 1) == 0b110
         assert self.send(zwire.KIND_ASK, 0, 0, job=1) == []
         assert self.card.counters["bad_rank"] == 1
-        # What is refused is answered where the rank belongs: by the remainder of what is no number.
+        # The rank's port gets the refusal; an unknown job number counts by its remainder.
         assert self.send(zwire.KIND_ASK, 0, 0, job=2) == [("status", "bad_job", 0b001)]
         assert self.send(zwire.KIND_ASK, 0, 0, port=1, job=5) == [("status", "bad_job", 0b010)]
         assert self.send(zwire.KIND_ASK, 0, 0, job=5) == []
@@ -244,7 +245,7 @@ class TestJobs(OwnedCard):
 
 
 class TestDeadlines(OwnedCard):
-    """Three ranks, one chunk of window, and slots that are given 50 cycles."""
+    """Three ranks, one chunk of window, and slots with a deadline of 50 cycles."""
 
     PARTIAL = 1 << 32
 
@@ -253,11 +254,11 @@ class TestDeadlines(OwnedCard):
         assert self.set_up(ports=7, deadline=deadline) == "done"
 
     def data(self, vid, *ranks):
-        """Data of these ranks, rank r sends 2^r; what the last one leads to."""
+        """Sends data of these ranks; rank r sends 2^r. Returns the outcome of the last packet."""
         return [self.send(zwire.KIND_DATA, rank, vid, 2.0**rank) for rank in ranks][-1]
 
     def of_result(self):
-        """Mask, whether partial, and sum of a result that was sent."""
+        """Returns mask, partial flag and sum of a sent result."""
         ((header, payload, _),) = self.sent
         (total,) = np.frombuffer(payload, dtype=np.float32)
         return header["mask"], bool(header["flags"] & zwire.FLAG_PARTIAL), total
@@ -303,7 +304,8 @@ class TestDeadlines(OwnedCard):
         self.data(0, 0, 2)
         assert self.overdue(0) == [("result", "done", 0b111)]
         assert self.of_result() == (0b101, True, 5.0)
-        # Who comes late is answered with the result, which leaves it out; then it is with the others again.
+        # A late contribution is answered with the result, which lacks it; the next sum includes the
+        # rank.
         assert self.data(0, 1) == [("replay", "done", 0b010)]
         assert self.of_result() == (0b101, True, 5.0)
         assert self.data(1, 0, 1, 2) == [("result", "done", 0b111)]
@@ -317,7 +319,7 @@ class TestDeadlines(OwnedCard):
         self.overdue(1)
         self.data(2, 1)
         everyone = [("status", "evicted", 1 << rank) for rank in range(3)]
-        # Of VID 0: rank 1 sent VID 2, the others nothing after VID 0; rank 2 speaks up in time.
+        # For VID 0: rank 1 sent VID 2, the others nothing since; rank 2 sends in time.
         self.data(1, 2)
         self.data(2, 2)
         assert self.overdue(0) == everyone
@@ -327,7 +329,7 @@ class TestDeadlines(OwnedCard):
             assert self.send(kind, 0, 1) == [("status", "evicted", 0b001)]
         assert self.send(zwire.KIND_DATA, 0, 1, format=77) == [("status", "evicted", 0b001)]
         assert self.card.counters["evicted"] == 4
-        # The rest goes on without it.
+        # The remaining ranks go on.
         self.data(2, 1)
         assert self.send(zwire.KIND_ASK, 1, 2) == [("status", "wait", 0b010)]
         assert self.sent[0][0]["mask"] == 0b100
@@ -359,7 +361,7 @@ class TestDeadlines(OwnedCard):
         assert self.of_result() == (0b111, False, 7.0)
         assert self.data(2, 1) == [("result", "done", 0b110)]
         assert self.of_result() == (0b110, True, 6.0)
-        # Who holds all that are left waits for nobody, and goes on at its deadline.
+        # A slot that holds all remaining contributions waits for its deadline, then closes.
         assert self.send(zwire.KIND_ASK, 1, 3) == [("status", "wait", 0b010)]
         assert self.sent[0][0]["mask"] == 0
         assert self.overdue(3) == [("result", "done", 0b110)]

@@ -1,6 +1,6 @@
 """The card with bare AXI4-Stream ports, as hwgen emits it: the core, and a queue behind each port.
 
-One packet at a time, right and wrong, and what comes of it compared with the Python model.
+Sends one packet at a time, valid and invalid, and compares the outcome with the Python model.
 """
 
 import random
@@ -14,7 +14,7 @@ from cards import BareCard, run_card
 from streams import PATTERNS
 from traffic import Traffic, data_header, elements
 
-LEAD = 5  # cycles for which a commit may have been under way when an ask is sent, and still be judged after it
+LEAD = 5  # most cycles by which a commit may precede the ask and still be judged after it
 
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4],
@@ -63,10 +63,10 @@ async def answers_a_refusal_when_the_last_is_long_ago(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_result_under_way_keeps_its_receivers(dut):
-    """JOB_COMMIT gives the ranks to other ports while a replay leaves, at every moment of it.
+    """JOB_COMMIT moves the ranks to other ports at any moment around a replay.
 
-    Once the ports of a result were told beat by beat from the ranks of the moment: its head went to one port,
-    its tail to another.
+    A result's ports were once derived from the current ranks at every beat: its head went to one
+    port, its tail to another.
     """
     rng = random.Random(1)
     card = BareCard(dut)
@@ -100,15 +100,17 @@ async def a_result_under_way_keeps_its_receivers(dut):
         card.sent.clear()
         for rank, member in enumerate(block.members):
             await card.exchange(member, data_header(card, rank, 0, epoch=2 * epoch + 1), elements(rng, card.chunk, card.format))
-    # A replay that was not begun when the job ended is dropped with it.
+    # A replay that has not begun is dropped when the job ends.
     assert set(replays) == {False, True}
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_link_that_is_down_for_one_cycle_takes_its_host_with_it(dut):
-    """At every moment of a contribution that comes in: it is dropped then, neither counted nor answered.
+    """The link falls for one cycle at any moment of an incoming contribution, which is then
+    dropped, neither counted nor answered.
 
-    Once the link was down no longer than link_up was low, and what was on its way was refused to the next host.
+    The link was once down only while link_up was low, and the incoming packet was refused to the
+    next host.
     """
     rng = random.Random(2)
     card = BareCard(dut)

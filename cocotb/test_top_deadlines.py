@@ -1,8 +1,9 @@
-"""Jobs with deadlines: who waits is told for whom, or is given a partial sum, and who stays away is evicted.
+"""Jobs with deadlines: waiting ranks get notices or partial sums, and absent ranks are evicted.
 
-One packet at a time, as the model says. What a card does at a deadline it does by itself, so the bench keeps the time: it knows
-when each slot was turned over, or refused to be, waits before anything that would come too close to a deadline until that has
-passed, tells the model, and compares what was sent, and when.
+One packet at a time, compared with the model. A card acts on deadlines by itself, so the bench
+keeps the time. It knows when each slot turned over, or refused to. Before a step that would come
+too close to a deadline, it waits for the deadline. Then it tells the model, and compares the
+card's packets and their times.
 """
 
 import itertools
@@ -27,8 +28,8 @@ CARDS = {
 }
 
 PARTIAL = 1 << 32
-SLACK = 4  # cycles by which packets of different kinds may differ on their way
-STALLED = 60  # the same where sources and sinks are held back
+SLACK = 4  # cycles by which packets of different kinds may differ in delay
+STALLED = 60  # the same with stalled sources and sinks
 
 
 @pytest.mark.parametrize("card", CARDS)
@@ -37,15 +38,15 @@ def test_top_deadlines(card):
 
 
 class Clocked:
-    """What a bench of either shell has more, to know of deadlines."""
+    """Adds the tracking of deadlines to a bench of either shell."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.came = []  # (cycle, packet) of all that the card has sent
-        self.beside = {}  # job: what its packets are handed to, instead of being compared with the model
-        self.due = {}  # (job, epoch, VID, state) of each slot that waits: first and last cycle in which the card finds it
-        self.paths = {}  # kind: cycles from the last beat of what it answers to the last beat of the packet
-        self.slack = SLACK  # cycles by which a packet may take more or less
+        self.came = []  # (cycle, packet) of all packets from the card
+        self.beside = {}  # job: handler of its packets, in place of the model
+        self.due = {}  # (job, epoch, VID, state) of each waiting slot: cycles of detection
+        self.paths = {}  # kind: cycles from its cause's last beat to the packet's last beat
+        self.slack = SLACK  # tolerance of these delays, in cycles
 
     def arrived(self, packet):
         self.came.append((self.cycle, packet))
@@ -55,7 +56,7 @@ class Clocked:
             super().arrived(packet)
 
     async def measure(self):
-        """Learns how long statuses and results are under way."""
+        """Measures the delays of statuses and results."""
         await self.set_up(1, token=TOKEN)
         await self.data(0, 0)
         await self.send_kind(zwire.KIND_ASK, 0, 0)
@@ -71,15 +72,16 @@ class Clocked:
 
     @property
     def cycles_given(self):
-        """A deadline that leaves time for several packets between those of all slots, one after the other."""
+        """Returns a deadline that leaves time for several packets between the slots' deadlines."""
         return 30 * self.calm()
 
     def entered(self, port):
-        """Cycle in which the last beat that came by the port did so."""
+        """Returns the cycle in which the port's last beat entered."""
         return (self.rx if self.model.shared else self.sources[port]).accepted_at[-1]
 
     async def drained(self, port):
-        """Waits until all that is to be sent to the card is in; returns when that was."""
+        """Waits until all queued packets are in; returns the cycle in which the last beat
+        entered."""
         while self.busy():
             await ClockCycles(self.dut.clk, 1)
         return self.entered(port)
@@ -87,7 +89,7 @@ class Clocked:
     # One packet at a time
 
     async def data(self, rank, vid, job=0):
-        """A contribution of the rank, of random elements."""
+        """Sends the rank's contribution with random elements."""
         block = self.blocks[job]
         chunk = block.job.chunk if block.job else self.chunk
         header = data_header(self, rank, vid, block.last_epoch, job) | {"length": chunk}
@@ -95,7 +97,7 @@ class Clocked:
         await self.exchange(block.members[rank], header, elements(self.rng, chunk, self.format))
 
     async def send_kind(self, kind, rank, vid, job=0):
-        """An ask or a finish of the rank."""
+        """Sends an ask or a finish of the rank."""
         block = self.blocks[job]
         header = {"kind": kind, "job": job, "epoch": block.last_epoch, "rank": rank, "vid": vid % 2**32}
         await self.exchange(block.members[rank], header)
@@ -115,7 +117,7 @@ class Clocked:
     # Deadlines
 
     def follow(self, cycle):
-        """Looks at which slots wait since the cycle in which the last packet entered."""
+        """Updates the waiting slots, given the cycle in which the last packet entered."""
         due = {}
         for block in self.blocks:
             for slot in block.job.slots if block.job else []:
@@ -125,21 +127,26 @@ class Clocked:
         self.due = due
 
     def next_due(self, block, earliest, latest):
-        """First and last cycle of finding a slot of the job overdue that began to wait between two cycles."""
+        """Returns the first and the last cycle in which the card may find the slot overdue.
+
+        The slot began to wait between the cycles earliest and latest.
+        """
         return earliest + block.job.deadline, latest + block.job.deadline + 2 * self.window
 
     @property
     def meanwhile(self):
-        """Cycles after which a packet or a register access that begins now has been answered."""
+        """Returns after how many cycles a packet or register access is certainly answered."""
         return 3 * self.calm()
 
     async def pass_deadlines(self):
-        """If a deadline would pass meanwhile, waits until it has, and compares what the card did with the model."""
+        """Waits for deadlines that would pass during the next step, and compares the card's
+        actions with the model."""
         while any(first < self.cycle + self.meanwhile for first, _ in self.due.values()):
             await self.pass_deadline()
 
     async def pass_deadline(self):
-        """Waits for the next deadline, and for all that come so soon after it that they would be answered together."""
+        """Waits for the next deadline, and for all that follow too closely to tell their packets
+        apart."""
         found, end = [], None
         for key, (first, last) in sorted(self.due.items(), key=lambda item: item[1]):
             if found and first > end + self.meanwhile:
@@ -155,7 +162,7 @@ class Clocked:
             job, _, vid, state = key
             block = self.blocks[job]
             if block.job is None or not block.may_be_overdue(block.job.slot(vid)):
-                continue  # what was evicted for another slot is waited for no more
+                continue  # the slot only waited for ranks that another slot's eviction removed
             packets = self.model.overdue(job, vid)
             expected += packets
             acted = self.check_time(packets, first, last + 4 * len(found))
@@ -165,14 +172,16 @@ class Clocked:
         self.follow(self.cycle)
 
     def check_time(self, packets, first, last):
-        """Holds what was sent for a slot to the time of its deadline; returns the latest cycle in which the card can have acted."""
+        """Checks the time of a slot's packets against its deadline; returns the latest cycle in
+        which the card can have acted."""
         ways = [self.first_came(packet) - self.path(packet) for packet in self.expand(packets)]
         assert min(ways) >= first - self.slack, f"acted in cycle {min(ways)}, before {first}: {packets[0][0]}"
         assert min(ways) <= last + self.slack, f"acted in cycle {min(ways)}, after {last}: {packets[0][0]}"
         return min(ways) + self.slack
 
     def path(self, packet):
-        """Cycles that the packet is under way; a result of a short chunk is so for less than the one that was measured."""
+        """Returns the packet's delay; a result of a short chunk takes less than the measured
+        one."""
         header, payload, _ = packet
         if header["kind"] == zwire.KIND_STATUS:
             return self.paths[zwire.KIND_STATUS]
@@ -180,13 +189,13 @@ class Clocked:
         return self.paths[zwire.KIND_RESULT] - lacks // (self.word if self.model.shared else self.lanes * self.result.bytes)
 
     def first_came(self, packet):
-        """When a packet came that was not looked at yet."""
+        """Returns the cycle in which the packet arrived, among those not yet compared."""
         at = [cycle for cycle, came in self.came[-200:] if came == packet and came in self.sent]
         assert at, f"not sent at the deadline: {packet[0]}"
         return at[-1]
 
     async def nothing_is_due(self):
-        """Nobody is waited for any more, and nothing comes however long that is so."""
+        """Checks that no slot waits and that the card stays silent."""
         assert not self.due
         await ClockCycles(self.dut.clk, 3 * self.cycles_given)
         await self.expect([])
@@ -194,13 +203,15 @@ class Clocked:
             await self.read(counter)
 
     async def evict_last(self, vid):
-        """Has the last rank of job 0 give to the next chunk and then nothing more, until it is evicted; returns for which.
+        """Evicts the last rank of job 0, which contributes one more chunk and then stops; returns
+        the VID of the eviction.
 
-        It had given to all chunks before. The others get so far as the slots go.
+        The rank had contributed to all earlier chunks. The other ranks advance as far as the
+        slots allow.
         """
         job, last = self.blocks[0].job, self.ports - 1
         await self.data(last, vid)
-        stuck = max(vid - job.window + 1, job.parameters[3])  # the first that it did not prove to hold
+        stuck = max(vid - job.window + 1, job.parameters[3])  # its first unproven chunk
         for chunk in range(vid, stuck + 2 * job.window):
             for rank in range(last):
                 await self.data(rank, chunk)
@@ -213,25 +224,26 @@ class Clocked:
         return stuck
 
     async def holds(self, name, job=0):
-        """What a register holds that the model does not follow."""
+        """Returns the value of a register that the model does not follow."""
         reply = await self.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
         return reply["mask"]
 
     async def lags(self, rank, job=0):
-        """The histogram of the rank."""
+        """Returns the rank's histogram."""
         places = [model.lag_address(job, rank, bucket) for bucket in range(model.LAG_BUCKETS)]
         return [await self.access({"kind": zwire.KIND_REGREAD, "vid": place, "length": 0}) for place in places]
 
-    # What was sent
+    # The card's packets
 
     def came_partial(self, vid, mask, began):
-        """All that came from the packet of that number on is the chunk's sum of these ranks."""
+        """Checks that all results since packet number began are the chunk's partial sum of these
+        ranks."""
         headers = [header for _, (header, _, _) in self.came[began:] if header["kind"] != zwire.KIND_STATUS]
         assert headers and all((h["vid"], h["mask"]) == (vid % 2**32, mask) for h in headers)
         assert all(h["flags"] & zwire.FLAG_PARTIAL for h in headers)
 
     def notices(self, code, began=0):
-        """Rank, VID and mask of each notice of that code, from the packet of that number on."""
+        """Returns rank, VID and mask of each notice with that code since packet number began."""
         headers = [header for _, (header, _, _) in self.came[began:] if header["kind"] == zwire.KIND_STATUS]
         return sorted((h["rank"], h["vid"], h["mask"]) for h in headers if h["code"] == code and h["mask"])
 
@@ -271,7 +283,7 @@ async def who_waits_is_told_for_whom(dut):
         assert await card.read("overdue") == times
     await card.data(last, first)
     await card.nothing_is_due()
-    # A slot that cannot turn over waits for those that are not done with it, once it has refused to.
+    # A slot that has refused to turn over waits for the members that are not done with it.
     began = len(card.came)
     await card.data(0, first + 2 * window)
     assert await card.read("not_ready") == 1
@@ -279,7 +291,7 @@ async def who_waits_is_told_for_whom(dut):
     assert card.notices(zwire.CODE_OVERDUE, began) == [(0, first, (1 << card.ports) - 2)]
     began = len(card.came)
     for rank in rest:
-        await card.data(rank, first + window)  # which proves that the rank holds the first
+        await card.data(rank, first + window)  # proves that the rank holds the first chunk
     await card.pass_deadline()
     told = [notice for notice in card.notices(zwire.CODE_OVERDUE, began) if notice[1] == first]
     assert told == [(rank, first, 1 << last) for rank in rest]
@@ -308,7 +320,7 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
         card.came_partial(vid, everyone ^ 1 << last, began)
         vid += 1
 
-    # Late by a little: its contribution is answered with the sum that lacks it.
+    # A little late: the contribution is answered with the sum that lacks it.
     await without_the_last()
     began = len(card.came)
     await card.data(last, vid - 1)
@@ -317,20 +329,20 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
         await card.data(rank, vid)
     assert card.came[-1][1][0]["mask"] == everyone and not card.came[-1][1][0]["flags"] & zwire.FLAG_PARTIAL
     vid += 1
-    # Late by a window, which it may be without holding anybody up.
+    # Late by a window, which blocks nobody.
     for _ in range(window):
         await without_the_last()
     for behind in range(vid - window, vid):
         await card.data(last, behind)
     assert await card.read("partial") == window + 1
-    # For ever: the others get so far as the slots go.
+    # Late forever: the other ranks advance as far as the slots allow.
     began = len(card.came)
     stuck = await card.evict_last(vid)
     vid = stuck + 2 * window
     assert card.notices(zwire.CODE_EVICTED, began) == [(rank, stuck, 1 << last) for rank in range(card.ports)]
     assert await card.read("JOB_EVICTED") == 1 << last
     await card.nothing_is_due()
-    # What it sends is refused, each time, and answered when the last answer is long ago.
+    # Each of its packets is refused, and answered if the last answer is long ago.
     before = await card.read("evicted")
     for kind in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
         await ClockCycles(dut.clk, 1100)
@@ -341,7 +353,7 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
         header = card.came[-1][1][0]
         assert (header["kind"], header["code"], header["rank"]) == (zwire.KIND_STATUS, zwire.CODE_EVICTED, last)
     assert await card.read("evicted") == before + 3
-    # The rest goes on, and waits for nothing.
+    # The remaining ranks go on without waiting.
     for vid in range(vid, vid + 3 * window):
         for rank in rest:
             assert not card.due or rank
@@ -353,7 +365,7 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
     await card.read("JOB_EVICTED")
     await card.send_kind(zwire.KIND_FINISH, last, vid + 1)
     await card.send_kind(zwire.KIND_FINISH, 0, vid + 1)
-    # With everybody back, in a new epoch.
+    # All ranks return in a new epoch.
     await card.set_up(3, window=window, first=vid + 1, token=TOKEN, deadline=PARTIAL | card.cycles_given)
     assert await card.read("JOB_EVICTED") == 0
     for rank in range(card.ports):
@@ -365,7 +377,8 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def sums_hold_what_the_evicted_gave(dut):
-    """A rank is evicted while chunks are collected that it gave to, and the others' finishes come before."""
+    """A rank is evicted while chunks with its contributions are collected, before or after the
+    others finish."""
     card = await connect(dut)
     window, last = card.window // card.jobs, card.ports - 1
     rest, everyone = range(last), (1 << card.ports) - 1
@@ -374,9 +387,9 @@ async def sums_hold_what_the_evicted_gave(dut):
         await card.set_up(epoch, window=window, token=TOKEN, deadline=PARTIAL | 2 * card.cycles_given)
         for rank in range(card.ports):
             await card.data(rank, 0)
-        await card.data(0, 2 * window)  # is refused
+        await card.data(0, 2 * window)  # refused
         for rank in rest:
-            await card.data(rank, window)  # proves that the rank holds the first
+            await card.data(rank, window)  # proves that the rank holds the first chunk
         if finish_first:
             for rank in rest:
                 await card.send_kind(zwire.KIND_FINISH, rank, window)
@@ -394,13 +407,14 @@ async def sums_hold_what_the_evicted_gave(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_rest_goes_on_at_full_rate(dut):
-    """As fast as a job that never had the member that was evicted."""
+    """As fast as a job that never included the evicted member."""
     card = await connect(dut)
     window, last = card.window // card.jobs, card.ports - 1
     rest = range(last)
 
     async def cycles_of(count, first):
-        """Cycles that the rest needs for so many chunks, each sent as soon as the window lets it; checks the sums."""
+        """Returns the cycles that the remaining ranks need for count chunks, each sent as soon
+        as the window allows; checks the sums."""
         block, got, began = card.blocks[0], {rank: {first - 1} for rank in rest}, card.cycle
         payloads = [[elements(card.rng, card.chunk, card.format) for _ in rest] for _ in range(count)]
 
@@ -435,7 +449,8 @@ async def the_rest_goes_on_at_full_rate(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 @cocotb.parametrize(partial=[0, PARTIAL])
 async def a_job_beside_it_is_not_disturbed(dut, partial):
-    """All workers of a job without a deadline, who lose and repeat, while members of another job stay away."""
+    """The workers of a job without a deadline lose and repeat packets, while members of another
+    job are absent."""
     card = await connect(dut)
     if card.jobs == 1:
         return
@@ -472,9 +487,9 @@ async def a_job_beside_it_is_not_disturbed(dut, partial):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def lags_are_counted_by_powers_of_four(dut):
-    """Contributions come by so many cycles one behind another, also at either side of what parts the buckets."""
+    """Contributions arrive at given distances, including both sides of each bucket's bounds."""
     card = await connect(dut)
-    # On a link a frame takes longer than the shorter ones of these.
+    # On a link, a frame takes longer than the shorter of these.
     gaps = [gap for power in range(7) for gap in (4**power - 1, 4**power) if gap > (card.calm() if card.model.shared else 0)]
     await card.set_up(2, window=1, token=TOKEN)
     block = card.blocks[0]
@@ -497,7 +512,7 @@ async def lags_are_counted_by_powers_of_four(dut):
     for rank in range(card.ports):
         assert await card.lags(rank) == want[rank]
         assert sum(want[rank]) == block.stored[rank]
-    # Repeats are not counted, the end of the job changes nothing, and setting one up clears them.
+    # Repeats are not counted. The histogram survives the job's end; a new set-up clears it.
     await card.data(0, vid)
     await card.write("JOB_ABORT", 2 << 32)
     for rank in range(card.ports):
@@ -508,12 +523,13 @@ async def lags_are_counted_by_powers_of_four(dut):
 
 
 class LateTraffic(Traffic):
-    """Random packets, where some ranks of each job send little, and deadlines pass more often than they would."""
+    """Random packets, where some ranks of each job send little, and deadlines pass more often
+    than usual."""
 
     def __init__(self, card, rng):
         given = [card.cycles_given, *(PARTIAL | times * card.cycles_given for times in (1, 1, 2)), 0]
         super().__init__(card, rng, given)
-        self.present = {}  # by job and epoch: ranks that send
+        self.present = {}  # by job and epoch: the ranks that send
 
     async def step(self):
         if self.card.due and self.rng.random() < 0.1:
@@ -522,7 +538,8 @@ class LateTraffic(Traffic):
             await super().step()
 
     async def progress(self):
-        """Data of a rank that sends, for a slot that lacks it, or the next one for a slot that may turn over."""
+        """Sends data of an active rank, for a slot that lacks it, or the next chunk of the
+        oldest slot."""
         rng, job = self.rng, self.job
         if job is None:
             return await self.near()
@@ -544,7 +561,7 @@ class LateTraffic(Traffic):
 @cocotb.test(timeout_time=40, timeout_unit="ms")
 @cocotb.parametrize((("idle", "stall"), [("never", "never"), ("bursts", "at_random")]))
 async def answers_like_the_model(dut, idle, stall):
-    """Random packets of jobs with deadlines and without, with partial sums and without."""
+    """Random packets of jobs with and without deadlines and partial sums."""
     card = await connect(dut, idle, stall)
     traffic = LateTraffic(card, random.Random(f"{idle} {stall}"))
     most = dict.fromkeys(["overdue", "partial", "evictions", "evicted"], 0)  # a reset clears the counters
@@ -562,7 +579,7 @@ async def answers_like_the_model(dut, idle, stall):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def slots_that_fall_due_together_are_all_found(dut):
-    """One rank gives to as many chunks as there are slots to hold them, as fast as it can."""
+    """One rank contributes to every slot's chunk, as fast as it can."""
     card = await connect(dut)
     window = card.window // card.jobs
     await card.set_up(2, window=window, token=TOKEN, deadline=PARTIAL | card.cycles_given)
@@ -579,7 +596,7 @@ async def slots_that_fall_due_together_are_all_found(dut):
     for vid in range(2 * window):
         expected += card.model.overdue(0, vid)
     await card.expect(expected)
-    # The last one is found and summed when each one before it was, and sent behind those that were.
+    # Each slot is found and summed after the ones before it, and its result follows theirs.
     frame = card.paths[zwire.KIND_RESULT]
     latest = entered + card.cycles_given + 2 * card.window + 4 * 2 * window + 2 * window * frame
     assert card.came[began][0] < card.came[-1][0] <= latest + SLACK
@@ -588,7 +605,7 @@ async def slots_that_fall_due_together_are_all_found(dut):
 
 
 class LateReduction(Reduction):
-    """A reduction whose workers stay away at times, for longer than the deadline."""
+    """A reduction whose workers are sometimes absent for longer than the deadline."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -596,7 +613,7 @@ class LateReduction(Reduction):
         self.sums = {}  # by chunk: its mask, flags and payload
 
     async def run(self):
-        """Returns when all that were not evicted have finished."""
+        """Returns when all ranks that were not evicted have finished."""
         await Combine(*[cocotb.start_soon(worker.run()) for worker in self.workers])
 
     def take(self, header, payload, port):
@@ -614,7 +631,7 @@ class LateReduction(Reduction):
             worker.take_result(chunk)
 
     def sum_of(self, chunk, mask):
-        """Mask, flags and payload of the chunk's result when it is the sum of these ranks."""
+        """Returns mask, flags and payload of the chunk's result for the sum of these ranks."""
         ranks = [rank for rank in range(len(self.members)) if mask >> rank & 1]
         inputs, format = [None] * self.card.ports, self.card.format
         for rank in ranks:
@@ -628,7 +645,7 @@ class LateReduction(Reduction):
 
 
 class LateWorker(Worker):
-    """A worker that stays away at times, and stops when it was evicted."""
+    """A worker that is sometimes absent, and stops after its eviction."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -663,7 +680,8 @@ class LateWorker(Worker):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 @cocotb.parametrize((("deadline", "stall"), [(1, "never"), (60, "at_random"), (300, "never")]))
 async def workers_that_stay_away_at_times(dut, deadline, stall):
-    """All at once, so that contributions meet deadlines in every way; every sum is that of the ranks in its mask."""
+    """All jobs at once: contributions meet deadlines in every way, and each sum matches the
+    ranks in its mask."""
     card = await connect(dut, stall=stall)
     card.rng = random.Random(f"{deadline} {stall}")
     reductions = []

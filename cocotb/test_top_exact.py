@@ -1,4 +1,4 @@
-"""Cards that are given what their lanes cannot decide: what that costs, and what is left of it when a job ends."""
+"""Cards with sums that their lanes cannot decide: the cost, and the state after a job's end."""
 
 import random
 
@@ -25,13 +25,13 @@ def test_top_exact(card):
 
 
 def payloads(card, rng):
-    """A chunk of every port, with no element that one pass decides."""
+    """Returns a chunk for every port, without elements that one pass decides."""
     rows = [doubtful(rng, card.format, card.result, card.ports) for _ in range(card.chunk)]
     return [card.format.payload(column) for column in np.array(rows, dtype=np.uint32).T]
 
 
 def send(card, vid, epoch, chunk):
-    """Queues a chunk on all ports; returns what must come of it."""
+    """Queues a chunk on all ports; returns the expected packets."""
     expected = []
     for port, payload in enumerate(chunk):
         header = data_header(card, port, vid, epoch)
@@ -41,7 +41,7 @@ def send(card, vid, epoch, chunk):
 
 
 async def taken(card):
-    """Waits until all that was queued is in the card."""
+    """Waits until everything queued is in the card."""
     while card.busy():
         await ClockCycles(card.dut.clk, 1)
 
@@ -49,7 +49,8 @@ async def taken(card):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 @cocotb.parametrize(stall=["never", "at_random"])
 async def every_beat_takes_what_is_said(dut, stall):
-    """A window of chunks without any element that is decided: the sums, the counters, and the time."""
+    """A window of chunks that one pass decides nowhere: checks the sums, the counters and the
+    time."""
     rng = random.Random(stall)
     card = BareCard(dut, stall=PATTERNS[stall])
     await card.reset()
@@ -70,13 +71,14 @@ async def every_beat_takes_what_is_said(dut, stall):
             assert took >= (all_beats - 2) * card.lanes * cost["element_cycles"] - card.window * beats
         await card.expect(expected)
     assert await card.read("undecided") == 2 * card.window * beats
-    assert await card.read("stalled") > 0  # there are more of them than the queue holds
+    assert await card.read("stalled") > 0  # the undecided beats exceed the queue
     await card.check_registers()
 
 
 @cocotb.test(timeout_time=200, timeout_unit="ms")
 async def a_job_that_ends_leaves_nothing_behind(dut):
-    """In any cycle of the work on undecided beats the job ends, in one way or another; the next one is as ever."""
+    """The job ends in any cycle of the work on undecided beats, in any way; the next job is
+    unaffected."""
     rng = random.Random(2)
     card = BareCard(dut)
     await card.reset()

@@ -1,7 +1,9 @@
-"""Cards of all formats, as hwgen emits them: narrow and wide beats, results wider than contributions.
+"""Cards of all formats, as hwgen emits them: narrow and wide beats, results wider than
+contributions.
 
-Packets of random and special elements, one at a time, each compared with the Python model, which sums in whole
-numbers; and what the job's registers say of NaNs, infinities and overflow.
+Sends packets of random and special elements one at a time, and compares each with the Python
+model, which sums in whole numbers. Also checks the job registers' counts of NaNs, infinities and
+overflow.
 """
 
 import random
@@ -35,7 +37,7 @@ SHELLS = {"none": [], "stream": ["-link", 64]}
 
 @pytest.mark.parametrize("card", CARDS)
 def test_top_formats(card):
-    # The shells take turns; each meets beats that are narrower and wider than a link's word.
+    # The shells alternate: each has beats narrower and wider than a link's word.
     shell = list(SHELLS)[list(CARDS).index(card) % 2]
     lanes = CARDS[card][1]
     sizes = ["-chunk", 6 * lanes, "-window", 2, "-shell", shell, *SHELLS[shell]]
@@ -68,13 +70,14 @@ async def every_register_reads_as_the_model_says(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def the_first_of_a_job_is_kept_until_the_next(dut):
-    """Chunks without anything to tell, then some with; they are told of until the next job is set up."""
+    """Chunks without exceptions, then some with exceptions; the registers keep them until the
+    next set-up."""
     rng = random.Random(3)
     card = connect(dut)
     await card.reset()
     zeros = bytes(card.format.bytes * card.chunk)
     large = card.format.payload([card.format.largest if card.format.float else 2**31 - 1] * card.chunk)
-    over = card.ports > 1 and card.manifest["format"] == card.manifest["result"]  # no wider result holds them
+    over = card.ports > 1 and card.manifest["format"] == card.manifest["result"]
     for epoch, strange in enumerate([0, card.chunk, 0], 1):
         await card.set_up(epoch, window=1, first=100 * epoch, token=TOKEN)
         for vid in range(100 * epoch, 100 * epoch + 6):

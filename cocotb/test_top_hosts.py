@@ -1,6 +1,6 @@
-"""One host after another on a card with a byte stream: nothing of the first is left for the second.
+"""Successive hosts on a card with a byte stream: no state of the first host reaches the second.
 
-The card's chunks are long, so that the core is still summing when the link has been down and is up again.
+The card's chunks are long, so the core is still summing when the link comes up again.
 """
 
 import random
@@ -20,9 +20,11 @@ def test_top_hosts():
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_waits_for_the_old_job_to_drain_is_not_the_next_hosts(dut):
-    """The link goes down for a cycle at every moment around the arrival of an ask, while a chunk is summed.
+    """The link falls for a cycle at any moment around the arrival of an ask, while a chunk is
+    summed.
 
-    Once the link came up before the sum had drained: the ask, held back until then, was refused to the new host.
+    The link once came up before the sum had drained: the held-back ask was then refused to the
+    new host.
     """
     rng = random.Random(1)
     card = LinkCard(dut)

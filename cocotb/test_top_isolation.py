@@ -1,13 +1,16 @@
-"""What a job is held up by others on the same card: its bits never, its cycles by no more than their turns.
+"""How other jobs on a card affect a job: never its bits, and its cycles by no more than their
+turns.
 
-Job A runs alone, by a fixed schedule and as fast as it can; then again beside two jobs on other ports that stall,
-flood, send garbage, run at full rate, or are set up and ended all the time.
+Job A runs alone, by a fixed schedule and at full speed. Then it runs again beside two jobs on
+other ports. These stall, flood, send garbage, run at full rate, or are set up and ended all the
+time.
 
-What the others may cost follows from "Several jobs" in section 5 of the specification, in cycles of the core: at commit
-one for each of their ports; at the sum one chunk of each, a beat a cycle; where results begin to leave one chunk of each again,
-and a status, which is one beat, before each of these and before the result itself. A chunk that finds nothing of its own job in
-its way is late by no more than the sum of these. Of chunks that follow one another each is held up at the sum, or
-where results leave, by one chunk of each other job and those statuses once more.
+The allowed delay follows from "Several jobs" in section 5 of the specification, in cycles of the
+core. Commit costs one for each of the others' ports. The sum costs one chunk of each other job,
+a beat per cycle. The start of a result costs one chunk of each again. A status, which is one
+beat, may precede each of these and the result itself. A chunk that does not wait for its own job
+is delayed by at most the sum of these. Back-to-back chunks are each delayed once more, at the
+sum or at the results' start, by one chunk of each other job and those statuses.
 """
 
 import random
@@ -23,15 +26,16 @@ from traffic import TOKEN, elements
 from workers import Reduction
 
 CHUNKS = 32
-PERIOD = 96  # of the fixed schedule: more than a chunk can take
+PERIOD = 96  # of the fixed schedule, longer than any chunk takes
 
-# Number, ports, elements of a chunk, and window. A's number is between the others, so that no fixed order favours it.
+# Number, ports, elements of a chunk, and window. A's number lies between the others, so no fixed
+# order favours it.
 A = {"job": 2, "ports": 0b000011, "chunk": 6, "window": 8}
 OTHERS = [
     {"job": 0, "ports": 0b001100, "chunk": 16, "window": 4},
     {"job": 3, "ports": 0b110000, "chunk": 5, "window": 4},
 ]
-UNUSED = [1, 4, 6, 255]  # numbers of no job; 6 is A's in its low bits
+UNUSED = [1, 4, 6, 255]  # numbers without a job; the low bits of 6 are A's number
 
 
 def test_top_isolation():
@@ -39,7 +43,7 @@ def test_top_isolation():
 
 
 class Bench(BareCard):
-    """The card, job A, and the members of the others."""
+    """The card, job A, and the members of the other jobs."""
 
     def __init__(self, dut):
         super().__init__(dut)
@@ -82,14 +86,17 @@ class Bench(BareCard):
         return a
 
     async def check_counts(self, a):
-        """The registers tell of job A what there was in it."""
+        """Checks job A's counts in the registers."""
         for name, value in a.counts().items():
             reply = await self.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, a.job), "length": 0})
             assert reply["mask"] == value, f"{name} of job A is {reply['mask']}, want {value}"
 
     async def run_a(self, a, scheduled):
-        """Runs job A by the fixed schedule, or as fast as it can; returns the cycle of each beat of results at each of
-        its ports, counted from the beginning, and what the results hold."""
+        """Runs job A by the fixed schedule, or at full speed.
+
+        Returns the cycle of each result beat at each of its ports, counted from the start, and
+        the results.
+        """
         began = {port: len(self.sinks[port].taken_at) for port in a.members}
         start = self.cycle
         work = self.follow if scheduled else self.saturate
@@ -106,7 +113,7 @@ class Bench(BareCard):
         return cycles, sorted(bits, key=lambda packet: (packet[1]["vid"], packet[0]))
 
     async def follow(self, a, worker, began):
-        """Sends every chunk at its time, in some cycles one rank first, in some the other."""
+        """Sends every chunk at its time; the rank that is first alternates."""
         for chunk in range(CHUNKS):
             worker.contribute(chunk)
             await ClockCycles(self.dut.clk, PERIOD + (1 - 2 * worker.rank) * (chunk % 2 * 6 - 3))
@@ -118,7 +125,7 @@ class Bench(BareCard):
             worker.contribute(chunk)
 
     async def taken(self, a, port, began, chunks):
-        """Waits until the port has so many results of A."""
+        """Waits until the port has that many results of A."""
         while len(self.sinks[port].taken_at) - began[port] < chunks * a.chunk // self.lanes:
             await RisingEdge(self.dut.clk)
 
@@ -131,7 +138,7 @@ class Peer:
         self.rng = random.Random(self.port)
         self.next, self.got = 0, set()
         self.results = 0
-        self.running = None  # the task that sends
+        self.running = None  # the sending task
 
     def take(self, header):
         if header["kind"] in (zwire.KIND_RESULT, zwire.KIND_REPLAY):
@@ -139,12 +146,12 @@ class Peer:
             self.got.add((header["vid"] - self.reduction.first) % 2**32)
 
     def data(self, chunk):
-        """Data of the chunk, all the same."""
+        """Sends the chunk; all chunks have the same data."""
         header = self.reduction.header(zwire.KIND_DATA, self.rank, self.reduction.first + chunk)
         self.card.send(self.port, header, self.reduction.data.payloads[0][self.rank])
 
     def legitimate(self):
-        """The next chunk, when the window allows it; returns whether it did."""
+        """Sends the next chunk if the window allows it; returns whether it did."""
         behind = self.next - self.reduction.window
         if behind >= 0 and behind not in self.got:
             return False
@@ -153,7 +160,7 @@ class Peer:
         return True
 
     def flood(self):
-        """The next chunk, or one over again, or an ask."""
+        """Sends the next chunk, a repeated one, or an ask."""
         rng, known = self.rng, max(0, self.next - self.reduction.window)
         if rng.random() < 0.3 and self.legitimate():
             return
@@ -164,7 +171,8 @@ class Peer:
             self.card.send(self.port, self.reduction.header(zwire.KIND_ASK, self.rank, self.reduction.first + chunk))
 
     def garbage(self):
-        """A packet of which anything may be right or wrong; also of A's number, but not by A's ports."""
+        """Sends a packet whose fields may all be wrong; it may carry A's number, but not from
+        A's ports."""
         rng, card = self.rng, self.card
         if rng.random() < 0.3 and self.legitimate():
             return
@@ -180,12 +188,12 @@ class Peer:
             "length": rng.choice([A["chunk"], self.reduction.chunk, rng.getrandbits(16)]),
         }
         if header["kind"] == zwire.KIND_FINISH and header["job"] == self.reduction.job:
-            header["epoch"] = 0  # the other jobs stay what they are
+            header["epoch"] = 0  # the other jobs must not end
         size = rng.choice([A["chunk"], self.reduction.chunk, rng.randint(0, 40)])
         card.send(self.port, header, elements(rng, size, card.format), bad=rng.random() < 0.2)
 
     async def send(self, what, at_once):
-        """Sends for ever, so that so many beats wait in the port's source as a rule."""
+        """Sends forever; keeps at_once beats queued in the port's source, if possible."""
         while True:
             while len(self.card.sources[self.port].queue) < at_once and what() is not False:
                 pass
@@ -196,7 +204,8 @@ class Peer:
 
 
 def cost(statuses):
-    """Most cycles by which the other jobs hold up a chunk of A, and by which they do so where chunks follow closely."""
+    """Returns the most cycles by which the other jobs delay a chunk of A: once, and for each
+    back-to-back chunk."""
     ports = sum(shape["ports"].bit_count() for shape in OTHERS)
     beats = sum(shape["chunk"] for shape in OTHERS)
     between = len(OTHERS) + 1 if statuses else 0
@@ -204,7 +213,7 @@ def cost(statuses):
 
 
 def compare(alone, beside, scheduled, statuses=True):
-    """The bits are the same, and the cycles within what the others may cost; returns by how many the last result is late."""
+    """Checks that the bits are equal and the delays allowed; returns the last result's delay."""
     assert beside[1] == alone[1]
     once, each = cost(statuses)
     for port, cycles in alone[0].items():
@@ -218,7 +227,8 @@ def compare(alone, beside, scheduled, statuses=True):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(scheduled=[True, False])
 async def jobs_that_stall_cost_no_cycle(dut, scheduled):
-    """A member of each other job sends nothing, the rest all that they may; and nobody there takes a result."""
+    """One member of each other job is silent; the rest send all they may, and no member takes a
+    result."""
     card = Bench(dut)
     await card.reset()
     alone = await card.run_a(await card.set_up_a(), scheduled)
@@ -227,7 +237,8 @@ async def jobs_that_stall_cost_no_cycle(dut, scheduled):
         card.gates[port].closed = True
     for chunk in range(3 * OTHERS[0]["window"]):
         for peer in card.peers.values():
-            # Of the last chunks the last rank sends none; what it sends of those before proves that it has their results.
+            # The last rank sends none of the last chunks; its earlier data prove that it holds
+            # their predecessors.
             if chunk < 2 * OTHERS[0]["window"] or peer.rank == 0:
                 peer.data(chunk)
         await card.quiet()
@@ -258,7 +269,8 @@ async def jobs_that_send_cost_their_turns(dut, scheduled, how):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(scheduled=[True, False])
 async def jobs_that_come_and_go_cost_no_more(dut, scheduled):
-    """The other jobs are aborted, or set up over the running ones, all the time; members send on and know nothing of it."""
+    """The other jobs are aborted, or replaced by new ones, all the time; their members keep
+    sending unaware."""
     card = Bench(dut)
     await card.reset()
     alone = await card.run_a(await card.set_up_a(), scheduled)

@@ -1,7 +1,8 @@
-"""Several jobs on one card: their packets, slots, counts and lives do not meet.
+"""Several jobs on one card: their packets, slots, counts and lifetimes stay separate.
 
-First one packet at a time, as the model says; then workers of all jobs at once, while jobs end in one way or another
-and others are set up in their place, on other ports and slots, and late packets of what has ended keep coming.
+First one packet at a time, compared with the model. Then workers of all jobs run at once, while
+jobs end in various ways. New jobs replace them on other ports and slots, and late packets of
+ended jobs keep arriving.
 """
 
 import random
@@ -48,7 +49,7 @@ async def answers_like_the_model(dut, idle, stall):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def slots_are_the_first_that_are_free(dut):
-    """Jobs of all windows come and go until every pattern of free slots is met; what does not fit is refused."""
+    """Jobs with random windows come and go; a job without free slots is refused."""
     rng = random.Random(4)
     card = connect(dut)
     await card.reset()
@@ -69,7 +70,7 @@ async def slots_are_the_first_that_are_free(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_same_vids_of_all_jobs_do_not_meet(dut):
-    """All jobs on all ports, with one epoch; every chunk is sent for all jobs by one rank after another."""
+    """All jobs use all ports and one epoch; every rank sends each chunk for all jobs in turn."""
     rng = random.Random(5)
     card = connect(dut)
     await card.reset()
@@ -85,19 +86,19 @@ async def the_same_vids_of_all_jobs_do_not_meet(dut):
 
 
 class Lives:
-    """Jobs that are set up, run and end, under all numbers at once."""
+    """Runs successive jobs under all numbers at once."""
 
     MOST_CYCLES = 400  # before a job is ended
 
     def __init__(self, card, rng):
         self.card, self.rng = card, rng
-        self.registers = Lock()  # one access at a time, and what is staged is one job's
-        self.reductions = []  # also those that have ended
-        self.whole = 0  # that ended as all had finished
+        self.registers = Lock()  # one access at a time; the staged registers belong to one job
+        self.reductions = []  # includes ended jobs
+        self.whole = 0  # jobs that ended because all had finished
         cocotb.start_soon(deliver(card, self.reductions))
 
     async def live(self, job, count):
-        """So many jobs of the number, one after another."""
+        """Runs count jobs under the number, one after another."""
         last, epoch = None, self.rng.getrandbits(16)
         for _ in range(count):
             epoch = (epoch + self.rng.choice([1, 2, 1000])) % 2**16
@@ -110,11 +111,12 @@ class Lives:
                 await ClockCycles(self.card.dut.clk, self.rng.randint(1, self.MOST_CYCLES))
                 if self.rng.random() < 0.5:
                     await self.abort(last)
-                # Else the next one takes its number while it runs.
+                # Otherwise the next job replaces it while it runs.
         await self.abort(last)
 
     async def begin(self, job, epoch, last):
-        """Sets up a job that fits among the others, in the place of the last one, which leaves late packets."""
+        """Sets up a job that fits among the others and replaces the last one, which leaves late
+        packets."""
         while True:
             reduction = self.some_job(job, epoch)
             async with self.registers:
@@ -145,7 +147,7 @@ class Lives:
         )
 
     async def read_block(self, job):
-        """Reads what only register accesses and the finish of all change."""
+        """Reads the registers that only register accesses and the last finish change."""
         for name in ("JOB_STATE", "JOB_MEMBERS", "JOB_SLOTS"):
             await self.card.read(name, job)
 
@@ -156,7 +158,7 @@ class Lives:
             await self.read_block(reduction.job)
 
     async def finish(self, reduction):
-        """All finish, which ends the job; its registers tell what there was in it."""
+        """All ranks finish, which ends the job; checks its counts in the registers."""
         self.whole += 1
         async with self.registers:
             await reduction.finish()
@@ -178,7 +180,7 @@ class Lives:
                 assert reduction.data.strange_sums(chunk)[name == "JOB_OVERFLOW"]
 
     async def held(self, name, job):
-        """What a register holds that the model does not follow."""
+        """Returns the value of a register that the model does not follow."""
         reply = await self.card.register({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
         return reply["mask"]
 
@@ -197,7 +199,8 @@ async def jobs_come_and_go_beside_one_another(dut, idle, stall):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_link_that_goes_down_ends_all_jobs(dut):
-    """While all jobs' workers are busy; what comes for them after it had begun to leave, or waited in a port's queue."""
+    """The link falls while all jobs' workers are busy; packets in ports' queues, or partly sent,
+    may still arrive."""
     rng = random.Random(6)
     card = connect(dut)
     await card.reset()

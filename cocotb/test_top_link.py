@@ -1,7 +1,7 @@
-"""The card on a byte stream, as hwgen emits it: frames, CRCs, and what a bad link does.
+"""The card on a byte stream, as hwgen emits it: frames, CRCs, and the faults of a bad link.
 
-Bytes go in, frames come out, and both are compared with the Python model; among the bytes are the hand-written
-frames of driver/wire/testdata.
+Sends bytes, and compares the returned frames with the Python model; the bytes include the
+hand-written frames of driver/wire/testdata.
 """
 
 import random
@@ -45,7 +45,7 @@ async def answers_like_the_model(dut, idle, stall):
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 @cocotb.parametrize(seed=range(8))
 async def finds_frames_in_garbage(dut, seed):
-    """Garbage, frames cut off and frames with a flipped bit, with good frames in between."""
+    """Garbage, cut-off frames and frames with a flipped bit, with good frames in between."""
     rng = random.Random(seed)
     card = LinkCard(dut, PATTERNS["bursts"], PATTERNS["bursts"], partial=True)
     await card.reset()
@@ -56,13 +56,14 @@ async def finds_frames_in_garbage(dut, seed):
             good = model.frame(data_header(card, rank, vid, epoch=9), payload)
             await card.transmit(spoiled(rng, good))
             await card.transmit(good)
-        # However garbage ends, whole frames are found again behind what it may have promised.
+        # Enough bytes to complete any frame that the garbage seemed to begin.
         await card.transmit(bytes(card.format.bytes * card.chunk + 64))
     await card.check_registers()
 
 
 def spoiled(rng, frame):
-    """Bytes that are no good frame: random ones with sync words, a part of the frame, or one bit of it wrong."""
+    """Returns bytes without a good frame: random bytes with sync words, a cut-off frame, or one
+    flipped bit."""
     kind = rng.randrange(4)
     if kind == 0:
         words = [rng.choice([model.SYNC, rng.randbytes(rng.randint(1, 9))]) for _ in range(rng.randint(1, 10))]
@@ -76,7 +77,7 @@ def spoiled(rng, frame):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(seed=range(4))
 async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
-    """Half a frame, the owner and the job are gone when the link comes up again; counters stay."""
+    """A fall of the link drops half a frame, the owner and the job; counters stay."""
     rng = random.Random(seed)
     card = LinkCard(dut, PATTERNS["bursts"], PATTERNS["alternate"])
     await card.reset()
@@ -99,21 +100,21 @@ async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def reads_the_hand_written_frames(dut):
-    """Every frame that a host sends, and the frames of a card, which another card must hunt through."""
+    """Every frame that a host sends, and a card's own frames, which a card must skip."""
     card = LinkCard(dut)
     await card.reset()
     for raw, _, _ in frames.load().values():
         await card.transmit(raw)
     counts = {name: await card.read(name) for name in ("frames", "header_crc", "bad_job", "payload_crc")}
-    # Data, ask, finish and two register accesses, and three reads of counters after them. Headers of a card
-    # are longer than a card expects of what it does not take, so their CRC is wrong.
+    # Data, ask, finish, two register accesses, and the read of frames itself. A card
+    # expects shorter headers for kinds it does not accept, so their CRC is wrong.
     assert counts == {"frames": 6, "header_crc": 4, "bad_job": 3, "payload_crc": 0}
     await card.check_registers()
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def frames_follow_one_another_without_a_pause(dut):
-    """Frames of all ranks back to back, in words that frames begin and end anywhere in."""
+    """Frames of all ranks back to back; frames begin and end anywhere in the link's words."""
     rng = random.Random(7)
     card = LinkCard(dut)
     await card.reset()
@@ -128,7 +129,8 @@ async def frames_follow_one_another_without_a_pause(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_result_that_is_being_sent_is_not_overwritten(dut):
-    """The host stops reading in the middle of a result; all ranks go on as if they had it and fill its slot anew."""
+    """The host stops reading in the middle of a result; all ranks go on as if they had it, and
+    refill its slot."""
     card = LinkCard(dut)
     card.tx.stall = gate = Gate()
     await card.reset()

@@ -1,8 +1,8 @@
 """Workers that all send at once, lose, repeat and ask, on the card with bare ports.
 
-The order in which things meet in the card is left to chance here; what must hold whatever it is, is checked:
-every rank gets every sum, right in every bit, marked as a replay when it was sent it before, and the card has
-added every contribution exactly once.
+The order of events in the card is random here. The checks hold for any order: every rank gets
+every sum, correct in every bit, and marked as a replay if it was sent before. The card adds
+every contribution exactly once.
 """
 
 import random
@@ -49,7 +49,7 @@ async def every_contribution_is_added_exactly_once(dut, idle, stall):
 
 
 async def check_counters(card, reduction):
-    """What the card counted that does not depend on the order of events."""
+    """Checks the counters that do not depend on the order of events."""
     data, counts = reduction.data, reduction.counts()
     expected = {
         "stored": len(data) * card.ports,

@@ -1,4 +1,5 @@
-"""Latency and throughput of the card with bare ports, to the cycle, and what may not hold up what."""
+"""Latency and throughput of the card with bare ports, to the cycle, and independence of the
+ports."""
 
 import random
 
@@ -14,8 +15,8 @@ from traffic import Contributions, data_header
 EPOCH = 0xBEEF
 CHUNKS = 40
 
-# Cards whose chunks have as many beats as there are ports, and whose window covers the way there and
-# back: such cards promise a beat in every cycle.
+# Cards with as many beats per chunk as ports, and a window that covers the round trip: these cards
+# sustain a beat per cycle.
 CARDS = {
     "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 16, "-window", 8],
     "one_port": ["-lanes", 1, "-workers", 1, "-chunk", 4, "-window", 16],
@@ -54,7 +55,8 @@ class Bench(BareCard):
         self.send(port, header, self.data.payloads[vid][port])
 
     async def work(self, port, trusting=None):
-        """Sends every chunk as soon as the window allows. trusting: port whose results it takes for its own."""
+        """Sends every chunk as soon as the window allows; trusting: a port whose results serve
+        in place of its own."""
         witness = self.sinks[port if trusting is None else trusting]
         for vid in range(CHUNKS):
             while len(witness.taken_at) < (vid - self.window + 1) * self.beats:
@@ -62,7 +64,7 @@ class Bench(BareCard):
             self.send_chunk(port, vid)
 
     def check_results(self, port, chunks):
-        """The first packets sent to the port are the results of these chunks, in order."""
+        """Checks that the port's first packets are the results of these chunks, in order."""
         sent = [packet for packet in self.sent if packet[2] == port][: len(chunks)]
         assert [header["vid"] for header, _, _ in sent] == list(chunks)
         for header, payload, _ in sent:
@@ -71,7 +73,7 @@ class Bench(BareCard):
 
 
 def without_bubble(cycles, count):
-    """Whether the cycles are that many, one after another."""
+    """Returns whether there are count cycles, all consecutive."""
     return len(cycles) == count and cycles[-1] - cycles[0] == count - 1
 
 
@@ -94,7 +96,8 @@ async def the_latency_is_the_manifests(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def chunks_follow_without_a_bubble(dut):
-    """All ports saturated: a beat a cycle in at every port, into the trees, and out at every port."""
+    """All ports saturated: a beat per cycle enters every port and the trees, and leaves every
+    port."""
     card = Bench(dut)
     await card.reset()
     for port in range(card.ports):
@@ -111,10 +114,11 @@ async def chunks_follow_without_a_bubble(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_port_that_takes_nothing_holds_up_no_other(dut):
-    """Port 0 takes no result, yet sends on (it is told the results by another): the others see no difference."""
+    """Port 0 takes no result but keeps sending, guided by port 1's results: the other ports are
+    unaffected."""
     card = Bench(dut)
     if card.ports == 1:
-        return  # there is no other
+        return  # there is no other port
     card.sinks[0].stall = gate = Gate(closed=True)
     await card.reset()
     await ClockCycles(dut.clk, 2)
@@ -130,7 +134,7 @@ async def a_port_that_takes_nothing_holds_up_no_other(dut):
     gate.closed = False
     await card.quiet()
     waited = [header["vid"] for header, payload, port in card.sent if port == 0]
-    # What its queue held, and of the rest what no slot had turned over from.
+    # The results in its queue, and those of slots that had not turned over.
     assert waited == sorted(waited) and len(waited) > card.window
     for header, payload, port in card.sent:
         assert payload == card.data.sum(header["vid"]), f"chunk {header['vid']} at port {port}"
@@ -138,7 +142,7 @@ async def a_port_that_takes_nothing_holds_up_no_other(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def packets_are_taken_whatever_the_other_ports_do(dut):
-    """No port sends but one, and nobody takes results: that one's packets go in without a pause."""
+    """Only one port sends, and no port takes results: that port's packets enter without a pause."""
     card = Bench(dut)
     for sink in card.sinks:
         sink.stall = Gate(closed=True)
@@ -153,7 +157,7 @@ async def packets_are_taken_whatever_the_other_ports_do(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def asks_are_answered_while_another_port_sends(dut):
-    """A port that stops in the middle of a packet holds up nobody's ask."""
+    """A port that stops in the middle of a packet delays no other port's ask."""
     card = Bench(dut)
     await card.reset()
     card.sources[0].idle = gate = Gate()

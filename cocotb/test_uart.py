@@ -1,4 +1,4 @@
-"""A UART's receiver, transmitter and queue, with a model of the other end at the line."""
+"""A UART's receiver, transmitter and queue, with a model of the other end of the line."""
 
 import itertools
 import random
@@ -11,43 +11,44 @@ from cocotb.utils import get_sim_time
 from bench import CLOCK_PERIOD_NS, leaf, run, start
 from streams import PATTERNS, StreamSink, StreamSource
 
-# Cycles a bit: of 3,000,000 baud with 60 MHz, the least, and one whose half is no whole number.
+# Cycles per bit: 3,000,000 baud at 60 MHz, the minimum, and an odd number.
 DIVIDES = [20, 8, 87]
 
 
 def simulator_of(divide):
-    """What simulates a bench: long bits take Icarus long."""
+    """Returns the simulator for a bench; Icarus is slow with long bits."""
     return "verilator" if divide > 20 else "icarus"
 
 
 def bit_ns(dut):
-    """The nominal time of a bit."""
+    """Returns a bit's nominal time."""
     return int(dut.DIVIDE.value) * CLOCK_PERIOD_NS
 
 
 def tolerance(divide):
-    """By how much a sender may be off, as agg_uart_rx says it."""
+    """Returns the largest deviation of a sender's rate, as in agg_uart_rx."""
     return (divide / 2 - divide // 8 - 1) / (10 * divide)
 
 
 def some_bytes(rng, count):
-    """Random bytes, and those whose bits are alike or alternate."""
+    """Returns random bytes, and some whose bits are equal or alternate."""
     return [0x00, 0xFF, 0x55, 0xAA, 0x80, 0x01, *(rng.randrange(256) for _ in range(count))]
 
 
-# -- agg_uart_rx -------------------------------------------------------------------------------------
+# -- agg_uart_rx -----------------------------------------------------------------------------------
 
 
 class Sender:
-    """Sends bytes on the line, bits lasting 1 + off times as long as they are to; edges fall anywhere between clock edges."""
+    """Sends bytes with bits 1 + off times as long as nominal; edges fall anywhere between clock
+    edges."""
 
     def __init__(self, dut, off=0.0):
         self.dut, self.bit = dut, bit_ns(dut) * (1 + off)
-        self.due = None  # when the next edge is, in ns
+        self.due = None  # time of the next edge, in ns
         dut.line.value = 1
 
     async def hold(self, level, bits=1.0):
-        """Holds a level for so many bits; times do not add up their roundings."""
+        """Holds a level for that many bits; rounding errors do not accumulate."""
         if self.due is None:
             self.due = get_sim_time("ns")
         self.dut.line.value = level
@@ -55,7 +56,7 @@ class Sender:
         await Timer(max(1, round(self.due - get_sim_time("ns"))), "ns")
 
     async def idle(self, bits):
-        """Sends nothing for so many bits, beginning at some other time between clock edges."""
+        """Sends nothing for that many bits; the next byte starts at a new phase of the clock."""
         self.dut.line.value = 1
         await Timer(max(1, round(bits * self.bit)), "ns")
         self.due = None
@@ -67,7 +68,7 @@ class Sender:
 
 
 class Received:
-    """The bytes that the receiver gives, and when."""
+    """Records the receiver's bytes and their times."""
 
     def __init__(self, dut):
         self.bytes, self.times = [], []
@@ -84,7 +85,7 @@ class Received:
 
 
 async def start_receiver(dut, off=0.0):
-    """A receiver that is out of reset, a sender and what is received of it."""
+    """Resets the receiver; returns a sender and the record of received bytes."""
     sender = Sender(dut, off)
     received = Received(dut)
     await start(dut)
@@ -95,7 +96,8 @@ async def start_receiver(dut, off=0.0):
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(off=[-1.0, -0.6, 0.0, 0.6, 1.0], gaps=["none", "some"])
 async def receives_every_byte(dut, off, gaps):
-    """agg_uart_rx: bytes of a sender that is off by up to the tolerance, back to back or with pauses of any length."""
+    """agg_uart_rx: receives bytes of a sender within the tolerance, back to back or with any
+    pauses."""
     rng = random.Random(f"{off} {gaps}")
     sender, received = await start_receiver(dut, off * tolerance(int(dut.DIVIDE.value)))
     sent = some_bytes(rng, 60)
@@ -109,7 +111,7 @@ async def receives_every_byte(dut, off, gaps):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def gives_a_byte_at_its_stop_bit(dut):
-    """agg_uart_rx: a byte comes VOTE + 4 cycles, or one less, after the middle of its stop bit."""
+    """agg_uart_rx: a byte arrives VOTE + 3 or VOTE + 4 cycles after the middle of its stop bit."""
     divide = int(dut.DIVIDE.value)
     sender, received = await start_receiver(dut)
     for phase in range(1, CLOCK_PERIOD_NS):
@@ -126,7 +128,7 @@ async def gives_a_byte_at_its_stop_bit(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(off=[-0.3, 0.3])
 async def another_rate_is_noticed(dut, off):
-    """agg_uart_rx: of a sender that is off by a third, which no receiver could understand, the bytes are not received."""
+    """agg_uart_rx: does not receive the bytes of a sender whose rate is off by 30 %."""
     rng = random.Random(f"{off}")
     sender, received = await start_receiver(dut, off)
     sent = some_bytes(rng, 30)
@@ -134,7 +136,7 @@ async def another_rate_is_noticed(dut, off):
         await sender.send(byte)
     await sender.idle(20)
     assert received.bytes != sent
-    # And it is back in step with one that is right.
+    # The receiver is then in step with a correct sender again.
     sender.bit, before = bit_ns(dut), len(received.bytes)
     for byte in sent:
         await sender.send(byte)
@@ -144,7 +146,8 @@ async def another_rate_is_noticed(dut, off):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def glitches_change_no_bit(dut):
-    """agg_uart_rx: a glitch of up to VOTE cycles in each bit, anywhere in it, and between bytes."""
+    """agg_uart_rx: a glitch of up to VOTE cycles anywhere in a bit, or between bytes, changes
+    nothing."""
     rng = random.Random(2)
     vote = max(1, int(dut.DIVIDE.value) // 8) * CLOCK_PERIOD_NS
     bit = bit_ns(dut)
@@ -154,14 +157,14 @@ async def glitches_change_no_bit(dut):
         levels = [0, *(byte >> i & 1 for i in range(8)), 1]
         for place, level in enumerate(levels):
             wide = rng.randint(1, vote)
-            # The start bit's edge is where it is. Half a bit before the next one nothing is wrong.
+            # The start bit keeps its edge. The last glitch ends half a bit before the next byte.
             first = CLOCK_PERIOD_NS * 3 if place == 0 else 1
             last = bit // 2 if place == 9 else bit
             at = rng.randint(first, last - wide - 1)
             for value, time in ((level, at), (1 - level, wide), (level, bit - at - wide)):
                 dut.line.value = value
                 await Timer(time, "ns")
-        if rng.random() < 0.3:  # nobody sends, and there is a glitch
+        if rng.random() < 0.3:  # a glitch while nobody sends
             await Timer(bit, "ns")
             dut.line.value = 0
             await Timer(rng.randint(1, vote), "ns")
@@ -173,7 +176,8 @@ async def glitches_change_no_bit(dut):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def drops_bytes_without_a_stop_bit(dut):
-    """agg_uart_rx: a byte with a low stop bit is none, and nor is a line that stays low; the next byte is whole."""
+    """agg_uart_rx: a byte with a low stop bit is dropped, and so is a line that stays low; the
+    next byte is whole."""
     rng = random.Random(3)
     sender, received = await start_receiver(dut)
     good = []
@@ -193,7 +197,7 @@ async def drops_bytes_without_a_stop_bit(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(level=[0, 1])
 async def begins_with_a_high_line(dut, level):
-    """agg_uart_rx: nothing comes of a line that is low when the reset ends, nor of the reset."""
+    """agg_uart_rx: a line that is low at the end of reset yields no byte, nor does the reset."""
     received = Received(dut)
     dut.line.value = level
     await start(dut)
@@ -237,11 +241,11 @@ RECEIVER = [
 ]
 
 
-# -- agg_uart_tx -------------------------------------------------------------------------------------
+# -- agg_uart_tx -----------------------------------------------------------------------------------
 
 
 class Line:
-    """The edges of the transmitter's line: level, and the ns for which it was held."""
+    """The transmitter's line: the level of each stretch, and its length in ns."""
 
     def __init__(self, dut):
         self.dut, self.held = dut, []
@@ -258,7 +262,8 @@ class Line:
 
 
 async def read(dut, off, taken):
-    """Reads bytes from the line as a receiver does whose clock is off: in the middle of each bit, counted from the start bit."""
+    """Reads bytes from the line like a receiver with an inexact clock: in the middle of each
+    bit, counted from the start bit."""
     bit = bit_ns(dut) * (1 + off)
     while True:
         await FallingEdge(dut.line)
@@ -276,7 +281,8 @@ async def read(dut, off, taken):
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(off=[-0.04, 0.0, 0.04], idle=["never", "bursts"])
 async def sends_every_byte(dut, off, idle):
-    """agg_uart_tx: a receiver that is off by 4 % reads each byte; levels last for whole bits, and as long as they are to."""
+    """agg_uart_tx: a receiver that is off by 4 % reads each byte; levels last for whole bits of
+    nominal length."""
     rng = random.Random(f"{off} {idle}")
     sent, taken = some_bytes(rng, 40), []
     source = StreamSource(dut, "s_axis", PATTERNS[idle]())
@@ -299,7 +305,8 @@ async def sends_every_byte(dut, off, idle):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def rests_high(dut):
-    """agg_uart_tx: the line is high until there is a byte, and in a reset at once, though a byte is on it."""
+    """agg_uart_tx: the line is high while idle, and immediately in a reset, even in the middle
+    of a byte."""
     dut.s_axis_tvalid.value = 0
     await start(dut)
     for _ in range(50):
@@ -331,11 +338,11 @@ TRANSMITTER = [
 ]
 
 
-# -- agg_uart_queue ----------------------------------------------------------------------------------
+# -- agg_uart_queue --------------------------------------------------------------------------------
 
 
 async def feed(dut, byte):
-    """A byte comes for one cycle."""
+    """Offers a byte for one cycle."""
     dut.s_byte_data.value, dut.s_byte_valid.value = byte, 1
     await RisingEdge(dut.clk)
     dut.s_byte_data.value, dut.s_byte_valid.value = byte ^ 0xFF, 0
@@ -344,7 +351,7 @@ async def feed(dut, byte):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=list(PATTERNS))
 async def keeps_order(dut, stall):
-    """agg_uart_queue: what comes no faster than it leaves comes out once, in order."""
+    """agg_uart_queue: bytes that arrive no faster than they leave come out once and in order."""
     rng = random.Random(stall)
     dut.s_byte_valid.value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
@@ -358,7 +365,7 @@ async def keeps_order(dut, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def loses_what_has_no_place(dut):
-    """agg_uart_queue: with nobody reading it keeps as many bytes as it has places and one more; later ones are lost."""
+    """agg_uart_queue: without a reader, it keeps its depth plus one byte; later bytes are lost."""
     places = 1 << int(dut.DEPTH_BITS.value)
     dut.s_byte_valid.value = 0
     dut.m_axis_tready.value = 0
@@ -374,7 +381,7 @@ async def loses_what_has_no_place(dut):
             taken.append(int(dut.m_axis_tdata.value))
         await RisingEdge(dut.clk)
     assert taken == list(range(places + 1))
-    # What comes then is kept again.
+    # Bytes that arrive then are kept again.
     await feed(dut, 0xEE)
     await RisingEdge(dut.m_axis_tvalid)
     assert dut.m_axis_tdata.value == 0xEE
@@ -382,7 +389,8 @@ async def loses_what_has_no_place(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def stands_until_it_is_taken(dut):
-    """agg_uart_queue: a byte stands in the second cycle after it came, and a reset empties the queue."""
+    """agg_uart_queue: a byte is valid from the second cycle after it arrived; a reset empties
+    the queue."""
     dut.s_byte_valid.value = 0
     dut.m_axis_tready.value = 0
     await start(dut)

@@ -1,4 +1,5 @@
-"""The window below the largest exponent: each leaf against whole numbers, and whole lanes of `fused`."""
+"""The window below the largest exponent: each leaf compared with whole numbers, and whole lanes
+of `fused`."""
 
 import json
 import os
@@ -16,10 +17,10 @@ from bench import BUILD, ROOT, leaf, run, start
 
 
 async def stream(dut, vectors, timing, latency):
-    """Feeds a vector a cycle and returns what comes of each.
+    """Feeds a vector per cycle and returns the outputs of each.
 
-    vectors: dicts of inputs. timing: the cycle in which an input of a vector is given, 0 if not named.
-    latency: the cycle in which an output is read; only those are.
+    vectors: dicts of inputs. timing: the cycle in which a vector's input is driven, by default
+    0. latency: by output, the cycle in which it is read; other outputs are not read.
     """
     last = max([*timing.values(), *latency.values()])
     got = [{} for _ in vectors]
@@ -58,7 +59,8 @@ def test_agg_window_max(floor):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def aligns(dut):
-    """Every operand of a small format with every exponent that is no smaller; of a large one, at random."""
+    """Every operand of a small format with every exponent not below its own; random pairs of a
+    large format."""
     exp, frac, infinity, window, marks, dsp = (
         int(getattr(dut, name).value) for name in ("EXP", "FRAC", "INFINITY", "WINDOW", "MARK", "DSP")
     )
@@ -111,7 +113,7 @@ def test_agg_window_align(exp, frac, infinity, window, marks, dsp):
 
 
 def signed(x, width):
-    """What width bits of two's complement stand for."""
+    """Returns the value of width bits in two's complement."""
     return x - (x >> width - 1 << width)
 
 
@@ -146,7 +148,7 @@ async def tells_special_values(dut):
     vectors = [
         {"max": e, "top": t, "negative": s} for e in (1, top - 1, top) for t in range(1 << n) for s in range(1 << n)
     ]
-    # An infinity or a NaN is what the largest exponent says it is.
+    # The largest exponent marks an operand as an infinity or a NaN.
     vectors = [v for v in vectors if not infinity or (v["max"] == top) == (v["top"] > 0)]
     random.Random(1).shuffle(vectors)
     await start(dut)
@@ -171,7 +173,7 @@ def test_agg_window_special(infinity):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def normalizes(dut):
-    """normal with rest is the magnitude, shifted as far as it needs and may."""
+    """normal with rest is the magnitude, shifted left as far as needed and allowed."""
     growth, bits = int(dut.GROWTH.value), int(dut.BITS.value)
     width, keep, exp = len(dut.sum), len(dut.normal), len(dut.exponent)
     rng, fields = random.Random(1), (1 << exp) - 1
@@ -184,7 +186,7 @@ async def normalizes(dut):
         pairs = [(s, rng.choice([fields, rng.randint(1, fields), rng.randint(1, min(fields, width))])) for s in sums]
     vectors = [{"sum": s, "exponent": e} for s, e in pairs]
     await start(dut)
-    late = 6 if bits == 32 else 7  # from exponent, which comes a cycle before its sum
+    late = 6 if bits == 32 else 7  # counted from exponent, which precedes its sum by a cycle
     latency = {name: late for name in ("inverted", "zero", "shift", "normal", "rest")}
     for v, got in zip(vectors, await stream(dut, vectors, {"sum": 1}, latency)):
         total = signed(v["sum"], width)
@@ -192,13 +194,13 @@ async def normalizes(dut):
         if total == 0:
             assert got["normal"] == 0 and not got["rest"], v
             continue
-        # One less in the place below all, with ones there, where the sum is inverted.
+        # An inverted sum is one less in the lowest place, with ones below it.
         held = total if total > 0 else -total - 1
-        places = 2 * bits  # below the sum, so that nothing is lost
+        places = 2 * bits  # bits below the sum, so that nothing is lost
         word = held << places | (0 if total > 0 else (1 << places) - 1)
         leading = width - 1 - held.bit_length()
         limit = v["exponent"] + growth - 1
-        # What is all ones below the sum needs no leading bit of its own.
+        # If all bits below the sum are ones, it needs no leading bit of its own.
         assert got["shift"] == min(leading, limit) or (held == 0 and got["shift"] <= limit), v
         word <<= got["shift"]
         assert got["normal"] == word >> places + width - 1 - keep if keep < places + width else word, v
@@ -225,7 +227,7 @@ def test_agg_window_normalize(parameters):
 
 
 class TinyFormat(Format):
-    """A format of any size, of the same kind as those of the wire table."""
+    """A format of any size, of the same kinds as in the wire table."""
 
     def __init__(self, exp, frac, infinity):
         self.exp, self.frac, self.infinity, self.bits = exp, frac, infinity, 1 + exp + frac
@@ -276,7 +278,7 @@ async def rounds(dut):
 
 
 def rounded(f, magnitude, places):
-    """A multiple of 2^-places of the smallest subnormal, rounded to the format."""
+    """Returns a multiple of 2^-places of the smallest subnormal, rounded to the format."""
     shift = max(places, magnitude.bit_length() - f.frac - 1)
     kept, rest = magnitude >> shift, magnitude & (1 << shift) - 1
     half = 1 << shift - 1
@@ -294,7 +296,8 @@ def test_agg_window_round(infinity, growth, frac, keep):
 
 
 def hostile_row(f, rng, ports):
-    """Elements with exponents near one another, that cancel, tie, are zero, subnormal, infinite or NaN."""
+    """Returns elements with close exponents that cancel, tie, or are zero, subnormal, infinite
+    or NaN."""
     base, spread = rng.randrange(f.top + 1), rng.choice([0, 1, 3, f.frac, f.frac + 6, f.top])
     row = []
     for _ in range(ports):

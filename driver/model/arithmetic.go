@@ -13,27 +13,24 @@ import (
 	"tributary/driver/wire"
 )
 
-// sum is how numbers of one floating-point format are summed. An implementation
-// may keep scratch space.
+// sum sums numbers of one floating-point format. An implementation may keep scratch space.
 type sum interface {
-	// element returns the sum of x, an element of every port, at least one. It
-	// may change x.
+	// element returns the sum of x, an element of every port, at least one. It may change x.
 	element(x []uint32) uint32
-	// chunk does so for whole chunks: rows[p] holds port p's elements. The row
-	// of a port that is no member is empty; the others, at least one, are of y's
-	// length. It may change the rows and their order.
+	// chunk sums whole chunks into y: rows[p] holds port p's elements. The row of a port that is no
+	// member is empty; the others, at least one, have y's length. It may change the rows and their
+	// order.
 	chunk(y []uint32, rows [][]uint32)
 }
 
-// integerSum is how integers are summed: as sum does it, and element also
-// returns whether the result overflowed, chunk how many did.
+// integerSum sums integers like sum. element also returns whether the result overflowed, chunk how
+// many did.
 type integerSum interface {
 	element(x []uint32) (y uint32, overflowed bool)
 	chunk(y []uint32, rows [][]uint32) (overflowed int)
 }
 
-// sums lists all that the model knows: how each sums floating-point numbers of a
-// format, and integers.
+// sums lists the sums that the model supports, for floating-point formats and for integers.
 var sums = map[wire.Sum]struct {
 	floats   func(f *float) sum
 	integers func(saturate bool) integerSum
@@ -44,17 +41,16 @@ var sums = map[wire.Sum]struct {
 	wire.SumMax:   {func(f *float) sum { return &largest{float: f} }, func(bool) integerSum { return largestInteger{} }},
 }
 
-// Arithmetic is what a card does to the contributions of its ports. It keeps
-// scratch space: it must not be used concurrently.
+// Arithmetic computes a card's sums. It keeps scratch space, so it must not be used concurrently.
 type Arithmetic struct {
 	format, result wire.FormatInfo
 
-	// Of floating-point formats:
+	// For floating-point formats:
 	in, out *float
-	widened []uint32 // the result format's equal of every contribution; nil: the formats are the same
+	widened []uint32 // by contribution: its equal in the result format; nil if the formats are the same
 	sum     sum
 
-	integers integerSum // else
+	integers integerSum // for int32
 
 	memory  [][]uint32 // scratch: a row a port, cap >= chunk
 	rows    [][]uint32 // scratch: the rows of a sum
@@ -62,8 +58,8 @@ type Arithmetic struct {
 	results []uint32   // scratch
 }
 
-// NewArithmetic returns the arithmetic of cards with the given sum, formats of
-// contributions and of results, and, for int32, saturation.
+// NewArithmetic returns the arithmetic of cards with the given sum, formats of contributions and of
+// results, and, for int32, saturation.
 func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*Arithmetic, error) {
 	in, known := format.Info()
 	out, knownToo := result.Info()
@@ -98,10 +94,9 @@ func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*
 	return a, nil
 }
 
-// Element returns the sum of one element, as an encoding of the results'
-// format, and whether it counts as an overflow. ports[p] is what port p
-// contributes, as an encoding of the contributions' format: the sum's identity
-// for a port that is no member. There must be a port.
+// Element returns the sum of one element, as an encoding of the results' format, and whether it
+// counts as an overflow. ports[p] is port p's contribution, as an encoding of the contributions'
+// format, or the sum's identity if the port is no member. There must be a port.
 func (a *Arithmetic) Element(ports []uint32) (result uint32, overflowed bool) {
 	a.column = append(a.column[:0], ports...)
 	if a.integers != nil {
@@ -112,10 +107,10 @@ func (a *Arithmetic) Element(ports []uint32) (result uint32, overflowed bool) {
 	return result, a.out.isNonfinite(result) && !slices.ContainsFunc(ports, a.in.isNonfinite)
 }
 
-// chunk writes the sum of the contributions, whole payloads as they travel, to
-// result. Contribution p is port p's, nil where the port is no member; there is
-// one at least, and all have as many elements as result. It returns how many
-// elements of the result are NaNs or infinities, and how many overflowed.
+// chunk writes the sum of the contributions to result; all are whole payloads as on the wire.
+// Contribution p is port p's, nil where the port is no member. There is at least one, and all have
+// as many elements as result. It returns how many elements of the result are NaNs or infinities,
+// and how many overflowed.
 func (a *Arithmetic) chunk(result []byte, contributions [][]byte) (nonfinite, overflowed int) {
 	for len(a.memory) < len(contributions) {
 		a.memory = append(a.memory, nil)
@@ -185,7 +180,7 @@ func (a *Arithmetic) holdsNonfinite(contribution []byte) bool {
 	return false
 }
 
-// widen puts the results' format in the place of the contributions'.
+// widen converts elements from the contributions' format to the results'.
 func (a *Arithmetic) widen(elements []uint32) {
 	if a.widened != nil {
 		for i, x := range elements {
@@ -239,8 +234,8 @@ type columns struct {
 	column []uint32 // scratch
 }
 
-// chunk writes element's sum of every column of rows to y. Rows of ports that
-// are no members are left out, which the sum must allow.
+// chunk writes element's sum of every column of rows to y. It skips the empty rows, which the sum
+// must allow.
 func (c *columns) chunk(y []uint32, rows [][]uint32, element func([]uint32) uint32) {
 	rows = slices.DeleteFunc(rows, func(row []uint32) bool { return len(row) == 0 })
 	c.column = slices.Grow(c.column[:0], len(rows))[:len(rows)]

@@ -1,5 +1,5 @@
-// Every sum in every format against the oracle, which knows neither this
-// package's numbers nor its roundings; and what chunks add to elements.
+// Compares every sum in every format with the oracle, which shares neither this package's numbers
+// nor its roundings; also tests chunks.
 
 package model
 
@@ -17,7 +17,7 @@ import (
 	"tributary/verify/reference/oracle"
 )
 
-// card is an arithmetic that a card may have.
+// card is the arithmetic of a possible card.
 type card struct {
 	which          wire.Sum
 	format, result wire.Format
@@ -42,7 +42,7 @@ func (c card) arithmetic(t testing.TB) *Arithmetic {
 	return a
 }
 
-// formats and results are all that section 7 of the specification allows.
+// formats and results list the formats that section 7 of the specification allows.
 var formats = []struct {
 	format  wire.Format
 	results []wire.Format
@@ -55,7 +55,7 @@ var formats = []struct {
 	{wire.Int32, []wire.Format{wire.Int32}},
 }
 
-// arithmetics lists all that a card may have.
+// arithmetics lists the arithmetics of all possible cards.
 func arithmetics() []card {
 	var all []card
 	for _, which := range wire.Sums {
@@ -119,7 +119,7 @@ func TestElementsAgreeWithTheOracle(t *testing.T) {
 	}
 }
 
-// TestAllPairsOfSmallFormats goes through all pairs of both fp8.
+// TestAllPairsOfSmallFormats sums all pairs of both fp8 formats.
 func TestAllPairsOfSmallFormats(t *testing.T) {
 	for _, c := range arithmetics() {
 		if info, _ := c.format.Info(); info.Bits != 8 || c.result != c.format {
@@ -137,8 +137,8 @@ func TestAllPairsOfSmallFormats(t *testing.T) {
 	}
 }
 
-// TestNumbersWidenToThemselves hands every number of the small formats to every
-// wider one, alone, so that nothing is added.
+// TestNumbersWidenToThemselves widens every number of the small formats to every wider one, alone,
+// so that nothing is added.
 func TestNumbersWidenToThemselves(t *testing.T) {
 	for _, c := range arithmetics() {
 		if info, _ := c.format.Info(); info.Bits > 16 {
@@ -156,8 +156,7 @@ func TestNumbersWidenToThemselves(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter tries every order of eight workers, on operands that
-// hurt.
+// TestOrderDoesNotMatter tries every order of eight workers, on difficult operands.
 func TestOrderDoesNotMatter(t *testing.T) {
 	for _, c := range arithmetics() {
 		if c.which == wire.SumTree && c.format != wire.Int32 {
@@ -184,7 +183,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestFusedErrorBound holds the bound that the specification proves.
+// TestFusedErrorBound checks the error bound in the specification.
 func TestFusedErrorBound(t *testing.T) {
 	for _, c := range arithmetics() {
 		if c.which != wire.SumFused || c.format == wire.Int32 {
@@ -213,26 +212,26 @@ func TestFusedErrorBound(t *testing.T) {
 			}
 		}
 		assert.Greater(t, checked, 6000, c)
-		// What the guard places and a wider format have room for is never cut.
+		// Nothing is cut that fits into the guard places and the wider format.
 		room := guardPlaces + a.out.Frac - a.in.Frac
 		assert.Equal(t, a.in.place(a.in.largest) > room, inexact > 0, "%v: %d sums were not exact", c, inexact)
 	}
 }
 
-// payload returns elements as they travel.
+// payload returns elements as on the wire.
 func payload(elements []uint32, bits int) []byte {
 	p := make([]byte, len(elements)*bits/8)
 	store(p, elements, bits)
 	return p
 }
 
-// TestChunksAgreeWithElements holds that whole chunks, which are summed in other
-// ways and pass over absent ports, give what their elements give, and counts.
+// TestChunksAgreeWithElements checks the sums of whole chunks, and their counts, against the sums
+// of single elements. Chunks take other paths, and skip absent ports.
 func TestChunksAgreeWithElements(t *testing.T) {
 	for _, c := range arithmetics() {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			a, elements := c.arithmetic(t), c.arithmetic(t) // a for all sizes: scratch is used again
+			a, elements := c.arithmetic(t), c.arithmetic(t) // a sums all sizes, so it reuses its scratch space
 			r := rand.New(rand.NewPCG(5, 6))
 			for _, ports := range []int{1, 2, 3, 4, 5, 7, 8, 13, 33} {
 				for round := range 6 {
@@ -244,8 +243,8 @@ func TestChunksAgreeWithElements(t *testing.T) {
 	}
 }
 
-// randomContributions returns an array a port; nil for some ports, at least
-// one of which is a member, unless all are to be.
+// randomContributions returns an array per port; nil for some ports, unless all are to be members.
+// At least one is.
 func randomContributions(r *rand.Rand, c card, ports, length int, all bool) [][]uint32 {
 	contributions := make([][]uint32, ports)
 	source := operands.New(c.format, c.result, r.Uint64())
@@ -300,8 +299,8 @@ func compareChunk(t *testing.T, c card, chunks, elements *Arithmetic, contributi
 	require.Equal(t, []int{nonfinite, overflowed}, []int{gotNonfinite, gotOverflowed}, "%d ports", len(contributions))
 }
 
-// TestMorePortsChangeNothing holds that members 0..n-1 give the same bits
-// on every card with n ports or more.
+// TestMorePortsChangeNothing checks that members 0..n-1 get the same bits on every card with n
+// ports or more.
 func TestMorePortsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range arithmetics() {

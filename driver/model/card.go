@@ -8,12 +8,11 @@ import (
 	"tributary/driver/wire"
 )
 
-// refusalGap is the least number of cycles between two refusals that are
-// answered.
+// refusalGap is the least number of cycles between two answered refusals.
 const refusalGap = 1024
 
-// Card is the core of a card at packet level. Its methods must not be called
-// concurrently; none is to be called while Serve runs.
+// Card is the core of a card at packet level. Its methods must not be called concurrently, nor
+// while Serve runs.
 type Card struct {
 	cfg      Config
 	sum      *Arithmetic
@@ -23,15 +22,15 @@ type Card struct {
 	owner    uint64
 	staged   staged
 	jobs     []job // by number
-	summing  turns // of the jobs' complete chunks
-	sending  turns // of the jobs' results
+	summing  turns // turns of jobs with complete chunks
+	sending  turns // turns of jobs with results to send
 
 	statuses    []Header // the pending answer or refusal of each port
 	statusPorts uint64   // the ports that have one
 	notice      notice
 
 	refusedAt  uint64 // when the last refusal was answered
-	refusedYet bool   // one was
+	refusedYet bool   // whether any was answered
 
 	serving chan struct{} // holds a token while a host is served
 }
@@ -62,21 +61,19 @@ func NewCard(cfg Config) (*Card, error) {
 	return c, nil
 }
 
-// Config returns the card's geometry, with no zero value left that stands for
-// another.
+// Config returns the card's geometry, with its defaults filled in.
 func (c *Card) Config() Config { return c.cfg }
 
-// Advance lets the clock run on by the given number of cycles, and looks once
-// which slots are overdue by then.
+// Advance advances the clock by the given number of cycles, and then acts once on every overdue
+// slot.
 func (c *Card) Advance(cycles uint64) {
 	c.cycles += cycles
 	c.lookAtDeadlines()
 }
 
-// PortOf returns the port that a rank belongs to, and whether there is one, of
-// the job that was set up last under the number job (before the first, rank r
-// belongs to port r). A number that is not below JOBS counts as its remainder by
-// JOBS.
+// PortOf returns the port of a rank, and whether there is one, in the job that was set up last
+// under the number job. Before the first job, rank r belongs to port r. A number that is not below
+// JOBS counts as its remainder by JOBS.
 func (c *Card) PortOf(job, rank uint8) (port int, ok bool) {
 	j := c.numbered(job)
 	if int(rank) >= j.n {
@@ -85,12 +82,12 @@ func (c *Card) PortOf(job, rank uint8) (port int, ok bool) {
 	return j.portOf[rank], true
 }
 
-// numbered returns the job of a number, or of its remainder by JOBS.
+// numbered returns the job with that number, or with its remainder by JOBS.
 func (c *Card) numbered(number uint8) *job { return &c.jobs[int(number)%len(c.jobs)] }
 
-// Handle commits one packet that came in at a port: data, ask or finish; any
-// other kind is refused. It copies what it keeps of the payload. A slot that
-// becomes complete is reduced by the next call of Reduce or Next.
+// Handle commits one packet of a port: data, ask or finish; any other kind is refused. It copies
+// the parts of the payload that it keeps. The next call of Reduce or Next reduces a slot that
+// became complete.
 func (c *Card) Handle(port int, p *Packet) {
 	c.Advance(c.beats(p.Payload))
 	if code := c.check(port, p); code != accepted {
@@ -114,7 +111,7 @@ func (c *Card) beats(payload []byte) uint64 {
 	return uint64(max(1, (len(payload)+beat-1)/beat))
 }
 
-// check applies the checks that come before the slot rules, in their order.
+// check applies, in their order, the checks that precede the slot rules.
 func (c *Card) check(port int, p *Packet) wire.Code {
 	j := c.numbered(p.Job)
 	switch {
@@ -192,8 +189,8 @@ func (c *Card) ask(j *job, port int, p *Packet) {
 	}
 }
 
-// finish notes that a rank has finished; when all members have, the job ends, and
-// the answers that wait are still sent.
+// finish records that a rank has finished. Once all members have, the job ends; its waiting answers
+// are still sent.
 func (c *Card) finish(j *job, port int, p *Packet) {
 	c.counters.add(countFinishes, 1)
 	c.answer(port, &p.Header, wire.CodeDone, 0)
@@ -207,8 +204,8 @@ func (c *Card) finish(j *job, port int, p *Packet) {
 	}
 }
 
-// refuse counts a refusal, and answers it when the rank belongs to the port
-// and the last answer was long enough ago.
+// refuse counts a refusal, and answers it if the rank belongs to the port and the last answer was
+// long enough ago.
 func (c *Card) refuse(port int, h *Header, code wire.Code) {
 	c.counters.refused(code)
 	if code == wire.CodePayloadCRC || !c.numbered(h.Job).owns(port, h.Rank) {
@@ -221,7 +218,7 @@ func (c *Card) refuse(port int, h *Header, code wire.Code) {
 	c.answer(port, h, code, 0)
 }
 
-// answer leaves a status for the port, in place of one that waits.
+// answer stores a status for the port; it replaces one that waits.
 func (c *Card) answer(port int, h *Header, code wire.Code, mask uint64) {
 	c.statuses[port] = Header{
 		Version: wire.Version,
@@ -236,8 +233,8 @@ func (c *Card) answer(port int, h *Header, code wire.Code, mask uint64) {
 	c.statusPorts |= 1 << port
 }
 
-// Reduce completes the reductions that have begun: job by job in turn, each
-// job's in their order.
+// Reduce completes the reductions that have begun: the jobs take turns, and each job's reductions
+// run in order.
 func (c *Card) Reduce() {
 	for {
 		number, ok := c.summing.take(func(number int) bool { return len(c.jobs[number].table.reducing) > 0 })
@@ -248,8 +245,7 @@ func (c *Card) Reduce() {
 	}
 }
 
-// reduce sums what the slot of a job holds that is closed for the longest time
-// into its cache entry.
+// reduce sums the contributions of the job's first closed slot into its cache entry.
 func (c *Card) reduce(j *job) {
 	s := &j.table.slots[j.table.reducing[0]]
 	if s.result == nil {
@@ -276,8 +272,8 @@ func (c *Card) reduce(j *job) {
 	j.table.reduced()
 }
 
-// endJob ends a job, if it runs: its reductions that have begun are discarded,
-// its results and statuses that wait are dropped.
+// endJob ends a job, if it runs: it discards begun reductions, waiting results and waiting
+// statuses.
 func (c *Card) endJob(j *job) {
 	j.end()
 	for port := range c.statuses {
@@ -297,8 +293,8 @@ func (c *Card) endJobs() {
 	}
 }
 
-// LinkDown tells the card that its host is gone: all jobs end and OWNER is
-// cleared; the counters stay.
+// LinkDown reports to the card that its host disconnected. All jobs end and OWNER is cleared; the
+// counters stay.
 func (c *Card) LinkDown() {
 	c.counters.add(countLinkDown, 1)
 	c.owner = 0

@@ -1,5 +1,5 @@
-// The checks before the slot rules, refusals and their answers, finish, and
-// what the end of a job leaves behind.
+// The checks before the slot rules, refusals and their answers, finish, and the state after a job's
+// end.
 
 package model
 
@@ -12,8 +12,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// spoil makes one field of a data packet wrong. The order is that of the
-// checks: each is to be noticed before those after it.
+// spoil makes one field of a data packet wrong. Entries are in the order of the checks: each must
+// be reported before those after it.
 var spoil = []struct {
 	code     wire.Code
 	answered bool
@@ -138,12 +138,12 @@ func TestARefusalIsAnsweredOnlyToAPortOfItsRank(t *testing.T) {
 func TestRefusalsAreAnsweredOnceIn1024Cycles(t *testing.T) {
 	d := newPair(t)
 	p := d.packet(wire.KindAsk, 0, 3)
-	d.card.Handle(0, &p) // takes a cycle, and is answered in it
+	d.card.Handle(0, &p) // takes a cycle, in which it is answered
 	d.sends("status late v3 to rank 0, missing 0")
 	d.card.Advance(1021) // the status took a cycle
 	q := d.packet(wire.KindAsk, 1, 3)
 	d.card.Handle(1, &q)
-	d.sends() // 1,023 cycles later: for the whole card, whichever port
+	d.sends() // 1,023 cycles later; the limit covers the whole card
 	d.card.Handle(1, &q)
 	d.sends("status late v3 to rank 1, missing 0")
 	assert.Equal(t, 3, d.count("late"), "all are counted")
@@ -253,7 +253,7 @@ func TestFinishOfAnAbortedJobAfterAFinishedOneIsRefused(t *testing.T) {
 	d.sends("status bad_job v10 to rank 0, missing 0")
 }
 
-// ends lists what ends a job, but for the finish of all.
+// ends lists the ways to end a job, except the finish of all members.
 var ends = map[string]func(*desk){
 	"abort":     func(d *desk) { require.Equal(d, wire.CodeDone, d.abort(d.now)) },
 	"release":   func(d *desk) { require.Equal(d, wire.CodeDone, d.write(wire.RegRelease, owner)) },
@@ -282,7 +282,7 @@ func TestAnEndedJobLeavesNothingBehind(t *testing.T) {
 			d.data(0, 10, 3)
 			d.data(1, 10, 4)
 			d.sends("result v10 to 3 = 7")
-			d.data(0, 12, 1) // nobody is done with anything of before
+			d.data(0, 12, 1) // no rank is done with earlier chunks
 			d.sends("status not_ready v12 to rank 0, missing 0")
 		})
 	}

@@ -1,5 +1,4 @@
-// The geometry of a card: its sizes, its identification block and the hash
-// over it.
+// The geometry of a card: its sizes, its identification block and its hash.
 
 package model
 
@@ -13,8 +12,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be
-// given; for the others the zero value means what their comments say.
+// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set; for the other
+// fields, the zero value has the meaning in their comments.
 type Config struct {
 	Lanes  int // elements in a beat, a power of two, 1..64
 	Ports  int // ports of the card, 1..64
@@ -25,11 +24,11 @@ type Config struct {
 	Format   wire.Format // of the contributions; 0 means fp32
 	Result   wire.Format // of the results; 0 means Format
 	Sum      wire.Sum    // 0 means tree
-	Saturate bool        // sums beyond int32 become the nearest it has
+	Saturate bool        // clamp sums beyond int32 to the nearest int32
 
 	Shell   wire.Shell // ShellNone or ShellStream
 	Link    int        // bits the link moves in a cycle; 0 with ShellNone
-	Latency int        // cycles, as the card's LATENCY register tells them
+	Latency int        // cycles, as in the card's LATENCY register
 }
 
 // Limits of a Config.
@@ -37,10 +36,10 @@ const (
 	maxLanes   = 64
 	maxPorts   = 64
 	maxJobs    = 16
-	maxElement = 1<<16 - 1 // what the header's length can say
+	maxElement = 1<<16 - 1 // the largest length in a header
 )
 
-// withDefaults returns c with its zero values replaced by what they mean.
+// withDefaults returns c with defaults in place of its zero values.
 func (c Config) withDefaults() Config {
 	if c.Jobs == 0 {
 		c.Jobs = 1
@@ -94,13 +93,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// arithmetic returns what the card does to its contributions.
+// arithmetic returns the arithmetic of the card.
 func (c Config) arithmetic() (*Arithmetic, error) {
 	return NewArithmetic(c.Sum, c.Format, c.Result, c.Saturate)
 }
 
-// identification returns what register addr of the identification block
-// holds; ok is false when addr is no register of it.
+// identification returns the value of register addr of the identification block; ok is false if
+// addr is no register of it.
 func (c Config) identification(addr uint32) (value uint64, ok bool) {
 	switch addr {
 	case wire.RegLanes:
@@ -131,9 +130,8 @@ func (c Config) identification(addr uint32) (value uint64, ok bool) {
 	return 0, false
 }
 
-// Hash returns the configuration hash: 64-bit FNV-1a over the registers of
-// the identification block, as the table lists them, each as 8 bytes with the
-// lowest first.
+// Hash returns the configuration hash: 64-bit FNV-1a over the registers of the identification block
+// in table order, each as 8 bytes, lowest first.
 func (c Config) Hash() uint64 {
 	c = c.withDefaults()
 	h := fnv.New64a()

@@ -1,5 +1,5 @@
-// The card's counters: 32 bits, wrapping, in the order of wire.Counters; and
-// what a job counts, which stops at the end of 32 bits.
+// The card's counters: 32 bits, wrapping, in the order of wire.Counters; and the counts of a job,
+// which saturate at 32 bits.
 
 package model
 
@@ -14,7 +14,7 @@ type counters []uint32
 
 func newCounters() counters { return make(counters, len(wire.Counters)) }
 
-// The places of the counters that the model counts by name.
+// The indices of the counters that the model increments by name.
 var (
 	countFrames       = counterIndex("frames")
 	countStored       = counterIndex("stored")
@@ -37,7 +37,7 @@ var (
 	countLinkDown     = counterIndex("link_down")
 )
 
-// counterIndex returns the place of the named counter in the table.
+// counterIndex returns the index of the named counter in the table.
 func counterIndex(name string) int {
 	for i, c := range wire.Counters {
 		if c.Name == name {
@@ -60,8 +60,7 @@ func (c counters) refused(code wire.Code) {
 	}
 }
 
-// read returns the counter at a register address; ok is false when there is
-// none.
+// read returns the counter at a register address; ok is false if there is none.
 func (c counters) read(addr uint32) (value uint64, ok bool) {
 	offset := addr - wire.CounterBase
 	if addr < wire.CounterBase || offset%8 != 0 || offset/8 >= uint32(len(c)) {
@@ -70,18 +69,17 @@ func (c counters) read(addr uint32) (value uint64, ok bool) {
 	return uint64(c[offset/8]), true
 }
 
-// tally is one thing that a job counts (section 7.7 of the specification): the
-// register pair JOB_NAME and JOB_FIRST_NAME.
+// tally is one count of a job (section 7.7 of the specification): the register pair JOB_NAME and
+// JOB_FIRST_NAME.
 type tally struct {
-	count uint32 // stops at the greatest
-	first uint64 // as the register holds it; 0 while count is
+	count uint32 // saturates
+	first uint64 // as in the register; 0 while count is 0
 }
 
-// tallyFirst says in a JOB_FIRST register that there is one.
+// tallyFirst marks a JOB_FIRST register as valid.
 const tallyFirst = 1 << 63
 
-// add counts n at a place: the VID, and, of a contribution, the rank in the
-// bits above.
+// add counts n events at a place: the VID, and for a contribution the rank in the upper bits.
 func (t *tally) add(n int, where uint64) {
 	if n > 0 && t.count == 0 {
 		t.first = tallyFirst | where

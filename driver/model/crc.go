@@ -1,12 +1,12 @@
 package model
 
-// CRC-16/CCITT-FALSE (section 3 of the specification), eight bytes at a time:
-// the register is linear in the bytes that come, so what each of the eight does to it
-// is looked up in a table of its own, and the lookups are added (slicing by 8).
+// CRC-16/CCITT-FALSE (section 3 of the specification), eight bytes at a time (slicing by 8). The
+// register is linear in the input bytes. So each of the eight bytes has a table of its effect on
+// the register, and the lookups are added.
 
 import "tributary/driver/wire"
 
-// crcSlice is how many bytes one step takes.
+// crcSlice is the number of bytes per step.
 const crcSlice = 8
 
 // crcTables[n][b] is the register after byte b and n zero bytes, from zero.
@@ -23,8 +23,8 @@ func makeCRCTables() (tables [crcSlice][256]uint16) {
 	return tables
 }
 
-// crcBitwise is the definition: a bit enters at the low end, and the one that leaves
-// at the high end takes the polynomial with it.
+// crcBitwise is the definition: a bit enters at the low end, and the bit that leaves at the high
+// end adds the polynomial.
 func crcBitwise(r uint16, data []byte) uint16 {
 	for _, b := range data {
 		r ^= uint16(b) << 8
@@ -39,8 +39,8 @@ func crcBitwise(r uint16, data []byte) uint16 {
 	return r
 }
 
-// updateCRC returns the register r after data: wire.CRCInit before a header, the
-// header's CRC before a payload.
+// updateCRC returns the register r after data. r is wire.CRCInit before a header, and the header's
+// CRC before a payload.
 func updateCRC(r uint16, data []byte) uint16 {
 	t := &crcTables
 	for ; len(data) >= crcSlice; data = data[crcSlice:] {

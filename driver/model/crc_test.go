@@ -12,15 +12,15 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestCRCCheckValue: the value that the catalogue of CRCs gives for CRC-16/CCITT-FALSE.
+// TestCRCCheckValue compares with the check value of CRC-16/CCITT-FALSE in the catalogue of CRCs.
 func TestCRCCheckValue(t *testing.T) {
 	check := []byte("123456789")
 	assert.Equal(t, uint16(0x29b1), updateCRC(wire.CRCInit, check))
 	assert.Equal(t, uint16(0x29b1), crcBitwise(wire.CRCInit, check))
 }
 
-// TestCRCIsItsDefinition: every length around the steps of eight, at every offset in
-// a word, from registers of all kinds; also beside another implementation.
+// TestCRCIsItsDefinition tries every length around the steps of eight, at every offset in a word
+// and from various registers, and compares with another implementation too.
 func TestCRCIsItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 6))
 	data := make([]byte, 300)

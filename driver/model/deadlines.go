@@ -1,5 +1,5 @@
-// Deadlines (section 5 of the specification): slots that wait for too long, what
-// is done with them, and who is told; and how late contributions come.
+// Deadlines (section 5 of the specification): overdue slots, the actions on them, notices; and the
+// lateness of contributions.
 
 package model
 
@@ -15,7 +15,7 @@ const (
 	deadlinePartial = 1 << 32
 )
 
-// cycles returns how long a slot of the job is given; 0 is for ever.
+// cycles returns the deadline of the job's slots; 0 means none.
 func (s *setup) cycles() uint64 { return s.deadline & deadlineCycles }
 
 // partial reports whether the job asks for partial sums.
@@ -26,9 +26,9 @@ func (s *setup) badDeadline() bool {
 	return s.deadline&^(deadlineCycles|deadlinePartial) != 0 || s.partial() && s.cycles() == 0
 }
 
-// lookAtDeadlines acts upon every slot that is overdue, job by job, each job's in
-// the order of their numbers. The time of one that still waits begins anew: of
-// several deadlines that pass between two looks one is acted upon.
+// lookAtDeadlines acts on every overdue slot, job by job, each job's in the order of their numbers.
+// The time of a slot that still waits restarts: if several of its deadlines pass between two looks,
+// the card acts once.
 func (c *Card) lookAtDeadlines() {
 	for number := range c.jobs {
 		j := &c.jobs[number]
@@ -38,7 +38,7 @@ func (c *Card) lookAtDeadlines() {
 	}
 }
 
-// lookAt looks at the slots of a job, until an eviction ends it.
+// lookAt checks the slots of a job, until an eviction ends the job.
 func (c *Card) lookAt(j *job) {
 	for number := uint32(0); j.running && number < j.table.count; number++ {
 		s := &j.table.slots[number]
@@ -49,9 +49,8 @@ func (c *Card) lookAt(j *job) {
 	}
 }
 
-// overdue does with a slot that has waited for too long what its job asks for.
-// One that waits for nobody any more, as those were evicted, turns over as soon
-// as it is asked to.
+// overdue acts on an overdue slot as the job requests. If evictions left a slot with no rank to
+// wait for, it does nothing: the slot turns over on the next request.
 func (c *Card) overdue(j *job, s *slot) {
 	missing := j.table.missing(s)
 	if s.state == reduced && missing == 0 {
@@ -68,9 +67,8 @@ func (c *Card) overdue(j *job, s *slot) {
 	}
 }
 
-// evict takes ranks, which the slot of vid waits for, out of the members of the
-// job. When all that are left have finished, it ends as it does with the last
-// finish.
+// evict removes ranks, which the slot of vid waits for, from the members of the job. If all
+// remaining members have finished, the job ends as after a last finish.
 func (c *Card) evict(j *job, vid uint32, ranks uint64) {
 	j.evicted |= ranks
 	j.table.members &^= ranks
@@ -82,16 +80,14 @@ func (c *Card) evict(j *job, vid uint32, ranks uint64) {
 	}
 }
 
-// notice is what the card tells without being asked: a status that goes to
-// several ranks of a job. There is one at most.
+// notice is an unsolicited status for several ranks of a job. A card holds at most one.
 type notice struct {
 	job    *job
-	ranks  uint64 // that it has not been sent to
-	header Header // but for the rank
+	ranks  uint64 // not yet sent to these
+	header Header // without the rank
 }
 
-// notify leaves a notice for ranks, in place of what was not sent of the last
-// one.
+// notify stores a notice for ranks, and drops the unsent part of the last one.
 func (c *Card) notify(j *job, code wire.Code, vid uint32, ranks, mask uint64) {
 	c.notice = notice{job: j, ranks: ranks, header: Header{
 		Version: wire.Version,
@@ -104,8 +100,7 @@ func (c *Card) notify(j *job, code wire.Code, vid uint32, ranks, mask uint64) {
 	}}
 }
 
-// ranksAmong returns those of the ranks that wait for the notice that have a port
-// among ready.
+// ranksAmong returns the ranks that wait for the notice and have a port in ready.
 func (n *notice) ranksAmong(ready uint64) uint64 {
 	if n.ranks == 0 {
 		return 0
@@ -113,12 +108,11 @@ func (n *notice) ranksAmong(ready uint64) uint64 {
 	return n.ranks & n.job.ranksOf(ready)
 }
 
-// lags counts the contributions of one rank by how late they came, as JOB_LAG
-// tells it.
+// lags counts the contributions of one rank by lateness, as in JOB_LAG.
 type lags [wire.LagBuckets]uint32
 
-// add counts a contribution that came so many cycles after the first one of its
-// chunk, or was the first.
+// add counts a contribution that was the first of its chunk, or came that many cycles after the
+// first.
 func (l *lags) add(first bool, cycles uint64) {
 	if first {
 		l[0]++

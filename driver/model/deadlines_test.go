@@ -1,5 +1,5 @@
-// Deadlines, every sentence of them in section 5, and how late contributions come;
-// expectations worked out by hand from the specification.
+// Deadlines, every sentence of section 5 about them, and the lateness of contributions. The
+// expectations were worked out by hand from the specification.
 
 package model
 
@@ -13,17 +13,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// patience is the deadline of the tests: more than a few packets of a desk take.
+// patience is the deadline in the tests, longer than a few packets of a desk take.
 const patience = 100_000
 
-// three is a job of ports 0, 1 and 2: one element, a window of one chunk, so two
-// slots, the first VID is 10; with a deadline.
+// three is a job of ports 0, 1 and 2 with a deadline: one element, a window of one chunk, so two
+// slots; the first VID is 10.
 var three = setup{ports: 0b111, chunk: 1, window: 1, first: 10, deadline: patience}
 
 // threePartial is three with partial sums.
 var threePartial = setup{ports: 0b111, chunk: 1, window: 1, first: 10, deadline: deadlinePartial | patience}
 
-// newDeadlines is a desk whose job is s.
+// newDeadlines returns a desk with the job s.
 func newDeadlines(t *testing.T, s setup) *desk {
 	t.Helper()
 	d := newDesk(t)
@@ -31,11 +31,10 @@ func newDeadlines(t *testing.T, s setup) *desk {
 	return d
 }
 
-// late lets a deadline pass.
+// late waits until a deadline has passed.
 func (d *desk) late() { d.card.Advance(patience) }
 
-// all sends the contributions of ranks 0 to 2 to a chunk, x from each, and takes
-// what comes of it.
+// all sends the contributions of ranks 0 to 2 to a chunk, x from each, and collects the replies.
 func (d *desk) all(vid uint32, x float32) {
 	for rank := range uint8(3) {
 		d.data(rank, vid, x)
@@ -43,7 +42,7 @@ func (d *desk) all(vid uint32, x float32) {
 	d.out(AllPorts)
 }
 
-// next gives the next packet.
+// next returns the next packet.
 func (d *desk) next() Packet {
 	d.Helper()
 	var p Packet
@@ -132,7 +131,7 @@ func TestSlotThatIsKeptFromTurningOverIsReported(t *testing.T) {
 	d.data(1, 12, 1) // u + 2W
 	d.sends("status not_ready v12 to rank 1, missing 0")
 	d.card.Advance(patience / 2)
-	d.data(0, 12, 1) // not the first that is refused
+	d.data(0, 12, 1) // not the first refusal
 	d.sends("status not_ready v12 to rank 0, missing 0")
 	d.card.Advance(patience / 2)
 	d.sends("status overdue v10 to rank 0, missing 4", "status overdue v10 to rank 1, missing 4")
@@ -148,7 +147,7 @@ func TestSlotThatIsBeingReducedIsNotOverdue(t *testing.T) {
 	for rank := range uint8(3) {
 		d.data(rank, 10, 1)
 	}
-	d.data(0, 12, 1) // refused, but not because of who is not done
+	d.data(0, 12, 1) // refused, but not for ranks that are not done
 	d.late()
 	assert.Zero(t, d.count("overdue"))
 	d.out(AllPorts)
@@ -205,8 +204,8 @@ func TestPartialSumHoldsWhatCameInTime(t *testing.T) {
 }
 
 func TestPartialSumIsThatOfItsContributorsBitForBit(t *testing.T) {
-	// Ports 0, 1 and 3 of the tree: (p0+p1)+(-0+p3); without port 1 big+1+1 would
-	// be rounded twice.
+	// Ports 0, 1 and 3 of the tree: (p0+p1)+(-0+p3). Without the absent port, big+1+1 would be rounded
+	// twice.
 	const big = 1 << 24
 	d := newDesk(t)
 	d.setUp(1, setup{ports: 0b1111, chunk: 1, window: 1, deadline: deadlinePartial | patience})
@@ -238,8 +237,8 @@ func TestWhoIsLateForAPartialSumGoesOn(t *testing.T) {
 	assert.Equal(t, 1, d.count("partial"))
 }
 
-// evicted is a desk from whose job rank 2 was evicted: 10 and 11 are reduced, and
-// the others have sent 13, for which rank 2 was not done with 11.
+// evicted returns a desk whose job has evicted rank 2. 10 and 11 are reduced, and the others have
+// sent 13, for which rank 2 was not done with 11.
 func evicted(t *testing.T) *desk {
 	t.Helper()
 	d := newDeadlines(t, threePartial)
@@ -505,7 +504,7 @@ func TestEveryCallLooksAtTheDeadlines(t *testing.T) {
 	}
 }
 
-// lagsOf returns what JOB_LAG counts of a rank, by bucket.
+// lagsOf returns the JOB_LAG counts of a rank, by bucket.
 func (d *desk) lagsOf(rank int) map[int]uint64 {
 	counts := map[int]uint64{}
 	for bucket := range wire.LagBuckets {

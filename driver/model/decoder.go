@@ -13,17 +13,17 @@ import (
 // frame.
 const receiveBytes = 128 << 10
 
-// decoder finds the frames that a host sent. Bytes go into space, advance
-// says how many came, and next gives the packets in them.
+// decoder finds the frames of a host. Bytes are written to space, advance reports their number, and
+// next returns the packets in them.
 type decoder struct {
 	maxLength    uint16 // elements, the card's CHUNK
 	elementBytes int
 	counters     counters
 
 	buf        []byte
-	head, tail int    // the bytes not dealt with are buf[head:tail]
+	head, tail int    // the unprocessed bytes are buf[head:tail]
 	inPayload  bool   // buf[head] begins a frame whose header was accepted
-	header     Header // that frame's
+	header     Header // of that frame
 	headerSize int    // bytes of its sync word, header and CRC
 	headerCRC  uint16
 }
@@ -37,23 +37,22 @@ func newDecoder(cfg Config, counters counters) decoder {
 	}
 }
 
-// space returns where the next bytes of the stream go, never nothing. It ends
-// the life of packets that next has given.
+// space returns the buffer for the next bytes of the stream, which is never empty. It invalidates
+// the packets that next has returned.
 func (d *decoder) space() []byte {
 	d.tail = copy(d.buf, d.buf[d.head:d.tail])
 	d.head = 0
 	return d.buf[d.tail:]
 }
 
-// advance says that n bytes came into space.
+// advance reports that n bytes were written to space.
 func (d *decoder) advance(n int) { d.tail += n }
 
-// drop forgets half a frame: the link went down.
+// drop discards half a frame, because the link went down.
 func (d *decoder) drop() { d.head, d.tail, d.inPayload = 0, 0, false }
 
-// next fills p with the next packet whose header is right; p.Bad says that
-// its payload is not. It returns false when more bytes are needed. The payload
-// stands in the decoder's buffer until space is called.
+// next sets p to the next packet with a valid header; p.Bad reports an invalid payload. It returns
+// false if it needs more bytes. The payload stays in the decoder's buffer until space is called.
 func (d *decoder) next(p *Packet) bool {
 	for {
 		if d.inPayload {
@@ -65,8 +64,8 @@ func (d *decoder) next(p *Packet) bool {
 	}
 }
 
-// hunt moves head to the next sync word. It returns false when none is whole;
-// then what may be the beginning of one stays.
+// hunt moves head to the next sync word. It returns false if there is no whole one, and keeps a
+// possible beginning of one.
 func (d *decoder) hunt() bool {
 	rest := d.buf[d.head:d.tail]
 	at := bytes.Index(rest, wire.Sync[:])
@@ -79,7 +78,7 @@ func (d *decoder) hunt() bool {
 	return found
 }
 
-// beginOfSync returns how many bytes at the end of b may begin a sync word.
+// beginOfSync returns the length of a possible beginning of a sync word at the end of b.
 func beginOfSync(b []byte) int {
 	for n := min(len(b), wire.SyncBytes-1); n > 0; n-- {
 		if bytes.HasSuffix(b, wire.Sync[:n]) {
@@ -89,9 +88,9 @@ func beginOfSync(b []byte) int {
 	return 0
 }
 
-// readHeader deals with the header after the sync word at head: a right one is
-// accepted, and inPayload set; any other is counted and the search may go on.
-// It returns false when more bytes are needed.
+// readHeader reads the header after the sync word at head. It accepts a valid one and sets
+// inPayload; it counts any other, and the search may continue. It returns false if it needs more
+// bytes.
 func (d *decoder) readHeader() bool {
 	rest := d.buf[d.head+wire.SyncBytes : d.tail]
 	if len(rest) == 0 {
@@ -124,7 +123,7 @@ func (d *decoder) readHeader() bool {
 	return true
 }
 
-// check tells what is wrong with the header, as far as a link can know.
+// check returns the defect of a header, as far as a link can detect it.
 func (d *decoder) check(known bool) wire.Code {
 	switch {
 	case d.header.Version != wire.Version:
@@ -137,7 +136,7 @@ func (d *decoder) check(known bool) wire.Code {
 	return accepted
 }
 
-// payload gives the packet whose header was accepted, once it is whole.
+// payload returns the packet with the accepted header, once it is whole.
 func (d *decoder) payload(p *Packet) bool {
 	frame := d.buf[d.head:d.tail]
 	size := 0
@@ -158,5 +157,5 @@ func (d *decoder) payload(p *Packet) bool {
 	return true
 }
 
-// crcAt reads a CRC as it travels, high byte first.
+// crcAt reads a CRC in wire order, high byte first.
 func crcAt(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }

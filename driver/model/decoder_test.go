@@ -14,7 +14,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// wireTap is a decoder whose packets are kept, for a card of chunk 4.
+// wireTap is a decoder that keeps its packets, for a card of chunk 4.
 type wireTap struct {
 	*testing.T
 	decoder decoder
@@ -42,7 +42,7 @@ func (w *wireTap) feed(size int, b ...byte) {
 	}
 }
 
-// counts checks every counter of the link: those not named are 0.
+// counts checks every counter of the link: the unnamed ones are 0.
 func (w *wireTap) counts(want map[string]int) {
 	w.Helper()
 	for i, c := range wire.Counters {
@@ -57,7 +57,7 @@ func decodeHex(t testing.TB, digits string) []byte {
 	return b
 }
 
-// askFrame is a whole frame, written by hand, and askPacket what it reads as.
+// askFrame is a whole frame, written by hand; askPacket is its packet.
 const askFrame = "a5 54 52 42 | 21 00 05 00 cd ab 03 00 fe ff ff ff 00 00 | 44 80"
 
 var askPacket = Packet{Header: Header{Version: 1, Kind: wire.KindAsk, Job: 5, Epoch: 0xabcd, Rank: 3, VID: 0xfffffffe}}
@@ -80,7 +80,7 @@ func TestReceivesTheHandWrittenFrames(t *testing.T) {
 }
 
 func TestSearchGoesOnInsideABrokenHeader(t *testing.T) {
-	// A sync word, and then at once a whole frame.
+	// A sync word, directly followed by a whole frame.
 	w := newWireTap(t)
 	w.feed(1, decodeHex(t, "a5545242"+askFrame)...)
 	assert.Equal(t, []Packet{askPacket}, w.packets)
@@ -117,7 +117,7 @@ func TestWrongPayloadCRC(t *testing.T) {
 		assert.True(t, w.packets[0].Bad)
 		assert.Equal(t, data.want.Header, w.packets[0].Header)
 		assert.Equal(t, data.want, w.packets[1])
-		w.counts(map[string]int{"frames": 2}) // payload_crc is the core's to count
+		w.counts(map[string]int{"frames": 2}) // the core counts payload_crc
 	}
 }
 
@@ -133,7 +133,7 @@ func TestAPayloadBelongsToItsHeader(t *testing.T) {
 	assert.True(t, w.packets[0].Bad)
 }
 
-// headerFrame is a frame of any header, its CRC right, without a payload.
+// headerFrame returns a frame with any header and a valid CRC, without a payload.
 func headerFrame(h Header) []byte {
 	frame := AppendFrame(nil, &Packet{Header: h})
 	if info, _ := h.Kind.Info(); info.Payload {
@@ -163,8 +163,8 @@ func TestHeadersThatTheCardDoesNotTake(t *testing.T) {
 }
 
 func TestKindsOfTheOtherDirectionAreReadAsFourteenBytes(t *testing.T) {
-	// status has 22 bytes on its way from the card; 14 and a right CRC make
-	// a header of a kind that a card does not take.
+	// A card sends status with 22 bytes. With 14 and a valid CRC, it is a header of a kind that a card
+	// does not accept.
 	var stream []byte
 	for _, kind := range []wire.Kind{wire.KindResult, wire.KindReplay, wire.KindStatus, wire.KindReply} {
 		frame := headerFrame(Header{Version: 1, Kind: wire.KindAsk})
@@ -179,7 +179,7 @@ func TestKindsOfTheOtherDirectionAreReadAsFourteenBytes(t *testing.T) {
 	w.counts(map[string]int{"frames": 5, "bad_kind": 4})
 }
 
-// crcOf is CRC-16/CCITT-FALSE bit by bit.
+// crcOf computes CRC-16/CCITT-FALSE bit by bit.
 func crcOf(b []byte) uint16 {
 	crc := uint16(0xffff)
 	for _, x := range b {

@@ -1,5 +1,5 @@
-// A card whose traffic is written in short lines, for the tests of its rules;
-// payloads, and counters by name.
+// A card whose traffic is written in short lines, for the tests of its rules; payloads, and
+// counters by name.
 
 package model
 
@@ -43,8 +43,8 @@ func counterAddr(name string) uint32 {
 	panic("no counter " + name)
 }
 
-// desk is one job of a card of 4 ports and one lane, whose chunks are at most 4
-// elements and which has 8 slots, without a shell.
+// desk is one job of a card without a shell. The card has 4 ports, one lane, 8 slots, and chunks of
+// at most 4 elements.
 type desk struct {
 	*testing.T
 	card   *Card
@@ -53,13 +53,13 @@ type desk struct {
 	now    uint16 // the epoch that packets carry
 }
 
-// newDesk is the desk of a card with one job.
+// newDesk returns the desk of a card with one job.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	return newDesks(t, 1)[0]
 }
 
-// newDesks are the desks of a card, one a job.
+// newDesks returns the desks of a card, one per job.
 func newDesks(t *testing.T, jobs int) []*desk {
 	t.Helper()
 	card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Jobs: jobs})
@@ -74,7 +74,7 @@ func newDesks(t *testing.T, jobs int) []*desk {
 // owner is the token of the desk's host.
 const owner = 0x1234_5678_9abc_def0
 
-// stage writes what a commit takes.
+// stage writes the registers for a commit.
 func (d *desk) stage(s setup) {
 	d.write(wire.RegJobToken, owner)
 	d.write(wire.RegJobPorts, s.ports)
@@ -89,7 +89,7 @@ func (d *desk) setUp(epoch uint16, s setup) {
 	require.Equal(d, wire.CodeDone, d.trySetUp(epoch, s))
 }
 
-// trySetUp owns the card and sets the job up if that is not refused.
+// trySetUp owns the card and sets the job up, unless that is refused.
 func (d *desk) trySetUp(epoch uint16, s setup) wire.Code {
 	d.write(wire.RegOwner, owner)
 	d.stage(s)
@@ -105,7 +105,7 @@ func (d *desk) write(addr uint32, value uint64) wire.Code {
 	return code
 }
 
-// read reads a register; of those that each job has, the desk's.
+// read reads a register; if each job has one, the desk's.
 func (d *desk) read(addr uint32) uint64 {
 	if addr >= wire.JobBase {
 		addr = wire.JobAddr(addr, int(d.number))
@@ -125,12 +125,12 @@ func (d *desk) abort(epoch uint16) wire.Code {
 // count reads a counter.
 func (d *desk) count(name string) int { return int(d.read(counterAddr(name))) }
 
-// packet is a packet of the desk's job without payload.
+// packet returns a packet of the desk's job without payload.
 func (d *desk) packet(kind wire.Kind, rank uint8, vid uint32) Packet {
 	return Packet{Header: Header{Version: wire.Version, Kind: kind, Job: d.number, Epoch: d.now, Rank: rank, VID: vid}}
 }
 
-// chunk is a data packet of the desk's job: every element is x.
+// chunk returns a data packet of the desk's job; every element is x.
 func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
 	p := d.packet(wire.KindData, rank, vid)
 	p.Format, p.Length = wire.FP32, uint16(d.job.chunk)
@@ -140,8 +140,7 @@ func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
 	return p
 }
 
-// in hands a packet to the port of its rank, so late that a refusal is
-// answered.
+// in passes a packet to the port of its rank, late enough for a refusal to be answered.
 func (d *desk) in(p Packet) {
 	d.card.Advance(1024)
 	port, _ := d.card.PortOf(p.Job, p.Rank)
@@ -152,8 +151,8 @@ func (d *desk) data(rank uint8, vid uint32, x float32) { d.in(d.chunk(rank, vid,
 func (d *desk) ask(rank uint8, vid uint32)             { d.in(d.packet(wire.KindAsk, rank, vid)) }
 func (d *desk) finish(rank uint8, vid uint32)          { d.in(d.packet(wire.KindFinish, rank, vid)) }
 
-// line writes a packet that left: "result v5 to 3 = 2.5" (receivers are a mask,
-// the value is the first element), "status late v5 to rank 1, missing 0".
+// line describes a sent packet: "result v5 to 3 = 2.5" (receivers are a mask, the value is the
+// first element), "status late v5 to rank 1, missing 0".
 func line(p *Packet) string {
 	if p.Kind == wire.KindStatus {
 		return fmt.Sprintf("status %v v%d to rank %d, missing %x", p.Code, p.VID, p.Rank, p.Mask)
@@ -161,8 +160,8 @@ func line(p *Packet) string {
 	return fmt.Sprintf("%v v%d to %x = %v", p.Kind, p.VID, p.Receivers, math.Float32frombits(elements(p.Payload)[0]))
 }
 
-// out returns what leaves while the ports in ready can take packets, a line
-// each. It is all of the desk's job.
+// out returns the packets that leave while only the ports in ready can take packets, one line each.
+// All must belong to the desk's job.
 func (d *desk) out(ready uint64) []string {
 	lines := []string{}
 	var p Packet
@@ -182,7 +181,7 @@ func (d *desk) out(ready uint64) []string {
 	}
 }
 
-// sends checks what leaves while all ports are ready.
+// sends checks the packets that leave while all ports are ready.
 func (d *desk) sends(lines ...string) {
 	d.Helper()
 	if lines == nil {

@@ -8,18 +8,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// AllPorts says to Next that every port can take a packet.
+// AllPorts as Next's ready means that every port can take a packet.
 const AllPorts = ^uint64(0)
 
-// Next completes the reductions that have begun and writes the next packet
-// that leaves into out, whose payload's memory is used again. ready names the
-// ports that can take a packet, a bit each; ports are those that the packet is
-// for. It returns ok = false, and leaves out alone, when there is none.
+// Next completes the reductions that have begun, and writes the next packet to out, whose payload
+// memory it reuses. ready is the mask of the ports that can take a packet; ports is the mask of the
+// packet's ports. If there is none, it returns ok = false and leaves out unchanged.
 //
-// Answers and refusals go first, those of lower ports before others, then the
-// notice, to a port at a time; then the jobs take turns, each with one result at a
-// time: replays, then fresh ones. A result is one packet for all its receivers (the
-// shells give it to each, or send it once with the receivers' mask).
+// Answers and refusals come first, lower ports before higher ones, then the notice, one port at a
+// time. Then the jobs take turns, each with one result at a time: replays, then fresh results. A
+// result is one packet for all its receivers; the shells deliver it to each, or send it once with
+// the receivers' mask.
 func (c *Card) Next(ready uint64, out *Packet) (ports uint64, ok bool) {
 	c.Reduce()
 	if waiting := c.statusPorts & ready; waiting != 0 {

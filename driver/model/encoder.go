@@ -6,8 +6,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// AppendFrame appends the frame of a packet on a shared byte-stream link to
-// dst. The payload travels only in the kinds that have one.
+// AppendFrame appends a packet's frame on a shared byte-stream link to dst. Only the kinds with a
+// payload include it.
 func AppendFrame(dst []byte, p *Packet) []byte {
 	info, _ := p.Kind.Info()
 	dst = append(dst, wire.Sync[:]...)
@@ -22,5 +22,5 @@ func AppendFrame(dst []byte, p *Packet) []byte {
 	return appendCRC(dst, updateCRC(crc, p.Payload))
 }
 
-// appendCRC appends a CRC as it travels, high byte first.
+// appendCRC appends a CRC in wire order, high byte first.
 func appendCRC(dst []byte, crc uint16) []byte { return append(dst, byte(crc>>8), byte(crc)) }

@@ -8,8 +8,8 @@ type exact struct {
 	columns
 }
 
-// The accumulator of an exact sum is a number in base 2^32, whose digits may
-// have either sign and exceed the base until they are carried.
+// The accumulator of an exact sum is a number in base 2^32. Its digits may have either sign, and
+// exceed the base until they are carried.
 const (
 	digitBits = 32
 	digits    = 10 // a place is 253 at most, in digit 7; two more hold all carries
@@ -22,7 +22,7 @@ func (s *exact) element(x []uint32) uint32 {
 		return sum
 	}
 	var sum [digits]int64
-	top := 0 // the highest digit that is added to
+	top := 0 // the highest digit in use
 	for _, e := range x {
 		place := s.place(e)
 		digit := place / digitBits
@@ -30,7 +30,7 @@ func (s *exact) element(x []uint32) uint32 {
 		sum[digit] += s.significand(e) << (place % digitBits)
 		top = max(top, digit)
 	}
-	top += 2 // which hold all carries
+	top += 2 // for the carries
 	negative := carry(sum[:top+1])
 	for top > 0 && sum[top] == 0 {
 		top--
@@ -41,8 +41,8 @@ func (s *exact) element(x []uint32) uint32 {
 		}
 		return s.round(negative, uint64(sum[0]), 0, false)
 	}
-	// Two digits hold 33 bits at least, more than the 25 that are rounded; of
-	// what is below it matters only whether it is zero.
+	// Two digits hold at least 33 bits, more than the 25 that rounding needs. Of the rest, only
+	// whether it is zero matters.
 	more := false
 	for _, digit := range sum[:top-1] {
 		more = more || digit != 0
@@ -50,8 +50,8 @@ func (s *exact) element(x []uint32) uint32 {
 	return s.round(negative, uint64(sum[top])<<digitBits|uint64(sum[top-1]), (top-1)*digitBits, more)
 }
 
-// carry brings all digits of a number into 0..2^32-1, and reports whether it was
-// negative, in which case the digits are its magnitude's.
+// carry brings all digits of a number into 0..2^32-1, and reports whether it was negative. The
+// digits are then its magnitude.
 func carry(number []int64) (negative bool) {
 	if propagate(number) >= 0 {
 		return false
@@ -63,8 +63,8 @@ func carry(number []int64) (negative bool) {
 	return true
 }
 
-// propagate brings all digits but the last into 0..2^32-1, and returns the last,
-// which has the number's sign.
+// propagate brings all digits but the last into 0..2^32-1, and returns the last, which has the
+// number's sign.
 func propagate(number []int64) int64 {
 	last := len(number) - 1
 	for i := range last {

@@ -12,10 +12,9 @@ import (
 // float is a floating-point format. Encodings are uint32s whose upper bits are
 // zero.
 //
-// A finite number is sig * 2^place in units of the format's least positive
-// number: place is the exponent field less one, and a field of 0 (a zero or a
-// subnormal) has the place of field 1. So a place is never negative, and
-// all numbers of a format are whole.
+// A finite number is sig * 2^place in units of the format's least positive number. place is the
+// exponent field less one; a field of 0 (a zero or a subnormal) has the place of field 1. So places
+// are never negative, and all numbers of a format are whole.
 type float struct {
 	wire.FormatInfo
 	sign     uint32 // the sign's bit
@@ -48,7 +47,7 @@ func (f *float) isInfinite(x uint32) bool  { return x&^f.sign == f.infinite }
 func (f *float) isNonfinite(x uint32) bool { return x&^f.sign > f.largest }
 func (f *float) isNegative(x uint32) bool  { return x&f.sign != 0 }
 
-// canonical returns x, or the one NaN.
+// canonical returns x, or the canonical NaN.
 func (f *float) canonical(x uint32) uint32 {
 	if f.isNaN(x) {
 		return f.NaN
@@ -56,7 +55,7 @@ func (f *float) canonical(x uint32) uint32 {
 	return x
 }
 
-// place returns the place of a finite number's last bit.
+// place returns the power of two of a finite number's last bit.
 func (f *float) place(x uint32) int {
 	return max(int(x&^f.sign>>f.Frac), 1) - 1
 }
@@ -73,10 +72,9 @@ func (f *float) significand(x uint32) int64 {
 	return int64(sig)
 }
 
-// round returns the encoding nearest to magnitude * 2^place units, or to a
-// little more if more is set, with the given sign; ties go to the even one.
-// magnitude is not zero; place may be negative. If more is set, magnitude must reach so far up that
-// what it holds below the result's last place is at least one bit.
+// round returns the encoding nearest to magnitude * 2^place units with the given sign; ties go to
+// even. If more is set, the exact magnitude is slightly larger. magnitude is not zero; place may be
+// negative. If more is set, magnitude must have at least one bit below the result's last place.
 func (f *float) round(negative bool, magnitude uint64, place int, more bool) uint32 {
 	last := max(place+bits.Len64(magnitude)-(f.Frac+1), 0) // place of the result's last bit
 	var sig uint64
@@ -89,8 +87,8 @@ func (f *float) round(negative bool, magnitude uint64, place int, more bool) uin
 			sig++
 		}
 	}
-	// The leading bit of a normal significand adds one to the exponent's field,
-	// and so does the carry of one that was rounded up to the next power of two.
+	// The leading bit of a normal significand adds one to the exponent's field. So does the carry of a
+	// significand that was rounded up to the next power of two.
 	encoding := uint64(last)<<f.Frac + sig
 	result := uint32(encoding)
 	if encoding > uint64(f.largest) {
@@ -105,8 +103,7 @@ func (f *float) round(negative bool, magnitude uint64, place int, more bool) uin
 	return result
 }
 
-// roundSigned is round for a whole number that is not zero, in which nothing is
-// left out.
+// roundSigned rounds a nonzero whole number that is exact.
 func (f *float) roundSigned(number int64, place int) uint32 {
 	if number < 0 {
 		return f.round(true, uint64(-number), place, false)
@@ -114,9 +111,8 @@ func (f *float) roundSigned(number int64, place int) uint32 {
 	return f.round(false, uint64(number), place, false)
 }
 
-// special returns the sum of x if it follows from the signs, NaNs and
-// infinities alone: any NaN, or infinities of both signs, give NaN; an infinity
-// gives itself; all -0 give -0.
+// special returns the sum of x if signs, NaNs and infinities alone decide it. Any NaN, or
+// infinities of both signs, give NaN; an infinity gives itself; all -0 give -0.
 func (f *float) special(x []uint32) (sum uint32, ok bool) {
 	var infinity uint32
 	zeros := true
@@ -135,8 +131,8 @@ func (f *float) special(x []uint32) (sum uint32, ok bool) {
 	return f.sign, zeros
 }
 
-// widening returns every encoding's equal in format to, in which each fits. The
-// format has 16 bits at most, as there is none wider than 32.
+// widening returns, for every encoding, its equal in format to, which must be able to represent it.
+// The format has 16 bits at most, since no format is wider than 32.
 func (f *float) widening(to *float) []uint32 {
 	table := make([]uint32, 1<<f.Bits)
 	up := to.placeOfOne() - f.placeOfOne() // units of to in one of f, as a power of two
@@ -160,7 +156,7 @@ func (f *float) widening(to *float) []uint32 {
 	return table
 }
 
-// placeOfOne returns the power of two that 1 is of the format's unit.
+// placeOfOne returns the power of two that 1 is in units of the format.
 func (f *float) placeOfOne() int {
 	bias := 1<<(f.Exp-1) - 1
 	return bias - 1 + f.Frac

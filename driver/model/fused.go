@@ -2,12 +2,11 @@
 
 package model
 
-// guardPlaces is how many places below the last one of the largest member are
-// kept of all members.
+// guardPlaces is the number of places kept below the largest member's last place.
 const guardPlaces = 4
 
-// fused cuts all members to the places of the largest one and a few more, adds
-// what is left without error and rounds once.
+// fused cuts all members to the places of the largest one and a few more, adds them without error
+// and rounds once.
 type fused struct {
 	*float
 	columns

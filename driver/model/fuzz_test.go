@@ -1,5 +1,5 @@
-// Whatever bytes come in, the model does not panic, keeps its invariants and
-// receives the next good frame.
+// For any input bytes, the model does not panic, keeps its invariants and receives the next good
+// frame.
 
 package model
 
@@ -15,8 +15,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// padding follows a good frame, so that a header that began in garbage before
-// it is whole: a header, its CRC and a sync word are at most so many bytes.
+// padding follows a good frame, so that a header which began in garbage before it is complete: a
+// header, its CRC and a sync word are at most that long.
 var padding = make([]byte, wire.SyncBytes+wire.MaxHeaderBytes+wire.CRCBytes)
 
 // FuzzDecoder feeds any bytes, in pieces, and then a good frame.
@@ -35,7 +35,7 @@ func FuzzDecoder(f *testing.F) {
 
 		w.feed(int(piece)+1, decodeHex(t, askFrame)...)
 		w.feed(int(piece)+1, padding...)
-		if accepted == 0 { // garbage that holds no header whose CRC is right
+		if accepted == 0 { // garbage without a header whose CRC is valid
 			require.Len(t, w.packets, before+1)
 			require.Equal(t, askPacket, w.packets[before])
 		}
@@ -54,8 +54,8 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// FuzzCard makes packets and register accesses of several jobs out of any bytes
-// and checks after each what must hold of the slots.
+// FuzzCard makes packets and register accesses of several jobs from any bytes, and checks the
+// slots' invariants after each.
 func FuzzCard(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 0, 0, 2, 0, 1, 2, 1, 0, 3, 1, 1, 0, 3})
 	f.Add([]byte{0, 1, 0xff, 0, 0xff, 0, 2, 0, 0, 0x44, 3, 3})
@@ -64,24 +64,23 @@ func FuzzCard(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { play(t, script[:min(len(script), longestScript)]) })
 }
 
-// longestScript bounds what a fuzzed script plays, in bytes: many short scripts find
-// more than few long ones.
+// longestScript limits a fuzzed script, in bytes: many short scripts find more than few long ones.
 const longestScript = 4 * 200
 
-// playedJobs is how many jobs the card has that a script plays with.
+// playedJobs is the number of jobs on a script's card.
 const playedJobs = 4
 
-// player is one of the jobs that a script plays with.
+// player is one of a script's jobs.
 type player struct {
 	*desk
-	sums map[uint32][]byte // what was sent for a VID of this epoch
+	sums map[uint32][]byte // sent for a VID of this epoch
 }
 
 // play runs a script of four bytes a step.
 func play(t *testing.T, script []byte) *desk {
 	var players []player
 	for number, d := range newDesks(t, playedJobs) {
-		// No slots are left for the last one, until another ends.
+		// The last job gets no slots until another ends.
 		d.trySetUp(1, setup{
 			ports: 0b1011, chunk: 2, window: []uint64{2, 1, 1, 1}[number], first: 0xfffffffe,
 			deadline: []uint64{0, 5000, deadlinePartial | 8000, 0}[number],
@@ -102,8 +101,8 @@ func play(t *testing.T, script []byte) *desk {
 	return players[0].desk
 }
 
-// TestRandomTraffic plays scripts near to what jobs do: VIDs about those that the
-// slots hold, one in 64 steps a register access or a change of job.
+// TestRandomTraffic plays scripts that resemble real jobs. VIDs are near those in the slots; one
+// step in 64 is a register access or a change of job.
 func TestRandomTraffic(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 11))
 	counted := map[string]int{}
@@ -116,7 +115,7 @@ func TestRandomTraffic(t *testing.T) {
 				what = byte(r.IntN(256))
 			}
 			if what%8 == 4 && r.IntN(20) > 0 {
-				what -= 4 // else all have finished soon
+				what -= 4 // otherwise all soon finish
 			}
 			script = append(script, what, byte(r.IntN(256)), byte(i/(40*jobs)+r.IntN(5)), byte(r.IntN(256)))
 		}
@@ -130,7 +129,7 @@ func TestRandomTraffic(t *testing.T) {
 	}
 }
 
-// step does one thing that four bytes say.
+// step performs the action that four bytes encode.
 func (d player) step(what, a, b, c byte, all []player) {
 	vid := 0xfffffffe + uint32(int8(b))
 	switch what % 8 {
@@ -169,7 +168,7 @@ func (d player) step(what, a, b, c byte, all []player) {
 	}
 }
 
-// collect takes some of what leaves; a VID's sum never changes.
+// collect takes some of the packets that leave; a VID's sum never changes.
 func (d player) collect(ready uint64, packets int, all []player) {
 	for range packets {
 		var p Packet
@@ -200,8 +199,8 @@ func (d player) collect(ready uint64, packets int, all []player) {
 // state returns the desk's job.
 func (d *desk) state() *job { return &d.card.jobs[d.number] }
 
-// holds fails the test unless what must hold of a job does. It is called so often
-// that testify's comparisons would take most of the time.
+// holds fails the test unless a condition on a job holds. It runs so often that testify's
+// comparisons would dominate the test's time.
 func (d *desk) holds(ok bool, what string, args ...any) {
 	if !ok {
 		d.Helper()
@@ -209,7 +208,7 @@ func (d *desk) holds(ok bool, what string, args ...any) {
 	}
 }
 
-// invariants checks what holds of a job between any two packets.
+// invariants checks a job's invariants between any two packets.
 func (d *desk) invariants() {
 	j := d.state()
 	t := &j.table
@@ -251,7 +250,7 @@ func (d *desk) slotHolds(number int, s *slot) {
 	}
 }
 
-// slotsAreItsOwn checks where the slots of a running job are.
+// slotsAreItsOwn checks the placement of a running job's slots.
 func (d *desk) slotsAreItsOwn() {
 	slots := d.state().slots
 	d.holds(int(d.state().table.count) == slots.count && slots.first%slots.count == 0 && slots.first+slots.count <= 2*d.card.cfg.Window, "slots %v", slots)
@@ -273,7 +272,7 @@ func occurrences(list []int, x int) int {
 	return n
 }
 
-// FuzzLink feeds any bytes to a whole card; whatever comes, it then answers.
+// FuzzLink feeds any bytes to a whole card, which must still reply afterwards.
 func FuzzLink(f *testing.F) {
 	for _, frame := range handFrames(f) {
 		f.Add(frame.bytes)

@@ -1,5 +1,4 @@
-// A job's life: what it was set up with, its epoch, the ranks of its members,
-// and its slots.
+// A job from set-up to end: its parameters, its epoch, the ranks of its members, and its slots.
 
 package model
 
@@ -9,32 +8,31 @@ import (
 	"tributary/driver/wire"
 )
 
-// job is what a card has under one number: a job that runs, the last one that
-// did, or none yet. It has its own slots; which of the card's they are matters
-// to how many jobs find room, and to nothing else.
+// job is the state of one job number: a running job, the last one, or none yet. Each job has its
+// own slots. Their place on the card only determines how many jobs fit.
 type job struct {
 	number   int
 	running  bool
 	everSet  bool   // an epoch was ever set
-	complete bool   // the last job set up ended because all had finished
+	complete bool   // whether the last job set up ended because all had finished
 	epoch    uint16 // of the last job set up
 	finished uint64 // ranks of the running job that have finished
 	evicted  uint64 // ranks that were evicted from the last job set up
-	setup    setup  // of the last job set up; its ports are all before the first
+	setup    setup  // of the last job set up; before the first, its ports are all ports
 	slots    span   // of the running job
 	n        int    // members: bits of the setup's ports
 	portOf   []int  // port of each rank, n of them
 	all      uint64 // a bit for each of the n ranks
 	table    slotTable
 
-	// What came of the last job set up.
+	// The counts of the last job set up.
 	nonfiniteIn  tally  // contributions that held a NaN or an infinity
 	nonfiniteOut tally  // elements of sums that are one
 	overflow     tally  // elements of sums that overflowed
 	lags         []lags // of each rank that the card can have
 }
 
-// setup is what a job is set up with, as the registers hold it.
+// setup holds a job's parameters, as in the registers.
 type setup struct {
 	ports    uint64 // the member ports
 	chunk    uint64 // elements
@@ -43,16 +41,14 @@ type setup struct {
 	first    uint32 // VID
 }
 
-// newJob returns what a number has before its first job: rank r belongs to port
-// r.
+// newJob returns a number's state before its first job: rank r belongs to port r.
 func newJob(number int, cfg Config) job {
 	j := job{number: number, table: slotTable{ports: cfg.Ports}, lags: make([]lags, cfg.Ports)}
 	j.set(setup{ports: lowBits(cfg.Ports)})
 	return j
 }
 
-// set notes what the job is set up with, and gives out the ranks in the order of
-// the ports.
+// set stores the job's parameters, and numbers the ranks in the order of the ports.
 func (j *job) set(s setup) {
 	j.setup = s
 	ports := s.ports
@@ -79,18 +75,18 @@ func (j *job) start(s setup, epoch uint16, slots span) {
 	j.table.setUp(uint32(s.window), s.first, j.all)
 }
 
-// allFinished reports whether all members have finished that were not evicted.
+// allFinished reports whether all members that were not evicted have finished.
 func (j *job) allFinished() bool { return j.table.members&^j.finished == 0 }
 
-// end ends the job: what is being reduced and what is owed is dropped, its slots
-// are free; its ranks and its epoch stay.
+// end ends the job: it drops begun reductions and owed results, and frees the slots. Ranks and
+// epoch stay.
 func (j *job) end() {
 	j.running, j.finished, j.slots = false, 0, span{}
 	j.table.clear()
 }
 
-// confirmsEnd reports whether p repeats a finish of the last job, which has
-// ended because all had finished.
+// confirmsEnd reports whether p repeats a finish of the last job, which ended because all had
+// finished.
 func (j *job) confirmsEnd(p *Packet) bool {
 	return p.Kind == wire.KindFinish && j.complete && p.Epoch == j.epoch
 }
@@ -106,5 +102,5 @@ func (j *job) ranksOf(ports uint64) (ranks uint64) {
 	return ranks
 }
 
-// lowBits returns a number whose n lowest bits are set, n at most 64.
+// lowBits returns a number with its n lowest bits set, n at most 64.
 func lowBits(n int) uint64 { return 1<<n - 1 }

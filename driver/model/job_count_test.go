@@ -1,5 +1,4 @@
-// What a job counts of NaNs, infinities and overflow (section 7.7 of the
-// specification).
+// A job's counts of NaNs, infinities and overflow (section 7.7 of the specification).
 
 package model
 
@@ -26,7 +25,7 @@ func (d *desk) counted() counted {
 	}
 }
 
-// elements hands in data of given encodings.
+// elements sends data with the given encodings.
 func (d *desk) elements(rank uint8, vid uint32, x ...uint32) {
 	p := d.chunk(rank, vid, 0)
 	p.Payload = words(x...)
@@ -43,7 +42,7 @@ func TestAJobCounts(t *testing.T) {
 	d.setUp(1, setup{ports: 0b1010, chunk: 4, window: 4, first: math.MaxUint32})
 	assert.Zero(t, d.counted())
 
-	// Committed out of order: the later VID is the first.
+	// The first committed exception counts as the first, even with the later VID.
 	d.elements(1, 1, f(1), inf, maximum, f(1))
 	assert.Equal(t, counted{in: 1, firstIn: 1<<63 | 1<<32 | 1}, d.counted(), "at commit, not when the sum is done")
 	d.elements(0, math.MaxUint32, quietNaN, 0xff800000, quietNaN, f(1))

@@ -1,5 +1,5 @@
-// Several jobs on one card: slots allotted at set-up, each job's own life, and
-// turns where they meet.
+// Several jobs on one card: slot allocation at set-up, separate lifetimes, and turns at shared
+// resources.
 
 package model
 
@@ -15,17 +15,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// of is a job of ports 0 and 1, and chunks of one element, with a window.
+// of returns a job of ports 0 and 1 with the given window, and chunks of one element.
 func of(window uint64) setup { return setup{ports: 0b11, chunk: 1, window: window, first: 10} }
 
-// slots returns what JOB_SLOTS tells.
+// slots returns the value of JOB_SLOTS.
 func (d *desk) slots() span {
 	value := d.read(wire.RegJobSlots)
 	return span{int(value & 0xffff), int(value >> 16)}
 }
 
-// allOut returns what leaves of all jobs while the ports in ready can take
-// packets, each line with the number of its job before it.
+// allOut returns the packets of all jobs that leave while only the ports in ready can take packets.
+// Each line begins with the number of its job.
 func allOut(card *Card, ready uint64) []string {
 	lines := []string{}
 	for p := (Packet{}); ; {
@@ -61,7 +61,7 @@ func TestSlotsThatAreFreeInPiecesHoldNoLargeWindow(t *testing.T) {
 		d.setUp(1, of(1))
 	}
 	d[1].abort(1)
-	d[2].abort(1) // 2..5 are free, and no multiple of 4 begins four of them
+	d[2].abort(1) // 2..5 are free, but not aligned for four slots
 	assert.Equal(t, wire.CodeNoSlots, d[1].trySetUp(2, of(2)))
 	d[3].abort(1)
 	d[1].setUp(2, of(2))
@@ -250,7 +250,7 @@ func TestAJobComesAndGoesWhileAnotherHasChunksInFlight(t *testing.T) {
 		d[1].card.Reduce()
 		d[1].data(0, 11, 20)
 		if epoch == 1 {
-			d[1].abort(epoch) // else the next set-up ends it
+			d[1].abort(epoch) // otherwise the next set-up ends it
 		}
 	}
 	assert.Equal(t, []string{"0: result v11 to 3 = 11", "1: result v10 to 3 = 50"}, allOut(d[0].card, AllPorts))
@@ -336,7 +336,7 @@ func TestResultsLeaveJobByJob(t *testing.T) {
 		"0: result v11 to 3 = 2", "2: result v11 to 3 = 4",
 	}, allOut(d[0].card, AllPorts))
 
-	// Whose turn was last waits, with a replay too.
+	// The job with the last turn waits, even with a replay.
 	d[2].ask(0, 10)
 	d[1].both(10, 3, 3)
 	d[1].ask(0, 11)
@@ -398,7 +398,7 @@ func TestAJobCountsItsOwn(t *testing.T) {
 	assert.Equal(t, want[1], d[1].counted())
 }
 
-// neighbour does what it likes on the card of a job that it must not disturb.
+// neighbour performs random actions on the card of a job that it must not disturb.
 func (d *desk) neighbour(r *rand.Rand, ports uint64) {
 	vid := 10 + uint32(r.IntN(12))
 	rank := uint8(r.IntN(3))
@@ -418,8 +418,8 @@ func (d *desk) neighbour(r *rand.Rand, ports uint64) {
 	}
 }
 
-// record takes all that leaves for the ports in ready, and returns what is of the
-// desk's job, as if it were job 0.
+// record takes all packets that leave through the ports in ready, and returns those of the desk's
+// job, as if it were job 0.
 func (d *desk) record(ready uint64, statuses bool) []Packet {
 	packets := []Packet{}
 	for {
@@ -434,10 +434,9 @@ func (d *desk) record(ready uint64, statuses bool) []Packet {
 	}
 }
 
-// TestAJobDoesTheSameAloneAndAmongOthers plays the same random traffic to a job
-// of a card that it has for itself and to one of a card whose other jobs come,
-// go and send whatever they like. All that leaves must be the same: of jobs that
-// have a port in common, all but the statuses, of which one waits at a port.
+// TestAJobDoesTheSameAloneAndAmongOthers plays the same random traffic to a job alone on its card,
+// and to one whose card has other jobs that come, go and send at random. All its packets must be
+// equal. For jobs with a common port, statuses are exempt, because only one waits at a port.
 func TestAJobDoesTheSameAloneAndAmongOthers(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, others := range []uint64{0b1100, 0b0110} {

@@ -1,5 +1,4 @@
-// The shell "stream": a card behind one byte stream that all ranks of a host
-// share.
+// The shell "stream": a card behind one byte stream, shared by all ranks of a host.
 
 package model
 
@@ -9,18 +8,16 @@ import (
 	"tributary/driver/wire"
 )
 
-// maxReplies is how many replies may wait for the sender before the receiver
-// waits too.
+// maxReplies is how many replies may wait for the sender before the receiver stops.
 const maxReplies = 16
 
-// Link is the byte stream of a card, for calls from one goroutine at a time:
-// the same bytes in the same pieces give the same bytes. Serve runs one over a
-// connection.
+// Link is the byte stream of a card, for calls from one goroutine at a time. The same bytes in the
+// same pieces give the same bytes. Serve runs one over a connection.
 type Link struct {
 	card    *Card
 	decoder decoder
-	replies []Header // replies that wait, in the order of the accesses
-	in, out Packet   // kept for their memory
+	replies []Header // waiting replies, in the order of the accesses
+	in, out Packet   // reused for their memory
 }
 
 // NewLink puts a byte stream around a card whose shell is "stream".
@@ -31,8 +28,7 @@ func NewLink(card *Card) (*Link, error) {
 	return &Link{card: card, decoder: newDecoder(card.cfg, card.counters)}, nil
 }
 
-// Exchange takes bytes from the host and appends to dst every frame that the
-// card then sends.
+// Exchange processes bytes from the host and appends every frame that the card then sends to dst.
 func (l *Link) Exchange(dst, received []byte) []byte {
 	for len(received) > 0 {
 		n := copy(l.decoder.space(), received)
@@ -49,17 +45,15 @@ func (l *Link) Exchange(dst, received []byte) []byte {
 	return dst
 }
 
-// Down tells the link that its host is gone: half a frame is dropped, and the
-// card is told.
+// Down reports that the link's host disconnected: it drops half a frame, and informs the card.
 func (l *Link) Down() {
 	l.decoder.drop()
 	l.replies = l.replies[:0]
 	l.card.LinkDown()
 }
 
-// take gives a packet to the core: to the register bus, or to the port that
-// its rank belongs to. A rank that no port has goes to port 0, which refuses
-// it.
+// take passes a packet to the register bus, or to the port of its rank. A rank without a port goes
+// to port 0, which refuses it.
 func (l *Link) take(p *Packet) {
 	if p.Kind == wire.KindRegRead || p.Kind == wire.KindRegWrite {
 		code, value := l.card.Register(p.Kind == wire.KindRegWrite, p.VID, p.Mask)
@@ -77,7 +71,7 @@ func (l *Link) take(p *Packet) {
 	l.card.Handle(port, p)
 }
 
-// next gives the next packet that leaves: replies, then what the core sends.
+// next returns the next packet that leaves: replies first, then the core's packets.
 func (l *Link) next(p *Packet) bool {
 	if len(l.replies) > 0 {
 		*p = Packet{Header: l.replies[0], Payload: p.Payload[:0]}

@@ -30,7 +30,7 @@ func newServed(t testing.TB) *Link {
 	return link
 }
 
-// frames returns the bytes of packets.
+// frames returns the frames of packets.
 func frames(packets ...Packet) []byte {
 	var b []byte
 	for i := range packets {
@@ -152,8 +152,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, chunk))
 }
 
-// BenchmarkLink measures payload in, bytes to bytes, on one core: 4 workers,
-// frames built beforehand.
+// BenchmarkLink measures payload throughput, bytes to bytes, on one core: 4 workers, frames built
+// beforehand.
 func BenchmarkLink(b *testing.B) {
 	const workers, elements, window = 4, 1008, 8
 	card, err := NewCard(Config{Lanes: 16, Ports: workers, Chunk: elements, Window: window, Shell: wire.ShellStream, Link: 32})

@@ -4,7 +4,7 @@ package model
 
 import "math"
 
-// largest picks the largest member.
+// largest returns the largest member.
 type largest struct {
 	*float
 	columns
@@ -25,9 +25,8 @@ func (l *largest) element(x []uint32) uint32 {
 	return top
 }
 
-// rank returns a number's place in the order of all numbers: the magnitude's
-// encoding, and for negative numbers the one below its opposite, so that -0 is
-// just below +0.
+// rank returns a number's position in the order of all numbers: the magnitude's encoding, or -1
+// minus it for a negative number, so that -0 is just below +0.
 func (l *largest) rank(x uint32) int64 {
 	magnitude := int64(x &^ l.sign)
 	if l.isNegative(x) {
@@ -36,7 +35,7 @@ func (l *largest) rank(x uint32) int64 {
 	return magnitude
 }
 
-// largestInteger picks the largest integer. It never overflows.
+// largestInteger returns the largest integer. It never overflows.
 type largestInteger struct{}
 
 func (largestInteger) element(x []uint32) (y uint32, overflowed bool) {

@@ -8,7 +8,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Header holds the fields of a packet's header, as wire.Fields lists them.
+// Header holds the fields of a packet's header, as in wire.Fields.
 type Header struct {
 	Version   uint8
 	Kind      wire.Kind
@@ -24,17 +24,16 @@ type Header struct {
 	Receivers uint64
 }
 
-// Packet is one packet. Payload is as it travels: elements in order,
-// little-endian. Bad says that the payload's CRC was wrong (tuser's "bad" at a
-// port of the core).
+// Packet is one packet. Payload is in wire order: elements in sequence, little-endian. Bad means
+// that the payload's CRC was wrong (tuser's "bad" at a port of the core).
 type Packet struct {
 	Header
 	Payload []byte
 	Bad     bool
 }
 
-// ParseHeader reads a header of 14, 22 or 30 bytes; fields that it is too
-// short for are 0. It panics when b is shorter than 14 bytes.
+// ParseHeader reads a header of 14, 22 or 30 bytes; the fields beyond its length are 0. It panics
+// if b is shorter than 14 bytes.
 func ParseHeader(b []byte) Header {
 	h := Header{
 		Version: b[0] & 0x0f,
@@ -57,9 +56,8 @@ func ParseHeader(b []byte) Header {
 	return h
 }
 
-// AppendHeader appends the header's bytes for its kind to dst; shared says
-// that it travels on a link that several ranks share. A kind that is not in
-// the table has 14 bytes.
+// AppendHeader appends the header's bytes for its kind to dst; shared means that several ranks
+// share the link. A kind that is not in the table has 14 bytes.
 func AppendHeader(dst []byte, h *Header, shared bool) []byte {
 	info, _ := h.Kind.Info()
 	dst = append(dst, h.Version&0x0f|uint8(h.Kind)<<4, h.Flags, h.Job, uint8(h.Format))

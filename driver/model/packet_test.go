@@ -19,7 +19,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// handFrame is one of the hand-written frames and what it reads as.
+// handFrame is a hand-written frame and its fields.
 type handFrame struct {
 	name  string
 	bytes []byte
@@ -87,7 +87,7 @@ func TestFramesAsWrittenByHand(t *testing.T) {
 	}
 }
 
-// fieldOf reads a field from a header's bytes as the table says where it is.
+// fieldOf reads a field from a header's bytes, at its place in the table.
 func fieldOf(header []byte, field wire.Field) uint64 {
 	number := new(big.Int)
 	for i := len(header) - 1; i >= 0; i-- {

@@ -4,14 +4,13 @@ package model
 
 import "tributary/driver/wire"
 
-// staged holds the registers that JOB_COMMIT and JOB_ABORT take.
+// staged holds the registers that JOB_COMMIT and JOB_ABORT use.
 type staged struct {
 	token, ports, chunk, window, deadline uint64
 }
 
-// Register carries out one access on the register bus: it returns the reply's
-// code and its value, which is what the register holds after the access, or 0
-// with a refusal.
+// Register performs one access on the register bus. It returns the reply's code and its value: the
+// register's value after the access, or 0 with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.Advance(1)
 	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
@@ -38,7 +37,7 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 	return code, c.read(addr)
 }
 
-// lagRegister carries out an access to a count of JOB_LAG.
+// lagRegister performs an access to a count of JOB_LAG.
 func (c *Card) lagRegister(write bool, job, rank, bucket int) (wire.Code, uint64) {
 	switch {
 	case job >= len(c.jobs) || rank >= c.cfg.Ports:
@@ -49,8 +48,8 @@ func (c *Card) lagRegister(write bool, job, rank, bucket int) (wire.Code, uint64
 	return wire.CodeDone, uint64(c.jobs[job].lags[rank][bucket])
 }
 
-// accessOf returns what may be done with the register at addr, and whether
-// there is one; of those that each job has, for job 0's address.
+// accessOf returns the allowed accesses of the register at addr, and whether there is one. A
+// register that each job has is found by job 0's address.
 func accessOf(addr uint32) (wire.Access, bool) {
 	for i := range wire.Registers {
 		if wire.Registers[i].Addr == addr {
@@ -65,8 +64,7 @@ func accessOf(addr uint32) (wire.Access, bool) {
 	return 0, false
 }
 
-// read returns what a register that can be read holds, one that no job has of
-// its own.
+// read returns the value of a readable register of the card, not of a job.
 func (c *Card) read(addr uint32) uint64 {
 	if value, ok := c.cfg.identification(addr); ok {
 		return value
@@ -99,8 +97,7 @@ func (c *Card) read(addr uint32) uint64 {
 	panic("model: a register that can be read has no value")
 }
 
-// read returns what a register of the job's block holds, given its address in
-// job 0's.
+// read returns the value of a register of the job's block, given its address in job 0's block.
 func (j *job) read(addr uint32) uint64 {
 	switch addr {
 	case wire.RegJobState:
@@ -129,7 +126,7 @@ func (j *job) read(addr uint32) uint64 {
 	panic("model: a job's register has no value")
 }
 
-// state returns what JOB_STATE holds.
+// state returns the value of JOB_STATE.
 func (j *job) state() uint64 {
 	value := uint64(j.number)<<32 | uint64(j.epoch)<<16
 	if j.running {
@@ -141,7 +138,7 @@ func (j *job) state() uint64 {
 	return value
 }
 
-// write carries out a write to a register that can be written.
+// write performs a write to a writable register.
 func (c *Card) write(addr uint32, value uint64) wire.Code {
 	switch addr {
 	case wire.RegOwner:
@@ -172,7 +169,7 @@ func (c *Card) write(addr uint32, value uint64) wire.Code {
 	return wire.CodeDone
 }
 
-// command is what JOB_COMMIT and JOB_ABORT are given.
+// command holds the parameters of JOB_COMMIT and JOB_ABORT.
 type command struct {
 	first uint32
 	epoch uint16
@@ -183,7 +180,7 @@ func commandOf(value uint64) command {
 	return command{first: uint32(value), epoch: uint16(value >> 32), job: uint8(value >> 48)}
 }
 
-// release gives the card back.
+// release releases the card.
 func (c *Card) release(token uint64) wire.Code {
 	switch c.owner {
 	case 0:
@@ -196,7 +193,7 @@ func (c *Card) release(token uint64) wire.Code {
 	return wire.CodeBusy
 }
 
-// reset is the soft reset.
+// reset performs the soft reset.
 func (c *Card) reset(token uint64) wire.Code {
 	if c.owner != 0 && c.owner != token {
 		return wire.CodeBusy
@@ -211,7 +208,7 @@ func (c *Card) reset(token uint64) wire.Code {
 // owned reports whether the staged token is the owner's.
 func (c *Card) owned() bool { return c.owner != 0 && c.staged.token == c.owner }
 
-// commit sets a job up, or refuses to and changes nothing.
+// commit sets a job up; if it refuses, it changes nothing.
 func (c *Card) commit(cmd command) wire.Code {
 	wanted := setup{
 		ports: c.staged.ports, chunk: c.staged.chunk, window: c.staged.window, deadline: c.staged.deadline,
@@ -248,7 +245,7 @@ func (c *Card) commit(cmd command) wire.Code {
 	return wire.CodeDone
 }
 
-// abort ends the job of an epoch.
+// abort ends the job with that epoch.
 func (c *Card) abort(cmd command) wire.Code {
 	j := c.numbered(cmd.job)
 	switch {

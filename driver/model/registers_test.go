@@ -125,7 +125,7 @@ func TestCyclesCountBeats(t *testing.T) {
 }
 
 func TestCommitChecksInTheirOrder(t *testing.T) {
-	// Each step mends one thing, from a commit in which all is wrong.
+	// Each step corrects one field, starting from a commit with all of them wrong.
 	d := newDesk(t)
 	d.write(wire.RegOwner, owner)
 	d.stage(setup{ports: 1, chunk: 1, window: 1})
@@ -204,7 +204,7 @@ func TestEpochInUse(t *testing.T) {
 		d.stage(other)
 		assert.Equal(t, wire.CodeEpochInUse, d.commit(1, 10))
 	}
-	d.stage(setup{}) // in use comes before what is wrong with the parameters
+	d.stage(setup{}) // epoch_in_use is checked before the parameters
 	assert.Equal(t, wire.CodeEpochInUse, d.commit(1, 10))
 	d.ask(0, 10)
 	d.sends("replay v10 to 1 = 2")

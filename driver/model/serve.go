@@ -9,32 +9,31 @@ import (
 	"time"
 )
 
-// ErrBusy is what Serve returns when the card already serves a host.
+// ErrBusy is Serve's error if the card already serves a host.
 var ErrBusy = errors.New("model: the card serves another host")
 
-// batchBytes is about how much the sender gathers before it writes.
+// batchBytes is the approximate size of the sender's writes.
 const batchBytes = 32 << 10
 
-// The clock of a card that is served: it runs on with the time that passes, as
-// that of a board does, for every tick at the latest. Traffic may take it ahead.
+// The clock of a served card follows real time, as on a board, with an update at least every tick.
+// Traffic may advance it further.
 const (
 	servedRate = 100_000_000 // cycles a second
 	servedTick = time.Millisecond
 )
 
-// Serve is the byte stream of the card for one host: it reads what the host
-// sends and writes what the card answers until the host is gone, takes the
-// link down and closes rw. One host is served at a time (ErrBusy, and rw
-// closed, for another); hosts may follow one another. It returns nil when the
-// host is gone, which is that reading ended with io.EOF or that a write failed,
+// Serve runs the byte stream of the card for one host. It reads the host's bytes and writes the
+// card's frames until the host disconnects; then it takes the link down and closes rw. It serves
+// one host at a time, and closes the rw of a second one with ErrBusy; hosts may follow one another.
+// It returns nil when the host disconnects, which means io.EOF from a read or a failed write.
+// Otherwise it returns the error of the read.
 // else the error that ended reading.
 //
-// Reading never waits for writing: results that the host does not take wait
-// in the card's cache, at most 16 replies in a queue.
+// Reading never waits for writing: results wait in the card's cache until the host takes them, and
+// at most 16 replies wait in a queue.
 //
-// The card lives in time while it is served: its clock makes 100 cycles a
-// microsecond, or more where its traffic takes more, so that a deadline passes
-// also while nobody sends.
+// Real time drives a served card. Its clock makes 100 cycles per microsecond, or more if its
+// traffic takes more, so deadlines pass even without traffic.
 func (c *Card) Serve(rw io.ReadWriteCloser) error {
 	link, err := NewLink(c)
 	if err != nil {
@@ -58,22 +57,21 @@ func (c *Card) Serve(rw io.ReadWriteCloser) error {
 	return s.err
 }
 
-// server is one run of Serve: the receiver, the sender and the clock share the
-// link.
+// server is one run of Serve: the receiver, the sender and the clock share the link.
 type server struct {
 	rw    io.ReadWriteCloser
 	over  chan struct{} // closed when down is set
 	began time.Time
-	from  uint64 // the card's clock then
+	from  uint64 // the card's clock at that time
 
 	mu      sync.Mutex // guards the card, the link's replies, down and err
-	changed sync.Cond  // something to send, a reply less, or the link is down
+	changed sync.Cond  // signals a packet to send, a removed reply, or the link's end
 	link    *Link
 	down    bool
-	err     error // what ended reading; nil when the host is gone
+	err     error // the read's error; nil if the host disconnected
 }
 
-// keepTime has the card's clock run while nobody sends.
+// keepTime advances the card's clock while there is no traffic.
 func (s *server) keepTime() {
 	ticks := time.NewTicker(servedTick)
 	defer ticks.Stop()
@@ -89,7 +87,7 @@ func (s *server) keepTime() {
 	}
 }
 
-// catchUp sets the card's clock to the time, unless it is ahead; with mu held.
+// catchUp advances the card's clock to real time, unless it is ahead; mu must be held.
 func (s *server) catchUp() {
 	card := s.link.card
 	now := s.from + uint64(time.Since(s.began).Seconds()*servedRate)
@@ -102,7 +100,7 @@ func (s *server) catchUp() {
 	}
 }
 
-// stop takes the link down for both sides; the first reason is kept.
+// stop takes the link down for both sides; it keeps the first reason.
 func (s *server) stop(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,11 +110,11 @@ func (s *server) stop(why error) {
 	s.down, s.err = true, why
 	close(s.over)
 	s.changed.Broadcast()
-	s.rw.Close() // the other side may be blocked; the reason is known already
+	s.rw.Close() // unblocks the other side; the reason is known already
 }
 
-// receive reads, decodes and hands packets to the card. The decoder is its
-// own: only what touches the card needs the lock.
+// receive reads, decodes and passes packets to the card. It alone uses the decoder, so only access
+// to the card needs the lock.
 func (s *server) receive() {
 	d := &s.link.decoder
 	for {
@@ -138,8 +136,7 @@ func (s *server) receive() {
 	}
 }
 
-// take hands one packet to the card and wakes the sender; it returns false
-// when the link is down.
+// take passes one packet to the card and wakes the sender; it returns false if the link is down.
 func (s *server) take(p *Packet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +152,7 @@ func (s *server) take(p *Packet) bool {
 	return true
 }
 
-// send writes what leaves until the link is down.
+// send writes the card's frames until the link is down.
 func (s *server) send() {
 	batch := make([]byte, 0, 2*batchBytes)
 	for {
@@ -173,9 +170,8 @@ func (s *server) send() {
 	}
 }
 
-// fetch gets the next packet that leaves into link.out. When there is none it
-// returns false, or waits for one if wait is set; it returns false when the
-// link is down.
+// fetch puts the next packet that leaves into link.out. If there is none, it returns false, or
+// waits for one if wait is set. It returns false if the link is down.
 func (s *server) fetch(wait bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

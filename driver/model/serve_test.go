@@ -152,8 +152,8 @@ func TestServeDropsHalfAFrameOfAHostThatDied(t *testing.T) {
 	<-next.done
 }
 
-// TestServeReadsWhileNobodyReadsResults holds the rule that ingress never
-// waits for egress: a host that only writes gets everything taken.
+// TestServeReadsWhileNobodyReadsResults checks that ingress never waits for egress: a host that
+// only writes can write everything.
 func TestServeReadsWhileNobodyReadsResults(t *testing.T) {
 	card, err := NewCard(served)
 	require.NoError(t, err)

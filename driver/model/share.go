@@ -1,4 +1,4 @@
-// What the jobs of a card share: its slots, and turns at its sums and results.
+// The shared resources of a card's jobs: its slots, and turns at its sums and results.
 
 package model
 
@@ -8,9 +8,8 @@ type span struct{ first, count int }
 // overlaps reports whether two spans have a slot in common.
 func (s span) overlaps(t span) bool { return s.first < t.first+t.count && t.first < s.first+s.count }
 
-// allot returns the slots for a job that is to be set up: the first count slots,
-// counted from a multiple of count, that no other job uses. It returns false when
-// there are none.
+// allot returns free slots for a job: the first span of count slots that begins at a multiple of
+// count. It returns false if there is none.
 func (c *Card) allot(to *job, count int) (slots span, ok bool) {
 	for first := 0; first+count <= 2*c.cfg.Window; first += count {
 		if slots := (span{first, count}); !c.taken(slots, to) {
@@ -30,15 +29,13 @@ func (c *Card) taken(slots span, but *job) bool {
 	return false
 }
 
-// turns lets jobs do one thing after another: whose turn was last waits for all
-// others that have something to do.
+// turns orders the jobs: the job with the last turn waits for all others that are ready.
 type turns struct {
 	of   int // jobs
-	next int // number of the job that is asked first
+	next int // number of the first job to consider
 }
 
-// take returns the number of the job whose turn it is, of those that are ready;
-// ok is false when none is.
+// take returns the number of the next ready job; ok is false if none is ready.
 func (t *turns) take(ready func(number int) bool) (number int, ok bool) {
 	for i := range t.of {
 		if number := (t.next + i) % t.of; ready(number) {

@@ -1,5 +1,5 @@
-// The slot table: which contributions are held, which slot may turn over, and
-// who is owed which result (section 5 of the specification).
+// The slot table: which contributions are stored, which slot may turn over, and which ranks are
+// owed which result (section 5 of the specification).
 
 package model
 
@@ -19,28 +19,27 @@ const (
 	reduced
 )
 
-// slot is one slot of a running job. The sets are one bit a rank.
+// slot is one slot of a running job. The sets have one bit per rank.
 type slot struct {
-	vid   uint32 // u; of an empty slot, 2W before the first VID it takes
+	vid   uint32 // u; in an empty slot, 2W before the first VID that it takes
 	state slotState
 	held  uint64 // the contribution is stored
 	done  uint64 // holds the result u
-	owed  uint64 // the result is to be sent to it
-	sent  uint64 // a transmission of the result to it was begun
+	owed  uint64 // the result must be sent to it
+	sent  uint64 // a transmission of the result to it has begun
 
-	turned uint64 // when it turned over: the first contribution came
+	turned uint64 // time of turnover: the first contribution was stored
 	waits  bool   // it is collecting, or it is reduced and has refused to turn over
-	since  uint64 // since when, or since when again: its deadline is counted from then
+	since  uint64 // start of the current deadline
 
-	congestion int  // merged ECN, as a place in wire.ECNOrder
+	congestion int  // merged ECN, as an index into wire.ECNOrder
 	nonfinite  bool // a contribution held a NaN or an infinity
 
-	contributions [][]byte // by rank; what is held is whole
+	contributions [][]byte // by rank; complete if held
 	result        []byte   // the cache entry
 }
 
-// slotTable holds the slots of one job. accepted is the answer to a packet that
-// no rule refuses.
+// slotTable holds the slots of one job.
 type slotTable struct {
 	ports   int    // of the card: the most ranks
 	slots   []slot // at least count, kept from job to job for their memory
@@ -48,15 +47,14 @@ type slotTable struct {
 	window  uint32 // W
 	members uint64 // M: a bit for each rank that was not evicted
 
-	reducing []int // closed slots whose sum is not there, in the order they became so
+	reducing []int // closed slots that are not summed, in order of closing
 	owing    []int // slots that owe a result, fresh ones in the order of reduction
 }
 
-// accepted is what the rules give when none refuses.
+// accepted is the code if no rule refuses.
 const accepted = wire.CodeDone
 
-// setUp empties the slots for a job of the given ranks whose first VID is
-// first.
+// setUp empties the slots for a job with the given ranks and first VID.
 func (t *slotTable) setUp(window, first uint32, all uint64) {
 	t.clear()
 	t.window, t.count, t.members = window, 2*window, all
@@ -71,13 +69,13 @@ func (t *slotTable) setUp(window, first uint32, all uint64) {
 	}
 }
 
-// of returns the slot that vid lives in, and its number.
+// of returns the slot of vid, and its number.
 func (t *slotTable) of(vid uint32) (*slot, int) {
 	number := int(vid % t.count)
 	return &t.slots[number], number
 }
 
-// outOfWindow names the refusal of a VID that is neither u nor u + 2W.
+// outOfWindow returns the refusal of a VID that is neither u nor u + 2W.
 func outOfWindow(vid, u uint32) wire.Code {
 	if vid-u >= 1<<31 {
 		return wire.CodeLate
@@ -85,10 +83,9 @@ func outOfWindow(vid, u uint32) wire.Code {
 	return wire.CodeEarly
 }
 
-// offer applies the rules for data: rank's contribution to vid. When code is
-// accepted, it is to be stored in s, and hold called; else code is the
-// refusal. owed says that the refusal is answered by the result that the slot
-// holds. now is the card's clock.
+// offer applies the rules for data: rank's contribution to vid. If code is accepted, the caller
+// stores it in s and calls hold; otherwise code is the refusal. owed means that the slot's result
+// answers the refusal. now is the card's clock.
 func (t *slotTable) offer(rank uint8, vid uint32, now uint64) (s *slot, code wire.Code, owed bool) {
 	bit := uint64(1) << rank
 	if before, _ := t.of(vid - t.window); before.vid == vid-t.window && before.state == reduced {
@@ -121,7 +118,7 @@ func (t *slotTable) offer(rank uint8, vid uint32, now uint64) (s *slot, code wir
 	return nil, outOfWindow(vid, s.vid), false
 }
 
-// clear drops what is being reduced and what is owed.
+// clear drops begun reductions and owed results.
 func (t *slotTable) clear() {
 	for _, number := range t.owing {
 		t.slots[number].owed = 0
@@ -139,15 +136,14 @@ func (t *slotTable) turnOver(number int, vid uint32, now uint64) {
 	s.congestion, s.nonfinite = 0, false
 }
 
-// wait begins the time after which the slot is overdue, if it does not run.
+// wait starts the slot's deadline if it is not running.
 func (s *slot) wait(now uint64) {
 	if !s.waits {
 		s.waits, s.since = true, now
 	}
 }
 
-// hold notes that rank's contribution is stored; with the last member's the slot
-// is closed.
+// hold records that rank's contribution is stored; the last member's closes the slot.
 func (t *slotTable) hold(s *slot, rank uint8) {
 	s.held |= 1 << rank
 	if t.members&^s.held == 0 {
@@ -155,14 +151,13 @@ func (t *slotTable) hold(s *slot, rank uint8) {
 	}
 }
 
-// close has the slot reduced with what it holds.
+// close queues the slot for reduction with its stored contributions.
 func (t *slotTable) close(s *slot) {
 	s.state, s.waits = reducing, false
 	t.reducing = append(t.reducing, int(s.vid%t.count))
 }
 
-// missing returns the members that the slot, which is collecting or reduced,
-// waits for.
+// missing returns the members that a collecting or reduced slot waits for.
 func (t *slotTable) missing(s *slot) uint64 {
 	if s.state == collecting {
 		return t.members &^ s.held
@@ -170,8 +165,8 @@ func (t *slotTable) missing(s *slot) uint64 {
 	return t.members &^ s.done
 }
 
-// reduced notes that the result of the first closed slot is in the cache: all
-// members are owed it.
+// reduced records that the result of the first closed slot is in the cache: all members are owed
+// it.
 func (t *slotTable) reduced() {
 	number := t.reducing[0]
 	t.reducing = slices.Delete(t.reducing, 0, 1)
@@ -179,7 +174,7 @@ func (t *slotTable) reduced() {
 	t.owe(number, t.members)
 }
 
-// owe notes that the slot's result is to be sent to ranks.
+// owe records that the slot's result must be sent to ranks.
 func (t *slotTable) owe(number int, ranks uint64) {
 	if t.slots[number].owed == 0 {
 		t.owing = append(t.owing, number)
@@ -187,7 +182,7 @@ func (t *slotTable) owe(number int, ranks uint64) {
 	t.slots[number].owed |= ranks
 }
 
-// pay notes that a transmission to ranks begins.
+// pay records that a transmission to ranks begins.
 func (t *slotTable) pay(number int, ranks uint64) {
 	s := &t.slots[number]
 	s.owed &^= ranks
@@ -197,7 +192,7 @@ func (t *slotTable) pay(number int, ranks uint64) {
 	}
 }
 
-// forgive drops what the slot owes.
+// forgive drops the slot's owed results.
 func (t *slotTable) forgive(number int) {
 	if t.slots[number].owed != 0 {
 		t.slots[number].owed = 0
@@ -205,7 +200,7 @@ func (t *slotTable) forgive(number int) {
 	}
 }
 
-// drop takes the slot out of the list of those that owe.
+// drop removes the slot from the list of those that owe.
 func (t *slotTable) drop(number int) {
 	i := slices.Index(t.owing, number)
 	t.owing = slices.Delete(t.owing, i, i+1)
@@ -218,8 +213,8 @@ type delivery struct {
 	replay    bool   // one of them was sent it before
 }
 
-// due returns what to send next to those ranks that can take a packet. Replays
-// go first; fresh results go in the order of reduction.
+// due returns the next result to send to ranks that can take a packet. Replays go first; fresh
+// results go in the order of reduction.
 func (t *slotTable) due(ready uint64) (d delivery, ok bool) {
 	for _, number := range t.owing {
 		s := &t.slots[number]
@@ -235,9 +230,8 @@ func (t *slotTable) due(ready uint64) (d delivery, ok bool) {
 	return delivery{}, false
 }
 
-// ask applies the rules for an ask. status is what to answer with at once,
-// with the ranks that are missing; answer is false when a result is on its
-// way, or when refusal names why the ask is refused.
+// ask applies the rules for an ask. status is the immediate answer, with the missing ranks. answer
+// is false if a result is coming instead, or if refusal names the reason of a refusal.
 func (t *slotTable) ask(rank uint8, vid uint32) (status wire.Code, missing uint64, answer bool, refusal wire.Code) {
 	bit := uint64(1) << rank
 	s, number := t.of(vid)
@@ -262,7 +256,7 @@ func (t *slotTable) ask(rank uint8, vid uint32) (status wire.Code, missing uint6
 	return 0, 0, false, outOfWindow(vid, s.vid)
 }
 
-// congestionOf returns the place of the ECN mark in the merge's order.
+// congestionOf returns the index of the ECN mark in the merge's order.
 func congestionOf(flags uint8) int {
 	return slices.Index(wire.ECNOrder[:], wire.ECN(flags&wire.FlagECN))
 }

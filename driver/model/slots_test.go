@@ -1,5 +1,5 @@
-// The slot rules of section 5, one test a rule, with expectations worked out
-// by hand from the specification.
+// The slot rules of section 5, one test per rule. The expectations were worked out by hand from the
+// specification.
 
 package model
 
@@ -16,7 +16,7 @@ import (
 // slots; the first VID is 10.
 var pair = setup{ports: 0b11, chunk: 1, window: 1, first: 10}
 
-// newPair is a desk whose job is pair.
+// newPair returns a desk with the job pair.
 func newPair(t *testing.T) *desk {
 	t.Helper()
 	d := newDesk(t)
@@ -115,7 +115,7 @@ func TestDuplicateWhileCollectingIsDropped(t *testing.T) {
 
 func TestDuplicateWhileReducingIsDropped(t *testing.T) {
 	d := newPair(t)
-	d.both(10, 1, 2) // nothing asked the card to reduce yet
+	d.both(10, 1, 2) // no call has made the card reduce yet
 	d.data(0, 10, 100)
 	d.sends("status duplicate v10 to rank 0, missing 0", "result v10 to 3 = 3")
 	d.sends()
@@ -170,7 +170,7 @@ func TestEvidenceNeedsTheResult(t *testing.T) {
 
 func TestEvidenceOfARepeatCounts(t *testing.T) {
 	d := newPair(t)
-	d.data(1, 11, 2) // before 10 is there: proves nothing that the card knows
+	d.data(1, 11, 2) // before 10 is reduced: no evidence
 	d.both(10, 1, 1)
 	d.sends("result v10 to 3 = 2")
 	d.data(0, 12, 3)
@@ -296,14 +296,14 @@ func TestVIDsWrapAround(t *testing.T) {
 		assert.Equal(t, 2*int(i+1), d.count("stored"))
 	}
 	lines := d.out(AllPorts)
-	// Turnover dropped what was owed for the first four.
+	// The turnover dropped the results owed for the first four.
 	assert.Equal(t, []string{"result v1 to 3 = 8", "result v2 to 3 = 10", "result v3 to 3 = 12", "result v4 to 3 = 14"}, lines)
 	d.data(0, 0xffffffff, 1) // the slot holds 3
 	d.sends("status late v4294967295 to rank 0, missing 0")
 }
 
 func TestWindowSmallerThanTheCards(t *testing.T) {
-	// Of the card's eight slots two are used: 12 lives where 10 lived.
+	// Only two of the card's eight slots are used: 12 uses 10's slot.
 	d := newPair(t)
 	d.both(10, 1, 1)
 	d.data(0, 14, 1)

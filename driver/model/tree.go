@@ -1,5 +1,5 @@
-// The sum "tree" (section 7.3 of the specification): the definition in
-// integers; and for chunks of fp32 the processor's additions.
+// The sum "tree" (section 7.3 of the specification): the definition in integers; and for chunks of
+// fp32, the processor's additions.
 
 package model
 
@@ -39,8 +39,8 @@ func (t *tree) chunk(y []uint32, rows [][]uint32) {
 	})
 }
 
-// sumRows adds rows by the tree; add leaves the sum in the first of the two. An
-// absent port is an operand that changes nothing.
+// sumRows adds rows by the tree; add writes the sum to the first of its two rows. An absent port is
+// an operand that changes nothing.
 func (t *tree) sumRows(y []uint32, rows [][]uint32, add func(x, y []uint32)) {
 	for len(rows) > 1 {
 		pairs := len(rows) / 2
@@ -61,7 +61,7 @@ func (t *tree) sumRows(y []uint32, rows [][]uint32, add func(x, y []uint32)) {
 	}
 }
 
-// passOddOne returns the level above, in which the sums of pairs stand already.
+// passOddOne returns the next level, in which the sums of pairs are already in place.
 func passOddOne[T any](level []T, pairs int) []T {
 	if len(level)%2 == 1 {
 		level[pairs] = level[len(level)-1]
@@ -70,8 +70,8 @@ func passOddOne[T any](level []T, pairs int) []T {
 	return level[:pairs]
 }
 
-// treeFP32 adds chunks with the processor, which rounds to nearest even and
-// keeps subnormals. Its NaNs are replaced at the top.
+// treeFP32 adds chunks with the processor, which rounds to nearest even and keeps subnormals. It
+// replaces NaNs only at the top.
 type treeFP32 struct{ tree }
 
 func (t *treeFP32) chunk(y []uint32, rows [][]uint32) {
@@ -83,9 +83,9 @@ func (t *treeFP32) chunk(y []uint32, rows [][]uint32) {
 	})
 }
 
-// exactDistance is how far apart two significands of at most 24 bits are added
-// as they are, in 63 bits. If one stands further off, it is less than 2^-14 of
-// the other's last place, and all that it does is to break ties.
+// exactDistance is the largest distance at which two significands of at most 24 bits are added
+// exactly, in 63 bits. Beyond it, the smaller number is less than 2^-14 of the other's last place,
+// and can only break ties.
 const exactDistance = 38
 
 // add returns the sum of two numbers.

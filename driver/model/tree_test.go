@@ -1,4 +1,4 @@
-// The sum "tree": additions and the tree's shape worked out by hand, and the
+// The sum "tree": additions and the tree's shape, worked out by hand, and compared with the
 // processor's binary32.
 
 package model
@@ -74,7 +74,7 @@ func TestAddByHand(t *testing.T) {
 	}
 }
 
-// corners are the encodings about which roundings and ranges change.
+// corners are the encodings at which roundings and ranges change.
 var corners = func() []uint32 {
 	var all []uint32
 	for _, exponent := range []uint32{0, 1, 2, 23, 24, 25, 26, 100, 126, 127, 128, 150, 151, 152, 229, 230, 231, 252, 253, 254, 255} {
@@ -85,9 +85,8 @@ var corners = func() []uint32 {
 	return all
 }()
 
-// twoNumbers gives two numbers: any bits; near to one another, which cancel; 20 to 45
-// binary places apart, which round, or are as far apart as what is added as it
-// is.
+// twoNumbers returns two numbers: any bits; close numbers, which cancel; or numbers 20 to 45 binary
+// places apart. The last are rounded, or lie at the limit of exact addition.
 func twoNumbers(r *rand.Rand) (a, b uint32) {
 	a, b = r.Uint32(), r.Uint32()
 	switch r.IntN(3) {
@@ -100,7 +99,7 @@ func twoNumbers(r *rand.Rand) (a, b uint32) {
 	return a, b
 }
 
-// hardware is the processor's sum, with the one NaN.
+// hardware returns the processor's sum, with the canonical NaN.
 func hardware(a, b uint32) uint32 {
 	sum := math.Float32frombits(a) + math.Float32frombits(b)
 	if sum != sum {

@@ -9,29 +9,29 @@ import (
 	"tributary/driver/npy"
 )
 
-// Arrays is what one worker contributes, and what a reduction comes to: one array,
-// or several under names. Elements are little-endian, in C order, as in package npy.
-// A reduction reads Data in place where it lies in one piece of memory.
+// Arrays is one worker's contribution, or the outcome of a reduction: one array, or several named
+// ones. Elements are little-endian, in C order, as in package npy. A reduction reads Data in place
+// if it is contiguous in memory.
 type Arrays struct {
 	Name    string      // for messages, such as a file's path; "worker N" when empty
-	Archive bool        // several arrays under names, as of an .npz; else Tensors holds one, without a name
+	Archive bool        // several named arrays, as of an .npz; otherwise Tensors holds one, without a name
 	Tensors []npy.Named // all of one type
 }
 
-// Array returns one array as a worker's.
+// Array returns one array as a worker's contribution.
 func Array(a npy.Array) Arrays { return Arrays{Tensors: []npy.Named{{Array: a}}} }
 
-// contribution is a worker's arrays as one.
+// contribution is a worker's arrays, joined.
 type contribution struct {
 	name    string
 	archive bool
-	element npy.Type    // of all arrays
-	tensors []npy.Named // where the elements come from; without Data
+	element npy.Type    // the type of all arrays
+	tensors []npy.Named // the arrays that provide the elements; without Data
 	data    []byte      // all elements
 }
 
-// join makes contributions of all workers' arrays and compares them. All that is
-// wrong with any of them is in the error, an ArraysError.
+// join makes contributions of all workers' arrays and compares them. The error, an ArraysError,
+// lists the problems of all of them.
 func join(workers []Arrays) ([]contribution, error) {
 	all := make([]contribution, 0, len(workers))
 	e := &ArraysError{Total: len(workers)}
@@ -52,7 +52,7 @@ func join(workers []Arrays) ([]contribution, error) {
 	return all, nil
 }
 
-// join makes one contribution and compares it with the first of those before it.
+// join makes one contribution and compares it with the first contribution.
 func (a Arrays) join(before []contribution) (contribution, error) {
 	c := contribution{name: a.Name, archive: a.Archive}
 	if err := a.check(); err != nil {
@@ -75,7 +75,7 @@ func (a Arrays) join(before []contribution) (contribution, error) {
 	return c, nil
 }
 
-// check refuses arrays of several types, and those whose data are not of their shape.
+// check refuses arrays of different types, and arrays whose data do not match their shape.
 func (a Arrays) check() error {
 	if !a.Archive && len(a.Tensors) != 1 {
 		return fmt.Errorf("it holds %d arrays; only an archive may hold another number than one", len(a.Tensors))
@@ -96,8 +96,8 @@ func (a Arrays) check() error {
 	return nil
 }
 
-// inOnePiece returns the elements of all tensors, one after another. Those that lie
-// so already are not copied.
+// inOnePiece returns the elements of all tensors, one after another. It does not copy contiguous
+// ones.
 func inOnePiece(tensors []npy.Named) []byte {
 	if len(tensors) == 0 {
 		return nil
@@ -112,8 +112,7 @@ func inOnePiece(tensors []npy.Named) []byte {
 	return data
 }
 
-// adjacent returns the memory of tensors that lie one behind the other in it, or
-// nil.
+// adjacent returns the memory of tensors if they are contiguous in it, or nil.
 func adjacent(tensors []npy.Named) []byte {
 	total := 0
 	for _, t := range tensors {
@@ -133,7 +132,7 @@ func adjacent(tensors []npy.Named) []byte {
 	return whole
 }
 
-// cut deals elements out to tensors of the same names and shapes.
+// cut distributes elements to tensors of the same names and shapes.
 func cut(element npy.Type, data []byte, tensors []npy.Named) []npy.Named {
 	out := make([]npy.Named, len(tensors))
 	for i, t := range tensors {
@@ -144,7 +143,7 @@ func cut(element npy.Type, data []byte, tensors []npy.Named) []npy.Named {
 	return out
 }
 
-// describe returns the shape of the arrays.
+// describe describes the arrays' shape.
 func (c *contribution) describe() string {
 	if !c.archive {
 		return "shape " + npy.FormatShape(c.tensors[0].Shape)
@@ -152,7 +151,7 @@ func (c *contribution) describe() string {
 	return fmt.Sprintf("%d arrays", len(c.tensors))
 }
 
-// compare refuses tensors that have not the names, shapes and type of first's.
+// compare refuses tensors whose names, shapes and type differ from first's.
 func (c *contribution) compare(first contribution) error {
 	if c.archive != first.archive {
 		return fmt.Errorf("it is %s, but %s is %s", c.kind(), first.name, first.kind())
@@ -187,8 +186,8 @@ func (c *contribution) compare(first contribution) error {
 	return nil
 }
 
-// place returns how a person finds element i of all: by its index as NumPy
-// writes it, and by its array's name in an archive.
+// place describes the position of element i of all: its NumPy index and, in an archive, its array's
+// name.
 func (c *contribution) place(i int) string {
 	for _, t := range c.tensors {
 		n := size(t.Shape)
@@ -208,8 +207,7 @@ func (c *contribution) place(i int) string {
 	panic("an element behind the last array")
 }
 
-// index writes the index of element i of an array: 7, or [1, 2] for two
-// dimensions and more.
+// index formats the index of element i of an array: 7, or [1, 2] for two or more dimensions.
 func index(shape []int, i int) string {
 	if len(shape) < 2 {
 		return strconv.Itoa(i)
@@ -236,11 +234,11 @@ func arrayPrefix(name string) string {
 	return fmt.Sprintf("array %q: ", name)
 }
 
-// size returns the number of elements of a shape that was read.
+// size returns the number of elements of a shape, which npy.Read has checked.
 func size(shape []int) int {
 	n, err := npy.Elements(shape)
 	if err != nil {
-		panic(err) // npy.Read has checked it
+		panic(err)
 	}
 	return n
 }

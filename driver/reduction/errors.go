@@ -10,8 +10,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// words is the text of an error that may name options, each as ${option}, and what the
-// caller calls arrays, as ${files}.
+// words is an error's text. It may name options, each as ${option}, and the caller's noun for
+// arrays, as ${files}.
 type words struct {
 	text string
 	args []any
@@ -20,13 +20,14 @@ type words struct {
 
 func say(text string, args ...any) words { return words{text: text, args: args} }
 
-// Text returns the error's text; name returns a caller's name of an option, such as
-// "-carry-on" of "carry-on", and of "files": what a caller without files calls "arrays".
+// Text returns the error's text. name returns the caller's name of an option, such as "-carry-on"
+// for "carry-on"; for "files", it returns the caller's noun, such as "arrays" for a caller without
+// files.
 func (w words) Text(name func(option string) string) string {
 	return fmt.Sprintf(os.Expand(w.text, name), w.args...)
 }
 
-// Error names options as they are.
+// Error uses the options' own names.
 func (w words) Error() string {
 	return w.Text(func(option string) string {
 		if option == "files" {
@@ -39,13 +40,13 @@ func (w words) Error() string {
 // Unwrap returns the cause, or nil.
 func (w words) Unwrap() error { return w.err }
 
-// OptionError is answered for options that no arrays and no card can make right.
+// OptionError reports options that are invalid for all arrays and cards.
 type OptionError struct {
 	Option string // "op", "carry-on", "ports", …; "out" for the name of an output
 	words
 }
 
-// badOption refuses an option's value, with which text begins.
+// badOption refuses an option's value; text begins with the value.
 func badOption(option, text string, args ...any) error {
 	return &OptionError{option, say("${"+option+"} "+text, args...)}
 }
@@ -55,31 +56,29 @@ func wrongOption(option, text string, args ...any) error {
 	return &OptionError{option, say("${"+option+"}: "+text, args...)}
 }
 
-// FormatError is answered for arrays whose type is not that of the format asked for,
-// or does not determine a format.
+// FormatError reports arrays whose type does not match the requested format, or does not determine
+// a format.
 type FormatError struct {
 	Type  npy.Type
 	Asked wire.Format // 0: none
 	words
 }
 
-// CardError is answered for a card that does not sum what it is to be sent. Nothing
-// was sent.
+// CardError reports a card that cannot sum the given arrays. Nothing was sent.
 type CardError struct {
 	Card   driver.Info
 	Format wire.Format // of the arrays
 	words
 }
 
-// ArraysError is answered for workers' arrays that cannot be read, or do not go
-// together.
+// ArraysError reports workers' arrays that cannot be read, or do not match.
 type ArraysError struct {
 	Problems []ArrayProblem // at least one
 	Total    int            // workers
-	files    bool           // whose arrays came from files
+	files    bool           // whether the arrays came from files
 }
 
-// ArrayProblem is what is wrong with one worker's arrays.
+// ArrayProblem is the defect of one worker's arrays.
 type ArrayProblem struct {
 	Worker int
 	Name   string // of its arrays
@@ -112,14 +111,13 @@ func (e *ArraysError) Unwrap() []error {
 	return all
 }
 
-// OutputError is answered for a path where no file can be written.
+// OutputError reports a path where no file can be written.
 type OutputError struct {
 	Path string
 	words
 }
 
-// NonfiniteError is answered for an element that no integer can stand for, with
-// Options.Quantize. Nothing was sent.
+// NonfiniteError reports, with Options.Quantize, an element that has no integer. Nothing was sent.
 type NonfiniteError struct {
 	Worker  int
 	Element int // counted through all arrays of the worker
@@ -127,18 +125,17 @@ type NonfiniteError struct {
 	words
 }
 
-// ExceptionsError is answered with Options.FailNonfinite when there was a NaN, an
-// infinity or an overflow.
+// ExceptionsError reports, with Options.FailNonfinite, a NaN, an infinity or an overflow.
 type ExceptionsError struct {
 	Exceptions Exceptions
 	words
 }
 
-// VerifyError is answered with Options.Verify when the card's sum is not the model's,
-// or the model could not sum.
+// VerifyError reports, with Options.Verify, that the card's sum differs from the model's, or that
+// the model could not sum.
 type VerifyError struct {
-	Wrong, Elements int    // how many elements are wrong, of how many; 0 when the model failed
-	First           int    // of the wrong ones
+	Wrong, Elements int    // numbers of wrong elements and of all elements; 0 if the model failed
+	First           int    // the first wrong element
 	Have, Want      uint32 // its encodings
 	words
 }

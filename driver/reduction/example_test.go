@@ -9,7 +9,7 @@ import (
 	"tributary/driver/reduction"
 )
 
-// Two workers' arrays in memory are summed through the model of a card.
+// Two workers' arrays in memory are summed on the model of a card.
 func ExampleRun() {
 	w0, w1 := float32s([]int{2}, 1, 2), float32s([]int{2}, 10, 20)
 	done, err := reduction.Run(context.Background(), "model:",
@@ -25,7 +25,7 @@ func ExampleRun() {
 	// 00 00 b0 40 00 00 30 41
 }
 
-// Files are summed through a card that stays open, as tributary reduce does it.
+// Files are summed on a card that stays open, as in tributary reduce.
 func ExampleReduce() {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, "unix:card.sock")

@@ -1,6 +1,6 @@
 package reduction
 
-// What a card counted of NaNs, infinities and overflows, in words.
+// A card's counts of NaNs, infinities and overflows, as text.
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 	"tributary/driver"
 )
 
-// readExceptions asks the card what it counted, and finds the first of each kind
-// in the arrays.
+// readExceptions reads the card's counts, and finds the first exception of each kind in the arrays.
 func (r *Reduction) readExceptions(ctx context.Context, job *driver.Job) (Exceptions, error) {
 	e, err := job.Exceptions(ctx)
 	if err != nil || !e.Any() {

@@ -15,7 +15,7 @@ import (
 	"tributary/driver/reduction"
 )
 
-// inFolder makes a new folder the current one.
+// inFolder makes a new folder and enters it.
 func inFolder(t *testing.T) { t.Helper(); t.Chdir(t.TempDir()) }
 
 func write(t *testing.T, path string, a reduction.Arrays) {
@@ -23,7 +23,7 @@ func write(t *testing.T, path string, a reduction.Arrays) {
 	require.NoError(t, reduction.WriteFile(t.Context(), path, a))
 }
 
-// names returns those of all files of the current folder.
+// names returns the names of all files of the current folder.
 func names(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(".")
@@ -35,7 +35,8 @@ func names(t *testing.T) []string {
 	return all
 }
 
-// TestFiles: what is written is read, and an archive comes back in one piece of memory.
+// TestFiles checks that written files can be read, and that an archive is read into contiguous
+// memory.
 func TestFiles(t *testing.T) {
 	inFolder(t)
 	single := reduction.Array(float32s([]int{2}, 1, 2))
@@ -52,7 +53,7 @@ func TestFiles(t *testing.T) {
 	require.Same(t, &got[0].Tensors[0].Data[:5][4], &got[0].Tensors[1].Data[0])
 }
 
-// TestFilesRefused: all that is wrong with any file is in the error.
+// TestFilesRefused checks that the error lists the problems of all files.
 func TestFilesRefused(t *testing.T) {
 	inFolder(t)
 	write(t, "x.npy", reduction.Array(float32s([]int{2}, 1, 2)))
@@ -65,7 +66,7 @@ func TestFilesRefused(t *testing.T) {
 	require.Equal(t, 2, problems.Problems[1].Worker)
 }
 
-// TestFilesFromFIFO: a FIFO is read as a file is, of both kinds.
+// TestFilesFromFIFO checks that files of both kinds can be read from a FIFO.
 func TestFilesFromFIFO(t *testing.T) {
 	inFolder(t)
 	write(t, "x.npy", reduction.Array(float32s([]int{2}, 1, 2)))
@@ -83,8 +84,8 @@ func TestFilesFromFIFO(t *testing.T) {
 
 var errSignal = errors.New("a signal")
 
-// TestReadingIsStopped: neither a FIFO that nobody writes to nor one whose writer stalls
-// holds up a reduction that is to end.
+// TestReadingIsStopped checks that a canceled read of a FIFO ends, whether it has no writer or the
+// writer stalls.
 func TestReadingIsStopped(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T){
 		"nobody writes": func(*testing.T) {},
@@ -109,7 +110,7 @@ func TestReadingIsStopped(t *testing.T) {
 	}
 }
 
-// stalled writes to the FIFO, which thereby is open for reading, and leaves it open.
+// stalled opens the FIFO for writing, which lets the reader open it, and writes only a part.
 func stalled(t *testing.T, text string) {
 	t.Helper()
 	f, err := os.OpenFile("fifo", os.O_WRONLY, 0)
@@ -119,7 +120,7 @@ func stalled(t *testing.T, text string) {
 	require.NoError(t, err)
 }
 
-// endsAt is a context that is done when it has been asked n times.
+// endsAt is a context that is done after n calls of Err.
 type endsAt struct {
 	context.Context
 	n int
@@ -132,8 +133,8 @@ func (c *endsAt) Err() error {
 	return nil
 }
 
-// TestWritingIsStopped: a write that is to end leaves what was there, and nothing beside
-// it, however far it has come.
+// TestWritingIsStopped checks that a canceled write keeps the earlier file and leaves no other
+// file, at any point of its progress.
 func TestWritingIsStopped(t *testing.T) {
 	inFolder(t)
 	require.NoError(t, os.WriteFile("sum.npy", []byte("earlier"), 0o600))
@@ -149,8 +150,8 @@ func TestWritingIsStopped(t *testing.T) {
 	write(t, "sum.npy", large)
 }
 
-// TestOutputKeepsPermissions: a file that is replaced leaves its permissions to the new
-// one; a new file has those of the umask.
+// TestOutputKeepsPermissions checks that a replaced file keeps its permissions, and that a new file
+// has those of the umask.
 func TestOutputKeepsPermissions(t *testing.T) {
 	inFolder(t)
 	sum := reduction.Array(float32s([]int{1}, 1))
@@ -168,7 +169,7 @@ func TestOutputKeepsPermissions(t *testing.T) {
 	}
 }
 
-// fresh returns the permissions of a file that this process makes.
+// fresh returns the permissions of a new file of this process.
 func fresh(t *testing.T) os.FileMode {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), "fresh"), os.O_CREATE|os.O_WRONLY, 0o666)
@@ -179,14 +180,14 @@ func fresh(t *testing.T) os.FileMode {
 	return info.Mode().Perm()
 }
 
-// TestOutputThroughLinks: a symbolic link stays, and the file that it leads to is written,
-// whether that was there or not.
+// TestOutputThroughLinks checks that a symbolic link stays, and that its target is written, whether
+// or not it existed.
 func TestOutputThroughLinks(t *testing.T) {
 	inFolder(t)
 	require.NoError(t, os.MkdirAll("folder/deep", 0o777))
 	require.NoError(t, os.Symlink("folder/deep/link", "sum.npy"))
 	require.NoError(t, os.Symlink("../file", "folder/deep/link"))
-	for range 2 { // dangling, then not
+	for range 2 { // first dangling, then not
 		require.NoError(t, reduction.CheckOutput("sum.npy", nil))
 		write(t, "sum.npy", reduction.Array(float32s([]int{1}, 1)))
 		info, err := os.Lstat("sum.npy")
@@ -201,7 +202,7 @@ func TestOutputThroughLinks(t *testing.T) {
 	require.Equal(t, "sum.npy", reduction.SameFile("folder/file", []string{"sum.npy"}))
 }
 
-// TestOutputThroughNoLink: links that lead nowhere are refused before any work is done.
+// TestOutputThroughNoLink checks that links without a usable target are refused before any work.
 func TestOutputThroughNoLink(t *testing.T) {
 	inFolder(t)
 	require.NoError(t, os.Symlink("gone/file", "sum.npy"))
@@ -216,7 +217,7 @@ func TestOutputThroughNoLink(t *testing.T) {
 	require.Equal(t, []string{"round.npy", "sum.npy"}, names(t))
 }
 
-// TestSameFile: two paths at which no file is yet may be one.
+// TestSameFile checks that two paths of a file that does not exist yet can be the same file.
 func TestSameFile(t *testing.T) {
 	inFolder(t)
 	require.NoError(t, os.Symlink("log", "link"))

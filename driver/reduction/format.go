@@ -1,6 +1,6 @@
 package reduction
 
-// The formats of cards, and the types of NumPy in which arrays hold them.
+// The formats of cards, and the NumPy types of arrays that hold them.
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// keptAs holds the type in which arrays keep a format. Formats that NumPy has no
-// type for are kept as their encodings.
+// keptAs holds the type of arrays of each format. A format without a NumPy type is stored as its
+// encodings.
 var keptAs = map[wire.Format]npy.Type{
 	wire.FP32:    npy.Float32,
 	wire.BF16:    npy.Uint16,
@@ -23,12 +23,12 @@ var keptAs = map[wire.Format]npy.Type{
 	wire.Int32:   npy.Int32,
 }
 
-// TypeOf returns the type in which arrays keep a format: uint16 for bf16 and uint8
-// for fp8, the encodings, as NumPy has no type for them.
+// TypeOf returns the type of arrays of a format. It is uint16 for bf16 and uint8 for fp8, their
+// encodings, because NumPy has no type for them.
 func TypeOf(f wire.Format) npy.Type { return keptAs[f] }
 
-// formatOf returns the format of arrays' elements: the one that is asked for, or
-// else the one that their type determines.
+// formatOf returns the format of arrays' elements: the requested one, or else the one that their
+// type determines.
 func formatOf(arrays contribution, asked wire.Format) (wire.Format, error) {
 	var could []string
 	for _, i := range wire.Formats {
@@ -49,8 +49,8 @@ func formatOf(arrays contribution, asked wire.Format) (wire.Format, error) {
 	return 0, e
 }
 
-// checkCard is the one place where a card is held against what is asked of it: its
-// format against the arrays', its sum against the operation. format is the arrays'.
+// checkCard is the one place that compares a card with a request: its format with the arrays', its
+// sum with the operation. format is the arrays'.
 func checkCard(card driver.Info, format wire.Format, o Options) error {
 	refuse := func(text string, args ...any) error {
 		return &CardError{Card: card, Format: format, words: say(text, args...)}
@@ -76,8 +76,7 @@ func checkCard(card driver.Info, format wire.Format, o Options) error {
 		card.Name, card.Format, format, kept(card.Format), format)
 }
 
-// kept names a format with the type that arrays keep it in, where that is not
-// plain: "bf16 (kept as uint16)".
+// kept names a format and, if it is not obvious, its arrays' type: "bf16 (kept as uint16)".
 func kept(f wire.Format) string {
 	if t := keptAs[f]; t == npy.Uint16 || t == npy.Uint8 {
 		return fmt.Sprintf("%s (kept as %s)", f, t)

@@ -9,16 +9,16 @@ import (
 	"tributary/driver/wire"
 )
 
-// Measurement is what a card's clock and counters did while some work was done.
+// Measurement holds the progress of a card's clock and counters during some work.
 type Measurement struct {
 	Began   uint64            // the clock when it began
-	Cycles  uint64            // of the clock, meanwhile
+	Cycles  uint64            // of the clock, during the work
 	Rise    map[string]uint32 // of each counter
 	Elapsed time.Duration
 }
 
-// Measure carries work out and measures it. It reads the clock last before work
-// and first after it. Errors are work's and those of ReadRegister.
+// Measure runs work and measures it. It reads the clock last before work and first after it. It
+// returns the errors of work and of ReadRegister.
 func Measure(ctx context.Context, card *driver.Card, work func() error) (Measurement, error) {
 	before, err := card.Counters(ctx)
 	if err != nil {
@@ -45,9 +45,9 @@ func Measure(ctx context.Context, card *driver.Card, work func() error) (Measure
 	return m, err
 }
 
-// LinkBound returns the cycles that the frames of a reduction take on a card's
-// shared link: one data frame from each worker in, one result frame out, both
-// ways at once. It is 0 for a card without a link.
+// LinkBound returns the cycles that the frames of a reduction take on a card's shared link: one
+// data frame from each worker in, one result frame out, both directions at once. It is 0 for a card
+// without a link.
 func LinkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
 	if card.Link == 0 {
 		return 0

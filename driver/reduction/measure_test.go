@@ -15,7 +15,7 @@ func TestLinkBound(t *testing.T) {
 	card := driver.Info{Format: wire.FP32, Result: wire.FP32, Link: 32}
 	require.EqualValues(t, 2*86/4, LinkBound(1, 2, 16, card))
 	require.EqualValues(t, (102+3)/4, LinkBound(1, 1, 16, card))
-	card.Format = wire.FP8E4M3 // 16 bytes of payload in place of 64
+	card.Format = wire.FP8E4M3 // 16 bytes of payload instead of 64
 	require.EqualValues(t, 3*38/4+1, LinkBound(1, 3, 16, card))
 	card.Link = 0
 	require.EqualValues(t, 0, LinkBound(1, 1, 16, card))

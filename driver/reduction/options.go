@@ -7,7 +7,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Op is what is done with the elements of all workers.
+// Op is the operation on the elements of all workers.
 type Op string
 
 const (
@@ -15,10 +15,10 @@ const (
 	Mean Op = "mean" // the card's sum, divided by the number of workers and rounded once more
 )
 
-// Options says how arrays are reduced. The zero value sums them.
+// Options are the options of a reduction. The zero value sums the arrays.
 type Options struct {
 	Op     Op          // Sum when empty
-	Format wire.Format // of the elements; 0: as their type says, which uint16 and uint8 do not
+	Format wire.Format // of the elements; 0: determined by their type, which uint16 and uint8 do not
 
 	Quantize bool // send float32 as int32, through a card that sums int32
 	Block    int  // elements that share an exponent, with Quantize; 0: the job's chunk
@@ -28,26 +28,26 @@ type Options struct {
 	Stats         bool          // measure: Report.Stats
 	Timeout       time.Duration // of the model of Verify, and of Run's card; 0: driver.DefaultTimeout
 
-	Ports  []int // of the workers, ascending; empty: the first ones
-	Chunk  int   // elements; 0: the most that the card takes
-	Window int   // chunks in flight, a power of two; 0: the most that the card takes
+	Ports  []int // of the workers, ascending; empty: the lowest ones
+	Chunk  int   // elements; 0: the card's maximum
+	Window int   // chunks in flight, a power of two; 0: the card's maximum
 
-	CarryOn  time.Duration // wait this long for a card that goes away; 0: fail
+	CarryOn  time.Duration // wait this long for a card that disconnects; 0: fail
 	Deadline time.Duration // report chunks that wait longer than this; 0: none
 	Partial  bool          // sum such chunks without the late workers
 
-	// The callbacks, each nil or called by one goroutine at a time. They must return
-	// soon: the reduction waits.
-	OnProgress func(done, total int) // elements summed, of those of each array
-	OnOutage   func(driver.Outage)   // the card is gone, or back
+	// The callbacks, each nil, or called by one goroutine at a time. They must return quickly, because
+	// the reduction waits.
+	OnProgress func(done, total int) // elements summed, per array
+	OnOutage   func(driver.Outage)   // the card has disconnected, or is back
 	OnOverdue  func(driver.Overdue)  // a chunk waits for workers; once until chunk or workers change
 }
 
 // MaxPorts is the largest number of ports that a card can have.
 const MaxPorts = 64
 
-// Check refuses options that no arrays and no card can make right. workers is 0
-// when their number is not known yet. The error is an OptionError.
+// Check refuses options that are invalid for all arrays and cards. workers is 0 if their number is
+// unknown. The error is an OptionError.
 func (o Options) Check(workers int) error {
 	if o.Op != "" && o.Op != Sum && o.Op != Mean {
 		return badOption("op", "%s: it must be sum or mean", o.Op)
@@ -87,8 +87,8 @@ func (o Options) checkDeadline() error {
 	return nil
 }
 
-// CheckJob refuses ports and a window that no card can make right for that many
-// workers, 0 when their number is open. The error is an OptionError.
+// CheckJob refuses ports and a window that are invalid for that many workers on every card; workers
+// is 0 if their number is unknown. The error is an OptionError.
 func CheckJob(workers int, ports []int, window int) error {
 	switch {
 	case workers > MaxPorts:
@@ -109,8 +109,8 @@ func CheckJob(workers int, ports []int, window int) error {
 	return nil
 }
 
-// PortsNeeded returns how many ports a card needs for that many workers on these
-// ports, the first ones when there are none.
+// PortsNeeded returns the number of ports that a card needs for that many workers on the given
+// ports, or on the lowest ones if ports is empty.
 func PortsNeeded(workers int, ports []int) int {
 	if len(ports) > 0 {
 		return ports[len(ports)-1] + 1
@@ -118,7 +118,7 @@ func PortsNeeded(workers int, ports []int) int {
 	return workers
 }
 
-// divisor is what the sums of n workers are divided by.
+// divisor returns the divisor of the sums of n workers.
 func (o Options) divisor(n int) int {
 	if o.Op == Mean {
 		return n
@@ -126,7 +126,7 @@ func (o Options) divisor(n int) int {
 	return 1
 }
 
-// timeout is that of cards which this package opens.
+// timeout returns the timeout for the cards that this package opens.
 func (o Options) timeout() time.Duration {
 	if o.Timeout == 0 {
 		return driver.DefaultTimeout

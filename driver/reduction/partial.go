@@ -1,6 +1,6 @@
 package reduction
 
-// Options.Partial: whose arrays are missing from which elements.
+// Options.Partial: which elements lack which workers' arrays.
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"tributary/driver/element"
 )
 
-// notePartials keeps which sums lack which workers.
+// notePartials records which sums lack which workers.
 func (r *Reduction) notePartials(job *driver.Job) {
 	r.partials = job.Partials()
 	for _, p := range r.partials {
@@ -20,7 +20,7 @@ func (r *Reduction) notePartials(job *driver.Job) {
 	r.report.Evicted = job.Evicted()
 }
 
-// divide makes means of the sums: each is divided by the number of workers in it.
+// divide turns sums into means: it divides each by its number of workers.
 func (r *Reduction) divide() {
 	size, done := element.Size(r.card.Result), 0
 	part := func(to, workers int) {
@@ -34,7 +34,7 @@ func (r *Reduction) divide() {
 	part(r.elements, len(r.workers))
 }
 
-// lack is how many elements lack the same workers.
+// lack is a number of elements that lack the same workers.
 type lack struct {
 	who      string
 	elements int
@@ -62,8 +62,8 @@ func (r *Reduction) lacks() []lack {
 	return lacks
 }
 
-// partialLines returns a line for each set of workers that elements lack, and for
-// each worker that was left out in the end.
+// partialLines returns a line for each set of workers that elements lack, and for each evicted
+// worker.
 func (r *Reduction) partialLines() []string {
 	var lines []string
 	for _, l := range r.lacks() {

@@ -1,6 +1,6 @@
 package reduction
 
-// Options.Quantize: float32 that travels as int32.
+// Options.Quantize: float32 sent as int32.
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 	"tributary/driver/quant"
 )
 
-// scaled is every worker's float32 array as integers.
+// scaled holds every worker's float32 array as integers.
 type scaled struct {
 	integers [][]byte
 	scales   *quant.Scales
@@ -19,7 +19,7 @@ type scaled struct {
 	bound    float64
 }
 
-// scale makes integers of all workers' arrays, in blocks of that many elements. The
+// scale converts all workers' arrays to integers, in blocks of the given number of elements. The
 // error is a NonfiniteError for a NaN or an infinity.
 func scale(workers []contribution, block int) (*scaled, error) {
 	arrays := make([][]float32, len(workers))
@@ -54,7 +54,7 @@ func scale(workers []contribution, block int) (*scaled, error) {
 	return s, nil
 }
 
-// refused names the element of a worker's array that has no integer.
+// refused returns the error for an element of a worker's array that has no integer.
 func refused(worker int, c contribution, err error) error {
 	e := (*quant.NonfiniteError)(nil)
 	if !errors.As(err, &e) {
@@ -65,7 +65,7 @@ func refused(worker int, c contribution, err error) error {
 	return &NonfiniteError{Worker: worker, Element: e.Element, Value: float64(e.Value), words: text}
 }
 
-// restore returns the float32 that sums, divided by n, stand for.
+// restore returns the float32 values of sums, divided by n.
 func (s *scaled) restore(sums []byte, n int) []byte {
 	integers := make([]int32, len(sums)/4)
 	for i := range integers {
@@ -76,7 +76,7 @@ func (s *scaled) restore(sums []byte, n int) []byte {
 	return bytesOf(result, math.Float32bits)
 }
 
-// numbers returns the float32 of an array as it travels.
+// numbers decodes an array's little-endian float32 elements.
 func numbers(data []byte) []float32 {
 	x := make([]float32, len(data)/4)
 	for i := range x {
@@ -85,7 +85,7 @@ func numbers(data []byte) []float32 {
 	return x
 }
 
-// bytesOf returns elements as they travel.
+// bytesOf encodes elements as little-endian bytes.
 func bytesOf[E any](elements []E, bits func(E) uint32) []byte {
 	b := make([]byte, 0, 4*len(elements))
 	for _, e := range elements {

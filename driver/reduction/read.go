@@ -13,11 +13,11 @@ import (
 	"tributary/driver/npy"
 )
 
-// ReadFiles reads every worker's file, an .npy or an .npz, and compares them. The arrays
-// of an .npz come in the order of their names. A file may be a FIFO. ReadFiles returns
-// as soon as ctx is done, also while a file does not open or gives nothing.
+// ReadFiles reads every worker's file, an .npy or an .npz, and compares them. The arrays of an .npz
+// are in the order of their names. A file may be a FIFO. ReadFiles returns as soon as ctx is done,
+// even if a file cannot be opened yet or provides no data.
 //
-// Errors: ArraysError, with all that is wrong with any of the files; the context's.
+// Errors: ArraysError, with the problems of all files; the context's.
 func ReadFiles(ctx context.Context, paths []string) ([]Arrays, error) {
 	e := &ArraysError{Total: len(paths), files: true}
 	all := make([]Arrays, 0, len(paths))
@@ -43,8 +43,8 @@ func ReadFiles(ctx context.Context, paths []string) ([]Arrays, error) {
 	return all, nil
 }
 
-// readFile reads one worker's file. It returns when ctx is done; what the system
-// holds up goes on until it lets go.
+// readFile reads one worker's file. It returns when ctx is done; a blocked system call goes on in
+// the background.
 func readFile(ctx context.Context, path string) (Arrays, error) {
 	type read struct {
 		arrays Arrays
@@ -64,7 +64,7 @@ func readFile(ctx context.Context, path string) (Arrays, error) {
 	}
 }
 
-// releaseOpen ends an open of a FIFO that waits for a writer, by being one.
+// releaseOpen unblocks the opening of a FIFO without a writer, by opening it for writing.
 func releaseOpen(path string) {
 	if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 		return
@@ -80,7 +80,7 @@ func readArrays(ctx context.Context, path string) (Arrays, error) {
 		return Arrays{}, err
 	}
 	defer f.Close()
-	stop := context.AfterFunc(ctx, func() { f.Close() }) // ends a read of a FIFO
+	stop := context.AfterFunc(ctx, func() { f.Close() }) // ends a read from a FIFO
 	defer stop()
 	a := Arrays{Name: path}
 	in := bufio.NewReader(f)
@@ -98,7 +98,7 @@ func readArrays(ctx context.Context, path string) (Arrays, error) {
 	return a, err
 }
 
-// isArchive tells whether a file is an .npz, by its content, as NumPy does.
+// isArchive reports whether a file is an .npz, by its content, like NumPy.
 func isArchive(in *bufio.Reader) (bool, error) {
 	start, err := in.Peek(4)
 	if err != nil && err != io.EOF {
@@ -107,7 +107,7 @@ func isArchive(in *bufio.Reader) (bool, error) {
 	return bytes.Equal(start, []byte("PK\x03\x04")) || bytes.Equal(start, []byte("PK\x05\x06")), nil
 }
 
-// readArchive reads an .npz; one that comes through a FIFO is read into memory first.
+// readArchive reads an .npz; it first reads one from a FIFO into memory.
 func readArchive(f *os.File, in io.Reader) ([]npy.Named, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -123,10 +123,10 @@ func readArchive(f *os.File, in io.Reader) ([]npy.Named, error) {
 	return npy.ReadArchive(bytes.NewReader(all), int64(len(all)))
 }
 
-// gather moves the elements of arrays of one type into one piece of memory.
+// gather moves the elements of arrays of one type into contiguous memory.
 func (a *Arrays) gather() {
 	if a.check() != nil {
-		return // refused as it is
+		return // a later check refuses it
 	}
 	whole, at := inOnePiece(a.Tensors), 0
 	for i, t := range a.Tensors {
@@ -135,8 +135,7 @@ func (a *Arrays) gather() {
 	}
 }
 
-// withoutPath takes the file's name out of an error of the system, for a
-// message that begins with it.
+// withoutPath removes the file's name from a system error, for a message that begins with the name.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

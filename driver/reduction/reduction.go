@@ -13,25 +13,25 @@ import (
 	"tributary/driver/wire"
 )
 
-// Reduction is one reduction of workers' arrays: New checks them, Sum sends them
-// through a card, Finish makes the outcome. It is for one goroutine and one Sum.
+// Reduction is one reduction of workers' arrays: New checks them, Sum sends them through a card,
+// Finish makes the outcome. It is for one goroutine and one Sum.
 type Reduction struct {
 	opts     Options
 	workers  []contribution
 	format   wire.Format // of the arrays
-	elements int         // of each worker
+	elements int         // per worker
 
 	card     driver.Info
-	inputs   [][]byte // of each worker, as the card is sent them
-	sums     []byte   // as the card gave them
+	inputs   [][]byte // per worker, as sent to the card
+	sums     []byte   // as received from the card
 	scaled   *scaled  // with Quantize
 	report   *Report
 	outages  []Outage
-	overdue  driver.Overdue // that was reported last
+	overdue  driver.Overdue // last reported
 	partials []driver.Partial
 }
 
-// Outcome is what a reduction comes to.
+// Outcome is the outcome of a reduction.
 type Outcome struct {
 	Sum      Arrays   // names and shapes are the first worker's; the type is TypeOf the card's result format, or float32 with Quantize
 	Report   *Report  //
@@ -59,10 +59,8 @@ func Run(ctx context.Context, name string, workers []Arrays, o Options, further 
 	return r.Finish(ctx)
 }
 
-// Reduce reduces the workers' arrays through a card that is open, and leaves it
-// open. The arrays must not change meanwhile.
-//
-// Errors: those of New, Sum and Finish.
+// Reduce reduces the workers' arrays through an open card, and leaves it open. The arrays must not
+// change during the call.
 func Reduce(ctx context.Context, card *driver.Card, workers []Arrays, o Options) (*Outcome, error) {
 	r, err := New(workers, o)
 	if err != nil {
@@ -74,9 +72,8 @@ func Reduce(ctx context.Context, card *driver.Card, workers []Arrays, o Options)
 	return r.Finish(ctx)
 }
 
-// New checks what can be checked without a card. All workers must have arrays of the
-// same names, shapes and type, with at least one element; a worker's arrays count as
-// one array, in their order.
+// New makes the checks that need no card. All workers must have arrays of the same names, shapes
+// and type, with at least one element. A worker's arrays count as one array, in their order.
 //
 // Errors: OptionError, ArraysError, FormatError.
 func New(workers []Arrays, o Options) (*Reduction, error) {
@@ -100,7 +97,7 @@ func New(workers []Arrays, o Options) (*Reduction, error) {
 	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size()}, nil
 }
 
-// Needs returns what a card must have that is opened for this reduction.
+// Needs returns this reduction's requirements on a card.
 func (r *Reduction) Needs() transport.Needs {
 	n := transport.Needs{Workers: PortsNeeded(len(r.workers), r.opts.Ports), Format: r.format}
 	if r.opts.Quantize {
@@ -109,14 +106,14 @@ func (r *Reduction) Needs() transport.Needs {
 	return n
 }
 
-// Elements returns how many elements each worker has.
+// Elements returns the number of elements of each worker.
 func (r *Reduction) Elements() int { return r.elements }
 
 // Sum sets up a job on the card, sums the arrays and ends the job.
 //
-// Errors: CardError, NonfiniteError and ExceptionsError; driver.InputError for a chunk,
-// a window, ports or a deadline that this card does not take; those of driver's
-// Configure, ReduceBytes and Close.
+// Errors: CardError, NonfiniteError and ExceptionsError; driver.InputError for a chunk, a window,
+// ports or a deadline that this card does not support; those of driver's Configure, ReduceBytes and
+// Close.
 func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
 	r.card = card.Info()
 	if err := checkCard(r.card, r.format, r.opts); err != nil {
@@ -143,8 +140,7 @@ func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
 	return r.judge()
 }
 
-// configure sets up the job. It is the only one that the card has then, so it gets
-// all slots.
+// configure sets up the job. It is the card's only job, so it gets all slots.
 func (r *Reduction) configure(ctx context.Context, card *driver.Card) (*driver.Job, error) {
 	o := r.opts
 	return card.Configure(ctx, driver.JobConfig{
@@ -154,7 +150,7 @@ func (r *Reduction) configure(ctx context.Context, card *driver.Card) (*driver.J
 	})
 }
 
-// prepare makes what is sent, and room for what comes back.
+// prepare makes the card's inputs, and memory for its sums.
 func (r *Reduction) prepare(job driver.JobConfig) error {
 	r.sums = make([]byte, r.elements*element.Size(r.card.Result))
 	if r.opts.Quantize {
@@ -172,7 +168,7 @@ func (r *Reduction) prepare(job driver.JobConfig) error {
 	return nil
 }
 
-// send streams the arrays through the card, and measures that if it is asked for.
+// send streams the arrays through the card, and measures that if Options.Stats is set.
 func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job) error {
 	var opts []driver.ReduceOption
 	if r.opts.OnProgress != nil {
@@ -190,7 +186,7 @@ func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job
 	return nil
 }
 
-// noteOutage keeps that the card was away, and passes it on.
+// noteOutage records an outage, and reports it to the caller.
 func (r *Reduction) noteOutage(o driver.Outage) {
 	if o.Away != 0 {
 		r.outages = append(r.outages, Outage{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
@@ -200,7 +196,7 @@ func (r *Reduction) noteOutage(o driver.Outage) {
 	}
 }
 
-// noteOverdue passes on for whom the card waits, once for as long as nothing changes.
+// noteOverdue reports the workers for which the card waits, once until they or the chunk change.
 func (r *Reduction) noteOverdue(o driver.Overdue) {
 	if r.opts.OnOverdue == nil || o.VID == r.overdue.VID && slices.Equal(o.Ranks, r.overdue.Ranks) {
 		return
@@ -209,11 +205,11 @@ func (r *Reduction) noteOverdue(o driver.Overdue) {
 	r.opts.OnOverdue(o)
 }
 
-// Warnings returns, after Sum, a sentence for each kind of exception and for each set
-// of workers whose arrays came too late.
+// Warnings returns, after Sum, a sentence for each kind of exception and for each set of late
+// workers.
 func (r *Reduction) Warnings() []string { return append(r.exceptionLines(), r.partialLines()...) }
 
-// exceptionLines describes what the card counted, and what was lost of its counts.
+// exceptionLines describes the card's counts, and the loss of counts in an outage.
 func (r *Reduction) exceptionLines() []string {
 	lines := r.report.Exceptions.lines(r.workers)
 	if n := len(r.outages); n > 0 && r.outages[n-1].Chunk > 0 {
@@ -222,7 +218,7 @@ func (r *Reduction) exceptionLines() []string {
 	return lines
 }
 
-// judge makes an error of exceptions, with FailNonfinite.
+// judge returns an error for exceptions, with FailNonfinite.
 func (r *Reduction) judge() error {
 	lines := r.exceptionLines()
 	if len(lines) == 0 || !r.opts.FailNonfinite {
@@ -231,10 +227,8 @@ func (r *Reduction) judge() error {
 	return &ExceptionsError{r.report.Exceptions, say("nothing was written, because of ${fail-nonfinite}:\n  %s", joinLines(lines))}
 }
 
-// Finish compares the sum with the model's if that is asked for, and makes the
-// outcome. It is called once, after a Sum that worked; the card is not needed.
-//
-// Errors: VerifyError, and the context's.
+// Finish compares the sum with the model's if Options.Verify is set, and makes the outcome. Call it
+// once, after a successful Sum; it does not need the card.
 func (r *Reduction) Finish(ctx context.Context) (*Outcome, error) {
 	if r.opts.Verify {
 		if err := r.compareWithModel(ctx); err != nil {

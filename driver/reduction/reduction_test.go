@@ -34,8 +34,8 @@ func workers(x ...[2]float32) []reduction.Arrays {
 	return all
 }
 
-// TestRun reduces arrays in memory through a card that is opened for them; the sums are
-// worked out by hand.
+// TestRun reduces arrays in memory through a card that it opens; the expected sums were worked out
+// by hand.
 func TestRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		card    string
@@ -58,8 +58,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReduceLeavesTheCardOpen: a program with one card reduces through it again and
-// again, and measures that.
+// TestReduceLeavesTheCardOpen checks that a program can reduce repeatedly through one card, and
+// measure that.
 func TestReduceLeavesTheCardOpen(t *testing.T) {
 	card, err := driver.Open(t.Context(), "model:lanes=4,workers=3,chunk=8")
 	require.NoError(t, err)
@@ -76,8 +76,8 @@ func TestReduceLeavesTheCardOpen(t *testing.T) {
 	}
 }
 
-// TestArchives: several arrays under names are one reduction, whether their elements lie
-// in one piece of memory or not, and the sum has their names and shapes.
+// TestArchives checks that several named arrays are one reduction, contiguous in memory or not, and
+// that the sum has their names and shapes.
 func TestArchives(t *testing.T) {
 	whole := float32s([]int{3}, 1, 2, 3).Data
 	named := func(a, b []byte) reduction.Arrays {
@@ -93,8 +93,8 @@ func TestArchives(t *testing.T) {
 	require.Equal(t, []npy.Named{{Name: "a", Array: float32s([]int{1}, 11)}, {Name: "b", Array: float32s([]int{2, 1}, 22, 33)}}, done.Sum.Tensors)
 }
 
-// TestWarnings: what was no plain number is in the report and in words, or is an
-// error when that is asked for.
+// TestWarnings checks that exceptions are in the report and in the warnings, or cause an error with
+// FailNonfinite.
 func TestWarnings(t *testing.T) {
 	in := workers([2]float32{1, math.MaxFloat32}, [2]float32{1, math.MaxFloat32})
 	done, err := reduction.Run(t.Context(), "model:", in, reduction.Options{})
@@ -109,7 +109,7 @@ func TestWarnings(t *testing.T) {
 	require.Contains(t, err.Error(), "because of fail-nonfinite")
 }
 
-// TestReportIsJSON holds the names that scripts read.
+// TestReportIsJSON checks the names that scripts read.
 func TestReportIsJSON(t *testing.T) {
 	done, err := reduction.Run(t.Context(), "model:", workers([2]float32{1, 2}), reduction.Options{})
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestReportIsJSON(t *testing.T) {
 		"verified": false, "exceptions": {"nonfinite_in": {"count": 0}, "nonfinite_out": {"count": 0}, "overflow": {"count": 0}}}`, string(text))
 }
 
-// TestRefused: each mistake has its type and names what is wrong.
+// TestRefused checks the type and the text of the error for each mistake.
 func TestRefused(t *testing.T) {
 	good := workers([2]float32{1, 2}, [2]float32{3, 4})
 	nan := float32(math.NaN())
@@ -154,7 +154,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTextNamesOptions: a caller puts its own names of options into an error's text.
+// TestTextNamesOptions checks that a caller can substitute its own names of options in an error's
+// text.
 func TestTextNamesOptions(t *testing.T) {
 	err := reduction.Options{Partial: true}.Check(0)
 	option := new(reduction.OptionError)
@@ -163,14 +164,14 @@ func TestTextNamesOptions(t *testing.T) {
 	require.Equal(t, "PARTIAL: DEADLINE is missing, after which sums are partial", option.Text(strings.ToUpper))
 }
 
-// TestTypeOf: every format is kept as some type of its size.
+// TestTypeOf checks that every format's type has the format's size.
 func TestTypeOf(t *testing.T) {
 	for _, f := range wire.Formats {
 		require.Equal(t, f.Bits, 8*reduction.TypeOf(f.Format).Size(), f.Name)
 	}
 }
 
-// TestRunIsStopped: a context that is done ends it.
+// TestRunIsStopped checks that Run ends when its context is done.
 func TestRunIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

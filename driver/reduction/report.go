@@ -7,14 +7,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// Report describes a reduction that worked. Its JSON is what tributary reduce -json
-// prints.
+// Report describes a successful reduction. tributary reduce -json prints its JSON.
 type Report struct {
-	Output     string      `json:"output"` // the file, where the caller has written one
+	Output     string      `json:"output"` // the file, if the caller has written one
 	Op         Op          `json:"op"`
 	Card       string      `json:"card"`
 	Workers    int         `json:"workers"`
-	Elements   int         `json:"elements"` // of each worker
+	Elements   int         `json:"elements"` // per worker
 	Format     string      `json:"format"`   // of the workers' arrays
 	Result     string      `json:"result"`   // of the outcome
 	Sum        string      `json:"sum"`
@@ -22,28 +21,28 @@ type Report struct {
 	Verified   bool        `json:"verified"` // compared with the model, every bit
 	Outages    []Outage    `json:"outages,omitempty"`
 	Partial    []PartialIn `json:"partial,omitempty"` // elements whose sums lack workers
-	Evicted    []int       `json:"evicted,omitempty"` // workers that were left out in the end
+	Evicted    []int       `json:"evicted,omitempty"` // workers that were evicted
 	Exceptions Exceptions  `json:"exceptions"`        // since the last outage
 	Stats      *Stats      `json:"stats,omitempty"`   // with Options.Stats
 }
 
-// Outage is one time that the card was away and came back.
+// Outage is one disconnection of the card, until its return.
 type Outage struct {
-	Chunk   int     `json:"chunk"` // from which the reduction went on
+	Chunk   int     `json:"chunk"` // the first chunk after the outage
 	Seconds float64 `json:"seconds"`
 }
 
 // PartialIn is a run of elements whose sums lack workers.
 type PartialIn struct {
 	From    int   `json:"from"`    // elements, counted through all arrays of an archive
-	To      int   `json:"to"`      // the first behind them
-	Workers []int `json:"workers"` // that are in the sums
+	To      int   `json:"to"`      // the first element after the run
+	Workers []int `json:"workers"` // present in the sums
 }
 
-// Quantized is what Options.Quantize did.
+// Quantized describes the effect of Options.Quantize.
 type Quantized struct {
 	Block int     `json:"block"` // elements that share an exponent
-	Bound float64 `json:"bound"` // how far an element may be off before its rounding to float32, in the block where that is most
+	Bound float64 `json:"bound"` // largest error of an element before its rounding to float32, over all blocks
 }
 
 // Exceptions are the NaNs, infinities and overflows of a reduction.
@@ -53,8 +52,7 @@ type Exceptions struct {
 	Overflow     Exception `json:"overflow"`      // elements of the sum that overflowed
 }
 
-// Exception is one kind of them. The place of the first is left out when there is
-// none.
+// Exception is one kind of exception. It omits the place of the first if there is none.
 type Exception struct {
 	Count   uint32 `json:"count"`
 	Chunk   *int   `json:"chunk,omitempty"`
@@ -62,7 +60,7 @@ type Exception struct {
 	Element *int   `json:"element,omitempty"`
 }
 
-// Stats is what a card and its link did during a reduction.
+// Stats holds a card's and its link's figures for a reduction.
 type Stats struct {
 	Lanes  int `json:"lanes"`
 	Chunk  int `json:"chunk"`  // elements
@@ -71,7 +69,7 @@ type Stats struct {
 
 	Chunks    uint32 `json:"chunks"`
 	Beats     uint32 `json:"beats"`
-	Cycles    uint64 `json:"cycles"`     // of the card, the host's idle time among them
+	Cycles    uint64 `json:"cycles"`     // of the card, including the host's idle time
 	LinkBound uint64 `json:"link_bound"` // cycles that the frames take at the link's width
 
 	Resent     uint64 `json:"resent"`     // chunks sent again
@@ -79,10 +77,10 @@ type Stats struct {
 	Replays    uint32 `json:"replays"`    // results sent again
 	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
 	PayloadCRC uint64 `json:"payload_crc"`
-	Undecided  uint32 `json:"undecided"` // beats that were not decided in one pass
+	Undecided  uint32 `json:"undecided"` // beats that one pass did not decide
 	Stalled    uint32 `json:"stalled"`   // cycles in which a complete slot waited for such beats
 
-	Outages int     `json:"outages"` // how often the card went away and came back; then there are none of its own figures
+	Outages int     `json:"outages"` // number of outages; with any, the card's own figures are absent
 	Seconds float64 `json:"seconds"`
 
 	Began uint64 `json:"-"` // the card's clock when the reduction began
@@ -90,7 +88,7 @@ type Stats struct {
 
 func newStats(card *driver.Card, job *driver.Job, m Measurement) *Stats {
 	info, cfg, member, link := card.Info(), job.Config(), job.Stats(), card.LinkStats()
-	if n := job.Outages(); n > 0 { // what the card has counted since does not cover the whole
+	if n := job.Outages(); n > 0 { // the card's counts since the outage do not cover the whole reduction
 		return &Stats{
 			Lanes: info.Lanes, Chunk: cfg.Chunk, Window: cfg.Window, Link: info.Link,
 			Chunks: uint32(member.Results / uint64(cfg.Workers)), Outages: n, Seconds: m.Elapsed.Seconds(),

@@ -8,9 +8,9 @@ import (
 	"tributary/driver/element"
 )
 
-// compareWithModel sums what the card was sent once more on the Go model of a card
-// of the same arithmetic, and compares every bit. The model may use other chunks
-// than the card did: the sum must not depend on them.
+// compareWithModel repeats the card's sum on the Go model of a card with the same arithmetic, and
+// compares every bit. The model may use other chunks than the card: the sum must not depend on
+// them.
 func (r *Reduction) compareWithModel(ctx context.Context) error {
 	want, err := r.sumOnModel(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Reduction) sumOnModel(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer model.Close() // it holds nothing that could be lost
+	defer model.Close() // no data can be lost
 	job, err := model.Configure(ctx, driver.JobConfig{Workers: len(r.inputs), Ports: r.opts.Ports})
 	if err != nil {
 		return nil, err
@@ -38,12 +38,12 @@ func (r *Reduction) sumOnModel(ctx context.Context) ([]byte, error) {
 	return sums, job.Close(ctx)
 }
 
-// modelOf names a model with the arithmetic of a card.
+// modelOf returns the name of a model with the arithmetic of a card.
 func modelOf(card driver.Info) string {
 	return fmt.Sprintf("model:format=%s,result=%s,sum=%s,saturate=%t", card.Format, card.Result, card.Sum, card.Saturate)
 }
 
-// sameBits refuses a sum with elements that are not the wanted ones.
+// sameBits refuses a sum with wrong elements.
 func (r *Reduction) sameBits(want []byte) error {
 	f := r.card.Result
 	size := element.Size(f)

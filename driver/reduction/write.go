@@ -15,8 +15,8 @@ import (
 	"tributary/driver/npy"
 )
 
-// CheckOutput refuses, before anything is summed, an output file that could not
-// be written or that is one of the inputs.
+// CheckOutput refuses, before anything is summed, an output file that cannot be written or that is
+// one of the inputs.
 //
 // Errors: OptionError "out", for a name that does not end in .npy or .npz, or is an
 // input; OutputError.
@@ -42,8 +42,8 @@ func CheckOutput(path string, inputs []string) error {
 	return nil
 }
 
-// CheckSuffix refuses an output whose name promises another kind of file: .npz is for
-// archives. The error is an OptionError "out".
+// CheckSuffix refuses an output whose name suggests another kind of file: .npz is for archives. The
+// error is an OptionError "out".
 func CheckSuffix(path string, archive bool) error {
 	want := ".npy"
 	if archive {
@@ -80,18 +80,17 @@ func CheckFile(path string) error {
 	return nil
 }
 
-// mostLinks is how many symbolic links may lead from one to the next, as in Linux.
+// mostLinks is the largest number of successive symbolic links, as in Linux.
 const mostLinks = 40
 
-// Target returns the path that a write to path ends at: path itself, or what the symbolic
-// link there leads to, whether that exists or not. The error is an OutputError, for
-// links that lead in a circle.
+// Target returns the final path of a write to path: path itself, or the target of the symbolic link
+// there, which need not exist. Links in a circle give an OutputError.
 func Target(path string) (string, error) {
 	target := path
 	for range mostLinks {
 		to, err := os.Readlink(target)
 		if err != nil {
-			return target, nil // no link
+			return target, nil // not a link
 		}
 		if !filepath.IsAbs(to) {
 			to = linkFolder(target) + to
@@ -101,14 +100,14 @@ func Target(path string) (string, error) {
 	return "", notWritable(path, "it is a symbolic link that leads in a circle")
 }
 
-// linkFolder returns the folder of a link, with a separator. Not cleaned: "x/.." is another
-// folder than "." where x is a link.
+// linkFolder returns the folder of a link, with a separator. It is not cleaned: "x/.." differs from
+// "." if x is a link.
 func linkFolder(link string) string {
 	folder, _ := filepath.Split(link)
 	return folder
 }
 
-// tryFile makes and removes a file beside target, where there is none yet.
+// tryFile makes and removes a temporary file beside target.
 func tryFile(path, target string) error {
 	probe, err := os.CreateTemp(filepath.Dir(target), ".tributary")
 	if err != nil {
@@ -117,8 +116,8 @@ func tryFile(path, target string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// Unwritable returns the OutputError of a path to which nothing can be written: err is
-// what the system answered for a file or folder beside target, where the path leads.
+// Unwritable returns the OutputError of an unwritable path; err is the system's error for a file or
+// folder beside target, the path's final target.
 func Unwritable(path, target string, err error) error {
 	if at := new(fs.PathError); errors.As(err, &at) {
 		err = at.Err
@@ -132,10 +131,10 @@ func notWritable(path, why string, args ...any) error {
 	return &OutputError{path, say("%s: %s", path, fmt.Sprintf(why, args...))}
 }
 
-// WriteFile writes arrays as an .npz if they are an archive, else as an .npy. The file
-// appears whole or not at all: it is written beside its place and moved there when it is
-// complete, unless ctx is done by then. A file that is replaced leaves its
-// permissions to the new one. A symbolic link stays; what it leads to is written.
+// WriteFile writes arrays as an .npz if they are an archive, otherwise as an .npy. The file appears
+// completely or not at all. It is written beside its place and moved there once complete, unless
+// ctx is done by then. A replaced file passes its permissions on to the new one. A symbolic link
+// stays, and its target is written.
 //
 // Errors: OutputError, the context's, and those of the system.
 func WriteFile(ctx context.Context, path string, a Arrays) error {
@@ -167,13 +166,13 @@ func WriteFile(ctx context.Context, path string, a Arrays) error {
 	return file.CloseAtomicallyReplace()
 }
 
-// writer writes until its context is done, in pieces so that it sees that soon.
+// writer writes until its context is done, in pieces, so that it notices soon.
 type writer struct {
 	ctx context.Context
 	to  io.Writer
 }
 
-// pieceBytes is how much is written between two looks at the context.
+// pieceBytes is the size of a write between two checks of the context.
 const pieceBytes = 1 << 20
 
 func (w *writer) Write(p []byte) (n int, err error) {
@@ -190,8 +189,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// SameFile returns the one of paths at which a write ends where a write to path does,
-// or "".
+// SameFile returns the path among paths whose final target is that of path, or "".
 func SameFile(path string, paths []string) string {
 	target, err := Target(path)
 	if err != nil {

@@ -1,14 +1,13 @@
-// Package shell quotes words of commands that are printed for a person to paste into a
-// shell.
+// Package shell quotes the words of printed commands, so that users can paste them into a shell.
 package shell
 
 import "strings"
 
-// plain are the characters that mean nothing but themselves in a word of any POSIX shell.
+// plain holds the characters without a special meaning in any POSIX shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
-// Quote returns a word that a POSIX shell reads as s: s itself where no character of it
-// means something to the shell, else s in single quotes.
+// Quote returns a word that a POSIX shell reads as s: s itself if all its characters are plain,
+// otherwise s in single quotes.
 func Quote(s string) string {
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s

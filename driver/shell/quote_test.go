@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestQuote: sh reads back what was quoted, and plain words stay as they are.
+// TestQuote checks that sh reads back the quoted words, and that plain words are unchanged.
 func TestQuote(t *testing.T) {
 	for _, s := range []string{"", "a b", "it's", "'", "''x", "$HOME", "`id`", "$(id)", "a\"b", "a\\b", "*", "~", "~user", "#x", "a;b", "a&b", "a|b", "<x>", "!", "a\nb", "tab\t", "é", "{a,b}", "[a]", "a?"} {
 		quoted := Quote(s)

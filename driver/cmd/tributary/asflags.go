@@ -1,6 +1,6 @@
 package main
 
-// Errors of the libraries in the words of the command line.
+// Library errors, reworded for the command line.
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"tributary/driver/reduction"
 )
 
-// asFlags returns an error with options named as flags. What the command line can
-// mend is a usageError.
+// asFlags returns an error with its options named as flags. An error that another command line can
+// avoid is a usageError.
 func asFlags(err error) error {
 	var option *reduction.OptionError
 	var format *reduction.FormatError
@@ -36,7 +36,7 @@ func asFlags(err error) error {
 	return err
 }
 
-// flagText is an error in other words.
+// flagText is an error with another text.
 type flagText struct {
 	text string
 	err  error
@@ -45,7 +45,7 @@ type flagText struct {
 func (e flagText) Error() string { return e.text }
 func (e flagText) Unwrap() error { return e.err }
 
-// flagOf returns the flag of an option. What is reduced here are files.
+// flagOf returns the flag of an option. Inputs here are always files.
 func flagOf(option string) string {
 	switch option {
 	case "files":
@@ -56,7 +56,7 @@ func flagOf(option string) string {
 	return "-" + option
 }
 
-// flagPath names the flag that gave a path, with which the text of err begins.
+// flagPath puts the flag that gave a path before err, whose text begins with the path.
 func flagPath(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -64,19 +64,19 @@ func flagPath(flag string, err error) error {
 	return fmt.Errorf("%s %w", flag, err)
 }
 
-// flagged says what is wrong with a job by the flag that it was given with.
+// flagged names the flag of a job's invalid option.
 func flagged(err *driver.InputError) error {
 	flag, ok := map[string]string{
 		"chunk": "-chunk", "window": "-window", "ports": "-ports",
 		"deadline": "-deadline", "partial sums": "-partial", "carry on": "-carry-on",
 	}[err.What]
 	if !ok {
-		return err // the number of workers, which for some commands is that of files
+		return err // the number of workers, which some commands derive from the files
 	}
 	return fmt.Errorf("%s: %s", flag, err.Why)
 }
 
-// checkRecord refuses a link log in the place of an input or of the output.
+// checkRecord refuses a link log at the path of an input or of the output.
 func checkRecord(path, out string, inputs []string) error {
 	if path == "" {
 		return nil

@@ -64,7 +64,7 @@ traffic: a register access, and a reduction of a single chunk.`,
 	return cmd
 }
 
-// check refuses values that no card can make right.
+// check refuses values that are invalid for every card.
 func (f *benchFlags) check() error {
 	if f.time <= 0 {
 		return usagef("-time %s: it must be more than zero", f.time)
@@ -87,7 +87,7 @@ func (f *benchFlags) check() error {
 	return f.cardFlags.check()
 }
 
-// setting is one choice of what to measure.
+// setting is one combination to measure.
 type setting struct {
 	jobFlags
 	workers int

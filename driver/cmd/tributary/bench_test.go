@@ -17,8 +17,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestBench: every pair is measured, the shares are those of the frames, and the
-// card is left without a job.
+// TestBench checks that every pair is measured, that the shares are those of the frames, and that
+// the card is left without a job.
 func TestBench(t *testing.T) {
 	workFolder(t)
 	card := newCard(t, nil, straight)
@@ -34,7 +34,7 @@ func TestBench(t *testing.T) {
 		require.EqualValues(t, 100, r.Elements)
 		require.EqualValues(t, 13, r.Chunks) // of 8 elements
 		require.EqualValues(t, 26, r.Beats)
-		require.InDelta(t, 400./(13*(22+32)), r.PayloadOut, 0.05) // register accesses beside them
+		require.InDelta(t, 400./(13*(22+32)), r.PayloadOut, 0.05) // with register accesses in addition
 		require.InDelta(t, 400./(13*(38+32)), r.PayloadIn, 0.05)
 		require.InDelta(t, r.ChunksPerSecond/13, 1/r.Seconds, 1e-6*r.ChunksPerSecond)
 		require.Positive(t, r.AccessSeconds)
@@ -44,7 +44,7 @@ func TestBench(t *testing.T) {
 	require.Regexp(t, `job 0 +none; the last one had epoch`, tributary(context.Background(), "info", "-card", card).out)
 }
 
-// TestBenchTime: what is measured fits into the time, or nearly so.
+// TestBenchTime checks that the measurements take about the given time.
 func TestBenchTime(t *testing.T) {
 	workFolder(t)
 	s := tributary(context.Background(), "bench", "-time", "200ms", "-json")
@@ -56,7 +56,7 @@ func TestBenchTime(t *testing.T) {
 	require.Zero(t, report.Runs[0].LinkShare, "the model has no clock that would tell")
 }
 
-// TestBenchFindsWrongSums: a card that adds wrongly is no card to measure.
+// TestBenchFindsWrongSums: bench fails on a card that adds wrongly.
 func TestBenchFindsWrongSums(t *testing.T) {
 	workFolder(t)
 	card := newCard(t, nil, func(f *frame.Frame) bool {
@@ -71,8 +71,8 @@ func TestBenchFindsWrongSums(t *testing.T) {
 	require.Empty(t, s.out)
 }
 
-// TestBenchStops: a bench that is stopped says so, and nothing of a file, as it has none, and leaves the card without a
-// job.
+// TestBenchStops checks that a stopped bench reports it, names no output file, and leaves the card
+// without a job.
 func TestBenchStops(t *testing.T) {
 	workFolder(t)
 	ctx, stop := context.WithCancel(context.Background())
@@ -91,8 +91,7 @@ func TestBenchStops(t *testing.T) {
 	require.Regexp(t, `job 0 +none; the last one had epoch`, tributary(context.Background(), "info", "-card", card).out)
 }
 
-// TestBenchTables holds how it is printed, with a clock, without one, and with
-// flipped bits.
+// TestBenchTables checks the printed tables, with a clock, without one, and with flipped bits.
 func TestBenchTables(t *testing.T) {
 	info := driver.Info{Name: "unix:card.sock", Lanes: 16, Ports: 8, Format: wire.BF16, Result: wire.FP32, Sum: wire.SumExact, Link: 32}
 	m := reduction.Measurement{Cycles: 1_050_000, Elapsed: 2 * time.Second, Rise: map[string]uint32{"chunks": 1000, "beats": 16000, "replays": 3, "payload_crc": 2}}

@@ -12,7 +12,7 @@ import (
 	"tributary/driver/reduction"
 )
 
-// benchReport is what tributary bench has to say.
+// benchReport is the report of tributary bench.
 type benchReport struct {
 	Card   string     `json:"card"`
 	Lanes  int        `json:"lanes"`
@@ -24,21 +24,21 @@ type benchReport struct {
 	Runs   []benchRun `json:"runs"`
 }
 
-// benchRun is what was measured of one number of workers and one window. What the
-// card's clock tells is left out where it has none.
+// benchRun is the measurement of one number of workers and one window. Without a card clock, it
+// omits the fields in cycles.
 type benchRun struct {
 	Workers  int `json:"workers"`
 	Window   int `json:"window"`   // chunks
 	Chunk    int `json:"chunk"`    // elements
-	Elements int `json:"elements"` // of each worker
+	Elements int `json:"elements"` // per worker
 
-	LinkShare         float64 `json:"link_share,omitempty"`           // cycles that the frames alone take, of those that passed
-	PayloadOut        float64 `json:"payload_to_card"`                // elements' bytes, of all bytes
+	LinkShare         float64 `json:"link_share,omitempty"`           // the frames' cycles, divided by all cycles
+	PayloadOut        float64 `json:"payload_to_card"`                // bytes of elements, divided by all bytes
 	PayloadIn         float64 `json:"payload_from_card"`              //
 	CyclesPerBeat     float64 `json:"cycles_per_beat,omitempty"`      //
-	LinkCyclesPerBeat float64 `json:"link_cycles_per_beat,omitempty"` // that the frames alone take
-	ResentShare       float64 `json:"resent_share"`                   // frames of data sent again, of those sent once
-	AskedShare        float64 `json:"asked_share"`                    // results asked for, of all chunks
+	LinkCyclesPerBeat float64 `json:"link_cycles_per_beat,omitempty"` // of the frames alone
+	ResentShare       float64 `json:"resent_share"`                   // data frames sent again, divided by those sent once
+	AskedShare        float64 `json:"asked_share"`                    // results asked for, divided by all chunks
 
 	Chunks     uint32 `json:"chunks"`
 	Beats      uint32 `json:"beats"`
@@ -49,12 +49,12 @@ type benchRun struct {
 	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
 	PayloadCRC uint64 `json:"payload_crc"`
 
-	ElementsPerSecond float64 `json:"elements_per_second"` // of each worker
+	ElementsPerSecond float64 `json:"elements_per_second"` // per worker
 	ChunksPerSecond   float64 `json:"chunks_per_second"`
 	BytesOutPerSecond float64 `json:"payload_bytes_to_card_per_second"`
 	BytesInPerSecond  float64 `json:"payload_bytes_from_card_per_second"`
-	AccessSeconds     float64 `json:"register_access_seconds"` // with nothing else under way
-	ChunkSeconds      float64 `json:"chunk_alone_seconds"`     // a reduction of one chunk, with nothing else under way
+	AccessSeconds     float64 `json:"register_access_seconds"` // without other traffic
+	ChunkSeconds      float64 `json:"chunk_alone_seconds"`     // a reduction of one chunk, without other traffic
 	Seconds           float64 `json:"seconds"`
 }
 
@@ -115,7 +115,7 @@ func (r benchReport) print(out io.Writer) error {
 	return nil
 }
 
-// share writes a share that is not known where it is 0.
+// share formats a share; 0 means unknown.
 func share(x float64) string {
 	if x == 0 {
 		return "-"
@@ -125,7 +125,7 @@ func share(x float64) string {
 
 func percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
 
-// cycles writes a number of cycles that is not known where it is 0.
+// cycles formats a number of cycles; 0 means unknown.
 func cycles(x float64) string {
 	if x == 0 {
 		return "-"

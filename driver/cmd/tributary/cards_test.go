@@ -16,16 +16,15 @@ import (
 	"tributary/driver/wire"
 )
 
-// twist is what happens to a frame on its way: it is changed, and dropped when
-// the answer is false.
+// twist changes a frame in transit, or drops it by returning false.
 type twist func(*frame.Frame) bool
 
-// twisted is a link on which every frame is twisted, with CRCs that fit.
+// twisted is a link that twists every frame and then fixes the CRCs.
 type twisted struct {
 	net.Conn
 	in, out *frame.Scanner
 	twistIn twist  // of frames from the card
-	twistTo twist  // of frames to the card; nil passes all bytes on, frames or not
+	twistTo twist  // of frames to the card; nil forwards all bytes unchanged
 	unread  []byte // frames from the card that have not been read
 }
 
@@ -65,11 +64,10 @@ func (c *twisted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// straight leaves a frame as it is.
+// straight leaves a frame unchanged.
 func straight(*frame.Frame) bool { return true }
 
-// links leads to the cards of the tests: the card "test:N" is what links[N]
-// opens.
+// links opens the cards of the tests: links[N] opens the card "test:N".
 var links []func() net.Conn
 
 func init() {
@@ -82,7 +80,7 @@ func init() {
 	})
 }
 
-// newLink returns the name of a card that open leads to.
+// newLink returns the name of a card that open opens.
 func newLink(open func() net.Conn) string {
 	links = append(links, open)
 	return fmt.Sprintf("test:%d", len(links)-1)
@@ -105,7 +103,7 @@ func newCardOf(t *testing.T, jobs int, toCard, fromCard twist) string {
 	return newLink(func() net.Conn {
 		host, end := net.Pipe()
 		go func() {
-			serving.Lock() // the host before may not have been seen leaving yet
+			serving.Lock() // the last host's end may still be in progress
 			defer serving.Unlock()
 			card.Serve(end)
 		}()

@@ -18,7 +18,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestCommandsOnModel holds what the commands say of the Go model.
+// TestCommandsOnModel checks the commands' output for the Go model.
 func TestCommandsOnModel(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestCommandsOnModel(t *testing.T) {
 	}
 }
 
-// TestSelftestFails: a wrong answer is named, and the exit status is 1.
+// TestSelftestFails checks that the self-test names a wrong answer and exits with status 1.
 func TestSelftestFails(t *testing.T) {
 	workFolder(t)
 	card := newCard(t, nil, func(f *frame.Frame) bool {
@@ -68,7 +68,7 @@ func TestSelftestFails(t *testing.T) {
 	}
 }
 
-// TestResetClears: the counters that a reduction left are gone.
+// TestResetClears checks that reset clears the counters of a reduction.
 func TestResetClears(t *testing.T) {
 	workFolder(t)
 	card := newCard(t, nil, straight)
@@ -78,13 +78,13 @@ func TestResetClears(t *testing.T) {
 	require.Regexp(t, `stored +0 `, tributary(context.Background(), "info", "-card", card).out)
 }
 
-// passing is a link that takes everything and says what it was given.
+// passing is a link that accepts all writes, and replays given bytes.
 type passing struct{ io.Reader }
 
 func (passing) Write(b []byte) (int, error) { return len(b), nil }
 func (passing) Close() error                { return nil }
 
-// TestDecode holds the lines of a log with every kind of frame and damage.
+// TestDecode checks the lines of a log with every kind of frame and damage.
 func TestDecode(t *testing.T) {
 	frames := func(hs ...frame.Header) []byte {
 		var b []byte
@@ -122,7 +122,7 @@ func TestDecode(t *testing.T) {
 
 	var log bytes.Buffer
 	conn := record.Record(passing{bytes.NewReader(fromCard)}, &log)
-	_, err := conn.Write(toCard[:30]) // where a write ends says nothing
+	_, err := conn.Write(toCard[:30]) // writes may end anywhere in a frame
 	require.NoError(t, err)
 	_, err = conn.Write(toCard[30:])
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestDecode(t *testing.T) {
 		golden(t, filepath.Join(dir, name+".txt"), withoutTimes(text))
 	}
 
-	// A log that is cut off is shown as far as it goes.
+	// decode shows a truncated log up to its end.
 	require.NoError(t, os.WriteFile("link.log", log.Bytes()[:log.Len()-3], 0o666))
 	s := tributary(context.Background(), "decode", "link.log")
 	require.Equal(t, 1, s.status)
@@ -147,7 +147,7 @@ func TestDecode(t *testing.T) {
 	require.Contains(t, s.out, "regread  LANES (tag 7)")
 }
 
-// withoutTimes masks the times at the beginning of a decoded log's lines.
+// withoutTimes masks the times at the start of a decoded log's lines.
 func withoutTimes(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -160,7 +160,7 @@ func withoutTimes(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestRecord: what -record writes, decode reads.
+// TestRecord checks that decode reads a log of -record.
 func TestRecord(t *testing.T) {
 	workFolder(t)
 	s := tributary(context.Background(), "reduce", "-record", "link.log", "-o", "sum.npy", "w0.npy", "w1.npy")
@@ -170,8 +170,7 @@ func TestRecord(t *testing.T) {
 	require.Regexp(t, `(?s)-> regwrite JOB_COMMIT.*-> data .* rank 1 vid 0: 1008 fp32.*<- result .* of ranks 0-1, for ranks 0-1.*-> finish .*<- status .*: done`, s.out)
 }
 
-// TestRecordNeedsALink: without a card no log is written, and an earlier one
-// stays.
+// TestRecordNeedsALink checks that without a card, no log is written and an earlier one stays.
 func TestRecordNeedsALink(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.WriteFile("link.log", []byte("earlier"), 0o666))
@@ -185,8 +184,7 @@ func TestRecordNeedsALink(t *testing.T) {
 	require.Equal(t, "earlier", string(text))
 }
 
-// standIn is a program that behaves as a virtual card does, up to the first
-// byte.
+// standIn is a program that behaves like a virtual card up to the first byte.
 const standIn = `#!/bin/sh
 trap 'echo "cycles=1 beats=2 rx_bytes=3 tx_bytes=4"; exit 0' TERM
 echo "arguments: $*"
@@ -194,8 +192,8 @@ echo "listening $2"
 while :; do sleep 0.05; done
 `
 
-// TestSim: the card's words are passed on, list shows it while it is up, and
-// Ctrl-C is a good end.
+// TestSim checks that sim forwards the card's output, that list shows the running card, and that
+// Ctrl-C exits with status 0.
 func TestSim(t *testing.T) {
 	manifest := cardManifest(t)
 	workFolder(t)
@@ -229,7 +227,7 @@ cycles=1 beats=2 rx_bytes=3 tx_bytes=4
 	require.Equal(t, "cannot\ntributary sim: the card in made ended: exit status 3\n", s.errs)
 }
 
-// TestListLeavesOut: expected folders of tests, and hidden ones, are no cards to be used.
+// TestListLeavesOut checks that list skips hidden folders and folders called testdata.
 func TestListLeavesOut(t *testing.T) {
 	manifest := cardManifest(t)
 	workFolder(t)
@@ -243,15 +241,14 @@ func TestListLeavesOut(t *testing.T) {
 	require.NotContains(t, listed, "hidden")
 }
 
-// TestSeveral: one is one.
+// TestSeveral checks the singular for one.
 func TestSeveral(t *testing.T) {
 	require.Equal(t, "1 lane", several(1, "lane"))
 	require.Equal(t, "0 lanes", several(0, "lane"))
 	require.Equal(t, "64 workers", several(64, "worker"))
 }
 
-// TestListForgetsTheDead: the note of a card whose keeper was killed is cleared
-// away.
+// TestListForgetsTheDead checks that list removes the note of a card whose keeper was killed.
 func TestListForgetsTheDead(t *testing.T) {
 	workFolder(t)
 	remove, err := noteRunning(runningCard{Card: "unix:/x", Dir: "/d"})
@@ -269,7 +266,7 @@ func TestListForgetsTheDead(t *testing.T) {
 	require.NoFileExists(t, stale)
 }
 
-// TestListSideBySide: two lists may clear the same notes away.
+// TestListSideBySide checks that two lists can remove the same notes concurrently.
 func TestListSideBySide(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.MkdirAll(notesDir(), 0o700))

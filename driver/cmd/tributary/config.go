@@ -71,7 +71,7 @@ func (f *configFlags) run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// configReport is what tributary config has to say of a set-up that worked.
+// configReport is the report of tributary config after a successful set-up.
 type configReport struct {
 	Card    string `json:"card"`
 	Workers int    `json:"workers"`
@@ -79,11 +79,10 @@ type configReport struct {
 	Format  string `json:"format"`
 	Result  string `json:"result"`
 	Chunk   int    `json:"chunk"`  // elements
-	Beats   int    `json:"beats"`  // of a chunk
+	Beats   int    `json:"beats"`  // per chunk
 	Window  int    `json:"window"` // chunks
 	Epoch   uint16 `json:"epoch"`
-	// LinkCycles is how long the frames of one chunk take on the link; 0 where
-	// there is none.
+	// LinkCycles is the link time of one chunk's frames; 0 without a link.
 	LinkCycles uint64 `json:"link_cycles"`
 }
 

@@ -51,16 +51,15 @@ when they fail or are stopped. The log has every byte, including payloads.`,
 	return cmd
 }
 
-// logLine is one thing that passed over a link: a frame, or damage.
+// logLine is one event on a link: a frame, or damage.
 type logLine struct {
 	at       time.Duration
 	fromCard bool
 	frame    *frame.Header // nil for damage
-	damage   frame.Stats   // what was counted since the last line
+	damage   frame.Stats   // counts since the last line
 }
 
-// decodeLog reads a link log and shows what it holds, line by line. What comes
-// before a damaged place in the file is shown.
+// decodeLog reads a link log and shows it line by line, up to the first damaged place in the file.
 func decodeLog(r io.Reader, show func(logLine) error) error {
 	log, err := record.NewReader(r)
 	if err != nil {
@@ -86,13 +85,13 @@ func decodeLog(r io.Reader, show func(logLine) error) error {
 	}
 }
 
-// direction puts the bytes of one direction together.
+// direction collects the bytes of one direction.
 type direction struct {
 	scan     *frame.Scanner
 	show     func(logLine) error
 	fromCard bool
-	at       time.Duration // of the last bytes
-	seen     frame.Stats   // when the last line was shown
+	at       time.Duration // time of the last bytes
+	seen     frame.Stats   // counts at the last line
 }
 
 func (d *direction) take(e record.Entry) error {
@@ -106,7 +105,7 @@ func (d *direction) take(e record.Entry) error {
 	return nil
 }
 
-// end shows what stands behind the last whole frame.
+// end shows the bytes after the last whole frame.
 func (d *direction) end() error {
 	d.scan.End()
 	return d.showFrames()
@@ -126,8 +125,7 @@ func (d *direction) showFrames() error {
 	}
 }
 
-// showDamage shows what the scanner has counted, frames apart, since it was
-// called last.
+// showDamage shows the scanner's new counts since the last call, except frames.
 func (d *direction) showDamage() error {
 	now := d.scan.Stats()
 	now.Frames = 0

@@ -17,10 +17,9 @@ import (
 	"tributary/driver/transport"
 )
 
-// bothStyles returns a command line in which every flag stands as the flag
-// package below wants it, whether it was written -flag or --flag: names with two
-// dashes, single letters (-o, -h) with one. That package would read -card as four
-// flags. Numbers (-5) and all that follows a lone -- stay as they are.
+// bothStyles rewrites the flags of a command line, -flag or --flag, for the flag package: names
+// with two dashes, single letters (-o, -h) with one. That package would read -card as four flags.
+// Numbers (-5) and everything after a lone -- stay unchanged.
 func bothStyles(args []string) []string {
 	styled := make([]string, len(args))
 	for i, a := range args {
@@ -45,8 +44,8 @@ func oneStyle(a string) string {
 	return "--" + flag
 }
 
-// flagError says in this program's words what is wrong with a flag: what the
-// package below says names flags with two dashes, and functions of Go.
+// flagError rewords an error of the flag package, which names flags with two dashes and mentions Go
+// functions.
 func flagError(err error) error {
 	var unknown *pflag.NotExistError
 	var lacking *pflag.ValueRequiredError
@@ -74,8 +73,8 @@ func whyInvalid(err *pflag.InvalidValueError) string {
 	return err.Unwrap().Error()
 }
 
-// count is the value of a flag that takes a number of things, at least one; 0
-// stands for a flag that is not given.
+// count is the value of a flag for a number of things, at least one; 0 means that the flag was not
+// given.
 type count int
 
 func (c *count) Set(s string) error {
@@ -99,7 +98,7 @@ type cardFlags struct {
 	timeout time.Duration
 	record  string
 
-	// dial opens the card's link where its name alone does not say how.
+	// dial opens the card's link if its name alone does not suffice.
 	dial func(context.Context) (transport.Conn, error)
 }
 
@@ -108,7 +107,7 @@ func (f *cardFlags) add(cmd *cobra.Command) {
 	f.addRecord(cmd)
 }
 
-// addCard adds those of a command whose link is not worth a record.
+// addCard adds the flags for a command whose link needs no record.
 func (f *cardFlags) addCard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.card, "card", "model:", "use this `CARD`, see tributary -h")
 	f.addTimeout(cmd)
@@ -122,7 +121,7 @@ func (f *cardFlags) addRecord(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.record, "record", "", "write the link's bytes to `FILE`, for tributary decode")
 }
 
-// check refuses values that no card can make right.
+// check refuses values that are invalid for every card.
 func (f *cardFlags) check() error {
 	if f.timeout <= 0 {
 		return usagef("-timeout %s: it must be more than zero", f.timeout)
@@ -146,20 +145,19 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&f.window, "window", "keep `CHUNKS` in flight, a power of two (default the card's maximum)")
 }
 
-// check refuses values that no card can make right for that many workers, 0
-// when that is left open.
+// check refuses values that are invalid for that many workers on every card; workers is 0 if their
+// number is open.
 func (f *jobFlags) check(workers int) error {
 	return asFlags(reduction.CheckJob(workers, f.ports, int(f.window)))
 }
 
-// configure sets up the job cfg with what the flags say. It is the only one that
-// the card has then, so it gets all slots. What the card cannot take is the command
-// line's mistake.
+// configure sets up the job cfg with the flags' values. It is the card's only job, so it gets all
+// slots. A value that the card cannot support is a usage error.
 func (f *jobFlags) configure(ctx context.Context, card *driver.Card, cfg driver.JobConfig) (*driver.Job, error) {
 	cfg.Ports, cfg.Chunk, cfg.Window = f.ports, int(f.chunk), cmp.Or(int(f.window), card.Info().Window)
 	job, err := card.Configure(ctx, cfg)
 	return job, asFlags(err)
 }
 
-// portsNeeded returns how many ports a card needs for that many workers.
+// portsNeeded returns the number of ports that a card needs for that many workers.
 func (f *jobFlags) portsNeeded(workers int) int { return reduction.PortsNeeded(workers, f.ports) }

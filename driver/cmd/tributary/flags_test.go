@@ -21,8 +21,7 @@ func TestBothStyles(t *testing.T) {
 	}
 }
 
-// TestSimListen: an address that no card can listen at is refused before the card
-// is started.
+// TestSimListen checks that sim refuses an invalid listen address before it starts the card.
 func TestSimListen(t *testing.T) {
 	manifest := cardManifest(t)
 	workFolder(t)

@@ -28,7 +28,7 @@ func (c cardFolder) program(name string) string {
 	return filepath.Join(c.dir, "sim", "build", name)
 }
 
-// built tells whether one of those programs is there.
+// built reports whether one of those programs exists.
 func (c cardFolder) built(name string) bool {
 	info, err := os.Stat(c.program(name))
 	return err == nil && info.Mode().IsRegular()
@@ -43,13 +43,13 @@ func (c cardFolder) buildCommand(target string) string {
 	return command
 }
 
-// format returns the format of what the card is sent.
+// format returns the format of the card's contributions.
 func (c cardFolder) format() wire.Format { return wire.Format(c.Constants["FORMAT"]) }
 
-// describe says what card the folder holds.
+// describe describes the folder's card.
 func (c cardFolder) describe() string { return describe(c.Constant) }
 
-// describe says what a card is whose registers hold what register answers.
+// describe describes a card by its registers, which register returns.
 func describe(register func(addr uint32) uint64) string {
 	format, sum := register(wire.RegFormat), register(wire.RegSum)
 	saturates := ""
@@ -60,7 +60,7 @@ func describe(register func(addr uint32) uint64) string {
 		formats(wire.Format(format).String(), wire.Format(format>>8).String()), wire.Sum(sum), saturates, wire.Shell(register(wire.RegShell)))
 }
 
-// several returns a number of things: 1 lane, 2 lanes.
+// several returns a count with its noun: 1 lane, 2 lanes.
 func several(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -68,16 +68,16 @@ func several(n uint64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// folderDepth is how deep below a folder its cards are searched.
+// folderDepth is the depth to which folders are searched for cards.
 const folderDepth = 4
 
-// findFolders returns the cards' folders below root. As the go command does, it
-// leaves out folders that are hidden or called testdata.
+// findFolders returns the cards' folders below root. Like the go command, it skips folders that are
+// hidden or called testdata.
 func findFolders(root string) ([]cardFolder, error) {
 	var found []cardFolder
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // what cannot be read holds no card that could be started
+			return nil // an unreadable folder has no card that could be started
 		}
 		if path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) || strings.Count(path, string(filepath.Separator)) > folderDepth {
 			return filepath.SkipDir

@@ -1,6 +1,6 @@
 package main
 
-// The formats of cards as flags and in words.
+// The formats of cards, as flags and as text.
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// formatFlag is the value of a flag that names a format; 0 when it is not given.
+// formatFlag is the value of a flag that names a format; 0 if it was not given.
 type formatFlag wire.Format
 
 func (f *formatFlag) Set(s string) error {
@@ -34,7 +34,7 @@ func (f *formatFlag) String() string {
 
 func (f *formatFlag) Type() string { return "format" }
 
-// formatNamed returns the format of a name in a report.
+// formatNamed returns the format with a name in a report.
 func formatNamed(name string) wire.Format {
 	for _, i := range wire.Formats {
 		if i.Name == name {
@@ -44,7 +44,7 @@ func formatNamed(name string) wire.Format {
 	return 0
 }
 
-// formats names what goes into a card and what comes out.
+// formats names the formats of a card's contributions and results.
 func formats(format, result string) string {
 	if format == result {
 		return format

@@ -41,8 +41,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// TestReduceFormats sums a few elements of every format; the sums are worked out
-// by hand.
+// TestReduceFormats sums a few elements of every format; the expected sums were worked out by hand.
 func TestReduceFormats(t *testing.T) {
 	workFolder(t)
 	formatFiles(t)
@@ -79,8 +78,7 @@ func TestReduceFormats(t *testing.T) {
 	}
 }
 
-// TestReduceFormatErrors holds what is said of files and cards that do not go
-// together.
+// TestReduceFormatErrors checks the errors for files and cards of different formats.
 func TestReduceFormatErrors(t *testing.T) {
 	goldenFile, err := filepath.Abs("testdata/errors/format.txt")
 	require.NoError(t, err)
@@ -129,7 +127,7 @@ func TestReduceFormatErrors(t *testing.T) {
 	golden(t, goldenFile, all.String())
 }
 
-// writeNamed makes an archive.
+// writeNamed writes an archive.
 func writeNamed(t *testing.T, path string, arrays []npy.Named) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -138,8 +136,8 @@ func writeNamed(t *testing.T, path string, arrays []npy.Named) {
 	require.NoError(t, f.Close())
 }
 
-// TestReduceQuantizes: float32 through a card of int32, whatever its sum; the sums
-// are near enough, and the mean is.
+// TestReduceQuantizes checks that float32 arrays pass through int32 cards of any sum, and that sums
+// and means are accurate enough.
 func TestReduceQuantizes(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "x0.npy", float32s([]int{4}, 0.5, -1e-3, 3e20, 0))
@@ -173,8 +171,8 @@ func TestReduceQuantizes(t *testing.T) {
 	require.Equal(t, "sum.npy: the sum of 2 workers' 4 elements, as int32 with an exponent for each 2 elements, off by at most 5.5e+11\n", s.out)
 }
 
-// TestReduceWarns: what was no plain number is told, with where it is, on the
-// error stream and as JSON; the exit status is 0, or 1 when that is asked for.
+// TestReduceWarns checks the warnings about exceptions: their places, on the error stream and as
+// JSON. The exit status is 0, or 1 with -fail-nonfinite.
 func TestReduceWarns(t *testing.T) {
 	workFolder(t)
 	inf, top := float32(math.Inf(1)), float32(math.MaxFloat32)
@@ -213,7 +211,7 @@ tributary reduce: warning: 3 elements of the sum are a NaN or an infinity; the f
 	requireNoNewFiles(t, before)
 }
 
-// TestInfoShowsTheJob: the registers of the last job, after it.
+// TestInfoShowsTheJob checks the registers of the last job after its end.
 func TestInfoShowsTheJob(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "top.npy", float32s([]int{10}, 0, 0, 0, 0, 0, 0, 0, 0, math.MaxFloat32, float32(math.NaN())))
@@ -229,7 +227,7 @@ func TestInfoShowsTheJob(t *testing.T) {
 	require.Regexp(t, `"overflow": \{\s+"count": 1,\s+"first_vid": 1\s+\}`, s.out)
 }
 
-// TestReduceStatsOfExact: beats that were not decided at once are shown.
+// TestReduceStatsOfExact checks that -stats shows undecided beats.
 func TestReduceStatsOfExact(t *testing.T) {
 	s := &reduction.Stats{Undecided: 3, Stalled: 240}
 	var out strings.Builder

@@ -12,7 +12,7 @@ import (
 	"tributary/driver/transport"
 )
 
-// TestHelp holds the help texts.
+// TestHelp compares the help texts.
 func TestHelp(t *testing.T) {
 	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "sim", "trace", "decode"} {
 		args := append(strings.Fields(name), "-h")
@@ -23,18 +23,18 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryCard: whatever a card's name can begin with is told.
+// TestHelpNamesEveryCard checks that the help names every scheme of a card's name.
 func TestHelpNamesEveryCard(t *testing.T) {
 	help := tributary(context.Background(), "-h").out
 	for _, scheme := range transport.Schemes() {
-		if scheme != "test" { // the tests' own
+		if scheme != "test" { // for tests only
 			require.Regexp(t, `(?m)^  (.*, )?`+scheme+`:`, help)
 		}
 	}
 }
 
-// TestUnwritable: a place that takes no file is refused before anything is summed, by the
-// flag that names it.
+// TestUnwritable checks that an unwritable path is refused before anything is summed, and that the
+// error names its flag.
 func TestUnwritable(t *testing.T) {
 	workFolder(t)
 	for _, line := range []string{
@@ -47,8 +47,8 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// TestErrors holds the messages and exit statuses of command lines that fail,
-// and that none of them leaves a file.
+// TestErrors checks the messages and exit statuses of failing command lines, and that none of them
+// leaves a file.
 func TestErrors(t *testing.T) {
 	manifest := cardManifest(t)
 	damaged := strings.Replace(manifest, `"value": "0x4"`, `"v": ""`, 1) // of LANES

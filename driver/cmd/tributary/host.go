@@ -12,20 +12,19 @@ import (
 	"tributary/driver/transport"
 )
 
-// A host is a command of this user that drives a card and lets others look at
-// it.
+// A host is a command of this user that drives a card and lets other commands read it.
 type host struct {
 	Card    string `json:"card"` // absolute
 	Command string `json:"command"`
 	Process int    `json:"process"`
-	Socket  string `json:"socket"` // where the card can be looked at
+	Socket  string `json:"socket"` // lets others read the card
 }
 
-// hostNotes is the kind of the notes of hosts.
+// hostNotes names the notes of hosts.
 const hostNotes = "host"
 
-// showCard lets other commands look at a card that this one drives, until the
-// function that it returns is called. That they cannot is no reason to stop.
+// showCard lets other commands read this command's card until the returned function is called. A
+// failure to do so is not fatal.
 func showCard(ctx context.Context, card *driver.Card, command string, errs io.Writer) (stop func()) {
 	stop, err := serveHost(ctx, card, command)
 	if err != nil {
@@ -63,7 +62,7 @@ func serveHost(ctx context.Context, card *driver.Card, command string) (stop fun
 			if err != nil {
 				return // the listener is closed
 			}
-			// Whatever ends it is the card's trouble or theirs, who see it.
+			// the card's user, or the reader, sees any error
 			serving.Go(func() { _ = card.ServeReads(ctx, conn) })
 		}
 	})
@@ -75,8 +74,7 @@ func serveHost(ctx context.Context, card *driver.Card, command string) (stop fun
 	}, nil
 }
 
-// hostOf returns the host that drives a card, if it is one that lets others look
-// at it.
+// hostOf returns the host of a card if it lets others read it.
 func hostOf(card string) (h host, ok bool, err error) {
 	hosts, err := readNotes[host](hostNotes)
 	for _, h := range hosts {

@@ -56,7 +56,7 @@ them. Neither changes a sum.`,
 	return cmd
 }
 
-// infoReport is what tributary info has to say.
+// infoReport is the report of tributary info.
 type infoReport struct {
 	Card       string        `json:"card"`
 	Version    int           `json:"version"`     // of the protocol
@@ -73,13 +73,12 @@ type infoReport struct {
 	Jobs       int           `json:"jobs"`       // at once
 	Link       int           `json:"link"`       // bits a cycle
 	Latency    int           `json:"latency"`    // cycles
-	Cycles     uint64        `json:"cycles"`     // since the hard reset
+	Cycles     uint64        `json:"cycles"`     // since hard reset
 	JobStates  []jobState    `json:"job_states"` // by number
 	Counters   []counterJSON `json:"counters"`
 }
 
-// jobState is what the registers say of the job of a number: of the one that is
-// set up, or of the last one that was.
+// jobState holds the registers of one job number: of its running job, or of its last one.
 type jobState struct {
 	Number    int    `json:"number"`
 	SetUp     bool   `json:"set_up"`
@@ -91,9 +90,9 @@ type jobState struct {
 	Finished  []int  `json:"finished"` // ranks
 	Evicted   []int  `json:"evicted"`  // ranks
 
-	// Of each rank, how many contributions came so late behind the first one of
-	// their chunk: first themselves, then in less than 4, 16, 64, ... cycles, and at
-	// last all later ones. Left out of a job of which it was not read.
+	// Per rank, the number of contributions by lateness after the first one of their chunk: the first
+	// ones themselves, then those less than 4, 16, 64, ... cycles late, and finally all later ones.
+	// Omitted if it was not read.
 	Lags []driver.Lags `json:"lags,omitempty"`
 
 	NonfiniteIn  jobException `json:"nonfinite_in"`  // contributions that held a NaN or an infinity
@@ -101,8 +100,8 @@ type jobState struct {
 	Overflow     jobException `json:"overflow"`      // elements of sums that overflowed
 }
 
-// jobException is what a job met of one kind. Where the first is is left out when
-// there is none.
+// jobException is a job's count of one kind of exception. Without exceptions, it omits the place of
+// the first.
 type jobException struct {
 	Count uint32  `json:"count"`
 	VID   *uint32 `json:"first_vid,omitempty"`
@@ -130,7 +129,7 @@ func newJobException(e driver.Exception) jobException {
 	return x
 }
 
-// String says where the first is.
+// String names the place of the first.
 func (x jobException) String() string {
 	s := ""
 	if x.VID != nil {
@@ -142,14 +141,14 @@ func (x jobException) String() string {
 	return s
 }
 
-// counterJSON is a counter with its meaning.
+// counterJSON is a counter with its description.
 type counterJSON struct {
 	Name  string `json:"name"`
 	Value uint32 `json:"value"`
 	Doc   string `json:"doc"`
 }
 
-// readInfo reads a card; how late contributions came of those jobs that lags picks.
+// readInfo reads a card; it reads the lateness only of the jobs that lags selects.
 func readInfo(ctx context.Context, card *driver.Card, lags func(driver.JobState) bool) (*infoReport, error) {
 	i := card.Info()
 	r := &infoReport{
@@ -216,7 +215,7 @@ func (r *infoReport) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// atTheEnds says what becomes of int32 sums beyond the format.
+// atTheEnds describes the handling of int32 overflow.
 func (r *infoReport) atTheEnds() string {
 	switch {
 	case r.Format != wire.Int32.String():
@@ -227,7 +226,7 @@ func (r *infoReport) atTheEnds() string {
 	return ", which wraps around"
 }
 
-// String says what a card does under the number.
+// String describes the state of the job number.
 func (s jobState) String() string {
 	switch {
 	case s.SetUp:

@@ -12,8 +12,8 @@ import (
 	"tributary/driver"
 )
 
-// TestEveryJobIsShown holds what info and top show of a card on which one job is
-// set up and one that met an infinity has ended; two numbers had none yet.
+// TestEveryJobIsShown checks info and top on a card with a running job, an ended job with an
+// infinity, and two unused job numbers.
 func TestEveryJobIsShown(t *testing.T) {
 	ctx := context.Background()
 	card, err := driver.Open(ctx, newCardOf(t, 4, nil, straight))
@@ -36,7 +36,7 @@ func TestEveryJobIsShown(t *testing.T) {
 	require.NoError(t, err)
 	info.Card, info.Cycles = "model:", 0
 	for i := range 2 {
-		info.JobStates[i].LastEpoch = 7 // they began with a random one
+		info.JobStates[i].LastEpoch = 7 // the first epoch is random
 	}
 	late := []driver.Lags{{0: 700, 1: 300}, {1: 600, 3: 300, 7: 100}, {15: 1000}}
 	info.JobStates[0].Lags, info.JobStates[0].Evicted = late, []int{2}

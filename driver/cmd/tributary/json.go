@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// printJSON prints v for scripts to read.
+// printJSON prints v for scripts.
 func printJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")

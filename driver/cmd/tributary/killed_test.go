@@ -15,8 +15,8 @@ import (
 	"tributary/driver/transport/scratch"
 )
 
-// endsWithInput is a program that begins and ends as a virtual card does. Through the FIFO
-// alive it writes whether its input is a pipe, and its arguments; the FIFO's end is its own.
+// endsWithInput is a program that starts and ends like a virtual card. It opens the FIFO alive,
+// which closes when it ends, and writes to it whether its input is a pipe, and its arguments.
 const endsWithInput = `#!/bin/sh
 exec 3> alive
 if [ -p /dev/stdin ]; then echo "pipe $*" >&3; else echo "no pipe $*" >&3; fi
@@ -24,15 +24,14 @@ echo "listening $2"
 cat > /dev/null
 `
 
-// never is one that, besides, never listens.
+// never is the same program, but never listens.
 const never = `#!/bin/sh
 exec 3> alive
 if [ -p /dev/stdin ]; then echo "pipe $*" >&3; else echo "no pipe $*" >&3; fi
 cat > /dev/null
 `
 
-// killable makes a work folder with a card, and a folder for temporary files that is
-// otherwise empty.
+// killable makes a work folder with a card, and an otherwise empty folder for temporary files.
 func killable(t *testing.T, program string) {
 	t.Helper()
 	manifest := cardManifest(t)
@@ -44,8 +43,8 @@ func killable(t *testing.T, program string) {
 	require.NoError(t, syscall.Mkfifo("alive", 0o600))
 }
 
-// killed starts a command, waits until its card runs and the command has printed a line if
-// it prints any, kills it, and waits until the card has ended.
+// killed starts a command, waits until its card runs and the command has printed any expected line,
+// kills it, and waits until the card has ended.
 func killed(t *testing.T, prints bool, args ...string) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)
@@ -71,7 +70,7 @@ func killed(t *testing.T, prints bool, args ...string) {
 	require.Equal(t, syscall.SIGKILL, command.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }
 
-// temporary lists what is in the folders for temporary files and for notes.
+// temporary lists the contents of the folders for temporary files and for notes.
 func temporary(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -83,8 +82,8 @@ func temporary(t *testing.T) []string {
 	return all
 }
 
-// TestSimIsKilled: a card ends with the tributary sim that keeps it up, however that is
-// killed, and the next commands clear away what was left.
+// TestSimIsKilled checks that a card ends when its tributary sim is killed in any way, and that the
+// next command removes the remains.
 func TestSimIsKilled(t *testing.T) {
 	for name, args := range map[string][]string{
 		"socket": nil,
@@ -103,8 +102,8 @@ func TestSimIsKilled(t *testing.T) {
 	}
 }
 
-// TestReduceIsKilled: so does the card of a command that starts one, and the next one
-// clears its folder away.
+// TestReduceIsKilled checks the same for a card that a command starts; the next command removes its
+// folder.
 func TestReduceIsKilled(t *testing.T) {
 	killable(t, never)
 	killed(t, false, "reduce", "-card", "sim:made", "-o", "sum.npy", "w0.npy", "w1.npy")
@@ -114,8 +113,8 @@ func TestReduceIsKilled(t *testing.T) {
 	require.Empty(t, temporary(t))
 }
 
-// TestNotesOfTheKilled: the next note clears away those whose writers have died, published
-// or not, with their sockets, and keeps those that hold.
+// TestNotesOfTheKilled checks that a new note removes the notes and sockets of dead writers,
+// published or not, and keeps the valid ones.
 func TestNotesOfTheKilled(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.MkdirAll(notesDir(), 0o700))
@@ -134,7 +133,7 @@ func TestNotesOfTheKilled(t *testing.T) {
 	require.ElementsMatch(t, []string{first.file.Name(), second.path}, found)
 }
 
-// TestNotesLeaveNoFolder: where notes are kept among temporary files, nothing of them stays.
+// TestNotesLeaveNoFolder checks that notes among temporary files leave nothing behind.
 func TestNotesLeaveNoFolder(t *testing.T) {
 	workFolder(t)
 	t.Setenv("XDG_RUNTIME_DIR", "")

@@ -1,6 +1,6 @@
 package main
 
-// The lateness of a job's ranks, in words.
+// The lateness of a job's ranks, as text.
 
 import (
 	"fmt"

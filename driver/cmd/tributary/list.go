@@ -40,8 +40,8 @@ to one. It skips folders named testdata, and those that begin with a dot.`,
 
 // listedCard is one line of tributary list.
 type listedCard struct {
-	Card  string `json:"card"`  // as -card takes it
-	Ready bool   `json:"ready"` // can be opened as it stands
+	Card  string `json:"card"`  // as accepted by -card
+	Ready bool   `json:"ready"` // can be opened without preparation
 	What  string `json:"what"`
 }
 
@@ -71,7 +71,7 @@ func listCards() ([]listedCard, error) {
 // listPorts returns the serial ports of this machine.
 var listPorts = serial.List
 
-// describePort says what is known of a serial port.
+// describePort describes a serial port.
 func describePort(p serial.Port) string {
 	what := "a serial port"
 	if p.Title != "" {
@@ -80,7 +80,7 @@ func describePort(p serial.Port) string {
 	return what + "; that a card is behind it shows when it is opened"
 }
 
-// usbCards lists the cards on USB. On a machine that has no USB there are none.
+// usbCards lists the cards on USB. A machine without USB has none.
 func usbCards() []listedCard {
 	plugged, err := listUSB()
 	if err != nil {
@@ -101,7 +101,7 @@ func usbCards() []listedCard {
 	return cards
 }
 
-// list says what can be done with a card's folder.
+// list describes how to use a card's folder.
 func (c cardFolder) list() listedCard {
 	l := listedCard{Card: "sim:" + c.dir, Ready: c.built("card"), What: c.describe()}
 	switch {

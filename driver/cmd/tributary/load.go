@@ -1,6 +1,6 @@
 package main
 
-// What tributary bench has a card do.
+// The load that tributary bench puts on a card.
 
 import (
 	"context"
@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// mostLoad bounds the bytes of all arrays of a load.
+	// mostLoad limits the bytes of all arrays of a load.
 	mostLoad = 64 << 20
-	// warmShare is the share of the time that is spent on finding out how much
-	// fits in it, more or less.
+	// warmShare is the share of the time for estimating how many elements fit into the rest.
 	warmShare = 10
-	// aloneRounds is how often a register and a chunk are timed alone.
+	// aloneRounds is the number of times that a register access and a chunk are timed alone.
 	aloneRounds = 15
 )
 
-// load is a job with arrays that are as long as memory may be spent on, whose
-// sums are known: each element comes from one worker, and is 0 of all others.
+// load is a job with arrays as long as memory permits and known sums: each element comes from one
+// worker, and is 0 for all others.
 type load struct {
 	card     *driver.Card
 	job      *driver.Job
@@ -53,7 +52,7 @@ func value(f wire.Format, i int) uint32 {
 	return element.Round(f, float64(n))
 }
 
-// grow makes the arrays n elements long.
+// grow extends the arrays to n elements.
 func (l *load) grow(n int) {
 	size := element.Size(l.info.Format)
 	l.inputs = make([][]byte, l.cfg.Workers)
@@ -68,10 +67,10 @@ func (l *load) grow(n int) {
 	l.sums = make([]byte, n*element.Size(l.info.Result))
 }
 
-// length returns how many elements the arrays have.
+// length returns the arrays' number of elements.
 func (l *load) length() int { return len(l.sums) / element.Size(l.info.Result) }
 
-// longest returns how long the arrays may be: whole chunks, at least one.
+// longest returns the longest permitted length: whole chunks, at least one.
 func (l *load) longest() int {
 	each := l.cfg.Workers*element.Size(l.info.Format) + element.Size(l.info.Result)
 	return max(1, mostLoad/each/l.cfg.Chunk) * l.cfg.Chunk
@@ -86,7 +85,7 @@ func (l *load) reduce(ctx context.Context, n int, opts ...driver.ReduceOption) e
 	return l.job.ReduceBytes(ctx, l.sums[:n*element.Size(l.info.Result)], inputs, opts...)
 }
 
-// verify compares the sums that the arrays ended with.
+// verify checks the sums at the end of the arrays.
 func (l *load) verify() error {
 	for i := range l.length() {
 		if have, want := element.At(l.info.Result, l.sums, i), value(l.info.Result, i); have != want {
@@ -97,9 +96,8 @@ func (l *load) verify() error {
 	return nil
 }
 
-// warmUp reduces longer and longer arrays until one takes its share of so much
-// time, and returns how many elements would take all of it. The driver's timers
-// have learned by then.
+// warmUp reduces longer and longer arrays until one takes its share of the given time, and returns
+// the number of elements that would take all of it. The driver's timers have adapted by then.
 func (l *load) warmUp(ctx context.Context, t time.Duration) (elements int, err error) {
 	for n := min(4*l.cfg.Window*l.cfg.Chunk, l.longest()); ; n = min(4*n, l.longest()) {
 		l.grow(n)
@@ -115,8 +113,8 @@ func (l *load) warmUp(ctx context.Context, t time.Duration) (elements int, err e
 	}
 }
 
-// measure reduces elements of each worker, or as many as take so much time when
-// elements is 0.
+// measure reduces the given number of elements of each worker; if it is 0, as many as the given
+// time permits.
 func (l *load) measure(ctx context.Context, t time.Duration, elements int) (*benchRun, error) {
 	fitting, err := l.warmUp(ctx, t)
 	if err != nil {
@@ -161,7 +159,7 @@ func (l *load) measure(ctx context.Context, t time.Duration, elements int) (*ben
 	return newBenchRun(l.info, l.cfg, elements, m, did, access, chunk), nil
 }
 
-// reduceAll reduces so many elements, an array after another.
+// reduceAll reduces the given number of elements, one array after another.
 func (l *load) reduceAll(ctx context.Context, elements int) error {
 	for done := 0; done < elements; {
 		n := min(l.length(), elements-done)
@@ -173,7 +171,7 @@ func (l *load) reduceAll(ctx context.Context, elements int) error {
 	return nil
 }
 
-// timeAlone returns the median time that something takes.
+// timeAlone returns the median duration of an action.
 func timeAlone(do func() error) (time.Duration, error) {
 	var times []time.Duration
 	for range aloneRounds {
@@ -187,20 +185,20 @@ func timeAlone(do func() error) (time.Duration, error) {
 	return times[len(times)/2], nil
 }
 
-// counts are the driver's counters.
+// counts holds the driver's counters.
 type counts struct {
 	member driver.MemberStats
 	link   driver.LinkStats
 }
 
-// counts reads them. A register is read first: by the time that it answers, all
-// bytes before are counted.
+// counts reads the counters. It reads a register first: its reply means that all earlier bytes are
+// counted.
 func (l *load) counts(ctx context.Context) (counts, error) {
 	_, err := l.card.ReadRegister(ctx, wire.RegCycles)
 	return counts{l.job.Stats(), l.card.LinkStats()}, err
 }
 
-// since returns what a measurement shows of what was counted since an earlier time.
+// since returns the measurement from an earlier count to this one.
 func (c counts) since(before counts) counts {
 	c.member.Sent -= before.member.Sent
 	c.member.Resent -= before.member.Resent

@@ -28,7 +28,7 @@ func showText(out io.Writer, l logLine) error {
 	return err
 }
 
-// describeFrame says what a frame says.
+// describeFrame describes a frame.
 func describeFrame(h *frame.Header) string {
 	head := fmt.Sprintf("%-8s", h.Kind)
 	job := fmt.Sprintf("job %d epoch %d", h.Job, h.Epoch)
@@ -56,7 +56,7 @@ func describeFrame(h *frame.Header) string {
 	return fmt.Sprintf("%s %s vid %d: %d %s of %s, for %s%s", head, job, h.VID, h.Length, h.Format.String(), ranks(h.Mask), ranks(h.Receivers), marks(h.Flags))
 }
 
-// marks names what a packet's flags say.
+// marks names a packet's flags.
 func marks(flags uint8) string {
 	s := ""
 	switch wire.ECN(flags & wire.FlagECN) {
@@ -76,7 +76,7 @@ func marks(flags uint8) string {
 	return s
 }
 
-// rankList returns the ranks whose bits are set.
+// rankList returns the ranks in a mask.
 func rankList(mask uint64) []int {
 	list := []int{}
 	for ; mask != 0; mask &= mask - 1 {
@@ -85,7 +85,7 @@ func rankList(mask uint64) []int {
 	return list
 }
 
-// ranks names the ranks of a mask: "rank 3", "ranks 0-3,7", "no rank".
+// ranks names the ranks in a mask: "rank 3", "ranks 0-3,7", "no rank".
 func ranks(mask uint64) string {
 	list := rankList(mask)
 	switch len(list) {
@@ -97,7 +97,7 @@ func ranks(mask uint64) string {
 	return "ranks " + runs(list)
 }
 
-// runs writes ascending numbers: "0-3,7".
+// runs formats ascending numbers: "0-3,7".
 func runs(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -115,8 +115,8 @@ func runs(list []int) string {
 	return strings.Join(parts, ",")
 }
 
-// registerName returns the name of the register at an address; of those that each
-// job has, with the job's number for all but job 0's.
+// registerName returns the name of the register at an address. For a register that each job has, it
+// includes the job's number, except for job 0.
 func registerName(addr uint32) string {
 	name, job := jobsRegister(addr)
 	if job != nil && *job > 0 {
@@ -125,8 +125,8 @@ func registerName(addr uint32) string {
 	return name
 }
 
-// jobsRegister returns the name of the register at an address, and whose it is of
-// the jobs; nil where it is the card's.
+// jobsRegister returns the name of the register at an address, and the number of its job; nil if
+// the register is the card's.
 func jobsRegister(addr uint32) (name string, job *uint8) {
 	if of, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
 		n := uint8(of)
@@ -142,7 +142,7 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 	return cardsRegister(addr), nil
 }
 
-// cardsRegister returns the name of a register that no job has.
+// cardsRegister returns the name of a register that is not a job's.
 func cardsRegister(addr uint32) string {
 	for _, r := range wire.Registers {
 		if r.Addr == addr {
@@ -157,7 +157,7 @@ func cardsRegister(addr uint32) string {
 	return fmt.Sprintf("register %#x", addr)
 }
 
-// describeDamage says what was found that was no good frame.
+// describeDamage describes bytes without a good frame.
 func describeDamage(d frame.Stats) string {
 	var parts []string
 	for _, p := range []struct {
@@ -182,12 +182,11 @@ func describeDamage(d frame.Stats) string {
 	return strings.Join(parts, ", ")
 }
 
-// lineJSON is a line of a link log for scripts. Fields that the kind does not
-// have are left out.
+// lineJSON is a line of a link log for scripts. It omits fields that the kind does not have.
 type lineJSON struct {
 	Seconds   float64        `json:"seconds"`
 	FromCard  bool           `json:"from_card"`
-	Kind      string         `json:"kind"` // "damage" where there is no frame
+	Kind      string         `json:"kind"` // "damage" if there is no frame
 	Job       *uint8         `json:"job,omitempty"`
 	Epoch     *uint16        `json:"epoch,omitempty"`
 	Rank      *uint8         `json:"rank,omitempty"`
@@ -215,7 +214,7 @@ func showJSON(out io.Writer, l logLine) error {
 	return json.NewEncoder(out).Encode(j)
 }
 
-// fill sets the fields that the frame's kind has.
+// fill sets the fields of the frame's kind.
 func (j *lineJSON) fill(h *frame.Header) {
 	j.Kind = h.Kind.String()
 	switch h.Kind {
@@ -249,7 +248,7 @@ func (j *lineJSON) fill(h *frame.Header) {
 	}
 }
 
-// damageCounts names what was counted, as the card's counters are named.
+// damageCounts names the counts like the card's counters.
 func damageCounts(d frame.Stats) map[string]int {
 	counts := map[string]int{}
 	for name, n := range map[string]uint64{

@@ -3,8 +3,7 @@
 //	tributary reduce -o sum.npy w0.npy w1.npy w2.npy w3.npy
 //	tributary reduce -card sim:tributary_l16_w4_fp32_tree -o sum.npy w0.npy w1.npy
 //
-// See `tributary -h` for all that it does, and Exit status there for what it
-// answers to a script.
+// See `tributary -h` for its commands, and Exit status there for its statuses.
 package main
 
 import (
@@ -15,8 +14,8 @@ import (
 )
 
 func main() {
-	// The first signal ends the command in good order: the card is given back
-	// and no output file is left. The second ends it at once.
+	// The first signal ends the command in an orderly way: it releases the card and leaves no output
+	// file. The second signal ends it at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -22,11 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// asCommand in the environment makes the test binary the command itself.
+// asCommand in the environment makes the test binary act as the command.
 const asCommand = "TRIBUTARY_TEST_AS_COMMAND"
 
-// asCard in the environment makes it the virtual card of a folder, which asCard
-// names.
+// asCard in the environment makes it act as the virtual card of the folder in its value.
 const asCard = "TRIBUTARY_TEST_AS_CARD"
 
 func TestMain(m *testing.M) {
@@ -38,27 +37,27 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	listPorts = func() []serial.Port { return nil } // whatever machine this is
+	listPorts = func() []serial.Port { return nil } // independent of the machine
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
 	os.Exit(m.Run())
 }
 
-// until waits for what comes by itself.
+// until waits for a condition.
 func until(so func() bool) {
 	for !so() {
 		runtime.Gosched()
 	}
 }
 
-// said is what one command line came to.
+// said is the outcome of one command line.
 type said struct {
 	status    int
 	out, errs string
 }
 
-// tributary carries out a command line in this process.
+// tributary runs a command line in this process.
 func tributary(ctx context.Context, args ...string) said {
 	var out, errs bytes.Buffer
 	status := run(ctx, args, &out, &errs)
@@ -77,12 +76,12 @@ func golden(t *testing.T, path, got string) {
 	require.Equal(t, string(want), got, "%s; to accept it: go test ./driver/cmd/tributary -update", path)
 }
 
-// transcript writes what a command line came to as a terminal would show it,
-// with the exit status. What differs from run to run is masked.
+// transcript formats the outcome of a command line like a terminal, with the exit status. It masks
+// values that differ from run to run.
 func transcript(args []string, s said) string {
 	text := fmt.Sprintf("$ tributary %s\n%s%s[exit %d]\n", strings.Join(args, " "), s.out, s.errs, s.status)
 	for _, mask := range []struct{ pattern, with string }{
-		{` test:,`, ""}, // the tests' own scheme
+		{` test:,`, ""}, // only the tests have this scheme
 		{`there is serial:\S+(, serial:\S+)*`, "no serial port is plugged in by USB"},
 		{`(epoch\s+)\d+`, "${1}N"},
 		{`("epoch": )\d+`, "${1}N"},
@@ -99,8 +98,8 @@ func transcript(args []string, s said) string {
 	return text
 }
 
-// workFolder makes a folder with input files the current one, and keeps the
-// notes of running cards apart from the user's.
+// workFolder makes a folder with input files and enters it. It keeps the notes of running cards
+// separate from the user's.
 func workFolder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -142,7 +141,7 @@ func float32s(shape []int, x ...float32) npy.Array {
 	return a
 }
 
-// numbers returns those of an array of float32s.
+// numbers returns an array's float32 numbers.
 func numbers(data []byte) []float32 {
 	x := make([]float32, len(data)/4)
 	for i := range x {
@@ -151,7 +150,7 @@ func numbers(data []byte) []float32 {
 	return x
 }
 
-// elements returns an array of the encodings of a type's elements.
+// elements returns an array with the given encodings of a type.
 func elements(t npy.Type, shape []int, encodings ...uint32) npy.Array {
 	a := npy.Array{Shape: shape, Type: t}
 	for _, x := range encodings {
@@ -160,7 +159,7 @@ func elements(t npy.Type, shape []int, encodings ...uint32) npy.Array {
 	return a
 }
 
-// writeArray makes an input file.
+// writeArray writes an input file.
 func writeArray(t *testing.T, path string, a npy.Array) {
 	t.Helper()
 	var b bytes.Buffer
@@ -168,8 +167,8 @@ func writeArray(t *testing.T, path string, a npy.Array) {
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
-// cardManifest returns the manifest of a card with 4 lanes and 3 ports that hwgen
-// wrote. It is read from this package's folder.
+// cardManifest returns hwgen's manifest of a card with 4 lanes and 3 ports. It must be called from
+// this package's folder.
 func cardManifest(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../hwgen/testdata/golden/l4_w3_stream/manifest.json")
@@ -188,7 +187,7 @@ func readArray(t *testing.T, path string) npy.Array {
 	return a
 }
 
-// requireNoNewFiles checks that no file has come or gone.
+// requireNoNewFiles checks that the folder has the same files as before.
 func requireNoNewFiles(t *testing.T, before []string) {
 	t.Helper()
 	require.Equal(t, before, files(t))

@@ -10,13 +10,12 @@ import (
 	"syscall"
 )
 
-// A note tells this user's other commands of something that lasts as long as
-// this one: a card that runs, a host that drives one. It is a file of its own in
-// notesDir, which its writer keeps locked: so a note whose writer has died can be
-// told from one that holds. There is room for a socket beside it.
+// A note informs this user's other commands of something that lasts as long as this command: a
+// running card, or a host. It is a file in notesDir that its writer keeps locked, which
+// distinguishes it from the note of a dead writer. A socket can be placed beside it.
 type note struct {
 	file *os.File
-	path string // of the file, once it is published
+	path string // of the file, once published
 }
 
 // notesDir returns the folder of this user's notes.
@@ -25,27 +24,27 @@ func notesDir() string {
 	return dir
 }
 
-// notesFolder returns it, and whether it is among temporary files.
+// notesFolder returns the folder, and whether it is among temporary files.
 func notesFolder() (dir string, temporary bool) {
 	dir = os.Getenv("XDG_RUNTIME_DIR")
-	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo leaves the name of one that is gone
+	if info, err := os.Stat(dir); err == nil && info.IsDir() { // sudo keeps the variable of a folder that is gone
 		return filepath.Join(dir, "tributary"), false
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tributary-%d", os.Getuid())), true
 }
 
-// leaveFolder removes the folder from among temporary files when no notes are in it.
+// leaveFolder removes the folder from the temporary files if it has no notes.
 func leaveFolder() {
 	if dir, temporary := notesFolder(); temporary {
-		os.Remove(dir) // fails where there are notes
+		os.Remove(dir) // fails if there are notes
 	}
 }
 
-// unpublished ends the name of a note that nobody is to see yet.
+// unpublished is the suffix of a note that is not visible yet.
 const unpublished = ".new"
 
-// newNote begins a note of a kind, which nobody sees before it is published. The notes of
-// programs that were killed are cleared away.
+// newNote starts a note of a kind, which is invisible until published. It removes the notes of
+// killed programs.
 func newNote(kind string) (*note, error) {
 	dir := notesDir()
 	sweepNotes()
@@ -55,7 +54,7 @@ func newNote(kind string) (*note, error) {
 		}
 		f, err := os.CreateTemp(dir, kind+"-*"+unpublished)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // another program has removed the folder, which was empty
+			continue // another program has removed the empty folder
 		}
 		if err != nil {
 			return nil, err
@@ -68,12 +67,12 @@ func newNote(kind string) (*note, error) {
 		if _, err := os.Lstat(f.Name()); err == nil {
 			return n, nil
 		}
-		f.Close() // a sweep was here before the lock
+		f.Close() // a sweep preceded the lock
 	}
 }
 
-// sweepNotes clears away the notes of all kinds whose writers have died, published or
-// not. What cannot be removed stays.
+// sweepNotes removes the notes of all kinds whose writers have died, published or not. It skips
+// notes that it cannot remove.
 func sweepNotes() {
 	for _, pattern := range []string{"*-*.json", "*-*" + unpublished} {
 		paths, _ := filepath.Glob(filepath.Join(notesDir(), pattern))
@@ -84,7 +83,7 @@ func sweepNotes() {
 	leaveFolder()
 }
 
-// publish shows what the note says.
+// publish makes the note visible with the given contents.
 func (n *note) publish(what any) error {
 	if err := json.NewEncoder(n.file).Encode(what); err != nil {
 		return err
@@ -97,17 +96,16 @@ func (n *note) socket() string { return socketOf(n.path) }
 
 func socketOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".sock" }
 
-// remove takes the note back, and its socket.
+// remove removes the note and its socket.
 func (n *note) remove() {
 	for _, path := range []string{n.file.Name(), n.path, n.socket()} {
 		os.Remove(path)
 	}
-	n.file.Close() // gives the lock up
+	n.file.Close() // releases the lock
 	leaveFolder()
 }
 
-// readNotes returns what the notes of a kind say, and clears away those that do
-// not hold any more.
+// readNotes returns the contents of the valid notes of a kind, and removes the others.
 func readNotes[T any](kind string) ([]T, error) {
 	paths, err := filepath.Glob(filepath.Join(notesDir(), kind+"-*.json"))
 	if err != nil {
@@ -128,8 +126,7 @@ func readNotes[T any](kind string) ([]T, error) {
 	return all, nil
 }
 
-// readNote reads a note that holds; ok is false, and the file is gone, when it
-// does not.
+// readNote reads a note. If its writer has died, ok is false and the file is removed.
 func readNote(path string, what any) (ok bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

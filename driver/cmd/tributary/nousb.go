@@ -2,7 +2,7 @@
 
 package main
 
-// In the place of cards on USB, in a build without libusb.
+// Replaces the cards on USB in a build without libusb.
 
 import (
 	"context"
@@ -20,5 +20,5 @@ func init() {
 	}
 }
 
-// listUSB knows no cards.
+// listUSB returns no cards.
 func listUSB() ([]bulk.Card, error) { return nil, nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReduceThroughALink: a dangling link is written through to where it leads, and keeps
-// being a link.
+// TestReduceThroughALink checks that an output through a dangling link creates the link's target
+// and keeps the link.
 func TestReduceThroughALink(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.Mkdir("folder", 0o777))
@@ -22,8 +22,8 @@ func TestReduceThroughALink(t *testing.T) {
 	require.Equal(t, "folder/real.npy", to)
 }
 
-// TestReduceThroughNoLink: a link into a folder that is not there is refused before the card
-// is opened, by the flag that names it.
+// TestReduceThroughNoLink checks that a link into a missing folder is refused before the card is
+// opened, and that the error names its flag.
 func TestReduceThroughNoLink(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.Symlink("gone/real", "link.npy"))
@@ -38,7 +38,7 @@ func TestReduceThroughNoLink(t *testing.T) {
 	}
 }
 
-// TestRecordThroughALink: a link log does not take the place of the output by another name.
+// TestRecordThroughALink checks that a link log cannot overwrite the output under another name.
 func TestRecordThroughALink(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.Symlink("sum.npy", "log"))
@@ -47,7 +47,7 @@ func TestRecordThroughALink(t *testing.T) {
 	require.Contains(t, s.errs, "-record log: that is sum.npy; give the link log a file of its own")
 }
 
-// TestReduceKeepsPermissions: those of a sum that is replaced.
+// TestReduceKeepsPermissions checks that a replaced sum keeps its permissions.
 func TestReduceKeepsPermissions(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.WriteFile("sum.npy", nil, 0o600))

@@ -12,13 +12,13 @@ import (
 	"tributary/driver/wire"
 )
 
-// withoutDataOf is a card to which the data of a rank is lost.
+// withoutDataOf returns a card that loses the data of a rank.
 func withoutDataOf(t *testing.T, rank uint8) string {
 	return newCard(t, func(f *frame.Frame) bool { return f.Kind != wire.KindData || f.Rank != rank }, straight)
 }
 
-// TestReducePartial: whose data does not come is left out, which is said; the mean
-// is that of the others.
+// TestReducePartial checks that missing workers are left out and reported, and that the mean covers
+// the others.
 func TestReducePartial(t *testing.T) {
 	workFolder(t)
 	args := []string{"reduce", "-card", withoutDataOf(t, 1), "-deadline", "20ms", "-partial", "-o", "sum.npy", "w0.npy", "w1.npy"}
@@ -36,7 +36,7 @@ func TestReducePartial(t *testing.T) {
 	sameArray(t, float32s([]int{2, 3}, 1, 2, 3, 4, 5, 6), readArray(t, "sum.npy"))
 }
 
-// TestReduceLeavesOut: who holds the others up is out in the end.
+// TestReduceLeavesOut checks that a worker that blocks the others is evicted in the end.
 func TestReduceLeavesOut(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "v0.npy", float32s([]int{100}, make([]float32, 100)...))
@@ -50,7 +50,7 @@ func TestReduceLeavesOut(t *testing.T) {
 	require.Equal(t, []reduction.PartialIn{{From: 0, To: 100, Workers: []int{1}}}, report.Partial)
 }
 
-// TestReduceOverdue: without -partial it is said who is waited for, once, and the
+// TestReduceOverdue checks that without -partial, the missing worker is reported once, and the
 // reduction waits.
 func TestReduceOverdue(t *testing.T) {
 	workFolder(t)

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far a reduction is: a bar on a terminal, nothing elsewhere.
+// progress shows the progress of a reduction: a bar on a terminal, otherwise nothing.
 type progress struct {
 	mu  sync.Mutex
-	bar *progressbar.ProgressBar // nil where nothing is shown
+	bar *progressbar.ProgressBar // nil if nothing is shown
 	out io.Writer
 }
 
@@ -31,7 +31,7 @@ func newProgress(w io.Writer, total int) *progress {
 	return &progress{bar: bar, out: w}
 }
 
-// terminal returns the descriptor of the terminal that w writes to, if it does.
+// terminal returns the descriptor of w's terminal, if w writes to one.
 func terminal(w io.Writer) (fd int, ok bool) {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -40,16 +40,16 @@ func terminal(w io.Writer) (fd int, ok bool) {
 	return int(file.Fd()), true
 }
 
-// set shows that done elements of the total are summed.
+// set shows that done of total elements are summed.
 func (p *progress) set(done, _ int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
-		_ = p.bar.Set(done) // a terminal that cannot be written to is no reason to stop
+		_ = p.bar.Set(done) // a failed write to a terminal is not fatal
 	}
 }
 
-// say writes a line, in the place of the bar, which then stands below it.
+// say replaces the bar by a line, and draws the bar below it.
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// close leaves the bar as it stands and goes on below it.
+// close ends the bar's line.
 func (p *progress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"tributary/driver/virtual/usbip"
 )
 
-// awkward is a name of a file or folder that a shell would take apart.
+// awkward is the name of a file or folder that a shell would split.
 const awkward = `my $HOME's card`
 
-// pasted returns the words that a shell makes of a command.
+// pasted returns a shell's words of a command.
 func pasted(t *testing.T, command string) []string {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", `printf '%s\n' `+command).Output()
@@ -26,7 +26,7 @@ func pasted(t *testing.T, command string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-// behind returns what stands in text behind a mark, up to the end or to another mark.
+// behind returns the part of text after a mark, up to the end or to another mark.
 func behind(t *testing.T, text, mark, end string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, mark)
@@ -36,7 +36,7 @@ func behind(t *testing.T, text, mark, end string) string {
 	return rest
 }
 
-// TestPastedTrace: the commands that show a waveform can be pasted.
+// TestPastedTrace checks that the commands that show a waveform can be pasted.
 func TestPastedTrace(t *testing.T) {
 	card, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)
@@ -48,8 +48,7 @@ func TestPastedTrace(t *testing.T) {
 	require.Equal(t, []string{"--command-file", awkward + "/card.sucl", awkward + "/card.fst"}, pasted(t, behind(t, s.out, "  surfer ", "\n")))
 }
 
-// TestPastedBuild: the commands that build a card can be pasted, whichever command prints
-// them, and so can the names of cards.
+// TestPastedBuild checks that the printed build commands and card names can be pasted.
 func TestPastedBuild(t *testing.T) {
 	manifest := cardManifest(t)
 	workFolder(t)
@@ -75,7 +74,7 @@ func TestPastedBuild(t *testing.T) {
 	require.Equal(t, []string{"sim:" + awkward}, pasted(t, behind(t, listed, "the Go model, of the arrays' format, with as many ports\n", "  -  ")))
 }
 
-// TestPastedPort: so can the name of a card behind a serial port.
+// TestPastedPort checks the same for the name of a card on a serial port.
 func TestPastedPort(t *testing.T) {
 	var out bytes.Buffer
 	p := &portCard{name: "serial:" + awkward}
@@ -83,7 +82,7 @@ func TestPastedPort(t *testing.T) {
 	require.Equal(t, []string{"serial:" + awkward}, pasted(t, behind(t, out.String(), "tributary info -card ", "\n")))
 }
 
-// TestPastedAttach: so can the command that attaches a USB card.
+// TestPastedAttach checks the same for the command that attaches a USB card.
 func TestPastedAttach(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,37 +11,36 @@ import (
 	"tributary/driver/wire"
 )
 
-// reading is what the registers of a card said at one time.
+// reading holds the registers of a card at one time.
 type reading struct {
 	Time    time.Time `json:"time"`
-	Seconds float64   `json:"seconds"` // since the reading before; 0 for the first
-	Host    *host     `json:"host"`    // that it came through; null for the card itself
+	Seconds float64   `json:"seconds"` // since the last reading; 0 for the first
+	Host    *host     `json:"host"`    // that provided it; null for the card itself
 	infoReport
 	CyclesPerSecond *float64      `json:"cycles_per_second,omitempty"`
-	Owner           string        `json:"owner"`  // the token, hexadecimal; empty when nobody drives the card
-	Staged          stagedJob     `json:"staged"` // last
+	Owner           string        `json:"owner"`  // the token, hexadecimal; empty without a host
+	Staged          stagedJob     `json:"staged"` // latest
 	Counters        []counterRate `json:"counters"`
 }
 
-// stagedJob is the set-up that was staged last: the job's, unless its commit was
-// refused.
+// stagedJob is the latest staged set-up: the running job's, unless its commit was refused.
 type stagedJob struct {
 	Ports  []int  `json:"ports"`
 	Chunk  uint64 `json:"chunk"`  // elements
 	Window uint64 `json:"window"` // chunks
 
 	Deadline uint64 `json:"deadline"` // cycles; 0: none
-	Partial  bool   `json:"partial"`  // sums after it
+	Partial  bool   `json:"partial"`  // sums after the deadline
 }
 
-// counterRate is a counter and its rise.
+// counterRate is a counter and its rate.
 type counterRate struct {
 	Name      string   `json:"name"`
 	Value     uint32   `json:"value"`
-	PerSecond *float64 `json:"per_second,omitempty"` // left out of the first reading
+	PerSecond *float64 `json:"per_second,omitempty"` // omitted in the first reading
 }
 
-// takeReading reads a card; last is the reading before, nil for the first.
+// takeReading reads a card; last is the last reading, nil for the first.
 func takeReading(ctx context.Context, card *driver.Card, last *reading) (*reading, error) {
 	now := time.Now()
 	info, err := readInfo(ctx, card, func(s driver.JobState) bool { return s.SetUp })
@@ -78,7 +77,7 @@ func takeReading(ctx context.Context, card *driver.Card, last *reading) (*readin
 	return r, nil
 }
 
-// rates fills in what rose since the reading before.
+// rates computes the rates since the last reading.
 func (r *reading) rates(last *reading) {
 	r.Seconds = r.Time.Sub(last.Time).Seconds()
 	perSecond := func(rise uint64) *float64 {
@@ -93,8 +92,8 @@ func (r *reading) rates(last *reading) {
 	}
 }
 
-// rise returns by how much a counter has risen. It wraps around; one that is
-// behind, and was in the lower half, has been cleared.
+// rise returns the increase of a counter, which may have wrapped. A counter that decreased from its
+// lower half was cleared.
 func rise(from, to uint32) uint32 {
 	if to < from && from < 1<<31 {
 		return to
@@ -102,8 +101,8 @@ func rise(from, to uint32) uint32 {
 	return to - from
 }
 
-// lines returns a reading as text of 80 columns, but for long names; some 25 lines
-// for a card that holds one job.
+// lines returns a reading as text of 80 columns, except for long names; some 25 lines for a card
+// with one job.
 func (r *reading) lines(status string) []string {
 	link := fmt.Sprintf("%s, %d bits a cycle", r.Shell, r.Link)
 	lines := []string{
@@ -123,7 +122,7 @@ func (r *reading) lines(status string) []string {
 	return append(lines, r.columns()...)
 }
 
-// metAny says whether the job met NaNs, infinities or overflows.
+// metAny reports whether the job had NaNs, infinities or overflows.
 func (s jobState) metAny() bool {
 	return s.NonfiniteIn.Count|s.NonfiniteOut.Count|s.Overflow.Count != 0
 }
@@ -179,7 +178,7 @@ func (s stagedJob) String() string {
 	return text
 }
 
-// shortRate writes a rate in at most 7 columns.
+// shortRate formats a rate in at most 7 columns.
 func shortRate(x float64) string {
 	unit := ""
 	for _, u := range []string{"k", "M", "G"} {

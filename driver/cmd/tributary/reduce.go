@@ -110,7 +110,7 @@ The output file appears whole or not at all.`,
 	return cmd
 }
 
-// options returns what the flags ask for.
+// options returns the reduction's options, as set by the flags.
 func (f *reduceFlags) options() reduction.Options {
 	return reduction.Options{
 		Op: reduction.Op(f.op), Format: wire.Format(f.format), Quantize: f.quantize, Block: int(f.block),
@@ -120,7 +120,7 @@ func (f *reduceFlags) options() reduction.Options {
 	}
 }
 
-// check refuses a command line that no files and no card can make right.
+// check refuses a command line that is invalid for all files and cards.
 func (f *reduceFlags) check(inputs []string) error {
 	if f.op == "" {
 		return usagef("-op : it must be sum or mean")
@@ -169,7 +169,7 @@ func (f *reduceFlags) run(ctx context.Context, paths []string, out, errs io.Writ
 	return printReport(out, outcome.Report, f.stats)
 }
 
-// carriedOut is a reduction that a command carries out.
+// carriedOut is a finished reduction of a command.
 type carriedOut struct {
 	*cardFlags
 	command  string
@@ -177,8 +177,7 @@ type carriedOut struct {
 	progress *progress
 }
 
-// reduce reduces the arrays through the card of the flags, and shows progress,
-// notices and warnings meanwhile.
+// reduce reduces the arrays through the flags' card, and shows progress, notices and warnings.
 func (c *carriedOut) reduce(ctx context.Context, arrays []reduction.Arrays, o reduction.Options) (*reduction.Outcome, error) {
 	o.OnOutage, o.OnOverdue = c.showOutage, c.showOverdue
 	o.OnProgress = func(done, total int) { c.progress.set(done, total) }
@@ -202,7 +201,7 @@ func (c *carriedOut) reduce(ctx context.Context, arrays []reduction.Arrays, o re
 	return outcome, asFlags(err)
 }
 
-// showOutage prints that the card has gone, and that it is back.
+// showOutage prints that the card has disconnected, or is back.
 func (c *carriedOut) showOutage(o driver.Outage) {
 	if o.Away == 0 {
 		c.progress.say("%s: the card is gone: %s; waiting for it, %s at most", c.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
@@ -211,7 +210,7 @@ func (c *carriedOut) showOutage(o driver.Outage) {
 	c.progress.say("%s: the card is back after %s; carrying on with chunk %d", c.command, o.Away.Round(time.Millisecond), o.VID)
 }
 
-// showOverdue prints for whom the card waits.
+// showOverdue prints the workers for which the card waits.
 func (c *carriedOut) showOverdue(o driver.Overdue) {
 	c.progress.say("%s: chunk %d waits for worker %s", c.command, o.VID, runs(o.Ranks))
 }

@@ -22,7 +22,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestReduce sums small arrays; the sums are worked out by hand.
+// TestReduce sums small arrays; the expected sums were worked out by hand.
 func TestReduce(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "max.npy", float32s([]int{1}, math.MaxFloat32))
@@ -58,7 +58,7 @@ func sameArray(t *testing.T, want, got npy.Array) {
 	require.Equal(t, want.Data, got.Data)
 }
 
-// TestReduceArchives sums archives whose arrays stand in different orders.
+// TestReduceArchives sums archives with differently ordered arrays.
 func TestReduceArchives(t *testing.T) {
 	workFolder(t)
 	s := tributary(context.Background(), "reduce", "-o", "sum.npz", "a0.npz", "a1.npz")
@@ -76,8 +76,8 @@ func TestReduceArchives(t *testing.T) {
 	}, got)
 }
 
-// TestReduceReports holds what reduce prints, and what -stats counts: 6 elements
-// in chunks of 16 are one chunk of one beat.
+// TestReduceReports checks reduce's output and the counts of -stats: 6 elements in chunks of 16 are
+// one chunk of one beat.
 func TestReduceReports(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	require.NoError(t, err)
@@ -108,8 +108,7 @@ func gradientFiles(t *testing.T) []string {
 	return paths
 }
 
-// TestReduceIsNumPys compares the sum and the mean of real gradients with
-// NumPy's, bit for bit.
+// TestReduceIsNumPys compares the sum and the mean of real gradients with NumPy's, bit for bit.
 func TestReduceIsNumPys(t *testing.T) {
 	workers := gradientFiles(t)
 	check := filepath.Join(filepath.Dir(workers[0]), "check.py")
@@ -123,8 +122,7 @@ func TestReduceIsNumPys(t *testing.T) {
 	}
 }
 
-// TestReduceVerifies: a card that gets a bit wrong is found out, and nothing is
-// written.
+// TestReduceVerifies checks that one wrong bit is detected, and that nothing is written then.
 func TestReduceVerifies(t *testing.T) {
 	workFolder(t)
 	before := files(t)
@@ -141,7 +139,7 @@ func TestReduceVerifies(t *testing.T) {
 	requireNoNewFiles(t, before)
 }
 
-// TestReduceTooManyWorkers: the card's ports decide.
+// TestReduceTooManyWorkers checks that the card's ports limit the workers.
 func TestReduceTooManyWorkers(t *testing.T) {
 	workFolder(t)
 	before := files(t)
@@ -154,8 +152,8 @@ func TestReduceTooManyWorkers(t *testing.T) {
 	require.Equal(t, 0, s.status, s.errs)
 }
 
-// TestReduceMissing: a rank whose data never arrives is named, with exit status
-// 4, and the card is usable afterwards.
+// TestReduceMissing checks that a rank whose data never arrives is named, with exit status 4, and
+// that the card remains usable.
 func TestReduceMissing(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.WriteFile("sum.npy", []byte("an older sum"), 0o666))
@@ -174,8 +172,8 @@ func TestReduceMissing(t *testing.T) {
 	require.Equal(t, 0, tributary(context.Background(), args...).status)
 }
 
-// TestReduceFlippedBits: flipped bits cost time and nothing else, and both info
-// and -stats show them.
+// TestReduceFlippedBits checks that flipped bits cost only time, and that info and -stats show
+// them.
 func TestReduceFlippedBits(t *testing.T) {
 	workFolder(t)
 	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Shell: wire.ShellStream, Link: 32})
@@ -202,8 +200,7 @@ func TestReduceFlippedBits(t *testing.T) {
 	require.Regexp(t, `payload_crc +1 `, s.out)
 }
 
-// flipping flips a bit in the header of the first data frame and one in the
-// payload of the second.
+// flipping flips a bit in the header of the first data frame and one in the payload of the second.
 type flipping struct {
 	net.Conn
 	flips *int
@@ -226,8 +223,8 @@ func (c *flipping) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestReduceCarriesOn: a card whose link breaks is opened again, which is said;
-// the sum is the same, and the figures of the card are left out.
+// TestReduceCarriesOn checks that a card whose link breaks is opened again, with a message. The sum
+// is the same, and the card's statistics are omitted.
 func TestReduceCarriesOn(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	require.NoError(t, err)
@@ -255,7 +252,7 @@ func TestReduceCarriesOn(t *testing.T) {
 	require.Equal(t, 0, tributary(context.Background(), "decode", "link").status)
 }
 
-// TestReduceDeadCards: a card that dies, is busy, speaks nonsense, nothing, or
+// TestReduceDeadCards checks a card that dies, is busy, sends nonsense, sends nothing, or has
 // another version.
 func TestReduceDeadCards(t *testing.T) {
 	workFolder(t)
@@ -345,9 +342,8 @@ func newDyingCard(t *testing.T) string {
 	})
 }
 
-// TestReduceInterrupted sends the command a SIGINT in the middle of a
-// reduction: it must end at once with status 1 and no output file, and the card
-// must serve the next host.
+// TestReduceInterrupted sends the command a SIGINT in the middle of a reduction: it must end at
+// once with status 1 and no output file, and the card must serve the next host.
 func TestReduceInterrupted(t *testing.T) {
 	workFolder(t)
 	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Shell: wire.ShellStream, Link: 32})
@@ -389,12 +385,12 @@ func TestReduceInterrupted(t *testing.T) {
 	require.Equal(t, 0, s.status, s.errs)
 }
 
-// halfDeaf is the card's end of a link on which the data of rank 1 gets lost.
+// halfDeaf is the card's end of a link that loses the data of rank 1.
 type halfDeaf struct {
 	net.Conn
 	scan   *frame.Scanner
 	lose   *atomic.Bool
-	seen   chan<- struct{} // gets a word when data was lost
+	seen   chan<- struct{} // receives a value when data was lost
 	unread []byte
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// run carries out one command line and returns its exit status. Results go to
-// out; progress, errors and hints go to errs.
+// run runs one command line and returns its exit status. It writes results to out, and progress,
+// errors and hints to errs.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetOut(out)
@@ -28,7 +28,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return status
 }
 
-// newRoot returns the command with everything below it.
+// newRoot returns the command with all its subcommands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tributary",
@@ -92,8 +92,8 @@ Exit status
 
 func init() { cobra.AddTemplateFunc("singleDash", singleDash) }
 
-// singleDash writes the flags of a help text with one dash, as the rest of the
-// text does; each line becomes five columns shorter.
+// singleDash writes the flags of a help text with one dash, as in the rest of the text; each line
+// becomes five columns shorter.
 func singleDash(usages string) string {
 	return strings.NewReplacer("      --", "  -", "-o, --out FILE", "-o FILE  ", "-o, --out FOLDER", "-o FOLDER  ", "-h, --help", "-h   ").Replace(usages)
 }
@@ -112,7 +112,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// knownCommand refuses what stands where a command belongs and is none.
+// knownCommand refuses an unknown word in the place of a command.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("there is no command %q; the commands are %s", args[0], strings.Join(names, ", "))
 }
 
-// exactly refuses a command line that has not as many operands as names.
+// exactly refuses a command line whose number of operands differs from that of names.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

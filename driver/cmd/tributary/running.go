@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A runningCard is a virtual card that `tributary sim` keeps up.
+// A runningCard is a virtual card that `tributary sim` runs.
 type runningCard struct {
-	Card string `json:"card"` // as -card takes it
+	Card string `json:"card"` // as accepted by -card
 	Dir  string `json:"dir"`  // of the card, absolute
 }
 
-// cardNotes is the kind of the notes of running cards.
+// cardNotes names the notes of running cards.
 const cardNotes = "card"
 
-// noteRunning notes a card until the function that it returns is called.
+// noteRunning notes a card until the returned function is called.
 func noteRunning(card runningCard) (remove func(), err error) {
 	n, err := newNote(cardNotes)
 	if err != nil {
@@ -27,10 +27,10 @@ func noteRunning(card runningCard) (remove func(), err error) {
 	return n.remove, nil
 }
 
-// runningCards returns the cards that run.
+// runningCards returns the running cards.
 func runningCards() ([]runningCard, error) { return readNotes[runningCard](cardNotes) }
 
-// absoluteCard returns the name of a card that means the same in every folder.
+// absoluteCard returns an equivalent card name that is independent of the folder.
 func absoluteCard(name string) string {
 	scheme, path, _ := strings.Cut(name, ":")
 	if scheme != "unix" && scheme != "sim" {

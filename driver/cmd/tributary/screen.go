@@ -12,15 +12,14 @@ import (
 	"golang.org/x/term"
 )
 
-// A display shows readings of a card. status says when it was read and who
-// drives it; fresh is false for a reading that is shown already, of which only
-// the status is new.
+// A display shows readings of a card. status contains the time of the reading and the card's host.
+// fresh is false if the reading is already shown and only the status is new.
 type display interface {
 	show(r *reading, status string, fresh bool) error
 	close() error
 }
 
-// jsonLines prints readings for scripts, and to errs what has become of the card.
+// jsonLines prints readings for scripts, and the card's status to errs.
 type jsonLines struct {
 	out  *json.Encoder
 	errs io.Writer
@@ -35,8 +34,7 @@ func (d jsonLines) show(r *reading, status string, fresh bool) error {
 
 func (jsonLines) close() error { return nil }
 
-// pages prints readings one below the other, and to errs what has become of the
-// card.
+// pages prints readings one below the other, and the card's status to errs.
 type pages struct{ out, errs io.Writer }
 
 func (d pages) show(r *reading, status string, fresh bool) error {
@@ -54,15 +52,15 @@ func tell(errs io.Writer, status string) error {
 	return err
 }
 
-// screen shows readings in the place of a terminal's window, and leaves the last
-// one behind when it gives the window back.
+// screen shows readings in a full terminal window, and leaves the last one behind when it restores
+// the window.
 type screen struct {
 	out  io.Writer
 	fd   int
 	last []string // lines
 }
 
-// What a terminal is told (ECMA-48, and xterm's second screen).
+// The terminal's control sequences (ECMA-48, and xterm's second screen).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // without a cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -74,7 +72,7 @@ const (
 func (d *screen) show(r *reading, status string, _ bool) error {
 	text := ""
 	if d.last == nil {
-		signal.Ignore(syscall.SIGTSTP) // a shell would come up in our window
+		signal.Ignore(syscall.SIGTSTP) // the shell would appear in this window
 		text = enterScreen
 	}
 	d.last = r.lines(status)
@@ -87,7 +85,7 @@ func (d *screen) show(r *reading, status string, _ bool) error {
 	return err
 }
 
-// close gives the window back.
+// close restores the window.
 func (d *screen) close() error {
 	if d.last == nil {
 		return nil
@@ -97,7 +95,7 @@ func (d *screen) close() error {
 	return err
 }
 
-// fit cuts lines to a window, and says how many do not fit.
+// fit cuts lines to a window, and reports how many do not fit.
 func fit(lines []string, width, height int) []string {
 	if height > 0 && len(lines) > height {
 		more := fmt.Sprintf("... %d more lines in a taller window", len(lines)-height+1)

@@ -29,8 +29,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// onSerial is a model of a card behind a serial port, to which something happens when so
-// many bytes have gone to it. The card stays what it is when the port is unplugged.
+// onSerial is a model of a card on a serial port. It can run an action after a given number of
+// bytes to the card. The card keeps its state when the port is unplugged.
 type onSerial struct {
 	path string // of the port
 	card *model.Card
@@ -39,12 +39,12 @@ type onSerial struct {
 
 	serving sync.Mutex
 	passed  atomic.Int64
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the following fields
 	at      int64
 	do      func()
 }
 
-// newOnSerial makes one of 4 ports, 4 lanes, chunks of 8 and a window of 2.
+// newOnSerial returns a card with 4 ports, 4 lanes, chunks of 8 and a window of 2.
 func newOnSerial(t *testing.T, baud uint32) *onSerial {
 	t.Helper()
 	card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 8, Window: 2, Jobs: 1, Shell: wire.ShellStream, Link: 32})
@@ -63,12 +63,12 @@ func (s *onSerial) plug(t *testing.T) {
 	go port.Serve(s.link)
 }
 
-// link opens the card's byte stream. What comes first is garbage: of a host before, and of
-// a line that was touched.
+// link opens the card's byte stream. Its first bytes are garbage from an earlier host, and from a
+// disturbed line.
 func (s *onSerial) link() (net.Conn, error) {
 	near, far := net.Pipe()
 	go func() {
-		s.serving.Lock() // the link before may not have ended yet
+		s.serving.Lock() // the last link's end may still be in progress
 		defer s.serving.Unlock()
 		garbage := make([]byte, 500)
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -84,14 +84,14 @@ func (s *onSerial) link() (net.Conn, error) {
 	return near, nil
 }
 
-// after has something done when so many more bytes have gone to the card.
+// after runs an action once that many more bytes have gone to the card.
 func (s *onSerial) after(bytes int64, do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.do = s.passed.Load()+bytes, do
 }
 
-// counting counts what goes to the card.
+// counting counts the bytes to the card.
 type counting struct {
 	net.Conn
 	s *onSerial
@@ -110,7 +110,7 @@ func (p *counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// arrays writes four arrays of so many elements in any order of magnitude, and returns their
+// arrays writes four arrays of the given length, with elements of any magnitude, and returns their
 // files.
 func arrays(t *testing.T, elements int) (files []string) {
 	t.Helper()
@@ -127,7 +127,7 @@ func arrays(t *testing.T, elements int) (files []string) {
 	return files
 }
 
-// TestSerialCommands: every command works over a serial port, one after another.
+// TestSerialCommands checks that every command works over a serial port, one after another.
 func TestSerialCommands(t *testing.T) {
 	s := newOnSerial(t, serial.DefaultBaud)
 	workFolder(t)
@@ -145,7 +145,7 @@ func TestSerialCommands(t *testing.T) {
 	}
 }
 
-// TestSerialSums: the bits of a sum are those of the same card without a serial port.
+// TestSerialSums checks that a sum has the same bits as on the same card without a serial port.
 func TestSerialSums(t *testing.T) {
 	s := newOnSerial(t, serial.DefaultBaud)
 	files := arrays(t, 20_000)
@@ -161,8 +161,8 @@ func TestSerialSums(t *testing.T) {
 	require.True(t, bytes.Equal(sums[1], sums[0]))
 }
 
-// TestSerialUnplugged: a port that is pulled out in the middle of a reduction ends it with
-// an error, or a reduction that carries on waits for it, twice; no bit of its sum is another.
+// TestSerialUnplugged checks a port that is pulled out in the middle of a reduction. The reduction
+// ends with an error, or with -carry-on waits for the port, twice; no bit of its sum changes.
 func TestSerialUnplugged(t *testing.T) {
 	s := newOnSerial(t, serial.DefaultBaud)
 	files := arrays(t, 20_000)
@@ -194,8 +194,8 @@ func TestSerialUnplugged(t *testing.T) {
 	require.Contains(t, said.out, "every bit of the sum as in the Go model")
 }
 
-// TestSerialLeft: a host that dies leaves half a frame at the card, its own token as the owner, and
-// bytes on the way to it; the next one sees none of that.
+// TestSerialLeft checks that a host which dies does not affect the next one. It leaves half a frame
+// at the card, its own token as the owner, and bytes in transit.
 func TestSerialLeft(t *testing.T) {
 	s := newOnSerial(t, serial.DefaultBaud)
 	files := arrays(t, 2_000)
@@ -205,16 +205,17 @@ func TestSerialLeft(t *testing.T) {
 		owner := frame.Append(nil, &frame.Header{Kind: wire.KindRegWrite, VID: wire.RegOwner, Mask: 77}, nil)
 		_, err = conn.Write(append(owner, "\xa5TRB\x11\x00\x00"...))
 		require.NoError(t, err)
-		_, err = conn.Read(make([]byte, 1)) // of the reply: the rest is still on its way
+		_, err = conn.Read(make([]byte, 1)) // of the reply; the rest is still in transit
 		require.NoError(t, err)
-		require.NoError(t, conn.Close()) // without a word to the card
+		require.NoError(t, conn.Close()) // without a message to the card
 		said := tributary(t.Context(), append([]string{"reduce", "-card", "serial:" + s.path, "-verify", "-o",
 			filepath.Join(t.TempDir(), "sum.npy")}, files...)...)
 		require.Equal(t, 0, said.status, said.errs)
 	}
 }
 
-// TestSerialRates: a card is heard at its own rate alone, and another is said.
+// TestSerialRates checks that a card works only at its own rate, and that the error names another
+// rate.
 func TestSerialRates(t *testing.T) {
 	s := newOnSerial(t, 1_000_000)
 	start := time.Now()
@@ -226,7 +227,8 @@ func TestSerialRates(t *testing.T) {
 	require.Equal(t, 0, said.status, said.errs)
 }
 
-// TestSerialBusy: a port that another program has is named as such, and not disturbed.
+// TestSerialBusy checks that a port in use by another program is reported as such, and not
+// disturbed.
 func TestSerialBusy(t *testing.T) {
 	s := newOnSerial(t, serial.DefaultBaud)
 	conn, err := serial.Open(t.Context(), s.path, 0)
@@ -239,8 +241,7 @@ func TestSerialBusy(t *testing.T) {
 	require.Equal(t, before, s.passed.Load())
 }
 
-// serveHosts is the program card, but that the model does the work, each host having one of
-// its own.
+// serveHosts replaces the program card by the model; each host gets a new model.
 func serveHosts(dir string) {
 	fail := func(err error) {
 		if err != nil {
@@ -265,7 +266,7 @@ func serveHosts(dir string) {
 	}
 }
 
-// TestListSerial: ports are named, and not asked.
+// TestListSerial checks that ports are listed without being opened.
 func TestListSerial(t *testing.T) {
 	workFolder(t)
 	old := listPorts
@@ -279,7 +280,7 @@ serial:/dev/ttyUSB1  -      a serial port, usb-Lattice-if01-port0; that a card i
 `, tributary(t.Context(), "list").out)
 }
 
-// TestSimSerial: what tributary sim -pty offers is such a port, for as long as it runs.
+// TestSimSerial checks that tributary sim -pty provides such a port for as long as it runs.
 func TestSimSerial(t *testing.T) {
 	golden, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)

@@ -11,8 +11,7 @@ import (
 	"tributary/driver/transport"
 )
 
-// withCard opens the card that the flags name, hands it to use, and gives it
-// back whatever happened.
+// withCard opens the card named by the flags, passes it to use, and always releases it.
 func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use func(*driver.Card) error) error {
 	opts := []driver.Option{driver.WithTimeout(f.timeout), driver.WithWorkers(needs.Workers), driver.WithFormat(needs.Format)}
 	if f.record == "" {
@@ -23,8 +22,8 @@ func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use fun
 	return errors.Join(err, log.close())
 }
 
-// linkLog is the file of -record. It comes into being with the link: where there
-// is no card, the log of an earlier one stays.
+// linkLog is the file of -record. It is created with the link: without a card, the log of an
+// earlier session stays.
 type linkLog struct {
 	path string
 	file *os.File
@@ -54,7 +53,7 @@ func (f *cardFlags) useCard(ctx context.Context, opts []driver.Option, use func(
 	if err != nil {
 		return err
 	}
-	// What went wrong first is what a reader needs to know.
+	// The first error is the one that explains the others.
 	err = use(card)
 	return cmp.Or(err, card.Close())
 }

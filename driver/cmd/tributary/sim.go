@@ -71,18 +71,17 @@ Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
 	return cmd
 }
 
-// chips names those that there are models of.
+// chips names the modelled chips.
 func chips() string {
 	all := usbip.Bridges()
 	last := len(all) - 1
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// stopGrace is how long a card that was asked to stop may take to say what it
-// did and go.
+// stopGrace is the time for a stopping card to print its summary and exit.
 const stopGrace = 5 * time.Second
 
-// check refuses addresses that are none.
+// check refuses invalid addresses.
 func (f *simFlags) check() error {
 	scheme, address, _ := strings.Cut(f.listen, ":")
 	if f.listen != "" && (scheme != "unix" || address == "") && (scheme != "tcp" || !strings.Contains(address, ":")) {
@@ -150,7 +149,7 @@ func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) err
 	return f.keepUp(ctx, folder, "unix:"+usb.socket, usb.serve(out, errs), out, errs)
 }
 
-// runOnSocket keeps the card up on a socket for everyone.
+// runOnSocket runs the card on a socket for any host.
 func (f *simFlags) runOnSocket(ctx context.Context, folder cardFolder, out, errs io.Writer) error {
 	listen := f.listen
 	if listen == "" {
@@ -162,8 +161,8 @@ func (f *simFlags) runOnSocket(ctx context.Context, folder cardFolder, out, errs
 	}, out, errs)
 }
 
-// listener is told where a card listens; the function that it returns is called
-// when the card has ended.
+// listener receives the address on which a card listens; the returned function is called when the
+// card has ended.
 type listener func(name string) (stop func())
 
 // keepUp runs the card until it ends or ctx does.
@@ -181,7 +180,7 @@ func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string,
 	if err != nil {
 		return err
 	}
-	// The card ends with this pipe, also when this program is killed.
+	// The card ends with this pipe, even if this program is killed.
 	if _, err := card.StdinPipe(); err != nil {
 		return err
 	}
@@ -191,7 +190,7 @@ func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string,
 	follow(said, out, listens)
 	err = card.Wait()
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how it ends
+		return nil // Ctrl-C is the normal end
 	}
 	if err != nil {
 		return fmt.Errorf("the card in %s ended: %w", folder.dir, err)
@@ -199,7 +198,7 @@ func (f *simFlags) keepUp(ctx context.Context, folder cardFolder, listen string,
 	return nil
 }
 
-// open opens the card's folder, or says how to build what is to be started.
+// open opens the card's folder, or describes how to build the program to start.
 func (f *simFlags) open(dir string) (cardFolder, error) {
 	folder, err := openFolder(dir)
 	if err != nil {
@@ -218,7 +217,7 @@ func (f *simFlags) open(dir string) (cardFolder, error) {
 	return folder, nil
 }
 
-// programName returns which of the folder's programs is to be started.
+// programName returns the folder's program to start.
 func (f *simFlags) programName() string {
 	if f.trace != "" {
 		return "card_trace"
@@ -237,7 +236,7 @@ func (f *simFlags) arguments(listen string) []string {
 	return args
 }
 
-// follow passes on what a card says until it ends.
+// follow forwards a card's output until it ends.
 func follow(said io.Reader, out io.Writer, listens listener) {
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
@@ -249,8 +248,7 @@ func follow(said io.Reader, out io.Writer, listens listener) {
 	}
 }
 
-// showRunning notes a card for tributary list until the function that it returns
-// is called.
+// showRunning notes a card for tributary list until the returned function is called.
 func showRunning(name, dir string, errs io.Writer) (stop func()) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

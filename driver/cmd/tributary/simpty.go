@@ -1,6 +1,6 @@
 package main
 
-// The virtual card of tributary sim behind a serial port, with -pty.
+// The virtual card of tributary sim on a serial port, with -pty.
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ import (
 	"tributary/driver/virtual/pty"
 )
 
-// portCard offers a virtual card behind a pseudo-terminal. The card listens on a socket
-// of its own for it.
+// portCard provides a virtual card on a pseudo-terminal. The card listens for it on a private
+// socket.
 type portCard struct {
 	folder *scratch.Folder // that holds the socket
 	socket string
-	name   string // as -card takes it
+	name   string // as accepted by -card
 	port   *pty.Port
 }
 
-// newPortCard gets ready to offer a card at a path, at a rate.
+// newPortCard prepares a card at a path, at a rate.
 func newPortCard(path string, baud uint32) (*portCard, error) {
 	folder, err := scratch.New()
 	if err != nil {
@@ -40,7 +40,7 @@ func newPortCard(path string, baud uint32) (*portCard, error) {
 	return p, nil
 }
 
-// serve returns what takes hosts as soon as the card listens.
+// serve returns the function that serves hosts once the card listens.
 func (p *portCard) serve(out, errs io.Writer) listener {
 	return func(string) (stop func()) {
 		p.announce(out)
@@ -54,7 +54,7 @@ func (p *portCard) serve(out, errs io.Writer) listener {
 	}
 }
 
-// announce prints how the card is reached.
+// announce prints how to reach the card.
 func (p *portCard) announce(out io.Writer) {
 	fmt.Fprintf(out, "serial port; try it: tributary info -card %s\n", shell.Quote(p.name))
 }

@@ -14,8 +14,7 @@ import (
 	"tributary/driver/virtual/usbip"
 )
 
-// usbCard offers a virtual card over USB/IP. The card listens on a socket of its
-// own for it.
+// usbCard provides a virtual card over USB/IP. The card listens for it on a private socket.
 type usbCard struct {
 	folder   *scratch.Folder // that holds the socket
 	socket   string
@@ -24,8 +23,8 @@ type usbCard struct {
 	server   *usbip.Server
 }
 
-// newUSBCard gets ready to offer the card built in a folder at an address,
-// HOST:PORT, behind a bridge unless that is empty.
+// newUSBCard prepares the card built in a folder at an address, HOST:PORT. It is behind a bridge
+// unless bridge is empty.
 func newUSBCard(card cardFolder, address, serial, bridge string) (*usbCard, error) {
 	folder, err := scratch.New()
 	if err != nil {
@@ -51,7 +50,7 @@ func newUSBCard(card cardFolder, address, serial, bridge string) (*usbCard, erro
 	return u, nil
 }
 
-// defaultSerial returns a serial number that stays with the card's folder.
+// defaultSerial returns a serial number that depends only on the card's folder.
 func defaultSerial(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -61,7 +60,7 @@ func defaultSerial(dir string) string {
 	return fmt.Sprintf("SIM-%08X", h.Sum32())
 }
 
-// serve returns what takes hosts as soon as the card listens.
+// serve returns the function that serves hosts once the card listens.
 func (u *usbCard) serve(out, errs io.Writer) listener {
 	return func(string) (stop func()) {
 		fmt.Fprintf(out, "usbip %s, serial number %s; attach it: %s\n", u.listener.Addr(), u.serial, u.attachCommand())
@@ -74,12 +73,12 @@ func (u *usbCard) serve(out, errs io.Writer) listener {
 	}
 }
 
-// attachCommand returns what attaches the card to a machine.
+// attachCommand returns the command that attaches the card to a machine.
 func (u *usbCard) attachCommand() string {
 	at := u.listener.Addr().(*net.TCPAddr)
 	host := at.IP.String()
 	if at.IP.IsUnspecified() {
-		host = "HOST" // as the other machine knows this one
+		host = "HOST" // the other machine's name for this one
 	}
 	return fmt.Sprintf("usbip --tcp-port %d attach -r %s -b %s", at.Port, shell.Quote(host), usbip.BusID)
 }

@@ -12,7 +12,7 @@ import (
 	"tributary/driver/reduction"
 )
 
-// printStats prints what the card and the link did.
+// printStats prints the figures of the card and the link.
 func printStats(out io.Writer, r *reduction.Report) error {
 	s := r.Stats
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
@@ -39,8 +39,8 @@ func printStats(out io.Writer, r *reduction.Report) error {
 	return w.Flush()
 }
 
-// printRate prints how fast the card went, beside the link's limit. The model has no
-// clock that would show it.
+// printRate prints the card's speed, beside the link's limit. The model has no clock to measure it
+// with.
 func printRate(row func(name, format string, args ...any), r *reduction.Report) {
 	s := r.Stats
 	if strings.HasPrefix(r.Card, "model:") || s.Cycles == 0 || s.LinkBound == 0 {

@@ -9,7 +9,7 @@ import (
 	"tributary/driver/transport"
 )
 
-// The exit statuses. They are listed in the help of the command.
+// The exit statuses. The command's help lists them.
 const (
 	statusDone     = 0
 	statusFailed   = 1
@@ -18,15 +18,14 @@ const (
 	statusTimedOut = 4
 )
 
-// usageError is a command line that cannot be carried out as it stands.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// explain returns the exit status that tells a script of err, and the text that
-// tells a person. ctx is the command's: when a signal has ended it, that is
-// the reason, whatever failed because of it. writes says that the command has an
-// output (-o), which then has not appeared.
+// explain returns the exit status for err, and the text to print. ctx is the command's: if a signal
+// has ended it, the signal is the reason, whatever failed as a result. writes means that the
+// command has an output (-o), which was then not written.
 func explain(ctx context.Context, err error, writes bool) (status int, text string) {
 	if gaveUp, ok := err.(*gaveUpError); ok {
 		return statusFailed, gaveUp.Error()
@@ -51,8 +50,7 @@ func explain(ctx context.Context, err error, writes bool) (status int, text stri
 	return statusFailed, err.Error()
 }
 
-// isNoCard tells whether there is no card under the name, or one of another
-// kind than this program's.
+// isNoCard reports whether the name has no card, or a card that this program does not support.
 func isNoCard(err error) bool {
 	var none *driver.NoCardError
 	var version *driver.VersionError

@@ -1,6 +1,6 @@
 package main
 
-// How commands end at the first signal, whatever they wait for.
+// The end of commands at the first signal, whatever they wait for.
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stopTime is how long a command may take to end in good order after the first signal:
-// to give the card back, to end a virtual one, to remove what is half done.
+// stopTime limits the orderly end of a command after the first signal: the release of its card, the
+// end of a virtual card, and the removal of incomplete files.
 var stopTime = 10 * time.Second
 
-// gaveUpError is answered for a command that did not end within stopTime.
+// gaveUpError is the error of a command that did not end within stopTime.
 type gaveUpError struct{ cause error }
 
 func (e *gaveUpError) Error() string {
 	return fmt.Sprintf("stopped, %v; the command was left where it hung, after %s", e.cause, stopTime)
 }
 
-// execute carries a command line out and returns the command and its error. A command that
-// hangs, such as in a write to a pipe that nobody reads, is left behind when ctx is done.
+// execute runs a command line and returns the command and its error. It abandons a command that
+// hangs, such as in a write to a pipe without a reader, once ctx is done.
 func execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 	var running atomic.Pointer[cobra.Command]
 	running.Store(root)
@@ -39,8 +39,8 @@ func execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 	return cmd, err
 }
 
-// await carries work out. When ctx is done it allows work some more time, and leaves it
-// behind then; ended is false.
+// await runs work. When ctx is done, it allows work some more time and then abandons it; ended is
+// false.
 func await(ctx context.Context, more time.Duration, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -57,8 +57,8 @@ func await(ctx context.Context, more time.Duration, work func() error) (ended bo
 	}
 }
 
-// stoppable makes a command's work end with its context at once. It is for work that knows
-// no context and leaves nothing half done.
+// stoppable ends a command's work with its context at once. It is for work that has no context and
+// leaves nothing incomplete.
 func stoppable(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ended, err := await(cmd.Context(), 0, func() error { return run(cmd, args) })

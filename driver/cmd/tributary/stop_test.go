@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStoppedBeforeTheWriter: a FIFO that nobody writes to keeps no command from ending.
+// TestStoppedBeforeTheWriter checks that a FIFO without a writer prevents no command from ending.
 func TestStoppedBeforeTheWriter(t *testing.T) {
 	card, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestStoppedBeforeTheWriter(t *testing.T) {
 	}
 }
 
-// TestStoppedByASignal sends signals to commands that wait for a writer that stalls.
+// TestStoppedByASignal sends signals to commands that wait for a stalled writer.
 func TestStoppedByASignal(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, line := range []string{"reduce -o sum.npy w0.npy fifo", "decode fifo"} {
@@ -50,7 +50,7 @@ func TestStoppedByASignal(t *testing.T) {
 				var errs bytes.Buffer
 				command.Stderr = &errs
 				require.NoError(t, command.Start())
-				writer, err := os.OpenFile("fifo", os.O_WRONLY, 0) // the command is there now
+				writer, err := os.OpenFile("fifo", os.O_WRONLY, 0) // the command waits by now
 				require.NoError(t, err)
 				defer writer.Close()
 				require.NoError(t, command.Process.Signal(signal))
@@ -63,7 +63,7 @@ func TestStoppedByASignal(t *testing.T) {
 	}
 }
 
-// stuck is a pipe that nobody reads; it calls entered when it is written to.
+// stuck is a pipe without a reader; it calls entered at a write.
 type stuck struct {
 	entered func()
 	leave   chan struct{}
@@ -75,8 +75,8 @@ func (s stuck) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// TestStoppedInAWrite: no command hangs longer than it may in what knows no context, such as
-// printing.
+// TestStoppedInAWrite checks that a command ends in time although an action without a context, such
+// as printing, hangs.
 func TestStoppedInAWrite(t *testing.T) {
 	defer func(was time.Duration) { stopTime = was }(stopTime)
 	stopTime = 0

@@ -73,12 +73,12 @@ func (f *topFlags) run(ctx context.Context, out, errs io.Writer) error {
 	}
 	err := (&view{topFlags: f}).run(ctx, f.show(out, errs))
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how it ends
+		return nil // Ctrl-C is the normal end
 	}
 	return err
 }
 
-// show returns what shows readings.
+// show returns the display of readings.
 func (f *topFlags) show(out, errs io.Writer) display {
 	fd, ok := terminal(out)
 	switch {
@@ -90,21 +90,20 @@ func (f *topFlags) show(out, errs io.Writer) display {
 	return pages{out, errs}
 }
 
-// view is the sight of a card: through the host that drives it or, for a
-// moment, by itself.
+// view is a view of a card: through its host or, for a moment, directly.
 type view struct {
 	*topFlags
-	card *driver.Card // nil while there is none to look at
-	host *host        // that the last reading came through; nil for the card itself
+	card *driver.Card // nil without an open card
+	host *host        // source of the last reading; nil for the card itself
 	last *reading
 
-	before *reading // of the same link, that rates are measured from
+	before *reading // of the same link, for the rates
 }
 
-// How long a view waits for what comes soon or never.
+// The view's intervals and limits.
 const (
-	hostPoll  = 50 * time.Millisecond // between looks for a host
-	busyGrace = time.Second           // from a card's being busy to its host's showing it
+	hostPoll  = 50 * time.Millisecond // between searches for a host
+	busyGrace = time.Second           // from a busy card to a visible host
 )
 
 // run shows readings until there are enough.
@@ -121,7 +120,7 @@ func (v *view) run(ctx context.Context, d display) (err error) {
 			return err
 		}
 		if v.last == nil {
-			continue // the host was on its way out
+			continue // the host was ending
 		}
 		if err := d.show(v.last, v.status(), fresh); err != nil {
 			return err
@@ -160,8 +159,8 @@ func (v *view) look(ctx context.Context) error {
 	return nil
 }
 
-// open opens the card through its host. Before the first reading, one that has
-// no host is opened by itself.
+// open opens the card through its host. Before the first reading, it opens a card without a host
+// directly.
 func (v *view) open(ctx context.Context) error {
 	h, ok, err := hostOf(v.topFlags.card)
 	if err != nil {
@@ -169,7 +168,7 @@ func (v *view) open(ctx context.Context) error {
 	}
 	opts := []driver.Option{driver.WithTimeout(v.timeout), driver.WithReadOnly()}
 	if ok && v.openThrough(ctx, h, opts) == nil {
-		return nil // one that has just left is as good as none
+		return nil // a host that has just ended counts as none
 	}
 	if v.last != nil {
 		return nil
@@ -192,7 +191,7 @@ func (v *view) openThrough(ctx context.Context, h host, opts []driver.Option) er
 	return nil
 }
 
-// read takes a reading. fresh is false when the host has left the card instead.
+// read takes a reading. fresh is false if the host has left the card instead.
 func (v *view) read(ctx context.Context) (fresh bool, err error) {
 	r, err := takeReading(ctx, v.card, v.before)
 	if err != nil && v.host != nil && ctx.Err() == nil && v.card.Err() != nil {
@@ -207,8 +206,7 @@ func (v *view) read(ctx context.Context) (fresh bool, err error) {
 	return true, nil
 }
 
-// leaveFree lets go of a card that nobody drives: the next host must find it
-// free.
+// leaveFree closes a card without a host, which must be free for the next one.
 func (v *view) leaveFree(d display) error {
 	if v.card == nil || v.last.Owner != "" {
 		return nil
@@ -217,7 +215,7 @@ func (v *view) leaveFree(d display) error {
 	return d.show(v.last, v.status(), false)
 }
 
-// hangUp lets go of the card. What its link says to that is of no interest.
+// hangUp closes the card. It ignores errors of its link.
 func (v *view) hangUp() {
 	if v.card != nil {
 		_ = v.card.Close()
@@ -225,7 +223,7 @@ func (v *view) hangUp() {
 	}
 }
 
-// status says when the card was read, and who drives it.
+// status returns the time of the reading, and the card's host.
 func (v *view) status() string {
 	at := v.last.Time.Format(time.TimeOnly)
 	switch h := v.host; {
@@ -241,7 +239,7 @@ func (v *view) status() string {
 	return at + "; nobody drives the card; waiting for tributary reduce to do so"
 }
 
-// sleep waits, or returns ctx's error when it ends first.
+// sleep waits, or returns ctx's error if it ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

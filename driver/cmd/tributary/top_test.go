@@ -19,8 +19,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// startTop carries out tributary top until stop is called, which returns what it
-// came to; out and errs can be read meanwhile.
+// startTop runs tributary top until stop is called, which returns the outcome; out and errs can be
+// read meanwhile.
 func startTop(args ...string) (out, errs *lockedBuffer, stop func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, errs = &lockedBuffer{}, &lockedBuffer{}
@@ -32,7 +32,7 @@ func startTop(args ...string) (out, errs *lockedBuffer, stop func() int) {
 	}
 }
 
-// lockedBuffer can be read while it is written.
+// lockedBuffer can be read and written concurrently.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -56,9 +56,9 @@ func (l *lockedBuffer) soon(t *testing.T, text string) {
 	until(func() bool { return strings.Contains(l.String(), text) })
 }
 
-// TestTopFollowsHosts: a card that nobody drives is read once and left free; top
-// then follows the hosts that drive it, and says when they leave. Ctrl-C is a
-// good end, and the card is usable after it.
+// TestTopFollowsHosts checks that top reads a card without a host once and leaves it free. top then
+// follows the hosts that drive the card, and reports when they leave. Ctrl-C exits with status 0,
+// and the card is usable after it.
 func TestTopFollowsHosts(t *testing.T) {
 	workFolder(t)
 	ctx := context.Background()
@@ -100,7 +100,7 @@ func TestTopFollowsHosts(t *testing.T) {
 	require.Equal(t, counterRate{Name: "stored", Value: 12, PerSecond: new(float64)}, last.Counters[1])
 }
 
-// TestTopThroughReduce: tributary reduce is a host that lets others look.
+// TestTopThroughReduce checks that tributary reduce, as a host, lets top read its card.
 func TestTopThroughReduce(t *testing.T) {
 	workFolder(t)
 	release := make(chan struct{})
@@ -127,8 +127,8 @@ func TestTopThroughReduce(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestTopThroughAProgram: a card is looked at through a program that shows it, as
-// long as it does.
+// TestTopThroughAProgram checks that top reads a card through a program for as long as it shows the
+// card.
 func TestTopThroughAProgram(t *testing.T) {
 	workFolder(t)
 	ctx := context.Background()
@@ -152,7 +152,7 @@ func TestTopThroughAProgram(t *testing.T) {
 	require.Equal(t, 1, stop())
 }
 
-// TestTopBusy: a card that another host has, which does not show it.
+// TestTopBusy checks a card whose host does not show it.
 func TestTopBusy(t *testing.T) {
 	workFolder(t)
 	card := newLink(func() net.Conn {
@@ -166,8 +166,8 @@ func TestTopBusy(t *testing.T) {
 	require.Contains(t, s.errs, "; top can look at it while tributary reduce of the same user drives it")
 }
 
-// TestScreen: a terminal's window is taken once, drawn over, and given back with
-// the last reading left behind.
+// TestScreen checks that the terminal's window is taken once, redrawn, and restored with the last
+// reading left behind.
 func TestScreen(t *testing.T) {
 	card, err := driver.Open(context.Background(), "model:")
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestScreen(t *testing.T) {
 	require.Equal(t, []string{"abc", "... 2 more lines in a taller window"}, fit([]string{"abc", "d", "e"}, 80, 2))
 }
 
-// TestRise: counters wrap around, and a reset clears them.
+// TestRise checks that counters wrap around, and that a reset clears them.
 func TestRise(t *testing.T) {
 	for _, c := range []struct{ from, to, want uint32 }{
 		{0, 0, 0}, {3, 10, 7}, {1<<32 - 2, 3, 5}, {1000, 3, 3},

@@ -96,8 +96,7 @@ func (f *traceFlags) check(paths []string) error {
 	return checkFolder(f.out)
 }
 
-// checkFolder refuses a folder that holds, or may hold, something else than an
-// earlier trace.
+// checkFolder refuses a folder that holds, or may hold, anything but an earlier trace.
 func checkFolder(out string) error {
 	if parent, err := os.Stat(filepath.Dir(out)); err != nil || !parent.IsDir() {
 		return fmt.Errorf("-o %s: there is no folder %s", out, filepath.Dir(out))
@@ -154,7 +153,7 @@ func (f *traceFlags) run(ctx context.Context, dir string, paths []string, out, e
 	return report.print(out)
 }
 
-// arrays returns those of the files, or numbers that are made up.
+// arrays returns the arrays of the files, or made-up ones.
 func (f *traceFlags) arrays(ctx context.Context, folder cardFolder, paths []string) ([]reduction.Arrays, error) {
 	if len(paths) == 0 {
 		return f.madeUp(folder), nil
@@ -162,7 +161,7 @@ func (f *traceFlags) arrays(ctx context.Context, folder cardFolder, paths []stri
 	return reduction.ReadFiles(ctx, paths)
 }
 
-// options returns what the flags ask for.
+// options returns the reduction's options, as set by the flags.
 func (f *traceFlags) options(folder cardFolder, madeUp bool) reduction.Options {
 	o := reduction.Options{
 		Format: wire.Format(f.format), Stats: true, Timeout: f.timeout,
@@ -174,8 +173,8 @@ func (f *traceFlags) options(folder cardFolder, madeUp bool) reduction.Options {
 	return o
 }
 
-// madeUp returns an array for each port: small whole numbers, which every format
-// has, and all of their sums.
+// madeUp returns an array for each port: small whole numbers, exact in every format, and so are
+// their sums.
 func (f *traceFlags) madeUp(folder cardFolder) []reduction.Arrays {
 	at := folder.Constants
 	workers, chunk, window := len(f.ports), int(f.chunk), int(f.window)
@@ -202,7 +201,7 @@ func (f *traceFlags) madeUp(folder cardFolder) []reduction.Arrays {
 	return all
 }
 
-// fill carries the reduction out and writes all files.
+// fill runs the reduction and writes all files.
 func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, arrays []reduction.Arrays, madeUp bool, errs io.Writer) (*reduction.Outcome, error) {
 	flags, wave := f.cardFlags, filepath.Join(into, waveFile)
 	flags.card = "sim:" + folder.dir
@@ -218,7 +217,7 @@ func (f *traceFlags) fill(ctx context.Context, folder cardFolder, into string, a
 	return done, writeViews(folder, into, done.Report.Stats)
 }
 
-// writeViews writes what GTKWave and Surfer are to show.
+// writeViews writes the files for GTKWave and Surfer.
 func writeViews(folder cardFolder, into string, stats *reduction.Stats) error {
 	groups, err := folder.view()
 	if err != nil {
@@ -240,11 +239,10 @@ func sumName(done *reduction.Outcome) string {
 	return sumFile + ".npy"
 }
 
-// replace gives the folder fresh the name out. What had it, and may be replaced,
-// is gone then.
+// replace renames the folder fresh to out, and removes an earlier trace there.
 func replace(out, fresh string) error {
 	if err := checkFolder(out); err != nil {
-		return err // it has been filled meanwhile
+		return err // it was filled in the meantime
 	}
 	if err := os.RemoveAll(out); err != nil {
 		return err
@@ -252,14 +250,14 @@ func replace(out, fresh string) error {
 	return os.Rename(fresh, out)
 }
 
-// traceReport is what tributary trace has to say.
+// traceReport is the report of tributary trace.
 type traceReport struct {
 	Folder    string            `json:"folder"`
 	Waveform  string            `json:"waveform"` // files
 	GTKWave   string            `json:"gtkwave"`
 	Surfer    string            `json:"surfer"`
 	Sum       string            `json:"sum"`
-	Began     uint64            `json:"began"` // the cycle of the card's clock in which the reduction began
+	Began     uint64            `json:"began"` // the card's clock when the reduction began
 	Reduction *reduction.Report `json:"reduction"`
 }
 

@@ -17,12 +17,10 @@ import (
 	"tributary/driver/transport"
 )
 
-// goldenCard is a folder that hwgen wrote, from this package's: a card with 4
-// lanes and 3 ports.
+// goldenCard is a folder by hwgen, relative to this package: a card with 4 lanes and 3 ports.
 const goldenCard = "../../../hwgen/testdata/golden/l4_w3_stream"
 
-// serveTraced is the program card_trace, but that the model does the work and
-// that the waveform is none.
+// serveTraced replaces the program card_trace by the model, with a file in place of the waveform.
 func serveTraced(dir string) {
 	check := func(err error) {
 		if err != nil {
@@ -46,8 +44,7 @@ func serveTraced(dir string) {
 	}
 }
 
-// tracedCard makes a folder of a card with waveforms, called made, in the current
-// one.
+// tracedCard makes a folder called made, of a card with waveforms, in the current folder.
 func tracedCard(t *testing.T, golden string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS("made", os.DirFS(golden)))
@@ -58,8 +55,8 @@ func tracedCard(t *testing.T, golden string) {
 	require.NoError(t, os.WriteFile("made/sim/build/card_trace", []byte(script), 0o777))
 }
 
-// TestTrace: the folder holds the waveform, the sum, and the views, which are held
-// as they are but for the time at which the reduction began.
+// TestTrace checks that the folder holds the waveform, the sum and the views. It compares the views
+// with golden files, except for the reduction's start.
 func TestTrace(t *testing.T) {
 	card, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)
@@ -85,8 +82,8 @@ func TestTrace(t *testing.T) {
 	require.Len(t, readArray(t, "trace/sum.npy").Data, 4*2*2*32)
 }
 
-// TestTraceOfFiles: files are summed as tributary reduce does it, and a folder of
-// an earlier trace makes room for the next.
+// TestTraceOfFiles checks that files are summed as by tributary reduce, and that a new trace
+// replaces the folder of an earlier one.
 func TestTraceOfFiles(t *testing.T) {
 	card, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)
@@ -109,7 +106,7 @@ func TestTraceOfFiles(t *testing.T) {
 	require.Equal(t, 0, tributary(context.Background(), "decode", "link.log").status)
 }
 
-// TestTraceLeavesNothing: what fails leaves no file, and what was there as it was.
+// TestTraceLeavesNothing checks that a failure leaves no new file and keeps the existing ones.
 func TestTraceLeavesNothing(t *testing.T) {
 	card, err := filepath.Abs(goldenCard)
 	require.NoError(t, err)
@@ -141,7 +138,7 @@ func TestTraceLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestViewOfBundle: the modules are found in one file, too.
+// TestViewOfBundle checks that modules in a single file are found too.
 func TestViewOfBundle(t *testing.T) {
 	folder, err := openFolder(filepath.Join(filepath.Dir(goldenCard), "l1_w2_bundle"))
 	require.NoError(t, err)

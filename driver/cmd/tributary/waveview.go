@@ -1,6 +1,6 @@
 package main
 
-// What of a card's waveform is worth a look, for GTKWave and for Surfer.
+// The interesting signals of a card's waveform, for GTKWave and Surfer.
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// waveGroup is a group of signals that are shown together.
+// waveGroup is a group of signals, shown together.
 type waveGroup struct {
-	name    string // letters, digits and underscores: Surfer takes no more
+	name    string // letters, digits and underscores, as Surfer requires
 	signals []waveSignal
 }
 
@@ -24,10 +24,10 @@ type waveSignal struct {
 	bits int
 }
 
-// modules are the signals that modules of a card declare, with their bits.
+// modules holds the signals declared by a card's modules, with their bits.
 type modules map[string]map[string]int
 
-// readModules reads the Verilog of a card's folder, of one file or of many.
+// readModules reads the Verilog of a card's folder, in one file or many.
 func (c cardFolder) readModules() (modules, error) {
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.v"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (c cardFolder) readModules() (modules, error) {
 	return all, nil
 }
 
-// The lines of hwgen's Verilog that begin a module and declare a signal.
+// The lines of hwgen's Verilog that begin a module or declare a signal.
 var (
 	moduleLine = regexp.MustCompile(`^module (\w+)`)
 	signalLine = regexp.MustCompile(`^\s+(?:(?:input|output)\s+)?(?:wire|reg)\s+(?:\[\s*(\d+):0\]\s+)?(\w+)\s*(?:[,;].*|//.*)?$`)
@@ -58,7 +58,7 @@ func (m modules) add(text string) {
 			module = map[string]int{}
 			m[found[1]] = module
 		} else if found := signalLine.FindStringSubmatch(line); found != nil {
-			high, _ := strconv.Atoi(found[1]) // none: bit 0 alone
+			high, _ := strconv.Atoi(found[1]) // if absent, bit 0 alone
 			module[found[2]] = high + 1
 		}
 	}
@@ -76,8 +76,8 @@ func stream(prefix string, signals ...string) []string {
 	return names
 }
 
-// view returns the groups of a card's waveform. What its modules do not declare,
-// as a card that is made in another way may not, is left out.
+// view returns the groups of a card's waveform. It skips signals that the modules do not declare,
+// because cards differ.
 func (c cardFolder) view() ([]waveGroup, error) {
 	declared, err := c.readModules()
 	if err != nil {
@@ -123,21 +123,21 @@ func (c cardFolder) view() ([]waveGroup, error) {
 
 // stretch is a part of a waveform.
 type stretch struct {
-	began, cycles uint64 // of the card's clock
+	began, cycles uint64 // in cycles of the card's clock
 }
 
-// Two steps of the waveform are a cycle.
+// A cycle is two steps of the waveform.
 const stepsPerCycle = 2
 
-// gtkwave returns a save file of GTKWave's that shows the groups.
+// gtkwave returns a GTKWave save file that shows the groups.
 func gtkwave(wave string, groups []waveGroup, show stretch) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[dumpfile] %q\n[timestart] %d\n[size] 1600 1000\n", wave, stepsPerCycle*show.began)
-	// The logarithm of pixels a step, and that no marker is set.
-	const width = 1000 // pixels, about
+	// The logarithm of pixels per step, without a marker.
+	const width = 1000 // pixels, approximately
 	zoom := 0 - math.Log2(max(1, float64(stepsPerCycle*show.cycles)/width))
 	fmt.Fprintf(&b, "*%.6f%s\n", zoom, strings.Repeat(" -1", 27))
-	// What a line's flags ask for: a group's beginning and end, one bit, hexadecimal.
+	// The flags of a line: a group's beginning and end, one bit, hexadecimal.
 	const begin, end, bit, vector = "@800200", "@1000200", "@28", "@22"
 	for _, g := range groups {
 		fmt.Fprintf(&b, "%s\n-%s\n", begin, strings.ReplaceAll(g.name, "_", " "))
@@ -153,7 +153,7 @@ func gtkwave(wave string, groups []waveGroup, show stretch) string {
 	return b.String()
 }
 
-// surfer returns a command file of Surfer's that shows the groups.
+// surfer returns a Surfer command file that shows the groups.
 func surfer(groups []waveGroup) string {
 	var b strings.Builder
 	for _, g := range groups {

@@ -1,4 +1,4 @@
-"""Elaborates designs with slang as Verilog-2005; prints what it finds and fails when there is anything.
+"""Elaborates designs with slang as Verilog-2005; prints its findings; fails if there are any.
 
 usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument a design)
 """
@@ -7,22 +7,23 @@ import sys
 
 from pyslang.driver import Driver
 
-# All that slang warns about, and every assignment that changes a width; but for:
+# All of slang's warnings, and every assignment that changes a width, except:
 WARNINGS = [
     "-Wextra",
     "-Wconversion",
-    # Constants are of type integer, as the tables print them; mixed with vectors of 32 bits nothing is lost.
+    # Constants are integers, as in the printed tables; mixing them with 32-bit vectors loses
+    # nothing.
     "-Wno-case-type",
     "-Wno-sign-compare",
     "-Wno-arith-op-mismatch",
     "-Wno-bitwise-op-mismatch",
-    # What a card with one port, or two slots, elaborates to: a vector of one bit shifted by one, which is empty.
+    # Cards with one port, or two slots, shift a one-bit vector by one, which leaves it empty.
     "-Wno-shift-count-overflow",
 ]
 
 
 def compiles(design):
-    """Whether slang has nothing to say about the design."""
+    """Returns whether slang finds nothing wrong with the design."""
     top, include, *files = design.split()
     driver = Driver()
     driver.addStandardArgs()

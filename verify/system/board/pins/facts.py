@@ -10,7 +10,7 @@ import sys
 
 
 def facts(board):
-    """The lines of a struct, from what a file of constraints/ says."""
+    """Returns the lines of a struct for a board, given its file of constraints/."""
     leds, supply, ulpi = board["leds"], board.get("supply", {}), board.get("ulpi", {})
     high, low = leds.get("held_high", []), leds.get("held_low", [])
     return [
