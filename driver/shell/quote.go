@@ -3,13 +3,14 @@ package shell
 
 import "strings"
 
-// plain holds the characters without a special meaning in any POSIX shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+// plain holds the characters without a special meaning in any POSIX shell. A # has one only at the
+// beginning of a word.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-#"
 
 // Quote returns a word that a POSIX shell reads as s: s itself if all its characters are plain,
 // otherwise s in single quotes.
 func Quote(s string) string {
-	if s != "" && strings.Trim(s, plain) == "" {
+	if s != "" && s[0] != '#' && strings.Trim(s, plain) == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

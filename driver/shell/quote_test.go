@@ -16,7 +16,10 @@ func TestQuote(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, string(out), quoted)
 	}
-	for _, s := range []string{"trace/card.fst", "unix:/tmp/card.sock", "tcp:lab:7000", "serial:/dev/ttyUSB1@9600", "-x", "a=b,c"} {
+	for _, s := range []string{"trace/card.fst", "unix:/tmp/card.sock", "tcp:lab:7000", "serial:/dev/ttyUSB1@9600", "-x", "a=b,c", "usb:1209:0001#A1"} {
 		require.Equal(t, s, Quote(s))
+		out, err := exec.Command("sh", "-c", "printf %s "+s).Output()
+		require.NoError(t, err)
+		require.Equal(t, s, string(out))
 	}
 }

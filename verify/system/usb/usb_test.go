@@ -233,7 +233,7 @@ func TestGoneForGood(t *testing.T) {
 	c.After(middle, d.Unplug)
 	r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "1s")
 	require.Equal(t, 3, r.status, r.errs)
-	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no card at usb: no device 1209:0001 is plugged in")
+	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no device 1209:0001 is plugged in")
 }
 
 // TestTimeout: a card that stops answering is given up in time, and can be used

@@ -26,7 +26,7 @@ class Bus {
 
 template <class Top> class FifoBoardOf : public FpgaOf<Top> {
   public:
-    explicit FifoBoardOf(typename FpgaOf<Top>::Led LED) : FpgaOf<Top>(std::move(led)) {
+    explicit FifoBoardOf(typename FpgaOf<Top>::Led led) : FpgaOf<Top>(std::move(led)) {
         host.cycle = [this] { cycle(); };
         top.fifo_clk = 0;
         hide();

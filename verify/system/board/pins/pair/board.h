@@ -10,7 +10,7 @@ namespace usb {
 
 template <class Top> class PairBoardOf : public FpgaOf<Top> {
   public:
-    explicit PairBoardOf(typename FpgaOf<Top>::Led LED)
+    explicit PairBoardOf(typename FpgaOf<Top>::Led led)
         : FpgaOf<Top>(std::move(led)), host(phy, [this](Pair::Pins &p) { cycle(p); }, [] {}) {
         phy.slack = 1;
         host.full_speed = true;

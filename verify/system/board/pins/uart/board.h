@@ -11,7 +11,7 @@ namespace usb {
 
 template <class Top> class UartBoardOf : public FpgaOf<Top> {
   public:
-    explicit UartBoardOf(typename FpgaOf<Top>::Led LED) : FpgaOf<Top>(std::move(led)) {
+    explicit UartBoardOf(typename FpgaOf<Top>::Led led) : FpgaOf<Top>(std::move(led)) {
         top.uart_rx = 1;
         this->begin();
         demand(top.uart_tx, "the card's line is not at rest from the beginning");

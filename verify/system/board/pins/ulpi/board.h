@@ -10,7 +10,7 @@ namespace usb {
 
 template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
   public:
-    explicit UlpiBoardOf(typename FpgaOf<Top>::Led LED)
+    explicit UlpiBoardOf(typename FpgaOf<Top>::Led led)
         : FpgaOf<Top>(std::move(led)), host(phy, [this](Pins &p) { cycle(p); }, [] {}) {
         power_up();
     }
