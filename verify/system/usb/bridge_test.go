@@ -55,8 +55,7 @@ func newBridged(t *testing.T, chip, serial string) *rig.Card {
 	return rig.NewBridged(t, folder, chip, serial)
 }
 
-// TestBridgeCommands: every command works over a bridge as over a socket. All chips behave alike,
-// so one is enough.
+// TestBridgeCommands: every command works over a bridge as over a socket, and alike over all chips.
 func TestBridgeCommands(t *testing.T) {
 	t.Parallel()
 	none := map[string]string{ft232h: "0403:6014 or 0403:6010", ft601: "0403:601f or 0403:601e"}
