@@ -22,7 +22,7 @@ import (
 type Card struct {
 	Dir   string   // of the folder
 	Top   string   // module to elaborate
-	Files []string // its Verilog, as paths, in reading order
+	Files []string // paths of its Verilog, in reading order
 }
 
 // boardFolder is the subfolder with the files of a card's board.
