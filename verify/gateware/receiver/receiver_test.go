@@ -53,7 +53,7 @@ func TestReceivers(t *testing.T) {
 type tally struct {
 	bytes, whole, swallowed int
 	headers, payloads       int // with wrong CRCs
-	forged                  int // frames that came out and that nobody sent
+	forged                  int // valid frames that were never sent
 }
 
 // chance returns the expected number of undetected frames if all damage were random: one in 2^16.
