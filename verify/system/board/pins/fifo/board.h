@@ -53,7 +53,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     static constexpr uint64_t SET_UP = 7'500'000;
     static constexpr uint64_t POWER_UP = 2 * MS;
 
-    // A cycle. From the edge on until it shows something the chip's pins have any level.
+    // One cycle. The chip's pins have random levels from the edge until their delay is over.
     void cycle() {
         if (!host.chip.synchronous) {
             stop();
@@ -78,7 +78,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
         step(edge);
     }
 
-    // The chip in another mode: it has no clock. The pins may have any level.
+    // The chip in another mode: it has no clock, and its pins may have any level.
     void stop() {
         if (top.fifo_clk) {
             top.fifo_clk = 0;
@@ -126,8 +126,8 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     }
 
     Chip::Pins pins;
-    bool ran = false;   // the chip had a clock
-    uint64_t edge = 0;  // of the chip's clock, the last
+    bool ran = false;   // the chip has had a clock
+    uint64_t edge = 0;  // last edge of the chip's clock
     uint32_t random = 1;
 };
 
