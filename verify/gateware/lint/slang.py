@@ -1,6 +1,6 @@
-"""Elaborates designs with slang as Verilog-2005; prints what it finds and fails when there is anything.
+"""Elaborates designs with slang as Verilog-2005; prints its findings, and fails if there are any.
 
-usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument a design)
+usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument for each design)
 """
 
 import sys
@@ -11,18 +11,18 @@ from pyslang.driver import Driver
 WARNINGS = [
     "-Wextra",
     "-Wconversion",
-    # Constants are of type integer, as the tables print them; mixed with vectors of 32 bits nothing is lost.
+    # The tables print constants of type integer; mixing them with 32-bit vectors loses nothing.
     "-Wno-case-type",
     "-Wno-sign-compare",
     "-Wno-arith-op-mismatch",
     "-Wno-bitwise-op-mismatch",
-    # What a card with one port, or two slots, elaborates to: a vector of one bit shifted by one, which is empty.
+    # A card with one port, or two slots, shifts a one-bit vector by one, which gives zero.
     "-Wno-shift-count-overflow",
 ]
 
 
 def compiles(design):
-    """Whether slang has nothing to say about the design."""
+    """Returns whether slang has no findings in the design."""
     top, include, *files = design.split()
     driver = Driver()
     driver.addStandardArgs()

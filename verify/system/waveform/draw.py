@@ -4,8 +4,8 @@
     make -s -C build/page/card/sim trace
     python verify/system/waveform/draw.py build/page/card -o verify/system/waveform/sum.svg
 
-The script sums four short arrays with `tributary trace` and reads the waveform that it writes. The card must be
-one of fp32 with 4 workers.
+The script sums four short arrays with `tributary trace` and reads the waveform. The card must have fp32 and
+4 workers.
 """
 
 import argparse
@@ -68,7 +68,7 @@ class Waveform:
         return int(value)
 
     def rises(self, name):
-        """The cycles from which on the signal is not 0."""
+        """The cycles at which the signal becomes nonzero."""
         changes = self.signals[CORE + name]
         return [(time + 1) // 2 for (_, before), (time, value) in zip(changes, changes[1:])
                 if int(value) and not int(before)]
@@ -86,7 +86,7 @@ def trace(card, folder):
 
 
 def part(wave, row, cycles, left):
-    """One signal over consecutive cycles, as SVG; left is the place of the first."""
+    """One signal over consecutive cycles, as SVG; left is the position of the first."""
     name, _, text = ROWS[row]
     low, high = 40 + row * ROW + HEIGHT, 40 + row * ROW
     values = [wave.at(name, cycle) for cycle in cycles]

@@ -1,5 +1,5 @@
-"""What `tributary trace` writes, read back by Surfer's reader of waveforms: the views name signals that are
-there, and the waveform holds the beats of the reduction and its sums."""
+"""Reads the files of `tributary trace` with Surfer's waveform reader. The views name existing signals, and the
+waveform holds the beats of the reduction and its sums."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ import pywellen
 
 ROOT = pathlib.Path(__file__).parents[3]
 
-# Flags of a card of each make, and the prefix of its modules.
+# The flags of each kind of card, and the prefix of its modules.
 CARDS = {
     "tree": (["-workers", "3", "-lanes", "4"], "agg"),
     "exact": (["-workers", "2", "-lanes", "2", "-sum", "exact", "-format", "bf16", "-bundle"], "tri"),
@@ -20,19 +20,19 @@ CARDS = {
 
 
 def run(*command):
-    """Runs a command that must not fail; returns what it printed."""
+    """Runs a command that must not fail; returns its output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 class Trace:
-    """A card of a make, and the trace of a reduction on it."""
+    """A kind of card, and the trace of a reduction on it."""
 
     def __init__(self, folder, flags, prefix):
         card = folder / "card"
         run(ROOT / "bin/hwgen", *flags, "-prefix", prefix, "-chunk", "16", "-window", "2", "-o", card)
-        run("make", "-s", "-C", card / "sim", "OPT=-O0", "trace")  # it has little to simulate
+        run("make", "-s", "-C", card / "sim", "OPT=-O0", "trace")  # the simulation is short
         self.prefix = prefix
         self.manifest = json.loads((card / "manifest.json").read_text())
         self.trace(card, folder / "out")
@@ -41,7 +41,7 @@ class Trace:
         self.surfer = pathlib.Path(self.report["surfer"]).read_text()
 
     def trace(self, card, out):
-        """Traces until the machine was not so busy that the host asked for a result or sent a chunk again."""
+        """Repeats the trace until the host neither asks for a result nor retransmits, as it does on a busy machine."""
         for _ in range(5):
             self.report = json.loads(run(ROOT / "bin/tributary", "trace", card, "-json", "-o", out))
             self.stats = self.report["reduction"]["stats"]
@@ -83,22 +83,22 @@ def test_trace(make, tmp_path):
 
 
 def check_views(trace):
-    """Both views name the same signals, all of which the waveform has, as wide as it has them."""
+    """Both views name the same signals, all of them in the waveform and with the same widths."""
     in_gtkwave = re.findall(r"^(TOP\.[\w.]+)(?:\[(\d+):0\])?$", trace.gtkwave, re.M)
     in_surfer = re.findall(r"^variable_add (\S+)$", trace.surfer, re.M)
     assert [name for name, _ in in_gtkwave] == in_surfer
     for name, high in in_gtkwave:
         assert trace.signals[name].bitwidth == int(high or 0) + 1, name
     assert len(set(in_surfer)) == len(in_surfer)
-    # Nothing is left out: the clock and the link's two streams; commits, slots, the cache and the results; six
-    # signals a port; what goes into the lanes and comes out.
+    # The views are complete: the clock and the link's two streams; commits, slots, the cache and the results; six
+    # signals for each port; the lanes' inputs and outputs.
     lanes, ports = trace.manifest["lanes"], trace.manifest["workers"]
     assert len(in_surfer) == 3 + 2 * 4 + 10 + 6 + 9 + 6 + 6 * ports + lanes * (ports + 1)
     assert trace.gtkwave.count("@800200") == trace.gtkwave.count("@1000200") == 7 + ports + lanes
 
 
 def check_start(trace):
-    """GTKWave opens where the reduction is."""
+    """GTKWave opens at the reduction."""
     start = int(re.search(r"^\[timestart\] (\d+)$", trace.gtkwave, re.M)[1])
     pixels = 2 ** float(re.search(r"^\*(\S+)", trace.gtkwave, re.M)[1])  # of a step
     first, last = trace.beats("s_axis_p0")[0][0], trace.beats("m_axis")[-1][0]
