@@ -7,7 +7,7 @@ import sys
 
 from pyslang.driver import Driver
 
-# All that slang warns about, and every assignment that changes a width; but for:
+# All warnings of slang, and every assignment that changes a width, except:
 WARNINGS = [
     "-Wextra",
     "-Wconversion",

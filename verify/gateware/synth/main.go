@@ -84,7 +84,7 @@ func run(ctx context.Context, rows string, full bool, jobs int) error {
 	return err
 }
 
-// progress says on standard error what was done.
+// progress reports a finished step on standard error.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "synth: "+format+"\n", args...)
 }

@@ -51,7 +51,7 @@ class Trace:
 
     def beats(self, stream):
         """The beats with a payload that pass a stream of the core during the reduction: the times, the data."""
-        # The clock is low at even times, before the edge that takes a beat. The reset stands before cycle 0.
+        # The clock is low at even times, before the edge that takes a beat. The reset is before cycle 0.
         began = 2 * self.report["began"]
         times = range(began, began + 2 * self.stats["cycles"] + 200, 2)
 

@@ -63,8 +63,8 @@ void halts(Device &d) {
     same(d.from_host.size(), bytes.size() + 16, "bytes after the toggle was put back");
 }
 
-// Leaves the device busy: with bytes that the card has not taken, and a burst of which one packet
-// has been sent.
+// Leaves the device busy: the card has not taken some bytes, and only the first packet of a burst
+// was sent.
 void in_the_middle(Device &d) {
     d.takes = [&d, most = d.from_host.size() + PACKET / 2] { return d.from_host.size() < most; };
     Bytes bytes = pattern(4 * PACKET - PACKET / 16, 77), packet;

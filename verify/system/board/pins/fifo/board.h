@@ -31,7 +31,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
         top.fifo_clk = 0;
         hide();
         this->begin();
-        // No host is as fast as the FPGA leaves its reset, but for what waits for the chip's clock.
+        // A host is slower than the FPGA's reset, except for the parts that wait for the chip's clock.
         while (time() < POWER_UP) host.pass(1);
     }
 
@@ -94,7 +94,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     void move(bool rxf_n, bool txe_n, uint8_t data) {
         top.fifo_rxf_n = rxf_n;
         top.fifo_txe_n = txe_n;
-        // Where nobody drives them the data pins have any level.
+        // Undriven data pins may have any level.
         top.fifo_data = pins.oe_n ? noise() : data;
         step(time());
     }
