@@ -1,28 +1,29 @@
-"""Elaborates designs with slang as Verilog-2005; prints its findings, and fails if there are any.
+"""Elaborates designs with slang as Verilog-2005; prints its findings; fails if there are any.
 
-usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument for each design)
+usage: slang.py "TOP INCLUDE_DIR FILE..." ...    (one argument a design)
 """
 
 import sys
 
 from pyslang.driver import Driver
 
-# All warnings of slang, and every assignment that changes a width, except:
+# All of slang's warnings, and every assignment that changes a width, except:
 WARNINGS = [
     "-Wextra",
     "-Wconversion",
-    # The tables print constants of type integer; mixing them with 32-bit vectors loses nothing.
+    # Constants are integers, as in the printed tables; mixing them with 32-bit vectors loses
+    # nothing.
     "-Wno-case-type",
     "-Wno-sign-compare",
     "-Wno-arith-op-mismatch",
     "-Wno-bitwise-op-mismatch",
-    # A card with one port, or two slots, shifts a one-bit vector by one, which gives zero.
+    # Cards with one port, or two slots, shift a one-bit vector by one, which leaves it empty.
     "-Wno-shift-count-overflow",
 ]
 
 
 def compiles(design):
-    """Returns whether slang has no findings in the design."""
+    """Returns whether slang finds nothing wrong with the design."""
     top, include, *files = design.split()
     driver = Driver()
     driver.addStandardArgs()

@@ -1,4 +1,4 @@
-"""Tests of check.py: it must also reject wrong sums."""
+"""Tests of check.py: a checker must reject wrong sums."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
-"""Tests of a board's build script with stub tools: its outputs and its failures.
+"""The build script of a board, run with stub tools: its outputs and its failures.
 
-The real tools take twenty minutes; `make bitstream` runs them.
+The real tools take twenty minutes: `make bitstream` runs them.
 """
 
 import json
@@ -17,7 +17,7 @@ MET = {"clk": [41.0, 40.0], "usb": [65.0, 60.0024]}
 
 @pytest.fixture
 def board(tmp_path):
-    """The board folder of a small card, and tools of one line in tmp_path/tools."""
+    """Makes the board folder of a small card, and one-line tools in tmp_path/tools."""
     card = tmp_path / "card"
     flags = "-board ecpix5 -lanes 1 -workers 2 -chunk 4 -window 1 -clock 40".split()
     subprocess.run([ROOT / "bin" / "hwgen", *flags, "-o", card], check=True, capture_output=True)
@@ -71,7 +71,7 @@ def test_builds_a_bitstream(board):
                  "crossing    2.5 ns from one clock to the other; must be below 16.7", "pads        5.0 ns from a pin", "TRELLIS_COMB 7"):  # fmt: skip
         assert line in done.stdout, done.stdout
     assert not [name for name in built(board) if name.startswith("new.")]
-    # Nothing is made twice; another serial number makes the device again, and all that follows.
+    # A second build makes nothing; another serial number rebuilds the device and its dependents.
     assert "synthesis" not in make(board).stdout
     assert "synthesis" in make(board, "SERIAL=0002").stdout
 
@@ -114,7 +114,7 @@ def test_fails_when_a_crossing_is_too_long(board):
 
 @pytest.mark.parametrize("name, made", [("yosys", "json"), ("nextpnr-ecp5", "config"), ("ecppack", "bit")])
 def test_a_tool_that_fails_leaves_nothing_and_is_heard(board, name, made):
-    """Also a tool that has started to write, like nextpnr when a pin is not in the .lpf."""
+    """The failing tool may have begun to write, like nextpnr when a pin is missing in the .lpf."""
     tool(board.parents[1] / "tools" / name, f"echo half >new.{made}; echo 'this is why'; exit 1")
     done = make(board)
     assert done.returncode != 0

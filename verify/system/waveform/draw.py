@@ -4,8 +4,8 @@
     make -s -C build/page/card/sim trace
     python verify/system/waveform/draw.py build/page/card -o verify/system/waveform/sum.svg
 
-The script sums four short arrays with `tributary trace` and reads the waveform. The card must have fp32 and
-4 workers.
+The script sums four short arrays with `tributary trace` and reads the waveform that it writes. The card must be
+one of fp32 with 4 workers.
 """
 
 import argparse
@@ -20,9 +20,9 @@ import pywellen
 ROOT = pathlib.Path(__file__).parents[3]
 WORKERS = 4
 CORE = "TOP.agg_top.u_core."
-LABELS, CYCLE, ROW, HEIGHT = 150, 29, 30, 18  # pixels: of the labels, of a cycle, of a row, of a signal in it
+LABELS, CYCLE, ROW, HEIGHT = 150, 29, 30, 18  # pixels; the HEIGHT is of a signal
 SEAM = 26  # pixels between the two parts of the picture
-BEFORE, SHOWN, AFTER = 5, 9, 9  # cycles: before the last beat, from it on, and at the first sum
+BEFORE, SHOWN, AFTER = 5, 9, 9  # cycles: before the last beat, after it, and at the first sum
 
 STYLE = """
 text { font-family: sans-serif; font-size: 12px; fill: #16324f; }
@@ -35,11 +35,11 @@ path { fill: none; stroke: #2b5b8c; stroke-width: 1.5; }
 
 
 def number(bits):
-    """The fp32 number of an encoding, as text."""
+    """Returns the fp32 number of an encoding, as text."""
     return f"{struct.unpack('<f', struct.pack('<I', bits & 0xFFFFFFFF))[0]:g}"
 
 
-# Signal, label, and how to print its value; a level has no text.
+# Signal, label, and format of its value; a level has no text.
 ROWS = [
     ("s_axis_p3_tvalid", "port 3: tvalid", None),
     ("s_axis_p3_tlast", "port 3: tlast", None),
@@ -53,7 +53,7 @@ ROWS = [
 
 
 class Waveform:
-    """The values of signals, by cycle. The clock is low at even times, before the edge of the cycle."""
+    """The values of signals, by cycle. The clock is low at even times, before the cycle's edge."""
 
     def __init__(self, path):
         self.signals = {var.full_name: list(var.signal) for var in pywellen.Waveform(str(path)).all_vars()
@@ -68,14 +68,14 @@ class Waveform:
         return int(value)
 
     def rises(self, name):
-        """The cycles at which the signal becomes nonzero."""
+        """Returns the cycles in which the signal becomes nonzero."""
         changes = self.signals[CORE + name]
         return [(time + 1) // 2 for (_, before), (time, value) in zip(changes, changes[1:])
                 if int(value) and not int(before)]
 
 
 def trace(card, folder):
-    """Sums arrays whose sums are easy to read: 1, 10, 100 and 1000 times the number of the beat."""
+    """Traces a sum of simple arrays: 1, 10, 100 and 1000 times the beat's number."""
     elements = np.arange(64)
     for p in range(WORKERS):
         np.save(folder / f"w{p}.npy", (10.0**p * (1 + elements // 4 % 9)).astype(np.float32))
@@ -86,7 +86,7 @@ def trace(card, folder):
 
 
 def part(wave, row, cycles, left):
-    """One signal over consecutive cycles, as SVG; left is the position of the first."""
+    """Draws one signal over consecutive cycles as SVG; left is the position of the first cycle."""
     name, _, text = ROWS[row]
     low, high = 40 + row * ROW + HEIGHT, 40 + row * ROW
     values = [wave.at(name, cycle) for cycle in cycles]

@@ -1,5 +1,7 @@
-"""Reads the files of `tributary trace` with Surfer's waveform reader. The views name existing signals, and the
-waveform holds the beats of the reduction and its sums."""
+"""Reads the output of `tributary trace` with Surfer's waveform reader.
+
+The waveform has all signals of the views, the beats of the reduction and its sums.
+"""
 
 import json
 import pathlib
@@ -12,7 +14,7 @@ import pywellen
 
 ROOT = pathlib.Path(__file__).parents[3]
 
-# The flags of each kind of card, and the prefix of its modules.
+# Flags of a card for each make, and the prefix of its modules.
 CARDS = {
     "tree": (["-workers", "3", "-lanes", "4"], "agg"),
     "exact": (["-workers", "2", "-lanes", "2", "-sum", "exact", "-format", "bf16", "-bundle"], "tri"),
@@ -20,19 +22,19 @@ CARDS = {
 
 
 def run(*command):
-    """Runs a command that must not fail; returns its output."""
+    """Runs a command that must succeed; returns its output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 class Trace:
-    """A kind of card, and the trace of a reduction on it."""
+    """A card of a make, and the trace of a reduction on it."""
 
     def __init__(self, folder, flags, prefix):
         card = folder / "card"
         run(ROOT / "bin/hwgen", *flags, "-prefix", prefix, "-chunk", "16", "-window", "2", "-o", card)
-        run("make", "-s", "-C", card / "sim", "OPT=-O0", "trace")  # the simulation is short
+        run("make", "-s", "-C", card / "sim", "OPT=-O0", "trace")  # keeps the simulation short
         self.prefix = prefix
         self.manifest = json.loads((card / "manifest.json").read_text())
         self.trace(card, folder / "out")
@@ -41,7 +43,8 @@ class Trace:
         self.surfer = pathlib.Path(self.report["surfer"]).read_text()
 
     def trace(self, card, out):
-        """Repeats the trace until the host neither asks for a result nor retransmits, as it does on a busy machine."""
+        """Repeats the trace until the host, on a busy machine, has not asked for a result or
+        resent a chunk."""
         for _ in range(5):
             self.report = json.loads(run(ROOT / "bin/tributary", "trace", card, "-json", "-o", out))
             self.stats = self.report["reduction"]["stats"]
@@ -50,8 +53,9 @@ class Trace:
         pytest.fail("something was sent again in each of five reductions")
 
     def beats(self, stream):
-        """The beats with a payload that pass a stream of the core during the reduction: the times, the data."""
-        # The clock is low at even times, before the edge that takes a beat. The reset is before cycle 0.
+        """Returns times and data of a core stream's beats with a payload, during the reduction."""
+        # The clock is low at even times, before the edge that takes a beat. The reset precedes
+        # cycle 0.
         began = 2 * self.report["began"]
         times = range(began, began + 2 * self.stats["cycles"] + 200, 2)
 
@@ -63,7 +67,7 @@ class Trace:
 
 
 def sampled(var, times):
-    """The signal's values at ascending times."""
+    """Returns the signal's values at ascending times."""
     changes = [(0, 0), *var.signal]
     values, at = [], 0
     for time in times:
@@ -83,22 +87,23 @@ def test_trace(make, tmp_path):
 
 
 def check_views(trace):
-    """Both views name the same signals, all of them in the waveform and with the same widths."""
+    """Checks that both views name the same signals, all present in the waveform with their full
+    width."""
     in_gtkwave = re.findall(r"^(TOP\.[\w.]+)(?:\[(\d+):0\])?$", trace.gtkwave, re.M)
     in_surfer = re.findall(r"^variable_add (\S+)$", trace.surfer, re.M)
     assert [name for name, _ in in_gtkwave] == in_surfer
     for name, high in in_gtkwave:
         assert trace.signals[name].bitwidth == int(high or 0) + 1, name
     assert len(set(in_surfer)) == len(in_surfer)
-    # The views are complete: the clock and the link's two streams; commits, slots, the cache and the results; six
-    # signals for each port; the lanes' inputs and outputs.
+    # The views are complete: clock and both streams of the link; commits, slots, cache and results;
+    # six signals per port; the lanes' inputs and outputs.
     lanes, ports = trace.manifest["lanes"], trace.manifest["workers"]
     assert len(in_surfer) == 3 + 2 * 4 + 10 + 6 + 9 + 6 + 6 * ports + lanes * (ports + 1)
     assert trace.gtkwave.count("@800200") == trace.gtkwave.count("@1000200") == 7 + ports + lanes
 
 
 def check_start(trace):
-    """GTKWave opens at the reduction."""
+    """Checks that GTKWave opens at the reduction."""
     start = int(re.search(r"^\[timestart\] (\d+)$", trace.gtkwave, re.M)[1])
     pixels = 2 ** float(re.search(r"^\*(\S+)", trace.gtkwave, re.M)[1])  # of a step
     first, last = trace.beats("s_axis_p0")[0][0], trace.beats("m_axis")[-1][0]
@@ -106,7 +111,7 @@ def check_start(trace):
 
 
 def check_beats_in(trace):
-    """The waveform holds every beat that the reduction sent, once."""
+    """Checks that the waveform holds every beat that the reduction sent, once."""
     beats = trace.report["reduction"]["elements"] // trace.manifest["lanes"]
     assert beats == trace.stats["beats"] > 0
     for port in range(trace.manifest["workers"]):
@@ -114,7 +119,7 @@ def check_beats_in(trace):
 
 
 def check_sums(trace):
-    """The waveform's stream of results is the file of sums."""
+    """Checks that the waveform's results equal the file of sums."""
     size = trace.manifest["result_beat_bits"] // 8
     out = b"".join(data.to_bytes(size, "little") for _, data in trace.beats("m_axis"))
     assert out == np.load(trace.report["sum"]).tobytes()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the properties of a board for fpga.h and board.h, as C++, from the board's file.
+"""Prints what fpga.h and board.h must know of a board, as C++, from the board's file.
 
     python facts.py ../../../../constraints/ecpix5.json >facts.h
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def facts(board):
-    """The lines of a struct, from a file of constraints/."""
+    """Returns the lines of a struct for a board, given its file of constraints/."""
     leds, supply, ulpi = board["leds"], board.get("supply", {}), board.get("ulpi", {})
     high, low = leds.get("held_high", []), leds.get("held_low", [])
     return [
