@@ -58,7 +58,7 @@ func codeOf(verilog []byte) []byte {
 var (
 	remark = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
-	// leading matches the folders of the files that a .sby names. A leaf may move without a new record.
+	// leading matches the folders of the files in a .sby. A leaf may move without a new record.
 	leading = regexp.MustCompile(`(?m)(?:\.\./)+(?:\w+/)*`)
 )
 

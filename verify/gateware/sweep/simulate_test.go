@@ -41,8 +41,8 @@ var simulated = []struct {
 	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
 
-	// Formats and sums; beats of one byte, results four times as wide as what they sum, and whatever
-	// a link's width does to either.
+	// Formats and sums, with beats of one byte, results four times as wide as the operands, and
+	// links of several widths.
 	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
 	{shape{lanes: 2, workers: 4, chunk: 32, window: 4, link: 64, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "fused"}}, twoJobs},
 	{shape{lanes: 8, workers: 3, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp16", sum: "fused"}}, twoJobs},
