@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// sleepers are the functions of tests that may wait outside of a bubble's text, with the
-// reason. No test may wait so long that something has surely happened: on a busy machine it
-// has not.
+// sleepers are the test functions that may sleep outside of a synctest bubble, with the reason.
+// No test may sleep until something "must" have happened: on a busy machine it may not have.
 var sleepers = map[string]string{
 	"driver/carry_test.go init":                     "opens cards for tests in bubbles alone",
 	"driver/carry_test.go Read":                     "a link of tests in bubbles alone",
@@ -33,8 +32,8 @@ var waits = map[string]bool{
 	"require.Eventually": true, "assert.Eventually": true, "require.Never": true, "assert.Never": true,
 }
 
-// TestNoTestWaitsForATime: in the tests of the driver, and of the faults that it is put to,
-// time passes in the bubbles of package synctest, or not at all.
+// TestNoTestWaitsForATime: in the tests of the driver and of package faults, time passes only in
+// the bubbles of package synctest.
 func TestNoTestWaitsForATime(t *testing.T) {
 	used := map[string]bool{}
 	for _, folder := range []string{"driver", "verify/system/faults", "verify/system/soak", "verify/system/usb"} {
@@ -83,8 +82,8 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// waitsOutsideOfBubbles returns the calls in n that wait for a time, those apart that stand
-// in what is given to synctest.Test or to bubble.
+// waitsOutsideOfBubbles returns the calls in n that wait for a time, except in arguments of
+// synctest.Test or bubble.
 func waitsOutsideOfBubbles(n ast.Node) (found []string) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -102,7 +101,7 @@ func waitsOutsideOfBubbles(n ast.Node) (found []string) {
 	return found
 }
 
-// callee returns what a call names: f or package.f.
+// callee returns the name of the called function: f or package.f.
 func callee(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:

@@ -1,6 +1,6 @@
-// Package deps tests the directions of the dependencies between the packages of this
-// module, and the pages of the repository. A table lists what a package may import from
-// the module; every other import is an error.
+// Package deps tests the direction of dependencies between the packages of this module, and the
+// pages of the repository. A table lists the packages of the module that each package may import;
+// every other import is an error.
 package deps
 
 import (
@@ -24,15 +24,15 @@ const (
 	root   = "../.." // of the repository, from this folder
 )
 
-// allowed says for each package what of this module it may import, tests of
-// the package apart. A name that ends in "/..." stands for a folder.
+// allowed lists the packages of this module that each package may import, apart from its tests. A
+// name that ends in "/..." is a folder.
 var allowed = map[string][]string{
 	// The tables import nothing: everything else is built on them.
 	"driver/wire": {},
 
-	// The driver. The model must not inherit a mistake of the code that plans,
-	// prints or drives the gateware: it imports the tables alone. driver imports
-	// the model in one file only: a test of its own holds that.
+	// The driver. The model must not share a mistake with the code that plans, prints or drives
+	// the gateware, so it imports only the tables. driver imports the model in one file only; a
+	// test checks that.
 	"driver/model":             {"driver/wire"},
 	"driver/npy":               {},
 	"driver/quant":             {},
@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"hwgen/leaf":    {"hwgen/netlist", "hwgen/expr"},
 	"hwgen/plan":    {"hwgen/config", "hwgen/netlist", "hwgen/leaf", "hwgen/boards", "driver/wire", "rtl"},
 	"hwgen/verilog": {"hwgen/netlist"},
-	"hwgen/cells":   {}, // what was recorded of lanes: the datasheet's, and verify/gateware/synth's
+	"hwgen/cells":   {}, // recorded properties of lanes, for the datasheet and verify/gateware/synth
 	"hwgen/boards":  {"constraints"},
 	"hwgen/emit": {"hwgen/config", "hwgen/plan", "hwgen/leaf", "hwgen/netlist", "hwgen/verilog", "hwgen/tables",
 		"hwgen/cells", "hwgen/boards", "rtl", "driver/wire"},
@@ -76,26 +76,26 @@ var allowed = map[string][]string{
 	// The boards: files alone.
 	"constraints": {},
 
-	// The judges of the model and the gateware, and their operands.
+	// The references for the model and the gateware, and their operands.
 	"verify/reference/oracle":   {"driver/wire"},
 	"verify/reference/operands": {"driver/wire"},
-	"verify/reference/sums":     {}, // a test: it asks all who must know every sum
+	"verify/reference/sums":     {}, // a test: it checks that every part knows every sum
 
-	// The model check of the protocol is written from the specification alone:
-	// what it shared with the others it could not find wrong.
+	// The explorer follows the specification alone. It could not find a mistake in code that it
+	// shared with the other packages.
 	"verify/protocol/explore": {},
 
-	// The checks: nothing depends on them, and they run the commands.
+	// The checks. No package imports them, and they run the commands.
 	"verify/system/bench":   {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
 	"verify/gateware/synth": {"hwgen/cells", "hwgen/boards"},
 	"verify/system/faults":  {"driver/frame", "driver/transport"},
 	"verify/system/soak":    {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
-	// It runs verify/protocol/explore, and reads what that prints.
+	// It runs verify/protocol/explore and reads its output.
 	"verify/protocol/walks": {"driver/wire", "driver/model"},
 	"verify/...":            {"driver/...", "verify/...", "rtl"},
 }
 
-// testsNever says what the tests of a package must not import either.
+// testsNever lists the packages that the tests of a package must not import either.
 var testsNever = map[string][]string{
 	"driver/wire":  {"hwgen/...", "verify/..."},
 	"driver/model": {"hwgen/...", "driver", "driver/frame"},
@@ -136,8 +136,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestDriverImportsModelInOneFile: only the file of the model: transport may
-// know the model, so that a driver without it is one file less.
+// TestDriverImportsModelInOneFile: only the file of the model: transport imports the model, so
+// deleting that file gives a driver without it.
 func TestDriverImportsModelInOneFile(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir(filepath.Join(root, "driver"), func(path string, d fs.DirEntry, err error) error {
@@ -163,8 +163,8 @@ func TestDriverImportsModelInOneFile(t *testing.T) {
 	}
 }
 
-// TestOnlyUSBNeedsLibusb: the commands and the library build without it, unless they
-// are told to bring cards on USB.
+// TestOnlyUSBNeedsLibusb: the commands and the library build without libusb, unless the build
+// enables cards on USB.
 func TestOnlyUSBNeedsLibusb(t *testing.T) {
 	for _, tags := range []string{"", "usb"} {
 		list := exec.Command("go", "list", "-deps", "-tags", tags, "./driver", "./driver/selftest", "./driver/reduction", "./hwgen", "./driver/cmd/tributary")
@@ -179,7 +179,7 @@ func TestOnlyUSBNeedsLibusb(t *testing.T) {
 	}
 }
 
-// TestCocotbFolderIsNoPackage: an __init__.py there would shadow cocotb itself.
+// TestCocotbFolderIsNoPackage: an __init__.py there would hide cocotb itself.
 func TestCocotbFolderIsNoPackage(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "cocotb", "__init__.py")); err == nil {
 		t.Error("cocotb/__init__.py exists: it shadows the cocotb package")
@@ -206,7 +206,7 @@ func listPackages(t *testing.T) []goPackage {
 	}
 }
 
-// ours cuts the module's name off an import path; "" for what is not ours.
+// ours removes the module's name from an import path, and returns "" for other modules.
 func ours(path string) string {
 	name, found := strings.CutPrefix(path, module+"/")
 	if !found {
@@ -225,7 +225,7 @@ func oursOf(paths []string) []string {
 	return names
 }
 
-// lookup finds the row of name: its own, else that of the folder.
+// lookup finds the row of name, or else of its folder.
 func lookup(table map[string][]string, name string) ([]string, bool) {
 	if row, ok := table[name]; ok {
 		return row, true

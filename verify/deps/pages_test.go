@@ -22,7 +22,7 @@ const (
 // link matches the target of a Markdown link or picture.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestFrontPageIsShort: README.md claims, shows and links; all else has a page.
+// TestFrontPageIsShort: README.md is short; details belong on other pages.
 func TestFrontPageIsShort(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
@@ -43,8 +43,8 @@ func TestPagesFitTheScreen(t *testing.T) {
 	}
 }
 
-// TestLinksLead: every relative link of every page names a file or folder, and a heading where it
-// names one.
+// TestLinksLead: every relative link of every page leads to an existing file or folder, and to an
+// existing heading if it names one.
 func TestLinksLead(t *testing.T) {
 	all := pages(t)
 	for path, page := range all {
@@ -75,7 +75,7 @@ func checkLink(t *testing.T, all map[string]string, from, target string) {
 	}
 }
 
-// hasHeading says whether a page has a heading with this anchor.
+// hasHeading reports whether a page has a heading with this anchor.
 func hasHeading(page, anchor string) bool {
 	for _, line := range prose(page) {
 		if text, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") && anchorOf(text) == anchor {
@@ -85,7 +85,7 @@ func hasHeading(page, anchor string) bool {
 	return false
 }
 
-// anchorOf makes the anchor of a heading as GitHub does: small letters, hyphens for spaces, no
+// anchorOf returns the anchor of a heading as GitHub makes it: lower case, hyphens for spaces, no
 // punctuation.
 func anchorOf(heading string) string {
 	return strings.Map(func(r rune) rune {
@@ -99,8 +99,7 @@ func anchorOf(heading string) string {
 	}, heading)
 }
 
-// pages returns the text of every page of the repository, by its path. It leaves out the datasheets of
-// cards: those of the goldens, and those that a user generates.
+// pages returns the text of every page of the repository, by path, except datasheets of cards.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -128,7 +127,7 @@ func isCard(folder string) bool {
 	return err == nil
 }
 
-// prose returns the lines of a page, empty where they are code.
+// prose returns the lines of a page, with lines of code empty.
 func prose(page string) []string {
 	lines := strings.Split(page, "\n")
 	fenced := false

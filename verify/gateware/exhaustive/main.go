@@ -1,6 +1,6 @@
-// Command exhaustive adds all 2^32 pairs of the 16-bit formats by the node of
-// the sum tree, Verilated, and compares every sum with the processor's. It takes
-// minutes; RESULT.md beside it holds what came of it last.
+// Command exhaustive adds all 2^32 pairs of the 16-bit formats with the Verilated node of the sum
+// tree, and compares every sum with the processor's. It takes minutes. RESULT.md in this folder
+// has the last result.
 package main
 
 import (
@@ -23,8 +23,8 @@ var (
 	program string
 )
 
-// log2Nodes says how many nodes are evaluated at once: so many that what a
-// cycle costs beside them is little, so few that they stay in the cache.
+// log2Nodes is the logarithm of the number of nodes in the simulation. More nodes amortize the
+// cost of a cycle; too many do not fit the cache.
 const log2Nodes = 4
 
 func main() {

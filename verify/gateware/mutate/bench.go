@@ -1,8 +1,8 @@
 package main
 
-// Benches of a leaf with mutants in it. A bench says what it builds; each build is
-// given a copy of its sources in which the leaf is the one that Yosys has elaborated for
-// it and put the mutants into, and where a plusarg chooses one.
+// Benches of a leaf with its mutants. A bench lists its builds. Each build gets a copy of
+// its sources in which Yosys has elaborated the leaf and inserted the mutants; a plusarg
+// selects one.
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// build is what a bench compiles.
+// build is a simulation that a bench compiles.
 type build struct {
 	Name       string
 	Toplevel   string
@@ -28,20 +28,20 @@ type build struct {
 	Parameters map[string]string
 	Includes   []string
 
-	dir     string // the build's
+	dir     string // of the build
 	modules []*module
 }
 
-// benches are some of cocotb's, made ready for a leaf's mutants.
+// benches are cocotb benches, prepared for a leaf's mutants.
 type benches struct {
 	leaf   leaf
 	dir    string
-	nodes  []string // as pytest names them
+	nodes  []string // pytest's names
 	builds []*build
-	used   time.Duration // by the leaf as it is, of the processor
+	used   time.Duration // processor time with the unmodified leaf
 }
 
-// openBenches asks benches what they build.
+// openBenches asks the benches for their builds.
 func openBenches(ctx context.Context, c *campaign, l leaf, dir string, nodes []string) (*benches, error) {
 	b := &benches{leaf: l, dir: dir, nodes: nodes}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -62,8 +62,8 @@ func openBenches(ctx context.Context, c *campaign, l leaf, dir string, nodes []s
 	return b, nil
 }
 
-// list has the benches say what they build, and takes copies of it. Cards are written for
-// one leaf at a time.
+// list collects the builds of the benches and copies their sources. Only one leaf at a time
+// writes cards.
 func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 	c.cards.Lock()
 	defer c.cards.Unlock()
@@ -80,7 +80,7 @@ func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 			return err
 		}
 		if slices.ContainsFunc(b.builds, func(other *build) bool { return other.Name == one.Name }) {
-			continue // another bench's, too
+			continue // another bench uses the same build
 		}
 		one.dir = filepath.Join(b.dir, one.Name)
 		if err := one.copySources(); err != nil {
@@ -91,7 +91,7 @@ func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 	return nil
 }
 
-// copySources takes what the bench compiles into the build's folder.
+// copySources copies the bench's sources into the build's folder.
 func (b *build) copySources() error {
 	files := slices.Clone(b.Sources)
 	for _, folder := range b.Includes {
@@ -116,7 +116,8 @@ func (b *build) copySources() error {
 	return nil
 }
 
-// pytest runs the benches; a mutant may use three times what the leaf itself has, and a minute.
+// pytest runs the benches. A mutant may use three times the processor time of the unmodified
+// leaf, and a minute more.
 func (b *benches) pytest(ctx context.Context, c *campaign, env ...string) (string, time.Duration, error) {
 	args := []string{"-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=short"}
 	for _, node := range b.nodes {
@@ -129,8 +130,7 @@ func (b *benches) pytest(ctx context.Context, c *campaign, env ...string) (strin
 	return limited(ctx, c.root, env, limit, "python", args...)
 }
 
-// elaborate finds the leaf in what the bench builds, with the parameters that it
-// has there.
+// elaborate finds the leaf in the bench's build, with its parameters there.
 func (b *build) elaborate(ctx context.Context, leaf string) error {
 	read := []string{"read_verilog", "-Isources"}
 	for _, file := range b.Sources {
@@ -153,8 +153,8 @@ func (b *build) elaborate(ctx context.Context, leaf string) error {
 
 func ofLeaf(leaf string) string { return "A:hdlname=" + leaf + " " + leaf + " %u" }
 
-// with writes the sources with the mutants, and runs the benches with none: they
-// must pass.
+// with writes the sources with the mutants, and runs the benches without choosing one: they must
+// pass.
 func (b *benches) with(ctx context.Context, c *campaign, mutants []mutant) error {
 	for _, one := range b.builds {
 		if err := one.write(ctx, c, b.leaf.name, mutants); err != nil {
@@ -171,14 +171,14 @@ func (b *benches) with(ctx context.Context, c *campaign, mutants []mutant) error
 	return err
 }
 
-// broken is what benches say of a simulation: that tests failed, or that it ended
-// before they did, -9 where it had used up its time (SIGKILL). Anything else that goes
-// wrong is not the mutant's doing.
+// broken matches the output of failed benches: tests failed, or the simulation ended early. The
+// status -9 (SIGKILL) means that it used up its time. Other errors are not caused by the mutant.
 var broken = regexp.MustCompile(`Failed \d+ of \d+ tests|Simulation terminated abnormally|Simulation failed|failed with return code: -9`)
 
-// fails runs the benches with a mutant chosen.
+// fails reports whether the benches fail with a mutant.
 func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, string, error) {
-	// The first failure is enough: of a mutant that never answers, each waits for its own time-out.
+	// Stop at the first failure: with a mutant that never answers, each test would wait for its
+	// timeout.
 	said, used, err := b.pytest(ctx, c, "MUTANTS="+b.dir, fmt.Sprint("MUTANT=", number), "COCOTB_MAX_FAILURES=1")
 	if number == 0 {
 		b.used = used
@@ -190,10 +190,10 @@ func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, str
 	return no, said, err
 }
 
-// write puts the mutants into the leaf.
+// write inserts the mutants into the leaf.
 func (b *build) write(ctx context.Context, c *campaign, leaf string, mutants []mutant) error {
 	if len(b.modules) == 0 {
-		return nil // this one does without the leaf
+		return nil // this build does not use the leaf
 	}
 	script := []string{"read_rtlil design.il", "design -save all"}
 	for i, m := range b.modules {
@@ -215,7 +215,7 @@ func (b *build) write(ctx context.Context, c *campaign, leaf string, mutants []m
 	return os.WriteFile(filepath.Join(b.dir, "sources", leaf+".v"), []byte(text), 0o644)
 }
 
-// nameOf is the i-th elaboration's: the leaf's own when it is the only one.
+// nameOf returns the name of the i-th elaboration. A single one keeps the leaf's name.
 func (b *build) nameOf(leaf string, i int) string {
 	if len(b.modules) == 1 {
 		return leaf
@@ -223,8 +223,8 @@ func (b *build) nameOf(leaf string, i int) string {
 	return fmt.Sprintf("%s_%d", leaf, i)
 }
 
-// assemble makes one file of the leaf's elaborations. Several stand below a
-// module that chooses by its parameters.
+// assemble writes the leaf's elaborations to one file. If there are several, a wrapper module
+// selects one by its parameters.
 func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) {
 	var text strings.Builder
 	text.WriteString("// verilator lint_off WIDTH\n// verilator lint_off UNOPTFLAT\n// verilator lint_off UNUSED\n// verilator lint_off CASEX\n// verilator lint_off CASEOVERLAP\n")
@@ -272,7 +272,7 @@ func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) 
 	return text.String(), nil
 }
 
-// verilogValue writes a parameter of RTLIL, 3 or 8'00000011, as Verilog.
+// verilogValue converts a parameter of RTLIL, such as 3 or 8'00000011, to Verilog.
 func verilogValue(value string) string {
 	width, digits, ok := strings.Cut(value, "'")
 	if !ok {
@@ -281,8 +281,7 @@ func verilogValue(value string) string {
 	return width + "'b" + digits
 }
 
-// choosing turns the input that chooses a mutant into a register that is set from
-// the command line.
+// choosing replaces the input that selects a mutant by a register that a plusarg sets.
 func choosing(verilog string, mutants int, more string) (string, error) {
 	width := bits.Len(uint(mutants))
 	bounds := ""

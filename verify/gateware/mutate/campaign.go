@@ -24,11 +24,11 @@ type campaign struct {
 	jobs        int
 	again       bool
 
-	cards sync.Mutex // hwgen writes them for one bench at a time
+	cards sync.Mutex // held while hwgen writes cards for one bench
 	print sync.Mutex
 }
 
-// record is what was found of a leaf.
+// record is the result for a leaf.
 type record struct {
 	Leaf    string
 	SHA256  string // of its Verilog, without comments: see digests
@@ -38,15 +38,15 @@ type record struct {
 	Mutants []fate
 }
 
-// fate is what became of a mutant.
+// fate is the outcome for a mutant.
 type fate struct {
 	Mutant mutant
 	By     string   // trace, induction, cover, bench, card; same or survivor
-	Passed []string `json:",omitempty"` // what did not notice it, while the leaf is under way
+	Passed []string `json:",omitempty"` // steps that did not detect it, while the leaf is in progress
 }
 
-// run does leaves, several at once, and returns their records; what goes wrong
-// with one keeps no other from being done.
+// run processes leaves, several at once, and returns their records. An error in one leaf does not
+// stop the others.
 func (c *campaign) run(ctx context.Context, leaves []leaf) ([]record, error) {
 	records := make([]record, len(leaves))
 	errs := make([]error, len(leaves))
@@ -74,7 +74,7 @@ func (c *campaign) run(ctx context.Context, leaves []leaf) ([]record, error) {
 	return records, errors.Join(errs...)
 }
 
-// say writes a line about a leaf on a terminal.
+// say prints a line about a leaf on a terminal.
 func (c *campaign) say(l leaf, format string, args ...any) {
 	info, err := os.Stderr.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -85,7 +85,7 @@ func (c *campaign) say(l leaf, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "mutate: %s %s\n", l.name, fmt.Sprintf(format, args...))
 }
 
-// leaf does one, unless it is done.
+// leaf processes one leaf, unless its record is current.
 func (c *campaign) leaf(ctx context.Context, l leaf) (record, error) {
 	dir := filepath.Join(c.root, folder, l.name)
 	sum, checks, err := c.digests(l)
@@ -118,8 +118,7 @@ func (c *campaign) leaf(ctx context.Context, l leaf) (record, error) {
 	return w.record, writeJSON(file, w.record)
 }
 
-// reload reads a record from a file, if it is one of the same mutants of the same
-// leaf.
+// reload reads a record from a file, if it has the same mutants of the same leaf.
 func (r *record) reload(file string) (record, bool) {
 	var there record
 	text, err := os.ReadFile(file)
@@ -129,7 +128,7 @@ func (r *record) reload(file string) (record, bool) {
 	return there, there.Checks == r.Checks && there.Count == r.Count && there.Seed == r.Seed
 }
 
-// verilog reads a leaf.
+// verilog reads a leaf's source.
 func (c *campaign) verilog(leaf string) ([]byte, error) {
 	name, err := rtl.File(leaf)
 	if err != nil {
@@ -138,7 +137,7 @@ func (c *campaign) verilog(leaf string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(c.root, "rtl", name))
 }
 
-// way is a leaf's through the campaign.
+// way is a leaf's progress through the campaign.
 type way struct {
 	*campaign
 	record
@@ -146,19 +145,19 @@ type way struct {
 	dir  string
 }
 
-// underWay is the file that keeps what is known so far.
+// underWay is the file of intermediate results.
 func (w *way) underWay() string { return filepath.Join(w.dir, "under_way.json") }
 
-// reference is the elaboration that mutants are chosen from: the proof's, or else
-// the last that a bench builds.
+// reference is the elaboration from which mutants are chosen: the proof's, or else the last that
+// a bench builds.
 type reference struct {
 	module *module
-	file   string // of the design that it is in
+	file   string // of the elaborated design
 	leaf   string
-	formal int // the line at which the properties begin
+	formal int // line of the first property
 }
 
-// ofDesign says whether a source is before the properties.
+// ofDesign reports whether a source position is before the properties.
 func (r *reference) ofDesign(source string) bool {
 	file, span, _ := strings.Cut(source, ":")
 	line, _, _ := strings.Cut(span, ".")
@@ -243,7 +242,7 @@ func (w *way) all(ctx context.Context) error {
 	return w.bench(ctx, cards, mutants, byCard)
 }
 
-// prove has the leaf's proof look for the mutants that are left.
+// prove tries the remaining mutants on the leaf's proof.
 func (w *way) prove(ctx context.Context, p *proof, mutants []mutant) error {
 	const step = "proof"
 	if p == nil || len(w.left(step)) == 0 {
@@ -255,7 +254,7 @@ func (w *way) prove(ctx context.Context, p *proof, mutants []mutant) error {
 	return w.try(step, func(number int) (string, error) { return p.kills(ctx, number, len(mutants)) })
 }
 
-// bench has benches look for the mutants that are left.
+// bench tries the remaining mutants on benches.
 func (w *way) bench(ctx context.Context, b *benches, mutants []mutant, by string) error {
 	if len(w.left(by)) == 0 {
 		return nil
@@ -272,8 +271,7 @@ func (w *way) bench(ctx context.Context, b *benches, mutants []mutant, by string
 	})
 }
 
-// left are the numbers of those that nothing has noticed, and that this step has not
-// seen.
+// left returns the numbers of undetected mutants that this step has not tried.
 func (w *way) left(step string) []int {
 	var numbers []int
 	for i, f := range w.Mutants {
@@ -284,7 +282,7 @@ func (w *way) left(step string) []int {
 	return numbers
 }
 
-// try asks of every mutant that is left whether a step notices it.
+// try runs a step for every remaining mutant.
 func (w *way) try(step string, notices func(number int) (string, error)) error {
 	left := w.left(step)
 	for i, n := range left {
@@ -305,7 +303,7 @@ func (w *way) try(step string, notices func(number int) (string, error)) error {
 	return nil
 }
 
-// choose has Yosys choose mutants of the design, with each place alone once.
+// choose has Yosys choose mutants of the design, with distinct places.
 func (w *way) choose(ctx context.Context, r *reference) error {
 	var selection strings.Builder
 	for _, c := range r.module.cells {
@@ -317,7 +315,7 @@ func (w *way) choose(ctx context.Context, r *reference) error {
 	if err := os.WriteFile(chosen, []byte(selection.String()), 0o644); err != nil {
 		return err
 	}
-	// More than are wanted: some are left out.
+	// Ask for more than needed, since choose drops some.
 	list := fmt.Sprintf("mutate -list %d -seed %d -o chosen.txt", 2*w.count, w.seed)
 	file, err := filepath.Rel(w.dir, r.file)
 	if err != nil {
@@ -338,7 +336,7 @@ func (w *way) choose(ctx context.Context, r *reference) error {
 		if err != nil {
 			return err
 		}
-		// A clock of its own for one bit is no mistake that Verilog lets one make.
+		// A separate clock for one bit is not a mistake that Verilog source can have.
 		clock := strings.EqualFold(m.Port, "clk")
 		if len(mutants) < w.count && !clock && !slices.Contains(mutants, m) {
 			mutants = append(mutants, m)
@@ -353,7 +351,7 @@ func (w *way) choose(ctx context.Context, r *reference) error {
 	return nil
 }
 
-// writeJSON writes a file whole or not at all.
+// writeJSON writes a file atomically.
 func writeJSON(file string, value any) error {
 	text, err := json.MarshalIndent(value, "", "\t")
 	if err != nil {

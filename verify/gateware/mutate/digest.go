@@ -1,6 +1,6 @@
 package main
 
-// The digests that tie a record to the code it was found for.
+// Digests that bind a record to its source code.
 
 import (
 	"bytes"
@@ -11,9 +11,10 @@ import (
 	"regexp"
 )
 
-// digests returns the SHA-256 of a leaf's Verilog, alone and together with its proof. A record holds
-// while they stay the same. They cover the code and its lines and columns, because mutants are named by
-// these; comments do not count. Nor do benches: a bench may grow, and -again shows what it newly notices.
+// digests returns the SHA-256 of a leaf's Verilog, alone and together with its proof. A record is
+// valid while they stay the same. They cover code with its lines and columns, which name the
+// mutants, but not comments. They do not cover benches: a bench may grow, and -again shows the
+// mutants that it newly detects.
 func (c *campaign) digests(l leaf) (verilog, checks string, err error) {
 	text, err := c.verilog(l.name)
 	if err != nil {
@@ -42,8 +43,8 @@ var (
 	trailing = regexp.MustCompile(`(?m)[ \t]+$`)
 )
 
-// codeOf returns Verilog without its comments. Every line and every column of code stays where it was:
-// blanks replace a comment, and blanks at the end of a line go.
+// codeOf returns Verilog without its comments. Blanks replace a comment, so the code keeps its
+// lines and columns. Blanks at the end of a line are removed.
 func codeOf(verilog []byte) []byte {
 	blanked := token.ReplaceAllFunc(verilog, func(t []byte) []byte {
 		if t[0] != '/' {
@@ -57,7 +58,7 @@ func codeOf(verilog []byte) []byte {
 var (
 	remark = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
-	// leading matches the folders of the files that a .sby names. A leaf may move without a new record.
+	// leading matches the folders of the files in a .sby. A leaf may move without a new record.
 	leading = regexp.MustCompile(`(?m)(?:\.\./)+(?:\w+/)*`)
 )
 

@@ -40,8 +40,8 @@ func TestDigestIgnoresComments(t *testing.T) {
 	}
 }
 
-// TestDigestCoversCode: a changed token, line or column of code ends a record, and so does a string that
-// looks like a comment.
+// TestDigestCoversCode: a record becomes invalid if a token, line or column of code changes, or a
+// string that looks like a comment.
 func TestDigestCoversCode(t *testing.T) {
 	for _, change := range [][2]string{
 		{"& b", "| b"},

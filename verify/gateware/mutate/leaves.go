@@ -1,14 +1,14 @@
 package main
 
-// leaf is a module of the gateware that mutants are made of.
+// leaf is a module of the gateware to mutate.
 type leaf struct {
 	name    string
-	proof   string   // of verify/gateware/proofs; "" where there is none
-	benches []string // of cocotb: its own, as pytest names them
-	cards   []string // benches of whole cards, for what is left
+	proof   string   // in verify/gateware/proofs; "" for none
+	benches []string // its own cocotb benches, by pytest's names
+	cards   []string // benches of whole cards, for the remaining mutants
 }
 
-// Whole cards: small ones, of two jobs or more.
+// Small whole cards, with two jobs or more.
 var (
 	bare  = []string{"test_top_jobs.py::test_top_jobs[two]"}
 	late  = []string{"test_top_deadlines.py::test_top_deadlines[two]"}
@@ -16,18 +16,17 @@ var (
 	exact = []string{"test_top_jobs.py::test_top_jobs[four]"}
 )
 
-// Few zeros in narrow and wide words, and as many as links have.
+// Breaks of few zeros in narrow and wide words, and of the length that links use.
 var breaks = []string{
 	"test_bridge.py::test_agg_link_break[1]",
 	"test_bridge.py::test_agg_link_break[4]",
 	"test_bridge.py::test_agg_link_break_of_links",
 }
 
-// All that stands between a bridge's pins and a card.
+// The complete chain between a bridge's pins and a card.
 var bridge = []string{"test_bridge.py::test_bridge_chain[4]"}
 
-// Of the benches of the link, which have a dozen widths, three: narrow and wide
-// links and words.
+// Three of the link's dozen widths: narrow and wide links and words.
 var (
 	receiver = []string{
 		"test_link_receiver.py::test_link_receiver[32-2-16-4]",
@@ -41,8 +40,7 @@ var (
 	}
 )
 
-// campaignLeaves are the modules of control, and those that carry data without
-// changing it.
+// campaignLeaves are the control modules, and those that carry data without changing it.
 var campaignLeaves = []leaf{
 	{"agg_ingress", "ingress", []string{"test_core_ingress.py::test_agg_ingress"}, bare},
 	{"agg_jobs", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
@@ -73,7 +71,7 @@ var campaignLeaves = []leaf{
 	{"agg_byte_pack", "byte_pack", transmitter, link},
 	{"agg_beat_pack", "", receiver, link},
 	{"agg_beat_unpack", "", transmitter, link},
-	{"agg_crc16", "", []string{"test_link_leaves.py::test_agg_crc16"}, link}, // its proof has two of them in it
+	{"agg_crc16", "", []string{"test_link_leaves.py::test_agg_crc16"}, link}, // the proof contains two instances of it
 	{"agg_route", "", []string{"test_link_leaves.py::test_agg_route"}, link},
 	{"agg_register_link", "", []string{"test_link_leaves.py::test_agg_register_link"}, link},
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
@@ -84,10 +82,10 @@ var campaignLeaves = []leaf{
 	{"agg_frame_rx", "frame_rx", receiver, link},
 }
 
-// slowProofs are of leaves whose benches take less time: they come first.
+// slowProofs are the leaves whose benches take less time than the proof, and run first.
 var slowProofs = map[string]bool{"agg_frame_rx": true}
 
-// leftOut says of the other leaves why they are not in the campaign.
+// leftOut gives the reason for each leaf that is not in the campaign.
 var leftOut = map[string]string{
 	"agg_async_fifo":       board,
 	"agg_board_reset":      board,

@@ -1,23 +1,20 @@
-// Command mutate measures what the proofs and benches of control would notice: it
-// puts mistakes into each leaf, one at a time, and counts those that something
-// fails for. `make mutate` runs it; it takes an hour or more, and is
-// no part of make test.
+// Command mutate measures how many mistakes the proofs and benches of the control logic detect.
+// It injects mistakes into each leaf, one at a time, and counts those that make a check fail. Run
+// it with `make mutate`; it takes an hour or more, and is not part of `make test`.
 //
-// It works in the root of the repository, after `make setup build`. Yosys makes
-// the mutants ("mutate"): of one cell of the leaf as it is elaborated, one bit of
-// a port is inverted, stuck, or inverted when another bit is set. All mutants of a
-// leaf are in one build of it, which a number chooses among; with the number 0,
-// none, everything must pass.
+// It works in the root of the repository, after `make setup build`. Yosys makes the mutants
+// ("mutate") from the elaborated leaf. It inverts one bit of a cell's port, makes it stuck, or
+// inverts it when another bit is set. One build contains all mutants of a leaf and selects one by
+// number; number 0 is the unmodified leaf, which must pass.
 //
-// A mutant meets, until something fails: the leaf's proof, its cover
-// statements, its benches, and whole cards. What they leave is compared with the
-// leaf itself: where no output and no next state differs, whatever the inputs
-// and the state that the proof allows, it is the same circuit. What remains is a survivor:
-// survivors.txt says of each why nothing fails.
+// A mutant goes through the leaf's proof, its cover statements, its benches and whole cards,
+// until one fails. Any mutant left is compared with the leaf. If no output and no next state
+// differs, for all inputs and all states that the proof allows, it is the same circuit. The
+// others are survivors; survivors.txt explains each.
 //
-// The result is verify/gateware/mutate/recorded.json, for this command, and RESULT.md, for
-// people. They are written when all that was asked for is done; leaves that were
-// done before an interrupt, in build/mutate, are not done again.
+// The results are verify/gateware/mutate/recorded.json, for this command, and RESULT.md, for
+// readers. The command writes them after all requested leaves. After an interrupt it reuses the
+// finished leaves in build/mutate.
 package main
 
 import (
@@ -53,7 +50,7 @@ func main() {
 	}
 }
 
-// run does the leaves that match, and prints the page.
+// run processes the leaves that match, and prints the page.
 func run(ctx context.Context, c *campaign, leaves string) error {
 	match, err := regexp.Compile(leaves)
 	if err != nil {

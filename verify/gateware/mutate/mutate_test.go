@@ -10,7 +10,7 @@ import (
 
 const root = "../../.." // of the repository, from this folder
 
-// TestEveryLeafIsNamed: a leaf is in the campaign, or it is said why not.
+// TestEveryLeafIsNamed: every leaf is in the campaign or has a reason in leftOut.
 func TestEveryLeafIsNamed(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "agg_*.v"))
 	if err != nil || len(files) == 0 {
@@ -35,7 +35,7 @@ func TestEveryLeafIsNamed(t *testing.T) {
 	}
 }
 
-// TestChecksAreThere: proofs and benches that the table names.
+// TestChecksAreThere: the proofs and benches in the table exist.
 func TestChecksAreThere(t *testing.T) {
 	for _, l := range campaignLeaves {
 		if l.proof != "" {
@@ -75,8 +75,8 @@ func TestChecksAreThere(t *testing.T) {
 	}
 }
 
-// TestRecorded: the page is what the record says, of every leaf, and why each survivor
-// is one; and nothing is said of others.
+// TestRecorded: the page matches the record of every leaf, and exactly the survivors have
+// explanations.
 func TestRecorded(t *testing.T) {
 	records, err := read("recorded.json")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestParseReasons(t *testing.T) {
 	}
 }
 
-// TestPlaces: a mutant is found again where there are more ports and wider words.
+// TestPlaces: a mutant is found again in an elaboration with more ports and wider words.
 func TestPlaces(t *testing.T) {
 	small := elaboration(2, 1)
 	large := elaboration(5, 3)
@@ -174,7 +174,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// elaboration is of a leaf with some cells in one place.
+// elaboration is a leaf with some cells in one place.
 func elaboration(width, more int) *module {
 	m := &module{name: `\agg_x`, wires: map[string]int{`\a`: width, "$y": width}}
 	for i := range 1 + more {

@@ -1,7 +1,7 @@
 package main
 
-// A mutant's place in a leaf, that is the same however the leaf is elaborated: with
-// two ports or five, inside a proof or in a card.
+// A mutant's place in a leaf, independent of the elaboration: with two ports or five, in a
+// proof or in a card.
 
 import (
 	"cmp"
@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// mutant is a mistake: what Yosys is told to change, and where.
+// mutant is a mistake: Yosys's change, and its place.
 type mutant struct {
 	Where  string // line.column-line.column of the leaf
 	Kind   string // of the cell
-	Target string // the register or memory that the cell is for, or ""
+	Target string // the cell's register or memory, or ""
 	Number int    // among the cells of one place, kind and target
 	Port   string
 	Bit    int
 	Mode   string // inv, const0, const1, cnot0, cnot1
-	Other  int    // the bit that cnot looks at
+	Other  int    // the control bit of cnot
 }
 
-// String is how survivors.txt and the page name it.
+// String returns the mutant's name in survivors.txt and on the page.
 func (m mutant) String() string {
 	s := fmt.Sprintf("%s %s#%d %s[%d] %s", m.Where, m.Kind, m.Number, m.Port, m.Bit, m.Mode)
 	if strings.HasPrefix(m.Mode, "cnot") {
@@ -36,11 +36,10 @@ func (m mutant) String() string {
 	return s
 }
 
-// spot is what cells have in common that only a number tells apart.
+// spot is a place, kind and target, which several cells may share.
 type spot struct{ source, kind, target string }
 
-// spots are a module's cells by where they are, in the order in which Yosys made
-// them.
+// spots groups a module's cells by spot, in the order in which Yosys made them.
 func (m *module) spots() map[spot][]*cell {
 	users := map[string][]*cell{}
 	for _, c := range m.cells {
@@ -63,14 +62,14 @@ func (m *module) spots() map[spot][]*cell {
 	return all
 }
 
-// made is the number that Yosys gave the cell.
+// made is Yosys's number of the cell.
 func (c *cell) made() int {
 	n, _ := strconv.Atoi(c.name[strings.LastIndexByte(c.name, '$')+1:])
 	return n
 }
 
-// kindOf is the cell's type; of an instance its name, as its module's has the
-// parameters in it.
+// kindOf is the cell's type. For an instance it is the instance's name, since the module's name
+// includes parameters.
 func kindOf(c *cell) string {
 	if strings.HasPrefix(c.name, `\`) {
 		return c.name
@@ -86,8 +85,8 @@ var (
 	folders = regexp.MustCompile(`[\w./-]*/`)
 )
 
-// target follows a cell that stands for an if or a case, many of which have one source, to the register,
-// memory or variable that it is for.
+// target follows a cell of an if or a case to the register, memory or variable that it drives.
+// Many such cells share one source position.
 func target(c *cell, users map[string][]*cell, depth int) string {
 	switch {
 	case depth > 100:
@@ -125,8 +124,8 @@ func target(c *cell, users map[string][]*cell, depth int) string {
 	return ""
 }
 
-// command is Yosys's for a mutant of the module, or "" where this elaboration has
-// no such place.
+// command returns Yosys's command for a mutant of the module, or "" if this elaboration lacks its
+// place.
 func (m *module) command(leaf string, x mutant, spots map[spot][]*cell) string {
 	cells := spots[spot{leaf + ".v:" + x.Where, x.Kind, x.Target}]
 	if len(cells) == 0 {
@@ -158,7 +157,7 @@ func (m *module) command(leaf string, x mutant, spots map[spot][]*cell) string {
 	return s
 }
 
-// trim takes away the backslash that RTLIL puts before names of the source.
+// trim removes the backslash that RTLIL puts before names from the source.
 func trim(name string) string { return strings.TrimPrefix(name, `\`) }
 
 var option = regexp.MustCompile(`-(mode|cell|port|portbit|ctrlbit) (\S+)`)

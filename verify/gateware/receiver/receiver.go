@@ -1,7 +1,7 @@
-// Package receiver feeds the gateware's receiver of the byte-stream link with what
-// a link may bring: random bytes, frames that are whole, cut off, damaged or
-// refused, sync words and frames inside payloads. What comes out is compared with
-// the specification (driver/wire/SPEC.md, sections 3 and 6), read a second time.
+// Package receiver tests the gateware's receiver of the byte-stream link. It sends random bytes,
+// complete, truncated, damaged and refused frames, and sync words and frames inside payloads. It
+// compares the output with a second implementation of the specification (driver/wire/SPEC.md,
+// sections 3 and 6).
 //
 // The receiver is agg_byte_fifo and agg_frame_rx, Verilated.
 package receiver
@@ -32,8 +32,8 @@ type Shape struct {
 	Elem  int // bytes of an element
 }
 
-// Shapes are the receivers that are tried: every width of a link, and words of
-// payload that are narrower than the window.
+// Shapes are the receivers under test: every width of a link, and words of payload that are
+// narrower than the window.
 var Shapes = []Shape{
 	{Link: 1, Step: 4, Chunk: 16, Elem: 4},
 	{Link: 2, Step: 4, Chunk: 16, Elem: 4},
@@ -48,11 +48,10 @@ func (s Shape) String() string {
 	return fmt.Sprintf("link%d_step%d_chunk%d_elem%d", 8*s.Link, s.Step, s.Chunk, s.Elem)
 }
 
-// window returns the bytes that the parser sees at once, as hwgen chooses them.
+// window returns the number of bytes that the parser sees at once, as hwgen chooses it.
 func (s Shape) window() int { return max(4, s.Link) }
 
-// Build makes the program of all Shapes from the leaves in folders, and returns
-// its path.
+// Build builds one program with all Shapes from the leaves in folders, and returns its path.
 func Build(ctx context.Context, b *vectors.Builder, folders []string) (string, error) {
 	p := vectors.Program{Name: "receiver", Text: program, Optimize: "-O1"}
 	list := "#define RECEIVERS"
@@ -71,8 +70,8 @@ func Build(ctx context.Context, b *vectors.Builder, folders []string) (string, e
 	return b.Program(ctx, p)
 }
 
-// Receive returns what a receiver makes of a link's bytes. seed draws when words
-// come and what comes out is taken.
+// Receive returns a receiver's output for a link's bytes. seed draws the pauses of the link and
+// of the consumer.
 func Receive(ctx context.Context, program string, s Shape, seed uint64, stream []byte) (*Received, error) {
 	cmd := exec.CommandContext(ctx, program, s.String(), strconv.FormatUint(seed, 10))
 	cmd.Stdin = bytes.NewReader(stream)

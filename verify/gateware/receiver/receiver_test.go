@@ -22,8 +22,7 @@ var (
 	leaves = flag.String("rtl", "../../../rtl", "the folder of the leaves")
 )
 
-// streamBytes is how long a stream is: short, so that a failing seed shows little
-// else.
+// streamBytes is the length of a stream, short so that a failure is easy to read.
 const streamBytes = 20_000
 
 // TestReceivers compares every receiver with the specification.
@@ -50,15 +49,15 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-// tally is what many streams came to.
+// tally adds up the results of many streams.
 type tally struct {
 	bytes, whole, swallowed int
-	headers, payloads       int // whose CRC was wrong
-	forged                  int // frames that came out and that nobody sent
+	headers, payloads       int // with wrong CRCs
+	forged                  int // valid frames that were never sent
 }
 
-// chance returns how many frames a CRC of 16 bits lets through, if all that is
-// judged were random: one in 2^16. Much is damage that it always finds.
+// chance returns the expected number of undetected frames if all damage were random: one in 2^16.
+// A CRC always detects much of the actual damage.
 func (c tally) chance() float64 { return float64(c.headers+c.payloads) / (1 << 16) }
 
 func (c tally) String() string {
@@ -86,9 +85,8 @@ func try(ctx context.Context, program string, s Shape, seed uint64, all *tally) 
 	return compare(got, want)
 }
 
-// judge holds what was received against what was sent: every whole frame must be
-// there, unless one that began before it took it in, and what is there must have
-// been sent, but for what is forged.
+// judge compares the received frames with the sent ones. Every complete frame must arrive, unless
+// an earlier frame contains it. Every received frame must have been sent, except forged ones.
 func (s *Stream) judge(spans []span, all *tally) error {
 	for _, at := range s.whole {
 		i, found := slices.BinarySearchFunc(spans, at, func(f span, at int) int { return f.from - at })
@@ -130,8 +128,7 @@ func compare(got, want *Received) error {
 	return nil
 }
 
-// TestStreamsHoldEverything: every event happens, in a stream that makes the tests'
-// first one.
+// TestStreamsHoldEverything: the first stream of the tests contains every event.
 func TestStreamsHoldEverything(t *testing.T) {
 	for _, s := range Shapes {
 		stream := NewStream(s, 1, streamBytes)
@@ -159,7 +156,7 @@ func TestStreamsHoldEverything(t *testing.T) {
 	}
 }
 
-// TestJudgeFindsWhatIsMissing: the oracle is held against what was sent.
+// TestJudgeFindsWhatIsMissing: judge detects an oracle that disagrees with the sent frames.
 func TestJudgeFindsWhatIsMissing(t *testing.T) {
 	stream := NewStream(Shapes[0], 1, streamBytes)
 	_, spans, err := Expect(Shapes[0], stream.Bytes)
@@ -178,7 +175,7 @@ func TestJudgeFindsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestExpectRefusesHalfFrames: a stream must be whole.
+// TestExpectRefusesHalfFrames: a stream must end after a frame.
 func TestExpectRefusesHalfFrames(t *testing.T) {
 	h := frame.Header{Kind: wire.KindData, Format: wire.FP32, Length: 1}
 	b := frame.Append(nil, &h, make([]byte, 4))

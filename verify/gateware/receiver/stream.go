@@ -8,12 +8,12 @@ import (
 	"tributary/driver/wire"
 )
 
-// Stream is what a link brings, and what is known of it beforehand.
+// Stream is a link's bytes, with the frames in it.
 type Stream struct {
 	Bytes []byte
 
-	whole []int           // where frames begin that are whole and stand in no other
-	built map[string]bool // items of all frames that were made, also of those that were damaged then
+	whole []int           // starts of complete frames outside of other frames
+	built map[string]bool // items of all frames, including those damaged later
 }
 
 // generator makes a stream.
@@ -23,12 +23,12 @@ type generator struct {
 	rng   *rand.Rand
 }
 
-// NewStream returns at least so many bytes for a receiver, drawn from a seed. They
-// end so that nothing is half received.
+// NewStream returns at least size bytes for a receiver, drawn from a seed. They end so that no
+// reception is pending.
 func NewStream(s Shape, seed uint64, size int) *Stream {
 	g := &generator{Stream{built: map[string]bool{}}, s, rand.New(rand.NewPCG(seed, uint64(s.Link<<8|s.Step)))}
 	pieces := []func(){
-		g.frame, g.frame, g.frame, g.frame, // most of all
+		g.frame, g.frame, g.frame, g.frame, // the most frequent
 		g.noise, g.syncs, g.cutOff, g.flipped, g.burst, g.otherCRC, g.refused, g.falseSync, g.scrambled,
 	}
 	for len(g.Bytes) < size {
@@ -38,14 +38,14 @@ func NewStream(s Shape, seed uint64, size int) *Stream {
 	return &g.Stream
 }
 
-// frame is one that is whole and comes as it was sent.
+// frame is a complete, undamaged frame.
 func (g *generator) frame() {
 	g.whole = append(g.whole, len(g.Bytes))
 	g.Bytes = append(g.Bytes, g.build(true)...)
 }
 
-// build returns a frame that a card takes, and notes what must come of it. Its
-// payload may hold another one.
+// build returns a frame that a card accepts, and records its item. Its payload may contain
+// another frame.
 func (g *generator) build(outer bool) []byte {
 	h := g.header()
 	kinds := []wire.Kind{wire.KindData, wire.KindData, wire.KindData, wire.KindAsk, wire.KindFinish, wire.KindRegRead, wire.KindRegWrite}
@@ -61,7 +61,7 @@ func (g *generator) build(outer bool) []byte {
 	return g.append(h, payload)
 }
 
-// append returns a frame of any header and payload, with right CRCs.
+// append returns a frame with any header and payload, and right CRCs.
 func (g *generator) append(h frame.Header, payload []byte) []byte {
 	b := frame.Append(nil, &h, payload)
 	if _, spans, err := Expect(g.shape, append(b[:len(b):len(b)], make([]byte, wire.MaxFrameBytes)...)); err == nil && len(spans) > 0 && spans[0].from == 0 {
@@ -70,7 +70,7 @@ func (g *generator) append(h frame.Header, payload []byte) []byte {
 	return b
 }
 
-// header has random fields, and those of the link are right.
+// header has random fields, except that those for the link are right.
 func (g *generator) header() frame.Header {
 	r := g.rng
 	return frame.Header{
@@ -79,12 +79,12 @@ func (g *generator) header() frame.Header {
 	}
 }
 
-// format returns one whose elements have the shape's size: a frame is built by it.
+// format returns a format with the shape's element size, which the frame's construction needs.
 func (g *generator) format() wire.Format {
 	return map[int]wire.Format{1: wire.FP8E4M3, 2: wire.BF16, 4: wire.FP32}[g.shape.Elem]
 }
 
-// payload is random, full of sync words, or holds a frame.
+// payload is random, full of sync words, or contains a frame.
 func (g *generator) payload(n int, outer bool) []byte {
 	p := g.random(n)
 	switch g.rng.IntN(4) {
@@ -111,7 +111,7 @@ func (g *generator) random(n int) []byte {
 // noise is random bytes.
 func (g *generator) noise() { g.Bytes = append(g.Bytes, g.random(1+g.rng.IntN(200))...) }
 
-// syncs is much that begins like a frame.
+// syncs is a series of bytes that start like a frame.
 func (g *generator) syncs() {
 	for range 1 + g.rng.IntN(8) {
 		g.Bytes = append(g.Bytes, syncWord[:1+g.rng.IntN(len(syncWord))]...)
@@ -137,7 +137,7 @@ func (g *generator) flipped() {
 	g.Bytes = append(g.Bytes, b...)
 }
 
-// burst is a frame of which up to three bytes in a row are wrong.
+// burst is a frame with up to three wrong bytes in a row.
 func (g *generator) burst() {
 	b := g.build(true)
 	at := g.rng.IntN(len(b))
@@ -145,8 +145,8 @@ func (g *generator) burst() {
 	g.Bytes = append(g.Bytes, b...)
 }
 
-// otherCRC is a frame one of whose CRCs is another one, has its bytes exchanged, or
-// differs in one bit, of itself or of what is left when it goes through the CRC.
+// otherCRC is a frame with one wrong CRC. It is another one, has its bytes exchanged, or differs
+// in one bit of itself or of the CRC register's final value.
 func (g *generator) otherCRC() {
 	b := g.build(true)
 	at := len(b) - 2
@@ -167,8 +167,8 @@ func (g *generator) otherCRC() {
 	g.Bytes = append(g.Bytes, b...)
 }
 
-// nearlyHeld are the errors in a CRC that leave a single bit where a right one
-// leaves zero, the lowest first.
+// nearlyHeld are the errors in a CRC that leave one bit of the final register set, the lowest
+// first.
 var nearlyHeld = func() (errors [16]uint16) {
 	for e := range 1 << 16 {
 		if left := crc(0, []byte{byte(e >> 8), byte(e)}); bits.OnesCount16(left) == 1 {
@@ -178,8 +178,7 @@ var nearlyHeld = func() (errors [16]uint16) {
 	return errors
 }()
 
-// refused is a header whose CRC is right and that no card takes, before whatever
-// comes.
+// refused is a header that no card accepts, with a right CRC.
 func (g *generator) refused() {
 	h := g.header()
 	h.Kind = wire.KindData
@@ -208,7 +207,7 @@ func (g *generator) falseSync() {
 	g.frame()
 }
 
-// scrambled is a frame of which bytes are missing or added in the middle.
+// scrambled is a frame with bytes missing or added in the middle.
 func (g *generator) scrambled() {
 	b := g.build(true)
 	at := g.rng.IntN(len(b))

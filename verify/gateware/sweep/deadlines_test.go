@@ -13,8 +13,7 @@ import (
 	"tributary/driver/element"
 )
 
-// TestLateMembersLikeTheModel has members of a job come late and stay away, on
-// cards of every sum.
+// TestLateMembersLikeTheModel makes members of a job late or absent, on cards of every sum.
 func TestLateMembersLikeTheModel(t *testing.T) {
 	for _, name := range []string{
 		"model:lanes=4,workers=4,chunk=16,window=4",
@@ -43,17 +42,17 @@ func TestLateMembersOnCards(t *testing.T) {
 	}
 }
 
-// round is one reduction as a member saw it.
+// round is one reduction as seen by a member.
 type round struct {
-	sum      []byte // nil when it did not get there
+	sum      []byte // nil if the call failed
 	partials []driver.Partial
 	err      error
 }
 
-// sumLate opens a card and has the members of a job, whose chunks are given 5 ms,
-// pause for longer at random before their calls. Who is not evicted holds what the
-// others hold, and every bit is the model's sum of those that are said to be in it.
-// It returns how many sums the card says were partial.
+// sumLate opens a card with a chunk deadline of 5 ms. The members of a job pause at random,
+// sometimes for longer, before their calls. All members that are not evicted must hold the same
+// sums, and every bit must equal the model's sum of the named members. It returns the card's
+// count of partial sums.
 func sumLate(t *testing.T, name string) (partial uint32) {
 	const rounds = 15
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -111,7 +110,7 @@ func sumLate(t *testing.T, name string) (partial uint32) {
 	return partial
 }
 
-// compareRound compares a reduction among its members, and with the model.
+// compareRound compares a reduction's sums with each other, and with the model.
 func compareRound(t *testing.T, info driver.Info, inputs [][]byte, members []round) {
 	t.Helper()
 	var first *round

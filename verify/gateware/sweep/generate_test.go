@@ -16,8 +16,8 @@ var (
 	allWorkers = []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 31, 32, 64}
 )
 
-// TestEveryShapeIsGenerated: every number of lanes with every kind of tree, and
-// both shells; each folder names the files that it holds.
+// TestEveryShapeIsGenerated: hwgen generates every number of lanes with every kind of tree, and
+// both shells. Each folder lists its files.
 func TestEveryShapeIsGenerated(t *testing.T) {
 	for _, shell := range []string{"stream", "none"} {
 		for _, lanes := range allLanes {
@@ -40,8 +40,9 @@ func TestEveryShapeIsGenerated(t *testing.T) {
 	}
 }
 
-// TestEveryArithmeticLints: lanes of every format, result format and sum, in front of every tool; of each
-// sum and width of operands and results the whole card, for beyond lanes nothing depends on more.
+// TestEveryArithmeticLints runs every tool on lanes of every format, result format and sum. For
+// each sum and width of operands and results it lints the whole card; nothing else outside of the
+// lanes depends on the arithmetic.
 func TestEveryArithmeticLints(t *testing.T) {
 	type kind struct {
 		sum     string
@@ -110,8 +111,8 @@ func TestTheSameFlagsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestPairwiseLint: a set of cards in which every two choices of the factors
-// meet in some card, one with the most lanes, and one with the most ports, in front of every tool.
+// TestPairwiseLint runs every tool on a set of cards that contains every pair of choices. It adds
+// a card with the most lanes, and one with the most ports.
 func TestPairwiseLint(t *testing.T) {
 	shapes := make([]shape, 0, 32)
 	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2, len(lintJobs)}) {
@@ -156,10 +157,9 @@ var (
 	lintJobs    = []int{1, 2, 16}
 )
 
-// pairwise returns rows that choose a level (0..levels[f]-1) for each factor f,
-// such that for every two factors every pair of their levels is in some row.
-// Greedy: each row is built factor by factor from the level that covers most
-// pairs not yet covered.
+// pairwise returns rows that choose a level (0..levels[f]-1) for each factor f, such that for
+// every two factors every pair of their levels is in some row. It is greedy: for each factor in
+// turn it takes the level that covers the most uncovered pairs.
 func pairwise(levels []int) [][]int {
 	type pair struct{ f, i, g, j int }
 	open := map[pair]bool{}
@@ -210,7 +210,7 @@ func pairwise(levels []int) [][]int {
 	return rows
 }
 
-// TestPairwise holds the set to what it says, and to a size worth its name.
+// TestPairwise: the set covers all pairs, and is small.
 func TestPairwise(t *testing.T) {
 	rows := pairwise([]int{3, 4, 2})
 	seen := map[[4]int]bool{}

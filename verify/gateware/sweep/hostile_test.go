@@ -22,8 +22,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// TestHostileLinks does to one virtual card, over and over, what links and
-// hosts do when they go wrong. After each the card must be usable.
+// TestHostileLinks exposes one virtual card to faulty links and hosts in succession. After each
+// the card must be usable.
 func TestHostileLinks(t *testing.T) {
 	dir := shape{lanes: 4, workers: 3, chunk: 32, window: 2}.build(t)
 	for name, test := range map[string]func(*testing.T, *process){
@@ -48,10 +48,10 @@ func TestHostileLinks(t *testing.T) {
 	t.Run("a host dies while chunks are overdue", func(t *testing.T) { overdueForNobody(t, dir) })
 }
 
-// process is a virtual card that runs.
+// process is a running virtual card.
 type process struct {
 	cmd  *exec.Cmd
-	name string // as driver.Open takes it
+	name string // the argument of driver.Open
 	dir  string // of the card
 }
 
@@ -80,7 +80,7 @@ func start(t *testing.T, dir, listen string, flags ...string) *process {
 	return p
 }
 
-// dial connects to the card as a stranger does, past the driver.
+// dial connects to the card without the driver.
 func (p *process) dial(t *testing.T) net.Conn {
 	t.Helper()
 	network, address, _ := strings.Cut(p.name, ":")
@@ -98,13 +98,13 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// isUsable opens the card and sums something.
+// isUsable opens the card and makes a reduction.
 func (p *process) isUsable(t *testing.T) {
 	t.Helper()
 	ctx := deadline(t)
 	var card *driver.Card
 	var err error
-	// The host before may have hung up only just now.
+	// The previous host may still hold the card for a moment.
 	for busy := new(*driver.BusyError); ; time.Sleep(10 * time.Millisecond) {
 		if card, err = driver.Open(ctx, p.name); !errors.As(err, busy) || ctx.Err() != nil {
 			break
@@ -117,7 +117,7 @@ func (p *process) isUsable(t *testing.T) {
 	reduceAndCompare(t, ctx, card, driver.JobConfig{})
 }
 
-// stoppedInAFlood: SIGTERM ends a card also while its host sends without a pause.
+// stoppedInAFlood: SIGTERM ends a card even while its host sends without a pause.
 func stoppedInAFlood(t *testing.T, p *process) {
 	link := p.dial(t)
 	go func() {
@@ -134,7 +134,7 @@ func stoppedInAFlood(t *testing.T, p *process) {
 	p.ends(t, "the card goes on after SIGTERM")
 }
 
-// ends waits for the card's end, with success.
+// ends waits for the card to exit with status 0.
 func (p *process) ends(t *testing.T, otherwise string) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -149,7 +149,8 @@ func (p *process) ends(t *testing.T, otherwise string) {
 	}
 }
 
-// overdueForNobody: a card whose host is gone does not go on telling it of overdue chunks, but hangs up.
+// overdueForNobody: a card whose host is gone stops sending notices of overdue chunks, and closes
+// the connection.
 func overdueForNobody(t *testing.T, dir string) {
 	p := start(t, dir, "unix:"+filepath.Join(t.TempDir(), "card"), "--once")
 	var link net.Conn
@@ -198,8 +199,7 @@ func counter(t *testing.T, card *driver.Card, name string) uint32 {
 	return 0
 }
 
-// garbage returns bytes in which sync words, and sync words with half a
-// header, are frequent.
+// garbage returns bytes with many sync words, some followed by half a header.
 func garbage(size int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var b []byte
@@ -248,7 +248,7 @@ func halfAFrame(t *testing.T, p *process) {
 	p.isUsable(t)
 }
 
-// noisy flips a bit in about one of every `every` bytes, both ways.
+// noisy flips a bit in about one of every `every` bytes, in both directions.
 type noisy struct {
 	net.Conn
 	every int
@@ -316,7 +316,7 @@ func secondHost(t *testing.T, p *process) {
 	p.isUsable(t)
 }
 
-// interrupted sends Ctrl-C to a reduction of the command that takes minutes.
+// interrupted sends Ctrl-C to a long reduction of the command.
 func interrupted(t *testing.T, p *process) {
 	dir := t.TempDir()
 	args := []string{"reduce", "-card", p.name, "-o", filepath.Join(dir, "sum.npy")}
@@ -396,8 +396,8 @@ func killed(t *testing.T, p *process) {
 	}
 }
 
-// startedAgain kills the card in the middle of a reduction that is to carry on,
-// and starts it again at the same address.
+// startedAgain kills the card in the middle of a reduction with -carry-on, and restarts it at the
+// same address.
 func startedAgain(t *testing.T, p *process) {
 	carriesOn(t, p.name, func() {
 		p.cmd.Process.Kill()
@@ -409,7 +409,7 @@ func startedAgain(t *testing.T, p *process) {
 	})
 }
 
-// ownCardKilled kills the virtual card that the driver has started for itself.
+// ownCardKilled kills the virtual card that the driver has started.
 func ownCardKilled(t *testing.T, dir string) {
 	carriesOn(t, "sim:"+dir, func() {
 		running, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -430,8 +430,8 @@ func ownCardKilled(t *testing.T, dir string) {
 	})
 }
 
-// carriesOn sums through a card that is killed twice on the way. Every bit is as
-// the model's.
+// carriesOn makes a reduction on a card that is killed twice on the way. Every bit must equal the
+// model's.
 func carriesOn(t *testing.T, name string, kill func()) {
 	const times = 2
 	card, err := driver.Open(deadline(t), name)
@@ -458,7 +458,7 @@ func carriesOn(t *testing.T, name string, kill func()) {
 	if job.Outages() != times {
 		t.Errorf("%d outages, want %d", job.Outages(), times)
 	}
-	fresh := someInputs(info, 1, len(ports), 50_000) // the sum has replaced one
+	fresh := someInputs(info, 1, len(ports), 50_000) // the sum has overwritten the first inputs
 	if err := compare(info, ports, fresh, inputs[1]); err != nil {
 		t.Fatal(err)
 	}

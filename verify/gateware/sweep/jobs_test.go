@@ -13,7 +13,7 @@ import (
 	"tributary/driver/element"
 )
 
-// TestJobsSumLikeTheModel has the jobs of cards sum side by side.
+// TestJobsSumLikeTheModel runs jobs of one card concurrently.
 func TestJobsSumLikeTheModel(t *testing.T) {
 	for _, name := range []string{
 		"model:jobs=2,lanes=2,workers=3,chunk=8,window=2",
@@ -24,9 +24,9 @@ func TestJobsSumLikeTheModel(t *testing.T) {
 	}
 }
 
-// sumSideBySide keeps as many jobs on a card as it holds: each sums three times
-// with random members, chunks, windows and lengths, ends and is followed by
-// another, and every bit is compared with what the model makes of its arrays.
+// sumSideBySide keeps as many jobs on a card as it has room for. Each job makes three reductions
+// with random members, chunks, windows and lengths, and another job replaces it. Every bit is
+// compared with the model.
 func sumSideBySide(t *testing.T, name string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -51,8 +51,8 @@ func sumSideBySide(t *testing.T, name string) {
 	all.Wait()
 }
 
-// randomJob returns a job for which a card has room whatever its other jobs are,
-// if they are such as well.
+// randomJob returns a job for which a card always has room, as long as all its jobs come from
+// here.
 func randomJob(rng *rand.Rand, info driver.Info) driver.JobConfig {
 	ports := rng.Perm(info.Ports)[:1+rng.IntN(info.Ports)]
 	slices.Sort(ports)

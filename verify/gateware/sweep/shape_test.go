@@ -1,7 +1,7 @@
-// Package sweep tests cards of all shapes. It generates them with hwgen, and lints a set
-// that contains every pair of choices. It builds about a dozen as virtual cards that sum
-// random data through the driver, and compares every bit with the model. It also tests
-// cards on bad links and with bad hosts.
+// Package sweep tests cards of all shapes. It generates them with hwgen, and lints a set that
+// contains every pair of choices. It builds about a dozen virtual cards, sums random data through
+// the driver, and compares every bit with the model. It also tests cards with faulty links and
+// hosts.
 package sweep
 
 import (
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// shape is a card to be generated. A zero field is left to the default.
+// shape is a card to generate. Zero fields take the default.
 type shape struct {
 	lanes, workers int
 	chunk, window  int
@@ -54,14 +54,13 @@ type shape struct {
 	arithmetic
 }
 
-// arithmetic is how a card sums. A zero field is left to the default.
+// arithmetic is a card's formats and sum. Zero fields take the default.
 type arithmetic struct {
 	format, result, sum string
 	saturate, dsp       bool
 }
 
-// arithmetics lists every format with every result format and every sum, with
-// the flags that hwgen has for them.
+// arithmetics lists all combinations of format, result format and sum that hwgen's flags offer.
 func arithmetics(t *testing.T) []arithmetic {
 	var all []arithmetic
 	takesDSP := strings.Contains(run(t, 10*time.Second, hwgen, "-h"), "-dsp")
@@ -87,7 +86,7 @@ func arithmetics(t *testing.T) []arithmetic {
 	return all
 }
 
-// String returns the flags as one word, for the names of tests.
+// String returns the flags as one word, for test names.
 func (s shape) String() string {
 	name := fmt.Sprintf("l%d_w%d", s.lanes, s.workers)
 	if s.chunk != 0 {
@@ -148,8 +147,8 @@ func (s shape) flags() []string {
 	return args
 }
 
-// generate runs hwgen into a folder of its own and returns it. The folder stands
-// below build/, as Yosys, which runs in a sandbox, has a /tmp of its own.
+// generate runs hwgen into a new folder and returns it. The folder is below build/, because Yosys
+// runs in a sandbox with its own /tmp.
 func (s shape) generate(t *testing.T) string {
 	t.Helper()
 	scratch := filepath.Join(root, "build", "sweep")
@@ -166,19 +165,17 @@ func (s shape) generate(t *testing.T) string {
 	return dir
 }
 
-// build generates the card and compiles it into a virtual one; it returns the
-// folder, which the name sim:FOLDER opens.
+// build generates the card and compiles it to a virtual card. It returns the folder, which
+// sim:FOLDER opens.
 func (s shape) build(t *testing.T) string {
 	t.Helper()
 	dir := s.generate(t)
-	// Cards here live for a second: compiling them faster matters more than
-	// running them faster.
+	// These cards run for a second, so fast compilation matters more than fast simulation.
 	run(t, 10*time.Minute, "make", "-C", filepath.Join(dir, "sim"), "OPT=-O0")
 	return dir
 }
 
-// run runs a program to its end and fails the test, with what it said, when
-// that is not success.
+// run runs a program, and fails the test with its output if it fails.
 func run(t *testing.T, limit time.Duration, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -16,7 +16,7 @@ import (
 	"tributary/verify/reference/operands"
 )
 
-// simulated lists cards, and the jobs that each of them is given.
+// simulated lists cards with their jobs.
 var simulated = []struct {
 	shape
 	jobs []driver.JobConfig
@@ -41,8 +41,8 @@ var simulated = []struct {
 	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
 
-	// Formats and sums; beats of one byte, results four times as wide as what they sum, and whatever
-	// a link's width does to either.
+	// Formats and sums, with beats of one byte, results four times as wide as the operands, and
+	// links of several widths.
 	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
 	{shape{lanes: 2, workers: 4, chunk: 32, window: 4, link: 64, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "fused"}}, twoJobs},
 	{shape{lanes: 8, workers: 3, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp16", sum: "fused"}}, twoJobs},
@@ -62,11 +62,11 @@ var simulated = []struct {
 	{shape{lanes: 2, workers: 4, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "int32", sum: "max"}}, twoJobs},
 }
 
-// twoJobs, one after the other, are a job of all ports, and one of some.
+// twoJobs are two successive jobs: one of all ports, one of some.
 var twoJobs = []driver.JobConfig{{}, {Ports: []int{0, 2}, Window: 1}}
 
-// TestCardsSumLikeTheModel streams operands that are made to go wrong, in which a carry between
-// lanes and a swapped port show too, through virtual cards of many shapes.
+// TestCardsSumLikeTheModel sends hostile operands through virtual cards of many shapes. They also
+// show a carry between lanes and swapped ports.
 func TestCardsSumLikeTheModel(t *testing.T) {
 	for _, c := range simulated {
 		t.Run(c.String(), func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestCardsSumLikeTheModel(t *testing.T) {
 	}
 }
 
-// reduceAndCompare sets a job up, sums arrays on it three times (the later ones
-// over slots that are used), and ends it.
+// reduceAndCompare sets a job up, makes three reductions (the later ones reuse slots), and ends
+// it.
 func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg driver.JobConfig) {
 	t.Helper()
 	job, err := card.Configure(ctx, cfg)
@@ -119,7 +119,7 @@ func reduceAndCompare(t *testing.T, ctx context.Context, card *driver.Card, cfg 
 	}
 }
 
-// compare checks every bit of sum against the model; its error tells the first few that differ.
+// compare checks every bit of sum against the model; its error lists the first few differences.
 func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error {
 	arithmetic, err := model.NewArithmetic(info.Sum, info.Format, info.Result, info.Saturate)
 	if err != nil {
@@ -130,7 +130,7 @@ func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error
 	operands := make([]uint32, info.Ports)
 	for i := range elements {
 		for p := range operands {
-			operands[p] = info.Sum.Identity(info.Format) // a port that is not a member
+			operands[p] = info.Sum.Identity(info.Format) // a port without a member
 		}
 		for rank, port := range members {
 			operands[port] = element.At(info.Format, inputs[rank], i)
@@ -148,7 +148,7 @@ func compare(info driver.Info, members []int, inputs [][]byte, sum []byte) error
 	return errors.Join(append(told, fmt.Errorf("%d of %d elements are wrong", wrong, elements))...)
 }
 
-// someInputs returns one array a rank, of operands that are made to go wrong.
+// someInputs returns one array of hostile operands for each rank.
 func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
 	size := element.Size(info.Format)
 	inputs := make([][]byte, ranks)
@@ -166,8 +166,7 @@ func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
 	return inputs
 }
 
-// TestEmittedSelfTest runs the self-checking testbench that every emitted folder
-// holds, of either shell.
+// TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells.
 func TestEmittedSelfTest(t *testing.T) {
 	for _, s := range []shape{
 		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},

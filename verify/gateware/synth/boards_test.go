@@ -35,8 +35,8 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// A board's row is of its Verilog, constraints and device; comments and texts for people change
-// nothing.
+// TestBoardRow: a board's row depends on its Verilog, constraints and device, but not on comments
+// and documentation.
 func TestBoardRow(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -66,7 +66,7 @@ func TestBoardRow(t *testing.T) {
 	assert.NotEqual(t, first.Source, other.Source)
 }
 
-// What is written is what is read.
+// TestEncodeBoards: reading the written table gives the same table.
 func TestEncodeBoards(t *testing.T) {
 	table := boards.Table{Schema: boards.Schema, Tools: []string{"a"}, Rows: []boards.Row{{Board: "b", Lanes: 1}, {Board: "b", Lanes: 2, DSP: true}}}
 	text, err := encode(boards.Schema, table.Tools, table.Rows)

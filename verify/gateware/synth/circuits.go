@@ -1,6 +1,6 @@
 package main
 
-// What is recorded.
+// The circuits in the table.
 
 import (
 	"fmt"
@@ -9,34 +9,34 @@ import (
 	"tributary/hwgen/cells"
 )
 
-// circuit is something to synthesize: a module of a generated card.
+// circuit is a module of a generated card, to synthesize.
 type circuit struct {
 	name  string   // of the row
-	flags []string // of hwgen, for a card that has it
+	flags []string // of hwgen, for a card that contains it
 	top   string   // module
 
-	// parent is the module that has the instance whose parameters count; none for a module
-	// without parameters.
+	// parent is the module with the instance whose parameters count; empty for a module without
+	// parameters.
 	parent string
 
-	node string      // its format, where it is a node of tree
-	lane *cells.Lane // where it is a lane
+	node string      // format of a node of tree; else empty
+	lane *cells.Lane // nil unless it is a lane
 
-	// What lanes have in common: the names of those rows, and how many lanes.
+	// Circuits that lanes share: the names of their rows, and the number of lanes.
 	shared   []string
 	sharedBy int
 
 	latency   func(source) int
-	additions int // of two numbers, a cycle; 0: not what it does
+	additions int // of two numbers in a cycle; 0: does not apply
 
-	// limits that it must keep, and the better ones that are aimed at; 0: none.
+	// Limits to keep, and stricter targets; 0: none.
 	mostCOMB, leastMHz int
 
 	part  string
 	seeds []int
 
-	recount bool // make test counts its cells: it takes seconds, not minutes
-	full    bool // recorded by make synth-full alone
+	recount bool // make test counts its cells, which takes seconds
+	full    bool // only make synth-full records it
 }
 
 var threeSeeds = []int{1, 2, 3}
@@ -51,10 +51,10 @@ func circuits() []circuit {
 	return all
 }
 
-// nodes are those of tree: one addition, rounded.
+// nodes are the nodes of tree: one rounded addition.
 func nodes() []circuit {
 	integer := newNode("int32", "agg_int_add")
-	integer.latency = func(source) int { return 1 } // a lane has a clamp behind it
+	integer.latency = func(source) int { return 1 } // a lane has a clamp after the node
 	return []circuit{
 		newNode("fp32", "agg_fp_add").within(500, 200),
 		newNode("bf16", "agg_fp_add"),
@@ -65,7 +65,8 @@ func nodes() []circuit {
 	}
 }
 
-// newNode returns the circuit of a node: a leaf of a card with two inputs, whose lane is that node.
+// newNode returns the circuit of a node: a leaf of a card with two inputs, whose lane is that
+// node alone.
 func newNode(format, leaf string) circuit {
 	return circuit{
 		name:      "node " + format,
@@ -116,8 +117,8 @@ func lanes() []circuit {
 	return all
 }
 
-// newLane returns the circuit of a lane, with 8 inputs and its own result format
-// unless l says otherwise.
+// newLane returns the circuit of a lane with 8 inputs and its own result format, unless l
+// differs.
 func newLane(l cells.Lane) circuit {
 	if l.Result == "" {
 		l.Result = l.Format
@@ -137,20 +138,19 @@ func newLane(l cells.Lane) circuit {
 	}
 }
 
-// within returns the circuit with limits that it must keep.
+// within returns the circuit with limits to keep.
 func (c circuit) within(comb, mhz int) circuit {
 	c.mostCOMB, c.leastMHz = comb, mhz
 	return c
 }
 
-// counted returns the circuit as one whose cells make test counts.
+// counted returns the circuit, marked for make test to count its cells.
 func (c circuit) counted() circuit {
 	c.recount = true
 	return c
 }
 
-// sharing returns the circuit as one that has others in common with the rest of
-// a card's lanes.
+// sharing returns a lane that shares other circuits with the rest of a card's lanes.
 func (c circuit) sharing(others []circuit) circuit {
 	c.shared, c.sharedBy = nil, cardLanes
 	for _, o := range others {
@@ -159,17 +159,17 @@ func (c circuit) sharing(others []circuit) circuit {
 	return c
 }
 
-// cardLanes is how many lanes the card has from which shared parts are taken.
+// cardLanes is the number of lanes on the card for shared circuits.
 const cardLanes = 16
 
-// atLength is c, but recorded by make synth-full alone.
+// atLength returns the circuit, marked for make synth-full only.
 func (c circuit) atLength() circuit {
 	c.full = true
 	return c
 }
 
-// exactParts are what decides the beats that the lanes of exact cannot: one of
-// each a card, whatever its lanes; here of one with 8 ports.
+// exactParts are the circuits that sum the beats that lanes of exact cannot decide. A card has
+// one of each, whatever its lanes; this card has 8 ports.
 func exactParts() []circuit {
 	var all []circuit
 	for _, part := range []struct{ name, leaf string }{
@@ -190,7 +190,7 @@ func exactParts() []circuit {
 	return all
 }
 
-// laneFlags returns the flags of the smallest card that has the lane.
+// laneFlags returns the flags of the smallest card with the lane.
 func laneFlags(l cells.Lane) []string {
 	flags := []string{"-lanes", "1", "-workers", strconv.Itoa(l.Workers), "-shell", "none", "-sum", l.Sum, "-format", l.Format}
 	if l.Result != l.Format {
@@ -205,7 +205,7 @@ func laneFlags(l cells.Lane) []string {
 	return flags
 }
 
-// cores are whole, without a shell; their memories hold chunks of the default size.
+// cores are whole cores without a shell; their memories hold chunks of the default size.
 func cores() []circuit {
 	var all []circuit
 	for _, size := range []struct {

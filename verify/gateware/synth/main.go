@@ -1,16 +1,14 @@
-// Command synth synthesizes every node and lane for an FPGA, places and routes
-// them, and records what they cost: cells, frequency, latency. `make synth` runs
-// it, `make synth-full` also for wide lanes and whole cores.
+// Command synth synthesizes every node and lane for an FPGA, places and routes them, and records
+// their cells, frequency and latency. `make synth` runs it; `make synth-full` adds wide lanes and
+// whole cores.
 //
-// It works in the root of the repository, after `make setup build`. The
-// table is hwgen/cells/recorded.json, which hwgen embeds for the datasheets of
-// its cards, and verify/gateware/synth/TABLE.md, for people. A row whose Verilog, recipe
-// and tools have not changed since it was recorded stays as it is; so a second
-// run has nothing to do. What was measured is written after every row.
+// It works in the root of the repository, after `make setup build`. It writes the table to
+// hwgen/cells/recorded.json, which hwgen embeds for its datasheets, and to
+// verify/gateware/synth/TABLE.md. It keeps a row while its Verilog, recipe and tools are
+// unchanged, so a second run has nothing to do. It saves the table after every row.
 //
-// The recipe is the same for all, so that rows can be compared: recipe.go and
-// place.go have it. The test beside this counts cells again and fails where the
-// table says otherwise.
+// All circuits share one recipe, in recipe.go and place.go, so rows are comparable. The tests in
+// this folder count the cells again and fail if the table differs.
 package main
 
 import (
@@ -25,7 +23,7 @@ import (
 )
 
 const (
-	// folder holds what is generated and synthesized: a folder for each circuit.
+	// folder has a subfolder for each circuit.
 	folder = "build/synth"
 
 	recordedFile = "hwgen/cells/recorded.json"
@@ -45,7 +43,7 @@ func main() {
 	}
 }
 
-// run records what is to be recorded, and prints the table.
+// run records the selected rows, and prints the table.
 func run(ctx context.Context, rows string, full bool, jobs int) error {
 	match, err := regexp.Compile(rows)
 	if err != nil {
@@ -86,7 +84,7 @@ func run(ctx context.Context, rows string, full bool, jobs int) error {
 	return err
 }
 
-// progress says on standard error what was done.
+// progress reports a finished step on standard error.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "synth: "+format+"\n", args...)
 }

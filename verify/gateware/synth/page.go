@@ -1,6 +1,6 @@
 package main
 
-// The table for people.
+// The table as Markdown.
 
 import (
 	_ "embed"
@@ -40,8 +40,8 @@ func page(t cells.Table, whole boards.Table) string {
 	return b.String()
 }
 
-// share returns the COMB of what a lane shares with others, divided among them. It is an
-// error when that is not recorded.
+// share returns the COMB of the circuits that lanes share, divided by their number. It is an
+// error if one is not recorded.
 func share(c circuit, t cells.Table) (int, error) {
 	sum := 0
 	for _, name := range c.shared {
@@ -57,7 +57,8 @@ func share(c circuit, t cells.Table) (int, error) {
 	return (sum + c.sharedBy - 1) / c.sharedBy, nil
 }
 
-// speed returns the median and the seeds' frequencies, and the part where it is not the usual one.
+// speed returns the median frequency and those of the seeds, and the part if it is not the
+// default.
 func speed(c circuit, row cells.Row) string {
 	var seeds []string
 	for _, mhz := range row.Seeds {
@@ -77,7 +78,7 @@ func cycles(row cells.Row) string {
 	return fmt.Sprint(row.Latency)
 }
 
-// rate returns how many thousand additions of two numbers a second one table does.
+// rate returns the speed of one table, in thousand additions of two numbers per second.
 func rate(c circuit, row cells.Row) string {
 	if c.additions == 0 {
 		return ""
@@ -85,7 +86,7 @@ func rate(c circuit, row cells.Row) string {
 	return fmt.Sprintf("%.0f", float64(c.additions)*row.MHz*1000/float64(row.COMB))
 }
 
-// limits returns what a circuit must keep.
+// limits returns the limits of a circuit.
 func limits(c circuit) string {
 	if c.mostCOMB == 0 {
 		return ""
@@ -93,7 +94,7 @@ func limits(c circuit) string {
 	return fmt.Sprintf("≤ %d, ≥ %d MHz", c.mostCOMB, c.leastMHz)
 }
 
-// verdict returns the limits, and whether they are kept.
+// verdict returns the limits, and whether the circuit keeps them.
 func verdict(c circuit, row cells.Row, share int, err error) string {
 	text := limits(c)
 	switch {

@@ -1,6 +1,6 @@
 package main
 
-// How fast a circuit runs: place and route, in a wrapper of registers.
+// Frequency of a circuit: place and route, in a wrapper of registers.
 
 import (
 	"context"
@@ -23,19 +23,20 @@ const (
 	part85F = "85k"
 )
 
-// partName returns what people call a part.
+// partName returns the common name of a part.
 func partName(part string) string {
 	return "LFE5U-" + strings.TrimSuffix(part, "k") + "F-6"
 }
 
-// placeArgs returns the arguments of nextpnr: the slowest of an ECP5's speed grades, and a target that few circuits
-// reach, so that all are made as fast as can be.
+// placeArgs returns the arguments of nextpnr: the slowest speed grade of the ECP5, and a target
+// frequency that few circuits reach, so that nextpnr optimizes all of them fully.
 func placeArgs(part string, seed int) []string {
 	return []string{"--" + part, "--speed", "6", "--package", "CABGA381", "--freq", "250", "--timing-allow-fail",
 		"--lpf-allow-unconstrained", "-q", "--json", "wrapper.json", "--report", "report.json", "--seed", strconv.Itoa(seed)}
 }
 
-// place places and routes a circuit that is prepared with each of its seeds, and returns the frequencies in MHz.
+// place places and routes a prepared circuit with each of its seeds, and returns the frequencies
+// in MHz.
 func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	if err := yosys(ctx, s, elaborate(c, s)+"; tee -o ports.txt portlist "+c.top); err != nil {
 		return nil, err
@@ -73,14 +74,14 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	return speeds, nil
 }
 
-// port is one of a circuit's.
+// port is a port of a circuit.
 type port struct {
 	name  string
 	width int
 	in    bool
 }
 
-// parsePorts reads what Yosys's portlist prints: "input [31:0] a" a line.
+// parsePorts reads the output of Yosys's portlist, lines such as "input [31:0] a".
 func parsePorts(list string) ([]port, error) {
 	var ports []port
 	for line := range strings.Lines(list) {
@@ -103,9 +104,9 @@ func parsePorts(list string) ([]port, error) {
 	return ports, nil
 }
 
-// wrapper returns a module that puts a register on each side of every port: the
-// inputs stand in one long shift register, the outputs are folded into another, so that
-// two pins are enough and no path to a pin counts.
+// wrapper returns a module with a register on each side of every port. One long shift register
+// drives the inputs, and another folds the outputs. So two pins suffice, and no path to a pin
+// counts.
 func wrapper(top string, params []param, ports []port) string {
 	var values, connections []string
 	for _, p := range params {
@@ -170,10 +171,10 @@ func parseFrequency(report []byte) (float64, error) {
 	return 0, fmt.Errorf("a report without a frequency: %.200s", report)
 }
 
-// round keeps one digit after the point.
+// round keeps one decimal.
 func round(mhz float64) float64 { return math.Round(10*mhz) / 10 }
 
-// median returns the middle one of an odd number of values.
+// median returns the median of an odd number of values.
 func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }

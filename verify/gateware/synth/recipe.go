@@ -1,6 +1,6 @@
 package main
 
-// How a circuit is synthesized and its cells are counted.
+// Synthesis of a circuit, and the count of its cells.
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"tributary/hwgen/cells"
 )
 
-// synthXilinx makes cells of a Xilinx 7 series: for the area alone.
+// synthXilinx synthesizes for a Xilinx 7 series, only to count the area.
 const synthXilinx = cells.ShareAdders + "; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
 
-// recipe returns what the circuit goes through, for the hash of its row.
+// recipe returns all commands for a circuit, for the hash of its row.
 func recipe(c circuit) string {
 	return fmt.Sprint(cells.SynthECP5, synthXilinx, placeArgs(c.part, 0), c.seeds)
 }
@@ -30,7 +30,7 @@ func elaborate(c circuit, s source) string {
 	return text + " -top " + c.top
 }
 
-// count returns the cells of a circuit that is prepared.
+// count returns the cells of a prepared circuit.
 func count(ctx context.Context, c circuit, s source) (cells.Cells, error) {
 	types, err := synthesize(ctx, c, s, cells.SynthECP5)
 	if err != nil {
@@ -48,7 +48,7 @@ func countArea(ctx context.Context, c circuit, s source) (cells.Xilinx, error) {
 	return countXilinx(types)
 }
 
-// synthesize makes cells of a circuit with a command of Yosys and returns how many there are of
+// synthesize runs a synthesis command of Yosys on a circuit, and returns the number of cells of
 // each type.
 func synthesize(ctx context.Context, c circuit, s source, command string) (map[string]int, error) {
 	const file = "stat.json"
@@ -85,11 +85,11 @@ func cellTypes(text []byte) (map[string]int, error) {
 	return stat.Design.Types, nil
 }
 
-// weights say how much of each kind of thing a cell is.
+// weights are the resources of a cell.
 type weights struct{ table, ff, bram, dsp int }
 
-// ecp5 are the cells of an ECP5. A carry cell takes two tables, a small memory four. Multiplexers behind
-// tables come free with them.
+// ecp5 are the cells of an ECP5. A carry cell takes two tables, a small memory four. Multiplexers
+// after tables are free.
 var ecp5 = map[string]weights{
 	"LUT4":            {table: 1},
 	"CCU2C":           {table: 2},
@@ -102,8 +102,8 @@ var ecp5 = map[string]weights{
 	"MULT18X18D":      {dsp: 1},
 }
 
-// xc7 are the cells of a Xilinx 7 series. Carry chains and multiplexers come free
-// with tables, inverters vanish into them.
+// xc7 are the cells of a Xilinx 7 series. Carry chains and multiplexers are free with tables, and
+// inverters merge into them.
 var xc7 = map[string]weights{
 	"LUT1": {table: 1}, "LUT2": {table: 1}, "LUT3": {table: 1}, "LUT4": {table: 1}, "LUT5": {table: 1}, "LUT6": {table: 1},
 	"SRL16E": {table: 1}, "SRLC32E": {table: 1},
@@ -114,8 +114,8 @@ var xc7 = map[string]weights{
 	"DSP48E1": {dsp: 1},
 }
 
-// add sums the weights of all cells. A type without weights is an error: what it
-// costs must be known.
+// add sums the weights of all cells. A type without weights is an error, so that no cost is
+// missed.
 func add(types map[string]int, of map[string]weights) (weights, error) {
 	var sum weights
 	for name, n := range types {

@@ -1,6 +1,6 @@
 package main
 
-// Keeping the table.
+// Updates of the table.
 
 import (
 	"bytes"
@@ -16,19 +16,19 @@ import (
 	"tributary/hwgen/cells"
 )
 
-// record adds rows to the table in its file.
+// record adds rows to the table's file.
 type record struct {
 	mu    sync.Mutex
 	tools []string
 }
 
-// openRecord asks the tools who they are.
+// openRecord asks the tools for their versions.
 func openRecord(ctx context.Context) (*record, error) {
 	tools, err := toolVersions(ctx)
 	return &record{tools: tools}, err
 }
 
-// read returns the table as the file has it now.
+// read returns the current table from the file.
 func read() (cells.Table, error) {
 	text, err := os.ReadFile(recordedFile)
 	if err != nil {
@@ -55,7 +55,7 @@ func toolVersions(ctx context.Context) ([]string, error) {
 	return []string{yosys + ")", "nextpnr-ecp5 " + strings.TrimSpace(nextpnr)}, nil
 }
 
-// update records every circuit whose row is not of the Verilog that is there now.
+// update records every circuit whose row does not match its current Verilog.
 func (r *record) update(ctx context.Context, wanted []circuit, jobs int) error {
 	errs := make([]error, len(wanted))
 	slots := make(chan struct{}, max(1, jobs))
@@ -121,7 +121,7 @@ func measure(ctx context.Context, c circuit, s source) (cells.Row, error) {
 	return row, nil
 }
 
-// describe returns what a row says in a few words.
+// describe summarizes a row.
 func describe(r cells.Row) string {
 	return fmt.Sprintf("%s, %.1f MHz", describeCells(r.Cells), r.MHz)
 }
@@ -139,8 +139,8 @@ func find(t cells.Table, name string) (cells.Row, bool) {
 	return t.Rows[i], true
 }
 
-// save puts rows into the table and writes it with its page, rows in the order of the list;
-// those of circuits that are listed no more are dropped. It begins with what is in the file, for others may record too.
+// save puts rows into the table and writes it with its page, in the order of the list, without
+// rows of unlisted circuits. It reads the file first, since another process may have added rows.
 func (r *record) save(fresh ...cells.Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,8 +165,8 @@ func (r *record) save(fresh ...cells.Row) error {
 	return errors.Join(os.WriteFile(recordedFile, text, 0o666), os.WriteFile(pageFile, []byte(page(t, whole)), 0o666))
 }
 
-// encode returns a table, of circuits or of boards, as JSON, one row a line, so that a change shows
-// as the lines of the rows that changed.
+// encode returns a table of circuits or boards as JSON, with one row in each line, so that a diff
+// shows the changed rows.
 func encode[Row any](schema int, tools []string, rows []Row) ([]byte, error) {
 	var b bytes.Buffer
 	names, err := json.Marshal(tools)

@@ -14,7 +14,7 @@ import (
 	"tributary/hwgen/cells"
 )
 
-// TestMain goes where the command runs: what it names is named from the root.
+// TestMain changes to the root of the repository, to which the command's paths are relative.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../../.."); err != nil {
 		panic(err)
@@ -22,9 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTable holds the table to the circuits that are there now: each row must have been
-// recorded from this Verilog, and the cells of what is quickly synthesized are
-// counted again.
+// TestTable compares the table with the current circuits. Each row must come from the current
+// Verilog. The cells of circuits with a fast synthesis are counted again.
 func TestTable(t *testing.T) {
 	r, err := openRecord(context.Background())
 	require.NoError(t, err)
@@ -32,7 +31,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range circuits() {
 		if c.full {
-			continue // its row says what it was recorded from
+			continue // the hash in its row suffices
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,8 +51,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// compare says what is wrong with a row, as it is shown to who changed a
-// circuit, or nothing. counted are the cells of the circuit now, if they were counted.
+// compare describes what is wrong with a row, for the author of a change, or returns "". counted
+// are the circuit's cells now, if they were counted.
 func compare(name string, row cells.Row, recorded bool, hash string, counted *cells.Cells) string {
 	remedy := fmt.Sprintf("If that is meant: make synth ROWS='^%s$', make a new golden of hwgen (go test ./hwgen -update), and commit both.",
 		regexp.QuoteMeta(name))
@@ -84,7 +83,7 @@ If that is meant: make synth ROWS='^node \(1\)$', make a new golden of hwgen (go
 		compare("node (1)", row, true, "b", &more))
 }
 
-// TestPage: the page is that of the table.
+// TestPage: the page matches the table.
 func TestPage(t *testing.T) {
 	table, err := read()
 	require.NoError(t, err)
@@ -95,7 +94,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestKnownCircuit counts and places a circuit whose cells are known.
+// TestKnownCircuit counts and places a circuit with known cells.
 func TestKnownCircuit(t *testing.T) {
 	t.Parallel()
 	c := circuit{top: "known", part: part25F, seeds: []int{1}}

@@ -1,6 +1,6 @@
 package main
 
-// The Verilog of a circuit: a generated card, of which it is a part.
+// The Verilog of a circuit, taken from a generated card.
 
 import (
 	"bytes"
@@ -17,24 +17,24 @@ import (
 	"strings"
 )
 
-// source is the Verilog of a circuit in a folder of its own.
+// source is the Verilog of a circuit in its own folder.
 type source struct {
-	dir         string   // where the files are, and the tools run
+	dir         string   // of the files; tools run here
 	files       []string // names in dir, the top's among them
 	params      []param  // of the top
-	hash        string   // of what determines the row
+	hash        string   // of all that determines the row
 	latency     int      // of the card, in cycles
 	laneLatency int      // of its lanes
 }
 
-// param is a parameter with its value, as Verilog writes it.
+// param is a parameter with its value in Verilog's notation.
 type param struct{ name, value string }
 
-// comment is what changes nothing in the circuit.
+// comment matches comments and trailing blanks, which do not change the circuit.
 var comment = regexp.MustCompile(`(?m)[ \t]*(/\*[^*]*\*/[ \t]*)?(//.*)?$`)
 
-// prepare generates the circuit's card and puts the files that the circuit is
-// made of into its folder. tools are those that will read them.
+// prepare generates the circuit's card and copies the circuit's files to its folder. tools are
+// the tools that read them.
 func prepare(ctx context.Context, c circuit, tools []string) (source, error) {
 	s := source{dir: folderOf(c)}
 	if err := os.RemoveAll(s.dir); err != nil {
@@ -59,7 +59,7 @@ func prepare(ctx context.Context, c circuit, tools []string) (source, error) {
 	return s, s.sum(c, tools)
 }
 
-// folderOf returns the folder that a circuit is worked on in.
+// folderOf returns a circuit's folder.
 func folderOf(c circuit) string {
 	return filepath.Join(folder, regexp.MustCompile(`\W+`).ReplaceAllString(c.name, "_"))
 }
@@ -83,9 +83,8 @@ func (s *source) readLatencies(card string) error {
 	return nil
 }
 
-// collect copies the top and all that it names, directly or not, from the
-// card's folder. Other leaves stay out, so that a change of theirs is none of
-// the circuit's.
+// collect copies the top module and all modules below it from the card's folder. It leaves other
+// leaves out, so that their changes do not change the circuit.
 func (s *source) collect(card, top string) error {
 	names, err := filepath.Glob(filepath.Join(card, "*.v*"))
 	if err != nil {
@@ -140,8 +139,7 @@ func (s *source) readParams(card string, c circuit) error {
 	return nil
 }
 
-// sum hashes all that determines what is measured of the circuit, comments and
-// blanks at the ends of lines apart.
+// sum hashes everything that determines the circuit's row, except comments and trailing blanks.
 func (s *source) sum(c circuit, tools []string) error {
 	h := sha256.New()
 	fmt.Fprintln(h, tools, c.top, s.params, recipe(c))
@@ -161,8 +159,8 @@ func (s *source) sum(c circuit, tools []string) error {
 	return nil
 }
 
-// output runs a program in a folder to its end and returns what it wrote to standard
-// output. The error has what it wrote to standard error.
+// output runs a program in a folder and returns its standard output. The error includes its
+// standard error.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

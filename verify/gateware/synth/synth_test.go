@@ -22,8 +22,7 @@ func TestCellTypes(t *testing.T) {
 	}
 }
 
-// TestCount: carry cells are two tables, and no cell is passed over because
-// nobody knows it.
+// TestCount: a carry cell counts as two tables, and an unknown cell is an error.
 func TestCount(t *testing.T) {
 	have, err := countECP5(map[string]int{"LUT4": 10, "CCU2C": 3, "TRELLIS_DPR16X4": 2, "PFUMX": 5, "L6MUX21": 1, "TRELLIS_FF": 7,
 		"DP16KD": 1, "PDPW16KD": 1, "MULT18X18D": 4, "$scopeinfo": 9})
@@ -51,7 +50,7 @@ func TestParsePorts(t *testing.T) {
 	}
 }
 
-// TestWrapper: every bit of every port but the clock has a register of its own.
+// TestWrapper: every bit of every port except the clock has its own register.
 func TestWrapper(t *testing.T) {
 	require.Equal(t, `module wrapper (
   input wire clk,
@@ -94,7 +93,8 @@ func TestMedianOfSeeds(t *testing.T) {
 	require.InDelta(t, 90, median([]float64{90}), 0)
 }
 
-// TestCollect: a circuit is made of what it names, and of what that names, comments apart.
+// TestCollect: a circuit consists of its modules and those below them, without regard to
+// comments.
 func TestCollect(t *testing.T) {
 	card := t.TempDir()
 	for name, text := range map[string]string{
@@ -115,8 +115,7 @@ func TestCollect(t *testing.T) {
 	require.ErrorContains(t, (&source{dir: t.TempDir()}).collect(card, "none"), "no module none")
 }
 
-// TestSum: the hash of a row changes with all that changes the circuit or how it is measured, and
-// not with its comments.
+// TestSum: the hash of a row changes with the circuit and its measurement, but not with comments.
 func TestSum(t *testing.T) {
 	hash := func(text string, c circuit, params []param, tools ...string) string {
 		t.Helper()
@@ -140,7 +139,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestNames: no two circuits share a row, or a folder.
+// TestNames: no two circuits share a row or a folder.
 func TestNames(t *testing.T) {
 	names, folders := map[string]bool{}, map[string]bool{}
 	for _, c := range circuits() {
@@ -150,7 +149,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestEncode: a row is a line, and what is written is what is read.
+// TestEncode: a row is one line, and reading the written table gives the same table.
 func TestEncode(t *testing.T) {
 	lane := cells.Lane{Sum: "fused", Format: "bf16", Result: "fp32", Workers: 8, DSP: true}
 	table := cells.Table{Schema: cells.Schema, Tools: []string{"yosys"}, Rows: []cells.Row{

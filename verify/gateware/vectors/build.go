@@ -1,4 +1,4 @@
-// From flags to a program: hwgen, Verilator, the C++ compiler.
+// Builds of simulations: hwgen, Verilator, the C++ compiler.
 
 package vectors
 
@@ -19,11 +19,11 @@ import (
 //go:embed programs/lane.cpp
 var laneProgram string
 
-// Builder makes programs of Verilog. What was made stays in its folder, and is
-// used again while the Verilog, the program and the tools are the same.
+// Builder builds programs from Verilog. It keeps them in its folder, and reuses them while the
+// Verilog, the program and the tools are unchanged.
 type Builder struct {
-	HWGen  string // the command, which lanes need
-	Folder string // where the programs are kept
+	HWGen  string // path of hwgen, for lanes
+	Folder string // of the programs
 
 	once    sync.Once
 	runtime string // Verilator's own object file
@@ -32,13 +32,13 @@ type Builder struct {
 	err     error
 }
 
-// Program is a C++ program that uses Verilated modules.
+// Program is a C++ program with Verilated modules.
 type Program struct {
 	Name     string
 	Text     string
-	Header   string   // text of module.h, which it includes
+	Header   string   // text of module.h, which the program includes
 	Defines  []string // NAME=VALUE
-	Optimize string   // the compiler's option, as "-O2"
+	Optimize string   // option of the compiler, as "-O2"
 	Modules  []Module
 }
 
@@ -46,13 +46,13 @@ type Program struct {
 type Module struct {
 	Name       string
 	Top        string   // its name in Verilog
-	Text       string   // its text, when it is in no file
-	Folders    []string // of its own file and of those of the modules that it needs
+	Text       string   // its text, if it has no file
+	Folders    []string // of its file and of the modules below it
 	Parameters []string // NAME=VALUE
 }
 
-// Lane returns the program of a lane, a filter of operands. optimize is the
-// compiler's option: a lane that lives for a second is made faster with less.
+// Lane returns the program of a lane, a filter of operands. optimize is the compiler's option; a
+// low level is faster in total for a short run.
 func (b *Builder) Lane(ctx context.Context, l Lane, optimize string) (program string, err error) {
 	card, err := b.scratch("card")
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *Builder) Lane(ctx context.Context, l Lane, optimize string) (program st
 	return b.Program(ctx, p)
 }
 
-// Program makes a program and returns its path.
+// Program builds a program and returns its path.
 func (b *Builder) Program(ctx context.Context, p Program) (path string, err error) {
 	if b.once.Do(func() { b.err = b.prepare(ctx) }); b.err != nil {
 		return "", b.err
@@ -109,7 +109,7 @@ func (b *Builder) Program(ctx context.Context, p Program) (path string, err erro
 	return path, os.Rename(made, path)
 }
 
-// scratch makes a folder beside the programs.
+// scratch makes a temporary folder beside the programs.
 func (b *Builder) scratch(name string) (string, error) {
 	if err := os.MkdirAll(b.Folder, 0o777); err != nil {
 		return "", err
@@ -117,7 +117,7 @@ func (b *Builder) scratch(name string) (string, error) {
 	return os.MkdirTemp(b.Folder, name)
 }
 
-// key returns a name for what depends on all these texts.
+// key returns a name that depends on all texts.
 func key(texts ...string) string {
 	hash := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return fmt.Sprintf("%x", hash[:12])
@@ -129,8 +129,8 @@ var (
 	parameter    = regexp.MustCompile(`\.(\w+)\s*\((\w+)\)`)
 )
 
-// exactUnit returns what sums the undecided vectors of a card, nil where its
-// lanes decide all.
+// exactUnit returns the module that sums the undecided vectors of a card, or nil if its lanes
+// decide all.
 func exactUnit(card string) (*Module, error) {
 	files, err := filepath.Glob(filepath.Join(card, "*.v"))
 	if err != nil {
@@ -152,7 +152,7 @@ func exactUnit(card string) (*Module, error) {
 	return nil, nil
 }
 
-// verilog returns all that the program's modules depend on.
+// verilog returns the text of all Verilog in the program.
 func (p Program) verilog() (string, error) {
 	var all strings.Builder
 	for _, m := range p.Modules {
@@ -174,7 +174,7 @@ func (p Program) verilog() (string, error) {
 
 var moduleName = regexp.MustCompile(`\bagg_\w+`)
 
-// collect appends a text and those of all modules in the folders that it names.
+// collect appends a text and the texts of all modules that it names, from the folders.
 func collect(all *strings.Builder, folders []string, text string, seen map[string]bool) error {
 	all.WriteString(text)
 	for _, name := range moduleName.FindAllString(text, -1) {
@@ -183,7 +183,7 @@ func collect(all *strings.Builder, folders []string, text string, seen map[strin
 		}
 		seen[name] = true
 		needed, err := readModule(folders, name)
-		if errors.Is(err, os.ErrNotExist) { // a name that is no module's
+		if errors.Is(err, os.ErrNotExist) { // the name is not a module's
 			continue
 		}
 		if err != nil {
@@ -196,7 +196,7 @@ func collect(all *strings.Builder, folders []string, text string, seen map[strin
 	return nil
 }
 
-// readModule reads a module's file, which is in one of the folders.
+// readModule reads a module's file from one of the folders.
 func readModule(folders []string, name string) (text []byte, err error) {
 	for _, folder := range folders {
 		if text, err = os.ReadFile(filepath.Join(folder, name+".v")); err == nil {
@@ -206,7 +206,7 @@ func readModule(folders []string, name string) (text []byte, err error) {
 	return text, err
 }
 
-// prepare finds the tools and compiles what all programs share.
+// prepare finds the tools and compiles the object shared by all programs.
 func (b *Builder) prepare(ctx context.Context) error {
 	for _, ask := range [][]string{{"verilator", "--version"}, {"c++", "--version"}} {
 		said, err := output(ctx, ask[0], ask[1:]...)
@@ -240,14 +240,14 @@ func (b *Builder) prepare(ctx context.Context) error {
 	return os.Rename(made, b.runtime)
 }
 
-// flags are the C++ compiler's for anything that Verilator wrote.
+// flags returns the C++ compiler's options for Verilator's output.
 func (b *Builder) flags(optimize string) []string {
 	return []string{"-std=c++17", optimize, "-I", filepath.Join(b.root, "include"), "-I", filepath.Join(b.root, "include", "vltstd"),
 		"-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1", "-pthread", "-w"}
 }
 
-// compile makes the program in a scratch folder. All that Verilator wrote for a
-// module is compiled as one text.
+// compile builds the program in a scratch folder. It compiles all of Verilator's output for a
+// module as one text.
 func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made string, err error) {
 	flags := append(b.flags(p.Optimize), "-I", scratch)
 	for _, d := range p.Defines {
@@ -294,7 +294,7 @@ func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made 
 	return made, run(ctx, "c++", append(append(flags, texts...), b.runtime, "-o", made)...)
 }
 
-// run runs a command that says nothing when all is well.
+// run runs a command that prints nothing on success.
 func run(ctx context.Context, name string, args ...string) error {
 	said, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
@@ -303,7 +303,7 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// output returns what a command prints.
+// output returns the output of a command.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	said, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {

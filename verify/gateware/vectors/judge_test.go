@@ -7,8 +7,8 @@ import (
 	"tributary/verify/reference/operands"
 )
 
-// BenchmarkJudge measures what a vector costs beside its lane: to be made, and
-// to be summed by the model and by the oracle.
+// BenchmarkJudge measures the cost of a vector apart from its lane: its generation, and its sums
+// by the model and by the oracle.
 func BenchmarkJudge(b *testing.B) {
 	for _, which := range wire.Sums {
 		for _, format := range []wire.Format{wire.FP32, wire.BF16, wire.FP16, wire.Int32} {

@@ -1,6 +1,5 @@
-// Package vectors sends operands through Verilated lanes and compares what comes
-// out, bit for bit, with the model and with the oracle. A vector is one set of
-// operands, an element of every port.
+// Package vectors sends operands through Verilated lanes and compares every bit of the sums with
+// the model and the oracle. A vector is one set of operands, an element of every port.
 package vectors
 
 import (
@@ -15,7 +14,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Lane says what a lane sums, and how.
+// Lane is the kind of a lane.
 type Lane struct {
 	Sum            wire.Sum
 	Format, Result wire.Format
@@ -23,8 +22,8 @@ type Lane struct {
 	Ports          int
 }
 
-// String names the lane as hwgen's flags do: "exact fp16 fp32 8", with
-// "saturate" and "dsp" at the end. ParseLane reads it.
+// String names the lane with the values of hwgen's flags: "exact fp16 fp32 8", with "saturate"
+// and "dsp" at the end. ParseLane parses it.
 func (l Lane) String() string {
 	name := fmt.Sprintf("%v %v %v %d", l.Sum, l.Format, l.Result, l.Ports)
 	if l.Saturate {
@@ -73,7 +72,7 @@ func ParseLane(name string) (Lane, error) {
 	return l, nil
 }
 
-// flags are hwgen's for a card whose lanes are like that.
+// flags are hwgen's flags for a card with such lanes.
 func (l Lane) flags() []string {
 	flags := []string{"-lanes", "1", "-shell", "none", "-workers", strconv.Itoa(l.Ports),
 		"-sum", l.Sum.String(), "-format", l.Format.String(), "-result", l.Result.String()}
@@ -104,7 +103,7 @@ func latency(card string) (int, error) {
 	return *manifest.Latency, nil
 }
 
-// header is what the program must know of the lane.
+// header returns the lane's properties for the program.
 func (l Lane) header(card string) (string, error) {
 	cycles, err := latency(card)
 	if err != nil {
@@ -127,9 +126,8 @@ func (l Lane) header(card string) (string, error) {
 
 var portRange = regexp.MustCompile(`input\s+wire\s+\[\s*(\d+)\s*:\s*0\s*\]\s+x_p0\b`)
 
-// shift returns by how many places an element is to be shifted left before it
-// goes into the lane. Lanes that an exact unit helps take numbers that were
-// widened already; bf16 becomes fp32 by 16 zeros below.
+// shift returns the number of places to shift an element left before it enters the lane. Lanes
+// with an exact unit take widened numbers: bf16 becomes fp32 with 16 zeros at the end.
 func (l Lane) shift(card string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(card, "agg_lane.v"))
 	if err != nil {

@@ -25,8 +25,8 @@ func TestParseLane(t *testing.T) {
 	}
 }
 
-// TestAJudgeSeesWhatIsWrong gives it a wrong sum, a missing overflow and one
-// that is none; what it says can be replayed.
+// TestAJudgeSeesWhatIsWrong: the judge reports a wrong sum, a missing overflow and a false one,
+// each in a form that -replay takes.
 func TestAJudgeSeesWhatIsWrong(t *testing.T) {
 	l := Lane{Sum: wire.SumExact, Format: wire.FP16, Result: wire.FP16, Ports: 2}
 	j, err := newJudge(l)

@@ -1,4 +1,4 @@
-// A lane's program at work.
+// Transfer of vectors to and from a lane's program.
 
 package vectors
 
@@ -12,25 +12,24 @@ import (
 	"strings"
 )
 
-// What a lane says of a vector beside its sum.
+// Flags of a lane's sum.
 const (
 	Overflowed = 1 << iota
-	Undecided  // by the lane; the sum is the exact unit's
+	Undecided  // by the lane; the exact unit made the sum
 )
 
-// block is how many vectors travel together.
+// block is the number of vectors in a transfer.
 const block = 4096
 
-// batch are vectors under way.
+// batch is a block of vectors in transfer.
 type batch struct {
-	x     []uint32 // of all vectors, one after the other
+	x     []uint32 // of all vectors in sequence
 	kinds []string
 }
 
-// Stream sends count vectors through a program of a lane with so many ports.
-// next makes one and names its kind; check is given each with its sum and flags,
-// in the same order, and may run at the same time as next; it ends the stream by
-// an error.
+// Stream sends count vectors through a program of a lane with this many ports. next makes a
+// vector and names its kind. check gets each vector with its sum and flags, in the same order; it
+// may run concurrently with next. An error from check ends the stream.
 func Stream(ctx context.Context, program string, ports, count int, next func(x []uint32) (kind string),
 	check func(kind string, x []uint32, y, flags uint32) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -72,7 +71,7 @@ func Stream(ctx context.Context, program string, ports, count int, next func(x [
 	return err
 }
 
-// send makes the vectors and writes them.
+// send makes the vectors and writes them to the program.
 func send(ctx context.Context, in io.Writer, ports, count int, next func([]uint32) string, used <-chan batch, sent chan<- batch) {
 	bytes := make([]byte, 0, 4*block*ports)
 	for count > 0 {
@@ -98,12 +97,12 @@ func send(ctx context.Context, in io.Writer, ports, count int, next func([]uint3
 			return
 		}
 		if _, err := in.Write(bytes); err != nil {
-			return // the program has ended, which its reader sees
+			return // the program has ended; receive reports why
 		}
 	}
 }
 
-// receive reads the sums and has them checked.
+// receive reads the sums and calls check.
 func receive(out io.Reader, ports int, sent <-chan batch, used chan<- batch, check func(string, []uint32, uint32, uint32) error) error {
 	bytes := make([]byte, 8*block)
 	for b := range sent {

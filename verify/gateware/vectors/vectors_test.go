@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// judge says whether a sum is right: the model and the oracle must both say so.
+// judge checks a sum against both the model and the oracle.
 type judge struct {
 	lane      Lane
 	model     *model.Arithmetic
@@ -81,7 +81,7 @@ func (j *judge) check(kind string, x []uint32, y, flags uint32) error {
 	return fmt.Errorf("vector %d (%s):\n%s:%x\n%s %v, model %v, oracle %v", j.checked, kind, j.lane, x, by, got, fromModel, fromOracle)
 }
 
-// answer is a sum and whether it overflowed.
+// answer is a sum and its overflow flag.
 type answer struct {
 	y    uint32
 	over bool
@@ -94,8 +94,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%x", a.y)
 }
 
-// stream sends vectors through a lane, and reports the first that is wrong as
-// the line that -replay takes.
+// stream sends vectors through a lane, and reports the first wrong one in the format of -replay.
 func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) string) *judge {
 	t.Helper()
 	j, err := newJudge(l)
@@ -112,7 +111,7 @@ func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) st
 	return j
 }
 
-// streamTo sends vectors through a lane and has each checked.
+// streamTo sends vectors through a lane and calls check on each.
 func streamTo(t *testing.T, l Lane, optimize string, n int, next func([]uint32) string, check func(string, []uint32, uint32, uint32) error) {
 	t.Helper()
 	program, err := builder.Lane(t.Context(), l, optimize)
@@ -124,10 +123,10 @@ func streamTo(t *testing.T, l Lane, optimize string, n int, next func([]uint32) 
 	}
 }
 
-// name makes a lane the name of a test.
+// name returns a test name for a lane.
 func name(l Lane) string { return strings.ReplaceAll(l.String(), " ", "_") }
 
-// allSums are those of the tables: none can be left out here.
+// allSums are all sums of the tables.
 var allSums = func() (all []wire.Sum) {
 	for _, row := range wire.Sums {
 		all = append(all, row.Sum)
@@ -135,7 +134,7 @@ var allSums = func() (all []wire.Sum) {
 	return all
 }()
 
-// TestVectors runs them all, for every sum and format of eight ports.
+// TestVectors covers every sum and format with eight ports.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	if *replay != "" {
@@ -152,8 +151,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestOtherLanes runs fewer through lanes with other results, other numbers of
-// ports, and integers that saturate.
+// TestOtherLanes sends fewer vectors through lanes with other results and numbers of ports, and
+// with integers that saturate.
 func TestOtherLanes(t *testing.T) {
 	t.Parallel()
 	if *replay != "" {
@@ -179,7 +178,7 @@ func TestOtherLanes(t *testing.T) {
 		}
 		lanes = append(lanes, Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Saturate: row.Adds, Ports: 64},
 			Lane{Sum: which, Format: wire.Int32, Result: wire.Int32, Ports: 5})
-		if which == wire.SumExact { // eight ports with so few bits do not reach the limits of the window
+		if which == wire.SumExact { // with so few bits, eight ports do not reach the limits of the window
 			lanes = append(lanes, Lane{Sum: which, Format: wire.BF16, Result: wire.BF16, Ports: 16})
 		}
 		if slices.Contains(withDSP, which.String()) {
@@ -194,8 +193,8 @@ func TestOtherLanes(t *testing.T) {
 	}
 }
 
-// sumsWithDSP returns the words of hwgen's help about -dsp, among which are the
-// names of the sums that have it; none where there is no such flag.
+// sumsWithDSP returns the words of hwgen's help for -dsp, which include the names of the sums
+// that support it. It returns none without such a flag.
 func sumsWithDSP(t *testing.T) []string {
 	t.Helper()
 	help, err := output(t.Context(), builder.HWGen, "-help")
@@ -210,8 +209,8 @@ func sumsWithDSP(t *testing.T) []string {
 	return nil
 }
 
-// TestOrderDoesNotMatter sends operands that hurt through lanes of eight ports in
-// every order; each order has the first one's sum.
+// TestOrderDoesNotMatter sends every order of hostile operands through lanes of eight ports; all
+// orders must give the same sum.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	if *replay != "" {
@@ -220,7 +219,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	const sets, orders = 3, 40320
 	for _, which := range allSums {
 		if which == wire.SumTree {
-			continue // the one sum that the order matters to
+			continue // the only sum that depends on the order
 		}
 		for _, format := range []wire.Format{wire.FP32, wire.BF16, wire.FP16} {
 			l := Lane{Sum: which, Format: format, Result: format, Ports: 8}
@@ -255,8 +254,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// hostileOrders yields every order of one set of operands that hurt after the
-// other, and its kind.
+// hostileOrders yields every order of one set of hostile operands after the other, with its kind.
 func hostileOrders(source *operands.Source, ports int) iter.Seq2[string, []uint32] {
 	return func(yield func(string, []uint32) bool) {
 		for {
@@ -274,7 +272,7 @@ func hostileOrders(source *operands.Source, ports int) iter.Seq2[string, []uint3
 	}
 }
 
-// TestAllPairs sends all pairs of both fp8 through lanes of two ports.
+// TestAllPairs sends all pairs of both fp8 formats through lanes of two ports.
 func TestAllPairs(t *testing.T) {
 	t.Parallel()
 	if *replay != "" {
@@ -296,7 +294,7 @@ func TestAllPairs(t *testing.T) {
 	}
 }
 
-// kept reads vectors that were wrong once: a lane, a colon, the operands.
+// kept parses vectors that once failed: a lane, a colon, the operands.
 func kept(t *testing.T, text string) (lanes map[Lane][][]uint32) {
 	t.Helper()
 	lanes = map[Lane][][]uint32{}

@@ -2,13 +2,13 @@ package main
 
 import "math/bits"
 
-// header is what the card reads of a packet, and the port it came by.
+// header is the part of a packet's header that the card reads, and the packet's port.
 type header struct {
 	kind  kind
-	port  int // the member whose link it came by
+	port  int // the member whose link the packet arrived on
 	job   int
 	epoch int // modulo config.epochs()
-	rank  int // the member that it says it is from
+	rank  int // the member that the header names as the sender
 	vid   int // modulo config.Modulus
 }
 
@@ -18,8 +18,8 @@ type answer int
 const (
 	stored answer = iota
 	duplicate
-	owes     // the result is to be sent
-	underWay // nothing is done, since it is being summed
+	owes     // the card will send the result
+	underWay // no action: the card is summing the chunk
 	wait
 	sendIt
 	notReady
@@ -27,22 +27,21 @@ const (
 	early
 	done
 
-	// What the checks refuse, and JOB_COMMIT.
+	// Refusals by the checks and by JOB_COMMIT.
 	badJob
 	badEpoch
 	badRank
-	gone // it was evicted
+	gone // the member was evicted
 	stale
 )
 
-// headerOf is the header of a packet from a member that keeps the rules.
+// headerOf returns the header of a packet from a member that keeps the rules.
 func (w *world) headerOf(p packet) header {
 	return header{kind: p.kind, port: int(p.member), job: int(p.job), epoch: int(p.epoch) % w.config.epochs(),
 		rank: int(p.member), vid: w.field(int(p.vid))}
 }
 
-// check makes the checks of the header in their order; why is the first that
-// fails.
+// check makes the header checks in their order; why is the first that fails.
 func (w *world) check(h *header) (why answer, ok bool) {
 	if w.without(anyJob) {
 		*h = w.inFirstJob(*h)
@@ -72,11 +71,11 @@ func (w *world) check(h *header) (why answer, ok bool) {
 	return 0, true
 }
 
-// inFirstJob is a header whose job is not looked at: the member of that rank in
-// job 0 is then taken to have sent it, as where a port belongs to both jobs.
+// inFirstJob maps a header to job 0, for the weakening that ignores job numbers. The sender
+// becomes the member with the same rank in job 0, as if its port were in both jobs.
 func (w *world) inFirstJob(h header) header {
 	if w.config.membersOf(h.job)&bit(h.rank) == 0 {
-		return h // it is nobody's in either
+		return h // the rank belongs to neither job
 	}
 	for j := range h.job {
 		h.rank -= w.config.Jobs[j]
@@ -85,7 +84,7 @@ func (w *world) inFirstJob(h header) header {
 	return h
 }
 
-// takeData is the commit of a contribution.
+// takeData commits a contribution.
 func (w *world) takeData(h header, payload func(*slot) tag) answer {
 	if why, ok := w.check(&h); !ok {
 		return why
@@ -104,7 +103,7 @@ func (w *world) takeData(h header, payload func(*slot) tag) answer {
 	return w.outside(h, u)
 }
 
-// evidence draws the conclusion of data v: its sender holds v - W.
+// evidence marks the sender of data v as done with v - W: it holds that result.
 func (w *world) evidence(h header) {
 	before := w.ahead(h.vid, -w.config.Window)
 	s := w.slotOf(h.job, before)
@@ -117,7 +116,7 @@ func (w *world) evidence(h header) {
 	}
 }
 
-// dataOfSlot is data with the VID that the slot holds.
+// dataOfSlot takes data with the VID that the slot holds.
 func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 	from := bit(h.rank)
 	switch {
@@ -145,7 +144,7 @@ func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 	return duplicate
 }
 
-// dataOfNext is data with the VID that the slot takes next.
+// dataOfNext takes data with the VID that the slot takes next.
 func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
 	if !w.without(noDoneOfNext) {
 		s.done |= bit(h.rank)
@@ -163,7 +162,7 @@ func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
 	return stored
 }
 
-// turnOver gives the slot to the VID 2W further.
+// turnOver gives the slot to the VID 2W later.
 func (w *world) turnOver(j int, s *slot) {
 	w.judgeTurnover(j, s)
 	s.vid += uint8(w.slotCount())
@@ -183,8 +182,8 @@ func (w *world) turnOver(j int, s *slot) {
 	w.expire(j, int(w.jobs[j].epoch), int(s.vid))
 }
 
-// store puts a contribution into its port's memory and marks it; a slot that
-// is complete is reduced.
+// store writes a contribution to its port's memory and marks it. A complete slot then starts its
+// reduction.
 func (w *world) store(h header, s *slot, payload tag) {
 	s.memory[h.rank] = payload
 	s.held |= bit(h.rank)
@@ -193,7 +192,7 @@ func (w *world) store(h header, s *slot, payload tag) {
 	w.complete(h.job, s)
 }
 
-// complete lets a slot be reduced when it has all contributions.
+// complete starts the reduction of a slot that has all contributions.
 func (w *world) complete(j int, s *slot) {
 	members := w.jobs[j].members
 	all := s.held&members == members
@@ -209,7 +208,7 @@ func (w *world) complete(j int, s *slot) {
 	}
 }
 
-// outside names the refusal of a VID that the slot has nothing to do with.
+// outside classifies a VID that the slot neither holds nor takes next: late or early.
 func (w *world) outside(h header, u int) answer {
 	if (h.vid-u+w.config.Modulus)%w.config.Modulus >= w.config.Modulus/2 {
 		w.say("the card drops it: late")
@@ -219,7 +218,7 @@ func (w *world) outside(h header, u int) answer {
 	return early
 }
 
-// takeAsk is the commit of an ask.
+// takeAsk commits an ask.
 func (w *world) takeAsk(h header) answer {
 	if why, ok := w.check(&h); !ok {
 		return why
@@ -236,7 +235,7 @@ func (w *world) takeAsk(h header) answer {
 	return w.outside(h, u)
 }
 
-// askOfSlot is an ask for the VID that the slot holds.
+// askOfSlot takes an ask for the VID that the slot holds.
 func (w *world) askOfSlot(h header, s *slot) answer {
 	switch s.phase {
 	case empty:
@@ -260,7 +259,7 @@ func (w *world) askOfSlot(h header, s *slot) answer {
 	return underWay
 }
 
-// takeFinish is the commit of a finish: its sender holds everything.
+// takeFinish commits a finish: its sender holds all results.
 func (w *world) takeFinish(h header) answer {
 	if why, ok := w.check(&h); !ok {
 		return why
@@ -278,8 +277,8 @@ func (w *world) takeFinish(h header) answer {
 	return done
 }
 
-// confirmsEnd says whether a packet is a finish of a job that has ended because
-// all had finished: it is answered as if the job were set up.
+// confirmsEnd reports whether a packet is a finish of a job that ended because all members had
+// finished. The card answers it as if the job were set up.
 func (w *world) confirmsEnd(h header) bool {
 	j := &w.jobs[h.job]
 	return h.kind == finish && !j.up && j.over && h.epoch == int(j.epoch)%w.config.epochs() && !w.without(finishForgotten)
@@ -289,7 +288,7 @@ func (w *world) answerFinish(h header) {
 	w.send(packet{kind: finished, member: uint8(h.port), job: uint8(h.job), epoch: w.jobs[h.job].epoch})
 }
 
-// endIfFinished ends a job whose members have all finished.
+// endIfFinished ends a job after all its members have finished.
 func (w *world) endIfFinished(job int) {
 	j := &w.jobs[job]
 	if !j.up || j.finished&j.members != j.members && !(w.without(endAtFirstFinish) && j.finished != 0) {
@@ -305,8 +304,8 @@ func (w *world) endIfFinished(job int) {
 	w.endJob(job)
 }
 
-// endJob leaves nothing of the running job but its last epoch. The memories
-// and the cache are not cleared, as those of a card are not.
+// endJob clears the running job except its last epoch. It leaves the memories and the cache, as
+// the card does.
 func (w *world) endJob(job int) {
 	j := &w.jobs[job]
 	j.up = false
@@ -330,7 +329,7 @@ func (w *world) endJob(job int) {
 	}
 }
 
-// setUp makes a job ready to take the VIDs from first on.
+// setUp prepares a job to take VIDs from first on.
 func (w *world) setUp(job, epoch, first int) {
 	members := w.config.membersOf(job)
 	j := &w.jobs[job]
@@ -343,8 +342,8 @@ func (w *world) setUp(job, epoch, first int) {
 	}
 }
 
-// takeAbort is a write of JOB_ABORT. Only walks have it: for workers it is like a
-// reset of the card.
+// takeAbort is a write of JOB_ABORT. Only walks use it: to workers an abort looks like a reset of
+// the card.
 func (w *world) takeAbort(job, epoch int) answer {
 	j := &w.jobs[job]
 	switch {

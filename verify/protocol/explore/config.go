@@ -1,7 +1,6 @@
 package main
 
-// The sizes that a state has room for. They bound what can be configured, not
-// what is explored.
+// Capacities of a state. They limit configurations, not the exploration.
 const (
 	maxMembers = 3
 	maxSlots   = 8
@@ -10,36 +9,36 @@ const (
 	maxVID     = 32 // absolute VIDs, see packet.vid
 	maxEpochs  = 4
 
-	fewEpochs = 4 // the modulus of epochs where nothing else is said
+	fewEpochs = 4 // default modulus of epochs
 )
 
-// config is one setting that is explored completely: how many workers, how
-// long their stream is, and which faults may strike how often. The network
-// may always lose, repeat, reorder and delay, without bound.
+// config is one setting to explore completely: the number of workers, the length of their stream,
+// and how often each fault may strike. The network may always lose, repeat, reorder and delay
+// packets, without bound.
 type config struct {
 	Name  string
-	About string // what it is there for, in a few words
+	About string // its purpose, in a few words
 
 	Jobs         []int // members of each job; member numbers run on through the jobs
 	Window       int   // W, in chunks
 	Modulus      int   // of VIDs; 2^32 in the protocol
-	EpochModulus int   // 2^16 in the protocol, here few: an epoch is newer when it is less than half of this ahead; 0: fewEpochs
-	First        int   // absolute VID that the stream begins with, at least 2W
+	EpochModulus int   // 2^16 in the protocol; 0: fewEpochs. An epoch is newer when it is less than half of this ahead
+	First        int   // absolute VID of the first chunk, at least 2W
 	Chunks       int   // length of the stream of every job
-	Beats        int   // of a chunk; 2 lets a sum and a transmission be caught half way
+	Beats        int   // in a chunk; with 2, events can fall inside sums and transmissions
 
-	CutThrough bool // a result may begin to leave when its first beat is summed
+	CutThrough bool // a result may start to leave once the card has summed its first beat
 
-	Rogue     bool // the last member sends what it likes
+	Rogue     bool // the last member breaks the rules at will
 	Partial   bool // jobs ask for partial sums at a deadline
-	Notices   bool // deadlines of other jobs count too, though they change nothing; for walks
+	Notices   bool // jobs without partial sums also have deadlines, which change nothing; for walks
 	Evictions int  // members that a second deadline may evict
 	Restarts  int  // workers that may lose their state
 	Resets    int  // soft resets of the card
-	Epochs    int  // lives that the controller may give a job
+	Epochs    int  // epochs that the controller may give a job
 
-	Large  bool // takes too long for the tests; the command explores it
-	States int  // how many can be reached, workers that can be exchanged being alike
+	Large  bool // too slow for the tests; only the command explores it
+	States int  // reachable states, up to the exchange of equal workers
 }
 
 func (c *config) members() int {
@@ -50,12 +49,12 @@ func (c *config) members() int {
 	return n
 }
 
-// honest says whether a member keeps the rules.
+// honest reports whether a member keeps the rules.
 func (c *config) honest(member int) bool {
 	return !c.Rogue || member != c.members()-1
 }
 
-// jobOf is the job that a member belongs to.
+// jobOf returns the job that a member belongs to.
 func (c *config) jobOf(member int) int {
 	for job, k := range c.Jobs {
 		if member < k {
@@ -66,7 +65,7 @@ func (c *config) jobOf(member int) int {
 	panic("no such member")
 }
 
-// membersOf is the set of a job's members, a bit each.
+// membersOf returns the set of a job's members, one bit each.
 func (c *config) membersOf(job int) uint8 {
 	var members uint8
 	for m := range c.members() {
@@ -77,17 +76,16 @@ func (c *config) membersOf(job int) uint8 {
 	return members
 }
 
-// end is the first VID that is no longer in the stream.
+// end is the first VID after the stream.
 func (c *config) end() int { return c.First + c.Chunks }
 
-// lifetime is for how many chunks a packet lives: it is gone when a VID so far
-// ahead of its own is first sent.
+// lifetime is the life of a packet in chunks: it leaves the network when a VID this far ahead of
+// its own is first sent.
 func (c *config) lifetime() int { return c.Modulus - 2*c.Window }
 
-// inputsKept is how far ahead of v a worker must hold a result before it gives
-// up its input v. Holding v + W proves that every member holds v, where sums
-// have all members. Where a sum may be partial only the turnover proves it,
-// so v + 2W is needed.
+// inputsKept is how far ahead of v a worker must hold a result before it drops its input v. With
+// complete sums, holding v + W proves that every member holds v. With partial sums only the
+// turnover proves it, so the worker must hold v + 2W.
 func (c *config) inputsKept() int {
 	if c.Partial {
 		return 2 * c.Window

@@ -1,7 +1,7 @@
 package main
 
-// needsEpoch says whether a job cannot go on in its epoch: a worker lost its
-// state or was evicted, or the card was reset.
+// needsEpoch reports whether a job needs a new epoch: a worker lost its state or was evicted, or
+// the card was reset.
 func (w *world) needsEpoch(job int) bool {
 	c := &w.controllers[job]
 	j := &w.jobs[job]
@@ -20,9 +20,9 @@ func (w *world) needsEpoch(job int) bool {
 	return false
 }
 
-// newEpoch stops the workers, and sends a commit of the next epoch from the
-// lowest VID that any member lacks. Who was evicted or has lost its state is
-// not asked: it gets what it misses from the others, outside of this protocol.
+// newEpoch stops the workers and sends a commit of the next epoch, from the lowest VID that any
+// member lacks. Evicted and restarted workers do not count: they get the missing results from
+// other workers, outside of this protocol.
 func (w *world) newEpoch(job int) int {
 	c := &w.controllers[job]
 	first := w.config.end()
@@ -46,13 +46,13 @@ func (w *world) newEpoch(job int) int {
 	return w.send(packet{kind: commit, job: uint8(job), epoch: c.epoch, vid: c.first})
 }
 
-// mayJoin says whether a worker can begin in the epoch that the card took.
+// mayJoin reports whether a worker can begin in the epoch that the card accepted.
 func (w *world) mayJoin(m int) bool {
 	c := &w.controllers[w.config.jobOf(m)]
 	return c.confirmed && w.members[m].epoch != c.epoch
 }
 
-// joinEpoch lets a worker begin in a new epoch.
+// joinEpoch starts a worker in a new epoch.
 func (w *world) joinEpoch(m int) {
 	c := &w.controllers[w.config.jobOf(m)]
 	if w.members[m].life == active {
@@ -63,7 +63,7 @@ func (w *world) joinEpoch(m int) {
 	w.finishWhenComplete(m)
 }
 
-// reset is a soft reset of the card: its jobs end, their last epochs stay.
+// reset is a soft reset of the card: its jobs end, and their last epochs stay.
 func (w *world) reset() {
 	w.resets--
 	w.say("the card is reset: it has no jobs")

@@ -92,7 +92,7 @@ func (s *slot) decode(r *reader, c *config) {
 	}
 }
 
-// reader takes an encoding apart. It is made by encode alone, so it is whole.
+// reader decodes what encode wrote, so it does not check lengths.
 type reader struct{ rest string }
 
 func (r *reader) left() int { return len(r.rest) }

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the counterexamples of testdata anew")
+var update = flag.Bool("update", false, "write the counterexamples to testdata")
 
-// TestRulesHold explores every configuration that is not large, whole. The
-// number of states is exact: an explorer that looks at less is found out.
+// TestRulesHold explores every configuration that is not large. The number of states is exact, so
+// the test detects an explorer that misses some.
 func TestRulesHold(t *testing.T) {
 	for _, c := range configs {
 		if c.Large {
@@ -34,9 +34,8 @@ func TestRulesHold(t *testing.T) {
 	}
 }
 
-// TestWeakenings requires of every weakening that what it breaks is found, by
-// the counterexample that stands in testdata; and of the harmless ones that
-// nothing is.
+// TestWeakenings: every weakening breaks its property by the counterexample in testdata, and a
+// harmless one breaks nothing.
 func TestWeakenings(t *testing.T) {
 	for _, weak := range weakenings {
 		t.Run(weak.Name, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestWeakenings(t *testing.T) {
 	}
 }
 
-// TestNoStaleCounterexample: every file of testdata is a weakening's.
+// TestNoStaleCounterexample: every file in testdata belongs to a weakening.
 func TestNoStaleCounterexample(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	require.NoError(t, err)
@@ -67,8 +66,8 @@ func TestNoStaleCounterexample(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsWeakened: each bit of a ruleSet stands in one weakening at
-// least, so that no check is taken for granted.
+// TestEveryRuleIsWeakened: each bit of a ruleSet occurs in a weakening, so no check goes
+// untested.
 func TestEveryRuleIsWeakened(t *testing.T) {
 	var weakened ruleSet
 	for _, weak := range weakenings {
@@ -77,7 +76,7 @@ func TestEveryRuleIsWeakened(t *testing.T) {
 	assert.Equal(t, lastRule<<1-1, weakened)
 }
 
-// TestEveryPropertyCanBreak: no property is such that nothing breaks it.
+// TestEveryPropertyCanBreak: some weakening breaks each property.
 func TestEveryPropertyCanBreak(t *testing.T) {
 	for _, p := range properties {
 		_, ok := find(weakenings, func(w weakening) bool { return w.Breaks == p })
@@ -85,9 +84,8 @@ func TestEveryPropertyCanBreak(t *testing.T) {
 	}
 }
 
-// TestExchange explores with and without taking exchangeable workers for one
-// another: what is found is the same, and every state that is found without is,
-// exchanged, one of those found with.
+// TestExchange explores with and without the exchange of equal workers. Both find the same
+// states, up to the exchange.
 func TestExchange(t *testing.T) {
 	c, _ := find(configs, func(c config) bool { return c.Name == "three-by-one" })
 	with := newExplorer(c, 0, property{}, 0)
@@ -109,7 +107,7 @@ func TestExchange(t *testing.T) {
 	assert.Len(t, orbits, with.found.states)
 }
 
-// TestEncoding: a state comes back from its encoding as it was.
+// TestEncoding: decoding a state's encoding and encoding it again gives the same bytes.
 func TestEncoding(t *testing.T) {
 	for _, name := range []string{"evict-return", "reset-beats", "jobs"} {
 		c, _ := find(configs, func(c config) bool { return c.Name == name })
@@ -123,15 +121,15 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// TestCutShort: an exploration that was cut short says so.
+// TestCutShort: an exploration that reaches its limit reports so.
 func TestCutShort(t *testing.T) {
 	found := explore(configs[0], 0, property{}, 100, nil)
 	assert.True(t, found.cut)
 	assert.Equal(t, 100, found.states)
 }
 
-// TestWatch: on a terminal a line says how far it is, and goes when it is done; elsewhere
-// there is none.
+// TestWatch: a line on a terminal shows the progress and disappears at the end. Other outputs get
+// none.
 func TestWatch(t *testing.T) {
 	assert.Nil(t, newWatch(new(bytes.Buffer)))
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -144,14 +142,14 @@ func TestWatch(t *testing.T) {
 	w.show("jobs", "steps", watchStates, 2000)
 	w.show("jobs", "steps", 2*watchStates, 3000) // too soon
 	w.last = time.Time{}
-	w.show("jobs", "steps", 2*watchStates+1, 3000) // the clock is not looked at
+	w.show("jobs", "steps", 2*watchStates+1, 3000) // not a multiple of watchStates
 	w.show("jobs", "progress", 3*watchStates, 4000)
 	w.clear()
 	assert.Equal(t, "\r\x1b[Kjobs               steps: 1024 of 2000 states so far"+
 		"\r\x1b[Kjobs               progress: 3072 of 4000 states so far\r\x1b[K", terminal.String())
 }
 
-// TestCommand holds what the command prints, and its exit status.
+// TestCommand checks the command's output and exit status.
 func TestCommand(t *testing.T) {
 	for _, test := range []struct {
 		args   string
@@ -159,15 +157,15 @@ func TestCommand(t *testing.T) {
 		says   string
 	}{
 		{"-config two-by-one", 0, "every property holds"},
-		{"-config two-by-one -limit 10", 0, "given up"},
+		{"-config two-by-one -limit 10", 0, "limit of states"},
 		{"-weaken no-bitmap", exitBroken, "broken: summed once"},
 		{"-weaken no-bitmap -config partial", exitBroken, "partial: "},
 		{"-list", 0, "send-one-ahead"},
 		{"-walk 7", 0, `"Answer":"stored"`},
 		{"-help", 0, "Exit status"},
-		{"-weaken nothing", exitUsage, "there is no weakening \"nothing\""},
-		{"-workers 7", exitUsage, "there is no such configuration"},
-		{"two-by-one", exitUsage, "what is \"two-by-one\"?"},
+		{"-weaken nothing", exitUsage, "unknown weakening \"nothing\""},
+		{"-workers 7", exitUsage, "no such configuration"},
+		{"two-by-one", exitUsage, "unexpected argument \"two-by-one\""},
 	} {
 		var out bytes.Buffer
 		status := run(strings.Fields(test.args), &out, &out)
@@ -176,7 +174,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestWalk: a walk is its seed's, and another seed's is another.
+// TestWalk: a seed determines its walk, and two seeds give different walks.
 func TestWalk(t *testing.T) {
 	var walks [3]bytes.Buffer
 	for i, seed := range []uint64{5, 5, 6} {
@@ -186,8 +184,8 @@ func TestWalk(t *testing.T) {
 	assert.NotEqual(t, walks[0].String(), walks[2].String())
 }
 
-// TestPage compares the tables of verify/protocol/README.md with the configurations
-// and weakenings.
+// TestPage compares the tables of verify/protocol/README.md with the configurations and
+// weakenings.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
@@ -201,7 +199,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// thousands prints a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

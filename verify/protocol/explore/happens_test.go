@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestEverythingHappens: each thing that a rule can lead to does happen, so that
-// no rule holds only because it is never reached.
+// TestEverythingHappens: every outcome of a rule occurs, so no rule holds only because the
+// explorer never reaches it.
 func TestEverythingHappens(t *testing.T) {
 	heard := map[string]bool{}
 	for _, name := range []string{"two-by-one-late", "rogue-far", "evict", "evict-return", "reset", "cut-through", "jobs-rogue"} {
@@ -31,13 +31,13 @@ func TestEverythingHappens(t *testing.T) {
 		"acknowledges it again", "a stale epoch", "ends epoch 0 and sets up epoch 1", "the card is reset", "begins in epoch 1",
 		"payload 1", "of job 1",
 	} {
-		assert.True(t, strings.Contains(all.String(), text), "it never happens that %s", text)
+		assert.True(t, strings.Contains(all.String(), text), "no step says %q", text)
 	}
 }
 
-// TestTwoEvictEachOther: where W is 2 or more, two workers that keep the rules can
-// each wait for the other's slot; if neither gets through in time, both are
-// evicted. The job then ends, and nothing worse happens.
+// TestTwoEvictEachOther: from W = 2 on, two workers that keep the rules can each wait for the
+// other's slot. If the packets of both are late, the card evicts both. The job then ends, and no
+// property breaks.
 func TestTwoEvictEachOther(t *testing.T) {
 	c := config{Name: "both", Jobs: []int{2}, Window: 2, Modulus: 16, First: 4, Chunks: 6, Beats: 1, Epochs: 1, Partial: true, Evictions: 2}
 	w := newExplorer(c, 0, property{}, 0).world()
@@ -64,7 +64,7 @@ func TestTwoEvictEachOther(t *testing.T) {
 		sends(1, true)
 		settle()
 	}
-	// 0 is not known to hold the second chunk, and 1 not to hold the first.
+	// The card does not know that 0 holds the second chunk, nor that 1 holds the first.
 	sends(0, true)
 	sends(1, false)
 	sends(0, false)
@@ -83,9 +83,9 @@ func TestTwoEvictEachOther(t *testing.T) {
 	assert.Nil(t, w.broken)
 }
 
-// listen collects what is said of the steps from the states of a configuration.
+// listen collects the texts of all steps from a sample of a configuration's states.
 func listen(c config, heard map[string]bool) {
-	const some = 20 // of so many states one is looked at
+	const some = 20 // one state in this many
 	e := newExplorer(c, 0, property{}, 40000)
 	e.explore()
 	w := e.world()

@@ -1,10 +1,9 @@
-// Command explore checks the exactly-once protocol of section 5 and 8 of the
-// specification: it goes through every state that workers, network, card and
-// controller can get into in small configurations, and prints a shortest way to
-// where a property breaks.
+// Command explore checks the exactly-once protocol of sections 4, 5 and 8 of the specification.
+// In small configurations it visits every state that workers, network, card and controller can
+// reach. If a property breaks, it prints a shortest path to the violation.
 //
-// The model is written from the specification, and shares no code with the
-// driver, the gateware's model or the tables.
+// The model follows the specification, and shares no code with the driver, the gateware's model
+// or the tables.
 package main
 
 import (
@@ -21,24 +20,24 @@ const (
 	exitUsage  = 2
 )
 
-const usage = `Goes through every reachable state of the exactly-once protocol, in small
-configurations, and prints a shortest counterexample where a property breaks.
+const usage = `Explores every reachable state of the exactly-once protocol in small
+configurations. If a property breaks, prints a shortest counterexample.
 
-    go run ./verify/protocol/explore                              the rules, in every configuration of the tests
-    go run ./verify/protocol/explore -large                       and in those that take minutes and gigabytes
-    go run ./verify/protocol/explore -workers 3 -window 2         configurations of that many workers and that W
+    go run ./verify/protocol/explore                              all configurations of the tests
+    go run ./verify/protocol/explore -large                       also those that take minutes and gigabytes
+    go run ./verify/protocol/explore -workers 3 -window 2         configurations of this size
     go run ./verify/protocol/explore -config restart              one configuration
-    go run ./verify/protocol/explore -weaken no-bitmap            a rule left out, where that shows
+    go run ./verify/protocol/explore -weaken no-bitmap            drop a rule, print a counterexample
     go run ./verify/protocol/explore -weaken no-bitmap -config partial
-    go run ./verify/protocol/explore -list                        what there is to choose from
-    go run ./verify/protocol/explore -walk 7                      a random run through the card, for verify/protocol/walks
+    go run ./verify/protocol/explore -list                        list configurations, properties, weakenings
+    go run ./verify/protocol/explore -walk 7                      a random walk, for verify/protocol/walks
 
-Exit status: 0 every property holds, 1 one does not, 2 usage.
+Exit status: 0 every property holds, 1 a property breaks, 2 usage error.
 
 Flags:
 `
 
-// selection is what a command line asks for.
+// selection is the parsed command line.
 type selection struct {
 	config, weaken  string
 	workers, window int
@@ -60,14 +59,14 @@ func run(args []string, out, errors io.Writer) int {
 		fmt.Fprint(errors, usage)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&want.config, "config", "", "the `NAME` of a configuration")
-	flags.StringVar(&want.weaken, "weaken", "", "the `NAME` of a weakening of the rules")
-	flags.IntVar(&want.workers, "workers", 0, "only configurations of `N` workers in all")
+	flags.StringVar(&want.config, "config", "", "explore only the configuration `NAME`")
+	flags.StringVar(&want.weaken, "weaken", "", "drop or change the rule of the weakening `NAME`")
+	flags.IntVar(&want.workers, "workers", 0, "only configurations with `N` workers in total")
 	flags.IntVar(&want.window, "window", 0, "only configurations with a window of `W` chunks")
-	flags.IntVar(&want.limit, "limit", 0, "give up after so many `STATES` (0: never)")
-	flags.BoolVar(&want.large, "large", false, "also the large configurations")
+	flags.IntVar(&want.limit, "limit", 0, "stop after `STATES` states (0: no limit)")
+	flags.BoolVar(&want.large, "large", false, "include the large configurations")
 	flags.BoolVar(&want.list, "list", false, "list configurations, properties and weakenings")
-	flags.Uint64Var(&want.walk, "walk", 0, "print the card's part in the random run of this `SEED`, in lines of JSON")
+	flags.Uint64Var(&want.walk, "walk", 0, "print the random walk of `SEED` through the card, in lines of JSON")
 	if err := flags.Parse(args); err == flag.ErrHelp {
 		return 0
 	} else if err != nil {
@@ -79,7 +78,7 @@ func run(args []string, out, errors io.Writer) int {
 	}
 	chosen, weak, err := want.choose()
 	if flags.NArg() > 0 {
-		err = fmt.Errorf("what is %q?", flags.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintln(errors, "explore:", err)
@@ -95,13 +94,13 @@ func run(args []string, out, errors io.Writer) int {
 	return exploreAll(out, newWatch(errors), chosen, weak, want.limit)
 }
 
-// choose finds the configurations and the weakening that are asked for.
+// choose finds the selected configurations and weakening.
 func (s *selection) choose() ([]config, weakening, error) {
 	var weak weakening
 	if s.weaken != "" {
 		var ok bool
 		if weak, ok = find(weakenings, func(w weakening) bool { return w.Name == s.weaken }); !ok {
-			return nil, weak, fmt.Errorf("there is no weakening %q; -list says which there are", s.weaken)
+			return nil, weak, fmt.Errorf("unknown weakening %q; see -list", s.weaken)
 		}
 	}
 	name := s.config
@@ -116,12 +115,12 @@ func (s *selection) choose() ([]config, weakening, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, weak, fmt.Errorf("there is no such configuration; -list says which there are")
+		return nil, weak, fmt.Errorf("no such configuration; see -list")
 	}
 	return chosen, weak, nil
 }
 
-// find is the first element of which f holds.
+// find returns the first element for which f holds.
 func find[T any](all []T, f func(T) bool) (T, bool) {
 	for _, e := range all {
 		if f(e) {
@@ -132,8 +131,7 @@ func find[T any](all []T, f func(T) bool) (T, bool) {
 	return none, false
 }
 
-// exploreAll explores configurations up to the first in which a property
-// breaks, and returns the exit status.
+// exploreAll explores the configurations until a property breaks, and returns the exit status.
 func exploreAll(out io.Writer, seen *watch, chosen []config, weak weakening, limit int) int {
 	for _, c := range chosen {
 		if weak.reshape != nil {
@@ -147,7 +145,7 @@ func exploreAll(out io.Writer, seen *watch, chosen []config, weak weakening, lim
 		}
 		verdict := "every property holds"
 		if found.cut {
-			verdict = "nothing found so far, given up"
+			verdict = "no violation found up to the limit of states"
 		}
 		fmt.Fprintf(out, "%-18s %9d states %10d steps, up to %2d from the start, %6.1f s: %s\n", c.Name,
 			found.states, found.steps, found.depth, time.Since(began).Seconds(), verdict)
@@ -155,7 +153,7 @@ func exploreAll(out io.Writer, seen *watch, chosen []config, weak weakening, lim
 	return 0
 }
 
-// counterexample is what is printed of a property that broke.
+// counterexample formats the path to a broken property.
 func counterexample(c config, weak weakening, found outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s; M = %d\n", c.Name, c.About, c.Modulus)
@@ -168,7 +166,7 @@ func counterexample(c config, weak weakening, found outcome) string {
 	return b.String()
 }
 
-// list prints what there is to choose from.
+// list prints the configurations, properties and weakenings.
 func list(out io.Writer) {
 	fmt.Fprintln(out, "configurations (* large)")
 	for _, c := range configs {

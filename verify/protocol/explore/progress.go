@@ -1,21 +1,18 @@
 package main
 
-// maxRounds is more than any state needs until it is done: a run that is not
-// done by then is going round in circles.
+// maxRounds is more than any state needs to complete: a run that takes longer is in a cycle.
 const maxRounds = 200
 
-// judgeProgress loses everything that is under way and then lets no fault
-// strike any more: round after round every worker's timer runs out, every
-// packet arrives at once, and the card does all it can. That must end with
-// every member holding every result and every job ended. Deadlines pass only
-// when nothing else happens.
+// judgeProgress drops all packets under way and stops all faults. Then, round after round, every
+// worker's timer expires, every packet arrives at once, and the card does all that it can. Every
+// member must then get every result, and every job must end. Deadlines expire only when nothing
+// else happens.
 //
-// This is the worst case of what the network may lose, and one fair way to go
-// on: what it has not lost can be delivered first, which leads to another state
-// that is explored, and from which the same is asked.
+// This is the worst case of loss, followed by one fair run. A packet that the network does not
+// lose can arrive first instead. That leads to another explored state, which judgeProgress checks
+// as well.
 //
-// good holds the states from which this is known; passed are those that this
-// run went through.
+// good holds the states known to complete; passed are the states of this run.
 func (w *world) judgeProgress(y *symmetry, good map[string]bool) {
 	w.network = packetSet{}
 	var passed []string
@@ -35,23 +32,23 @@ func (w *world) judgeProgress(y *symmetry, good map[string]bool) {
 			return
 		}
 		if w.state == before && !w.deadlines() {
-			w.violate(progress, "nothing happens any more, and %s", w.missing())
+			w.violate(progress, "no step is possible, and %s", w.missing())
 			return
 		}
 	}
-	w.violate(progress, "it goes on like this for ever, and %s", w.missing())
+	w.violate(progress, "this repeats for ever, and %s", w.missing())
 }
 
-// allDone says whether nothing is left to do.
+// allDone reports whether no work remains.
 func (w *world) allDone() bool { return w.waiting() == nobody }
 
-// nobody and card are what waiting says besides a member's number.
+// nobody and card are the results of waiting that are not member numbers.
 const (
 	nobody = -1
 	card   = -2
 )
 
-// waiting is a member that still has something to do, or the card.
+// waiting returns a member that still has work to do, or card, or nobody.
 func (w *world) waiting() int {
 	for m := range w.config.members() {
 		me := &w.members[m]
@@ -68,14 +65,14 @@ func (w *world) waiting() int {
 	return nobody
 }
 
-// rogueIn says whether a rogue is still a member of a job, which it then can
-// keep from ending.
+// rogueIn reports whether a rogue is still a member of a job. It can then keep the job from
+// ending.
 func (w *world) rogueIn(j int) bool {
 	last := w.config.members() - 1
 	return !w.config.honest(last) && w.jobs[j].members&bit(last) != 0
 }
 
-// missing says what is not done.
+// missing describes the work that remains.
 func (w *world) missing() string {
 	if w.tale == nil {
 		return ""
@@ -90,10 +87,10 @@ func (w *world) missing() string {
 	if low := int(w.members[m].low); low < w.config.end() {
 		return w.name(m) + " lacks the result of " + w.v(low)
 	}
-	return w.name(m) + " does not know that its finish was heard"
+	return w.name(m) + " has no answer to its finish"
 }
 
-// round lets everyone have a turn.
+// round gives each worker, the card and each controller one turn.
 func (w *world) round() {
 	for _, m := range w.turns[:w.config.members()] {
 		if w.config.honest(m) {
@@ -119,20 +116,20 @@ func (w *world) round() {
 	}
 }
 
-// transmitAll sends a result, if it is owed. Nobody asks for it meanwhile, so it
-// is not owed again.
+// transmitAll sends a result if the card owes it. No member asks for it meanwhile, so the card
+// must not owe it again.
 func (w *world) transmitAll(i, m int) {
 	if !w.happens(step{kind: stepTransmit, slot: uint8(i), member: uint8(m)}) {
 		return
 	}
 	w.happens(step{kind: stepRest, member: uint8(m)})
 	if w.slots[i].owed&bit(m) != 0 {
-		w.violate(progress, "the card sends the same result to %s for ever, though nobody asks for it", w.name(m))
+		w.violate(progress, "the card sends the same result to %s for ever, though no member asks for it", w.name(m))
 	}
 }
 
-// turn is a worker's: its next VID, or else an ask for each result it lacks, or
-// a finish when it lacks none.
+// turn is one worker's turn. It sends its next VID; failing that, it asks for each missing
+// result, or sends finish when it lacks none.
 func (w *world) turn(m int) {
 	if w.happens(step{kind: stepSend, member: uint8(m)}) {
 		return
@@ -154,7 +151,7 @@ func (w *world) turn(m int) {
 	}
 }
 
-// happens makes a step, if it is possible, and delivers what it sent.
+// happens makes a step if it is possible, and delivers the packets that follow.
 func (w *world) happens(s step) bool {
 	before := w.state
 	w.begin()
@@ -166,14 +163,14 @@ func (w *world) happens(s step) bool {
 	return w.state != before
 }
 
-// again delivers a packet that is sent again, and what it gives rise to.
+// again delivers a retransmitted packet and all packets that follow from it.
 func (w *world) again(p packet) {
 	w.begin()
 	w.deliver(w.packets.number(p))
 	w.drain()
 }
 
-// drain delivers what is under way, once each, until nothing is.
+// drain delivers each packet under way once, until none is left.
 func (w *world) drain() {
 	for w.network != (packetSet{}) {
 		now := w.network
@@ -185,8 +182,8 @@ func (w *world) drain() {
 	}
 }
 
-// deadlines lets the deadlines of all collecting slots pass, or else that of one
-// that is asked to turn over; it says whether there were any.
+// deadlines lets the deadlines of all collecting slots pass. If there are none, it lets one
+// deadline pass of a slot that must turn over. It reports whether any passed.
 func (w *world) deadlines() bool {
 	passed := false
 	slots := len(w.config.Jobs) * w.slotCount()

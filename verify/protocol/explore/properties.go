@@ -2,33 +2,32 @@ package main
 
 import "fmt"
 
-// property is one of the things that must hold, whatever is lost, repeated,
-// reordered or delayed.
+// property is a statement that must hold whatever the network loses, repeats, reorders or delays.
 type property struct {
 	Name  string
 	Means string
 }
 
-// The properties, by what they are called in counterexamples.
+// The properties, by their names in counterexamples.
 var (
 	summedOnce = property{"summed once",
-		"a result is the sum of each contribution that it names, exactly once, of this VID and epoch, and of nothing else; without a deadline it names all members"}
+		"a result sums each contribution that it names exactly once, all of its VID and epoch, and nothing else; without a deadline it names all members"}
 	sameReplay = property{"same replay",
-		"all results of one job, epoch and VID that the card sends are the same bits"}
+		"the card sends the same bits for all results of one job, epoch and VID"}
 	rightResult = property{"right result",
-		"the result that a worker takes is that of the VID it takes it for, in its epoch"}
+		"a worker takes only the result of the VID that it waits for, in its epoch"}
 	noEarlyReuse = property{"no early reuse",
-		"no slot is reused, and no job ended, while a member may still ask for a result"}
+		"no slot is reused and no job ends while a member may still ask for a result"}
 	neverTurnedAway = property{"never turned away",
-		"data of a member that keeps the rules is stored, or is a repetition; without deadlines no slot makes it wait"}
+		"the card stores data of a member that keeps the rules, or knows it as a repetition; without deadlines no slot makes it wait"}
 	isolated = property{"isolated",
-		"a packet of one job's member changes nothing of another job"}
+		"a packet from one job's member changes nothing in another job"}
 	forCause = property{"evicted for cause",
-		"who is evicted keeps another waiting: one that is done with a result which the evicted has not confirmed"}
+		"an evicted member blocks a member that is done with a result which the evicted has not confirmed"}
 	inputsThere = property{"inputs there",
-		"every worker still has its inputs from the VID on that a new epoch begins with"}
+		"every worker still has its inputs from the first VID of a new epoch on"}
 	progress = property{"progress",
-		"from wherever faults have led, once they cease, every member gets every result, every job ends, and the card falls silent"}
+		"once faults cease, every member gets every result, every job ends, and the card falls silent"}
 )
 
 // properties lists them all, for help and documentation.
@@ -40,14 +39,14 @@ type violation struct {
 	how      string
 }
 
-// violate notes the first violation of what is looked for.
+// violate records the first violation of the property under test.
 func (w *world) violate(p property, format string, args ...any) {
 	if w.broken == nil && (w.only == property{} || w.only == p) {
 		w.broken = &violation{p, fmt.Sprintf(format, args...)}
 	}
 }
 
-// judgeSum looks at what has just been summed.
+// judgeSum checks a new sum.
 func (w *world) judgeSum(job int, s *slot) {
 	j := &w.jobs[job]
 	if !w.config.Partial && s.cacheMask != j.members {
@@ -60,25 +59,25 @@ func (w *world) judgeSum(job int, s *slot) {
 	}
 }
 
-// judgeContribution looks at what member m has in a beat of a sum.
+// judgeContribution checks member m's part of one beat of a sum.
 func (w *world) judgeContribution(j *job, s *slot, m, beat int) {
 	got := s.cache[beat][m]
 	want := contribution(m, int(j.epoch), int(s.vid), 0)
 	if !w.config.honest(m) {
-		want |= contribution(m, 0, 0, s.cache[0][m].variant()) // any of its variants, but one alone
+		want |= contribution(m, 0, 0, s.cache[0][m].variant()) // any of its variants, but the same one in all beats
 	}
 	switch named := s.cacheMask&bit(m) != 0; {
 	case named && got != want:
-		w.violate(summedOnce, "in the sum of %s%s, %s stands with %s", w.v(int(s.vid)), w.during(int(j.epoch)), w.name(m), w.tagText(got))
+		w.violate(summedOnce, "in the sum of %s%s, %s has %s", w.v(int(s.vid)), w.during(int(j.epoch)), w.name(m), w.tagText(got))
 	case !named && got != 0:
-		w.violate(summedOnce, "the sum of %s%s is said to be of %s, and has %s in it", w.v(int(s.vid)), w.during(int(j.epoch)),
+		w.violate(summedOnce, "the sum of %s%s names %s, but contains %s", w.v(int(s.vid)), w.during(int(j.epoch)),
 			w.set(s.cacheMask), w.tagText(got))
 	}
 }
 
 func (w *world) tagText(t tag) string {
 	if t == 0 {
-		return "what was never stored"
+		return "no stored contribution"
 	}
 	text := fmt.Sprintf("%s's contribution to %s%s", w.name(t.from()), w.v(t.vid()), w.during(t.epoch()))
 	if t.variant() != 0 {
@@ -87,19 +86,19 @@ func (w *world) tagText(t tag) string {
 	return text
 }
 
-// judgeReplay compares a result that leaves the card with all of the same VID
-// that have left it before.
+// judgeReplay compares a result that leaves the card with all results of the same VID that left
+// before.
 func (w *world) judgeReplay(p packet) {
 	w.network.each(func(n int) {
 		q := w.packets.packets[n]
 		if q.kind == result && q.job == p.job && q.epoch == p.epoch && q.vid == p.vid && (q.sum != p.sum || q.mask != p.mask) {
-			w.violate(sameReplay, "the result of %s for %s is of %s, and the one sent before was of %s",
+			w.violate(sameReplay, "the result of %s for %s contains %s, and an earlier one contained %s",
 				w.v(int(p.vid)), w.name(int(p.member)), w.sumText(p), w.sumText(q))
 		}
 	})
 }
 
-// sumText says what is in a result.
+// sumText describes the contents of a result.
 func (w *world) sumText(p packet) string {
 	text := w.set(p.mask) + ":"
 	for beat := range w.config.Beats {
@@ -118,7 +117,7 @@ func (w *world) sumText(p packet) string {
 	return text
 }
 
-// judgeTaken looks at a result that a worker takes for a VID.
+// judgeTaken checks a result that a worker takes for a VID.
 func (w *world) judgeTaken(m, vid int, p packet) {
 	epoch := w.members[m].epoch
 	if int(p.vid) != vid || p.epoch != epoch {
@@ -130,14 +129,14 @@ func (w *world) judgeTaken(m, vid int, p packet) {
 		for from, t := range p.sum[beat] {
 			named := p.mask&bit(from) != 0
 			if named != (t != 0) || t != 0 && (t.vid() != vid || t.epoch() != int(epoch)) {
-				w.violate(rightResult, "the result that %s takes for %s%s is said to be of %s, and has in it %s", w.name(m),
+				w.violate(rightResult, "the result that %s takes for %s%s names %s, but contains %s", w.name(m),
 					w.v(vid), w.during(int(epoch)), w.set(p.mask), w.tagText(t))
 			}
 		}
 	}
 }
 
-// judgeTurnover looks at a slot that is about to be reused.
+// judgeTurnover checks a slot before its reuse.
 func (w *world) judgeTurnover(job int, s *slot) {
 	for m := range w.config.members() {
 		if w.mayAsk(job, m) && !w.members[m].holds(int(s.vid)) {
@@ -146,7 +145,7 @@ func (w *world) judgeTurnover(job int, s *slot) {
 	}
 }
 
-// judgeEnd looks at a job that is about to end because all have finished.
+// judgeEnd checks a job before it ends because all members have finished.
 func (w *world) judgeEnd(job int) {
 	for m := range w.config.members() {
 		if w.mayAsk(job, m) && int(w.members[m].low) < w.config.end() {
@@ -155,20 +154,20 @@ func (w *world) judgeEnd(job int) {
 	}
 }
 
-// judgeEviction looks at a slot for whose sake members are about to be evicted.
+// judgeEviction checks the slot for which the card evicts members.
 func (w *world) judgeEviction(s *slot, behind uint8) {
 	if s.done == 0 {
-		w.violate(forCause, "%s are evicted, and nobody waits for the slot of %s", w.set(behind), w.v(int(s.vid)))
+		w.violate(forCause, "the card evicts %s, and no member waits for the slot of %s", w.set(behind), w.v(int(s.vid)))
 	}
 }
 
-// mayAsk says whether a member takes part in the epoch that the card has.
+// mayAsk reports whether a member takes part in the card's current epoch.
 func (w *world) mayAsk(job, m int) bool {
 	me := &w.members[m]
 	return w.config.honest(m) && me.life == active && w.jobs[job].members&bit(m) != 0 && me.epoch == w.jobs[job].epoch
 }
 
-// judgeAnswer looks at what became of an honest member's data.
+// judgeAnswer checks the card's answer to an honest member's data.
 func (w *world) judgeAnswer(p packet, a answer) {
 	m := int(p.member)
 	job := int(p.job)
@@ -176,11 +175,11 @@ func (w *world) judgeAnswer(p packet, a answer) {
 		return
 	}
 	if a == notReady || a == early || a == late && !w.members[m].holds(int(p.vid)) {
-		w.violate(neverTurnedAway, "%s sent %s when it could, it was not stored, and it is no repetition", w.name(m), w.v(int(p.vid)))
+		w.violate(neverTurnedAway, "%s was allowed to send %s, the card did not store it, and it is no repetition", w.name(m), w.v(int(p.vid)))
 	}
 }
 
-// judgeIsolation looks at the other jobs after a packet from a member of one.
+// judgeIsolation checks that a packet from a member of one job left the other jobs unchanged.
 func (w *world) judgeIsolation(m int, before *state) {
 	own := w.config.jobOf(m)
 	for j := range w.config.Jobs {
@@ -192,13 +191,13 @@ func (w *world) judgeIsolation(m int, before *state) {
 			same = same && w.slots[j*w.slotCount()+i] == before.slots[j*w.slotCount()+i]
 		}
 		if !same {
-			w.broken = nil // whatever else broke, this is why
+			w.broken = nil // whatever else broke, this is the cause
 			w.violate(isolated, "a packet of %s changed job %d", w.name(m), j)
 		}
 	}
 }
 
-// judgeInputs looks at whether a worker still has its inputs from first on.
+// judgeInputs checks that a worker still has its inputs from first on.
 func (w *world) judgeInputs(m, first int) {
 	kept := w.config.inputsKept()
 	if w.without(oneWindowOfInputs) {

@@ -1,7 +1,6 @@
 package main
 
-// forgery is one packet that a rogue may send at any time, whatever has
-// happened before.
+// forgery is one packet that a rogue may send at any time.
 type forgery struct {
 	kind    kind // data, ask, finish
 	job     int
@@ -11,10 +10,9 @@ type forgery struct {
 	variant int // of the payload
 }
 
-// rogueAlphabet is everything that a rogue may send: data and asks with each
-// VID, under its own rank (with two payloads) and every other, of the epoch
-// that the card has and of the one before, in its own job and every other; and
-// a finish.
+// rogueAlphabet lists all packets that a rogue may send. They are data, asks and finishes for
+// every job, rank and VID of the card's epoch. With its own rank the rogue also sends data with a
+// second payload, and data of the previous epoch.
 func (w *world) rogueAlphabet() []forgery {
 	if w.alphabet != nil {
 		return w.alphabet
@@ -39,9 +37,9 @@ func (w *world) rogueAlphabet() []forgery {
 	return w.alphabet
 }
 
-// rogue lets the rogue send a forgery, which reaches the card at once: one that
-// comes later is one that is sent later. What it does in a job of its own alone
-// is nobody's concern, and would have no end.
+// rogue delivers a forgery to the card at once: a late arrival equals a later send. A job of
+// which the rogue is the only member left is excluded; it affects no other member and would make
+// the state space endless.
 func (w *world) rogue(f forgery) bool {
 	own := w.config.members() - 1
 	if w.jobs[f.job].members == bit(own) {
@@ -53,7 +51,7 @@ func (w *world) rogue(f forgery) bool {
 	case data:
 		w.say("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
 		w.takeData(h, func(s *slot) tag {
-			// Its payload has no VID of its own but the one it is given.
+			// A forged payload belongs to the VID of the slot that it reaches.
 			return contribution(own, h.epoch, int(s.vid), f.variant)
 		})
 	case finish:

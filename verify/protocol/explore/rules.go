@@ -1,84 +1,83 @@
 package main
 
-// ruleSet is a set of rules that are left out or changed. The empty set is the
-// protocol.
+// ruleSet is a set of rules that are left out or changed. The empty set is the protocol.
 type ruleSet uint64
 
-// One bit for each check that a card, a worker or a controller makes, and for
-// each thing that it clears. The comment says what is then done instead.
+// One bit for each check that a card, a worker or a controller makes, and for each state that it
+// clears. The comment gives the behaviour without that rule.
 const (
 	// Slots and contributions.
-	slotsOfOneWindow      ruleSet = 1 << iota // W slots: v lives in slot v mod W, u + W takes its place
-	sendOneAhead                              // a worker sends v when it holds all up to v - W - 1
+	slotsOfOneWindow      ruleSet = 1 << iota // W slots: v uses slot v mod W, and u + W follows u
+	sendOneAhead                              // a worker sends v when it holds all results up to v - W - 1
 	noBitmap                                  // contributions are counted, not marked by member
-	storeWhenComplete                         // a contribution is stored after the sum was begun
-	duplicateWrites                           // the payload of a repetition is written all the same
-	turnoverWithoutDone                       // u + 2W takes the slot though not all are done with u
-	turnoverUnreduced                         // u + 2W takes the slot though u is not reduced
+	storeWhenComplete                         // the card stores a contribution after the sum has begun
+	duplicateWrites                           // the card writes the payload of a repetition
+	turnoverWithoutDone                       // u + 2W takes the slot though not all members are done with u
+	turnoverUnreduced                         // u + 2W takes the slot before u is reduced
 	turnoverKeepsHeld                         // a new use of the slot starts with the last one's held bits
 	turnoverKeepsDone                         // likewise done bits
 	turnoverKeepsOwed                         // owed replays are queued by slot, and outlive its turnover
 	noEvidence                                // data v does not show that the sender is done with v - W
-	evidenceOfOtherVID                        // ... with whatever the slot of v - W holds
-	evidenceUnreduced                         // ... though the slot is not reduced
+	evidenceOfOtherVID                        // ... done with whatever VID the slot of v - W holds
+	evidenceUnreduced                         // ... done with v - W before it is reduced
 	noDoneOfNext                              // data u + 2W does not show that its sender is done with u
-	storeAnyInSlot                            // a VID that is neither u nor u + 2W is taken for u
+	storeAnyInSlot                            // the card takes a VID that is neither u nor u + 2W as u
 	longLifetime                              // a packet outlives the wrap of VIDs
-	overwriteWhileSending                     // a sum is written over the result that is being sent
+	overwriteWhileSending                     // a sum overwrites a result that the card is sending
 
 	// Replays.
-	noReplay           // a repetition or an ask of a reduced slot is not answered
-	noReplayOfData     // a repetition is not
-	noReplayOfAsk      // an ask is not
-	notOwedWhenReduced // a reduction makes nobody owed its result
+	noReplay           // the card does not answer a repetition or an ask of a reduced slot
+	noReplayOfData     // nor a repetition alone
+	noReplayOfAsk      // nor an ask alone
+	notOwedWhenReduced // a reduction sets no owed bits
 	turnoverLeavesOwed // a turnover leaves owed bits; only reduced slots send
 	owedForEver        // the start of a transmission does not clear the owed bit
-	askOfOtherVID      // an ask is answered with whatever the slot holds
-	noSendStatus       // an ask whose data is missing is not answered with send
-	askOfNextDropped   // an ask for u + 2W is not answered with send
+	askOfOtherVID      // the card answers an ask with any result that the slot holds
+	noSendStatus       // the card does not answer send to an ask whose data is missing
+	askOfNextDropped   // the card does not answer send to an ask for u + 2W
 
 	// Checks of the header.
-	anyJob   // data of another job is taken for job 0's
-	anyEpoch // data, ask and finish of another epoch
-	anyRank  // a rank that does not belong to the port
-	notUp    // a job that is not set up
+	anyJob   // the card takes data of another job as job 0's
+	anyEpoch // the card takes data, asks and finishes of another epoch
+	anyRank  // the card takes a rank that does not belong to the port
+	notUp    // the card takes packets of a job that is not set up
 
 	// Life of a job.
 	anyOlderEpoch       // a commit of an older epoch sets the job up
 	sameEpochAgain      // a commit of the running epoch sets the job up again
-	setUpKeepsHeld      // a set-up leaves the slots' held bits
-	setUpKeepsOwed      // and owed bits
-	reductionOutlivesUp // a reduction in flight goes on in the next epoch
-	begunLeavesTorn     // a result that was begun leaves whole, though its reduction was discarded
+	setUpKeepsHeld      // a set-up leaves the held bits of the slots
+	setUpKeepsOwed      // a set-up leaves the owed bits
+	reductionOutlivesUp // a reduction in flight continues in the next epoch
+	begunLeavesTorn     // a result that has begun leaves whole, though its reduction was discarded
 	setUpKeepsFinished  // a set-up leaves the finished bits
 	endAtFirstFinish    // the job ends when one member has finished
-	finishForgotten     // a finish after the job's end is refused
-	sameEpochReturn     // a worker that lost its state comes back in the same epoch
-	giveUpInputs        // a worker gives up its input v when it holds the result v
-	oneWindowOfInputs   // ... when it holds v + W, though sums may be partial
-	unstoppedWorkers    // workers go on in the old epoch while the new one is being set up
+	finishForgotten     // the card refuses a finish after the job's end
+	sameEpochReturn     // a worker that lost its state returns in the same epoch
+	giveUpInputs        // a worker drops its input v when it holds the result v
+	oneWindowOfInputs   // ... when it holds v + W, even with partial sums
+	unstoppedWorkers    // workers continue in the old epoch while the controller sets up the new one
 
 	// Deadlines.
-	evictedCounts       // an evicted member is still waited for
-	evictedHeard        // an evicted member's packets are taken
-	evictMissingOnly    // a second deadline evicts only who is missing in a sum
-	evictionUntold      // it is not told
-	evictionClosesSlots // slots that only waited for the evicted go on at once
-	evictionDropsOwed   // the evicted is no longer owed results
-	evictUnasked        // members are evicted though nobody waits for the slot
+	evictedCounts       // slots still wait for an evicted member
+	evictedHeard        // the card takes an evicted member's packets
+	evictMissingOnly    // a second deadline evicts only members missing from the sum
+	evictionUntold      // the card does not notify an evicted member
+	evictionClosesSlots // a slot that waited only for an evicted member is summed at once
+	evictionDropsOwed   // an eviction clears the member's owed bits
+	evictUnasked        // the card evicts members though no member waits for the slot
 	evictOne            // ... one at a time
-	evictedFinishHeard  // a finish of the evicted is answered done after the job's end
-	evictionLeavesJob   // a job that only waited for the finish of the evicted does not end
+	evictedFinishHeard  // after the job's end the card answers an evicted member's finish with done
+	evictionLeavesJob   // a job that waited only for the finish of an evicted member does not end
 	partialUnmarked     // a partial sum names all members
-	deadlineOfAny       // partial sums of jobs that did not ask
+	deadlineOfAny       // partial sums in jobs that did not ask for them
 
-	// What a worker takes.
+	// Results that a worker takes.
 	resultOfAnyEpoch // results of another epoch
-	resultBeforeSent // results of its window that it has not sent
-	resultOfAnyVID   // a result that is not in its window, for the first it lacks
+	resultBeforeSent // results in its window for VIDs that it has not sent
+	resultOfAnyVID   // any result, as the first that it lacks
 
 	lastRule = resultOfAnyVID
 )
 
-// without says whether a rule is left out.
+// without reports whether a rule is left out.
 func (w *world) without(rule ruleSet) bool { return w.rules&rule != 0 }

@@ -3,21 +3,21 @@ package main
 // outcome is what an exploration found.
 type outcome struct {
 	states int
-	steps  int  // transitions, those that change nothing left out
-	depth  int  // of the state that is furthest from the start
-	cut    bool // not all states were looked at: there are more than were allowed
+	steps  int  // transitions that change the state
+	depth  int  // largest distance of a state from the start
+	cut    bool // the state limit ended the exploration early
 
 	broken *violation // nil: every property holds in every state
-	length int        // steps of the counterexample, up to where faults cease
+	length int        // steps of the counterexample before faults cease
 	trace  []string   // the counterexample
 }
 
-// explorer goes through all reachable states of a configuration, nearest to the
-// start first, so that a counterexample is a shortest one.
+// explorer visits all reachable states of a configuration breadth first, so a counterexample is a
+// shortest one.
 type explorer struct {
 	config   *config
 	rules    ruleSet
-	only     property // what is looked for; the zero property: anything
+	only     property // the property under test; the zero property: all
 	packets  *packetTable
 	symmetry *symmetry
 
@@ -25,17 +25,16 @@ type explorer struct {
 	states  []string
 	parents []int32
 	depths  []int32
-	good    map[string]bool // states without network from which all gets done
+	good    map[string]bool // states with an empty network that are known to complete
 	found   outcome
 	limit   int // of states; 0: none
 	watch   *watch
 }
 
-// explore goes through a configuration with some rules left out. First it looks
-// for a state in which a property breaks; when there is none, for one from which
-// not everything gets done. Only that one property is looked for, unless it is
-// the zero property. It looks at limit states at most, if that is not 0, and shows
-// on seen how far it is.
+// explore explores a configuration with some rules left out. First it searches for a state that
+// breaks a property. If there is none, it searches for a state from which the jobs do not
+// complete. It tests property only, or all properties if only is the zero property. It stops
+// after limit states, unless limit is 0, and reports its progress on seen.
 func explore(c config, rules ruleSet, only property, limit int, seen *watch) outcome {
 	e := newExplorer(c, rules, only, limit)
 	e.watch = seen
@@ -72,7 +71,7 @@ func (e *explorer) world() *world {
 	return &world{config: e.config, rules: e.rules, only: e.only, packets: e.packets, turns: [maxMembers]int{0, 1, 2}}
 }
 
-// reach notes a state, unless it is known.
+// reach records a state unless it is known.
 func (e *explorer) reach(s *state, parent int32) {
 	key := e.symmetry.canonical(s)
 	if _, known := e.numbers[string(key)]; known {
@@ -94,7 +93,7 @@ func (e *explorer) reach(s *state, parent int32) {
 	e.depths = append(e.depths, depth)
 }
 
-// judgeProgress asks whether everything gets done from a state.
+// judgeProgress checks that everything completes from a state.
 func (e *explorer) judgeProgress(w *world, number int32) {
 	w.decode(e.states[number])
 	w.judgeProgress(e.symmetry, e.good)
@@ -104,8 +103,8 @@ func (e *explorer) judgeProgress(w *world, number int32) {
 	}
 }
 
-// asksProgress says whether jobs must get done: not where a rogue can hold its
-// job up, since no deadline puts it out.
+// asksProgress reports whether jobs must complete. Without partial sums no deadline evicts a
+// rogue, so a rogue can block its job.
 func (c *config) asksProgress() bool { return !c.Rogue || c.Partial }
 
 // expand takes every step from a state.
@@ -130,10 +129,9 @@ func (e *explorer) expand(w *world, number int32) {
 	})
 }
 
-// retell tells how a state is reached, and what then breaks a property: the
-// step that broke it, or, when it is nil, that not everything gets done.
-// Members may have changed their numbers on the way to the states that are
-// noted, so each step is looked for anew.
+// retell describes the path to a state and what then breaks a property: a step, or, when broken
+// is nil, the lack of progress. The recorded states may have renumbered their members, so retell
+// searches for each step again.
 func (e *explorer) retell(number int32, broken *violation) ([]string, *violation) {
 	var path []int32
 	for n := number; n > 0; n = e.parents[n] {
@@ -154,9 +152,8 @@ func (e *explorer) retell(number int32, broken *violation) ([]string, *violation
 	return e.tellNoProgress(w)
 }
 
-// tellNoProgress tells how faults cease, and not everything gets done. The
-// workers that stand here for those of the noted state take their turns in the
-// order of those.
+// tellNoProgress describes the run without faults that does not complete. The recorded state may
+// number the workers differently, so it tries each order of turns.
 func (e *explorer) tellNoProgress(w *world) ([]string, *violation) {
 	before := len(w.tale.steps)
 	from := w.state
@@ -173,7 +170,7 @@ func (e *explorer) tellNoProgress(w *world) ([]string, *violation) {
 	panic("explore: the counterexample cannot be retold")
 }
 
-// tellStep takes the first step from w after which fits holds, and tells it.
+// tellStep takes the first step from w after which fits holds, and describes it.
 func (e *explorer) tellStep(w *world, fits func(*world) bool) {
 	var chosen *step
 	w.steps(func(s step) {

@@ -1,8 +1,7 @@
 package main
 
-// reduce is a step of a slot's sum: all of it, or the next beat. It says
-// whether the slot could take it: a sum is not begun while the result that it
-// takes the place of is being sent.
+// reduce sums a slot, or its next beat, and reports whether it could. A sum does not begin while
+// the card sends the result that it replaces.
 func (w *world) reduce(i int) bool {
 	s := &w.slots[i]
 	blocked := w.isBeingSent(i) && !w.without(overwriteWhileSending)
@@ -39,15 +38,14 @@ func (w *world) reduce(i int) bool {
 	return true
 }
 
-// oweAll owes the result of a slot to every member.
+// oweAll sets the owed bits of all members for a slot's result.
 func (w *world) oweAll(i int) {
 	if !w.without(notOwedWhenReduced) {
 		w.slots[i].owed |= w.jobs[w.jobOfSlot(i)].members
 	}
 }
 
-// sumBeat adds up what the memories hold of the members whose bit is set, and
-// writes it to the cache.
+// sumBeat sums the memories of the members whose held bit is set, into the cache.
 func (w *world) sumBeat(s *slot, beat int) {
 	for m := range maxMembers {
 		s.cache[beat][m] = 0
@@ -57,10 +55,10 @@ func (w *world) sumBeat(s *slot, beat int) {
 	}
 }
 
-// jobOfSlot is the job that a slot is allotted to.
+// jobOfSlot returns the job that owns a slot.
 func (w *world) jobOfSlot(i int) int { return i / w.slotCount() }
 
-// isBeingSent says whether a port is sending the slot's cache entry.
+// isBeingSent reports whether a port is sending the slot's cache entry.
 func (w *world) isBeingSent(i int) bool {
 	for m := range w.config.members() {
 		if int(w.members[m].sending) == i+1 {
@@ -70,8 +68,8 @@ func (w *world) isBeingSent(i int) bool {
 	return false
 }
 
-// transmit sends the result of a slot to a member that is owed it: all of it,
-// or its first beat. It says whether there was anything to send.
+// transmit sends a slot's result, or its first beat, to a member to which it is owed. It reports
+// whether there was one to send.
 func (w *world) transmit(i, m int) bool {
 	s := &w.slots[i]
 	to := &w.members[m]
@@ -97,7 +95,7 @@ func (w *world) transmit(i, m int) bool {
 	return true
 }
 
-// transmitRest sends the second beat of what transmit began.
+// transmitRest sends the second beat of a result that transmit began.
 func (w *world) transmitRest(m int) bool {
 	to := &w.members[m]
 	if to.sending == 0 || w.slots[to.sending-1].phase == halfReduced && w.config.CutThrough {
@@ -112,8 +110,7 @@ func (w *world) transmitRest(m int) bool {
 	return true
 }
 
-// cutShort breaks off the transmissions of a result whose sum will not be
-// finished.
+// cutShort stops the transmission of a result whose sum will not finish.
 func (w *world) cutShort(s *slot) {
 	if s.phase != halfReduced || !w.config.CutThrough || w.without(begunLeavesTorn) {
 		return
@@ -126,16 +123,15 @@ func (w *world) cutShort(s *slot) {
 	}
 }
 
-// sendResult puts a result under way. What a rogue is sent changes nothing.
+// sendResult sends a result. Results to a rogue change nothing, so it drops those.
 func (w *world) sendResult(p packet) {
 	if w.config.honest(int(p.member)) {
 		w.sent(w.send(p))
 	}
 }
 
-// deadline is what the card does with a slot that is overdue, where the job
-// asked for partial sums; it says whether it did anything. In other jobs it tells
-// who is waited for, which changes nothing.
+// deadline applies a slot's deadline in a job with partial sums, and reports whether the slot
+// changed. In other jobs the card only reports the missing members, which changes no state.
 func (w *world) deadline(i int) bool {
 	s := &w.slots[i]
 	switch {
@@ -152,8 +148,8 @@ func (w *world) deadline(i int) bool {
 	return false
 }
 
-// evict puts all members out of the job that are not done with a slot, since
-// another one waits for it to turn over.
+// evict removes from the job all members that are not done with a slot, because another member
+// waits for its turnover.
 func (w *world) evict(i int) bool {
 	s := &w.slots[i]
 	job := w.jobOfSlot(i)
@@ -177,8 +173,8 @@ func (w *world) evict(i int) bool {
 	for k := range w.slotCount() {
 		w.waitNoLonger(job, w.slotOf(job, k))
 	}
-	// All members are told who was evicted so far: who is not among them learns
-	// nothing that it acts upon.
+	// The card notifies all members of all evictions so far. A remaining member does not act
+	// on that, so only evicted members get a packet here.
 	for m := range w.config.members() {
 		if (w.config.membersOf(job)&^j.members|behind)&bit(m) != 0 {
 			w.tellOut(job, m)
@@ -190,9 +186,8 @@ func (w *world) evict(i int) bool {
 	return true
 }
 
-// waitNoLonger is what an eviction could mean for a slot. By the rules it is
-// nothing: what was owed is still sent, and one that collects goes on at its
-// deadline.
+// waitNoLonger applies an eviction to a slot. By the rules nothing changes: the card still sends
+// owed results, and a collecting slot waits for its deadline.
 func (w *world) waitNoLonger(job int, s *slot) {
 	if w.without(evictionDropsOwed) {
 		s.owed &= w.jobs[job].members
@@ -202,15 +197,15 @@ func (w *world) waitNoLonger(job int, s *slot) {
 	}
 }
 
-// tellOut tells a member that it was evicted.
+// tellOut notifies a member of its eviction.
 func (w *world) tellOut(job, m int) {
 	if w.config.honest(m) && !w.without(evictionUntold) {
 		w.send(packet{kind: evicted, member: uint8(m), job: uint8(job), epoch: w.jobs[job].epoch})
 	}
 }
 
-// tellEnded tells a member, whose packet is refused, that its job has ended: of
-// one that lacks results nobody waits any more, so it was evicted.
+// tellEnded notifies the sender of a refused packet that its job has ended. If it lacks results,
+// it was evicted, because the job no longer waits for it.
 func (w *world) tellEnded(h header) {
 	if w.config.honest(h.rank) && !w.without(evictionUntold) {
 		w.send(packet{kind: ended, member: uint8(h.rank), job: uint8(h.job), epoch: w.jobs[h.job].epoch, of: h.kind})

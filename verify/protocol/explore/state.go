@@ -2,17 +2,17 @@ package main
 
 import "math/bits"
 
-// maxPackets is how many different packets a configuration may give rise to.
+// maxPackets is the number of different packets that a configuration may produce.
 const maxPackets = 1024
 
-// life is what a worker is doing.
+// life is a worker's stage.
 type life uint8
 
 const (
-	active  life = iota // takes part in the job's epoch member.epoch
-	stopped             // waits for the new epoch that the controller sets up
+	active  life = iota // takes part in the epoch member.epoch of its job
+	stopped             // waits for the controller to set up a new epoch
 	down                // has lost its state
-	out                 // knows that it was evicted
+	out                 // knows that the card evicted it
 )
 
 // member is the state of one worker in its job.
@@ -22,15 +22,15 @@ type member struct {
 	low      uint8 // the first VID whose result it lacks
 	ahead    uint8 // bit i: holds the result of low + 1 + i
 	next     uint8 // the first VID it has not sent
-	finished bool  // its finish was answered
+	finished bool  // the card answered its finish
 
-	// Of the card's port to it, where config.Beats is 2: the slot whose result
-	// is half sent, + 1, and the packet so far.
+	// With config.Beats 2, the card's port to this member: 1 + the slot whose
+	// result is half sent, or 0, and the packet so far.
 	sending uint8
 	begun   uint16
 }
 
-// holds says whether the worker holds the result of a VID of its epoch.
+// holds reports whether the worker holds the result of a VID in its epoch.
 func (m *member) holds(vid int) bool {
 	low := int(m.low)
 	return vid < low || vid > low && m.ahead>>(vid-low-1)&1 == 1
@@ -43,55 +43,54 @@ const (
 	empty phase = iota
 	collecting
 	reducing
-	halfReduced // of two beats the first is summed and in the cache
+	halfReduced // the first of two beats is summed and in the cache
 	reduced
 )
 
-// slot is one slot of a job. The sets have a bit for each member.
+// slot is one slot of a job. Sets have one bit for each member.
 type slot struct {
-	vid     uint8 // u, absolute: the rules see it modulo config.Modulus
+	vid     uint8 // u, absolute; the rules use it modulo config.Modulus
 	phase   phase
-	held    uint8 // its contribution is stored
-	done    uint8 // it holds the result u
-	owed    uint8 // the result is to be sent to it
-	stalled bool  // it was asked to turn over while reduced, and not all were done
-	mask    uint8 // who is named as being in the sum
-	count   uint8 // of arrivals, where a weakening counts them
+	held    uint8 // members whose contribution is stored
+	done    uint8 // members that hold the result u
+	owed    uint8 // members that the card will send the result
+	stalled bool  // a member asked for the turnover of a reduced slot before all were done
+	mask    uint8 // members that the result names
+	count   uint8 // arrivals; only for the weakening no-bitmap
 
-	memory    [maxMembers]tag // by member; outlives turnover and job, as a RAM does
-	cache     sum             // likewise
+	memory    [maxMembers]tag // by member; keeps its value across turnovers and jobs, like a RAM
+	cache     sum             // as memory
 	cacheMask uint8
 }
 
-// job is what the card knows of a job.
+// job is the card's state of a job.
 type job struct {
 	up       bool
-	over     bool  // it has ended because all had finished
-	epoch    uint8 // the last that was set
+	over     bool  // ended because all members had finished
+	epoch    uint8 // of the last set-up
 	members  uint8 // M
 	finished uint8
 }
 
-// controller is who sets a job up.
+// controller sets a job up.
 type controller struct {
-	epoch     uint8 // of the last JOB_COMMIT it sent
+	epoch     uint8 // of the last JOB_COMMIT that it sent
 	first     uint8
-	confirmed bool // that the card took it
+	confirmed bool // the card accepted that commit
 }
 
-// state is everything: it determines what may happen next, and what is judged.
+// state is the complete state of a world: it determines all next steps and all judgements.
 type state struct {
 	members     [maxMembers]member
 	slots       [maxSlots]slot
 	jobs        [maxJobs]job
 	controllers [maxJobs]controller
 
-	// What faults are still to come.
+	// How many faults may still strike.
 	restarts, resets, evictions uint8
 
-	// Packets that are under way. A packet stays here when it is delivered,
-	// since the network may repeat it, and is never taken out because it is
-	// lost, since a packet that is never delivered is as good as lost.
+	// Packets under way. A delivered packet stays, because the network may repeat it. A lost
+	// packet stays too: it equals one that never arrives.
 	network packetSet
 }
 
@@ -102,7 +101,7 @@ func (s *packetSet) add(n int)      { s[n/64] |= 1 << (n % 64) }
 func (s *packetSet) remove(n int)   { s[n/64] &^= 1 << (n % 64) }
 func (s *packetSet) has(n int) bool { return s[n/64]>>(n%64)&1 == 1 }
 
-// each calls f with the numbers that are in the set now, in order.
+// each calls f with the current elements of the set, in ascending order.
 func (s packetSet) each(f func(n int)) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {

@@ -1,11 +1,11 @@
 package main
 
-// stepKind is what may happen next.
+// stepKind is the kind of a step. The comments name the fields that it uses.
 type stepKind uint8
 
 const (
 	stepSend      stepKind = iota // member sends its next VID
-	stepSendAgain                 // member sends VID slot again, all earlier ones having left the network
+	stepSendAgain                 // member sends VID slot again after its earlier copies have left the network
 	stepDeliver                   // packet arrives
 	stepAsk                       // an ask for the VID of a data packet arrives
 	stepReduce                    // slot
@@ -16,10 +16,10 @@ const (
 	stepReset
 	stepNewEpoch // job is member
 	stepJoin     // member
-	stepRogue    // packet is a place in the rogue's alphabet
+	stepRogue    // packet is an index into the rogue's alphabet
 )
 
-// step is one thing that happens.
+// step is one transition.
 type step struct {
 	kind   stepKind
 	member uint8
@@ -27,11 +27,10 @@ type step struct {
 	packet uint16
 }
 
-// steps calls f with everything that may happen next.
+// steps calls f with every step that may be possible.
 //
-// An ask needs no packet of its own: a worker may ask for a VID as soon as it
-// has sent it, and that ask may be under way for as long as the data, so it can
-// arrive whenever the data can.
+// An ask needs no packet of its own. A worker may ask for a VID as soon as it has sent the data,
+// and the ask may be under way as long as the data. So an ask can arrive whenever the data can.
 func (w *world) steps(f func(step)) {
 	w.network.each(func(n int) {
 		f(step{kind: stepDeliver, packet: uint16(n)})
@@ -60,7 +59,7 @@ func (w *world) steps(f func(step)) {
 	}
 }
 
-// memberSteps are those of one worker, and of the card's port to it.
+// memberSteps lists the steps of one worker and of the card's port to it.
 func (w *world) memberSteps(m int, f func(step)) {
 	f(step{kind: stepRest, member: uint8(m)})
 	if !w.config.honest(m) {
@@ -75,7 +74,7 @@ func (w *world) memberSteps(m int, f func(step)) {
 	f(step{kind: stepJoin, member: uint8(m)})
 }
 
-// take makes a step, and says whether it was possible.
+// take makes a step and reports whether it was possible.
 func (w *world) take(s step) bool {
 	m := int(s.member)
 	switch s.kind {
@@ -133,7 +132,7 @@ func (w *world) anyUp() bool {
 	return false
 }
 
-// sendAgain sends a VID again whose data is under way no longer.
+// sendAgain sends a VID whose data is no longer under way.
 func (w *world) sendAgain(m, vid int) bool {
 	me := &w.members[m]
 	n := w.packets.number(w.dataOf(m, vid))
@@ -146,7 +145,7 @@ func (w *world) sendAgain(m, vid int) bool {
 	return true
 }
 
-// deliver brings a packet to where it goes.
+// deliver delivers a packet to its receiver.
 func (w *world) deliver(n int) {
 	p := w.packets.packets[n]
 	who := w.name(int(p.member))
@@ -183,7 +182,7 @@ func (w *world) deliver(n int) {
 	}
 }
 
-// deliverAsk brings an ask for the VID of a data packet to the card.
+// deliverAsk delivers to the card an ask for the VID of a data packet.
 func (w *world) deliverAsk(n int) answer {
 	p := w.packets.packets[n]
 	w.say("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))

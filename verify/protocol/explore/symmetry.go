@@ -2,17 +2,18 @@ package main
 
 import "slices"
 
-// symmetry maps a state to the one that stands for all that differ from it in
-// the numbering of the members only. That is sound because no rule and no
-// property looks at a member's number but to tell it from others: honest
-// members of one job can be exchanged, in the state and in every packet and
-// contribution at once. (The order in which a sum adds its operands is the
-// arithmetic's, which is not explored. Without the check of the job number,
-// members of the same rank in two jobs belong together, so nobody is exchanged.)
+// symmetry maps all states that differ only in the numbering of the members to one
+// representative. That is sound because rules and properties use member numbers only to tell
+// members apart. So honest members of one job can be exchanged in the state and in all packets
+// and contributions at once.
+//
+// The order of operands in a sum belongs to the arithmetic, which the explorer does not model.
+// Without the check of the job number, members of equal rank in two jobs are linked, so no
+// members are exchanged.
 type symmetry struct {
-	world  *world            // its config and packets
-	orders [][maxMembers]int // where each member goes; the first changes nothing
-	moved  [][]int           // by order and packet: the exchanged packet's number, or -1
+	world  *world            // for its config and packets
+	orders [][maxMembers]int // new number of each member; the first order is the identity
+	moved  [][]int           // by order and packet: the number of the exchanged packet, or -1
 
 	best, other []byte
 }
@@ -24,8 +25,7 @@ func newSymmetry(w *world) *symmetry {
 	return y
 }
 
-// extend lists the orders in which the first n members go to the places of
-// taken.
+// extend lists the orders in which the first n members take the numbers in taken.
 func (y *symmetry) extend(order [maxMembers]int, n int, taken uint8) {
 	c := y.world.config
 	if n == c.members() {
@@ -41,9 +41,8 @@ func (y *symmetry) extend(order [maxMembers]int, n int, taken uint8) {
 	}
 }
 
-// canonical is the encoding of the state that stands for s: the least encoding
-// of those exchanged states whose members come in the least order. It is
-// overwritten by the next call.
+// canonical returns the encoding of the representative of s. It orders the members by ranking,
+// and takes the least encoding among equal rankings. The next call overwrites it.
 func (y *symmetry) canonical(s *state) []byte {
 	least := y.ranking(0, s)
 	for i := range y.orders {
@@ -69,7 +68,7 @@ func (y *symmetry) canonical(s *state) []byte {
 	return y.best
 }
 
-// ranking is what an order puts where: a number for the state of each worker.
+// ranking returns the members' states, one number each, in the i-th order.
 func (y *symmetry) ranking(i int, s *state) [maxMembers]uint64 {
 	var ranks [maxMembers]uint64
 	for m := range y.world.config.members() {
@@ -139,7 +138,7 @@ func moveSum(order *[maxMembers]int, from *sum) sum {
 	return to
 }
 
-// movePacket is the number of a packet whose members are exchanged.
+// movePacket returns the number of packet n after the i-th exchange of members.
 func (y *symmetry) movePacket(i, n int) int {
 	for len(y.moved[i]) <= n {
 		y.moved[i] = append(y.moved[i], -1)

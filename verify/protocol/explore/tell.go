@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// tale is a run told step by step.
+// tale describes a run step by step.
 type tale struct {
 	steps []told
-	calm  bool // faults have ceased: what arrives again was sent again
+	calm  bool // faults have ceased, so a second arrival is a retransmission, not a repetition
 }
 
-// told is one step: what happened, and the packets that it sent and brought.
+// told is one step: its text, and the packets that it sent and delivered.
 type told struct {
 	text          []string
 	sent, arrived []int
@@ -26,36 +26,36 @@ func (w *world) begin() {
 	}
 }
 
-// unbegin takes back a step in which nothing happened.
+// unbegin removes the last step, in which nothing happened.
 func (w *world) unbegin() {
 	if w.tale != nil {
 		w.tale.steps = w.tale.steps[:len(w.tale.steps)-1]
 	}
 }
 
-// say adds to the tale of the present step.
+// say adds a line to the current step.
 func (w *world) say(format string, args ...any) {
 	if w.tale != nil {
 		w.tale.last().text = append(w.tale.last().text, fmt.Sprintf(format, args...))
 	}
 }
 
-// sent notes that the present step put a packet under way.
+// sent records that the current step sent a packet.
 func (w *world) sent(n int) {
 	if w.tale != nil && !w.tale.calm {
 		w.tale.last().sent = append(w.tale.last().sent, n)
 	}
 }
 
-// arrived notes that the present step delivered a packet.
+// arrived records that the current step delivered a packet.
 func (w *world) arrived(n int) {
 	if w.tale != nil && !w.tale.calm {
 		w.tale.last().arrived = append(w.tale.last().arrived, n)
 	}
 }
 
-// lines are the steps, numbered. A packet that never arrives was lost; one that
-// arrives again was repeated.
+// lines returns the steps, numbered. A packet that never arrives was lost; one that arrives again
+// was repeated.
 func (t *tale) lines() []string {
 	arrivals := map[int]int{}
 	for _, s := range t.steps {
@@ -86,7 +86,7 @@ func (t *tale) lines() []string {
 	return lines
 }
 
-// name is what a member is called.
+// name returns a member's name in texts.
 func (w *world) name(member int) string {
 	if w.tale == nil {
 		return ""
@@ -101,7 +101,7 @@ func (w *world) name(member int) string {
 	return fmt.Sprintf("%s %d", kind, member)
 }
 
-// v prints a VID: the absolute one, and the field where it has wrapped.
+// v formats a VID: the absolute one, and the field after it has wrapped.
 func (w *world) v(vid int) string {
 	switch {
 	case w.tale == nil:
@@ -112,7 +112,7 @@ func (w *world) v(vid int) string {
 	return fmt.Sprintf("v=%d", vid)
 }
 
-// during prints the epoch, where there can be several.
+// during formats the epoch, in configurations with more than one.
 func (w *world) during(epoch int) string {
 	if w.tale == nil || w.config.Epochs == 1 {
 		return ""
@@ -120,7 +120,7 @@ func (w *world) during(epoch int) string {
 	return fmt.Sprintf(" of epoch %d", epoch)
 }
 
-// set prints a set of members.
+// set formats a set of members.
 func (w *world) set(members uint8) string {
 	if w.tale == nil {
 		return ""

@@ -6,35 +6,35 @@ import (
 	"math/rand/v2"
 )
 
-// A walk is a run of some hundred packets through the card, drawn from a seed and
-// printed with what the rules have the card do: verify/protocol/walks has other cards do
-// the same, and compares. Workers, network and controller are the explorer's;
-// beside them anyone sends anything. What a card does by itself it does at once
-// here, all of it, since another card cannot be held up in the middle.
+// A walk is a random run of some hundred packets through the card. It prints each event and the
+// card's reaction by the rules; verify/protocol/walks compares other cards with it. Workers,
+// network and controller are the explorer's. Besides them, forged packets arrive from any port.
+// The card acts at once and completely on every event, because another card cannot be stopped
+// half way.
 //
-// Time is counted in clock cycles, for the deadlines: events are so far apart that
-// what one leads to is over before the next, and none comes while a deadline passes.
+// Deadlines need time, counted in clock cycles. Events are so far apart that the card finishes
+// one before the next, and none falls on a deadline.
 const (
-	walkGap      = 1500  // from one packet to the next, at least: a card answers refusals every 1,024 cycles
-	walkWindow   = 800   // in which all that an event leads to happens
-	walkDeadline = 20000 // what a slot is given
+	walkGap      = 1500  // least distance of two packets: a card answers refusals every 1,024 cycles
+	walkWindow   = 800   // within it all effects of an event happen
+	walkDeadline = 20000 // of a slot
 	walkPackets  = 80
 	walkEpochs   = 7 // tags have room for 8
 )
 
-// walkHead is the first line of a walk: the jobs, all of one shape, on a card that
-// has a port for each member.
+// walkHead is the first line of a walk. All jobs have one shape, and the card has a port for each
+// member.
 type walkHead struct {
 	Walk     uint64
-	Members  []uint64 // of each job: its ports
+	Members  []uint64 // of each job: the set of its ports
 	Window   int
 	Deadline int // cycles; 0: none
 	Partial  bool
-	Settled  int // cycles in which all that an event leads to happens
+	Settled  int // cycles within which all effects of an event happen
 }
 
-// walkEvent is a line of a walk: what happens, and what the card then does. VIDs
-// and epochs are as they travel.
+// walkEvent is one line of a walk: an event and the card's reaction. VIDs and epochs have the
+// values that packets carry.
 type walkEvent struct {
 	Do      string // commit, abort, data, ask, finish, together, reset, deadline, end
 	At      int    // clock cycles since the walk began
@@ -43,13 +43,13 @@ type walkEvent struct {
 	Epoch   uint16
 	Rank    uint8
 	VID     uint32
-	Tag     *walkTag `json:",omitempty"` // data: what its payload is
+	Tag     *walkTag `json:",omitempty"` // data: the contribution
 	Says    []string
 	Answer  string
 	Sent    []walkPacket
 	Jobs    []walkJob
-	Packets []walkEvent    `json:",omitempty"` // together: what is sent at once
-	Counts  map[string]int `json:",omitempty"` // end: what the card has counted since the last reset
+	Packets []walkEvent    `json:",omitempty"` // together: the packets that arrive at once
+	Counts  map[string]int `json:",omitempty"` // end: the card's counters since the last reset
 }
 
 // walkPacket is a packet that the card sends, for one receiver.
@@ -61,17 +61,16 @@ type walkPacket struct {
 	Code  string `json:",omitempty"` // status
 	VID   uint32
 	Mask  uint64    // ranks
-	Tags  []walkTag `json:",omitempty"` // result, replay: what was added up
+	Tags  []walkTag `json:",omitempty"` // result, replay: the summed contributions
 }
 
-// walkTag is a contribution: whose it is, and a number that no other one of this
-// member has.
+// walkTag is a contribution: its member, and a number unique among that member's contributions.
 type walkTag struct {
 	From   int
 	Number uint16
 }
 
-// walkJob is what can be read of a job.
+// walkJob is the readable state of a job.
 type walkJob struct {
 	Up       bool
 	Epoch    uint16
@@ -79,39 +78,39 @@ type walkJob struct {
 	Evicted  uint64
 }
 
-// answerNames are the names of answers in a walk: those of codes where there are
-// any.
+// answerNames are the names of answers in a walk. An answer with a status code has the code's
+// name.
 var answerNames = map[answer]string{stored: "stored", duplicate: "duplicate", owes: "owes", underWay: "under_way", wait: "wait",
 	sendIt: "send", notReady: "not_ready", late: "late", early: "early", done: "done", badJob: "bad_job", badEpoch: "bad_epoch",
 	badRank: "bad_rank", gone: "evicted", stale: "stale_epoch"}
 
-// walk is a walk under way.
+// walk is a walk in progress.
 type walk struct {
 	*world
 	rng     *rand.Rand
 	out     *json.Encoder
 	now     int
-	packets int // that the card has met
+	packets int // events that the card has seen
 
-	vidBase   uint32 // VID 0 as it travels
+	vidBase   uint32 // value of VID 0 in packets
 	epochBase uint16
 
 	fresh  []int            // packets under way that have not arrived yet
-	known  int              // packets of the table that were looked at
-	timers map[int]timer    // by slot: those that wait
-	sentTo map[sentKey]bool // who was sent which result
+	known  int              // number of packets in the table that look has seen
+	timers map[int]timer    // by slot; only slots that wait
+	sentTo map[sentKey]bool // results that the card has sent before
 	counts map[string]int
-	err    error // the first of printing
+	err    error // the first write error
 }
 
-// timer is when a slot's deadline passes, and what the slot waited for.
+// timer is when a slot's deadline expires, and the slot's state when it started.
 type timer struct {
 	at        int
 	vid       uint8
 	collected bool
 }
 
-// sentKey is a result that was sent to a member.
+// sentKey names a result that the card sent to a member.
 type sentKey struct{ job, epoch, vid, member int }
 
 // takeWalk prints the walk of a seed.
@@ -127,7 +126,7 @@ func takeWalk(out io.Writer, seed uint64, rules ruleSet) error {
 	k.network = packetSet{}
 	k.vidBase, k.epochBase = rng.Uint32(), uint16(rng.Uint32())
 	if rng.IntN(3) > 0 {
-		k.vidBase = -uint32(c.First) - uint32(1+rng.IntN(3*c.Window)) // VIDs wrap soon
+		k.vidBase = -uint32(c.First) - uint32(1+rng.IntN(3*c.Window)) // the VIDs wrap soon
 	}
 	if rng.IntN(2) > 0 {
 		k.epochBase = -uint16(1 + rng.IntN(2))
@@ -146,8 +145,7 @@ func takeWalk(out io.Writer, seed uint64, rules ruleSet) error {
 	return k.err
 }
 
-// walkConfig chooses a walk's jobs. Seeds that follow one another have
-// different ones.
+// walkConfig chooses a walk's jobs. Consecutive seeds get different ones.
 func walkConfig(seed uint64, rng *rand.Rand) config {
 	jobs := [][]int{{2}, {3}, {2, 1}, {1, 2}}
 	c := config{

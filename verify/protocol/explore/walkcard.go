@@ -1,14 +1,14 @@
 package main
 
-// What the card does in a walk, and when.
+// The card's part of a walk, and its timing.
 
-// receive lets the card have data, an ask or a finish.
+// receive delivers data, an ask or a finish to the card.
 func (k *walk) receive(h header, payload tag) {
 	s := sending{h, payload}
 	k.event(k.packetEvent(s), func(e *walkEvent) answer { return k.takePacket(e, s) })
 }
 
-// packetEvent is a packet as a walk prints it.
+// packetEvent returns the event that describes a packet.
 func (k *walk) packetEvent(s sending) walkEvent {
 	h := s.header
 	e := walkEvent{Do: doNames[h.kind], Port: h.port, Job: h.job, Epoch: k.epochBase + uint16(h.epoch), Rank: k.rank(h.job, h.rank),
@@ -21,7 +21,7 @@ func (k *walk) packetEvent(s sending) walkEvent {
 
 var doNames = map[kind]string{data: "data", ask: "ask", finish: "finish"}
 
-// takePacket lets the card take a packet, and notes the status that answers it.
+// takePacket delivers a packet to the card and records the status that answers it.
 func (k *walk) takePacket(e *walkEvent, s sending) answer {
 	var a answer
 	switch s.header.kind {
@@ -37,8 +37,8 @@ func (k *walk) takePacket(e *walkEvent, s sending) answer {
 	return a
 }
 
-// rank is a member's rank in a job, in 8 bits: one that is none where it belongs
-// to another.
+// rank returns a member's rank in a job, in 8 bits. A member of another job gets a rank that this
+// job does not have.
 func (k *walk) rank(job, member int) uint8 {
 	for j := range job {
 		member -= k.config.Jobs[j]
@@ -46,7 +46,7 @@ func (k *walk) rank(job, member int) uint8 {
 	return uint8(member)
 }
 
-// ranks are the ranks of members in a job.
+// ranks returns the set of the members' ranks in a job.
 func (k *walk) ranks(job int, members uint8) uint64 {
 	var ranks uint64
 	for m := range k.config.members() {
@@ -57,7 +57,7 @@ func (k *walk) ranks(job int, members uint8) uint64 {
 	return ranks
 }
 
-// count counts what the card counts of a packet that was judged so.
+// count increments the card's counter for a packet with this answer.
 func (k *walk) count(h header, a answer) {
 	name := answerNames[a]
 	switch {
@@ -71,9 +71,8 @@ func (k *walk) count(h header, a answer) {
 	k.counts[name]++
 }
 
-// status notes the status that answers a packet. Where the result is the answer,
-// or is still being summed, there is none, and none where the rank does not belong
-// to the port.
+// status records the status that answers a packet. The card sends none if it sends the result, if
+// it is still summing it, or if the rank does not belong to the port.
 func (k *walk) status(e *walkEvent, of sending, a answer) {
 	h := of.header
 	if a == stored || a == owes || a == underWay || a == badRank || h.rank != h.port || k.config.membersOf(h.job)&bit(h.rank) == 0 {
@@ -91,14 +90,14 @@ func (k *walk) status(e *walkEvent, of sending, a answer) {
 	e.Sent = append(e.Sent, s)
 }
 
-// waitForDeadline lets time run on until a deadline passes.
+// waitForDeadline advances time to the next deadline.
 func (k *walk) waitForDeadline() {
 	if i, ok := k.nextDeadline(); ok {
 		k.passDeadline(i)
 	}
 }
 
-// nextDeadline is the slot whose deadline passes first.
+// nextDeadline returns the slot whose deadline expires first.
 func (k *walk) nextDeadline() (slot int, ok bool) {
 	for i, t := range k.timers {
 		if !ok || t.at < k.timers[slot].at {
@@ -108,8 +107,7 @@ func (k *walk) nextDeadline() (slot int, ok bool) {
 	return slot, ok
 }
 
-// passDeadline lets the deadline of a slot pass, which is the next one. Its time
-// begins anew.
+// passDeadline expires the deadline of slot i, which is the next one, and restarts it.
 func (k *walk) passDeadline(i int) {
 	t := k.timers[i]
 	t.at += walkDeadline
@@ -122,7 +120,7 @@ func (k *walk) passDeadline(i int) {
 	})
 }
 
-// overdue is what the card does with a slot at its deadline, and whom it tells.
+// overdue is the card's reaction to a slot's deadline, with the statuses that it sends.
 func (k *walk) overdue(e *walkEvent, i int) {
 	s, j := &k.slots[i], &k.jobs[e.Job]
 	before := j.members
@@ -153,7 +151,7 @@ func (k *walk) overdue(e *walkEvent, i int) {
 	}
 }
 
-// event lets something happen as the next packet.
+// event makes something happen as the next packet.
 func (k *walk) event(e walkEvent, do func(*walkEvent) answer) {
 	k.passDeadlines()
 	e.At = k.now + walkGap
@@ -161,8 +159,7 @@ func (k *walk) event(e walkEvent, do func(*walkEvent) answer) {
 	k.happen(e, do)
 }
 
-// passDeadlines lets those deadlines pass that would fall into the time of the next
-// packet.
+// passDeadlines expires the deadlines that would fall into the time of the next packet.
 func (k *walk) passDeadlines() {
 	for {
 		i, ok := k.nextDeadline()
@@ -173,7 +170,7 @@ func (k *walk) passDeadlines() {
 	}
 }
 
-// happen lets something happen at its time, and all that it leads to, and prints it.
+// happen makes an event happen at its time, with all its effects, and prints it.
 func (k *walk) happen(e walkEvent, do func(*walkEvent) answer) {
 	k.now = e.At
 	k.tale = &tale{}
@@ -207,8 +204,7 @@ func statuses(sent []walkPacket) int {
 	return n
 }
 
-// settle lets the card do all that it does by itself: sum what is complete, and
-// send what is owed, once.
+// settle lets the card sum all complete slots and send all owed results, once.
 func (k *walk) settle(e *walkEvent) {
 	for i := range len(k.config.Jobs) * k.slotCount() {
 		job := k.jobOfSlot(i)
@@ -226,7 +222,7 @@ func (k *walk) settle(e *walkEvent) {
 	}
 }
 
-// result sends a slot's result to a member, if it is owed it.
+// result sends a slot's result to a member if the card owes it.
 func (k *walk) result(e *walkEvent, i, m int) {
 	if !k.transmit(i, m) {
 		return
@@ -235,7 +231,7 @@ func (k *walk) result(e *walkEvent, i, m int) {
 	epoch := int(k.jobs[job].epoch)
 	p := walkPacket{Kind: "result", Job: job, Epoch: k.epochBase + uint16(epoch), Rank: k.rank(job, m), VID: k.vidBase + uint32(s.vid),
 		Mask: k.ranks(job, s.cacheMask)}
-	// For the workers a replay is a result; which it is to be is kept here alone.
+	// The explorer does not distinguish replays from results; only the walk does.
 	key := sentKey{job, epoch, int(s.vid), m}
 	if k.sentTo[key] {
 		p.Kind = "replay"
@@ -249,7 +245,7 @@ func (k *walk) result(e *walkEvent, i, m int) {
 	e.Sent = append(e.Sent, p)
 }
 
-// keepTime begins the times of slots that wait, and ends those of others.
+// keepTime starts the timers of slots that wait, and stops those of the others.
 func (k *walk) keepTime() {
 	for i := range len(k.config.Jobs) * k.slotCount() {
 		s := &k.slots[i]
@@ -264,7 +260,7 @@ func (k *walk) keepTime() {
 	}
 }
 
-// waits says whether a slot's time runs.
+// waits reports whether a slot's timer runs.
 func (k *walk) waits(s *slot) bool {
 	waits := s.phase == collecting || s.phase == reduced && (s.stalled || k.without(evictUnasked))
 	return waits && (k.config.Partial || k.config.Notices)

@@ -1,9 +1,8 @@
 package main
 
-// What is drawn in a walk: who sends what.
+// The random choices of a walk: the next event, its sender and its packet.
 
-// step lets something happen, mostly something that leads to a packet for the
-// card.
+// step makes one random event happen, mostly one that sends the card a packet.
 func (k *walk) step() {
 	k.look()
 	switch r := k.rng.IntN(1000); {
@@ -22,7 +21,7 @@ func (k *walk) step() {
 	case r < 245:
 		k.together()
 	case r < 700 && len(k.fresh) > 0:
-		i := len(k.fresh) - 1 - k.rng.IntN(min(len(k.fresh), 6)) // what was sent long ago is as good as lost
+		i := len(k.fresh) - 1 - k.rng.IntN(min(len(k.fresh), 6)) // a packet sent long ago is as good as lost
 		n := k.fresh[i]
 		k.fresh = append(k.fresh[:i], k.fresh[i+1:]...)
 		k.arrive(n)
@@ -33,7 +32,7 @@ func (k *walk) step() {
 	}
 }
 
-// look finds the packets that were sent since the last look.
+// look finds the packets sent since its last call.
 func (k *walk) look() {
 	for ; k.known < len(k.world.packets.packets); k.known++ {
 		if k.network.has(k.known) {
@@ -42,7 +41,7 @@ func (k *walk) look() {
 	}
 }
 
-// act lets a worker or a controller do what it can do next.
+// act lets a worker or a controller take its next step.
 func (k *walk) act() {
 	for j := range k.config.Jobs {
 		k.take(step{kind: stepNewEpoch, member: uint8(j)})
@@ -53,7 +52,7 @@ func (k *walk) act() {
 	}
 }
 
-// again repeats a packet, or asks for the VID of one.
+// again repeats a packet, or sends an ask for a packet's VID.
 func (k *walk) again() {
 	n := k.rng.IntN(len(k.world.packets.packets))
 	if p := k.world.packets.packets[n]; p.kind == data && k.rng.IntN(2) == 0 {
@@ -67,7 +66,7 @@ func (k *walk) again() {
 	}
 }
 
-// arrive brings a packet to where it goes.
+// arrive delivers a packet to its receiver.
 func (k *walk) arrive(n int) {
 	switch p := k.world.packets.packets[n]; p.kind {
 	case data:
@@ -81,8 +80,8 @@ func (k *walk) arrive(n int) {
 	}
 }
 
-// forge sends the card what no worker would, near what its slots hold or far from
-// it, mostly under a rank of the port that it comes by.
+// forge sends the card a packet that no worker would. Its VID is near the slot's VID or far from
+// it, and its rank mostly belongs to its port.
 func (k *walk) forge() {
 	job := k.rng.IntN(len(k.config.Jobs))
 	port := k.rng.IntN(k.config.members())
@@ -115,31 +114,30 @@ func (k *walk) commitOld() {
 	j := &k.jobs[job]
 	epoch := int(j.epoch) - []int{0, 1, k.config.epochs() / 2}[k.rng.IntN(3)]
 	if epoch == int(j.epoch) && j.up {
-		return // that is known, and set up with some first VID
+		return // the controller's own commits cover this case, and their first VID varies
 	}
 	k.event(walkEvent{Do: "commit", Job: job, Epoch: k.epochBase + uint16(epoch), VID: k.vidBase}, func(*walkEvent) answer {
 		return k.takeCommit(job, epoch, 0)
 	})
 }
 
-// abort ends a job, or would if its epoch were another.
+// abort sends an abort with the job's epoch, or with a wrong one.
 func (k *walk) abort() {
 	job := k.rng.IntN(len(k.config.Jobs))
 	epoch := int(k.jobs[job].epoch) + k.rng.IntN(2)
 	k.event(walkEvent{Do: "abort", Job: job, Epoch: k.epochBase + uint16(epoch)}, func(*walkEvent) answer { return k.takeAbort(job, epoch) })
 }
 
-// commit brings a commit to the card.
+// commit delivers a commit to the card.
 func (k *walk) commit(p packet) {
 	e := walkEvent{Do: "commit", Job: int(p.job), Epoch: k.epochBase + uint16(p.epoch), VID: k.vidBase + uint32(p.vid)}
 	k.event(e, func(*walkEvent) answer { return k.takeCommit(int(p.job), int(p.epoch), int(p.vid)) })
 }
 
-// probe makes visible what the slots hold: all members ask for all VIDs of the
-// windows, and then send what makes the slots turn over, which shows who was done;
-// and what is known of who has finished. Where sums may be partial, and in half of
-// the other walks, each slot is first asked to turn over by one member, and the
-// others are not heard in time.
+// probe makes the state of the slots visible. All members ask for all VIDs of the windows, send
+// data that turns each slot over, and finish. The answers show held, done and finished bits. With
+// partial sums, and in half of the other walks, one member first asks for each slot's turnover
+// while the other members stay silent until the deadline.
 func (k *walk) probe() {
 	for job := range k.config.Jobs {
 		low, high := 255, 0
@@ -165,8 +163,8 @@ func (k *walk) probe() {
 	}
 }
 
-// waitForEachOther has every slot of a job asked to turn over by another member
-// than the last one, and then time pass until all slots were overdue.
+// waitForEachOther has one member ask for each slot's turnover, the members taking turns. Then it
+// advances time until all slots were overdue.
 func (k *walk) waitForEachOther(job int) {
 	first := 0
 	for k.config.jobOf(first) != job {
@@ -182,7 +180,7 @@ func (k *walk) waitForEachOther(job int) {
 	}
 }
 
-// everyone lets all members of a job send a packet of a kind.
+// everyone sends a packet of a kind from every member of a job.
 func (k *walk) everyone(job int, of kind, vid int) {
 	for m := range k.config.members() {
 		if k.config.jobOf(m) == job {

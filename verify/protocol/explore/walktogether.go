@@ -14,7 +14,7 @@ type sending struct {
 	payload tag
 }
 
-// walkOutcome is what comes of packets.
+// walkOutcome is the effect of a group of packets.
 type walkOutcome struct {
 	state  state
 	counts map[string]int
@@ -22,9 +22,9 @@ type walkOutcome struct {
 	answer []answer // by packet, in the order of sending
 }
 
-// together sends packets from several ports at once, none of which the card need
-// take first: whatever the order, and whether or not it comes to rest in between,
-// the same must come of it. What does not commute so is not sent.
+// together sends packets from several ports at once. The card may take them in any order, and may
+// come to rest in between, so the effect must not depend on either. If it does, together sends
+// nothing.
 func (k *walk) together() {
 	k.passDeadlines()
 	var all []sending
@@ -53,8 +53,8 @@ func (k *walk) together() {
 	})
 }
 
-// commute says whether the same comes of packets in every order. Of refusals only
-// one is answered in its time, and of deadlines only one may begin.
+// commute reports whether packets have the same effect in every order. At most one may be
+// refused, since only one refusal is answered in time; at most one deadline may start.
 func (k *walk) commute(all []sending) bool {
 	var first *walkOutcome
 	same := true
@@ -82,8 +82,8 @@ func (k *walk) commute(all []sending) bool {
 	return same && refusals <= 1 && begun <= 1
 }
 
-// try takes packets in an order, with a rest after each or only at the end, and
-// changes nothing.
+// try returns the effect of packets in an order, with a rest after each or only at the end, and
+// restores the walk.
 func (k *walk) try(all []sending, order []int, rests bool) *walkOutcome {
 	before, counts, sentTo := k.state, k.counts, k.sentTo
 	k.counts, k.sentTo, k.tale = maps.Clone(counts), maps.Clone(sentTo), nil

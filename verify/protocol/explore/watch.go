@@ -9,21 +9,21 @@ import (
 	"golang.org/x/term"
 )
 
-// watch shows how far an exploration is, in one line of a terminal that it writes anew.
-// nil shows nothing.
+// watch shows the progress of an exploration on one line of a terminal. A nil watch shows
+// nothing.
 type watch struct {
 	out  io.Writer
 	last time.Time // when the line was written
 }
 
-// watchEvery is the time from one line to the next, watchStates how many states are
-// looked at before the clock is.
+// watchEvery is the minimum time between two updates. watchStates is how many states pass between
+// two looks at the clock.
 const (
 	watchEvery  = 500 * time.Millisecond
 	watchStates = 1024
 )
 
-// newWatch returns what writes to a terminal, or nil when out is none.
+// newWatch returns a watch on a terminal, or nil if out is not a terminal.
 func newWatch(out io.Writer) *watch {
 	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil
@@ -31,8 +31,7 @@ func newWatch(out io.Writer) *watch {
 	return &watch{out: out, last: time.Now()}
 }
 
-// show says that the first done of so many states have been looked at; what says for
-// what. More may be found.
+// show reports that the phase called what has visited done of the states known so far.
 func (w *watch) show(config, what string, done, states int) {
 	if w == nil || done%watchStates != 0 || time.Since(w.last) < watchEvery {
 		return
@@ -41,7 +40,7 @@ func (w *watch) show(config, what string, done, states int) {
 	fmt.Fprintf(w.out, "\r\x1b[K%-18s %s: %d of %d states so far", config, what, done, states)
 }
 
-// clear takes the line away.
+// clear erases the line.
 func (w *watch) clear() {
 	if w != nil {
 		fmt.Fprint(w.out, "\r\x1b[K")

@@ -1,14 +1,14 @@
 package main
 
-// join lets a worker begin in the epoch that the controller has set up.
+// join starts a worker in the epoch that the controller has set up.
 func (w *world) join(m int) {
 	c := &w.controllers[w.config.jobOf(m)]
 	w.members[m] = member{life: active, epoch: c.epoch, low: c.first, next: c.first,
 		sending: w.members[m].sending, begun: w.members[m].begun}
 }
 
-// maySend says whether a worker may send its next VID: it holds every result
-// up to W before it.
+// maySend reports whether a worker may send its next VID: it holds every result up to W before
+// it.
 func (w *world) maySend(m int) bool {
 	me := &w.members[m]
 	window := w.config.Window
@@ -18,8 +18,7 @@ func (w *world) maySend(m int) bool {
 	return me.life == active && int(me.next) < w.config.end() && int(me.next) < int(me.low)+window
 }
 
-// sendNext sends a worker's next VID. What is so far behind it is under way no
-// longer.
+// sendNext sends a worker's next VID. Packets that are now too old leave the network.
 func (w *world) sendNext(m int) int {
 	me := &w.members[m]
 	w.say("%s sends %s%s", w.name(m), w.v(int(me.next)), w.during(int(me.epoch)))
@@ -29,14 +28,13 @@ func (w *world) sendNext(m int) int {
 	return w.send(p)
 }
 
-// dataOf is a worker's contribution to a VID.
+// dataOf returns a worker's contribution to a VID.
 func (w *world) dataOf(m, vid int) packet {
 	return packet{kind: data, member: uint8(m), job: uint8(w.config.jobOf(m)), epoch: w.members[m].epoch, vid: uint8(vid)}
 }
 
-// expire takes out of the network what is too old to be under way when vid is
-// first sent, or first taken by the card. Packets of older epochs stay,
-// whatever their VID.
+// expire removes packets from the network that are too old once vid is first sent, or first taken
+// by the card. Packets of older epochs stay, whatever their VID.
 func (w *world) expire(job, epoch, vid int) {
 	lifetime := w.config.lifetime()
 	if w.without(longLifetime) {
@@ -51,8 +49,8 @@ func (w *world) expire(job, epoch, vid int) {
 	})
 }
 
-// takeResult is what a worker does with a result: it takes it when it lacks
-// that VID and has sent it.
+// takeResult delivers a result to a worker. The worker takes it if it has sent that VID and lacks
+// its result.
 func (w *world) takeResult(p packet) bool {
 	m := int(p.member)
 	me := &w.members[m]
@@ -104,7 +102,7 @@ func (w *world) finishOf(m int) packet {
 	return packet{kind: finish, member: uint8(m), job: uint8(w.config.jobOf(m)), epoch: w.members[m].epoch, vid: uint8(w.config.end())}
 }
 
-// takeFinished is the answer to a worker's finish.
+// takeFinished delivers the answer to a worker's finish.
 func (w *world) takeFinished(p packet) {
 	me := &w.members[p.member]
 	if me.life == active && me.epoch == p.epoch && int(me.low) == w.config.end() {
@@ -115,9 +113,8 @@ func (w *world) takeFinished(p packet) {
 	w.say("%s ignores it", w.name(int(p.member)))
 }
 
-// takeEnded is a refusal because the job has ended. While a finish is not
-// confirmed only its own refusal says anything: an old copy of another packet may
-// have been refused.
+// takeEnded delivers a refusal because the job has ended. A worker that waits for the answer to
+// its finish ignores refusals of other packets, since the card may have refused an old copy.
 func (w *world) takeEnded(p packet) {
 	if int(w.members[p.member].low) == w.config.end() && p.of != finish {
 		w.say("%s ignores it: it waits for the answer to its finish", w.name(int(p.member)))
@@ -126,8 +123,7 @@ func (w *world) takeEnded(p packet) {
 	w.takeOut(p)
 }
 
-// takeOut tells a worker that it is out of its epoch. One that has everything
-// needs no more.
+// takeOut takes a worker out of its epoch. A worker that holds all results has then finished.
 func (w *world) takeOut(p packet) {
 	me := &w.members[p.member]
 	if me.life != active || me.epoch != p.epoch {
@@ -143,14 +139,13 @@ func (w *world) takeOut(p packet) {
 	w.say("%s knows that it is out, and stops", w.name(int(p.member)))
 }
 
-// leave forgets what a worker knows of its epoch; the card's port to it goes
-// on.
+// leave clears a worker's state of its epoch. A transmission on the card's port to it continues.
 func (w *world) leave(m int, to life) {
 	me := &w.members[m]
 	*me = member{life: to, epoch: me.epoch, sending: me.sending, begun: me.begun}
 }
 
-// restart is a worker that loses its state.
+// restart clears a worker's state, as a crash does.
 func (w *world) restart(m int) {
 	w.restarts--
 	w.leave(m, down)

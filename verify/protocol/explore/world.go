@@ -1,23 +1,22 @@
 package main
 
-// world is a state in the hands of the rules: what they read, change, judge
-// and tell.
+// world is a state with the rules and everything that they read and write.
 type world struct {
 	config  *config
-	rules   ruleSet // what is left out
+	rules   ruleSet // rules that are left out
 	packets *packetTable
 	state
 
 	broken *violation // the first property that did not hold
-	only   property   // what is looked for; the zero property: anything
+	only   property   // the property under test; the zero property: all
 
-	turns [maxMembers]int // in which order workers take their turns when faults have ceased
-	tale  *tale           // nil while exploring: then no text is made
+	turns [maxMembers]int // order of the workers' turns after faults have ceased
+	tale  *tale           // nil while exploring, so that no text is formatted
 
-	alphabet []forgery // of the rogue
+	alphabet []forgery // of the rogue; filled on first use
 }
 
-// slotCount is how many slots a job has: 2W.
+// slotCount is the number of slots of a job: 2W.
 func (w *world) slotCount() int {
 	if w.without(slotsOfOneWindow) {
 		return w.config.Window
@@ -25,29 +24,28 @@ func (w *world) slotCount() int {
 	return 2 * w.config.Window
 }
 
-// field is the VID as packets carry it.
+// field returns the VID as packets carry it.
 func (w *world) field(vid int) int { return vid % w.config.Modulus }
 
-// slotOf is the slot of a VID, as its field has it, in a job.
+// slotOf returns a job's slot for the VID in a packet's field.
 func (w *world) slotOf(job, field int) *slot {
 	return &w.slots[job*w.slotCount()+field%w.slotCount()]
 }
 
-// ahead is the field n chunks further; n may be negative.
+// ahead returns the field n chunks later; n may be negative.
 func (w *world) ahead(field, n int) int {
 	m := w.config.Modulus
 	return ((field+n)%m + m) % m
 }
 
-// send puts a packet under way, and returns its number.
+// send adds a packet to the network and returns its number.
 func (w *world) send(p packet) int {
 	n := w.packets.number(p)
 	w.network.add(n)
 	return n
 }
 
-// start is the state in which all jobs have been set up and nobody has sent. The
-// commits that did it may be repeated.
+// start sets up all jobs, before any worker has sent. The network may repeat the commits.
 func (w *world) start() {
 	c := w.config
 	w.state = state{restarts: uint8(c.Restarts), resets: uint8(c.Resets), evictions: uint8(c.Evictions)}

@@ -5,11 +5,11 @@ import (
 	"tributary/driver/wire"
 )
 
-// lookCycles is how often the model's clock is looked at: it acts upon a
-// deadline at the first look behind it.
+// lookCycles is the step of the model's clock, in cycles. The model acts on a deadline at the
+// first step after it.
 const lookCycles = 20
 
-// Modelled is the model of the same card, with ports of their own.
+// Modelled is the Go model of the same card, with a link for each port.
 type Modelled struct {
 	card *model.Card
 	now  uint64

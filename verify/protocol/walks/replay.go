@@ -14,7 +14,7 @@ import (
 // token owns the card.
 const token = 0x1badcafe
 
-// Difference is where a card does something else than the explorer.
+// Difference is the first event where a card differs from the explorer.
 type Difference struct {
 	Walk  *Walk
 	Place int // of the event
@@ -31,7 +31,7 @@ func (d *Difference) Error() string {
 	return b.String() + d.What
 }
 
-// text says what happens.
+// text describes the event.
 func (e *Event) text() string {
 	switch e.Do {
 	case "reset", "end":
@@ -48,18 +48,17 @@ func (e *Event) text() string {
 	return fmt.Sprintf("%s by port %d, job %d, epoch %d, rank %d, VID %d", e.Do, e.Port, e.Job, e.Epoch, e.Rank, e.VID)
 }
 
-// replay is a walk that a card takes.
+// replay is a walk on its way through a card.
 type replay struct {
 	*Walk
 	card   Card
 	began  uint64
-	counts map[string]int // of the card's counters, by now
-	left   map[string]int // what the walk counts and the card was not given, since the last reset
+	counts map[string]int // expected values of the card's counters
+	left   map[string]int // counts since the last reset of packets that the card did not get
 }
 
-// Replay has a card, fresh from its hard reset, take a walk. It returns a
-// *Difference when the card does something else. heard counts what became of
-// packets, unless it is nil.
+// Replay sends a walk to a card after its hard reset. It returns a *Difference when the card
+// differs from the explorer. It counts events, answers and packets in heard, unless heard is nil.
 func Replay(card Card, w *Walk, heard map[string]int) error {
 	r := &replay{Walk: w, card: card, began: card.Now(), counts: map[string]int{}, left: map[string]int{}}
 	for i := range w.Events {
@@ -74,7 +73,7 @@ func Replay(card Card, w *Walk, heard map[string]int) error {
 	return nil
 }
 
-// take lets an event happen, and says what is not as it should be.
+// take makes an event happen, and describes the difference, if any.
 func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
 	if r.cannotTravel(e) {
 		r.left[counterOf(e)]++
@@ -115,9 +114,8 @@ func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
 	return r.compareJobs(e)
 }
 
-// cannotTravel says whether a packet comes by a port that its rank does not belong
-// to: where the ports share a link, the rank says which port it is for. All that a
-// card may do with it is to count it.
+// cannotTravel reports whether a packet arrives on a port that its rank does not belong to. On a
+// shared link the rank selects the port, so that cannot happen. A card only counts such a packet.
 func (r *replay) cannotTravel(e *Event) bool {
 	if !r.card.Shared() || e.Do != "data" && e.Do != "ask" && e.Do != "finish" {
 		return false
@@ -179,7 +177,7 @@ func (r *replay) abort(e *Event) (what string, err error) {
 	return r.write(wire.RegJobAbort, uint64(e.Job)<<48|uint64(e.Epoch)<<32, e.Answer)
 }
 
-// write writes a register, and says so if the reply is another than it should be.
+// write writes a register, and describes the difference if the reply is not want.
 func (r *replay) write(addr uint32, value uint64, want string) (what string, err error) {
 	code, _, err := r.card.Register(true, addr, value)
 	if got := wire.Code(code).String(); err == nil && got != want {
@@ -188,7 +186,7 @@ func (r *replay) write(addr uint32, value uint64, want string) (what string, err
 	return "", err
 }
 
-// packet is the packet of an event.
+// packet returns the packet of an event.
 func (r *replay) packet(e *Event) *model.Packet {
 	kinds := map[string]wire.Kind{"data": wire.KindData, "ask": wire.KindAsk, "finish": wire.KindFinish}
 	p := &model.Packet{Header: model.Header{Version: wire.Version, Kind: kinds[e.Do], Job: uint8(e.Job), Epoch: e.Epoch, Rank: e.Rank, VID: e.VID}}
@@ -198,9 +196,8 @@ func (r *replay) packet(e *Event) *model.Packet {
 	return p
 }
 
-// payload is the sum of contributions. Whose they are, which, and how many from
-// each can be read off it: a contribution has its number in the element of its
-// sender, and 1 in the sender's byte of the last element.
+// payload is the sum of contributions, from which each can be read back. A contribution has its
+// number in its sender's element, and 1 in its sender's byte of the last element.
 func payload(tags []Tag) []byte {
 	var elements [cardChunk]uint32
 	for _, t := range tags {
@@ -214,7 +211,7 @@ func payload(tags []Tag) []byte {
 	return b
 }
 
-// wanted are the packets that an event leads to.
+// wanted returns the packets that an event must cause.
 func (r *replay) wanted(e *Event) []string {
 	var texts []string
 	for _, s := range e.Sent {
@@ -237,8 +234,8 @@ func (r *replay) wanted(e *Event) []string {
 	return texts
 }
 
-// texts are the packets that were sent, each once for every receiver. In which
-// order they leave is not compared.
+// texts returns the sent packets as text, once for every receiver. They are sorted, so that their
+// order is not compared.
 func (r *replay) texts(sent []model.Packet) []string {
 	var texts []string
 	for i := range sent {
@@ -265,7 +262,7 @@ func (r *replay) texts(sent []model.Packet) []string {
 	return texts
 }
 
-// text is all of a packet to a rank but its other receivers.
+// text formats a packet to a rank, without its other receivers.
 func text(p *model.Packet, rank uint8) string {
 	return fmt.Sprintf("%s %s, job %d, epoch %d, to rank %d, VID %d, mask %b, flags %x, format %d, length %d, %x\n",
 		p.Kind, p.Code, p.Job, p.Epoch, rank, p.VID, p.Mask, p.Flags, p.Format, p.Length, p.Payload)
@@ -278,7 +275,7 @@ func lines(texts []string) string {
 	return strings.Join(texts, "")
 }
 
-// counterOf is the counter of what becomes of an event's packet.
+// counterOf returns the name of the counter that an event's packet increments.
 func counterOf(e *Event) string {
 	switch {
 	case e.Do == "ask" && (e.Answer == "owes" || e.Answer == "under_way" || e.Answer == "wait" || e.Answer == "send"):
@@ -291,7 +288,7 @@ func counterOf(e *Event) string {
 	return e.Answer
 }
 
-// compareCounts compares the counter of what became of a packet; at the end, all.
+// compareCounts compares the counters of an event's packets, and all counters at the end.
 func (r *replay) compareCounts(e *Event) (what string, err error) {
 	switch e.Do {
 	case "data", "ask", "finish":
@@ -332,7 +329,7 @@ func (r *replay) compareCount(name string, want int) (what string, err error) {
 	return "", fmt.Errorf("no counter is called %s", name)
 }
 
-// compareJobs compares what the registers show of the jobs.
+// compareJobs compares the registers of the jobs.
 func (r *replay) compareJobs(e *Event) (what string, err error) {
 	for number, want := range e.Jobs {
 		var values [3]uint64
@@ -342,7 +339,7 @@ func (r *replay) compareJobs(e *Event) (what string, err error) {
 			}
 		}
 		if values[0]>>1&1 == 0 {
-			continue // no job was ever set up: the walk is at its beginning
+			continue // before the first commit
 		}
 		got := JobState{Up: values[0]&1 != 0, Epoch: uint16(values[0] >> 16), Finished: values[1], Evicted: values[2]}
 		if got != want {
@@ -352,7 +349,7 @@ func (r *replay) compareJobs(e *Event) (what string, err error) {
 	return "", nil
 }
 
-// portOf is the port of a rank of a job of ports; false when there is none.
+// portOf returns the port of a rank in a job with these ports, or false if there is none.
 func portOf(ports uint64, rank uint8) (port int, ok bool) {
 	for ; ports != 0; ports &= ports - 1 {
 		if rank == 0 {
@@ -363,7 +360,7 @@ func portOf(ports uint64, rank uint8) (port int, ok bool) {
 	return 0, false
 }
 
-// codeOf is the code of a name. The names of walks are those of the tables.
+// codeOf returns the code with a name. Walks use the names of wire.Codes.
 func codeOf(name string) wire.Code {
 	for _, c := range wire.Codes {
 		if c.Name == name {

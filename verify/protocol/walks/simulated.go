@@ -25,18 +25,17 @@ const (
 	cardChunk  = 4 // elements: one for each port, and one that counts
 )
 
-// flags are the command line of hwgen, with a shell. One lane and short chunks
-// make cards that are simulated fast.
+// flags returns the command line of hwgen for a shell. One lane and short chunks keep the
+// simulation fast.
 func flags(shell, dir string) []string {
 	number := strconv.Itoa
 	return []string{"-lanes", "1", "-format", "int32", "-workers", number(cardPorts), "-chunk", number(cardChunk),
 		"-window", number(cardWindow), "-jobs", number(cardJobs), "-shell", shell, "-o", dir}
 }
 
-// Build generates a card with a shell into a folder, compiles it, and returns the
-// program that serves it; source is programs/card.cpp. The program is the card's
-// own testbench with another main, so the clock is in our hands: a socket's card
-// runs it as it likes.
+// Build generates a card with a shell into a folder, compiles it, and returns its program; source
+// is programs/card.cpp. The program is the card's own testbench with another main function. So
+// the caller drives the clock, which a card behind a socket does not allow.
 func Build(ctx context.Context, hwgen, source, shell, dir string) (program string, err error) {
 	run := func(name string, args ...string) {
 		if err == nil {
@@ -62,18 +61,17 @@ func Build(ctx context.Context, hwgen, source, shell, dir string) (program strin
 	return program, err
 }
 
-// Simulated is a Verilated card, a process.
+// Simulated is a Verilated card in its own process.
 type Simulated struct {
 	shared bool
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
-	said   bytes.Buffer // its last words
+	said   bytes.Buffer // its standard error
 	now    uint64
 }
 
-// Start starts a card that Build has built, which ends with this program at the
-// latest. seed draws its pauses.
+// Start starts a card that Build has built; Close ends it. seed seeds its random pauses.
 func Start(program, shell string, seed uint64) (*Simulated, error) {
 	s := &Simulated{shared: shell != "none", cmd: exec.Command(program, strconv.FormatUint(seed, 10))}
 	s.cmd.Stderr = &s.said

@@ -1,7 +1,7 @@
-// Package walks makes cards take the random walks of the protocol explorer
-// (verify/protocol/explore), packet by packet. It compares every packet that they send,
-// and every register that shows the effect of a packet. The explorer proves the rules;
-// this package checks the gateware and the model against them, with real VIDs.
+// Package walks sends the random walks of the protocol explorer (verify/protocol/explore) to
+// cards, packet by packet. It compares every packet that they send, and every register that shows
+// the effect of a packet. The explorer checks the rules; this package checks the gateware and the
+// model against them, with 32-bit VIDs.
 //
 // The explorer prints a walk as lines of JSON. The two programs share no code.
 package walks
@@ -17,34 +17,33 @@ import (
 	"strconv"
 )
 
-// Walk is what the explorer prints: the jobs, all of one shape, and what happens.
+// Walk is a walk as the explorer prints it. All its jobs have one shape.
 type Walk struct {
 	Seed     uint64   `json:"Walk"`
-	Members  []uint64 // of each job: its ports
+	Members  []uint64 // of each job: the set of its ports
 	Window   int      // chunks
 	Deadline int      // clock cycles; 0: none
 	Partial  bool     // sums, at deadlines
-	Settled  int      // clock cycles in which all that an event leads to happens
+	Settled  int      // clock cycles within which all effects of an event happen
 	Events   []Event  `json:"-"`
 }
 
-// Event is something that happens, and what a card then does. VIDs and epochs
-// are as they travel.
+// Event is one event and the card's reaction. VIDs and epochs have the values that packets carry.
 type Event struct {
 	Do      string // commit, abort, data, ask, finish, together, reset, deadline, end
 	At      int    // clock cycles since the walk began
-	Port    int    // that the packet comes by
+	Port    int    // on which the packet arrives
 	Job     int
 	Epoch   uint16
 	Rank    uint8
 	VID     uint32
-	Tag     Tag      // data: what its payload is
-	Says    []string // the explorer, of what the card does
-	Answer  string   // a code's name, or what else becomes of the packet
+	Tag     Tag      // data: the contribution
+	Says    []string // the explorer's description of the reaction
+	Answer  string   // name of a code, or of another outcome
 	Sent    []Sent   // by the card, for one receiver each
 	Jobs    []JobState
-	Packets []Event        // together: what is sent at once
-	Counts  map[string]int // end: of the card's counters, since the last reset
+	Packets []Event        // together: the packets that arrive at once
+	Counts  map[string]int // end: the card's counters since the last reset
 }
 
 // Sent is a packet that the card sends.
@@ -56,25 +55,24 @@ type Sent struct {
 	Code  string // status
 	VID   uint32
 	Mask  uint64
-	Tags  []Tag // result, replay: what was added up
+	Tags  []Tag // result, replay: the summed contributions
 }
 
-// Tag is a contribution: whose it is, and a number that no other one of this
-// member has.
+// Tag is a contribution: its member, and a number unique among that member's contributions.
 type Tag struct {
 	From   int
 	Number uint16
 }
 
-// JobState is what the registers of a job show.
+// JobState is the state of a job in its registers.
 type JobState struct {
 	Up                bool
 	Epoch             uint16
 	Finished, Evicted uint64 // ranks
 }
 
-// TakeWalk has the program of verify/protocol/explore take the walk of a seed, with a rule
-// left out unless weakening is empty.
+// TakeWalk runs the explorer and returns the walk of a seed. weakening names a rule to leave out;
+// it may be empty.
 func TakeWalk(ctx context.Context, explore string, seed uint64, weakening string) (*Walk, error) {
 	cmd := exec.CommandContext(ctx, explore, "-walk", strconv.FormatUint(seed, 10), "-weaken", weakening)
 	var said bytes.Buffer

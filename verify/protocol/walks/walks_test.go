@@ -43,8 +43,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// take has a card, fresh from its hard reset, take the walk of a seed, and returns
-// where it differs.
+// take sends the walk of a seed to a card after its hard reset, and returns the first difference.
 func take(t *testing.T, card Card, seed uint64, weakening string, heard map[string]int) *Difference {
 	t.Helper()
 	w, err := TakeWalk(t.Context(), explore, seed, weakening)
@@ -64,8 +63,7 @@ func take(t *testing.T, card Card, seed uint64, weakening string, heard map[stri
 	return nil
 }
 
-// takeAll has fresh cards take n walks, in which everything happens that there is
-// a name for.
+// takeAll sends n walks to fresh cards. Every entry of happens must occur.
 func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card) {
 	heard := map[string]int{}
 	from, to := uint64(1), n
@@ -85,9 +83,8 @@ func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card)
 	}
 }
 
-// happens is what is done, what becomes of packets, and what cards send. That an ask or a
-// repetition comes while its chunk is being summed is not here: walks wait until
-// the card is at rest.
+// happens lists the events, the outcomes of packets, and the packets of cards. An ask or a
+// repetition while the card sums its chunk is not listed: walks wait until the card is at rest.
 var happens = []string{
 	"commit", "abort", "reset", "data", "ask", "finish", "together", "deadline",
 	"stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done",
@@ -95,7 +92,7 @@ var happens = []string{
 	"result", "replay", "status overdue", "status evicted", "status done", "nobody is left",
 }
 
-// TestModel has the model take many walks.
+// TestModel sends walks to the model.
 func TestModel(t *testing.T) {
 	takeAll(t, 8**walks, func(t *testing.T, _ uint64) Card { return modelled(t) })
 }
@@ -109,8 +106,7 @@ func modelled(t *testing.T) Card {
 	return card
 }
 
-// unseen are the weakenings of the explorer that no walk can tell from its rules,
-// and why.
+// unseen are the explorer's weakenings that no walk can show, and why.
 var unseen = map[string]string{
 	"window-of-three":          "it is no rule's",
 	"send-one-ahead":           "a worker's",
@@ -133,9 +129,8 @@ var unseen = map[string]string{
 	"set-up-keeps-held":        "the first turnover of each slot clears them",
 }
 
-// TestGateware has virtual cards of both shells take walks; and the one with ports
-// of its own also those in which the explorer lacks a rule: then it must be seen to
-// differ.
+// TestGateware sends walks to virtual cards of both shells. The card with ports also gets walks
+// of a weakened explorer, from which it must differ.
 func TestGateware(t *testing.T) {
 	for _, shell := range []string{"none", "stream"} {
 		t.Run(shell, func(t *testing.T) {
@@ -151,8 +146,8 @@ func TestGateware(t *testing.T) {
 	}
 }
 
-// differs looks, for every weakening, for a walk in which the model differs, and
-// has the gateware take it.
+// differs searches, for every weakening, for a walk in which the model differs. The gateware must
+// differ there, too.
 func differs(t *testing.T, program, shell string) {
 	for _, name := range weakenings(t) {
 		seeds := uint64(300)
@@ -176,7 +171,7 @@ func differs(t *testing.T, program, shell string) {
 	}
 }
 
-// weakenings are the names that the explorer lists.
+// weakenings returns the names that the explorer lists.
 func weakenings(t *testing.T) []string {
 	t.Helper()
 	text, err := exec.CommandContext(t.Context(), explore, "-list").Output()

@@ -2,9 +2,9 @@
 
     python check.py [--op mean] sum.npy w0.npy w1.npy ...
 
-The expected value is built here from NumPy's float32 additions alone, in the order of the sum `tree`
-(neighbours pair up level by level, an odd one passes up unchanged). The contribution of file k is that of
-port k. Every NaN is expected as 0x7fc00000. Exit status 0: every bit is right; 1: not.
+The script computes the expected value with NumPy's float32 additions alone, in the order of the sum
+`tree`: neighbours pair up level by level, and an odd one passes up unchanged. File k is the contribution of
+port k. Every NaN must be 0x7fc00000. Exit status 0: every bit is right; 1: a bit is wrong.
 """
 
 import argparse

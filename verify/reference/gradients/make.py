@@ -2,14 +2,14 @@
 
 Four workers train one small network (64-256-128-10, ReLU, softmax cross entropy, 50,826 parameters) on
 scikit-learn's handwritten digits. Each worker owns a quarter of the training images and computes its
-gradient from a batch of its own; every step sums the four gradients in the card's tree order and takes
-their mean, as a data-parallel job does. At the step asked for, each worker's gradient is written as one
+gradient from its own batch. Every step sums the four gradients in the card's tree order and takes
+their mean, as a data-parallel job does. At the chosen step, the script writes each worker's gradient as one
 flat float32 array: all weights and biases, layer by layer.
 
     python make.py [--step 200] [--out DIR]
 
-Needs scikit-learn (requirements.txt). Everything is seeded, and everything is float32; another BLAS
-may round the last bit of a dot product differently, so files made elsewhere need not be the same bytes.
+Needs scikit-learn (requirements.txt). All numbers are seeded float32 numbers. Another BLAS may
+round the last bit of a dot product differently, so files from another machine may differ.
 """
 
 import argparse

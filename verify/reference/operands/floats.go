@@ -24,9 +24,9 @@ var floats = []kind{
 	{"beside a half", besideHalf},
 }
 
-// Numbers are put together from a sign, an exponent field and a fraction.
+// Numbers consist of a sign, an exponent field and a fraction.
 
-// top is the highest exponent field of finite numbers.
+// top is the highest exponent field of a finite number.
 func (s *Source) top() int {
 	top := 1<<s.format.Exp - 1
 	if s.format.Infinity {
@@ -38,11 +38,11 @@ func (s *Source) top() int {
 // sign is a random sign.
 func (s *Source) sign() uint32 { return uint32(s.IntN(2)) << (s.format.Bits - 1) }
 
-// minus changes a sign.
+// minus inverts a sign.
 func (s *Source) minus(x uint32) uint32 { return x ^ 1<<(s.format.Bits-1) }
 
-// number is positive. A field that is none is brought to the next that is, and
-// what would be a NaN to the largest number.
+// number is a positive number. It clamps the exponent field to the format's range, and replaces a
+// NaN by the largest number.
 func (s *Source) number(field int, fraction uint32) uint32 {
 	x := uint32(min(max(field, 0), s.top()))<<s.format.Frac | fraction
 	return min(x, s.largest())
@@ -57,8 +57,8 @@ func (s *Source) largest() uint32 {
 	return x - 1
 }
 
-// power is 2^k of the format's least positive number, or the nearest power that
-// it has.
+// power is 2^k times the format's least positive number, or the nearest power of two in the
+// format.
 func (s *Source) power(k int) uint32 {
 	k = max(k, 0)
 	if k < s.format.Frac {
@@ -67,7 +67,7 @@ func (s *Source) power(k int) uint32 {
 	return s.number(k-s.format.Frac+1, 0)
 }
 
-// fraction is one of those about which significands change, or any.
+// fraction is a fraction at an edge of carries and borrows, or a random one.
 func (s *Source) fraction() uint32 {
 	ones := uint32(1)<<s.format.Frac - 1
 	bit := uint32(1) << s.IntN(s.format.Frac)
@@ -83,20 +83,20 @@ func (s *Source) fraction() uint32 {
 	case 4:
 		return ones ^ bit
 	case 5:
-		return bit - 1 // ones at the bottom
+		return bit - 1 // low ones
 	case 6:
-		return ones &^ (bit - 1) // ones on top
+		return ones &^ (bit - 1) // high ones
 	}
 	return s.Uint32() & ones
 }
 
-// field is any of a finite number.
+// field is the exponent field of any finite number.
 func (s *Source) field() int { return s.IntN(s.top() + 1) }
 
 // rest fills x with zeros of either sign.
 func (s *Source) rest(x []uint32) { s.fill(x, s.sign) }
 
-// encode rounds v down to a number of the format.
+// encode rounds v down to a number in the format.
 func (s *Source) encode(v float64) uint32 {
 	sign := uint32(0)
 	if math.Signbit(v) {
@@ -120,7 +120,7 @@ func normal(s *Source, x []uint32, _ int) {
 	s.fill(x, func() uint32 { return s.encode(s.NormFloat64()) })
 }
 
-// logarithmic spreads wider from set to set, and has zeros in some.
+// logarithmic uses a wider range of exponents from set to set, and zeros in some.
 func logarithmic(s *Source, x []uint32, n int) {
 	spread := float64(1 + n%8)
 	s.fill(x, func() uint32 {
@@ -131,8 +131,8 @@ func logarithmic(s *Source, x []uint32, n int) {
 	})
 }
 
-// distances goes through all pairs of exponent fields, once every
-// (top+1)^2 sets; the two are neighbours every other time.
+// distances covers all pairs of exponent fields once in (top+1)^2 sets. In every other set the
+// two operands are adjacent.
 func distances(s *Source, x []uint32, n int) {
 	s.rest(x)
 	fields := s.top() + 1
@@ -145,8 +145,8 @@ func distances(s *Source, x []uint32, n int) {
 	}
 }
 
-// patterns are significands that carry and borrow far, at exponents that are
-// close or not.
+// patterns are significands with long carries and borrows, at exponents that are close or far
+// apart.
 func patterns(s *Source, x []uint32, _ int) {
 	base, spread := s.field(), 1+s.IntN(s.top())>>s.IntN(s.format.Exp)
 	s.fill(x, func() uint32 { return s.number(base-s.IntN(spread), s.fraction()) | s.sign() })
@@ -156,10 +156,9 @@ func subnormals(s *Source, x []uint32, _ int) {
 	s.fill(x, func() uint32 { return s.number(s.IntN(1+s.IntN(3)), s.fraction()) | s.sign() })
 }
 
-// tie puts a number and half its last place, which may come in parts, at the
-// beginning of x; the number is of the result's format where the operands have
-// places enough. It returns how many operands that took and the place of the
-// half.
+// tie writes a number and half its last place to the start of x; the half may be split into
+// parts. The number belongs to the result's format if the operands are precise enough. It returns
+// the number of operands used, and the place of the half.
 func (s *Source) tie(x []uint32) (used, half int) {
 	field := max(s.field(), 1)
 	sign := s.sign()
@@ -172,7 +171,7 @@ func (s *Source) tie(x []uint32) (used, half int) {
 	if s.IntN(2) == 0 {
 		away = s.minus(sign)
 	}
-	parts := 1 + s.IntN(min(3, len(x)-1)) // a half; two quarters; a quarter and two eighths
+	parts := 1 + s.IntN(min(3, len(x)-1)) // one half; two quarters; one quarter and two eighths
 	k := half
 	for i := 1; i < parts; i++ {
 		k--
@@ -188,8 +187,8 @@ func ties(s *Source, x []uint32, _ int) {
 	s.shuffle(x)
 }
 
-// brokenTies are ties with a term that decides, however small; sometimes
-// another takes it back.
+// brokenTies are ties with a term that breaks the tie, however small; sometimes another term
+// cancels it.
 func brokenTies(s *Source, x []uint32, _ int) {
 	s.rest(x)
 	used, half := s.tie(x)
@@ -204,7 +203,7 @@ func brokenTies(s *Source, x []uint32, _ int) {
 	s.shuffle(x)
 }
 
-// cancelling pairs leave nothing, or their last places, and what else is there.
+// cancelling pairs leave nothing, or their last places, besides the other operands.
 func cancelling(s *Source, x []uint32, n int) {
 	base := s.field()
 	for i := 0; i < len(x); i += 2 {
@@ -215,9 +214,9 @@ func cancelling(s *Source, x []uint32, n int) {
 		x[i+1] = s.minus(x[i])
 		switch s.IntN(6) {
 		case 0:
-			x[i+1] ^= 1 // near
+			x[i+1] ^= 1 // adjacent
 		case 1:
-			x[i+1] = s.number(s.IntN(base+1), s.fraction()) | s.sign() // none
+			x[i+1] = s.number(s.IntN(base+1), s.fraction()) | s.sign() // no pair
 		}
 	}
 	s.shuffle(x)
@@ -244,7 +243,7 @@ func ladders(s *Source, x []uint32, n int) {
 	}
 }
 
-// zeros of both signs, or of one; sometimes with a number among them.
+// zeros are zeros of both signs or of one, sometimes with one number.
 func zeros(s *Source, x []uint32, n int) {
 	switch n % 4 {
 	case 0:
@@ -260,13 +259,12 @@ func zeros(s *Source, x []uint32, n int) {
 	}
 }
 
-// nonfinite puts NaNs, infinities of one sign or both, and the encodings next
-// to them among numbers.
+// nonfinite mixes numbers with NaNs, infinities of one sign or both, and adjacent encodings.
 func nonfinite(s *Source, x []uint32, n int) {
 	patterns(s, x, n)
 	edge := s.largest()
 	for range 1 + s.IntN(3) {
-		e := edge + uint32(s.IntN(3)) // the largest, an infinity, a NaN
+		e := edge + uint32(s.IntN(3)) // the largest number, an infinity, or a NaN
 		if s.IntN(4) == 0 {
 			e = edge + 1 + s.fraction()
 		}
@@ -274,8 +272,7 @@ func nonfinite(s *Source, x []uint32, n int) {
 	}
 }
 
-// overflow is about the largest number: multiples, fractions and the last
-// places of it.
+// overflow makes sums near the largest number, from its multiples, fractions and last places.
 func overflow(s *Source, x []uint32, _ int) {
 	s.rest(x)
 	sign := s.sign()
@@ -297,13 +294,13 @@ func overflow(s *Source, x []uint32, _ int) {
 	s.shuffle(x)
 }
 
-// oneNumber is a number, as often as there are ports.
+// oneNumber is the same number on every port.
 func oneNumber(s *Source, x []uint32, _ int) {
 	one := s.number(s.field(), s.fraction()) | s.sign()
 	s.fill(x, func() uint32 { return one })
 }
 
-// near ones have the same exponent, or nearly.
+// near operands have equal or adjacent exponents.
 func near(s *Source, x []uint32, _ int) {
 	base := s.field()
 	s.fill(x, func() uint32 { return s.number(base-s.IntN(3), s.Uint32()&(1<<s.format.Frac-1)) | s.sign() })

@@ -1,25 +1,25 @@
-// Sums next to a half, for windows that cut operands off.
+// Sums close to a half of the last place, for windows that truncate operands.
 
 package operands
 
 import "math/bits"
 
-// usualSpare is how many places the window of the sum exact has below the last
-// one of its largest operand, where results have the operands' format.
+// usualSpare is the number of places that the exact sum's window has below the last place of its
+// largest operand, if the results have the operands' format.
 const usualSpare = 20
 
-// window is one that sums are aimed at; its last place is worth 1.
+// window is the window that a set is made for; its last place is worth 1.
 type window struct {
-	format, result int // bits of the operands' fraction, and of the result's
+	format, result int // fraction bits of the operands and of the result
 	width          int
-	field          int    // of operands whose leading bit is the window's first
-	ones           bool   // what is cut off is all ones; else its last bit alone is one
+	field          int    // exponent field of operands whose leading bit is the window's first
+	ones           bool   // the truncated places are all ones; else only the last is one
 	turn           uint32 // sign of a positive sum
 }
 
-// besideHalf aims at the tight side of a window: the sum of what is kept of the
-// operands lies within 20 last places of a half of the result's, and what all of
-// them lose together is as much as it can be, or as little.
+// besideHalf aims at the worst case of a window. The kept parts of the operands sum to within 20
+// last places of a half of the result's last place. The truncated parts are as large as possible,
+// or as small.
 func besideHalf(s *Source, x []uint32, _ int) {
 	s.rest(x)
 	w := s.window()
@@ -52,14 +52,14 @@ func (s *Source) window() window {
 	return w
 }
 
-// nearHalf chooses a sum whose leading bit is the window's first, or one of the
-// next on either side, puts its largest operand into x, and returns what is left.
+// nearHalf chooses a sum whose leading bit is at or next to the window's first. It writes the
+// largest operand to x, and returns the rest of the sum.
 func (s *Source) nearHalf(w window, x []uint32) (rest int64, next int) {
 	above := []int{2, 1, 0, -1, -2, -2, -2, -3, -4, -5, -6, -6}
 	leading := w.width - 1 + above[s.IntN(12)]
 	cancelled := max(w.width-1-leading, 0)
 	significand := 1<<w.format | int64(s.fraction())
-	few := s.IntN(4) != 0 // operands suffice, a power of two among them that cancels
+	few := s.IntN(4) != 0 // few operands suffice, including a power of two that cancels
 	if few {
 		significand &^= 1<<cancelled - 1
 	}
@@ -76,8 +76,7 @@ func (s *Source) nearHalf(w window, x []uint32) (rest int64, next int) {
 	return sum - largest, 1
 }
 
-// nearest is the number that is nearest to v, has no bit below the window, and
-// none above.
+// nearest is the number nearest to v with no bit outside of the window.
 func (w window) nearest(v int64) int64 {
 	if v < 0 {
 		return -w.nearest(-v)
@@ -91,8 +90,8 @@ func (w window) nearest(v int64) int64 {
 	return near
 }
 
-// inWindow is the operand of which the window keeps v, and cuts off whatever
-// places an operand has below it; sign is that of one of which nothing is kept.
+// inWindow is the operand whose kept part in the window is v, with any places below truncated;
+// sign is the sign of an operand with no kept part.
 func (s *Source) inWindow(w window, v, sign int64) uint32 {
 	bit := w.turn
 	if sign < 0 {

@@ -1,7 +1,6 @@
-// Package operands makes sets of operands on which adders go wrong: every
-// exponent distance, ties, ties broken by a far smaller term, cancellation,
-// ladders, edges of the range, NaNs; and random ones. The same seed gives the
-// same sets. It imports the tables alone.
+// Package operands makes sets of operands that are difficult for adders: every exponent distance,
+// ties, ties broken by a far smaller term, cancellation, ladders, edges of the range, NaNs; and
+// random ones. The same seed gives the same sets. It imports only the tables.
 package operands
 
 import (
@@ -11,7 +10,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Source makes sets of operands, one element of every port each.
+// Source makes sets of operands, one element for each port.
 type Source struct {
 	*rand.Rand
 	format wire.FormatInfo // of the operands
@@ -20,14 +19,13 @@ type Source struct {
 	made   int // sets so far
 }
 
-// kind makes sets of one kind: the n-th of them into x.
+// kind makes sets of one kind; it writes the n-th set to x.
 type kind struct {
 	name string
 	make func(s *Source, x []uint32, n int)
 }
 
-// New returns a source of operands of a format, for cards whose results have
-// another or the same.
+// New returns a source of operands in a format, for cards with this result format.
 func New(format, result wire.Format, seed uint64) *Source {
 	in, _ := format.Info()
 	out, _ := result.Info()
@@ -46,7 +44,7 @@ func (s *Source) Next(x []uint32) (kind string) {
 	return k.name
 }
 
-// shuffle brings x into a random order.
+// shuffle permutes x randomly.
 func (s *Source) shuffle(x []uint32) {
 	for i := len(x) - 1; i > 0; i-- {
 		j := s.IntN(i + 1)
@@ -91,8 +89,7 @@ func (s *Source) fill(x []uint32, next func() uint32) {
 	}
 }
 
-// aboutLimit makes whole numbers whose sum is one that int32 just has, or just
-// has not.
+// aboutLimit makes integers whose sum is just inside or just outside of int32.
 func aboutLimit(s *Source, x []uint32, _ int) {
 	limits := [...]int64{math.MaxInt32, math.MaxInt32 + 1, math.MinInt32, math.MinInt32 - 1, 1 << 32, -1 << 32, 0}
 	rest := limits[s.IntN(len(limits))]
@@ -100,7 +97,7 @@ func aboutLimit(s *Source, x []uint32, _ int) {
 		rest += int64(s.IntN(5) - 2)
 	}
 	for i := range x {
-		left := int64(len(x) - 1 - i) // operands that are yet to come
+		left := int64(len(x) - 1 - i) // operands still to come
 		least, most := max(rest-left*math.MaxInt32, math.MinInt32), min(rest-left*math.MinInt32, math.MaxInt32)
 		next := most
 		if least < most {

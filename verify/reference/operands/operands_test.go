@@ -47,7 +47,7 @@ func TestOperandsHaveTheirFormatsBits(t *testing.T) {
 	}
 }
 
-// TestEveryDistance holds that each pair of exponent fields comes.
+// TestEveryDistance: every pair of exponent fields occurs.
 func TestEveryDistance(t *testing.T) {
 	info, _ := wire.FP16.Info()
 	s := New(wire.FP16, wire.FP16, 1)
@@ -65,8 +65,8 @@ func TestEveryDistance(t *testing.T) {
 	}
 }
 
-// TestKindsDoWhatTheirNamesSay counts what the kinds are there for, as the oracle's exact sums show
-// it: another sum without the smallest operand, or no sum at all.
+// TestKindsDoWhatTheirNamesSay counts the effects of each kind by the oracle's exact sums:
+// another sum without the smallest operand, or no sum at all.
 func TestKindsDoWhatTheirNamesSay(t *testing.T) {
 	counts := map[string]int{}
 	for _, format := range []wire.Format{wire.FP32, wire.BF16, wire.FP16, wire.FP8E4M3, wire.FP8E5M2, wire.Int32} {
@@ -116,7 +116,7 @@ func TestKindsDoWhatTheirNamesSay(t *testing.T) {
 	}
 }
 
-// smallest returns the least magnitude in x that is not zero, if there is one.
+// smallest returns the least nonzero magnitude in x, if there is one.
 func smallest(x []uint32, info wire.FormatInfo) uint32 {
 	least := uint32(0)
 	for _, e := range x {
@@ -127,8 +127,7 @@ func smallest(x []uint32, info wire.FormatInfo) uint32 {
 	return least
 }
 
-// TestSumsAboutALimit holds that int32's limits are met exactly, from both
-// sides.
+// TestSumsAboutALimit: sums reach int32's limits exactly, from both sides.
 func TestSumsAboutALimit(t *testing.T) {
 	s := New(wire.Int32, wire.Int32, 1)
 	seen := map[int64]int{}
@@ -160,7 +159,7 @@ func TestPermutationsAreAll(t *testing.T) {
 	}
 }
 
-// TestKindsThatHurt: every kind that Hurts names is made, of floats or of integers.
+// TestKindsThatHurt: every kind that Hurts names exists, for floats or integers.
 func TestKindsThatHurt(t *testing.T) {
 	hurt := map[string]bool{}
 	for _, format := range []wire.Format{wire.FP32, wire.Int32} {
@@ -176,8 +175,9 @@ func TestKindsThatHurt(t *testing.T) {
 	}
 }
 
-// TestBesideAHalf counts sums that tell a window of fp32 from one that is a place narrower: the leading
-// place is lost in cancellation, the rest is next to a half, and six operands or more have lost all ones.
+// TestBesideAHalf counts sums that distinguish a window of fp32 from one that is a place
+// narrower. Cancellation removes the leading place, the rest is close to a half, and six operands
+// or more have lost all ones.
 func TestBesideAHalf(t *testing.T) {
 	s := New(wire.FP32, wire.FP32, 1)
 	x := make([]uint32, 8)
@@ -198,8 +198,8 @@ func TestBesideAHalf(t *testing.T) {
 	}
 }
 
-// inUsualWindow sums what a window of 44 places below the largest of the operands keeps of them, and
-// counts those that lost ones alone.
+// inUsualWindow sums the parts of the operands in a window of 44 places below the largest, and
+// counts the operands that lost only ones.
 func inUsualWindow(x []uint32) (sum int64, ones int) {
 	field := func(e uint32) int { return max(int(e>>23&255), 1) }
 	top := 0

@@ -2,9 +2,8 @@ package operands
 
 import "iter"
 
-// Permutations yields x in every order of its elements, the first as it is
-// (Heap's algorithm: B. R. Heap, Permutations by Interchanges, 1963). What is
-// yielded is x itself.
+// Permutations yields x in every order of its elements, starting with the current one (Heap's
+// algorithm: B. R. Heap, Permutations by Interchanges, 1963). It permutes x in place.
 func Permutations(x []uint32) iter.Seq[[]uint32] {
 	return func(yield func([]uint32) bool) {
 		if !yield(x) {
@@ -27,8 +26,8 @@ func Permutations(x []uint32) iter.Seq[[]uint32] {
 	}
 }
 
-// Hurts says whether vectors of that kind are made to hurt sums that depend on
-// the order of their operands.
+// Hurts reports whether vectors of this kind are made to expose sums that depend on the order of
+// their operands.
 func Hurts(kind string) bool {
 	switch kind {
 	case "broken ties", "cancelling pairs", "ladders", "edge of overflow", "NaNs and infinities", "sums about a limit":

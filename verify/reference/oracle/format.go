@@ -1,4 +1,4 @@
-// What encodings mean.
+// Values of encodings.
 
 package oracle
 
@@ -10,7 +10,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// class is the kind of a value. From infinity on it is nonfinite.
+// class is the kind of a value. Classes from infinity on are nonfinite.
 type class int
 
 const (
@@ -20,8 +20,8 @@ const (
 	nan
 )
 
-// scale is how many binary places values have below a format's least positive
-// number: so many as the sum fused keeps of members.
+// scale is the number of binary places that values have below a format's least positive number.
+// The fused sum keeps as many of each member.
 const scale = 4
 
 // format is a row of the table of formats.
@@ -42,7 +42,7 @@ func newFormat(f wire.Format) *format {
 func (f *format) integer() bool { return f.Exp == 0 }
 func (f *format) bias() int     { return f.ones / 2 }
 
-// fields takes an encoding apart.
+// fields splits an encoding.
 func (f *format) fields(x uint32) (negative bool, exponent int, fraction uint32) {
 	return x>>(f.Bits-1) == 1, int(x>>f.Frac) & f.ones, x & (1<<f.Frac - 1)
 }
@@ -58,7 +58,7 @@ func (f *format) largest() uint32 {
 	return 1<<(f.Bits-1) - 2 // all ones are NaN
 }
 
-// class returns what kind of value x is.
+// class returns the class of x.
 func (f *format) class(x uint32) class {
 	_, exponent, fraction := f.fields(x)
 	allOnes := uint32(1)<<f.Frac - 1
@@ -105,7 +105,7 @@ func (f *format) float64(x uint32) float64 {
 	return v
 }
 
-// encode returns the encoding of a number that the format has.
+// encode returns the encoding of a number that the format can represent.
 func (f *format) encode(v float64) uint32 {
 	sign := uint32(0)
 	if math.Signbit(v) {
@@ -113,7 +113,7 @@ func (f *format) encode(v float64) uint32 {
 	}
 	bits := math.Float64bits(v)
 	exponent := int(bits>>52) - 1023 + f.bias()
-	if exponent < 1 { // a whole number of the least
+	if exponent < 1 { // a multiple of the least positive number
 		return sign | uint32(math.Ldexp(v, f.bias()-1+f.Frac))
 	}
 	return sign | uint32(exponent)<<f.Frac | uint32(bits<<12>>(64-f.Frac))

@@ -2,11 +2,11 @@ package oracle
 
 import "math"
 
-// largest is section 7.10, by the processor's floats.
+// largest is section 7.10, with the processor's floats.
 func (o *Oracle) largest(x []uint32, _ bool) uint32 {
 	top := math.Inf(-1)
 	for _, e := range x {
-		top = max(top, o.real(e)) // NaN wins, and -0 is below +0
+		top = max(top, o.real(e)) // a NaN wins, and -0 is below +0
 	}
 	switch {
 	case math.IsNaN(top):
@@ -19,7 +19,7 @@ func (o *Oracle) largest(x []uint32, _ bool) uint32 {
 	return o.result.encode(top)
 }
 
-// real returns the value of any encoding of the results' format.
+// real returns the value of any encoding in the results' format.
 func (o *Oracle) real(x uint32) float64 {
 	negative, _, _ := o.result.fields(x)
 	switch o.result.class(x) {
@@ -34,7 +34,7 @@ func (o *Oracle) real(x uint32) float64 {
 	return o.result.float64(x)
 }
 
-// largestInteger is section 7.10 of int32.
+// largestInteger is section 7.10 for int32.
 func (o *Oracle) largestInteger(x []uint32) (y uint32, overflowed bool) {
 	top := o.sum.Set(least)
 	for _, e := range x {

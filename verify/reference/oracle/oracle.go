@@ -1,7 +1,7 @@
-// Package oracle computes the correct sum of a card by other means than the model and the
-// gateware: exact, fused and integer sums by math/big, from their definitions in
-// driver/wire/SPEC.md, section 7; tree by the processor's own additions. It imports only
-// the tables. It is slow and written to be read.
+// Package oracle computes the correct sum of a card independently of the model and the gateware.
+// It computes exact, fused and integer sums by math/big from their definitions in
+// driver/wire/SPEC.md, section 7, and tree sums by the processor's own additions. It imports only
+// the tables. It is slow, and written to be read.
 package oracle
 
 import (
@@ -11,8 +11,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Oracle sums elements. It keeps scratch space: it must not be used
-// concurrently.
+// Oracle sums elements. It has scratch space, so it must not be used concurrently.
 type Oracle struct {
 	format, result *format
 	which          wire.Sum
@@ -25,8 +24,8 @@ type Oracle struct {
 	rounding rounding
 }
 
-// sums lists all that the oracle knows: how each sums floating-point numbers of
-// the result's format, which are finite or not all so, and integers.
+// sums lists the sums of the oracle: how each sums floating-point numbers of the result's format,
+// finite or not, and integers.
 var sums = map[wire.Sum]struct {
 	floats   func(o *Oracle, x []uint32, finite bool) uint32
 	integers func(o *Oracle, x []uint32) (y uint32, overflowed bool)
@@ -43,8 +42,8 @@ func Knows(which wire.Sum) bool {
 	return known
 }
 
-// New returns the oracle of a sum, formats of contributions and results, and
-// saturation. It panics when it does not know the sum.
+// New returns the oracle of a sum, the formats of contributions and results, and saturation. It
+// panics for an unknown sum.
 func New(which wire.Sum, contributions, result wire.Format, saturate bool) *Oracle {
 	if !Knows(which) {
 		panic(fmt.Sprintf("oracle: there is no %v", which))
@@ -73,10 +72,9 @@ func (o *Oracle) Sum(ports []uint32) (y uint32, overflowed bool) {
 	return y, finite && o.result.class(y) >= infinity
 }
 
-// Error returns by how much a finite result is off the real sum of the finite
-// members, and the bound for it that the specification states for the sum
-// fused, both in the result's units / 16. It is meaningless where the sum
-// overflowed.
+// Error returns the difference between a finite result and the real sum of the finite members,
+// and the specification's bound for the fused sum. Both are in the result's units / 16. They are
+// meaningless if the sum overflowed.
 func (o *Oracle) Error(ports []uint32, y uint32) (off, bound *big.Int) {
 	o.x = o.x[:0]
 	for _, e := range ports {
@@ -93,8 +91,7 @@ func (o *Oracle) Error(ports []uint32, y uint32) (off, bound *big.Int) {
 	return off.Abs(off), bound.Add(bound, halfPlace)
 }
 
-// widen returns the result format's equal of a contribution. Both formats'
-// numbers are handed over as numbers.
+// widen converts a contribution to the result's format; the value stays the same.
 func (o *Oracle) widen(x uint32) uint32 {
 	if o.format.Format == o.result.Format {
 		return x
@@ -170,8 +167,7 @@ func (o *Oracle) exact(x []uint32, finite bool) uint32 {
 	return o.finite(x, 0)
 }
 
-// nonfinite is the sum of members of which one is a NaN or an infinity, in the
-// sums fused and exact.
+// nonfinite is the fused or exact sum of members that include a NaN or an infinity.
 func (o *Oracle) nonfinite(x []uint32) uint32 {
 	var positive, negative bool
 	for _, e := range x {
@@ -205,7 +201,7 @@ func (o *Oracle) unit(x []uint32) uint {
 	return uint(largest - 1)
 }
 
-// finite is the sum of finite members, cut to multiples of 2^cut, rounded.
+// finite is the sum of finite members, truncated to multiples of 2^cut, then rounded.
 func (o *Oracle) finite(x []uint32, cut uint) uint32 {
 	o.sum.SetInt64(0)
 	negativeZeros := true
@@ -214,7 +210,7 @@ func (o *Oracle) finite(x []uint32, cut uint) uint32 {
 		value := o.result.value(&o.term, e)
 		if cut > 0 {
 			negative := value.Sign() < 0
-			value.Abs(value) // towards zero; Rsh goes down
+			value.Abs(value) // rounds toward zero; Rsh rounds down
 			value.Lsh(value.Rsh(value, cut), cut)
 			if negative {
 				value.Neg(value)

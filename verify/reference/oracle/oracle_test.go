@@ -9,8 +9,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// byHand are sums worked out by hand: that the oracle is right about them does
-// not follow from anything else here.
+// byHand are sums computed by hand. No other check shows that the oracle is right about them.
 var byHand = []struct {
 	name           string
 	which          wire.Sum
@@ -90,8 +89,8 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestRoundingsAgree holds the rounding of whole numbers, of the processor's
-// pushing, and of the processor's conversion against one another.
+// TestRoundingsAgree compares three roundings: of integers, by the processor's addition of a
+// constant, and by the processor's conversion.
 func TestRoundingsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, info := range wire.Formats {
@@ -104,7 +103,7 @@ func TestRoundingsAgree(t *testing.T) {
 		p := newProcessor(f)
 		least := math.Ldexp(1, 1-f.bias()-f.Frac)
 		for range 100_000 {
-			// Some bits more than the format has, at any place that it has.
+			// Some more bits than the format has, at any place in its range.
 			bits := r.Uint64N(1<<(f.Frac+1+r.IntN(8))) + 1
 			place := r.IntN(min(f.ones+2, 60)) // in whole units below
 			v := new(big.Int).Lsh(new(big.Int).SetUint64(bits), uint(place))
@@ -133,7 +132,7 @@ func TestRoundingsAgree(t *testing.T) {
 	}
 }
 
-// TestError measures one that is known.
+// TestError measures a known error.
 func TestError(t *testing.T) {
 	o := New(wire.SumFused, wire.FP32, wire.FP32, false)
 	x := []uint32{0x3f800000, 0x33800000, 1}

@@ -1,4 +1,4 @@
-// Additions and roundings that the processor does.
+// Additions and roundings by the processor.
 
 package oracle
 
@@ -10,16 +10,15 @@ import (
 
 // processor adds two numbers of a format.
 //
-// Of fp32 it is the processor's own addition. The other formats are added in
-// float64 and rounded once more. The second rounding is innocuous: a format of
-// p bits gets the right sum by way of one of P >= 2p+2 bits (Figueroa, "When is
-// double rounding innocuous?", 1995), and the widest here, fp16, has p = 11.
-// Where the sum is subnormal in the format, below 2^p of its least number, the
-// first rounding is none at all: both operands are multiples of that number, and
-// their sum has fewer than 53 bits.
+// For fp32 it uses the processor's own addition. It adds the other formats in float64 and rounds
+// once more. The second rounding is innocuous: a format of p bits gets the right sum by way of
+// one of P >= 2p+2 bits (Figueroa, "When is double rounding innocuous?", 1995), and the widest
+// here, fp16, has p = 11. If the sum is subnormal in the format, below 2^p of its least number,
+// the first rounding is exact: both operands are multiples of that number, and their sum has
+// fewer than 53 bits.
 type processor struct {
 	*format
-	values   []float64 // of every encoding, where there are not too many; the one NaN for all
+	values   []float64 // of every encoding, unless there are too many; NaN for every NaN
 	smallest float64   // the smallest normal number
 	largest  float64
 }
@@ -81,9 +80,8 @@ func (p *processor) encodeInfinity(sum float64) uint32 {
 	return p.infinity()
 }
 
-// nearest rounds to p's places, as if there were no largest number: adding
-// 1.5 * 2^52 of them to a number leaves nothing below them, and the processor
-// rounds what it has to drop to nearest, ties to even.
+// nearest rounds to p's places, without a largest number. It adds 1.5 * 2^52 last places, so that
+// the processor rounds to a multiple of the last place, to nearest, ties to even.
 func (p *processor) nearest(x float64) float64 {
 	bits := math.Float64bits(math.Max(math.Abs(x), p.smallest))
 	exponent := int(bits>>52) - 1023 - p.Frac // of the last place

@@ -1,4 +1,4 @@
-// Rounding of whole numbers of any length.
+// Rounding of integers of any length.
 
 package oracle
 
@@ -16,9 +16,8 @@ func (r *rounding) init(f *format) {
 	f.value(&r.largest, f.largest())
 }
 
-// round returns the encoding nearest to v, which is not zero, in units of the
-// least positive number / 2^scale: of the two multiples of the last place about
-// it the nearer one, or of equally near ones the even one.
+// round returns the encoding nearest to v, which is not zero, in units of the least positive
+// number / 2^scale. Of two equally near multiples of the last place it takes the even one.
 func (r *rounding) round(v *big.Int) uint32 {
 	m := r.magnitude.Abs(v)
 	last := max(m.BitLen()-(r.Frac+1), scale) // place of the result's last bit
@@ -43,7 +42,7 @@ func (r *rounding) round(v *big.Int) uint32 {
 		}
 		return sign | r.infinity()
 	}
-	if multiple == 2<<r.Frac { // rounded up to the next power of two
+	if multiple == 2<<r.Frac { // rounding reached the next power of two
 		multiple /= 2
 		last++
 	}

@@ -11,15 +11,14 @@ import (
 	"testing"
 )
 
-// The page that lists what a new sum touches, and the commit that followed it.
+// The page that lists the files of a new sum, and the commit that it describes.
 const (
 	page    = "hwgen/ADDING-A-SUM.md"
 	example = "max"
 	subject = "Add the sum " + example
 )
 
-// listed is a row of the page: files, as a pattern in which ** stands for any
-// path.
+// listed is a row of the page: files, as a pattern in which ** matches any path.
 type listed struct {
 	files  string
 	byHand bool
@@ -52,8 +51,8 @@ func (l listed) matches(file string) bool {
 	return ok
 }
 
-// differences says which files the page does not list, and which rows for files
-// that are written by hand match none.
+// differences lists the files that the page lacks, and the rows for hand-written files that match
+// none.
 func differences(rows []listed, files []string) (all []string) {
 	for _, file := range files {
 		if !slices.ContainsFunc(rows, func(l listed) bool { return l.matches(file) }) {
@@ -68,8 +67,8 @@ func differences(rows []listed, files []string) (all []string) {
 	return all
 }
 
-// TestThePageListsTheFilesOfACommit compares the page with the files of the
-// commit that added the example. A clone without that commit has the next test.
+// TestThePageListsTheFilesOfACommit compares the page with the files of the commit that added the
+// example. A clone without that commit relies on the next test.
 func TestThePageListsTheFilesOfACommit(t *testing.T) {
 	rows := thePage(t)
 	files := filesOf(subject)
@@ -87,7 +86,7 @@ func TestThePageListsTheFilesOfACommit(t *testing.T) {
 	}
 }
 
-// filesOf returns the files of the last commit with that subject, or nil.
+// filesOf returns the files of the last commit with this subject, or nil.
 func filesOf(subject string) []string {
 	log := exec.Command("git", "log", "-1", "--format=", "--name-only", "--no-renames", "--grep", "^"+subject+"$")
 	log.Dir = root
@@ -98,8 +97,8 @@ func filesOf(subject string) []string {
 	return strings.Fields(string(out))
 }
 
-// TestThePageNamesWhatIsThere holds without any history: every file that the page
-// has written by hand exists, and names the example.
+// TestThePageNamesWhatIsThere needs no history: every file that the page calls hand-written
+// exists, and names the example.
 func TestThePageNamesWhatIsThere(t *testing.T) {
 	for _, l := range thePage(t) {
 		if !l.byHand {

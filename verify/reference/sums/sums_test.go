@@ -39,8 +39,7 @@ func TestEveryPartKnowsEverySum(t *testing.T) {
 	}
 }
 
-// programs are parts that are asked whether they know a sum; they answer with
-// what is wrong.
+// programs are callable parts; each returns a description of what is wrong with a sum, or "".
 var programs = map[string]func(wire.Sum) string{
 	"the Go model": func(sum wire.Sum) string {
 		for _, format := range wire.Formats {
@@ -76,7 +75,7 @@ func unless(ok bool, err string) string {
 	return err
 }
 
-// datasheet says what the page of a card with that sum leaves out.
+// datasheet describes what is missing in the datasheet of a card with this sum.
 func datasheet(sum wire.Sum, format wire.FormatInfo) string {
 	options, err := config.Parse([]string{"-lanes", "1", "-workers", "3", "-sum", sum.String(), "-format", format.Name}, plan.Known())
 	if err != nil {
@@ -100,8 +99,8 @@ func datasheet(sum wire.Sum, format wire.FormatInfo) string {
 	return ""
 }
 
-// registry is a list of sums in a program that this test cannot call: each entry
-// has the sum's name, or its number, in the pattern's group.
+// registry is a list of sums in a source file that this test cannot call. Each entry has the
+// sum's name or number in the pattern's group.
 type registry struct {
 	part, file string
 	entry      *regexp.Regexp
@@ -116,7 +115,7 @@ var registries = []registry{
 	{"the synthesized lanes", "verify/gateware/synth/circuits.go", regexp.MustCompile(`newLane\(cells\.Lane\{Sum: "(\w+)"`)},
 }
 
-// read returns the text in which the registry is.
+// read returns the source text of the registry.
 func (r registry) read(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, r.file))
@@ -126,8 +125,8 @@ func (r registry) read(t *testing.T) string {
 	return string(text)
 }
 
-// knows reports whether an entry is the sum's. One that names the table of all
-// sums is every sum's.
+// knows reports whether an entry belongs to the sum. An entry for the table of all sums belongs
+// to every sum.
 func (r registry) knows(text string, sum wire.Sum) bool {
 	for _, entry := range r.entry.FindAllStringSubmatch(text, -1) {
 		if slices.Contains([]string{sum.String(), strconv.Itoa(int(sum)), "wire.Sums"}, entry[1]) {
@@ -137,7 +136,8 @@ func (r registry) knows(text string, sum wire.Sum) bool {
 	return false
 }
 
-// TestAMissingEntryIsFound removes the entries of each sum from each registry.
+// TestAMissingEntryIsFound removes the entries of each sum from each registry, and expects the
+// check to fail.
 func TestAMissingEntryIsFound(t *testing.T) {
 	for _, r := range registries {
 		text := r.read(t)
@@ -155,7 +155,7 @@ func TestAMissingEntryIsFound(t *testing.T) {
 	}
 	for part, knows := range programs {
 		func() {
-			defer func() { recover() }() // a panic is loud enough
+			defer func() { recover() }() // a panic reports the missing entry, too
 			if knows(99) == "" {
 				t.Errorf("%s takes a sum that does not exist", part)
 			}

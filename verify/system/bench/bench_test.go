@@ -24,7 +24,7 @@ func TestSignificant(t *testing.T) {
 	}
 }
 
-// TestSpeedsAreWeighedBesideTheirPeers: a slow machine holds what a fast one does.
+// TestSpeedsAreWeighedBesideTheirPeers: a row's verdict is the same on slow and fast machines.
 func TestSpeedsAreWeighedBesideTheirPeers(t *testing.T) {
 	for _, machine := range []float64{1, 1000} {
 		for sum, least := range map[wire.Sum]float64{wire.SumTree: 0.76, wire.SumFused: 1.26, wire.SumExact: 0.72} {
@@ -51,8 +51,8 @@ func TestTable(t *testing.T) {
 		"alone  5 cycles                          \n", b.String())
 }
 
-// TestHolds: a folder is kept, with what was built in it, when it has the same
-// files, and not when one differs or is missing.
+// TestHolds: generate keeps a folder with the same files, and replaces one where a file differs
+// or is missing.
 func TestHolds(t *testing.T) {
 	write := func(dir, name, text string) {
 		t.Helper()

@@ -12,9 +12,8 @@ import (
 	"strings"
 )
 
-// generate has hwgen write a card to the folder called name, and returns the
-// folder. It is left as it is, with what was built in it, when hwgen would
-// write the same.
+// generate runs hwgen to write a card to the folder called name, and returns the folder. If hwgen
+// would write the same files, generate keeps the folder and the programs built in it.
 func generate(ctx context.Context, name string, flags ...string) (string, error) {
 	dir := filepath.Join(folder, name)
 	fresh := dir + ".new"
@@ -31,7 +30,7 @@ func generate(ctx context.Context, name string, flags ...string) (string, error)
 	return dir, os.Rename(fresh, dir)
 }
 
-// holds says whether dir has every file of fresh, with the same bytes.
+// holds reports whether dir has every file of fresh, with the same bytes.
 func holds(dir, fresh string) (bool, error) {
 	same := true
 	err := fs.WalkDir(os.DirFS(fresh), ".", func(path string, d fs.DirEntry, err error) error {
@@ -52,15 +51,15 @@ func holds(dir, fresh string) (bool, error) {
 	return same, err
 }
 
-// compile has make build a target in the sim folder of a card.
+// compile builds a make target in the sim folder of a card.
 func compile(ctx context.Context, dir, target string, variables ...string) error {
 	progress("building %s of %s", target, dir)
 	_, err := output(ctx, "make", append([]string{"-s", "-C", filepath.Join(dir, "sim"), target}, variables...)...)
 	return err
 }
 
-// compileProgram builds the C++ program of that name in the folder beside this on top of
-// the model of a card, and returns its path.
+// compileProgram builds a C++ program from the programs folder with the model of a card, and
+// returns its path.
 func compileProgram(ctx context.Context, dir, program string, variables ...string) (string, error) {
 	here, err := filepath.Abs("verify/system/bench/programs")
 	if err != nil {
@@ -71,8 +70,7 @@ func compileProgram(ctx context.Context, dir, program string, variables ...strin
 	return filepath.Join(dir, "sim", target), compile(ctx, dir, target, append(rules, variables...)...)
 }
 
-// output runs a program to its end and returns what it wrote to standard
-// output. The error has what it wrote to standard error.
+// output runs a program and returns its standard output. The error includes its standard error.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr strings.Builder

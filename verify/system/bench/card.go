@@ -1,6 +1,6 @@
 package main
 
-// How fast cards simulate, and how many cycles they take, between bare ports.
+// Simulation speed and cycle counts of cards with bare ports.
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	rounds = 5 // of value and peer, one after the other
+	rounds = 5 // measurements of value and peer, in turn
 
-	// One second of simulation, or about that.
+	// About one second of simulation.
 	saturatedChunks = 20_000
 	adderCycles     = 320_000
 )
 
-// cardRows measures cards of 16 lanes and 8 ports all of whose ports are
-// saturated, one of each sum, beside the 112 adders of a tree alone.
+// cardRows measures cards of 16 lanes and 8 saturated ports, one for each sum. The peer is the
+// 112 adders of a tree without a card.
 func cardRows(ctx context.Context) ([]Row, error) {
 	var cards []saturated
 	for _, sum := range []wire.Sum{wire.SumTree, wire.SumFused, wire.SumExact} {
@@ -62,9 +62,8 @@ func cardRows(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// stallRows measures what undecided beats cost a card of 16 lanes and 4 ports
-// with the sum exact: on the gradients of a training step, and on hostile
-// operands.
+// stallRows measures the cost of undecided beats in a card of 16 lanes and 4 ports with the exact
+// sum. The operands are the gradients of a training step, and hostile operands.
 func stallRows(ctx context.Context) ([]Row, error) {
 	real, err := gradients()
 	if err != nil {
@@ -75,7 +74,7 @@ func stallRows(ctx context.Context) ([]Row, error) {
 		name   string
 		arrays [][]uint32
 		chunks int
-		most   float64 // share of the cycles, 0: none must hold
+		most   float64 // limit on the share of the cycles; 0: none
 	}{
 		{"gradients", real, 10_000, 0.001},
 		{"hostile operands", hostile(4), 1_000, 0},
@@ -93,18 +92,18 @@ func stallRows(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// saturated is a card of 16 lanes without a shell, all of whose ports are busy.
+// saturated is a card of 16 lanes without a shell, with traffic on all ports in all cycles.
 type saturated struct {
 	sum       wire.Sum
 	ports     int
 	dir       string
-	program   string // that saturates it
-	operands  string // file of what it sums
+	program   string // that saturates the card
+	operands  string // file of operands
 	latencies latencies
-	ran       map[string]float64 // what the program found at last
+	ran       map[string]float64 // results of the last run
 }
 
-// buildSaturated builds a card and what saturates it.
+// buildSaturated builds a card and the program that saturates it.
 func buildSaturated(ctx context.Context, sum wire.Sum, ports int, arrays [][]uint32) (saturated, error) {
 	c := saturated{sum: sum, ports: ports}
 	name := fmt.Sprintf("l16_w%d_none_%s", ports, sum)
@@ -123,15 +122,14 @@ func buildSaturated(ctx context.Context, sum wire.Sum, ports int, arrays [][]uin
 	return c, err
 }
 
-// run saturates the card for so many chunks.
+// run saturates the card for a number of chunks.
 func (c *saturated) run(ctx context.Context, chunks int) (err error) {
 	c.ran, err = numbers(ctx, c.program, c.operands, chunks)
 	return err
 }
 
-// compileAdders builds the adders of the card in dir without the card around
-// them, in a folder like a card's, so that the same Makefile builds them with
-// the same flags.
+// compileAdders builds the adders of the card in dir without the rest of the card. Its folder has
+// the layout of a card's, so the same Makefile builds both with the same flags.
 func compileAdders(ctx context.Context, dir string) (string, error) {
 	alone := filepath.Join(folder, "adders")
 	if err := os.MkdirAll(filepath.Join(alone, "sim"), 0o777); err != nil {
@@ -159,7 +157,7 @@ func compileAdders(ctx context.Context, dir string) (string, error) {
 	return compileProgram(ctx, alone, "adders", "TOP=adders", list)
 }
 
-// copyChanged copies a file unless the copy has its bytes already.
+// copyChanged copies a file unless the copy already has its bytes.
 func copyChanged(to, from string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
@@ -171,7 +169,7 @@ func copyChanged(to, from string) error {
 	return os.WriteFile(to, text, 0o666)
 }
 
-// numbers runs a program on a file of operands with arguments that are numbers, and returns the
+// numbers runs a program on a file of operands with numeric arguments, and returns the
 // NAME=NUMBER pairs that it prints.
 func numbers(ctx context.Context, program, operands string, arguments ...int) (map[string]float64, error) {
 	words := []string{operands}
@@ -192,13 +190,13 @@ func numbers(ctx context.Context, program, operands string, arguments ...int) (m
 	return found, nil
 }
 
-// kilocycles returns how many thousand cycles were simulated in a second.
+// kilocycles returns the simulation speed in thousand cycles per second.
 func kilocycles(run map[string]float64) float64 { return run["cycles"] / run["seconds"] / 1000 }
 
-// leastSpeed is how fast a card must simulate at least, beside the adders alone.
+// leastSpeed is the least speed of a card's simulation, relative to the adders alone.
 var leastSpeed = map[wire.Sum]float64{wire.SumTree: 0.76, wire.SumFused: 1.26, wire.SumExact: 0.72}
 
-// aimedSpeed is the speed that is aimed at, where that is more.
+// aimedSpeed is the target, where it is above leastSpeed.
 var aimedSpeed = map[wire.Sum]float64{wire.SumFused: 1.8}
 
 func (c saturated) speedRow(p pair) Row {
@@ -217,7 +215,7 @@ func (c saturated) rateRow() Row {
 		must("at least 0.98", rate >= 0.98)
 }
 
-// stallRows says what undecided beats did to a card.
+// stallRows returns the rows about undecided beats in a card.
 func (c saturated) stallRows(data string, most float64) []Row {
 	what := func(text string) string {
 		return fmt.Sprintf("exact on %s, 16 lanes x %d ports: %s", data, c.ports, text)
@@ -234,7 +232,7 @@ func (c saturated) stallRows(data string, most float64) []Row {
 	}
 }
 
-// latencies is what a card's manifest says of its own latency.
+// latencies is the part of a card's manifest about its latency.
 type latencies struct {
 	Card int `json:"latency"`
 	Lane int `json:"lane_latency"`

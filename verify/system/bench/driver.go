@@ -1,7 +1,7 @@
 package main
 
-// What the driver does with one core: the Go benchmarks that stand beside its
-// code, run side by side.
+// The driver's throughput on one core: the Go benchmarks of its packages, run
+// in turn.
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func compileTest(ctx context.Context, folderOf string) (string, error) {
 	return program, err
 }
 
-// benchmark runs a benchmark of a test program and returns MB/s by name.
+// benchmark runs a benchmark of a test program and returns MB/s by benchmark name.
 func benchmark(ctx context.Context, program, name string, flags ...string) (map[string]float64, error) {
 	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
 	text, err := output(ctx, program, append(flags, "-test.run=^$", "-test.bench="+pattern, "-test.benchtime=300ms")...)

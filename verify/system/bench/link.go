@@ -1,6 +1,6 @@
 package main
 
-// How full the driver keeps the link of a virtual card.
+// Link utilization of the driver with a virtual card.
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// linkChunks is how many chunks are summed: so many that the cycles in which
-	// the card waits for the first hardly count.
+	// linkChunks is the number of chunks in a reduction. It is large enough to hide the cycles
+	// before the first chunk arrives.
 	linkChunks = 1024
 
 	linkRounds = 3
 )
 
-// linkRows measures cards of 16 lanes and 4 workers with links of two widths.
+// linkRows measures cards of 16 lanes and 4 workers, with links of two widths.
 func linkRows(ctx context.Context) ([]Row, error) {
 	var rows []Row
 	for _, bits := range []int{32, 64} {
@@ -39,8 +39,8 @@ func linkRows(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// linkRow reduces through a card and counts the cycles on the card's clock,
-// beside those that the data frames take. The results go the other way.
+// linkRow measures a reduction in cycles of the card's clock. The peer is the number of cycles
+// that the data frames take; the results use the other direction.
 func linkRow(ctx context.Context, name string) (row Row, err error) {
 	card, err := driver.Open(ctx, name)
 	if err != nil {
@@ -54,7 +54,7 @@ func linkRow(ctx context.Context, name string) (row Row, err error) {
 	info := card.Info()
 	inputs := makeInputs(info.Ports, linkChunks*info.Chunk)
 	data, _ := wire.KindData.Info()
-	payload := 4 * info.Chunk // bytes of a frame
+	payload := 4 * info.Chunk // bytes in a frame
 	limit := float64(info.Link) * float64(payload) / float64(data.FrameBytes(payload))
 	var rates []pair
 	for range linkRounds {
@@ -84,7 +84,7 @@ func makeInputs(workers, n int) [][]float32 {
 	return inputs
 }
 
-// countCycles returns how far the card's clock went during some work.
+// countCycles returns the number of cycles on the card's clock that work takes.
 func countCycles(ctx context.Context, card *driver.Card, work func() error) (uint64, error) {
 	from, err := card.ReadRegister(ctx, wire.RegCycles)
 	if err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// What is left of a reduction's speed over a link that loses frames.
+// Speed of a reduction over a link that loses frames.
 
 import (
 	"context"
@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// lossChunks is how many chunks are summed, of 8 workers and thus in nine
-	// frames each: so many that a loss of one in a thousand strikes often.
+	// lossChunks is the number of chunks in a reduction. With 8 workers a chunk takes nine
+	// frames, so a loss of one frame in a thousand occurs often.
 	lossChunks = 2_000
 
 	lossRounds = 5
 )
 
-// lossRows measures a virtual card with small lanes, short chunks and a wide
-// window, so that many frames pass in little time, at losses of 0.1, 1 and 5 %
-// of the frames in either direction.
+// lossRows measures a virtual card at losses of 0.1, 1 and 5 % of the frames in each direction.
+// Narrow lanes, short chunks and a wide window give many frames in little time.
 func lossRows(ctx context.Context) ([]Row, error) {
 	dir, err := generate(ctx, "l1_w8_loss", "-lanes", "1", "-workers", "8", "-chunk", "8", "-window", "64")
 	if err != nil {
@@ -51,12 +50,12 @@ type lossWay struct {
 	reduce func(context.Context, *driver.Job, [][]float32) error
 }
 
-// reduceAtOnce has one call reduce for all workers.
+// reduceAtOnce reduces for all workers with one call.
 func reduceAtOnce(ctx context.Context, job *driver.Job, arrays [][]float32) error {
 	return job.Reduce(ctx, make([]float32, len(arrays[0])), arrays)
 }
 
-// reduceEach has each worker reduce in place, in a goroutine of its own.
+// reduceEach reduces in place for each worker, in its own goroutine.
 func reduceEach(ctx context.Context, job *driver.Job, arrays [][]float32) error {
 	errs := make(chan error, len(arrays))
 	for rank, array := range arrays {
@@ -71,7 +70,7 @@ func reduceEach(ctx context.Context, job *driver.Job, arrays [][]float32) error 
 	return first
 }
 
-// row reduces over the same link with and without losses, in turns.
+// row measures reductions over the same link with and without losses, in turn.
 func (w lossWay) row(ctx context.Context, name string, share float64, seed uint64) (row Row, err error) {
 	conn, err := transport.Open(ctx, name, transport.Needs{})
 	if err != nil {

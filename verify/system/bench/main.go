@@ -1,12 +1,10 @@
-// Command bench measures what the emitted gateware and the driver do, each
-// beside a peer that is measured in the same run, and prints one table. Run it
-// in the root of the repository, after `make setup build`; `make bench` does
-// all that.
+// Command bench measures the emitted gateware and the driver, and prints one table. Each value
+// has a peer measured in the same run. Run it in the root of the repository after `make setup
+// build`, or use `make bench`.
 //
-// What it builds it keeps under build/bench, and builds again when what
-// it is made of has changed. The table is also written to
-// build/bench/bench.json. A row that falls short of what it must hold is
-// marked and is no failure: speeds depend on the machine and its load.
+// It keeps its builds under build/bench, and rebuilds a program when its sources have changed. It
+// also writes the table to build/bench/bench.json. A row that misses its limit is marked, but the
+// exit status stays 0: speeds depend on the machine and its load.
 package main
 
 import (
@@ -18,7 +16,7 @@ import (
 	"syscall"
 )
 
-// folder holds what is built and measured.
+// folder holds the builds and the results.
 const folder = "build/bench"
 
 func main() {
@@ -49,7 +47,7 @@ func run(ctx context.Context) error {
 	return writeJSON(filepath.Join(folder, "bench.json"), rows)
 }
 
-// progress says on standard error what takes its time now.
+// progress prints the current measurement on standard error.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }

@@ -1,6 +1,6 @@
 package main
 
-// What the adders are fed, and what must come out.
+// Operands of the adders, and their expected sums.
 
 import (
 	"encoding/binary"
@@ -17,11 +17,10 @@ import (
 	"tributary/verify/reference/oracle"
 )
 
-const chunk = 256 // elements: what a card has by default
+const chunk = 256 // elements; the default of a card
 
-// closeExponents returns so many random elements for each worker, with
-// exponents as close together as gradients have them: sums are rounded and
-// cancel. They are few, so that the processor's cache does not count.
+// closeExponents returns random elements for each worker. Their exponents are as close as those
+// of gradients, so sums round and cancel. The arrays are short enough for the processor's cache.
 func closeExponents(workers int) [][]uint32 {
 	random := rand.New(rand.NewPCG(1, 1))
 	arrays := make([][]uint32, workers)
@@ -35,8 +34,7 @@ func closeExponents(workers int) [][]uint32 {
 	return arrays
 }
 
-// hostile returns elements on which adders go wrong, those among them that no
-// window decides.
+// hostile returns elements that are difficult for adders, including some that no window decides.
 func hostile(workers int) [][]uint32 {
 	arrays := make([][]uint32, workers)
 	for w := range arrays {
@@ -53,8 +51,8 @@ func hostile(workers int) [][]uint32 {
 	return arrays
 }
 
-// gradients returns what the workers of a training step send, but for the last
-// part of a chunk.
+// gradients returns the gradients that the workers of a training step send, without the last
+// partial chunk.
 func gradients() ([][]uint32, error) {
 	var arrays [][]uint32
 	for w := range 4 {
@@ -75,8 +73,8 @@ func gradients() ([][]uint32, error) {
 	return arrays, nil
 }
 
-// writeOperands writes elements and their sums, which are none of the card's,
-// to a file as the programs read it, and returns its path.
+// writeOperands writes elements and their sums to a file in the format of the programs, and
+// returns its path. A reference computes the sums, not the card.
 func writeOperands(name string, sum wire.Sum, arrays [][]uint32) (string, error) {
 	path := filepath.Join(folder, name)
 	var bytes []byte
@@ -88,7 +86,7 @@ func writeOperands(name string, sum wire.Sum, arrays [][]uint32) (string, error)
 	return path, os.WriteFile(path, bytes, 0o666)
 }
 
-// sums returns the sum of every element of fp32.
+// sums returns the fp32 sum of every element.
 func sums(sum wire.Sum, arrays [][]uint32) []uint32 {
 	right := oracle.New(sum, wire.FP32, wire.FP32, false)
 	all := make([]uint32, len(arrays[0]))

@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// Row is one line of the table: a number, and the one it is compared with.
+// Row is one line of the table: a value, and its peer.
 type Row struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
@@ -22,8 +22,8 @@ type Row struct {
 	PeerValue float64 `json:"peer_value,omitempty"`
 	Ratio     float64 `json:"ratio,omitempty"` // Value / PeerValue
 
-	Must  string `json:"must,omitempty"` // what shall hold, in words
-	Holds bool   `json:"holds"`          // true where nothing must
+	Must  string `json:"must,omitempty"` // the limit, in words
+	Holds bool   `json:"holds"`          // true without a limit
 }
 
 // beside returns the row with its peer and their ratio.
@@ -32,22 +32,22 @@ func (r Row) beside(peer string, value float64) Row {
 	return r
 }
 
-// must returns the row with what shall hold of it, and whether it does.
+// must returns the row with its limit, and whether the value meets it.
 func (r Row) must(what string, holds bool) Row {
 	r.Must, r.Holds = what, holds
 	return r
 }
 
-// mustRatio returns the row, which has a peer, with the least ratio that shall
-// hold: speeds alone are the machine's.
+// mustRatio returns the row, which has a peer, with a limit on the ratio. The speed itself
+// depends on the machine.
 func (r Row) mustRatio(least float64) Row {
 	return r.must(fmt.Sprintf("at least %g x", least), r.Ratio >= least)
 }
 
-// pair is a value and its peer's, measured one right after the other.
+// pair is a value and its peer's value, measured in succession.
 type pair struct{ value, peer float64 }
 
-// median returns the pair whose ratio is the middle one.
+// median returns the pair with the median ratio.
 func median(pairs []pair) pair {
 	sorted := slices.SortedFunc(slices.Values(pairs), func(a, b pair) int {
 		return int(math.Copysign(1, a.value*b.peer-b.value*a.peer))
@@ -73,8 +73,7 @@ func printTable(to io.Writer, rows []Row) error {
 	return w.Flush()
 }
 
-// significant prints a number with four digits, more where it has them before
-// the point.
+// significant formats a number with four digits, or more if it has more before the point.
 func significant(v float64) string {
 	digits := 3
 	if v > 0 {

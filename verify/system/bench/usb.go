@@ -22,7 +22,7 @@ import (
 	"tributary/verify/system/usb/testbed"
 )
 
-// loopBytes is how much goes around, in whole transfers.
+// loopBytes is the number of bytes sent around the loop, in whole transfers.
 const loopBytes = 96 << 20
 
 func usbRows(ctx context.Context) ([]Row, error) {
@@ -34,7 +34,7 @@ func usbRows(ctx context.Context) ([]Row, error) {
 	return []Row{loop, link}, err
 }
 
-// loopRow sends bytes around through a device that echoes them.
+// loopRow sends bytes through a device that echoes them.
 func loopRow(ctx context.Context) (row Row, err error) {
 	progress("sending bytes around over USB")
 	program := filepath.Join(folder, "loop")
@@ -113,13 +113,12 @@ func usbLinkRow(ctx context.Context) (row Row, err error) {
 		must("at least 0.95", share.value >= 0.95), nil
 }
 
-// onMachine runs a program to its end where a device is plugged in.
+// onMachine runs a program on a machine with a device plugged in.
 func onMachine(ctx context.Context, bed *testbed.Testbed, name string, args ...string) (string, error) {
 	return output(ctx, "env", append(append(bed.Env(), name), args...)...)
 }
 
-// plug returns a machine into which the device is plugged that is offered at an
-// address.
+// plug returns a machine with the device from a server's address plugged in.
 func plug(address string) (*testbed.Testbed, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -137,7 +136,7 @@ func plug(address string) (*testbed.Testbed, error) {
 	return bed, nil
 }
 
-// startSim has tributary sim offer a card as a USB device. end ends it.
+// startSim runs tributary sim with a card as a USB device. end stops it.
 func startSim(ctx context.Context, dir string) (end func() error, address string, err error) {
 	sim := exec.CommandContext(ctx, "bin/tributary", "sim", dir, "-usbip", "127.0.0.1:0")
 	sim.Stderr = os.Stderr
@@ -158,7 +157,7 @@ func startSim(ctx context.Context, dir string) (end func() error, address string
 	return func() error { return errors.Join(sim.Process.Signal(os.Interrupt), sim.Wait()) }, strings.TrimSuffix(fields[1], ","), nil
 }
 
-// newEcho offers a device that sends back what it gets.
+// newEcho serves a device that echoes all bytes.
 func newEcho() (device io.Closer, address string, err error) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package board tests cards on boards at the pins of their FPGAs (`make board`): every
-// board whole, as hwgen writes it, with the unmodified tributary at the other end of the
-// cable; and its USB device by itself, in the cases of pins/device_bench.cpp.
+// Package board tests cards on boards at the pins of their FPGAs (`make board`). It tests every
+// complete board, as hwgen writes it, with the unmodified tributary at the other end of the
+// cable. It tests the USB devices alone in the cases of pins/device_bench.cpp.
 package board
 
 import (
@@ -40,20 +40,20 @@ const (
 	serial  = "BENCH-1"
 )
 
-// devices are the USB devices of every kind of link, as usb_device.py names what they stand
-// behind: the board that each is of, its module, and the program that stands at its pins.
+// devices are the USB devices of every kind of link, by the kind's name in usb_device.py. Each
+// entry has a board, the device's module, and the program that drives its pins.
 var devices = map[string]struct{ board, module, bench string }{
 	"ulpi": {"ecpix5", "agg_usb_device", built + "/ulpi/device_bench"},
 	"pins": {"ulx3s", "agg_usb_pins_device", built + "/pair/device_bench"},
 }
 
-// folder returns where the card on a board is.
+// folder returns the path of the card on a board.
 func folder(board string) string { return filepath.Join(built, board, "card") }
 
-// patience is for what a busy machine may take.
+// patience is the time limit of a command on a busy machine.
 const patience = 5 * time.Minute
 
-// TestDevice: the devices by themselves do what SPEC.md, section 9, says.
+// TestDevice: the devices alone follow SPEC.md, section 9.
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	for kind, device := range devices {
@@ -74,7 +74,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestPins: a card's folder asks for the packages with which the tests run.
+// TestPins: a card's folder requires the packages that the tests run with.
 func TestPins(t *testing.T) {
 	t.Parallel()
 	pins := func(path string) (lines []string) {
@@ -90,8 +90,8 @@ func TestPins(t *testing.T) {
 	require.Subset(t, pins("../../setup/requirements.txt"), pins("../../../hwgen/emit/board/requirements.txt"))
 }
 
-// TestWriter: the same command line writes the same bytes, and one that cannot be is
-// refused before anything is written.
+// TestWriter: the same command line writes the same bytes, and a bad one is refused before hwgen
+// writes a file.
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	writes := func(path string, args ...string) (string, error) {
@@ -129,8 +129,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestRegisters: what a pin has the time of a cycle for, or must not have a glitch on, comes out of a register of its
-// own. In a simulation by cycles gates in between would change nothing.
+// TestRegisters: an output pin that has one cycle, or must not glitch, is driven by its own
+// register. A cycle simulation cannot show gates in between.
 func TestRegisters(t *testing.T) {
 	t.Parallel()
 	for kind, ports := range map[string][]string{
@@ -139,7 +139,7 @@ func TestRegisters(t *testing.T) {
 	} {
 		script := "read_verilog usb_device.v; hierarchy -top " + devices[kind].module + "; proc; flatten; opt_clean"
 		for _, port := range ports {
-			// A port is a name for another wire, or one itself.
+			// A port is either an alias of another wire or a wire itself.
 			driver := "w:" + port + " %ci2 c:* %i"
 			script += "; select -assert-min 1 " + driver + "; select -assert-none " + driver + " t:$dff %d"
 		}
@@ -150,8 +150,9 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestPinRegisters: what is between the pins of a FIFO's bus and its chip stands in registers that nothing but the pin reads,
-// or that read nothing but the pin, so that they can be at the pin; TXE# goes on besides.
+// TestPinRegisters: the registers between a FIFO chip's bus and its pins have no other load, or
+// no other driver, so a tool can place them at the pin. TXE# also has other loads, so the test
+// leaves it out.
 func TestPinRegisters(t *testing.T) {
 	t.Parallel()
 	script := "read_verilog agg_fifo_bus.v; hierarchy -top agg_fifo_bus; proc; opt_clean; opt_dff; opt_clean -purge"
@@ -169,10 +170,11 @@ func TestPinRegisters(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// card is a board that is simulated, with what is at its link's pins, and the machine that it is plugged into.
+// card is a simulated board with a device at its link's pins, and the machine that it is plugged
+// into.
 type card struct {
-	name  string           // as -card takes it
-	bed   *testbed.Testbed // nil of a board on a serial line, which is plugged into this one
+	name  string           // the argument of -card
+	bed   *testbed.Testbed // nil for a board on a serial line, which uses this machine
 	addr  string           // of its USB/IP server
 	input io.Writer
 
@@ -237,7 +239,7 @@ func (c *card) launch(t *testing.T, program string, args []string) (addr string)
 	return addr
 }
 
-// plug plugs the card in. One that was just pulled out may take a moment until it can be.
+// plug plugs the card in. It retries, since a card that was just unplugged needs a moment.
 func (c *card) plug(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -249,7 +251,8 @@ func (c *card) plug(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 }
 
-// says returns when the card said, in milliseconds of its own time, what it is waited for to say.
+// says waits until the card prints a message, and returns the message's time in milliseconds of
+// simulated time.
 func (c *card) says(t *testing.T, what string) (ms float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -262,7 +265,7 @@ func (c *card) says(t *testing.T, what string) (ms float64) {
 	return ms
 }
 
-// when returns all times at which the card has said something.
+// when returns the times of all messages of a kind.
 func (c *card) when(t *testing.T, what string) (times []float64) {
 	t.Helper()
 	c.mu.Lock()
@@ -277,14 +280,14 @@ func (c *card) when(t *testing.T, what string) (times []float64) {
 	return times
 }
 
-// tells has the card do something.
+// tells sends the card a command.
 func (c *card) tells(t *testing.T, what string) {
 	t.Helper()
 	_, err := fmt.Fprintln(c.input, what)
 	require.NoError(t, err)
 }
 
-// tributary runs the command on the card's machine, to its end.
+// tributary runs the command on the card's machine.
 func (c *card) tributary(t *testing.T, args ...string) (status int, out string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -306,7 +309,7 @@ func (c *card) tributary(t *testing.T, args ...string) (status int, out string) 
 	return cmd.ProcessState.ExitCode(), strings.Join(strings.Fields(both.String()), " ")
 }
 
-// reduce sums arrays of so many elements, a worker each, and compares every bit with the model.
+// reduce sums one array of elements for each worker, and compares every bit with the model.
 func (c *card) reduce(t *testing.T, workers, elements int, args ...string) (status int, out string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -318,16 +321,16 @@ func (c *card) reduce(t *testing.T, workers, elements int, args ...string) (stat
 	return status, out
 }
 
-// sums is a reduction that must succeed.
+// sums makes a reduction that must succeed.
 func (c *card) sums(t *testing.T, workers, elements int) {
 	t.Helper()
 	status, out := c.reduce(t, workers, elements)
 	require.Equal(t, 0, status, out)
 }
 
-// boards are all that hwgen knows, with their kind of link, the workers of the card that `make board` has built for
-// each, what info says of it, and the elements of arrays that take a while. At full speed a byte takes forty times as
-// long, on a serial line even longer, and the selftest too long.
+// boards lists all boards of hwgen. Each has its kind of link, the workers of the card that `make
+// board` builds, its info text, and an array length that takes a while. At full speed a byte
+// takes forty times as long, and longer on a serial line. The selftest takes too long then.
 var boards = map[string]struct {
 	link     *link
 	workers  int
@@ -342,12 +345,13 @@ var boards = map[string]struct {
 	"nexys-video": {bridged, 2, "lanes 1, fp32 into fp32, sum tree", 3000, true},
 }
 
-// link is a kind of link: a USB device of the card's own, one of a chip's that the card is behind, or a serial line.
+// link is a kind of link: the card's own USB device, a chip's USB device in front of the card, or
+// a serial line.
 type link struct {
-	card   string  // as -card takes it; a serial port has a path of its own
-	listed string  // what list calls it, before the serial number; empty where it does not ask
-	begins int     // bytes that a host sends before all else
-	faults []fault // that may befall it in the middle of a reduction
+	card   string  // the argument of -card; a serial port has its own path
+	listed string  // its kind in the output of list; empty if list does not query it
+	begins int     // bytes that a host sends first
+	faults []fault // in the middle of a reduction
 }
 
 var (
@@ -356,24 +360,24 @@ var (
 	line    = &link{begins: breakBytes, faults: []fault{{"unplug", "is gone: its serial port was unplugged"}}}
 )
 
-// breakBytes are those of a host that begins behind a bridge.
+// breakBytes is the number of bytes that a host sends first behind a bridge.
 const breakBytes = wire.SendZeros + 28
 
-// fault is what befalls a card, and what the reduction says then.
+// fault is a fault of a card, and the error text of the reduction.
 type fault struct{ what, says string }
 
-// usbFaults are the faults of a USB device that takes data at an endpoint of a number.
+// usbFaults are the faults of a USB device that takes data at endpoint out.
 func usbFaults(out int) []fault {
 	return []fault{
 		{fmt.Sprint("halt ", out), "is gone: it halted an endpoint"},
 		{"halt 129", "is gone: it halted an endpoint"},
-		{"reset", "is gone: "}, // it was unplugged, or a transfer failed: which it sees first
+		{"reset", "is gone: "}, // the driver sees first either the unplugging or a failed transfer
 		{"unplug", "is gone: it was unplugged"},
 	}
 }
 
-// TestBoards: tributary finds a card on every board, reads what it is, and sums through it, again and again, as
-// each command claims the card anew. The LEDs show it.
+// TestBoards: on every board tributary finds the card, reads its properties, and sums through it
+// repeatedly, since each command claims the card anew. The LEDs show the link.
 func TestBoards(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../constraints/*.json")
@@ -391,9 +395,9 @@ func TestBoards(t *testing.T) {
 			if board.link.listed != "" {
 				steps = slices.Insert(steps, 0, struct{ line, want string }{"list", board.link.listed + serial})
 			}
-			begun := 5 // times that the link came up: for each command that has it
+			begun := 5 // times that the link came up: once for each command that opens it
 			if board.link != native {
-				begun++ // it is up from the beginning
+				begun++ // it is up at power-on
 			}
 			for _, step := range steps {
 				status, out := c.tributary(t, strings.Fields(step.line)...)
@@ -403,13 +407,13 @@ func TestBoards(t *testing.T) {
 			for range 2 {
 				c.sums(t, board.workers, board.elements/3)
 			}
-			// Each command but list has had the link; frames went and came, and none was damaged.
+			// Each command except list opened the link. Frames passed both ways without damage.
 			require.Len(t, c.when(t, "link on"), begun)
 			require.Len(t, c.when(t, "link out"), 5)
 			require.Len(t, c.when(t, "traffic on"), 1)
 			require.Empty(t, c.when(t, "traffic out"))
 			require.Empty(t, c.when(t, "error on"))
-			// The selftest damages some; or one is damaged, and its sum is right.
+			// The selftest damages frames; else the test damages one, and the sum must be right.
 			if board.selftest {
 				status, out := c.tributary(t, "selftest", "-card", c.name)
 				require.Equal(t, 0, status, out)
@@ -437,8 +441,8 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// TestWire: packets are damaged and lost on the wire; no bit of a sum changes, and the card sees no damage, since USB
-// sends them again.
+// TestWire: packets are damaged and lost on the wire. No bit of a sum changes, and the card sees
+// no damage, since USB retries.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	c := start(t, "ecpix5", "--faults", "10")
@@ -446,8 +450,8 @@ func TestWire(t *testing.T) {
 	require.Empty(t, c.when(t, "error on"))
 }
 
-// TestLine: a bridge whose clock is off, and a line that loses a stop bit and stays low, change no bit of a sum; a host
-// at another rate is told that no card answers at it.
+// TestLine: a bridge with a wrong clock, a lost stop bit and a line that stays low change no bit
+// of a sum. At another rate the host learns that no card answers.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	const name = "versa_ecp5"
@@ -475,8 +479,9 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestOverrun: a host that sends more than the card can answer, on a line that cannot be held up: accesses are lost, those
-// that are answered are answered rightly and in order, and the next host's sum is right.
+// TestOverrun: a host sends more than the card can answer, on a line without flow control. Some
+// accesses are lost. The answers that come are right and in order, and the next host's sum is
+// right.
 func TestOverrun(t *testing.T) {
 	t.Parallel()
 	const name, accesses = "versa_ecp5", 2000
@@ -484,7 +489,7 @@ func TestOverrun(t *testing.T) {
 	conn, err := serialport.Open(t.Context(), strings.TrimPrefix(c.name, "serial:"), patience)
 	require.NoError(t, err)
 	var flood []byte
-	for tag := range accesses { // 20 bytes each, and 28 the answer
+	for tag := range accesses { // 20 bytes each; the answer has 28
 		flood = frame.Append(flood, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: uint16(tag)}, nil)
 	}
 	go conn.Write(flood)
@@ -521,15 +526,16 @@ func TestOverrun(t *testing.T) {
 	c.sums(t, boards[name].workers, boards[name].elements)
 }
 
-// TestFaults: each ends a reduction with a clear error, and leaves a card that works; one that is to carry on does,
-// and its sum has every contribution once.
+// TestFaults: each fault ends a reduction with a clear error, and the card works afterwards. With
+// -carry-on the reduction continues, and its sum has every contribution once.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, board := range boards {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := start(t, name)
-			// Half of the numbers have gone, behind the 1,400 bytes that open a card and configure a job.
+			// Half of the data has been sent, after 1,400 bytes that open the card and configure
+			// a job.
 			middle := board.link.begins + 1400 + 4*board.workers*board.elements/2
 			for _, fault := range board.link.faults {
 				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {

@@ -1,11 +1,11 @@
-# In the place of Vivado: a Tcl interpreter with commands of its names, which read the constraints as it does, refuse steps out of
-# order, and say of paths what the tests want.
+# A replacement for Vivado: a Tcl interpreter with commands of the same names. They read the constraints, refuse
+# steps out of order, and report the paths that a test chooses.
 #
 #   PORTS=... PATHS=... tclsh vivado.tcl -mode batch ... -source SCRIPT
 #
-# PORTS are the top's, bits of vectors by themselves; PINS those inside it that constraints may name, with their periods
-# in ns; PATHS the worst paths, six words each: max or min, from what, to what, slack, delay, end. What a constraint bounds is as it
-# says. FAILS names a command that fails. The commands that build are listed in the file calls.
+# PORTS are the top's ports, one for each bit of a vector. PINS are inner pins that constraints may name, with their periods
+# in ns. PATHS are the worst paths, six words each: max or min, from, to, slack, delay, end. Constraints do not change them.
+# FAILS names a command that fails. The file calls lists the build commands that ran.
 
 foreach name {PORTS PINS PATHS FAILS} { set given($name) [expr {[info exists env($name)] ? $env($name) : ""}] }
 set steps {read_verilog read_xdc synth_design opt_design place_design phys_opt_design route_design write_bitstream}
@@ -15,7 +15,7 @@ array set clock {}
 array set property {}
 array set limit {}
 
-# Notes that a step is taken, in its order.
+# Records a step, which must come in order.
 proc step {name} {
   global steps done given
   set file [open calls a]
@@ -37,7 +37,7 @@ proc read_verilog {files} {
   foreach file $files { if {![file exists $file]} { error "no file $file" } }
 }
 
-# Constraints are applied once there is a design.
+# Constraints apply once there is a design.
 proc read_xdc {file} {
   step read_xdc
   set ::xdc $file
@@ -66,7 +66,7 @@ foreach name {report_timing_summary report_utilization report_io report_cdc} {
 
 proc set_msg_config {args} { set ::severity([dict get $args -id]) [dict get $args -new_severity] }
 
-# What is found of a pattern; nothing is a warning, unless the script has made it an error.
+# The matches of a pattern. No match is a warning, or an error if the script asked for that.
 proc found {id quiet names pattern} {
   set hits [lsearch -all -inline -glob $names [string map {[ \\[ ] \\]} [string map {[*] *} $pattern]]]
   if {[llength $hits] == 0 && !$quiet} {
@@ -114,7 +114,7 @@ proc set_max_delay {args} {
   foreach {from to} [list [lindex $args 2] [lindex $args 4]] { set ::limit($from,$to) [lindex $args 5] }
 }
 
-# Paths: a word each, by kind and ends; the worst of those that are asked for.
+# The worst paths of a kind with these ends.
 proc get_timing_paths {args} {
   set asked [dict merge {-from "" -to ""} [lrange $args 1 end]]
   set hits {}

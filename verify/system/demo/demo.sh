@@ -11,7 +11,7 @@ gradients=(verify/reference/gradients/w*.npy)
 
 say() { printf '\n== %s\n' "$*"; }
 
-# Types a command for the reader, and runs it.
+# Prints a command, and runs it.
 run() {
   printf '$ %s\n' "$*"
   "$@"

@@ -7,11 +7,11 @@ import (
 	"tributary/driver/transport"
 )
 
-// ErrCut is answered by a link that was cut.
+// ErrCut is the error of a link that was cut.
 var ErrCut = errors.New("the link was cut")
 
-// CutAfter returns conn, which ends when so many bytes were read from it and
-// written to it together: in the middle of a frame as often as not.
+// CutAfter returns conn, cut after this many bytes have passed in both directions together, often
+// in the middle of a frame.
 func CutAfter(conn transport.Conn, bytes int) transport.Conn { return &cut{Conn: conn, left: bytes} }
 
 type cut struct {
@@ -20,7 +20,7 @@ type cut struct {
 	left int
 }
 
-// pay takes n bytes from what is left, and returns how many there were.
+// pay takes up to n of the remaining bytes, and returns how many it took.
 func (c *cut) pay(n int) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

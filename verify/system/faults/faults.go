@@ -1,9 +1,9 @@
-// Package faults is a faulty link between a host and a card: it loses, repeats, reorders,
-// delays and damages frames.
+// Package faults is a faulty link between a host and a card. It loses, repeats, reorders, delays
+// and damages frames.
 //
-// The fault of a frame depends on a seed and on the frame: the n-th with its direction,
-// kind, job, rank and VID. The same frames therefore meet the same faults again, whatever
-// the scheduling of goroutines and processes.
+// The fault of a frame depends on a seed and on the frame: its number among the frames of the
+// same direction, kind, job, rank and VID. So the same frames get the same faults in every run,
+// whatever the scheduling of goroutines and processes.
 package faults
 
 import (
@@ -14,29 +14,29 @@ import (
 	"tributary/driver/frame"
 )
 
-// Kind is a kind of fault. A frame meets one at most.
+// Kind is a kind of fault. A frame has at most one.
 type Kind int
 
-// The kinds. Those from Garbage on are more than a CRC of 16 bits must catch.
+// The kinds. A 16-bit CRC does not always detect the kinds from Garbage on.
 const (
 	Drop     Kind = iota
-	Repeat        // it comes twice
-	Reorder       // it comes behind the next one
-	Delay         // it comes behind those of some time, 200 ms at most
-	Flip          // one to three of its bits are flipped
-	Burst         // up to 16 bits in a row are damaged
-	Stall         // the link stands still for some milliseconds before it
-	Garbage       // random bytes come before it
-	Scramble      // some of its bytes are replaced by random ones
-	Cut           // bytes are missing in it
-	Insert        // random bytes come in the middle of it
+	Repeat        // the frame arrives twice
+	Reorder       // the frame arrives after the next one
+	Delay         // the frame arrives up to 200 ms later
+	Flip          // one to three bits of the frame flip
+	Burst         // a burst of up to 16 bits in the frame is damaged
+	Stall         // the link pauses for some milliseconds before the frame
+	Garbage       // random bytes arrive before the frame
+	Scramble      // random bytes replace some of the frame
+	Cut           // some bytes of the frame are missing
+	Insert        // random bytes arrive inside the frame
 )
 
 // Kinds are the names of the kinds.
 var Kinds = [...]string{"drop", "repeat", "reorder", "delay", "flip", "burst", "stall", "garbage", "scramble", "cut", "insert"}
 
-// Rates are the chances, per frame and in either direction, of each kind. Their
-// sum is at most 1.
+// Rates are the probabilities of each kind, per frame and in each direction. Their sum is at most
+// 1.
 type Rates struct {
 	Drop, Repeat, Reorder, Delay, Flip, Burst, Stall float64
 	Garbage, Scramble, Cut, Insert                   float64
@@ -49,11 +49,11 @@ func (r *Rates) chances() [len(Kinds)]float64 {
 	return [...]float64{r.Drop, r.Repeat, r.Reorder, r.Delay, r.Flip, r.Burst, r.Stall, r.Garbage, r.Scramble, r.Cut, r.Insert}
 }
 
-// Counts counts what happened; the index is a frame.Direction. Links may share one.
+// Counts counts frames and faults; the index is a frame.Direction. Links may share one.
 type Counts struct {
-	Frames     [2]atomic.Int64 // that came to the link
+	Frames     [2]atomic.Int64 // frames that entered the link
 	Faults     [2][len(Kinds)]atomic.Int64
-	LetThrough [2]atomic.Int64 // frames that nobody sent, and whose CRCs are right
+	LetThrough [2]atomic.Int64 // frames with right CRCs that neither end sent
 }
 
 // Total returns the number of faults of all kinds.
@@ -65,12 +65,12 @@ func (c *Counts) Total() int64 {
 	return n
 }
 
-// Of returns the number of faults of a kind, both ways.
+// Of returns the number of faults of a kind, in both directions.
 func (c *Counts) Of(k Kind) int64 {
 	return c.Faults[frame.ToCard][k].Load() + c.Faults[frame.FromCard][k].Load()
 }
 
-// fate draws what happens to frames.
+// fate draws the faults of frames.
 type fate struct {
 	seed    uint64
 	chances [len(Kinds)]float64
@@ -78,7 +78,7 @@ type fate struct {
 	source  rand.PCG
 }
 
-// identity tells frames apart, but for repetitions.
+// identity distinguishes frames, except repetitions.
 type identity struct {
 	kind, job, rank uint8
 	vid             uint32
@@ -90,14 +90,14 @@ func newFate(r Rates, d frame.Direction) *fate {
 
 const none Kind = -1
 
-// draw returns what happens to a frame, and a source for the rest.
+// draw returns the fault of a frame, and a random source for its details.
 func (f *fate) draw(h *frame.Header) (Kind, *rand.Rand) {
 	who := identity{uint8(h.Kind), h.Job, h.Rank, h.VID}
 	n := f.seen[who]
 	f.seen[who]++
 	f.source.Seed(mix(f.seed, uint64(who.job)<<48|uint64(who.kind)<<40|uint64(who.rank)<<32|uint64(who.vid)), n)
 	rng := rand.New(&f.source)
-	_ = rng.Uint64() // the first depends on the seeds in too simple a way
+	_ = rng.Uint64() // the first output depends on the seeds too directly
 	x := rng.Float64()
 	for kind, chance := range f.chances {
 		if x < chance {

@@ -12,22 +12,22 @@ import (
 	"tributary/driver/transport"
 )
 
-// Link is a Conn with faults, which happen while On is set.
+// Link is a Conn with faults, while On is set.
 type Link struct {
 	transport.Conn
 	On       atomic.Bool
 	Happened *Counts
-	// Watch, if set before the link is used, is told of every frame that comes, and
-	// says whether the link is cut in the middle of it. Both directions call it.
+	// Watch, if set before the first use of the link, is called for every frame in both
+	// directions. It reports whether to cut the link in the middle of the frame.
 	Watch func(*frame.Header) (cut bool)
 
 	pause        time.Duration
 	out, in      way
-	read         []byte // is there to be read
+	read         []byte // ready for the caller
 	toCard, toUs sync.Mutex
 }
 
-// New returns conn with faults, which it counts in counts.
+// New returns conn with faults, and counts them in counts.
 func New(conn transport.Conn, r Rates, counts *Counts) *Link {
 	l := &Link{Conn: conn, Happened: counts, pause: r.Pause}
 	l.out, l.in = newWay(l, r, frame.ToCard), newWay(l, r, frame.FromCard)
@@ -78,17 +78,17 @@ type way struct {
 	link      *Link
 	direction frame.Direction
 	fate      *fate
-	before    *frame.Scanner  // over what comes
-	after     *frame.Scanner  // over what becomes of it
-	came      map[uint64]bool // hashes of the frames that came
+	before    *frame.Scanner  // of the bytes that enter
+	after     *frame.Scanner  // of the bytes that leave
+	came      map[uint64]bool // hashes of the frames that entered
 	hash      maphash.Seed
-	held      []byte    // goes behind the next frame
-	late      []late    // in the order in which they came
-	rests     time.Time // no stall before
+	held      []byte    // to send after the next frame
+	late      []late    // in order of entry
+	rests     time.Time // no stall before this time
 	cut       bool
 }
 
-// late is a frame that is delayed.
+// late is a delayed frame.
 type late struct {
 	raw []byte
 	due time.Time
@@ -102,7 +102,7 @@ func newWay(l *Link, r Rates, d frame.Direction) way {
 	}
 }
 
-// pass appends to dst what becomes of p.
+// pass appends p with its faults to dst.
 func (w *way) pass(dst, p []byte) []byte {
 	first := len(dst)
 	now := time.Now()
@@ -128,7 +128,7 @@ func (w *way) pass(dst, p []byte) []byte {
 	return dst
 }
 
-// judge counts frames that came out of the faults and that nobody sent.
+// judge counts frames in p that are valid but were never sent.
 func (w *way) judge(p []byte) {
 	for len(p) > 0 {
 		p = p[w.after.Feed(p):]
@@ -140,7 +140,7 @@ func (w *way) judge(p []byte) {
 	}
 }
 
-// one appends to dst what becomes of a frame.
+// one appends a frame with its fault to dst.
 func (w *way) one(dst []byte, f *frame.Frame) []byte {
 	w.link.Happened.Frames[w.direction].Add(1)
 	raw := slices.Clone(f.Raw)
@@ -157,7 +157,7 @@ func (w *way) one(dst []byte, f *frame.Frame) []byte {
 			w.held = raw
 			return dst
 		}
-		kind = none // it ends another's waiting
+		kind = none // this frame releases the held one
 	}
 	n := len(dst)
 	if dst = w.apply(dst, raw, kind, rng); len(dst) > n && w.held != nil {
@@ -170,7 +170,7 @@ func (w *way) one(dst []byte, f *frame.Frame) []byte {
 
 func (w *way) count(k Kind) { w.link.Happened.Faults[w.direction][k].Add(1) }
 
-// apply appends raw after a fault of a kind that concerns it alone.
+// apply appends raw to dst after a fault that concerns this frame alone.
 func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
 	if kind == Stall && time.Now().Before(w.rests) {
 		kind = none
@@ -191,8 +191,8 @@ func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
 	case Burst:
 		burst(raw, rng)
 	case Stall:
-		// It moves again for as long: a link that stood still for a share of its frames, however many
-		// these are, would be slower than a card that repeats its notices at each deadline.
+		// After a stall the link moves for the same time. Without that rest, a link with many
+		// frames would be slower than a card that repeats its notices at each deadline.
 		pause := someTime(rng)
 		time.Sleep(pause)
 		w.rests = time.Now().Add(pause)
@@ -214,7 +214,7 @@ func (w *way) apply(dst, raw []byte, kind Kind, rng *rand.Rand) []byte {
 	return append(dst, raw...)
 }
 
-// mostBytes are put in, taken away or replaced at once.
+// mostBytes is the most bytes that one fault inserts, removes or replaces.
 const mostBytes = 40
 
 func appendRandom(dst []byte, rng *rand.Rand) []byte {
@@ -228,7 +228,7 @@ func someTime(rng *rand.Rand) time.Duration {
 	return time.Duration(1 + rng.IntN(int(10*time.Millisecond)))
 }
 
-// longTime is some time, and now and then so long that another job is under way.
+// longTime is a random time, sometimes long enough for another job to start.
 func longTime(rng *rand.Rand) time.Duration {
 	if rng.IntN(4) == 0 {
 		return 20 * someTime(rng)
@@ -236,17 +236,17 @@ func longTime(rng *rand.Rand) time.Duration {
 	return someTime(rng)
 }
 
-// flip changes a bit; bits are counted as they pass, the highest of a byte first.
+// flip inverts a bit. Bits count in link order, the highest of a byte first.
 func flip(raw []byte, bit int) { raw[bit/8] ^= 0x80 >> (bit % 8) }
 
-// flips changes one to three bits.
+// flips inverts one to three bits.
 func flips(raw []byte, rng *rand.Rand) {
 	for _, bit := range rng.Perm(8 * len(raw))[:1+rng.IntN(3)] {
 		flip(raw, bit)
 	}
 }
 
-// burst changes bits of which the first and the last are at most 16 apart.
+// burst damages bits, the first and the last at most 16 apart.
 func burst(raw []byte, rng *rand.Rand) {
 	length := 2 + rng.IntN(15)
 	first := rng.IntN(8*len(raw) - length + 1)

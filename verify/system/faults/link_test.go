@@ -14,7 +14,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// some returns frames of n chunks of 8 ranks, as they go to a card.
+// some returns the data frames of n chunks from 8 ranks.
 func some(n int) [][]byte {
 	var all [][]byte
 	for i := range n {
@@ -26,7 +26,7 @@ func some(n int) [][]byte {
 	return all
 }
 
-// through sends frames to a card over a link with faults, and returns what comes.
+// through sends frames to a card over a faulty link, and returns the bytes that arrive.
 func through(t *testing.T, r Rates, counts *Counts, frames [][]byte, watch func(*frame.Header) bool) ([]byte, error) {
 	t.Helper()
 	host, card := pipe.New(1 << 20)
@@ -47,7 +47,7 @@ func through(t *testing.T, r Rates, counts *Counts, frames [][]byte, watch func(
 	return got.Bytes(), err
 }
 
-// TestFateIsTheFrames: frames that come in another order meet the same faults.
+// TestFateIsTheFrames: frames in another order get the same faults.
 func TestFateIsTheFrames(t *testing.T) {
 	rates := Rates{Drop: 0.2, Flip: 0.2, Repeat: 0.2, Seed: 5}
 	frames := some(50)
@@ -76,13 +76,13 @@ func TestFateIsTheFrames(t *testing.T) {
 			happened++
 		}
 	}
-	if happened < 200 || happened > 280 { // 240 of 400, and four standard deviations
+	if happened < 200 || happened > 280 { // 240 of 400 expected, with four standard deviations
 		t.Errorf("%d faults in 400 frames at a rate of 0.6", happened)
 	}
 }
 
-// TestEveryKindHappensAndIsCounted, and nothing is let through that a CRC of 16
-// bits must catch.
+// TestEveryKindHappensAndIsCounted: every kind occurs, and no undetected damage passes that a
+// 16-bit CRC must detect.
 func TestEveryKindHappensAndIsCounted(t *testing.T) {
 	frames := some(100)
 	clean := bytes.Join(frames, nil)
@@ -109,7 +109,7 @@ func TestEveryKindHappensAndIsCounted(t *testing.T) {
 	}
 }
 
-// TestStallsRest: a link that stalls whenever it may still carries many frames in between.
+// TestStallsRest: a link at the highest rate of stalls still carries many frames in between.
 func TestStallsRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts := new(Counts)
@@ -124,8 +124,7 @@ func TestStallsRest(t *testing.T) {
 	})
 }
 
-// TestCutInTheMiddle: of the frame at which the link is cut, half comes, and
-// nothing behind it.
+// TestCutInTheMiddle: half of the frame at a cut arrives, and no byte after it.
 func TestCutInTheMiddle(t *testing.T) {
 	frames := some(2)
 	n := 0
@@ -136,7 +135,7 @@ func TestCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestLetThrough: a frame that nobody sent, and whose CRCs are right, is noticed.
+// TestLetThrough: the link counts a frame with right CRCs that neither end sent.
 func TestLetThrough(t *testing.T) {
 	counts := new(Counts)
 	w := newWay(&Link{Happened: counts}, Rates{}, frame.ToCard)

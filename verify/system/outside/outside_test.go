@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	_ "tributary/driver" // what the program imports: a change of it runs this test again
+	_ "tributary/driver" // the program imports it, so a change of it reruns this test
 )
 
 const root = "../../.." // of the repository, from this folder

@@ -13,33 +13,33 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// campaign is a number of rounds, each with a card's process of its own.
+// campaign is a series of rounds, each with its own card process.
 type campaign struct {
-	program  string // the card
+	program  string // of the card
 	seed     uint64 // of the first round
-	faults   int64  // to go on until
-	rounds   int64  // to stop after; 0 for no such end
+	faults   int64  // number of faults to reach
+	rounds   int64  // limit; 0: none
 	parallel int
 	damage   bool
-	clock    uint32             // by how much the card's clock is faster than a simulation's
+	clock    uint32             // speed of the card's clock, relative to a simulation's
 	report   func(faults int64) // after every round
 
 	counts faults.Counts
 	events [len(events)]atomic.Int64
-	arrays atomic.Int64 // compared
+	arrays atomic.Int64 // that were compared
 	took   time.Duration
 
 	mu      sync.Mutex
-	began   int64 // rounds
+	began   int64 // rounds started
 	ended   int64
-	wrong   int64   // rounds with a wrong sum: with damage alone
-	failed  int64   // rounds that ended with another error: with damage alone
+	wrong   int64   // rounds with a wrong sum, with -damage
+	failed  int64   // rounds with another error, with -damage
 	reasons []error // of both
-	failure error   // the first of a round, without damage
+	failure error   // the first of a round, without -damage
 	effects effects
 }
 
-// event is a fault that is not a frame's.
+// event is a fault that does not concern a single frame.
 type event int
 
 const (
@@ -60,8 +60,8 @@ func (c *campaign) total() int64 {
 	return n
 }
 
-// run goes on until as many faults have happened as were asked for, or, without
-// damage, one sum is wrong or missing.
+// run makes rounds until the number of faults is reached. Without -damage it stops at the first
+// wrong or missing sum.
 func (c *campaign) run(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "soak")
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *campaign) next(ctx context.Context) (seed uint64, more bool) {
 	return c.seed + uint64(c.began) - 1, true
 }
 
-// end takes in how a round ended, and says whether others may follow.
+// end records the result of a round, and reports whether more rounds may follow.
 func (c *campaign) end(seed uint64, err error) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

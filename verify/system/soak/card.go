@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// card is a virtual card's process, which is killed and started again under its
-// hosts.
+// card is the process of a virtual card, which a round kills and restarts while hosts use it.
 type card struct {
 	program, socket string
 
@@ -28,7 +27,7 @@ func (c *card) start() error {
 }
 
 func (c *card) startLocked() error {
-	_ = os.Remove(c.socket) // a card that was killed has left it
+	_ = os.Remove(c.socket) // a killed card leaves it behind
 	c.cmd = exec.Command(c.program, "--listen", "unix:"+c.socket)
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()

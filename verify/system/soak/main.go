@@ -1,15 +1,15 @@
-// Soak drives virtual cards, by default of 8 ports and 4 jobs, through faults of
-// every kind, drawn from a seed, and compares every sum with the processor's own,
-// bit for bit: frames that are lost, repeated, reordered, delayed, and damaged within
-// what the CRC must catch; links that stall and are cut in the middle of a frame;
-// ranks that come late, die and stay away; cards that are killed and started again.
-// Up to four jobs share a card and its link. Some have deadlines; where these make
-// partial sums, each is compared with the sum of the ranks that are said to be in
-// it. A round that fails ends the campaign with the command that does that round
-// again, alone.
+// Soak runs virtual cards, by default of 8 ports and 4 jobs, under faults of every kind, drawn
+// from a seed. It compares every bit of every sum with the processor's own sum. Frames are lost,
+// repeated, reordered, delayed, and damaged as far as the CRC must detect it. Links stall, and
+// are cut in the middle of a frame. Ranks are late, die and stay away. Cards are killed and
+// restarted.
 //
-// With -damage frames are damaged beyond that, by random bytes, bytes that are
-// missing and bytes too many, and what a CRC of 16 bits lets through is counted.
+// Up to four jobs share a card and its link. Some have deadlines; a partial sum is compared with
+// the sum of the ranks that it names. A failed round ends the campaign and prints the command
+// that repeats this round alone.
+//
+// With -damage, frames also get random, missing and extra bytes. The table then counts the damage
+// that a 16-bit CRC does not detect.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		bar := progressbar.NewOptions64(c.faults, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription("faults"),
 			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-		c.report = func(done int64) { _ = bar.Set64(min(done, c.faults)) } // a terminal that is gone is no reason to stop
+		c.report = func(done int64) { _ = bar.Set64(min(done, c.faults)) } // a closed terminal must not end the campaign
 	}
 	err := c.run(ctx)
 	c.print(os.Stdout)

@@ -17,8 +17,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// asCard in the environment makes the test binary a card: the model, which is right
-// or goes wrong in one of the ways of lies.
+// asCard in the environment makes the test binary a card: the model, either correct or with one
+// of the defects in lies.
 const asCard = "TRIBUTARY_SOAK_AS_CARD"
 
 func TestMain(m *testing.M) {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lies are what a card can get wrong in a result, which it does now and then, with
-// a CRC that fits. They say whether they have changed the frame.
+// lies are defects in a result, which a card makes at random times with a right CRC. They report
+// whether they have changed the frame.
 var lies = map[string]func(*frame.Frame) bool{
 	"wrong sum": func(f *frame.Frame) bool {
 		f.Payload[1] ^= 4
@@ -51,7 +51,7 @@ var lies = map[string]func(*frame.Frame) bool{
 	"nobody missing": func(f *frame.Frame) bool {
 		partial := f.Flags&wire.FlagPartial != 0
 		f.Flags &^= wire.FlagPartial
-		f.Mask |= f.Receivers // of all members, while none is evicted
+		f.Mask |= f.Receivers // all members, while none is evicted
 		return partial
 	},
 	"mask too small": func(f *frame.Frame) bool {
@@ -82,12 +82,12 @@ func serve(socket string, lie func(*frame.Frame) bool) error {
 		if lie != nil {
 			end = &wrongLink{Conn: conn, scan: frame.NewScanner(frame.FromCard, 0), lie: lie}
 		}
-		_ = card.Serve(end) // how a host leaves is its own affair
+		_ = card.Serve(end) // the host may leave in any way
 		conn.Close()
 	}
 }
 
-// wrongLink changes one in twenty of the results that can be changed.
+// wrongLink changes one in twenty of the results that its defect can change.
 type wrongLink struct {
 	net.Conn
 	scan    *frame.Scanner
@@ -107,7 +107,7 @@ func (w *wrongLink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// passed returns what goes out of a frame.
+// passed returns the bytes to send for a frame.
 func (w *wrongLink) passed(f *frame.Frame) []byte {
 	wrong := *f
 	wrong.Payload = slices.Clone(f.Payload)
@@ -119,7 +119,7 @@ func (w *wrongLink) passed(f *frame.Frame) []byte {
 	return frame.Append(nil, &f.Header, f.Payload)
 }
 
-// self returns this program, which is then the card.
+// self returns the path of this program as a card.
 func self(t *testing.T, how string) string {
 	t.Helper()
 	t.Setenv(asCard, how)

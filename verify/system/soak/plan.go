@@ -12,50 +12,50 @@ import (
 const (
 	ports = 8 // of the cards
 
-	leastFaulty, mostFaulty = 0.02, 0.2 // of the frames of a round
+	leastFaulty, mostFaulty = 0.02, 0.2 // share of a round's frames with a fault
 
-	mostTenants    = 4   // of a card, which holds as many jobs
-	mostJobs       = 3   // of a tenant, one after another
+	mostTenants    = 4   // on a card, which has room for as many jobs
+	mostJobs       = 3   // of a tenant, in succession
 	mostReductions = 3   // of a job
 	mostChunks     = 160 // in a reduction
 
 	shortestDeadline, longestDeadline = 1 << 11, 1 << 14 // cycles of a simulation
 
-	// Pauses of a rank that is late: a few round trips, and more than most deadlines.
+	// Longest pause of a late rank: a few round trips, longer than most deadlines.
 	mostLate        = 50 * time.Millisecond
 	mostLateOverdue = 400 * time.Millisecond
 )
 
-// plan is what a round's seed decides on. What happens when is counted in frames:
-// of the round, or of the job that it concerns.
+// plan holds a round's decisions, all drawn from its seed. Times are counted in frames of the
+// round or of a job.
 type plan struct {
 	rates   faults.Rates
-	cuts    []int // frames of the round in which a link is cut, ascending
-	kill    int   // frame of the round at which the card is killed; 0: it is not
+	cuts    []int // frames of the round that cut a link, ascending
+	kill    int   // frame of the round that kills the card; 0: none
 	tenants []tenantPlan
 }
 
-// tenantPlan is what one tenant does. All of its jobs are alike: so what comes late
-// of one has the chunks and the numbers of the next.
+// tenantPlan is the plan of one tenant. All its jobs have the same shape, so late frames of one
+// job have the chunks and numbers of the next.
 type tenantPlan struct {
 	ports    []int
-	window   int // how often its share of the card's is halved
+	window   int // how often to halve its share of the card's window
 	chunk    int // beats, modulo the card's
 	firstVID uint32
 	deadline uint32 // cycles of a simulation; 0: none
-	partial  bool   // sums of chunks that are overdue; else notices
+	partial  bool   // partial sums of overdue chunks, instead of notices
 	jobs     [][]reduction
 }
 
-// reduction is what becomes of the members in one reduction.
+// reduction is the fate of the members in one reduction.
 type reduction struct {
 	chunks int
-	short  int // elements by which the last chunk is short, modulo the chunk
-	late   int // rank that comes late; -1: none
+	short  int // missing elements in the last chunk, modulo the chunk
+	late   int // rank that starts late; -1: none
 	pause  time.Duration
-	victim int // rank whose call is ended on the way; -1: none
-	dies   int // frames of the job into it
-	away   int // rank that stays away from here on, to the end of the job; -1: none
+	victim int // rank whose call is cancelled on the way; -1: none
+	dies   int // frame of the job that cancels it
+	away   int // rank that makes no further calls in this job; -1: none
 }
 
 func newPlan(seed uint64, damage bool) plan {
@@ -102,7 +102,7 @@ func newRates(rng *rand.Rand, seed uint64, damage bool) faults.Rates {
 func newTenantPlan(rng *rand.Rand, damage bool) tenantPlan {
 	p := tenantPlan{ports: newPorts(rng), window: rng.IntN(3), chunk: rng.IntN(1 << 20), firstVID: rng.Uint32()}
 	if rng.IntN(2) == 0 {
-		p.firstVID = -uint32(rng.IntN(mostChunks)) // VIDs wrap around soon
+		p.firstVID = -uint32(rng.IntN(mostChunks)) // VIDs wrap soon
 	}
 	if kind := rng.IntN(3); kind > 0 {
 		p.deadline = shortestDeadline << rng.IntN(bits.Len(longestDeadline/shortestDeadline))
@@ -115,7 +115,7 @@ func newTenantPlan(rng *rand.Rand, damage bool) tenantPlan {
 	return p
 }
 
-// newPorts returns all ports as often as not, and else some.
+// newPorts returns all ports in half of the cases, else a random set.
 func newPorts(rng *rand.Rand) []int {
 	chosen := rng.Perm(ports)
 	if rng.IntN(2) == 0 {
@@ -145,7 +145,7 @@ func (p *tenantPlan) newJob(rng *rand.Rand, damage bool) []reduction {
 		}
 		r.victim, r.dies = rng.IntN(len(p.ports)), rng.IntN(len(p.ports)*r.chunks)
 		if rng.IntN(2) == 0 {
-			r.dies = rng.IntN(80) // what is late then has the VIDs of the next job
+			r.dies = rng.IntN(80) // late frames then have the VIDs of the next job
 		}
 	}
 	if p.partial && len(p.ports) > 1 && rng.IntN(2) == 0 {
@@ -161,7 +161,7 @@ func (p *tenantPlan) mostLate() time.Duration {
 	return mostLate
 }
 
-// frames returns how many there are at least: the data of all chunks.
+// frames returns the least number of frames: the data of all chunks.
 func (p *tenantPlan) frames() int {
 	n := 0
 	for _, job := range p.jobs {

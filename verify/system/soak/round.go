@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	timeout  = 2 * time.Minute  // nothing moves, on a machine that others use too
+	timeout  = 2 * time.Minute  // without any progress, on a busy machine
 	patience = time.Minute      // for a card that is away
 	limit    = 10 * time.Minute // of a round
 )
 
-// round is one card and one link to it, which its tenants share, under faults. Its
-// seed alone decides on the faults, the jobs and the members' fates. What it cannot
-// decide on is who takes turns with whom: so not which chunks of a job are overdue,
-// who is evicted, and how far the tenants are when the link is cut.
+// round is one card with one faulty link, which its tenants share. The seed decides the faults,
+// the jobs and the fates of members. It does not decide the scheduling. So two runs may differ in
+// overdue chunks, in evicted members, and in the tenants' progress at a cut.
 type round struct {
 	*campaign
 	plan
@@ -34,21 +33,21 @@ type round struct {
 	host    *driver.Card // guarded by opening; nil when it is not open
 
 	mu       sync.Mutex
-	frames   int // that came to its links
+	frames   int // that entered its links
 	links    uint64
 	deaths   []*death
 	restarts sync.WaitGroup
 	restart  error
 }
 
-// death ends the call of a rank some frames of its job from now.
+// death cancels the call of a rank after a number of frames of its job.
 type death struct {
 	job  int // its number
-	left int // frames
+	left int // frames to go
 	kill func()
 }
 
-// running are the rounds to whose cards "soak:SEED" leads.
+// running holds the rounds by the card address "soak:SEED".
 var running sync.Map
 
 func init() {
@@ -65,7 +64,7 @@ func newRound(c *campaign, seed uint64, socket string) *round {
 	return &round{campaign: c, plan: newPlan(seed, c.damage), seed: seed, card: card{program: c.program, socket: socket}}
 }
 
-// dial opens a link to the card, which has the next faults.
+// dial opens a link to the card, with the next faults.
 func (r *round) dial(ctx context.Context) (transport.Conn, error) {
 	conn, err := r.card.dial(ctx)
 	if err != nil {
@@ -82,7 +81,7 @@ func (r *round) dial(ctx context.Context) (transport.Conn, error) {
 	return link, nil
 }
 
-// watch counts the frames and has happen what is to happen at this one.
+// watch counts the frames and triggers the events planned for them.
 func (r *round) watch(h *frame.Header) (cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +106,8 @@ func (r *round) watch(h *frame.Header) (cut bool) {
 	return false
 }
 
-// mortal returns a context that ends after so many frames of a job, and what
-// withdraws that.
+// mortal returns a context that ends after a number of frames of a job, and a function that
+// withdraws this.
 func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, func()) {
 	ctx, kill := context.WithCancel(ctx)
 	d := &death{job, frames, kill}
@@ -123,7 +122,7 @@ func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, f
 	}
 }
 
-// run has every tenant do what is planned.
+// run runs every tenant's plan.
 func (r *round) run(ctx context.Context) error {
 	if err := r.card.start(); err != nil {
 		return fmt.Errorf("%w; `make soak` builds one", err)
@@ -139,9 +138,9 @@ func (r *round) run(ctx context.Context) error {
 	return errors.Join(err, r.restart)
 }
 
-// runTenants sets up the first job of each tenant in turn, so that these have the
-// same numbers whenever the round is done, and then lets all go on. The first that
-// fails ends the others, whose errors say nothing then.
+// runTenants sets up the first job of each tenant in turn, so that every run of the round gives
+// them the same numbers. Then all tenants run at once. The first failure cancels the others,
+// whose errors it ignores.
 func (r *round) runTenants(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -166,8 +165,8 @@ func (r *round) runTenants(ctx context.Context) (err error) {
 	return err
 }
 
-// open opens the card where it is not open: it may go away for good while no job is
-// there that would wait for it.
+// open opens the card unless it is open. Without a job that waits for it, an absent card closes
+// for good.
 func (r *round) open(ctx context.Context) (*driver.Card, error) {
 	r.opening.Lock()
 	defer r.opening.Unlock()
@@ -189,7 +188,7 @@ func goneAway(err error) bool {
 	return errors.As(err, &died) || errors.As(err, &none) || errors.As(err, &busy)
 }
 
-// leave closes the card, if it is open, and takes in what it has counted.
+// leave closes the card, if it is open, and adds up its counters.
 func (r *round) leave(ctx context.Context) {
 	r.opening.Lock()
 	defer r.opening.Unlock()

@@ -16,17 +16,17 @@ import (
 
 var cardDir = flag.String("card", "../../../build/soak/card", "the virtual card, as `make faults` builds it")
 
-// modelClock is how much faster the model's clock is than a simulation's on a busy
-// machine: 100 MHz, and some 200 kHz.
+// modelClock is the ratio of the model's clock, 100 MHz, to a simulation's on a busy machine,
+// some 200 kHz.
 const modelClock = 500
 
-// modelCampaign is one on the model, small enough for a test.
+// modelCampaign returns a campaign on the model, small enough for a test.
 func modelCampaign(t *testing.T, how string) *campaign {
 	return &campaign{program: self(t, how), seed: 1, faults: 2000, parallel: 6, clock: modelClock, report: func(int64) {}}
 }
 
-// TestVirtualCard takes the gateware through ten thousand faults. Of every kind
-// there are enough, so that none is left out unseen.
+// TestVirtualCard runs the gateware through ten thousand faults. Every kind must occur often
+// enough.
 func TestVirtualCard(t *testing.T) {
 	c := &campaign{program: filepath.Join(*cardDir, "sim", "build", "card"), seed: 1, faults: 10_000, parallel: 6, clock: 1, report: func(int64) {}}
 	if err := c.run(t.Context()); err != nil {
@@ -67,7 +67,7 @@ func logTable(t *testing.T, c *campaign) {
 	t.Log(out.String())
 }
 
-// TestModel takes the model through two thousand.
+// TestModel runs the model through two thousand faults.
 func TestModel(t *testing.T) {
 	c := modelCampaign(t, "right")
 	if err := c.run(t.Context()); err != nil {
@@ -85,8 +85,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestWrongCardIsFoundOut: a card that gets a bit wrong now and then, or whose sum
-// it is, ends the campaign, with the command that does the round again, alone.
+// TestWrongCardIsFoundOut: a card with rare wrong bits or wrong masks ends the campaign, with the
+// command that repeats the round alone.
 func TestWrongCardIsFoundOut(t *testing.T) {
 	for how := range lies {
 		t.Run(how, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestWrongCardIsFoundOut(t *testing.T) {
 			} else if _, err := fmt.Sscanf(command, "make soak SEED=%d ROUNDS=1", &seed); err != nil {
 				t.Fatalf("%s: %v", command, err)
 			}
-			for range 5 { // which chunks are overdue is not the seed's to decide
+			for range 5 { // the seed does not decide which chunks are overdue
 				alone := modelCampaign(t, how)
 				alone.seed, alone.rounds = seed, 1
 				if again := alone.run(t.Context()); alone.began != 1 {
@@ -117,8 +117,7 @@ func TestWrongCardIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestDamage: what is damaged beyond what the CRC must catch is counted, and ends
-// nothing.
+// TestDamage: damage beyond what the CRC must detect is counted, and does not end the campaign.
 func TestDamage(t *testing.T) {
 	c := modelCampaign(t, "right")
 	c.damage, c.faults = true, 1000
@@ -133,7 +132,7 @@ func TestDamage(t *testing.T) {
 	logTable(t, c)
 }
 
-// TestRoundIsItsSeeds: two rounds of a seed are planned alike, others not.
+// TestRoundIsItsSeeds: the same seed gives the same plan, other seeds other plans.
 func TestRoundIsItsSeeds(t *testing.T) {
 	if a, b := newPlan(5, false), newPlan(5, false); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, and then %+v", a, b)

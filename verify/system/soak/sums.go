@@ -9,7 +9,7 @@ import (
 	"tributary/driver"
 )
 
-// someArrays returns one array a rank, of numbers of all sizes and both signs.
+// someArrays returns one array for each rank, of numbers of all magnitudes and both signs.
 func someArrays(rng *rand.Rand, ranks, n int) [][]float32 {
 	all := make([][]float32, ranks)
 	for r := range all {
@@ -17,7 +17,7 @@ func someArrays(rng *rand.Rand, ranks, n int) [][]float32 {
 		for i := range all[r] {
 			bits := rng.Uint32()
 			if bits&0x7f800000 == 0x7f800000 {
-				bits &^= 0x40000000 // neither NaN nor infinity
+				bits &^= 0x40000000 // excludes NaN and infinity
 			}
 			all[r][i] = math.Float32frombits(bits)
 		}
@@ -25,8 +25,8 @@ func someArrays(rng *rand.Rand, ranks, n int) [][]float32 {
 	return all
 }
 
-// treeSum is section 7.3 of the specification by the processor's additions: of n
-// elements of the ports' parts, nil where a port contributes nothing.
+// treeSum implements section 7.3 of the specification with the processor's additions. It sums n
+// elements of each port's part, which is nil if the port contributes nothing.
 func treeSum(parts [][]float32, n int) []float32 {
 	sum := make([]float32, n)
 	level := make([]float32, len(parts))
@@ -55,7 +55,7 @@ func treeSum(parts [][]float32, n int) []float32 {
 // identity is the contribution of a port that contributes nothing.
 var identity = float32(math.Copysign(0, -1))
 
-// sums are the sums of one reduction that its members hold, chunk by chunk.
+// sums holds the members' sums of one reduction, chunk by chunk.
 type sums struct {
 	cfg    driver.JobConfig
 	inputs [][]float32
@@ -66,9 +66,9 @@ type sums struct {
 	contributed uint64
 }
 
-// held is the sum of a chunk that the members hold who have it.
+// held is the sum of a chunk, as the members hold it.
 type held struct {
-	ranks uint64 // whose sum it is; 0: nobody has it
+	ranks uint64 // in the sum; 0: no member holds it
 	sum   []float32
 }
 
@@ -83,9 +83,9 @@ func (s *sums) span(array []float32, chunk int) []float32 {
 	return array[chunk*s.cfg.Chunk : min((chunk+1)*s.cfg.Chunk, len(array))]
 }
 
-// take compares what a rank holds: each chunk with the sum over those who are said
-// to be in it, all of the members where nobody is said to be missing, and with those
-// whom others say. A call that failed may have left inputs.
+// take checks a rank's arrays. Each chunk must be the sum of the ranks that its report names, or
+// of all members without a report. All members must agree on these ranks. After a failed call,
+// chunks may still hold the input.
 func (s *sums) take(rank int, o *outcome) error {
 	said, err := s.contributors(o.partials)
 	if err != nil {
@@ -107,8 +107,7 @@ func (s *sums) take(rank int, o *outcome) error {
 	return nil
 }
 
-// contributors returns who is in each chunk, by what a call says of those that lack
-// somebody.
+// contributors returns the ranks in each chunk, from a call's report of partial chunks.
 func (s *sums) contributors(partials []driver.Partial) ([]uint64, error) {
 	all := uint64(1)<<s.cfg.Workers - 1
 	said := slices.Repeat([]uint64{all}, s.chunks())
@@ -129,7 +128,7 @@ func (s *sums) contributors(partials []driver.Partial) ([]uint64, error) {
 	return said, nil
 }
 
-// sumOf returns the sum of some ranks, and counts it.
+// sumOf returns the sum of a chunk over some ranks, and counts it.
 func (s *sums) sumOf(chunk int, ranks uint64) held {
 	parts := make([][]float32, ports)
 	for rank, port := range s.cfg.Ports {
@@ -144,8 +143,7 @@ func (s *sums) sumOf(chunk int, ranks uint64) held {
 	return held{ranks, treeSum(parts, len(s.span(s.inputs[0], chunk)))}
 }
 
-// same returns the first element in which two arrays differ, in whatever bit; -1
-// when they do not.
+// same returns the first element in which any bit of two arrays differs, or -1.
 func same(a, b []float32) int {
 	for i := range a {
 		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
@@ -155,7 +153,7 @@ func same(a, b []float32) int {
 	return -1
 }
 
-// wrongSum is what must never be.
+// wrongSum is the error of a chunk with a wrong sum.
 type wrongSum struct {
 	chunk, element int
 	ranks, others  uint64 // said to be in it, by this member and by those before it

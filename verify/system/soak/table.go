@@ -9,22 +9,22 @@ import (
 	"tributary/verify/system/faults"
 )
 
-// effects are what cards and driver have counted of the faults.
+// effects are the counts of card and driver.
 type effects struct {
 	card   map[string]int64
 	link   driver.LinkStats
 	member driver.MemberStats
-	carry  int64 // outages that a job was carried over
+	carry  int64 // outages that a job survived
 
 	jobs    int64
 	beside  int64 // those with others on their card
 	overdue int64 // notices
-	partial int64 // chunks whose sums lack somebody
+	partial int64 // chunks whose sums lack a member
 	evicted int64 // members
-	back    int64 // members that were evicted and are in sums of the next job
+	back    int64 // evicted members that are in sums of the next job
 }
 
-// refusals are the counters of a card for packets that it refused.
+// refusals are a card's counters of refused packets.
 var refusals = []string{"late", "early", "not_ready", "bad_epoch", "bad_job", "bad_rank", "bad_format", "bad_length", "bad_kind", "bad_version"}
 
 func (e *effects) addCounters(counters []driver.Counter) {
@@ -52,7 +52,7 @@ func (e *effects) addJob(j *driver.Job) {
 	e.carry += int64(j.Outages())
 }
 
-// print writes the table of what happened, and of what came of it.
+// print writes the table of the faults and their effects.
 func (c *campaign) print(out io.Writer) {
 	fmt.Fprintf(out, "%d faults in %d rounds from seed %d, %.0f s; %d arrays compared, every bit\n\n",
 		c.total(), c.ended, c.seed, c.took.Seconds(), c.arrays.Load())

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	retry = 5 * time.Millisecond // between attempts to set up a job on a card that is away
+	retry = 5 * time.Millisecond // between attempts to set up a job on an absent card
 
-	// A virtual card sleeps, and its clock stands, 4,096 cycles after something
-	// moved last. So often it is woken while a deadline may have to pass.
+	// A virtual card stops its clock after 4,096 cycles without traffic. While a deadline may
+	// have to expire, the tenant wakes the card at this interval.
 	wake = 200 * time.Millisecond
 )
 
-// tenant sets up one job after another, beside the other tenants of a round, and
-// has every member of each reduce in a goroutine of its own.
+// tenant sets up one job after another, beside the other tenants of a round. Every member reduces
+// in its own goroutine.
 type tenant struct {
 	*round
 	tenantPlan
@@ -32,7 +32,7 @@ type tenant struct {
 	notices *notices // of the job
 }
 
-// notices are what OnOverdue was told of one job.
+// notices are the calls of one job's OnOverdue.
 type notices struct {
 	mu  sync.Mutex
 	all []driver.Overdue
@@ -54,7 +54,7 @@ func newTenant(r *round, p tenantPlan, i int) *tenant {
 	return &tenant{round: r, tenantPlan: p, rng: rand.New(rand.NewPCG(r.seed, uint64(i)+1))}
 }
 
-// run does what is planned, when the first job is set up.
+// run runs the plan, after the first job is set up.
 func (t *tenant) run(ctx context.Context) error {
 	var evicted []int // from the job before
 	for i, plan := range t.jobs {
@@ -76,8 +76,7 @@ func (t *tenant) run(ctx context.Context) error {
 	return nil
 }
 
-// setUp sets up a job, on a card that is opened again where it has gone away while
-// no job was there that would wait for it.
+// setUp sets up a job. It opens the card again if the card went away while no job waited for it.
 func (t *tenant) setUp(ctx context.Context) error {
 	for {
 		err := t.trySetUp(ctx)
@@ -114,8 +113,7 @@ func (t *tenant) trySetUp(ctx context.Context) error {
 	return err
 }
 
-// reduceAll has all members do their reductions, each for itself, and notes what
-// comes of them.
+// reduceAll runs the reductions of all members concurrently, and records the outcomes.
 func (t *tenant) reduceAll(ctx context.Context, plan []reduction, v *verdict) {
 	var all sync.WaitGroup
 	for rank := range t.ports {
@@ -141,22 +139,21 @@ func (t *tenant) reduceAll(ctx context.Context, plan []reduction, v *verdict) {
 	all.Wait()
 }
 
-// keepAwake reads a register again and again, so that the card's clock runs on
-// while all wait for somebody.
+// keepAwake reads a register periodically, so that the card's clock runs while all members wait.
 func (t *tenant) keepAwake(ctx context.Context) {
 	tick := time.NewTicker(wake)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_, _ = t.on.ReadRegister(ctx, wire.RegCycles) // a card that is gone is found out by the calls
+			_, _ = t.on.ReadRegister(ctx, wire.RegCycles) // the members' calls report an absent card
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// reduce does one reduction of a member, in place in a copy of its input.
+// reduce makes one reduction of a member, in place in a copy of its input.
 func (t *tenant) reduce(ctx context.Context, p *reduction, rank int, input []float32) *outcome {
 	m := t.job.Member(rank)
 	if p.late == rank {
@@ -177,7 +174,7 @@ func (t *tenant) reduce(ctx context.Context, p *reduction, rank int, input []flo
 	return o
 }
 
-// takeIn counts what came of a job, before which others were evicted.
+// takeIn adds up the results of a job; before are the members evicted from the previous job.
 func (t *tenant) takeIn(v *verdict, before []int) {
 	t.arrays.Add(v.arrays)
 	t.campaign.mu.Lock()

@@ -11,27 +11,26 @@ import (
 	"tributary/driver/wire"
 )
 
-// verdict is what a job was given, what it made of it, and what is to be said of
-// that.
+// verdict holds the inputs and outcomes of a job, and the counts drawn from them.
 type verdict struct {
 	cfg      driver.JobConfig
 	inputs   [][][]float32 // of each reduction and rank
-	outcomes [][]*outcome  // nil where there was no call
-	evicted  []int         // by the job's word, with those that left by themselves
+	outcomes [][]*outcome  // nil without a call
+	evicted  []int         // as the job reports, including members that left by themselves
 	overdue  []driver.Overdue
 
-	arrays      int64  // that are sums throughout
-	partial     int64  // chunks whose sums lack somebody
+	arrays      int64  // arrays of sums only
+	partial     int64  // chunks whose sums lack a member
 	gone        []int  // ranks that the card evicted
-	contributed uint64 // ranks that are in some sum
+	contributed uint64 // ranks in any sum
 }
 
-// outcome is what became of one rank's call.
+// outcome is the result of one rank's call.
 type outcome struct {
 	buffer   []float32
 	partials []driver.Partial
 	err      error
-	killed   bool // on the way, as was planned
+	killed   bool // the plan cancelled the call
 }
 
 func newVerdict(cfg driver.JobConfig, plan []reduction, rng *rand.Rand) *verdict {
@@ -43,8 +42,7 @@ func newVerdict(cfg driver.JobConfig, plan []reduction, rng *rand.Rand) *verdict
 	return v
 }
 
-// judge says what is wrong with the job of a number, and with how its end went:
-// first of all with its sums.
+// judge checks the job with this number: its sums first, then its errors, notices and closing.
 func (v *verdict) judge(number int, closed error) error {
 	vid := v.cfg.FirstVID
 	for i := range v.inputs {
@@ -67,12 +65,11 @@ func (v *verdict) judge(number int, closed error) error {
 	return errors.Join(v.judgeErrors(closed), v.judgeNotices(number, vid))
 }
 
-// judgeErrors holds the members' errors against what a job promises: none at all
-// where nobody was killed. Where sums may be partial a member is evicted alone, and
-// one that is killed leaves alone, while others are there. Else its death ends the
-// job; where the card is away just then, that is told in a LostError. Members that
-// keep one another waiting may all be evicted, which ends the job at the card: who
-// missed the notice learns from a refusal that it is gone.
+// judgeErrors compares the members' errors with the job's promises. Without a killed call there
+// is no error. With partial sums only the evicted member fails, and a killed member leaves alone
+// while others remain. Otherwise its death ends the job, or gives a LostError if the card is
+// away. Members that block each other may all be evicted, which ends the job at the card. A
+// member that misses the notice learns of it from a refusal.
 func (v *verdict) judgeErrors(closed error) error {
 	left := 0 // members that left by themselves
 	for _, o := range slices.Concat(v.outcomes...) {
@@ -111,7 +108,7 @@ func (v *verdict) judgeErrors(closed error) error {
 	return nil
 }
 
-// last returns what became of a rank's last call; nil where it made none.
+// last returns the outcome of a rank's last call, or nil without one.
 func (v *verdict) last(rank int) *outcome {
 	var last *outcome
 	for i := range v.outcomes {
@@ -122,8 +119,8 @@ func (v *verdict) last(rank int) *outcome {
 	return last
 }
 
-// judgeNotices holds what OnOverdue was told against the job: its number, its
-// chunks up to that of vid, and some of its ranks, but not all.
+// judgeNotices checks the calls of OnOverdue: the job's number, a chunk up to that of vid, and
+// some of the ranks, but not all.
 func (v *verdict) judgeNotices(number int, vid uint32) error {
 	for _, o := range v.overdue {
 		if v.cfg.DeadlineCycles == 0 || v.cfg.Partial || o.Job != number || o.VID-v.cfg.FirstVID >= vid-v.cfg.FirstVID ||

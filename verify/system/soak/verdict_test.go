@@ -10,8 +10,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// job is one of three members, two reductions of 5 elements and chunks of 2, and
-// sums that may be partial; all held the whole sums.
+// job is a job of three members with partial sums and two reductions of 5 elements in chunks of
+// 2. All members hold the complete sums.
 func job() *verdict {
 	cfg := driver.JobConfig{Workers: 3, Ports: []int{1, 2, 5}, Chunk: 2, FirstVID: 7, DeadlineCycles: 1, Partial: true}
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -33,21 +33,21 @@ func sumOf(v *verdict, i int, ranks ...int) []float32 {
 	return treeSum(parts, len(v.inputs[i][0]))
 }
 
-// lacks has a rank hold, of chunk 1 of the second reduction, the sum of 0 and 2, and
-// say so.
+// lacks replaces chunk 1 of a rank's second reduction by the sum of ranks 0 and 2, and reports
+// that.
 func lacks(v *verdict, rank int) {
 	o := v.outcomes[1][rank]
 	copy(o.buffer[2:4], sumOf(v, 1, 0, 2)[2:4])
 	o.partials = []driver.Partial{{VID: 11, From: 2, To: 4, Ranks: []int{0, 2}}}
 }
 
-// TestVerdict: what is right, and what is found out.
+// TestVerdict: judge accepts right jobs and rejects wrong ones.
 func TestVerdict(t *testing.T) {
 	evicted := &driver.EvictedError{Rank: 1}
 	gone := &driver.EndedError{Err: &driver.RefusedError{Code: wire.CodeBadJob}}
 	for name, c := range map[string]struct {
 		does  func(v *verdict)
-		wrong string // in the error; none when it is right
+		wrong string // part of the error; empty when the job is right
 	}{
 		"whole": {func(*verdict) {}, ""},
 		"partial": {func(v *verdict) {

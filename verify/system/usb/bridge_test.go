@@ -19,10 +19,10 @@ import (
 	"tributary/verify/system/usb/testbed"
 )
 
-// bridge is a chip that there is a model of, and how it is reached.
+// bridge is a modelled chip, and its address on USB.
 type bridge struct {
 	chip, scheme string
-	number       string // of its vendor and product
+	number       string // vendor and product
 	out, in      uint8  // endpoints of the stream
 }
 
@@ -33,13 +33,13 @@ const (
 	ft600   = "ft600"
 )
 
-// bridges are one of each kind.
+// bridges has one chip of each kind.
 var bridges = []bridge{
 	{ft232h, "ftdi:", "0403:6014", 0x02, 0x81},
 	{ft601, "ft60x:", "0403:601f", 0x02, 0x82},
 }
 
-// eachBridge runs a test over a chip of each kind.
+// eachBridge runs a test with a chip of each kind.
 func eachBridge(t *testing.T, test func(t *testing.T, b bridge)) {
 	for _, b := range bridges {
 		t.Run(b.chip, func(t *testing.T) {
@@ -49,14 +49,13 @@ func eachBridge(t *testing.T, test func(t *testing.T, b bridge)) {
 	}
 }
 
-// newBridged offers the virtual card of make usb behind a chip.
+// newBridged serves the virtual card of `make usb` behind a chip.
 func newBridged(t *testing.T, chip, serial string) *rig.Card {
 	t.Helper()
 	return rig.NewBridged(t, folder, chip, serial)
 }
 
-// TestBridgeCommands: every command works over a bridge as over a socket. What they do with
-// one is the same for all.
+// TestBridgeCommands: every command works over a bridge as over a socket, and alike over all chips.
 func TestBridgeCommands(t *testing.T) {
 	t.Parallel()
 	none := map[string]string{ft232h: "0403:6014 or 0403:6010", ft601: "0403:601f or 0403:601e"}
@@ -99,7 +98,7 @@ func TestBridgeCommands(t *testing.T) {
 	})
 }
 
-// TestBridgeSelftest: what is wrong in the stream stays so behind a bridge.
+// TestBridgeSelftest: the selftest finds damage in the stream behind a bridge, too.
 func TestBridgeSelftest(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -109,8 +108,8 @@ func TestBridgeSelftest(t *testing.T) {
 	words(t, r.out, "ok flips")
 }
 
-// TestBridgeSim: what tributary sim -bridge offers is such a chip, and the sums are
-// those of the same card on a socket.
+// TestBridgeSim: tributary sim -bridge serves such a chip, and the sums equal those of the same
+// card on a socket.
 func TestBridgeSim(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -145,8 +144,8 @@ func TestBridgeSim(t *testing.T) {
 	}
 }
 
-// TestTwoBridges: they are told apart by their serial numbers; neither is touched when
-// a name does not say which, as a chip may be anything.
+// TestTwoBridges: serial numbers distinguish two chips. An ambiguous name touches neither,
+// because another device may be behind a chip.
 func TestTwoBridges(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -163,7 +162,7 @@ func TestTwoBridges(t *testing.T) {
 	require.Zero(t, other.Passed())
 }
 
-// TestBridgeWithoutCard: a chip behind which no card answers is named as such.
+// TestBridgeWithoutCard: the error for a chip without a card says so.
 func TestBridgeWithoutCard(t *testing.T) {
 	t.Parallel()
 	eachBridge(t, func(t *testing.T, b bridge) {
@@ -201,8 +200,8 @@ func TestBridgeStops(t *testing.T) {
 	words(t, r.errs, "stopped")
 }
 
-// TestBridgeClaimed: a chip that another program has is named as such, and is not
-// disturbed.
+// TestBridgeClaimed: the error for a chip in use by another program says so, and that program
+// continues.
 func TestBridgeClaimed(t *testing.T) {
 	t.Parallel()
 	eachBridge(t, func(t *testing.T, b bridge) {
@@ -223,7 +222,7 @@ func TestBridgeClaimed(t *testing.T) {
 	})
 }
 
-// TestBridgeNoPermission: the rule to install is printed.
+// TestBridgeNoPermission: the error shows the udev rule to install.
 func TestBridgeNoPermission(t *testing.T) {
 	t.Parallel()
 	eachBridge(t, func(t *testing.T, b bridge) {
@@ -238,14 +237,14 @@ func TestBridgeNoPermission(t *testing.T) {
 	})
 }
 
-// unplugged takes a chip away, and brings it back.
+// unplugged unplugs a chip and plugs it in again.
 func unplugged(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
 	d.Unplug()
 	plug(t, bed, c)
 }
 
-// TestBridgeFaults: each ends a reduction with a clear error, and leaves a card that
-// works, though it has noticed nothing: it holds half a frame, an owner and a job.
+// TestBridgeFaults: each fault ends a reduction with a clear error, and the card works
+// afterwards. The card does not notice the fault: it still has half a frame, an owner and a job.
 func TestBridgeFaults(t *testing.T) {
 	t.Parallel()
 	halts := func(endpoint uint8) func(*testing.T, *rig.Card, *testbed.Testbed, *testbed.Device) {
@@ -278,8 +277,8 @@ func TestBridgeFaults(t *testing.T) {
 	})
 }
 
-// TestBridgeCarryOn: a reduction that is to carry on does, over chips that are
-// unplugged several times; its sum has every contribution once.
+// TestBridgeCarryOn: with -carry-on a reduction survives several unpluggings of the chip; its sum
+// has every contribution once.
 func TestBridgeCarryOn(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -304,8 +303,8 @@ func TestBridgeCarryOn(t *testing.T) {
 	words(t, r.out, fmt.Sprintf("outages %d", times))
 }
 
-// TestBridgeCancel: Ctrl-C, and a program that is killed, leave a card that works,
-// though it was told of neither.
+// TestBridgeCancel: after Ctrl-C, and after a killed program, the card works, though it is not
+// notified of either.
 func TestBridgeCancel(t *testing.T) {
 	t.Parallel()
 	eachBridge(t, func(t *testing.T, b bridge) {
@@ -332,9 +331,8 @@ func TestBridgeCancel(t *testing.T) {
 	})
 }
 
-// TestBridgeStreams: bytes pass both ways at once, unchanged and in order, whatever
-// the chip's packets are: with its status, or what was asked for; many are short, some
-// are full.
+// TestBridgeStreams: bytes pass both ways at once, unchanged and in order, whatever the chip's
+// packets: with status bytes or requested lengths, mostly short, some full.
 func TestBridgeStreams(t *testing.T) {
 	t.Parallel()
 	loop := buildLoop(t)

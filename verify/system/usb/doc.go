@@ -1,4 +1,4 @@
-// Package usb tests cards on USB: the unmodified tributary, with libusb below it,
-// against virtual cards that are USB devices (`make usb`). Package testbed stands in
-// for the kernel; folder kernel has a real one.
+// Package usb tests cards on USB (`make usb`): the unmodified tributary with libusb, against
+// virtual cards that are USB devices. Package testbed replaces the kernel; folder kernel uses a
+// real one.
 package usb

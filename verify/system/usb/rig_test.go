@@ -20,7 +20,7 @@ import (
 	"tributary/verify/system/usb/testbed"
 )
 
-// What `make usb` has built.
+// Files that `make usb` has built.
 const (
 	program = "../../../bin/tributary"
 	folder  = "../../../build/usb/card"
@@ -28,7 +28,7 @@ const (
 
 const workers = 4
 
-// patience ends a command that hangs, before go test ends all.
+// patience limits a command, so that it ends before the time limit of go test.
 const patience = 8 * time.Minute
 
 // machine returns a machine without USB devices.
@@ -40,14 +40,14 @@ func machine(t *testing.T) *testbed.Testbed {
 	return bed
 }
 
-// newCard offers the virtual card of make usb.
+// newCard serves the virtual card of `make usb`.
 func newCard(t *testing.T, serial string) *rig.Card {
 	t.Helper()
 	return rig.NewCard(t, folder, serial)
 }
 
-// plug plugs the card into a machine. A card that was just unplugged may take a
-// moment until it can be.
+// plug plugs the card into a machine. It retries, since a card that was just unplugged needs a
+// moment.
 func plug(t *testing.T, bed *testbed.Testbed, c *rig.Card) (d *testbed.Device) {
 	t.Helper()
 	for {
@@ -70,7 +70,7 @@ func command(t *testing.T, bed *testbed.Testbed, name string, args ...string) (c
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd = exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(append(os.Environ(), bed.Env()...), "XDG_RUNTIME_DIR="+bed.Dir()) // other machines' hosts are not its own
+	cmd.Env = append(append(os.Environ(), bed.Env()...), "XDG_RUNTIME_DIR="+bed.Dir()) // hides the hosts of other machines
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, errs
 	return cmd, out, errs
@@ -87,7 +87,7 @@ func ended(t *testing.T, cmd *exec.Cmd, out, errs *bytes.Buffer) ran {
 	return ran{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// runs runs a program on a machine, to its end.
+// runs runs a program on a machine.
 func runs(t *testing.T, bed *testbed.Testbed, name string, args ...string) ran {
 	t.Helper()
 	cmd, out, errs := command(t, bed, name, args...)
@@ -101,17 +101,17 @@ func tributary(t *testing.T, bed *testbed.Testbed, args ...string) ran {
 	return runs(t, bed, program, args...)
 }
 
-// asNobody runs tributary on a machine as a user without rights, who may look at all of
-// the machine's folder.
+// asNobody runs tributary on a machine as an unprivileged user, who may read the machine's
+// folder.
 func asNobody(t *testing.T, bed *testbed.Testbed, args ...string) ran {
 	t.Helper()
 	mine := filepath.Join(bed.Dir(), "tributary")
-	// Not written here: a process that another test starts meanwhile would hold the file open for a moment, and the kernel
-	// runs no program that is being written.
+	// cp writes the copy, not this process. A child of another test could hold our file open for
+	// a moment, and the kernel does not execute a file that is open for writing.
 	require.NoError(t, exec.Command("cp", program, mine).Run())
 	cmd, out, errs := command(t, bed, mine, args...)
 	cmd.Dir = bed.Dir()
-	if os.Getuid() == 0 { // who may open everything
+	if os.Getuid() == 0 { // root may open every file
 		const nobody = 65534
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -119,7 +119,7 @@ func asNobody(t *testing.T, bed *testbed.Testbed, args ...string) ran {
 	return ended(t, cmd, out, errs)
 }
 
-// works checks that a card can be used: that a reduction's sum is right.
+// works checks that a card is usable: a reduction's sum is right.
 func works(t *testing.T, bed *testbed.Testbed, name string) {
 	t.Helper()
 	r := reduce(t, bed, 1000, "-card", name)
@@ -144,7 +144,7 @@ func reduceArgs(t *testing.T, elements int, args ...string) []string {
 	return append(all, rig.Arrays(t, dir, workers, elements)...)
 }
 
-// words checks that a text has words in it.
+// words checks that a text contains all words.
 func words(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {

@@ -63,8 +63,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestSim: what tributary sim -usbip offers is such a device, and its sums are
-// those of the same card on a socket.
+// TestSim: tributary sim -usbip serves a card as a USB device, and its sums equal those of the
+// same card on a socket.
 func TestSim(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -97,8 +97,7 @@ func TestSim(t *testing.T) {
 	require.NoError(t, sim.Wait())
 }
 
-// TestTwoCards: they are told apart by their serial numbers and used at the same
-// time.
+// TestTwoCards: serial numbers distinguish two cards, which work at the same time.
 func TestTwoCards(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -118,8 +117,8 @@ func TestTwoCards(t *testing.T) {
 	}
 }
 
-// TestClaimed: a card that another program has is named as such, and is not
-// disturbed.
+// TestClaimed: the error for a card in use by another program says so, and that program
+// continues.
 func TestClaimed(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -140,7 +139,7 @@ func TestClaimed(t *testing.T) {
 	works(t, bed, "usb:")
 }
 
-// TestNoPermission: the rule to install is printed.
+// TestNoPermission: the error shows the udev rule to install.
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -152,11 +151,11 @@ func TestNoPermission(t *testing.T) {
 		`SUBSYSTEM=="usb", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"`)
 }
 
-// fault is what may befall a card in the middle of a reduction.
+// fault is a fault of a card in the middle of a reduction.
 type fault struct {
 	name string
 	do   func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device)
-	says string // of the reduction that it ends
+	says string // part of the reduction's error
 }
 
 var faults = []fault{
@@ -170,8 +169,7 @@ var faults = []fault{
 	}, "card usb: is gone: it was unplugged"},
 }
 
-// TestFaults: each ends a reduction with a clear error, and leaves a card that
-// works.
+// TestFaults: each fault ends a reduction with a clear error, and the card works afterwards.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults {
@@ -191,8 +189,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCarryOn: a reduction that is to carry on meets each fault several times; its
-// sum has every contribution once.
+// TestCarryOn: with -carry-on a reduction survives each fault several times; its sum has every
+// contribution once.
 func TestCarryOn(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults {
@@ -223,8 +221,7 @@ func TestCarryOn(t *testing.T) {
 	}
 }
 
-// TestGoneForGood: a reduction that is to carry on says that its card did not come
-// back.
+// TestGoneForGood: with -carry-on a reduction reports that its card did not return.
 func TestGoneForGood(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -236,8 +233,8 @@ func TestGoneForGood(t *testing.T) {
 	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no device 1209:0001 is plugged in")
 }
 
-// TestTimeout: a card that stops answering is given up in time, and can be used
-// again when it does.
+// TestTimeout: the driver gives up a card that stops answering in time, and can use it again
+// later.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -250,8 +247,8 @@ func TestTimeout(t *testing.T) {
 	works(t, bed, "usb:")
 }
 
-// TestCancel: Ctrl-C, and a program that is killed, leave a card that works, though
-// the card has taken part of their data.
+// TestCancel: after Ctrl-C, and after a killed program, the card works, though it has taken part
+// of the data.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -288,9 +285,9 @@ func buildLoop(t *testing.T) string {
 	return path
 }
 
-// TestStreams: bytes pass both ways at once, unchanged and in order, whatever their
-// bursts are: many short packets, whole packets that a packet of no bytes ends,
-// whole transfers; in writes of all sizes.
+// TestStreams: bytes pass in both directions at once, unchanged and in order, for all kinds of
+// bursts and sizes of writes. Bursts are many short packets, whole packets with an empty packet
+// at the end, and whole transfers.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	loop := buildLoop(t)
@@ -307,8 +304,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStuck: a write that the device does not take is given up at once, with what it
-// has taken, and the device can be used again.
+// TestStuck: Close ends a write that the device does not take, with the number of bytes taken;
+// the device is usable afterwards.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -326,7 +323,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestStranger: a device with the card's numbers that is none is not used.
+// TestStranger: the driver refuses a device that has a card's vendor and product but is no card.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	bed := machine(t)
@@ -337,7 +334,7 @@ func TestStranger(t *testing.T) {
 	require.NotContains(t, tributary(t, bed, "list").out, "usb:")
 }
 
-// TestWithoutLibusb: a build that needs Go alone says what it lacks.
+// TestWithoutLibusb: a build without cgo reports that it lacks libusb.
 func TestWithoutLibusb(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "tributary")

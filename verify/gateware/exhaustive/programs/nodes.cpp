@@ -47,7 +47,7 @@ float float_of(uint32_t bits) {
   return x;
 }
 
-// value is what an encoding means.
+// value is the value of an encoding.
 float value(uint32_t x) {
   uint32_t field = x >> FRAC & ((1u << EXP) - 1);
   uint32_t fraction = x & ((1u << FRAC) - 1);
@@ -91,12 +91,12 @@ struct Wrong {
   uint32_t a, b, got, want;
 };
 
-// Adder goes through all pairs whose first operand is in a range.
+// Adder tests all pairs whose first operand is in a range.
 class Adder {
  public:
   explicit Adder(const std::vector<float>& values) : values_(values), top_(&context_) {}
 
-  // run returns the number of pairs whose sum is wrong, and the first of them.
+  // run returns the number of pairs with a wrong sum, and the first of them.
   uint64_t run(uint32_t from, uint32_t to, std::atomic<uint64_t>* done, Wrong* first) {
     uint64_t latency = find_latency();
     uint64_t begin = static_cast<uint64_t>(from) << (16 - LOG2), end = static_cast<uint64_t>(to) << (16 - LOG2);
@@ -123,7 +123,7 @@ class Adder {
     top_.eval();
   }
 
-  // find_latency returns after how many further cycles a sum is seen.
+  // find_latency returns the number of cycles before a sum appears.
   uint64_t find_latency() {
     constexpr uint32_t one = static_cast<uint32_t>(kBias) << FRAC;
     for (int i = 0; i < 100; i++) cycle(0, 0);

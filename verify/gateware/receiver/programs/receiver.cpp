@@ -1,15 +1,15 @@
-// Verilated receivers of the byte-stream link as filters: the bytes of a link from standard input, what
-// came out to standard output.
+// Verilated receivers of the byte-stream link as filters: a link's bytes on standard input, the
+// receiver's output on standard output.
 //
 //   receiver NAME SEED
 //
-// NAME is one of module.h's receivers; SEED draws how the link's words are cut, when they come, and
-// when what comes out is taken. A line each:
+// NAME is one of module.h's receivers. SEED draws the lengths and times of the link's words, and
+// the times at which the output is taken. Each line is one of:
 //   packet HEADER PAYLOAD good|bad     in hex; of data, "-" for no payload
 //   packet HEADER - bare               of what has no payload
 //   register HEADER read|write
 //   counts FRAMES HUNTED HEADER_CRC BAD_VERSION BAD_KIND BAD_LENGTH
-// Exit status 1: what came out broke AXI4-Stream's rules, or the receiver stands still.
+// Exit status 1: the output broke AXI4-Stream's rules, or the receiver is stuck.
 
 #include <cstdint>
 #include <cstdio>
@@ -25,8 +25,8 @@ double sc_time_stamp() { return 0; }
 namespace {
 
 constexpr int kHeaderBytes = 22;
-constexpr int kQuiet = 400;        // cycles in which nothing moves, after which nothing will
-constexpr int kStandstill = 100000;  // cycles in which bytes wait and nothing moves
+constexpr int kQuiet = 400;        // idle cycles after which the receiver has finished
+constexpr int kStandstill = 100000;  // cycles without progress while bytes wait
 
 // splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014)
 struct Random {
@@ -66,7 +66,7 @@ class Bench {
   }
 
   void run(const std::vector<uint8_t>& bytes) {
-    size_t given = 0;  // bytes that the receiver has, or is being offered
+    size_t given = 0;  // bytes given to the receiver, including those on offer
     int offered = 0, quiet = 0;
     while (quiet < kQuiet || given < bytes.size()) {
       if (cycles_++ % 1024 == 0) change();
@@ -96,7 +96,7 @@ class Bench {
   }
 
  private:
-  // Draws how busy the link and those who take are from now on.
+  // Draws new idle and stall rates for the link and the consumers.
   void change() {
     idle_ = random_.below(3) ? 0 : random_.below(7);
     stall_ = random_.below(3) ? 0 : random_.below(7);
@@ -110,7 +110,7 @@ class Bench {
     dut_.eval();
   }
 
-  // Takes what comes out in this cycle.
+  // Takes the output of this cycle.
   void take() {
     for (int i = 0; i < 6; i++) counts_[i] += dut_.events >> i & 1;
     uint8_t header[kHeaderBytes];
@@ -136,7 +136,7 @@ class Bench {
     payload_.clear();
   }
 
-  // What waits to be taken stays as it is.
+  // An offer stays unchanged until it is taken.
   void check(const uint8_t* header) {
     std::string now;
     if (dut_.m_axis_tvalid) {
@@ -157,7 +157,7 @@ class Bench {
   int idle_ = 0, stall_ = 0;  // in eighths of the cycles
   bool whole_ = true;         // words
   uint64_t counts_[6] = {};
-  bool open_ = false;  // a packet's payload has begun
+  bool open_ = false;  // a packet's payload has started
   uint8_t header_[kHeaderBytes];
   std::vector<uint8_t> payload_;
   std::string waiting_;

@@ -4,10 +4,10 @@
 // In:  PORTS words of 32 bits a set, an element of every port.
 // Out: two words a set: the sum; and flags: 1 it overflowed, 2 the lane could not decide it.
 //
-// What the lane cannot decide is summed by the exact unit, where there is one (EXACT_UNIT).
+// The exact unit, if there is one (EXACT_UNIT), sums the vectors that the lane cannot decide.
 //
-// module.h, made with the lane, gives PORTS, LATENCY, and the functions that know the ports' names and
-// what is to be done to an element before it goes in.
+// module.h, made with the lane, has PORTS, LATENCY, and the functions that set the ports and prepare
+// an element for the lane.
 
 #include <cstdint>
 #include <cstdio>
@@ -38,9 +38,9 @@ constexpr uint32_t kOverflowed = 1;
 constexpr uint32_t kUndecided = 2;
 
 #ifdef EXACT_UNIT
-constexpr size_t kUndecidedLead = 2;  // cycles from output undecided to the sum it is about
+constexpr size_t kUndecidedLead = 2;  // cycles from output undecided to its sum
 
-// The unit takes a number every third cycle, and the first of the next set when the last sum is done.
+// The unit takes a number every third cycle, and starts the next set after the last sum.
 class Unit {
  public:
   Unit() {
@@ -88,7 +88,7 @@ class Unit {
 
 class Lane {
  public:
-  // step hands a set in, and writes the sum of the one that went in LATENCY cycles ago.
+  // step enters a set, and writes the sum of the set that entered LATENCY cycles ago.
   void step(const Set& set, std::vector<Sum>* out) {
     window_[now_ % kWindow] = set;
     set_operands(&top_, set.x);
@@ -120,7 +120,7 @@ class Lane {
   static constexpr size_t kWindow = LATENCY + 1;
   Vlane top_;
 #ifdef EXACT_UNIT
-  bool undecided_[kWindow] = {};  // of the sums of this cycle and the next ones
+  bool undecided_[kWindow] = {};  // for the sums of this cycle and the next ones
   Unit unit_;
 #endif
   Set window_[kWindow] = {};

@@ -1,17 +1,15 @@
-// A virtual card at whose clock one can stop: the host of the card's own testbench (ports.h or link.h in its
-// folder, with random pauses), driven by lines on standard input.
+// A virtual card whose clock the caller drives: the host of the card's own testbench (ports.h or
+// link.h in its folder, with random pauses), controlled by lines on standard input.
 //
-//   card SEED
+//    card SEED
 //
-//   packet PORT KIND JOB FORMAT EPOCH RANK VID LENGTH ELEMENT...   sends a packet
-//   read ADDRESS, write ADDRESS VALUE                              accesses a register; answered by
-//                                                                  "reply CODE VALUE"
-//   until CYCLE                                                    lets the clock run; answered by what the card has
-//                                                                  sent since, a line each, and "now CYCLE":
-//   sent KIND FLAGS JOB FORMAT EPOCH RANK CODE VID LENGTH MASK RECEIVERS ELEMENT...
+//    packet PORT KIND JOB FORMAT EPOCH RANK VID LENGTH ELEMENT...   sends a packet
+//    read ADDRESS, write ADDRESS VALUE     accesses a register; the reply is "reply CODE VALUE"
+//    until CYCLE     runs the clock; the reply is a line for each sent packet, then "now CYCLE":
+//    sent KIND FLAGS JOB FORMAT EPOCH RANK CODE VID LENGTH MASK RECEIVERS ELEMENT...
 //
-// RECEIVERS are ranks on a link, and the port otherwise, a bit each. Exit status 1: the card broke a rule of its
-// ports, or is still busy at CYCLE.
+// RECEIVERS has a bit for each rank on a link, or for each port. Exit status 1: the card broke a
+// rule of its ports, or is still busy at CYCLE.
 
 #include <cinttypes>
 #include <cstdio>
@@ -30,7 +28,7 @@
 
 namespace {
 
-constexpr uint64_t PATIENCE = 5000;  // cycles in which a register is answered
+constexpr uint64_t PATIENCE = 5000;  // limit for a register access
 
 // Reads n numbers.
 std::vector<uint64_t> numbers(std::istringstream &line) {
@@ -106,7 +104,7 @@ class Session {
         fflush(stdout);
     }
 
-    // One cycle, and what has come out by then.
+    // Advances one cycle, and collects the packets that the card has sent.
     void tick() {
         host.tick();
         for (Packet p; host.receive(p); p = Packet{}) sent.push_back(p);

@@ -1,9 +1,9 @@
-// The adders of a card with 16 lanes and 8 workers, alone: what the card's
-// speed is compared with. Operands change every cycle, every sum is checked.
+// The adders of a card with 16 lanes and 8 workers, alone, as the peer of the card's
+// speed. Operands change every cycle, and every sum is checked.
 //
 //   adders OPERANDS CYCLES LATENCY
 //
-// OPERANDS is a file as operands.h reads it, LATENCY that of agg_lane, from
+// OPERANDS is a file for operands.h, LATENCY the latency of agg_lane, from
 // operands to sums, in cycles. It prints cycles= and seconds= (of the processor).
 
 #include <cstdio>
@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
         for (int w = 0; w < WORKERS; w++) memcpy(x[w], operands.beat(w, i / BEATS, int(i % BEATS)), 4 * LANES);
         top.clk = 0;
         top.eval();
-        uint32_t of = i - latency;  // whose sum is there
+        uint32_t of = i - latency;  // vector of the current sum
         if (i >= latency && memcmp(&top.y, operands.sum(of / BEATS, int(of % BEATS)), 4 * LANES)) {
             printf("FAILED: the sum of cycle %u\n", of);
             return 1;

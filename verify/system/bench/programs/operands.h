@@ -1,4 +1,4 @@
-// What a testbench feeds its adders, and what must come out: elements of every
+// Operands of a testbench's adders, and the expected sums: elements of every
 // worker that repeat after a few chunks, and their sums, from a file that bench
 // wrote.
 

@@ -1,10 +1,10 @@
 // Saturates the ports of a simulated card with shell none: every worker sends
-// chunk after chunk as its window allows and takes results at once. Every beat
-// of every result is compared with the sum that it must be.
+// chunks as fast as its window allows and takes results at once. Every beat
+// of every result is compared with the expected sum.
 //
 //   saturate OPERANDS CHUNKS
 //
-// OPERANDS is a file as operands.h reads it. It prints latency=, latency_max=
+// OPERANDS is a file for operands.h. It prints latency=, latency_max=
 // (cycles from a chunk's last beat in to its result's first beat out, over which
 // worker comes last), and of the saturated part in=, trees=, out= (beats a cycle
 // at the slowest port in, into the trees, at the slowest port out), beats= (of
@@ -27,9 +27,9 @@ constexpr int KEEP_BYTES = (4 * LANES + 7) / 8;
 constexpr uint64_t TOKEN = 1;
 constexpr uint16_t EPOCH = 1;
 constexpr uint64_t ALL_PORTS = ~uint64_t(0) >> (64 - PORTS);
-constexpr uint64_t PATIENCE = 4'000;  // cycles for a beat: what cannot be decided at once takes long
+constexpr uint64_t PATIENCE = 4'000;  // cycles for a beat; undecided beats take long
 
-// The beats that passed a place, and the cycles they took from first to last.
+// The beats at one place, and the cycles from first to last.
 struct Meter {
     uint64_t beats = 0, first = 0, last = 0;
 
@@ -41,11 +41,11 @@ struct Meter {
     double rate() const { return double(beats) / double(last - first + 1); }
 };
 
-// Where a worker is in the job's stream.
+// A worker's position in the job's stream.
 struct Worker {
-    uint32_t sending = 0;    // chunk that is being sent, or is next
-    uint32_t receiving = 0;  // chunk whose result comes next
-    int beat_in = 0;         // next beat of the chunk that is sent
+    uint32_t sending = 0;    // current or next chunk to send
+    uint32_t receiving = 0;  // chunk of the next result
+    int beat_in = 0;         // next beat of the chunk to send
     int beat_out = 0;        // next beat of the result
     Meter in, out;
 };
@@ -80,8 +80,8 @@ class Bench {
 
     uint64_t counter(uint32_t index) { return access(CARD(REG_COUNTERS) + 8 * index, false, 0); }
 
-    // Sends one more chunk, the last worker's when all others have sent theirs, and
-    // returns the cycles from its last beat in to the first beat out at each port.
+    // Sends one more chunk, with worker `last` after all others, and returns the cycles from its
+    // last beat in to the first beat out at each port.
     uint64_t latency(int last) {
         uint32_t chunk = workers[0].sending;
         for (int i = 0; i < PORTS; i++) may_send[i] = i == last ? chunk : chunk + 1;
@@ -120,7 +120,7 @@ class Bench {
     double rate_trees() const { return trees.rate(); }
 
   private:
-    // Whether all workers have that chunk's result.
+    // Returns whether all workers have that chunk's result.
     bool received(uint32_t chunk) const {
         return std::all_of(workers, workers + PORTS, [=](const Worker &w) { return w.receiving > chunk; });
     }
@@ -147,7 +147,7 @@ class Bench {
         top.eval();
     }
 
-    // Shows the card a worker's next beat, if its window allows one.
+    // Offers the card a worker's next beat, if its window allows one.
     void offer(int i) {
         Pins &p = pins[size_t(i)];
         Worker &w = workers[i];
@@ -170,7 +170,7 @@ class Bench {
         memcpy(&p.s_tuser, bytes.data(), bytes.size());
     }
 
-    // Notes what a port takes and gives in this cycle.
+    // Records a port's beats in this cycle.
     void move(int i) {
         Pins &p = pins[size_t(i)];
         Worker &w = workers[i];
@@ -201,7 +201,7 @@ class Bench {
 
     void write(uint32_t addr, uint64_t value) { access(addr, true, value); }
 
-    // Reads or writes a register and returns what it holds then.
+    // Reads or writes a register and returns its new value.
     uint64_t access(uint32_t addr, bool is_write, uint64_t value) {
         top.s_reg_valid = 1;
         top.s_reg_write = is_write;

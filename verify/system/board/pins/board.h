@@ -1,4 +1,4 @@
-// The board that facts.h tells of.
+// The board of facts.h.
 #pragma once
 
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace usb {
 using Board = std::conditional_t<Facts::FIFO, FifoBoardOf<Vboard_top>,
                                  std::conditional_t<Facts::ULPI, UlpiBoardOf<Vboard_top>, PairBoardOf<Vboard_top>>>;
 
-// What carries transfers out.
+// The part that makes transfers.
 using Device = std::conditional_t<Facts::FIFO, Bridge, Controller>;
 
 }  // namespace usb

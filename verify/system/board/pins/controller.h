@@ -1,6 +1,6 @@
-// A host controller: transfers as a kernel hands them to one, carried out by a Host in
-// transactions at the pins. It knows what an operating system's bus driver knows of a
-// device: its address, and when its data toggles begin anew.
+// A host controller. It takes transfers as a kernel submits them, and a Host makes them as
+// transactions at the pins. It has a bus driver's knowledge of a device: its address, and when
+// its data toggles restart.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace usb {
 
-// Status of a transfer, as Linux numbers it.
+// Status of a transfer, a negative error number of Linux.
 enum Status : int32_t {
     GOOD = 0,
     STALL_STATUS = -32,
@@ -25,8 +25,8 @@ struct Transfer {
     uint32_t seq;
     uint8_t endpoint;  // with the direction in bit 7
     Setup setup;       // of endpoint 0
-    Bytes data;        // to send, or what came
-    size_t length;     // that was asked for
+    Bytes data;        // to send, or received
+    size_t length;     // requested
     size_t done = 0;   // bytes sent
     int failed = 0;    // transactions in a row
 };
@@ -37,7 +37,7 @@ class Controller {
 
     Controller(Host &host, Ended ended) : host(host), ended(std::move(ended)) {}
 
-    // A device was plugged in: it is reset and gets an address. Its device descriptor is returned.
+    // Plugs a device in, resets it and gives it an address. Returns its device descriptor.
     Bytes plug() {
         host.phy.vbus = true;
         host.phy.lines = Lines::IDLE;
@@ -46,8 +46,8 @@ class Controller {
         return begin();
     }
 
-    // The bus is reset while the device is in use. What waits is ended, and the device is as before, with nothing
-    // claimed.
+    // Resets the bus while the device is in use. Ends waiting transfers, and restores the
+    // device's state without claims.
     void reset() {
         for (auto *queue : {&control, &out, &in}) {
             while (!queue->empty()) end(*queue, SHUT_DOWN);
@@ -56,15 +56,15 @@ class Controller {
         if (configuration) set({0x00, 9, configuration, 0, 0}, "is not configured again");
     }
 
-    // Halts a bulk endpoint, and nobody is told.
+    // Halts a bulk endpoint without notifying the host's programs.
     void halt(uint8_t endpoint) { set({0x02, 3, 0, endpoint, 0}, "does not halt an endpoint"); }
 
-    // The next byte for a bulk endpoint is another than the host meant. To USB it is as good as any.
+    // Changes the next byte for a bulk endpoint. USB cannot detect that.
     void flip() { flips = true; }
 
-    uint64_t passed = 0;  // bytes that went to the device's OUT endpoint
+    uint64_t passed = 0;  // bytes sent to the device's OUT endpoint
 
-    // It was pulled out: nothing of what waits is told any more.
+    // Unplugs the device. No waiting transfer is reported.
     void unplug() {
         for (auto *queue : {&control, &out, &in}) queue->clear();
         host.phy.vbus = false;
@@ -74,7 +74,7 @@ class Controller {
 
     void submit(Transfer t) { queue(t.endpoint).push_back(std::move(t)); }
 
-    // Takes a transfer back, and says whether it was still there.
+    // Cancels a transfer, and returns whether it was still waiting.
     bool unlink(uint32_t seq) {
         for (auto *queue : {&control, &out, &in}) {
             for (auto t = queue->begin(); t != queue->end(); ++t) {
@@ -89,8 +89,8 @@ class Controller {
 
     bool idle() const { return control.empty() && out.empty() && in.empty(); }
 
-    // A control transfer, or a transaction of each bulk endpoint at which a transfer waits. Says whether anything
-    // came of it.
+    // Makes a control transfer, or a transaction for each bulk endpoint with a waiting transfer.
+    // Returns whether any made progress.
     bool work() {
         host.pass(1);
         if (!control.empty()) {
@@ -122,7 +122,7 @@ class Controller {
         return descriptor;
     }
 
-    // A request of the host's own, which must be carried out.
+    // Makes one of the host's own requests, which must succeed.
     void set(const Setup &setup, const char *what) {
         Bytes none;
         if (host.control(address, setup, none) != Result::DONE) throw Violation(std::string("USB: the device ") + what);
@@ -132,7 +132,7 @@ class Controller {
 
     int32_t request(Transfer &t) {
         const Setup &s = t.setup;
-        if (s.kind == 0x00 && s.request == 5) return GOOD;  // addresses are the controller's
+        if (s.kind == 0x00 && s.request == 5) return GOOD;  // the controller assigns addresses
         Result r = host.control(address, s, t.data);
         if (r != Result::DONE) return r == Result::STALLED ? STALL_STATUS : PROTOCOL;
         bool configures = s.kind == 0x00 && s.request == 9, selects = s.kind == 0x01 && s.request == 11;
@@ -175,7 +175,7 @@ class Controller {
         return true;
     }
 
-    // A stall ends a transfer, and so do three transactions in a row without an answer.
+    // A stall ends a transfer, as do three transactions in a row without an answer.
     bool gives_up(std::list<Transfer> &queue, Result r) {
         Transfer &t = queue.front();
         t.failed = r == Result::FAILED ? t.failed + 1 : 0;

@@ -1,5 +1,5 @@
-// The USB device of a card by itself: the Verilated module, what stands at its pins with a
-// host behind it, and at its stream ports bytes that a test offers and takes.
+// A card's USB device alone: the Verilated module, with a host behind its pins. A test offers and
+// takes the bytes at its stream ports.
 #pragma once
 
 #include <deque>
@@ -30,12 +30,12 @@ class Device {
     Model phy;
     Host host;
 
-    // The stream ports. What a test does with them is asked in each cycle.
-    std::deque<uint8_t> to_host;                         // bytes that wait to be sent
-    Bytes from_host;                                     // bytes that have come
-    std::function<bool()> offers = [] { return true; };  // the next of to_host is offered
-    std::function<bool()> takes = [] { return true; };   // what is offered is taken
-    bool echo = false;                                   // what comes is sent back
+    // The stream ports. The functions are called in each cycle.
+    std::deque<uint8_t> to_host;                         // bytes to send
+    Bytes from_host;                                     // received bytes
+    std::function<bool()> offers = [] { return true; };  // whether to offer the next byte of to_host
+    std::function<bool()> takes = [] { return true; };   // whether to take an offered byte
+    bool echo = false;                                   // send received bytes back
     int clear_after = 20;                                // cycles until link_clear follows link_up
 
     uint64_t link_falls = 0;
@@ -43,11 +43,11 @@ class Device {
     bool link_clear() const { return top.link_clear; }
     bool configured() const { return top.configured; }
     bool suspended() const { return top.suspended; }
-    uint64_t traffic = 0, moved = 0;  // cycles in which `traffic` was high, and bytes that moved
-    bool may_drop = false;            // a test lets the link go down
-    bool broken_offer = false;        // a byte for the card was taken back, or changed, before it was taken
+    uint64_t traffic = 0, moved = 0;  // cycles with `traffic` high, and bytes moved
+    bool may_drop = false;            // the link may go down
+    bool broken_offer = false;        // the device withdrew or changed an offered byte
 
-    // What every host does first: reset, address 5, configuration 1, alternate setting 1.
+    // The first requests of every host: reset, address 5, configuration 1, alternate setting 1.
     void attach() {
         host.reset();
         address = 0;
@@ -68,7 +68,7 @@ class Device {
         return host.control(address, {kind, request, value, index, length}, data);
     }
 
-    // A request without data, which must be carried out.
+    // A request without data, which must succeed.
     void set(uint8_t kind, uint8_t request, uint16_t value, uint16_t index) {
         Bytes none;
         if (control(kind, request, value, index, 0, none) != Result::DONE)
@@ -81,7 +81,7 @@ class Device {
   private:
     void settle(Model::Pins &pins) {
         usb::drive(top, pins);
-        offered = offered || (!to_host.empty() && offers());  // what is offered stays so until it is taken
+        offered = offered || (!to_host.empty() && offers());  // an offer stays until the byte is taken
         offered = offered && !to_host.empty();
         top.tx_tvalid = offered;
         top.tx_tdata = offered ? to_host.front() : 0xee;
@@ -109,7 +109,7 @@ class Device {
         top.eval();
     }
 
-    // The far side sees a change of link_up a while later. Once it has seen that it fell, it drops what it has.
+    // The far side sees a change of link_up later. When it sees link_up fall, it drops its bytes.
     void follow_link() {
         if (was_up != bool(top.link_up) && bool(top.link_clear) != bool(top.link_up)) {
             throw Violation(top.link_up ? "the link comes up before the far side is ready"
@@ -128,7 +128,7 @@ class Device {
         }
     }
 
-    // AXI4-Stream: what is offered stays as it is until it is taken, or the link goes down.
+    // AXI4-Stream: an offer stays unchanged until it is taken, or the link goes down.
     void watch_stream() {
         bool holds = top.rx_tvalid && top.rx_tdata == offered_byte;
         if (waiting && !holds && !may_drop) broken_offer = true;

@@ -1,8 +1,8 @@
-// What a host finds at the pins of a card's USB device: each case is a part of the
-// contract, SPEC.md, section 9. The numbers here are written out from there and from
-// the USB specification, and read from no other file. It is built for each kind of pins:
-// what they are, and the cases that are theirs alone, is in gateware.h and cases.h of a
-// folder, ulpi or pair.
+// Tests of a card's USB device by a host at its pins. Each case checks a part of
+// SPEC.md, section 9. The numbers are literals from there and from the USB
+// specification, independent of all other files. There is a build for each kind of
+// pins; gateware.h and cases.h of the folder ulpi or pair have the pins and their own
+// cases.
 //
 //   device_bench HASH SERIAL IDENT CASE...    HASH: 16 hex digits; IDENT: 208
 //   device_bench --list

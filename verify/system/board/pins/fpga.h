@@ -1,9 +1,9 @@
-// An FPGA on a board: Verilated, whole, with its oscillator, the supply that it may set, and
-// LEDs. What is at the pins of its link is in the board.h of a folder for each kind; what
-// differs between boards is in facts.h.
+// An FPGA on a board: the complete Verilated design with its oscillator, a supply that it may
+// switch, and LEDs. The board.h of a folder for each kind of link has the devices at the link's
+// pins; facts.h has the differences between boards.
 //
-// Time is in femtoseconds. The oscillator, what is at the link's pins and the PLL in the
-// FPGA tick by themselves: no edge of one waits for another.
+// Time is in femtoseconds. The oscillator, the devices at the link's pins and the FPGA's PLL run
+// independently: no edge of one waits for another.
 #pragma once
 
 #include <cmath>
@@ -22,10 +22,10 @@ constexpr uint64_t US = 1'000'000'000, MS = 1000 * US;
 // The names of its LEDs, in the order of their bits.
 constexpr const char *LEDS[] = {"link", "traffic", "error"};
 
-// It is a template so that pins which a board lacks are not looked at.
+// A template, so that pins which a board lacks are never accessed.
 template <class Top> class FpgaOf {
   public:
-    // LED: which, whether it is lit now, and the time.
+    // LED: its index, whether it is lit now, and the time.
     using Led = std::function<void(int, bool, uint64_t)>;
 
     uint64_t time() const { return context->time(); }
@@ -34,13 +34,13 @@ template <class Top> class FpgaOf {
     explicit FpgaOf(Led led) : led(std::move(led)) {}
     ~FpgaOf() { top.final(); }
 
-    static constexpr uint64_t LIMIT = 50 * MS;  // for what is waited for
+    static constexpr uint64_t LIMIT = 50 * MS;  // of any wait
 
     static void demand(bool holds, const char *what) {
         if (!holds) throw Violation(std::string("board: ") + what);
     }
 
-    // Power is switched on. What comes in by the link's pins is there.
+    // Switches power on. The devices at the link's pins are ready.
     void begin() {
         top.clk_in = 0;
         top.eval();
@@ -50,7 +50,7 @@ template <class Top> class FpgaOf {
             demand(top.led_held == Facts::HELD_LEVELS, "what LEDs have in common has another level");
     }
 
-    // When the supply that the FPGA sets has risen; 0 while it is off, and where the FPGA sets none.
+    // Time at which the FPGA's supply has risen; 0 while it is off, or if the FPGA switches none.
     uint64_t supplied() const { return enabled ? enabled + RISE : 0; }
 
     // ---- Time ----
@@ -58,7 +58,7 @@ template <class Top> class FpgaOf {
     // The next edge of the oscillator or of the PLL.
     uint64_t next() { return top.eventsPending() ? std::min(top.nextTimeSlot(), oscillates) : oscillates; }
 
-    // Lets time pass, up to what happens then.
+    // Advances time to `then`, and handles the events of that moment.
     void advance(uint64_t then) {
         for (uint64_t t; (t = next()) < then;) step(t);
         context->time(then);
@@ -81,7 +81,8 @@ template <class Top> class FpgaOf {
     Top top{context.get()};
 
   private:
-    // A filter makes the level of a supply, and switched on it rises. The times stand for a board's parts.
+    // A filter sets the level of a supply, which rises after switching on. The times are typical
+    // of a board's parts.
     static constexpr double FILTER = 5.0 * MS;
     static constexpr uint64_t RISE = 4 * MS;
     static constexpr double TOLERANCE = 1;  // per cent
@@ -121,8 +122,8 @@ template <class Top> class FpgaOf {
     }
 
     Led led;
-    uint64_t half_periods = 1, oscillates = US / (2 * Facts::OSCILLATOR_MHZ);  // the oscillator's, and its next edge
-    int shown = 0;                                                             // LEDs that are lit
+    uint64_t half_periods = 1, oscillates = US / (2 * Facts::OSCILLATOR_MHZ);  // of the oscillator, and its next edge
+    int shown = 0;                                                             // lit LEDs
     bool setting = false;
     uint64_t set_at = 0, enabled = 0;
     double level = 0;  // of the supply, in per cent

@@ -1,10 +1,10 @@
-// A USB host at the other end of a wire: it resets the bus and carries out
-// transactions, microframe by microframe, as USB 2.0, chapters 5, 7 and 8, has a host
-// controller do it. It builds and checks every packet itself: PIDs, CRCs, data
-// toggles, handshakes, PING, repeats, and how long a device may take to answer.
+// A USB host at the other end of a wire. It resets the bus and makes transactions, microframe by
+// microframe, as USB 2.0, chapters 5, 7 and 8, requires of a host controller. It builds and
+// checks every packet itself: PIDs, CRCs, data toggles, handshakes, PING, retries, and the
+// device's time to answer.
 //
-// A test may have packets get lost or damaged on the way. Where the device does what no
-// device may do, a Violation is thrown.
+// A test may lose or damage packets on the way. If the device breaks the rules, the host throws a
+// Violation.
 #pragma once
 
 #include <algorithm>
@@ -38,12 +38,13 @@ inline uint8_t crc5(uint16_t bits) {
         crc = crc << 1 & 0x1f;
         if (feedback) crc ^= 0x05;
     }
-    uint8_t sent = 0;  // first the highest coefficient
+    uint8_t sent = 0;  // highest coefficient first
     for (int i = 0; i < 5; i++) sent |= (~crc >> (4 - i) & 1) << i;
     return sent;
 }
 
-// CRC16 over the bytes of a data packet (USB 8.3.5.2): x^16+x^15+x^2+1, in the same way. As it is sent.
+// CRC16 over the bytes of a data packet (USB 8.3.5.2): x^16+x^15+x^2+1, computed and sent like
+// CRC5.
 inline uint16_t crc16(const uint8_t *data, size_t n) {
     uint16_t crc = 0xffff;
     for (size_t k = 0; k < n; k++) {
@@ -74,11 +75,11 @@ inline Bytes data_packet(Pid pid, const uint8_t *data, size_t n) {
     return packet;
 }
 
-// What becomes of a transaction's packets on the wire.
+// The fault of a transaction's packets on the wire.
 enum class Fault {
     NONE,
     TOKEN,      // the device sees a damaged token
-    DATA,       // a bit of the data packet is turned over, in either direction
+    DATA,       // a bit of the data packet is inverted, in either direction
     HANDSHAKE,  // the handshake is lost, in either direction
 };
 
@@ -90,7 +91,7 @@ struct Pipe {
     uint8_t address = 0;
     uint8_t endpoint = 0;
     bool toggle = false;
-    bool ping = false;  // the next transaction asks for room first
+    bool ping = false;  // the next transaction starts with PING
 };
 
 struct Setup {
@@ -111,8 +112,8 @@ struct Setup {
 
 class Host {
   public:
-    // The gateware is behind a model of what is at its pins: `settle` gives it the pins as the model drives them in
-    // this cycle and returns what it does with them, `rise` is its clock's edge.
+    // A model connects the gateware to the host. `settle` passes the model's pins of this cycle
+    // to the gateware, and returns the gateware's outputs; `rise` is the clock's edge.
     template <class Model, class Settle, class Rise>
     Host(Model &model, Settle settle, Rise rise) : phy(model), step([&model, settle, rise] {
         typename Model::Pins pins;
@@ -123,18 +124,18 @@ class Host {
     }) {}
 
     Wire &phy;
-    bool full_speed = false;      // as a host that knows no other
-    uint64_t reset_us = 10'000;   // of a reset at full speed; less is enough for a device that does not chirp
-    uint64_t slowest_answer = 0;  // cycles from the end of a host's packet to the beginning of the device's
+    bool full_speed = false;      // behave as a host without high speed
+    uint64_t reset_us = 10'000;   // of a reset at full speed; shorter ones suffice for a device that does not chirp
+    uint64_t slowest_answer = 0;  // cycles from the end of a host's packet to the start of the device's
     uint64_t transactions = 0;
 
-    // A fault for each transaction; without it none.
+    // Returns the fault of each transaction.
     std::function<Fault()> fault = [] { return Fault::NONE; };
 
     uint64_t packet_bytes() const { return full_speed ? 64 : 512; }
     uint64_t now() const { return phy.now; }
 
-    // A device that keeps a test waiting for ever fails it.
+    // Time limit of a test.
     uint64_t limit = UINT64_MAX;
 
     void cycle() {
@@ -146,14 +147,14 @@ class Host {
         for (uint64_t end = now() + cycles; now() < end;) cycle();
     }
 
-    // Waits until a device is seen, by its pull-up, and a little longer (USB 7.1.7.3: 100 ms at least).
+    // Waits for a device's pull-up, and a little longer (USB 7.1.7.3: 100 ms at least).
     void connect() {
         until([&] { return phy.pulled_up() && !phy.high_speed(); }, 600000, "does not connect");
         wait(6000);
     }
 
-    // Resets the bus, and finds out how fast the device is (USB 7.1.7.5). The times that a host chooses are short
-    // ones, so that a simulation is done soon: a real one resets for 10 ms or more.
+    // Resets the bus and determines the device's speed (USB 7.1.7.5). It uses the shortest times
+    // that a host may, for a short simulation; a real host resets for 10 ms or more.
     void reset() {
         const uint64_t US = 60;
         phy.lines = Lines::SE0;
@@ -181,7 +182,7 @@ class Host {
         begin_frame();
     }
 
-    // Lets time pass, with its frames.
+    // Advances time, with frames.
     void pass(uint64_t cycles) {
         for (uint64_t end = now() + cycles; now() < end;) {
             keep_frames(0);
@@ -191,8 +192,8 @@ class Host {
 
     uint64_t frames() const { return frame; }
 
-    // One transaction of bulk or of a control transfer's stages. `taken` says whether the device has the bytes as
-    // far as the host knows.
+    // One transaction of bulk or of a control transfer's stages. `taken` is whether the host
+    // knows that the device has the bytes.
     Result out(Pipe &pipe, Pid token, const uint8_t *data, size_t n) {
         transactions++;
         keep_frames(transaction_cycles(n));
@@ -211,7 +212,7 @@ class Host {
         Bytes answer = receive();
         if (f == Fault::HANDSHAKE) answer.clear();
         Result result = handshake(answer);
-        // A device whose handshake does not come is asked, before it gets the same again (USB 8.5.1).
+        // Without a handshake the host sends PING before it repeats the data (USB 8.5.1).
         if (result == Result::NAKED || result == Result::NYETED || result == Result::FAILED)
             pipe.ping = token == OUT && pipe.endpoint != 0;
         if (result == Result::NYETED) result = Result::DONE;
@@ -219,7 +220,8 @@ class Host {
         return result;
     }
 
-    // IN: with DONE, `data` is what came. What comes a second time is acknowledged and dropped, and FAILED.
+    // IN: with DONE, `data` holds the packet. The host acknowledges and drops a repeated packet,
+    // and returns FAILED.
     Result in(Pipe &pipe, Bytes &data) {
         transactions++;
         keep_frames(transaction_cycles(packet_bytes()));
@@ -241,7 +243,7 @@ class Host {
             wait(full_speed ? 5 : 2);
             send({pid_byte(ACK)});
         } else {
-            // The host has the packet; the device does not know it.
+            // The host has the packet, but the device does not know that.
             wait(120);
         }
         if (is(answer, DATA1) != pipe.toggle) return Result::FAILED;
@@ -250,8 +252,8 @@ class Host {
         return Result::DONE;
     }
 
-    // A control transfer. Says how it ended: DONE, or STALLED. A stage that is answered NAK is repeated for up
-    // to `patience` frames, and FAILED after them.
+    // A control transfer. Returns DONE or STALLED. A stage that is answered NAK is repeated for
+    // up to `patience` frames, and then FAILED.
     Result control(uint8_t address, const Setup &setup, Bytes &data, int patience = 400) {
         Pipe pipe{address, 0, false, false};
         Bytes request = setup.bytes();
@@ -287,13 +289,13 @@ class Host {
         });
     }
 
-    // The cycles that a packet with n bytes of data takes, without stuffed bits.
+    // The cycles of a packet with n bytes of data, without stuffed bits.
     uint64_t packet_cycles(size_t n) const {
         uint64_t bits = full_speed ? 8 + 8 * (n + 3) + 3 : 32 + 8 * (n + 3) + 8;
         return full_speed ? bits * 5 : bits / 8;
     }
 
-    // Sends bytes as they are, without regard to frames.
+    // Sends bytes unchanged, without regard to frames.
     void send(const Bytes &packet) {
         if (now() < phy.busy_until) wait(phy.busy_until - now());
         phy.sent.clear();
@@ -301,8 +303,9 @@ class Host {
         wait(phy.busy_until - now());
     }
 
-    // The device's packet, if one begins in time (USB 7.1.18, 7.1.19: 736 to 816 bit times); else nothing. A device must
-    // begin within 192 bit times at high speed, 6.5 at full speed (the PHY's own delays included).
+    // Returns the device's packet, if one starts in time (USB 7.1.18, 7.1.19: 736 to 816 bit
+    // times); else nothing. A device must start within 192 bit times at high speed, 6.5 at full
+    // speed, including the PHY's delays.
     Bytes receive() {
         const uint64_t timeout = full_speed ? 18 * 5 : 102, latest = full_speed ? 9 * 5 : 24;
         uint64_t end = now();
@@ -322,7 +325,7 @@ class Host {
 
     static bool is(const Bytes &packet, Pid pid) { return !packet.empty() && packet[0] == pid_byte(pid); }
 
-    // Waits as long as must be between two packets of a host (USB 7.1.18.2: 88 bit times).
+    // Waits the least time between two packets of a host (USB 7.1.18.2: 88 bit times).
     void gap() { wait(full_speed ? 2 * 5 : 11); }
 
     std::mt19937 random{1};
@@ -332,13 +335,14 @@ class Host {
 
     uint64_t frame_cycles() const { return full_speed ? 8 * MICROFRAME : MICROFRAME; }
 
-    // The most that a transaction takes: token, data and handshake, and what is between them.
+    // The longest time of a transaction: token, data, handshake, and the gaps between them.
     uint64_t transaction_cycles(size_t n) const {
         const uint64_t gaps = full_speed ? 2 * 10 + 45 : 2 * 11 + 24;
         return 2 * packet_cycles(0) + packet_cycles(n) + gaps;
     }
 
-    // Begins the next frame when it is due, or when a transaction of so many cycles does not fit any more.
+    // Starts the next frame when it is due, or when a transaction of `need` cycles no longer
+    // fits.
     void keep_frames(uint64_t need) {
         const uint64_t end = frame_begin + frame_cycles();
         if (now() + need < end) return;
@@ -371,7 +375,7 @@ class Host {
         send(packet);
     }
 
-    // Turns over a bit behind the PID.
+    // Inverts a bit after the PID.
     void damage(Bytes &packet) { packet[1 + random() % (packet.size() - 1)] ^= 1 << random() % 8; }
 
     Result handshake(const Bytes &answer) {
@@ -385,7 +389,8 @@ class Host {
         throw Violation("USB: the device answers with what is no handshake");
     }
 
-    // Repeats what is answered NAK, or not at all: that three times in a row, as a host does (USB 8.7.1.4).
+    // Repeats a transaction after NAK. After three in a row without an answer it fails, as with a
+    // host (USB 8.7.1.4).
     Result repeat(int patience, const std::function<Result()> &transaction) {
         int failed = 0;
         for (uint64_t begin = frame; frame - begin < uint64_t(patience);) {

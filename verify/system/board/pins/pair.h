@@ -1,13 +1,13 @@
-// D+ and D- at the pins of an FPGA, at full speed, and the wire behind them with a host's
-// transceiver at its end: bits, where Phy carries bytes. SYNC, NRZI, stuffed bits, ends of
-// packets, pull-up and reset are as in USB 2.0, chapter 7, whose sections the comments name.
+// D+ and D- at the pins of an FPGA, at full speed, and a host's transceiver at the other end of
+// the wire. It works on bits, where Phy works on bytes. SYNC, NRZI, stuffed bits, ends of
+// packets, pull-up and reset follow USB 2.0, chapter 7, whose sections the comments name.
 //
-// Time is counted in cycles of the device, five of which are a bit to it. The host has a
-// clock of its own, which may be off, and its edges may be early or late, anywhere in a
-// cycle. Of what the device sends each bit must take five cycles, to the cycle where the
-// cycles are its own, so nothing is left for a host to recover.
+// Time is counted in cycles of the device; its bits have five. The host has its own clock, which
+// may be off, and its edges may be early or late, anywhere in a cycle. Each bit from the device
+// must take five cycles, exactly if the cycles are the device's own, so the host needs no clock
+// recovery.
 //
-// What the gateware does that no device may do throws a Violation.
+// A Violation by the gateware throws.
 #pragma once
 
 #include <algorithm>
@@ -28,21 +28,21 @@ class Pair : public Wire {
         bool pull_up = false;
     };
 
-    // What is wrong with the bits of the host's next packet.
+    // The flaw in the bits of the host's next packet.
     enum class Flaw {
         NONE,
         STUFFING,  // the first stuffed bit is a one
         CUT,       // the last byte lacks half of its bits
-        DRIBBLE,   // a bit too many before the end, which hubs may add (7.1.9.1)
+        DRIBBLE,   // an extra bit before the end, which hubs may add (7.1.9.1)
     };
 
-    double bit = BIT;    // of the host, in cycles: may be off by 0.25 % (7.1.11)
+    double bit = BIT;    // of the host, in cycles; may be off by 0.25 % (7.1.11)
     double jitter = 0;   // cycles by which each edge is early or late
-    double skew = 0.06;  // cycles by which D- comes after D+
-    int slack = 0;       // cycles by which a level may seem longer or shorter: 1 where cycles are not the device's own
+    double skew = 0.06;  // delay of D- after D+, in cycles
+    int slack = 0;       // cycles by which a level may seem longer or shorter: 1 if cycles are not the device's own
     Flaw flaw = Flaw::NONE;
 
-    // Of an answer, from the end of the host's packet to the beginning of the device's: cycles.
+    // Cycles from the end of the host's packet to the start of the answer.
     double fastest = INFINITY, slowest = 0;
 
     bool high_speed() const override { return false; }
@@ -65,7 +65,7 @@ class Pair : public Wire {
         passed = 0;
     }
 
-    // The pins in this cycle, when so much of it is over: at its beginning the device samples them.
+    // Sets the pins for this cycle, after `part` of it; the device samples them at its start.
     void drive(Pins &pins, double part = 0) {
         const double time = now + part;
         while (passed + 1 < edges.size() && edges[passed + 1].at + skew < time) passed++;
@@ -73,7 +73,7 @@ class Pair : public Wire {
         pins.d_n_in = level(time - skew) >> 1;
     }
 
-    // What the device has done in this cycle.
+    // Takes the device's outputs of this cycle.
     void sample(const Pins &pins) {
         demand(!(pins.oe && carries()), "drives the lines while the host does");
         demand(!(pins.oe && pins.d_p_out && pins.d_n_out), "drives both lines high");
@@ -92,7 +92,7 @@ class Pair : public Wire {
   private:
     static constexpr int BIT = 5;                     // cycles
     static constexpr int SE0 = 0, J = 1, K = 2;       // D+ is bit 0
-    static constexpr double EARLIEST = 2, LATEST = 6.5;  // bits: when a device answers (7.1.18.1)
+    static constexpr double EARLIEST = 2, LATEST = 6.5;  // bits before an answer (7.1.18.1)
 
     struct Edge {
         double at;
@@ -105,7 +105,7 @@ class Pair : public Wire {
 
     // ---- From the host ----
 
-    // The level of each bit of a packet, and a J for what is behind it.
+    // The level of each bit of a packet, and a J after it.
     std::vector<int> encode(const Bytes &packet) {
         std::vector<int> levels;
         int level = J, ones = 0;
@@ -137,7 +137,7 @@ class Pair : public Wire {
     // The host sends a packet.
     bool carries() const { return now < busy_until; }
 
-    // What the lines are at.
+    // The level of the lines.
     int level(double time) const {
         if (device.oe) return device.d_p_out | device.d_n_out << 1;
         if (carries()) {
@@ -173,7 +173,7 @@ class Pair : public Wire {
         run = ends = 0;
     }
 
-    // The lines have been at a level for `run` cycles, and now are at another.
+    // The lines were at a level for `run` cycles, and now change to another.
     void change(int level) {
         level_ends();
         at = level;

@@ -1,13 +1,12 @@
-// A USB transceiver as the link sees it: the PHY of the UTMI+ Low Pin Interface
-// (ULPI), revision 1.1, in synchronous mode, and the wire behind it.
+// A USB transceiver as the link sees it: the PHY of the UTMI+ Low Pin Interface (ULPI), revision
+// 1.1, in synchronous mode, and the wire behind it.
 //
-// On one side are the pins of the gateware, a cycle of the 60 MHz clock at a time; on
-// the other side packets, with the time that their bits take, and the states in which
-// a host leaves the two lines while it resets the bus. It carries packets as bytes,
-// from the PID to the last byte of the CRC, and neither builds nor checks them. It is
-// written from the ULPI and USB 2.0 specifications, whose sections the comments name.
+// One side has the gateware's pins, a cycle of the 60 MHz clock at a time. The other side has
+// packets, with the time of their bits, and the line states of a host's bus reset. Packets are
+// bytes from the PID to the CRC, which the PHY neither builds nor checks. It follows the ULPI and
+// USB 2.0 specifications, whose sections the comments name.
 //
-// What the gateware does that no link may do throws a Violation.
+// A violation by the gateware throws a Violation.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace usb {
 // The pins, named as the gateware names them.
 struct Pins {
     uint8_t data_in = 0;  // PHY to link
-    bool driven = false;  // by the PHY; while dir is high and it does not, nobody does
+    bool driven = false;  // by the PHY; while dir is high and this is false, the pins float
     bool dir = false;
     bool nxt = false;
     uint8_t data_out = 0;  // link to PHY
@@ -32,17 +31,17 @@ class Phy : public Wire {
   public:
     using Pins = usb::Pins;
 
-    // How this PHY behaves where the specification leaves it open.
+    // The PHY's choices where the specification allows several.
     struct Style {
-        int accept = 1;         // cycles until a command is accepted
+        int accept = 1;         // cycles before a command is accepted
         int receive = 4;        // cycles from the end of SYNC on the wire to the first byte
         int end = 1;            // cycles from the end of packet on the wire to the end for the link
-        bool drop_dir = false;  // dir falls with the end of a packet; the RXCMD that tells it comes after
+        bool drop_dir = false;  // dir falls at the end of a packet, before the RXCMD that reports it
     };
 
     Style style;
-    int interrupt = 0;  // the PHY takes the bus from the next register write, at its command, value or stp: 1, 2, 3
-    int abandon = 0;    // cycles into the next packet of the device in which the PHY gives it up; 0: not
+    int interrupt = 0;  // interrupts the next register write at its command, value or stp: 1, 2, 3
+    int abandon = 0;    // abandons the device's next packet after this many cycles; 0: not
 
     bool high_speed() const override { return transceiver() == 0; }
     bool pulled_up() const override { return function & 0x04; }
@@ -53,7 +52,7 @@ class Phy : public Wire {
         incoming = {packet, spans(packet)};
         receiving = true;
         position = 0;
-        // SYNC passes first. The first bits of a packet show the link nothing yet.
+        // SYNC comes first, and the link does not see the first bits.
         due = now + cycles(sync_bits()) + style.receive;
         uint64_t bits = sync_bits() + end_bits();
         for (int span : incoming.spans) bits += span;
@@ -62,7 +61,7 @@ class Phy : public Wire {
 
     bool transmitting() const override { return state == State::TRANSMIT; }
 
-    // The pins of this cycle, as the PHY drives them.
+    // Sets the PHY's outputs of this cycle.
     void drive(Pins &pins) {
         pins.dir = pins.nxt = false;
         pins.data_in = 0;
@@ -104,7 +103,7 @@ class Phy : public Wire {
         }
     }
 
-    // What the link has done in this cycle.
+    // Takes the link's outputs of this cycle.
     void sample(const Pins &pins) {
         check(pins);
         advance(pins);
@@ -137,8 +136,8 @@ class Phy : public Wire {
     int sync_bits() const { return high_speed() ? 32 : 8; }  // USB 7.1.10
     int end_bits() const { return high_speed() ? 8 : 3; }    // USB 7.1.13.2
 
-    // Bits that the bytes of a packet take: a zero is stuffed after six ones (USB 7.1.9). SYNC ends with a
-    // one, which counts.
+    // The number of bits of each byte: a zero is stuffed after six ones (USB 7.1.9). The final
+    // one of SYNC counts.
     static std::vector<int> spans(const Bytes &bytes) {
         std::vector<int> all;
         int ones = 1;
@@ -162,12 +161,12 @@ class Phy : public Wire {
     int transceiver() const { return function & 0x03; }
     int mode() const { return function >> 3 & 0x03; }
 
-    // LineState (ULPI 3.8.1.2, UTMI+ 4.3): the lines themselves at full speed and while chirps pass, else whether
-    // there is a signal.
+    // LineState (ULPI 3.8.1.2, UTMI+ 4.3): the lines at full speed and during chirps, else
+    // whether there is a signal.
     int line_state() const {
         if (terminated()) return state == State::RECEIVE && carried() ? 1 : 0;
         if (chirping()) return 2;
-        if (state == State::RECEIVE && carried()) return 2;  // or 1, as the bits go
+        if (state == State::RECEIVE && carried()) return 2;  // or 1, depending on the bits
         switch (lines) {
         case Lines::SE0:
             return 0;
@@ -186,10 +185,10 @@ class Phy : public Wire {
         return 0x40 | active << 4 | vbus_state << 2 | line_state();
     }
 
-    // The packet that comes in is not over.
+    // The incoming packet has not ended.
     bool carried() const { return position < incoming.bytes.size() || now < last_end; }
 
-    // A byte of it is complete.
+    // A byte of the packet is complete.
     bool byte_now() const { return position < incoming.bytes.size() && now >= due; }
 
     static void demand(bool holds, const char *what) {
@@ -258,7 +257,7 @@ class Phy : public Wire {
         receiving = false;
     }
 
-    // Before the first byte come the turnaround and an RXCMD.
+    // The turnaround and an RXCMD precede the first byte.
     bool begins() const { return receiving && now + 3 >= due; }
 
     void turn_receive() {
@@ -266,7 +265,7 @@ class Phy : public Wire {
         due = std::max(due, now + 3);
     }
 
-    // Nothing is under way. What comes in goes before what the link wants.
+    // The bus is idle. Incoming packets take precedence over the link's commands.
     void idle(uint8_t command) {
         if (begins()) {
             turn_receive();
@@ -311,7 +310,7 @@ class Phy : public Wire {
             function = value;
             return;
         case 0x0a:
-            return;  // pull-downs and VBUS: a device leaves them
+            return;  // pull-downs and VBUS, which a device does not set
         default:
             demand(false, "writes a register that it has no use for");
         }
@@ -327,7 +326,7 @@ class Phy : public Wire {
         debt = 5 * (sync_bits() + span(outgoing.bytes[0], ones));
     }
 
-    // A byte is taken whenever the wire has sent the last one.
+    // Takes a byte whenever the wire has sent the last one.
     void transmit(const Pins &pins) {
         if (abandon && --abandon == 0) {
             told = 0;
@@ -380,7 +379,7 @@ class Phy : public Wire {
 
     Sent outgoing;
     int ones = 0;
-    int debt = 0;  // units of time that the wire still needs for what it has
+    int debt = 0;  // time units that the wire needs for the bytes taken
 
     bool receiving = false;
     Incoming incoming;

@@ -1,15 +1,16 @@
-// A card on a board behind a serial port: a pseudo-terminal, and a bridge's UART that has the rate of the
-// terminal, with its own clock, at the other end of the board's line.
+// A card on a board with a serial port: a pseudo-terminal, and a bridge's UART at the other end
+// of the board's line. The UART has the terminal's rate, and its own clock.
 //
-//   serial_card PATH [--off PERCENT]
+//    serial_card PATH [--off PERCENT]
 //
-// PATH becomes a link to the terminal. It prints that it listens there, then a line for each LED that goes on or out, and
-// ends with its standard input. With --off the bridge's rate is so much higher than what the terminal says. What the
-// card sends while no host has the port open is lost. Its tasks (tasks.h):
+// PATH becomes a link to the terminal. The program prints that it listens there, then a line for
+// each change of an LED, and ends with its standard input. --off raises the bridge's rate above
+// the terminal's. Bytes that the card sends while no host has the port open are lost. Its tasks
+// (tasks.h), after this many more bytes to the card:
 //
-//   after BYTES unplug   once so many more bytes have gone to the card: the port is pulled out, and put in again,
-//   after BYTES flip     the next byte leaves with a bit turned over,
-//   after BYTES cut      the next byte leaves without its stop bit, on a line that stays low for a while
+//    after BYTES unplug   unplugs the port and plugs it in again,
+//    after BYTES flip     inverts a bit of the next byte,
+//    after BYTES cut      sends the next byte without its stop bit; the line then stays low for a while
 
 #include <asm/termbits.h>
 #include <fcntl.h>
@@ -31,10 +32,10 @@ namespace {
 
 using usb::fail;
 
-constexpr uint64_t QUIET = 250 * usb::US;  // in which nothing moves: the clock stands still
-constexpr uint64_t LOOK = 30 * usb::US;    // between looks at the terminal
-constexpr int VACANT = 10;                 // ms between looks while no host has the port open
-constexpr size_t PIECE = 256;              // bytes that the bridge takes at once
+constexpr uint64_t QUIET = 250 * usb::US;  // idle time after which the clock stops
+constexpr uint64_t LOOK = 30 * usb::US;    // between polls of the terminal
+constexpr int VACANT = 10;                 // ms between polls while no host has the port open
+constexpr size_t PIECE = 256;              // bytes that the bridge takes at a time
 
 using Board = usb::UartBoardOf<Vboard_top>;
 
@@ -84,7 +85,7 @@ class Server : usb::Told {
         close(master);
     }
 
-    // Waits, for so many ms or for ever, until the host or the standard input says something.
+    // Waits for the host or the standard input, for `timeout` ms or without limit.
     void look(int timeout) {
         for (;;) {
             pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {master, POLLIN, 0}};
@@ -108,7 +109,7 @@ class Server : usb::Told {
         }
     }
 
-    // Takes what the host has written, as much as the bridge has room for.
+    // Takes the host's bytes, as far as the bridge has room.
     void take() {
         if (card.to_card.size() >= PIECE) return;
         uint8_t buffer[PIECE];
@@ -122,7 +123,8 @@ class Server : usb::Told {
         worked = card.time();
     }
 
-    // Gives the host what has come; what finds no room is lost, as nobody can hold up the line.
+    // Passes received bytes to the host. Bytes without room are lost, as the line has no flow
+    // control.
     void hand_over() {
         if (card.from_card.empty()) return;
         std::string bytes(card.from_card.begin(), card.from_card.end());
@@ -133,7 +135,7 @@ class Server : usb::Told {
                 at += n;
             } else if (errno == EAGAIN) {
                 pollfd room = {master, POLLOUT, 0};
-                poll(&room, 1, VACANT);  // time stands still for the host's process
+                poll(&room, 1, VACANT);  // simulated time stops for the host's process
             } else {
                 used = false;
             }

@@ -1,11 +1,11 @@
-// What a simulated board is told by its standard input, and what it says of itself.
+// The commands of a simulated board on its standard input, and its messages.
 //
 // A line of the input is
 //
-//   pass MS              time passes, which else stands still while nothing happens
-//   after BYTES TASK     once so many more bytes have gone to the card something is done, one such task at a time
+//   pass MS              advances time, which otherwise stops while the board is idle
+//   after BYTES TASK     does a task after this many more bytes to the card, one such task at a time
 //
-// and is printed, with the board's time, when it is done. What tasks there are is for the program to say.
+// The board prints each line, with its own time, when it is done. Each program has its own tasks.
 #pragma once
 
 #include <unistd.h>
@@ -27,13 +27,13 @@ namespace usb {
     exit(1);
 }
 
-// Prints what has happened, with the time.
+// Prints an event with its time.
 inline void say(const std::string &what, uint64_t time) {
     printf("%s at %.3f ms\n", what.c_str(), double(time) / MS);
     fflush(stdout);
 }
 
-// Prints that an LED has gone on or out.
+// Prints that an LED was switched on or off.
 inline void say_led(int which, bool lit, uint64_t time) {
     say(std::string(LEDS[which]) + (lit ? " on" : " out"), time);
 }
@@ -45,13 +45,13 @@ class Told {
     ~Told() = default;
 
     virtual uint64_t time() const = 0;
-    virtual void pass() = 0;              // lets some time pass
-    virtual uint64_t passed() const = 0;  // bytes that have gone to the card
+    virtual void pass() = 0;              // advances time
+    virtual uint64_t passed() const = 0;  // bytes sent to the card
 
-    // The task of a name, with what else it takes of its line; none when there is none.
+    // Returns the task with this name and the rest of its line, or none for an unknown name.
     virtual Task task_of(const std::string &name, std::istream &rest) = 0;
 
-    // Takes what stands in the standard input; false when that has ended.
+    // Handles the lines of the standard input; returns false at its end.
     bool listen_to_input() {
         char buffer[256];
         ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
@@ -62,7 +62,7 @@ class Told {
         return true;
     }
 
-    // Carries out the task that is due, if one is, and says whether.
+    // Does the task if it is due, and returns whether it was.
     bool carry_out() {
         if (!task || passed() < due) return false;
         std::exchange(task, nullptr)();
@@ -89,8 +89,8 @@ class Told {
     }
 
     std::string input, said;
-    Task task;         // that is to be carried out,
-    uint64_t due = 0;  // when so many bytes have passed
+    Task task;         // the pending task
+    uint64_t due = 0;  // value of passed() at which to do it
 };
 
 }  // namespace usb

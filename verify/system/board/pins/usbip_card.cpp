@@ -1,19 +1,18 @@
-// A card on a board, offered over USB/IP (the protocol is described in Linux,
-// Documentation/usb/usbip_protocol.rst): what a host attaches is the gateware's own
-// device, with a bus, a transceiver and a host controller in between. All numbers on
-// the connection are big-endian.
+// A card on a board, served over USB/IP (the protocol is in Linux,
+// Documentation/usb/usbip_protocol.rst). A host attaches the gateware's own device; a bus, a
+// transceiver and a host controller connect them. All numbers on the connection are big-endian.
 //
-//   usbip_card [--faults PERCENT]
+//    usbip_card [--faults PERCENT]
 //
-// It prints the port of 127.0.0.1 on which it listens, then a line for each LED that goes
-// on or out, and ends with its standard input. One host at a time; its connection is the
-// cable. With --faults so many of a hundred packets are damaged or lost on the wire, never so
-// many that a transfer fails. Its tasks (tasks.h):
+// It prints its port on 127.0.0.1, then a line for each change of an LED, and ends with its
+// standard input. One host connects at a time; its connection is the cable. --faults damages or
+// loses this percentage of the packets on the wire, but never makes a transfer fail. Its tasks
+// (tasks.h), after this many more bytes to the card:
 //
-//   after BYTES unplug   once so many more bytes have gone to the card: the cable is pulled,
-//   after BYTES reset    the bus is reset,
-//   after BYTES halt N   endpoint N is halted,
-//   after BYTES flip     the next byte comes out of the host with a bit turned over
+//    after BYTES unplug   pulls the cable,
+//    after BYTES reset    resets the bus,
+//    after BYTES halt N   halts endpoint N,
+//    after BYTES flip     inverts a bit of the next byte from the host
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -39,7 +38,7 @@ using usb::Bytes;
 using usb::fail;
 using usb::Transfer;
 
-// Numbers as they stand in a message.
+// Numbers in the encoding of a message.
 class Message {
   public:
     Message &u8(uint8_t n) {
@@ -65,8 +64,8 @@ uint32_t u32(const uint8_t *at) { return at[0] << 24 | at[1] << 16 | at[2] << 8 
 
 constexpr const char *BUS_ID = "1-1";
 constexpr size_t REQUEST = 8, NAME = 32, HEAD = 48;  // bytes
-constexpr uint64_t QUIET = 15'000;                   // cycles in which nothing moves: the clock stands still
-constexpr uint64_t LOOK = 2'000;                     // cycles between looks at the connection
+constexpr uint64_t QUIET = 15'000;                   // idle cycles after which the clock stops
+constexpr uint64_t LOOK = 2'000;                     // cycles between polls of the connection
 
 class Server : usb::Told {
   public:
@@ -103,7 +102,7 @@ class Server : usb::Told {
   private:
     bool quiet() const { return card.host.now() - worked > QUIET; }
 
-    // Looks at the connection, at those that want one, and at the standard input.
+    // Polls the connection, new connections, and the standard input.
     void look(int timeout) {
         pollfd fds[3] = {{listener, POLLIN, 0}, {host, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
         if (poll(fds, 3, timeout) <= 0) return;
@@ -128,7 +127,7 @@ class Server : usb::Told {
     void welcome() {
         int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (fd < 0) return;
-        // A host that has left makes room for the next.
+        // After a host disconnects, the next can connect.
         if (host >= 0) receive();
         if (host >= 0) {
             close(fd);
@@ -162,7 +161,8 @@ class Server : usb::Told {
         if (host >= 0) inbox.erase(inbox.begin(), inbox.begin() + used);
     }
 
-    // Takes what stands at the beginning of the inbox and says how long it was; 0 when it is not all there.
+    // Handles the message at the start of the inbox and returns its length, or 0 while it is
+    // incomplete.
     size_t take(const uint8_t *at, size_t n) { return imported ? take_command(at, n) : take_request(at, n); }
 
     size_t take_request(const uint8_t *at, size_t n) {
@@ -193,7 +193,7 @@ class Server : usb::Told {
 
     static Message answer(uint16_t code) { return Message().u16(0x0111).u16(code).u32(0); }
 
-    // What a list says of the device, with what its descriptor says.
+    // The device's entry in a list, with values from its descriptor.
     static Bytes info(const Bytes &d) {
         Message m;
         m.text("/sys/devices/tributary/1-1", 256).text(BUS_ID, 32).u32(1).u32(1).u32(3);  // bus, device, high speed
@@ -259,8 +259,8 @@ class Server : usb::Told {
     uint64_t worked = 0, looked = 0;
 };
 
-// Damages and loses so many of a hundred packets, and counts them. After two such a few pass, so that no transfer fails
-// three times in a row.
+// Damages and loses a percentage of the packets, and counts them. After two in a row it lets a
+// few pass, so that no transfer fails three times in a row.
 [[maybe_unused]] void damage(usb::Host &host, int percent, uint64_t &faults) {
     host.fault = [percent, &faults, row = 0, calm = 0, random = std::mt19937(1)]() mutable {
         const int CALM = 8;
@@ -275,7 +275,7 @@ class Server : usb::Told {
     };
 }
 
-// Behind a chip that is the USB device no packet of the wire is modelled.
+// A chip that is the USB device has no modelled packets on the wire.
 [[maybe_unused]] void damage(usb::Bus &, int percent, uint64_t &) {
     if (percent) fail("--faults: the card is behind a chip");
 }

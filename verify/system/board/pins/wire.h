@@ -1,5 +1,5 @@
-// A USB wire as the host at its end sees it, whatever stands between it and the gateware:
-// a PHY, or the FPGA's own pins. Time is counted in the device's cycles, of 60 MHz.
+// A USB wire as the host sees it, independent of what connects it to the gateware: a PHY, or the
+// FPGA's own pins. Time is counted in the device's cycles, of 60 MHz.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace usb {
 
 using Bytes = std::vector<uint8_t>;
 
-// The gateware does what no device may do.
+// The gateware broke a rule for devices.
 struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What a host does with the lines while it sends no packet.
+// The host's line state while it sends no packet.
 enum class Lines { IDLE, SE0, J, K };
 
-// A packet that the device has sent.
+// A packet from the device.
 struct Sent {
     Bytes bytes;
-    uint64_t begin, end;  // cycles: its SYNC begins, its end of packet is over
+    uint64_t begin, end;  // cycles: start of SYNC, end of the end of packet
 };
 
 class Wire {
@@ -36,7 +36,7 @@ class Wire {
 
     virtual bool high_speed() const = 0;
     virtual bool pulled_up() const = 0;
-    // The device takes part in the bus at high speed, after a chirp.
+    // The device is in high speed, after a chirp.
     virtual bool terminated() const = 0;
     // The device drives a chirp K.
     virtual bool chirping() const = 0;

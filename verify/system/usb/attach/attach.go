@@ -1,5 +1,5 @@
-// Package attach is the host's side of USB/IP, as far as tests need it: it imports
-// a device as the kernel's vhci-hcd does, and passes transfers to it.
+// Package attach is the host's side of USB/IP, as far as tests need it. It imports a device as
+// the kernel's vhci-hcd does, and passes transfers to it.
 package attach
 
 import (
@@ -14,36 +14,35 @@ import (
 	"tributary/driver/virtual/usbip"
 )
 
-// Host has a device attached.
+// Host has one attached device.
 type Host struct {
 	Info usbip.DeviceInfo
 
 	conn    net.Conn
 	sending sync.Mutex // held while a command is sent
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the following
 	seq     uint32
-	waiting map[uint32]*Transfer // that were submitted, by Seq
+	waiting map[uint32]*Transfer // submitted, by sequence number
 	gone    chan struct{}        // closed when the device is unplugged
 }
 
-// Transfer is one that the host submits.
+// Transfer is a transfer that the host submits.
 type Transfer struct {
 	Endpoint uint8   // with the direction in bit 7
 	Setup    [8]byte // of a control transfer
-	Data     []byte  // to send, or room for what comes
+	Data     []byte  // to send, or a buffer for received bytes
 
 	// Set when it has ended.
 	Status int32 // 0, or a negative error number of Linux
 	Actual int   // bytes that passed
 
-	// Done is called when it has ended, by the goroutine that reads from the
-	// device.
+	// Done is called when it has ended, by the goroutine that reads from the device.
 	Done func(*Transfer)
 
 	seq uint32
 }
 
-// BusyError says that the device cannot be imported.
+// BusyError reports that the device cannot be imported.
 type BusyError struct{ Status uint32 }
 
 func (e *BusyError) Error() string {
@@ -71,8 +70,7 @@ func List(conn net.Conn) ([]usbip.DeviceInfo, error) {
 	return all, nil
 }
 
-// Import attaches the device that a server offers under a name. conn is the
-// host's from then on.
+// Import attaches the device that a server offers under a name. The host then owns conn.
 func Import(conn net.Conn, name string) (*Host, error) {
 	info, err := Request(conn, name)
 	if err != nil {
@@ -83,7 +81,7 @@ func Import(conn net.Conn, name string) (*Host, error) {
 	return h, nil
 }
 
-// Request asks a server for a device. What passes on conn after that are transfers.
+// Request asks a server for a device. Afterwards conn carries transfers.
 func Request(conn net.Conn, name string) (info usbip.DeviceInfo, err error) {
 	var id [32]byte
 	copy(id[:], name)
@@ -96,7 +94,7 @@ func Request(conn net.Conn, name string) (info usbip.DeviceInfo, err error) {
 	return info, binary.Read(conn, binary.BigEndian, &info)
 }
 
-// begin sends the request that begins a connection.
+// begin sends the first request of a connection.
 func begin(conn net.Conn, code uint16, more ...any) error {
 	var b bytes.Buffer
 	for _, part := range append([]any{uint16(0x0111), code, uint32(0)}, more...) {
@@ -108,7 +106,7 @@ func begin(conn net.Conn, code uint16, more ...any) error {
 	return err
 }
 
-// answer reads the head of the answer to it.
+// answer reads the header of the reply.
 func answer(conn net.Conn, code uint16) error {
 	var a struct {
 		Version, Code uint16
@@ -126,7 +124,7 @@ func answer(conn net.Conn, code uint16) error {
 	return nil
 }
 
-// Detach gives the device up.
+// Detach releases the device.
 func (h *Host) Detach() {
 	h.conn.Close()
 	<-h.gone
@@ -153,8 +151,7 @@ func (h *Host) Submit(t *Transfer) {
 	}
 }
 
-// expect numbers a transfer whose answer is to come; it says whether the device
-// is there.
+// expect numbers a transfer that waits for its reply, and reports whether the device is present.
 func (h *Host) expect(t *Transfer) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,8 +164,7 @@ func (h *Host) expect(t *Transfer) bool {
 	return true
 }
 
-// Unlink takes a transfer back. It ends with StatusUnlinked, unless it has ended
-// otherwise by then.
+// Unlink cancels a transfer. It ends with StatusUnlinked, unless it has already ended otherwise.
 func (h *Host) Unlink(t *Transfer) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -185,8 +181,7 @@ func (h *Host) Unlink(t *Transfer) {
 	h.send(head, nil)
 }
 
-// Control carries out a control transfer and returns its status and the bytes
-// that passed.
+// Control makes a control transfer and returns its status and the number of bytes that passed.
 func (h *Host) Control(kind, request byte, value, index uint16, data []byte) (status int32, n int) {
 	t := &Transfer{Endpoint: kind & 0x80, Data: data}
 	t.Setup = [8]byte{kind, request, byte(value), byte(value >> 8), byte(index), byte(index >> 8), byte(len(data)), byte(len(data) >> 8)}
@@ -202,13 +197,12 @@ func (h *Host) Wait(t *Transfer) {
 	<-done
 }
 
-// send sends a command; with sending held. A device that is gone is found out by
-// reading.
+// send sends a command; the caller holds sending. The reader detects a device that is gone.
 func (h *Host) send(head usbip.Head, data []byte) {
 	_, _ = h.conn.Write(append(head.Append(nil), data...))
 }
 
-// read takes answers until the device is unplugged.
+// read handles replies until the device is unplugged.
 func (h *Host) read() {
 	for {
 		head, err := usbip.ReadHead(h.conn)
@@ -232,7 +226,7 @@ func (h *Host) read() {
 	close(h.gone)
 }
 
-// take takes one answer.
+// take handles one reply.
 func (h *Host) take(head usbip.Head) error {
 	h.mu.Lock()
 	t := h.waiting[head.Seq]
@@ -264,7 +258,7 @@ func (h *Host) take(head usbip.Head) error {
 	return nil
 }
 
-// forget drops a transfer of which no answer will come any more.
+// forget drops a transfer that will get no reply.
 func (h *Host) forget(t *Transfer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

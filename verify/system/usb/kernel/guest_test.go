@@ -19,7 +19,7 @@ import (
 	"tributary/verify/system/usb/rig"
 )
 
-// What `make test-usb-kernel` has made.
+// Files that `make test-usb-kernel` has made.
 const (
 	program = "../../../../bin/tributary"
 	folder  = "../../../../build/usb/card"
@@ -43,10 +43,10 @@ type guest struct {
 // ran is a command that has ended.
 type ran struct {
 	status int
-	out    string // and errors
+	out    string // standard output and standard error
 }
 
-// boot makes a machine that has tributary, the command loop, and files in /tmp.
+// boot starts a machine with tributary, the command loop, and files in /tmp.
 func boot(t *testing.T, files []string) *guest {
 	t.Helper()
 	root := t.TempDir()
@@ -68,7 +68,7 @@ func boot(t *testing.T, files []string) *guest {
 	return start(t, archive)
 }
 
-// fill puts what the guest needs into its file system.
+// fill writes the guest's file system.
 func fill(t *testing.T, root string, files []string) {
 	t.Helper()
 	place := func(to string, from ...string) {
@@ -127,8 +127,8 @@ func start(t *testing.T, archive string) *guest {
 	return g
 }
 
-// until reads the console up to a line that begins with a mark, and returns what was
-// said before and what stands behind the mark.
+// until reads the console up to a line that begins with mark. It returns the text before that
+// line, and the rest of the line.
 func (g *guest) until(mark string, patience time.Duration) (before, rest string) {
 	g.t.Helper()
 	var text strings.Builder
@@ -149,7 +149,7 @@ func (g *guest) until(mark string, patience time.Duration) (before, rest string)
 	}
 }
 
-// run carries out a line of shell.
+// run runs a shell command.
 func (g *guest) run(line string) (r ran) {
 	g.t.Helper()
 	_, err := fmt.Fprintln(g.typed, line)
@@ -161,13 +161,13 @@ func (g *guest) run(line string) (r ran) {
 	return r
 }
 
-// plug attaches a card to a port of the guest's, now and whenever it was unplugged.
+// plug attaches a card to a port of the guest, again after every unplugging.
 func (g *guest) plug(c *rig.Card, port int) {
 	g.t.Helper()
 	require.Zero(g.t, g.run(fmt.Sprintf("attach 10.0.2.2:%s %d &", number(g.t, c), port)).status)
 }
 
-// attach attaches a card as a person would.
+// attach attaches a card with the commands that a user types.
 func (g *guest) attach(c *rig.Card) {
 	g.t.Helper()
 	for _, verb := range []string{"list -r 10.0.2.2", "attach -r 10.0.2.2 -b 1-1"} {
@@ -176,7 +176,7 @@ func (g *guest) attach(c *rig.Card) {
 	}
 }
 
-// number returns the port at which a card is offered.
+// number returns the TCP port of a card's server.
 func number(t *testing.T, c *rig.Card) string {
 	_, port, err := net.SplitHostPort(c.Addr)
 	require.NoError(t, err)

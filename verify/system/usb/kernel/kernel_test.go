@@ -1,6 +1,6 @@
-// Package kernel tests cards on USB against Linux's own USB stack, in QEMU
-// (`make test-usb-kernel`): virtual cards attached over USB/IP, and the tributary of this
-// machine. It repeats the core of the tests that the package above runs under umockdev.
+// Package kernel tests cards on USB against Linux's own USB stack, in QEMU (`make
+// test-usb-kernel`). It attaches virtual cards over USB/IP, and runs the tributary of this
+// machine. It repeats the core of the tests that package usb runs under umockdev.
 package kernel
 
 import (
@@ -26,13 +26,13 @@ const (
 	middle  = 300_000 // bytes to the card, in the middle of its data
 )
 
-// bench is the guest with a card, and others that echo.
+// bench is the guest with a card, and echo devices.
 type bench struct {
 	*guest
 	card *rig.Card
 }
 
-// step is one thing that is tried; what it returns is worth recording.
+// step is one test; it returns a text for RESULT.md.
 type step struct {
 	name string
 	try  func(t *testing.T, b *bench) string
@@ -106,8 +106,8 @@ func works(t *testing.T, b *bench) string {
 	return ""
 }
 
-// fails is a reduction that ends with some words when something befalls the card;
-// after it the card works.
+// fails is a reduction that do makes fail with an error of these words. Afterwards the card
+// works.
 func fails(words string, do func(*bench)) func(*testing.T, *bench) string {
 	return func(t *testing.T, b *bench) string {
 		b.card.After(middle, func() { do(b) })
@@ -120,7 +120,7 @@ func fails(words string, do func(*bench)) func(*testing.T, *bench) string {
 	}
 }
 
-// carriesOn is a reduction that ends well although something befalls the card, twice.
+// carriesOn is a reduction that succeeds although do disturbs it twice.
 func carriesOn(do func(*bench)) func(*testing.T, *bench) string {
 	return func(t *testing.T, b *bench) string {
 		b.card.After(middle/2, func() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a kernel and its modules into FOLDER; QEMU, and what the guest takes from this machine, are installed with
-# apt-get when this is run as root, else it says what to type.
+# Puts a kernel and its modules into FOLDER. As root it installs QEMU and the guest's programs with
+# apt-get; otherwise it prints the command to type.
 #
 # usage: setup.sh FOLDER
 set -euo pipefail

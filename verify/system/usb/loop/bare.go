@@ -10,15 +10,15 @@ import (
 	"tributary/driver/wire"
 )
 
-// As package usb has it: so the bare loop and the transport move the same bytes in
+// The sizes of package usb, so that the bare loop and the transport move the same bytes in
 // transfers of the same size.
 const (
 	transferBytes = 64 << 10
 	transfers     = 4
 )
 
-// loopBare sends bytes around with gousb's streams and nothing else. There must be a
-// whole number of transfers.
+// loopBare sends bytes around with gousb's streams alone. size must be a whole number of
+// transfers.
 func loopBare(size int) error {
 	ctx := gousb.NewContext()
 	defer ctx.Close()
@@ -52,7 +52,7 @@ func loopBare(size int) error {
 		func() error { return errors.Join(receive(from, size), takeBack(from)) })
 }
 
-// takeBack ends the transfers that wait for more than has come.
+// takeBack cancels the transfers that still wait for bytes.
 func takeBack(from *gousb.ReadStream) error {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,9 +1,8 @@
-// Command loop sends bytes to a USB device and checks that the same come
-// back; whatever the device does to borders of packets, a stream is a stream.
-// It prints how many bytes a second passed each way.
+// Command loop sends bytes to a USB device and checks that the same bytes return, whatever
+// packets the device uses. It prints the bytes per second in each direction.
 //
-//	loop -bytes N [-write BYTES]   with the transport that the driver uses
-//	loop -bytes N -bare            with gousb alone: what the transport is measured against
+//	loop -bytes N [-write BYTES]   with the driver's transport
+//	loop -bytes N -bare            with gousb alone, as the reference
 //	loop -stuck                    writes to a device that takes nothing, and gives up
 package main
 
@@ -54,7 +53,7 @@ func run(card string, size, write int, bare, stuck bool) error {
 	return errors.Join(err, conn.Close())
 }
 
-// report prints how fast bytes have passed.
+// report prints the speed of pass.
 func report(size int, pass func() error) error {
 	start := time.Now()
 	if err := pass(); err != nil {
@@ -64,23 +63,23 @@ func report(size int, pass func() error) error {
 	return nil
 }
 
-// loop sends and receives at once.
+// loop sends and receives concurrently.
 func loop(send, receive func() error) error {
 	sent := make(chan error, 1)
 	go func() { sent <- send() }()
 	return errors.Join(receive(), <-sent)
 }
 
-// pattern is what the stream repeats: random bytes, as many as a prime, so that no
-// period of it is one of packets or transfers.
+// pattern repeats in the stream: random bytes. Its length is prime, so that it has no period in
+// common with packets or transfers.
 var pattern = func() []byte {
 	p := make([]byte, 65521)
 	random := rand.NewChaCha8([32]byte{})
-	_, _ = random.Read(p) // it does not fail
+	_, _ = random.Read(p) // never fails
 	return p
 }()
 
-// pieces cuts p, which begins at a byte of the stream, where the pattern begins anew.
+// pieces splits p, which starts at byte from of the stream, where the pattern starts again.
 func pieces(p []byte, from int, each func(piece, want []byte, from int) error) error {
 	for len(p) > 0 {
 		want := pattern[from%len(pattern):]
@@ -138,7 +137,7 @@ func receive(from io.Reader, end int) error {
 	return nil
 }
 
-// giveUp closes a conn in whose Write the device has bytes wait.
+// giveUp closes a conn while a Write waits for the device.
 func giveUp(conn transport.Conn) error {
 	wrote := make(chan error, 1)
 	go func() {

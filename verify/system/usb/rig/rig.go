@@ -1,5 +1,5 @@
-// Package rig provides what tests over USB need on any machine: virtual cards over
-// USB/IP, events after a number of bytes, and arrays to sum.
+// Package rig provides the parts of tests over USB: virtual cards over USB/IP, events after a
+// number of bytes, and arrays to sum.
 package rig
 
 import (
@@ -26,28 +26,28 @@ import (
 	"tributary/driver/wire"
 )
 
-// Card is a card that is offered to machines.
+// Card is a card on a USB/IP server.
 type Card struct {
 	Addr string // HOST:PORT of its USB/IP server
 
 	t      testing.TB
 	server *usbip.Server
-	bridge string    // that it is behind; empty: none
+	bridge string    // in front of the card; empty: none
 	cmd    *exec.Cmd // the Verilated card; nil for a fake
 
 	passed atomic.Int64 // bytes to the card
-	mu     sync.Mutex   // of what follows
-	at     int64        // when so many have passed,
+	mu     sync.Mutex   // guards the following
+	at     int64        // call do after this many bytes
 	do     func()
 }
 
-// NewCard starts the virtual card that is built in a folder and offers it.
+// NewCard starts the virtual card built in a folder, and serves it.
 func NewCard(t testing.TB, folder, serial string) *Card {
 	t.Helper()
 	return newCard(t, folder, serial, "")
 }
 
-// NewBridged starts it and offers a FIFO bridge, one of usbip.Bridges, with it behind.
+// NewBridged does so behind a FIFO bridge, one of usbip.Bridges.
 func NewBridged(t testing.TB, folder, bridge, serial string) *Card {
 	t.Helper()
 	return newCard(t, folder, serial, bridge)
@@ -64,14 +64,14 @@ func newCard(t testing.TB, folder, serial, bridge string) *Card {
 	return c
 }
 
-// NewFake offers a card that is a function of the card's end of its link. Its identification
-// block has MAGIC alone.
+// NewFake serves a card that is a function of the card's end of its link. Its identification
+// block has only MAGIC.
 func NewFake(t testing.TB, serial string, serve func(net.Conn)) *Card {
 	t.Helper()
 	return newFake(t, serial, "", serve)
 }
 
-// NewBridgedFake offers a FIFO bridge with such a card behind it.
+// NewBridgedFake serves such a card behind a FIFO bridge.
 func NewBridgedFake(t testing.TB, bridge, serial string, serve func(net.Conn)) *Card {
 	t.Helper()
 	return newFake(t, serial, bridge, serve)
@@ -97,7 +97,7 @@ func newFake(t testing.TB, serial, bridge string, serve func(net.Conn)) *Card {
 	return c
 }
 
-// NewStranger offers a device with a card's numbers that is none.
+// NewStranger serves a device that has a card's vendor and product, but is no card.
 func NewStranger(t testing.TB) *Card {
 	t.Helper()
 	c := &Card{t: t}
@@ -151,7 +151,7 @@ func (c *Card) offer(ident []byte, serial string, link func() (net.Conn, error))
 	})
 }
 
-// counted is a link that counts what goes to the card.
+// counted is a link that counts the bytes to the card.
 type counted struct {
 	net.Conn
 	card *Card
@@ -170,30 +170,30 @@ func (l *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite is what sockets have beside Close.
+// CloseWrite passes the half close of sockets through.
 func (l *counted) CloseWrite() error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 
-// After has something done when so many more bytes have gone to the card.
+// After calls do after this many more bytes to the card.
 func (c *Card) After(bytes int64, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.do = c.passed.Load()+bytes, do
 }
 
-// Passed returns how many bytes have gone to the card.
+// Passed returns the number of bytes sent to the card.
 func (c *Card) Passed() int64 { return c.passed.Load() }
 
 // Halt halts an endpoint.
 func (c *Card) Halt(endpoint uint8) { c.server.Halt(endpoint) }
 
-// Unplug takes the card away from the machine that has it, which may plug it in again.
+// Unplug unplugs the card from its machine, which may plug it in again.
 func (c *Card) Unplug() { c.server.Unplug() }
 
-// Stop has the card's clock stand still, Continue lets it go on.
+// Stop stops the card's clock, and Continue restarts it.
 func (c *Card) Stop()     { c.cmd.Process.Signal(syscall.SIGSTOP) }
 func (c *Card) Continue() { c.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Echo sends back what it gets, in pieces of n bytes and less.
+// Echo returns all bytes, in pieces of at most n.
 func Echo(n int) func(net.Conn) {
 	return func(conn net.Conn) {
 		defer conn.Close()
@@ -210,13 +210,12 @@ func Echo(n int) func(net.Conn) {
 	}
 }
 
-// Answering puts before a card that is a function what a host behind a bridge begins a
-// link with: a register write, which is answered.
+// Answering adds to a fake card the start of a link behind a bridge: it answers a register write.
 func Answering(serve func(net.Conn)) func(net.Conn) {
 	return func(conn net.Conn) {
 		write := make([]byte, wire.SyncBytes+wire.BaseHeaderBytes+8+wire.CRCBytes)
 		if _, err := io.ReadFull(conn, write); err != nil || !bytes.HasPrefix(write, wire.Sync[:]) {
-			io.Copy(io.Discard, conn) // the link before the break, which the bridge ends
+			io.Copy(io.Discard, conn) // the link before the break; the bridge ends it
 			conn.Close()
 			return
 		}
@@ -235,7 +234,7 @@ func Answering(serve func(net.Conn)) func(net.Conn) {
 	}
 }
 
-// Arrays writes a file of random numbers for each worker, and returns their paths.
+// Arrays writes a file of random numbers for each worker, and returns the paths.
 func Arrays(t testing.TB, dir string, workers, elements int) (files []string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(elements)))

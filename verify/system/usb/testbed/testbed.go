@@ -24,18 +24,18 @@ import (
 // preload is umockdev's library.
 const preload = "libumockdev-preload.so.0"
 
-// Testbed is the machine.
+// Testbed is a simulated machine.
 type Testbed struct {
 	dir string
 
 	mu      sync.Mutex
-	number  int // of the device that was plugged in last
+	number  int // of the last plugged device
 	devices map[*Device]bool
 }
 
-// New makes a machine in a folder of its own, with a bus on which nothing is.
+// New makes a machine with an empty bus, in its own folder.
 func New() (*Testbed, error) {
-	// The path of a socket is short.
+	// The length of a socket's path is limited.
 	dir, err := os.MkdirTemp("/tmp", "usb")
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func New() (*Testbed, error) {
 	return t, nil
 }
 
-// Where things stand in the folder.
+// Paths in the folder.
 const (
 	devNodes   = "/dev/bus/usb/001"
 	ioctls     = "/ioctl"
@@ -60,15 +60,15 @@ const (
 	sysBus     = "/sys/bus/usb/devices"
 )
 
-// A driver of the kernel's, ftdi_sio, takes these.
+// The kernel's driver ftdi_sio claims devices of this vendor.
 const serialVendor = 0x0403
 
 var serialProducts = map[uint16]bool{0x6010: true, 0x6014: true}
 
-// Dir returns the folder; programs may find files of theirs there.
+// Dir returns the folder; programs may use files in it.
 func (t *Testbed) Dir() string { return t.dir }
 
-// Env returns what a program's environment needs to run on the machine.
+// Env returns the environment variables of programs on the machine.
 func (t *Testbed) Env() []string {
 	return []string{"LD_PRELOAD=" + preload, "UMOCKDEV_DIR=" + t.dir}
 }
@@ -87,8 +87,8 @@ func (t *Testbed) Close() {
 	os.RemoveAll(t.dir)
 }
 
-// Plug attaches the device that a USB/IP server offers under a name and plugs it in.
-// It is unplugged when the server ends the connection.
+// Plug plugs in the device that a USB/IP server offers under a name. The server unplugs it by
+// ending the connection.
 func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
 	host, err := attach.Import(conn, name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
 	return d, nil
 }
 
-// Newest returns the device that was plugged in last, nil if it is gone.
+// Newest returns the device that was plugged in last, or nil if it is gone.
 func (t *Testbed) Newest() *Device {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,24 +126,24 @@ func (t *Testbed) Newest() *Device {
 	return nil
 }
 
-// Device is one that is plugged in.
+// Device is a plugged device.
 type Device struct {
 	bed      *Testbed
 	host     *attach.Host
 	number   int
-	node     *os.File // a pipe in the place of the device's node; see ready
+	node     *os.File // a pipe that replaces the device's node; see showReady
 	listener net.Listener
 	once     sync.Once
 
-	interfaces map[uint8]uint32 // of the endpoints, by their addresses
+	interfaces map[uint8]uint32 // by endpoint address
 
 	mu       sync.Mutex
 	gone     bool
-	programs map[*program]bool   // that have opened the node
-	driver   bool                // of the kernel's, which has interface 0
-	claimant map[uint32]*program // that has claimed an interface
-	setting  uint32              // alternate setting of interface 0 that is selected
-	isReady  bool                // what the node shows
+	programs map[*program]bool   // with the node open
+	driver   bool                // a kernel driver has interface 0
+	claimant map[uint32]*program // by interface
+	setting  uint32              // alternate setting of interface 0
+	isReady  bool                // the state that the node shows
 }
 
 func (d *Device) busName() string  { return fmt.Sprintf("1-%d", d.number) }
@@ -152,8 +152,7 @@ func (d *Device) nodeName() string { return fmt.Sprintf("%s/%03d", devNodes, d.n
 // Node returns the path of the device's node, for tests that forbid it.
 func (d *Device) Node() string { return d.bed.dir + d.nodeName() }
 
-// enumerate does what the kernel does with a device that was plugged in, and shows
-// it to programs.
+// enumerate configures a new device as the kernel does, and shows it to programs.
 func (d *Device) enumerate() error {
 	device, configuration := make([]byte, 18), make([]byte, 255)
 	status, n := d.host.Control(0x80, 6, 0x0100, 0, device)
@@ -175,7 +174,7 @@ func (d *Device) enumerate() error {
 	return d.makeFiles(append(device, configuration[:n]...), configuration[5])
 }
 
-// readInterfaces notes where the endpoints of a configuration are.
+// readInterfaces records the interfaces of a configuration's endpoints.
 func (d *Device) readInterfaces(descriptors []byte) {
 	const interfaceKind, endpointKind = 4, 5
 	var at uint32
@@ -189,7 +188,7 @@ func (d *Device) readInterfaces(descriptors []byte) {
 	}
 }
 
-// makeNode makes the device's node and begins to answer ioctls on it.
+// makeNode makes the device's node and starts to answer ioctls on it.
 func (d *Device) makeNode() (err error) {
 	if err := syscall.Mkfifo(d.Node(), 0o666); err != nil {
 		return err
@@ -218,7 +217,7 @@ func (d *Device) makeNode() (err error) {
 	return nil
 }
 
-// makeFiles makes what stands of the device in /sys.
+// makeFiles writes the device's files in /sys.
 func (d *Device) makeFiles(descriptors []byte, configuration byte) error {
 	folder := filepath.Join(d.bed.dir, sysDevices, d.busName())
 	err := os.Mkdir(folder, 0o755)
@@ -238,7 +237,7 @@ func (d *Device) makeFiles(descriptors []byte, configuration byte) error {
 		os.Symlink("../../../devices/pci0000:00/usb1/"+d.busName(), filepath.Join(d.bed.dir, sysBus, d.busName())))
 }
 
-// Unplug takes the device away, from programs that have it open too.
+// Unplug unplugs the device, even if programs have it open.
 func (d *Device) Unplug() {
 	d.once.Do(func() {
 		os.Remove(filepath.Join(d.bed.dir, sysBus, d.busName()))
@@ -272,8 +271,8 @@ func (d *Device) accept() {
 	}
 }
 
-// showReady has the node's poll say whether a program has transfers to reap: a pipe
-// of one page can be written to when nothing is in it. With mu held.
+// showReady makes poll on the node show whether a program has transfers to reap. The node is a
+// pipe of one page, which is writable only while it is empty. The caller holds mu.
 func (d *Device) showReady() {
 	ready := false
 	for p := range d.programs {

@@ -1,8 +1,8 @@
 package testbed
 
 // The ioctls of usbfs. The preloaded library sends each as three words over a
-// socket and then does what it is told: to hand over or take bytes at an address
-// of the program, and to return.
+// socket. It then follows the replies: to read or write bytes at an address
+// in the program, and to return.
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ import (
 	"tributary/verify/system/usb/attach"
 )
 
-// Words that begin a message of the preloaded library, or to it.
+// First words of messages from and to the preloaded library.
 const (
 	askIoctl    = 1
 	tellReturn  = 3
@@ -35,15 +35,15 @@ const (
 	ioReset            = 0x5514
 	ioClearHalt        = 0x80045515
 	ioCapabilities     = 0x8004551a
-	ioOfDriver         = 0xc0105512 // hands an ioctl to the interface's driver
-	ioTakeClaim        = 0x8108551b // claims what it takes from a driver
+	ioOfDriver         = 0xc0105512 // passes an ioctl to the interface's driver
+	ioTakeClaim        = 0x8108551b // takes an interface from its driver and claims it
 )
 
-// capabilities are those of a controller like vhci-hcd: transfers of any length in
-// one piece, and what has ended can be reaped when the device is gone.
+// capabilities are those of a controller like vhci-hcd: transfers of any length in one piece, and
+// reaping after the device is gone.
 const capabilities = 0x1f
 
-// Places in struct usbdevfs_urb, of 64-bit machines.
+// Offsets in struct usbdevfs_urb on 64-bit machines.
 const (
 	urbSize     = 56
 	urbEndpoint = 1
@@ -55,14 +55,14 @@ const (
 
 const setupBytes = 8 // before the data of a control transfer
 
-// program is one that has the node open.
+// program is a program with the node open.
 type program struct {
 	device *Device
 	conn   net.Conn
 
 	// Guarded by device.mu.
-	pending map[uint64]*urb // by their addresses
-	ended   []*urb          // that are to be reaped, in this order
+	pending map[uint64]*urb // by address
+	ended   []*urb          // to be reaped in this order
 }
 
 // urb is a transfer of a program.
@@ -73,7 +73,7 @@ type urb struct {
 	discard  bool
 }
 
-// serve answers ioctls until the program closes the node, or ends.
+// serve answers ioctls until the program closes the node or ends.
 func (p *program) serve() {
 	defer p.leave()
 	var b [messageSize]byte
@@ -110,9 +110,9 @@ func (p *program) ioctl(number uint32, arg uint64) syscall.Errno {
 	case ioDiscard:
 		return p.discard(arg)
 	case ioReset:
-		return p.control(0x00, 9, configuration, 0) // as the kernel does behind it
+		return p.control(0x00, 9, configuration, 0) // after a reset the kernel restores the configuration
 	case ioOfDriver:
-		return 0 // connects the driver again, which other programs do not wait for
+		return 0 // reconnects the driver, for which no program here waits
 	}
 	word, errno := p.words(arg, number>>16&0x3fff)
 	if errno != 0 {
@@ -142,7 +142,7 @@ func (d *Device) isGone() bool {
 	return d.gone
 }
 
-// tell sends the preloaded library a message.
+// tell sends a message to the preloaded library.
 func (p *program) tell(what, first, second uint64) error {
 	var b []byte
 	for _, w := range []uint64{what, first, second} {
@@ -152,7 +152,7 @@ func (p *program) tell(what, first, second uint64) error {
 	return err
 }
 
-// give reads memory of the program.
+// give reads the program's memory.
 func (p *program) give(address uint64, n int) ([]byte, syscall.Errno) {
 	b := make([]byte, n)
 	if n == 0 {
@@ -168,7 +168,7 @@ func (p *program) give(address uint64, n int) ([]byte, syscall.Errno) {
 	return b, 0
 }
 
-// take writes memory of the program.
+// take writes the program's memory.
 func (p *program) take(address uint64, b []byte) syscall.Errno {
 	if len(b) == 0 {
 		return 0
@@ -183,7 +183,7 @@ func (p *program) take(address uint64, b []byte) syscall.Errno {
 	return 0
 }
 
-// words reads what an ioctl's argument points to.
+// words reads the argument of an ioctl.
 func (p *program) words(address uint64, size uint32) (words [2]uint32, errno syscall.Errno) {
 	b, errno := p.give(address, int(min(size, 8)))
 	for i := 0; errno == 0 && 4*i+4 <= len(b); i++ {
@@ -192,7 +192,7 @@ func (p *program) words(address uint64, size uint32) (words [2]uint32, errno sys
 	return words, errno
 }
 
-// submit begins a transfer.
+// submit starts a transfer.
 func (p *program) submit(address uint64) syscall.Errno {
 	raw, errno := p.give(address, urbSize)
 	if errno != 0 {
@@ -223,8 +223,7 @@ func (p *program) submit(address uint64) syscall.Errno {
 	return 0
 }
 
-// fillControl reads the request of a control transfer, which stands before its
-// data.
+// fillControl reads the setup bytes of a control transfer, which precede its data.
 func (p *program) fillControl(u *urb, length int) syscall.Errno {
 	if length < setupBytes {
 		return syscall.EINVAL
@@ -243,9 +242,9 @@ func (p *program) fillControl(u *urb, length int) syscall.Errno {
 	return 0
 }
 
-// mayAsk refuses a request to an interface that another has, or to its endpoints. The
-// kernel claims for a program what that asks without a claim; it does not look at
-// vendors' requests.
+// mayAsk refuses a request to an interface, or its endpoints, that another program has claimed.
+// Like the kernel, it claims an unclaimed interface for the program, and does not check vendor
+// requests.
 func (p *program) mayAsk(setup []byte) syscall.Errno {
 	const types, vendors = 0x60, 0x40
 	const recipients, toInterface, toEndpoint = 0x1f, 1, 2
@@ -264,7 +263,7 @@ func (p *program) mayAsk(setup []byte) syscall.Errno {
 	return p.claim(at)
 }
 
-// done puts a transfer that has ended where it can be reaped.
+// done queues an ended transfer for reaping.
 func (p *program) done(u *urb) {
 	p.device.mu.Lock()
 	defer p.device.mu.Unlock()
@@ -276,7 +275,7 @@ func (p *program) done(u *urb) {
 	p.device.showReady()
 }
 
-// reap hands the program a transfer that has ended.
+// reap gives the program an ended transfer.
 func (p *program) reap(arg uint64) syscall.Errno {
 	d := p.device
 	d.mu.Lock()
@@ -311,7 +310,7 @@ func (p *program) reap(arg uint64) syscall.Errno {
 	return p.take(arg, binary.NativeEndian.AppendUint64(nil, u.address))
 }
 
-// discard takes a transfer back; it is reaped when it has ended.
+// discard cancels a transfer; the program reaps it when it has ended.
 func (p *program) discard(address uint64) syscall.Errno {
 	p.device.mu.Lock()
 	u := p.pending[address]
@@ -326,10 +325,10 @@ func (p *program) discard(address uint64) syscall.Errno {
 	return 0
 }
 
-// configuration is the one that all devices here have.
+// configuration is the only configuration of the devices here.
 const configuration = 1
 
-// evict takes an interface from the kernel's driver.
+// evict disconnects the kernel's driver from an interface.
 func (d *Device) evict(number uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -350,8 +349,7 @@ func (p *program) claim(number uint32) syscall.Errno {
 	return 0
 }
 
-// release gives an interface back. Its transfers are taken back, and alternate
-// setting 0 is selected.
+// release releases an interface, cancels its transfers, and selects alternate setting 0.
 func (p *program) release(number uint32) syscall.Errno {
 	p.device.mu.Lock()
 	claimed, setting := p.device.claimant[number] == p, p.device.setting
@@ -368,8 +366,8 @@ func (p *program) release(number uint32) syscall.Errno {
 	return 0
 }
 
-// selectSetting selects an alternate setting of an interface. Transfers at the
-// endpoints that go are taken back.
+// selectSetting selects an alternate setting of an interface. It cancels transfers at the
+// endpoints that disappear.
 func (p *program) selectSetting(number, setting uint32) syscall.Errno {
 	p.device.mu.Lock()
 	claimed := p.device.claimant[number] == p
@@ -395,14 +393,14 @@ func (p *program) selectSetting(number, setting uint32) syscall.Errno {
 	return errno
 }
 
-// control carries out a request without data.
+// control makes a request without data.
 func (p *program) control(kind, request byte, value, index uint16) syscall.Errno {
 	status, _ := p.device.host.Control(kind, request, value, index, nil)
 	return syscall.Errno(-status)
 }
 
-// leave does what the kernel does when a program closes the node or ends: what it
-// began is taken back, what it claimed is released.
+// leave cancels the program's transfers and releases its interfaces, as the kernel does when a
+// program closes the node or ends.
 func (p *program) leave() {
 	d := p.device
 	d.mu.Lock()

@@ -1,11 +1,11 @@
-// Cases of a wire that damages and loses packets, and of what no host sends.
+// Cases with damaged and lost packets, and with packets that no host sends.
 #pragma once
 
 #include "device/stream.h"
 
 namespace {
 
-// Every packet may be damaged or lost; nothing is lost or doubled in the stream.
+// Any packet may be damaged or lost; the stream neither loses nor repeats a byte.
 void faults(Device &d) {
     d.attach();
     d.echo = true;
@@ -27,7 +27,7 @@ void faults(Device &d) {
     }
     same(got, bytes, "the echo");
     for (Fault f : {Fault::TOKEN, Fault::DATA, Fault::HANDSHAKE}) check(happened[f] > 100, "too few faults");
-    // Requests get through as well.
+    // Requests succeed, too.
     int failed = 0;
     for (int i = 0; i < 100; i++) {
         Bytes got;
@@ -39,7 +39,7 @@ void faults(Device &d) {
     check(failed < 50, "most requests fail");
 }
 
-// Sends a token in which a bit is turned over, and data behind it, which the device must not answer.
+// Sends a token with a wrong bit, and data after it. The device must not answer.
 void behind_damaged(Device &d, usb::Pid pid, uint8_t endpoint, bool toggle, const Bytes &data) {
     d.host.gap();
     Bytes token = usb::token_packet(pid, d.address | endpoint << 7);
@@ -50,7 +50,7 @@ void behind_damaged(Device &d, usb::Pid pid, uint8_t endpoint, bool toggle, cons
     check(d.host.receive().empty(), "the device answers data behind a damaged token");
 }
 
-// Each fault by itself, and what the device then does.
+// Each fault alone, and the device's reaction.
 void repeats(Device &d) {
     d.attach();
     auto once = [&](Fault f) {
@@ -89,8 +89,8 @@ void repeats(Device &d) {
         same(packet.size(), size_t(0), "the burst's end");
         same(d.host.in(d.in, packet), Result::NAKED, "IN when there is nothing");
     }
-    // Data behind a token that was damaged is nobody's, though the token before it was this endpoint's: as much as
-    // may follow that token, and more.
+    // Data after a damaged token belongs to no endpoint, even if the token before it named this one. The
+    // sizes reach what may follow that token, and more.
     d.host.fault = [] { return Fault::NONE; };
     for (size_t n : {size_t(0), size_t(1), PACKET / 5, PACKET - 1, PACKET}) {
         same(d.host.out(d.out, usb::OUT, bytes.data(), 1), Result::DONE, "OUT");
@@ -99,14 +99,14 @@ void repeats(Device &d) {
         d.host.pass(1000);
         same(d.from_host, all, "and takes nothing of it");
     }
-    // Nor is it a request, though a SETUP has come whose data was lost.
+    // Nor is it a request, after a SETUP whose data was lost.
     d.host.gap();
     d.host.send(usb::token_packet(usb::SETUP, d.address));
     d.host.pass(200);
     behind_damaged(d, usb::SETUP, 0, false, usb::Setup{0x01, 11, 0, 0, 0}.bytes());
     d.host.pass(200);
     check(d.link_up(), "a request behind a damaged token is carried out");
-    // A data packet that breaks off is none; what follows is taken.
+    // The device ignores a truncated data packet, and takes the next one.
     for (size_t n : {size_t(0), size_t(1), size_t(2), size_t(3), PACKET / 5, PACKET}) {
         d.host.gap();
         d.host.send(usb::token_packet(usb::OUT, d.address | 1 << 7));
@@ -121,7 +121,7 @@ void repeats(Device &d) {
         d.host.pass(1000);
         same(d.from_host, all, "the card has it once");
     }
-    // An ACK that belongs to another device's packet confirms nothing.
+    // An ACK for another device's packet confirms nothing.
     offer(d, {1, 2, 3});
     d.host.pass(200);
     d.host.gap();
@@ -135,7 +135,7 @@ void repeats(Device &d) {
     same(packet, {1, 2, 3}, "the packet comes again");
 }
 
-// What no host sends gets no answer, and leaves the device as it is.
+// Packets that no host sends get no answer, and leave the device's state unchanged.
 void garbage(Device &d) {
     d.attach();
     std::mt19937 random(3);

@@ -1,4 +1,4 @@
-// What the cases of ../device_bench.cpp have in common: comparisons that throw, and bytes to compare.
+// Common parts of the cases of ../device_bench.cpp: comparisons that throw, and bytes to compare.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +21,7 @@ using usb::Result;
 constexpr size_t PACKET = usb::PACKET;
 constexpr bool HIGH_SPEED = PACKET == 512;
 
-// What the device was written for.
+// Values that the device was built with.
 std::string config_hash, serial;
 Bytes ident;
 
@@ -78,7 +78,7 @@ Bytes string_descriptor(const std::string &letters) {
     return bytes;
 }
 
-// Bytes in which a place can be told from its neighbours.
+// Bytes whose neighbourhood identifies each place.
 Bytes pattern(size_t n, uint32_t seed) {
     std::mt19937 random(seed);
     Bytes bytes(n);

@@ -1,4 +1,5 @@
-// Cases of a link's end and of the next one: halts, claiming again, bus resets, suspension.
+// Cases at the end of a link and the start of the next: halts, new claims, bus resets,
+// suspension.
 #pragma once
 
 #include "device/requests.h"
@@ -11,7 +12,7 @@ void halts(Device &d) {
     bool open = false;
     d.takes = [&] { return open; };
     Bytes bytes = pattern(3 * PACKET - PACKET / 16, 1), packet;
-    // One packet each way passes, so that the toggles are DATA1, and one each way waits.
+    // One packet passes in each direction, so the toggles are DATA1; one waits in each direction.
     same(d.host.out(d.out, usb::OUT, bytes.data(), PACKET), Result::DONE, "OUT");
     offer(d, bytes);
     check(next(d, packet), "IN");
@@ -38,7 +39,7 @@ void halts(Device &d) {
         same(d.host.out(d.out, usb::OUT, bytes.data() + PACKET, PACKET / 5), Result::DONE, "OUT while IN is halted");
     });
     d.in = {d.address, 1};
-    // The stream goes on where it was, with DATA0.
+    // The stream continues, with DATA0.
     Bytes got;
     packets(d, got);
     same(got, Bytes(bytes.begin() + 2 * PACKET, bytes.end()), "IN after the halt");
@@ -47,13 +48,13 @@ void halts(Device &d) {
     d.host.pass(3000);
     same(d.from_host, bytes, "what the card got");
     same(d.link_falls, uint64_t(0), "halts leave the link alone");
-    // Claiming again clears them.
+    // A new claim clears the halts.
     d.set(0x02, 3, 0, 0x01);
     d.set(0x02, 3, 0, 0x81);
     d.claim();
     status(d, 0x82, 0x01, 0, "status after claiming again");
     status(d, 0x82, 0x81, 0, "status after claiming again");
-    // Clearing what is not halted puts the toggle back as well (USB 9.4.5).
+    // Clearing an endpoint that is not halted also resets its toggle (USB 9.4.5).
     same(d.host.out(d.out, usb::OUT, bytes.data(), 8), Result::DONE, "OUT");
     d.set(0x02, 1, 0, 0x01);
     d.out.toggle = false;
@@ -62,7 +63,8 @@ void halts(Device &d) {
     same(d.from_host.size(), bytes.size() + 16, "bytes after the toggle was put back");
 }
 
-// Leaves the device in the middle of everything: bytes that the card has not taken, a burst of which one packet has gone.
+// Leaves the device busy: the card has not taken some bytes, and only the first packet of a burst
+// was sent.
 void in_the_middle(Device &d) {
     d.takes = [&d, most = d.from_host.size() + PACKET / 2] { return d.from_host.size() < most; };
     Bytes bytes = pattern(4 * PACKET - PACKET / 16, 77), packet;
@@ -76,7 +78,7 @@ void in_the_middle(Device &d) {
     d.may_drop = true;
 }
 
-// A link on which nothing was sent.
+// Checks that a link carries nothing from before.
 void fresh(Device &d, const std::string &what) {
     d.takes = [] { return true; };
     d.from_host.clear();
@@ -94,7 +96,7 @@ void fresh(Device &d, const std::string &what) {
     same(d.from_host, bytes, what + ": OUT");
 }
 
-// Whatever takes the link down leaves nothing behind, and the toggles at DATA0.
+// Any end of the link leaves nothing behind, and the toggles at DATA0.
 void claims(Device &d) {
     d.attach();
     uint64_t falls = 0;
@@ -107,7 +109,7 @@ void claims(Device &d) {
             check(d.link_up(), "the status stage comes when the link is up");
             fresh(d, "claimed again");
         }
-        // Twice at once, before the far side has seen that the link was up.
+        // Twice in succession, before the far side has seen the link up.
         d.clear_after = 3000;
         in_the_middle(d);
         for (int i = 0; i < 2; i++) d.claim();
@@ -130,7 +132,8 @@ void claims(Device &d) {
     }
 }
 
-// While the far side has not dropped what it has, all is answered NAK: both endpoints and the status stage.
+// Until the far side has dropped its bytes, the device answers NAK at both endpoints and in the
+// status stage.
 void waiting(Device &d) {
     d.attach();
     d.clear_after = 30'000;
@@ -152,7 +155,7 @@ void waiting(Device &d) {
         was_up = d.link_up();
         d.out.ping = rounds % 2;
         Result out = d.host.out(d.out, usb::OUT, data.data(), PACKET), in = d.host.in(d.in, packet);
-        if (d.link_up() && !was_up) continue;  // it came up meanwhile
+        if (d.link_up() && !was_up) continue;  // the link has just come up
         same(out, Result::NAKED, "OUT before the link is up");
         same(in, Result::NAKED, "IN before the link is up");
         check(d.host.now() < begin + 200'000, "the link does not come up");
@@ -162,7 +165,7 @@ void waiting(Device &d) {
     d.clear_after = 20;
     d.claim();
     fresh(d, "after the wait");
-    // A host that gives the request up, and another one that comes in the meantime, change nothing of that.
+    // A host that abandons the request, and another host that follows, do not change this.
     d.clear_after = 3000;
     in_the_middle(d);
     for (int i = 0; i < 5; i++)
@@ -174,14 +177,14 @@ void waiting(Device &d) {
     fresh(d, "after requests that were given up");
 }
 
-// A bus reset forgets everything; the next host begins as the first one did.
+// A bus reset clears all state; the next host starts like the first one.
 void bus_reset(Device &d) {
     d.attach();
     for (int i = 0; i < 2; i++) {
         d.host.reset_us = i ? 1000 : 10'000;
         in_the_middle(d);
         uint64_t falls = d.link_falls;
-        if (i) {  // and in the middle of a packet
+        if (i) {  // also in the middle of a packet
             Bytes cut = usb::data_packet(d.out.toggle ? usb::DATA1 : usb::DATA0, pattern(PACKET, 1).data(), PACKET);
             d.host.send(usb::token_packet(usb::OUT, d.address | 1 << 7));
             d.host.gap();
@@ -200,7 +203,7 @@ void bus_reset(Device &d) {
     }
 }
 
-// A bus without frames is suspended; the device stays as it is.
+// A bus without frames is suspended; the device keeps its state.
 void suspend(Device &d) {
     d.attach();
     check(!d.suspended(), "the bus is not suspended");

@@ -1,4 +1,4 @@
-// Cases of the control endpoint: descriptors, requests, the states of a device.
+// Cases of the control endpoint: descriptors, requests, device states.
 #pragma once
 
 #include "device/judge.h"
@@ -20,7 +20,7 @@ const char *const CONFIGURATION_FULL_SPEED =
     "07 05 81 02 40 00 00";
 const Bytes CONFIGURATION = hex(HIGH_SPEED ? CONFIGURATION_HIGH_SPEED : CONFIGURATION_FULL_SPEED);
 
-// Asks with every length that matters: too short, the descriptor's, whole packets, all there is.
+// Requests with all relevant lengths: too short, the descriptor's, whole packets, the maximum.
 void asks(Device &d, uint8_t kind, uint8_t request, uint16_t value, uint16_t index, const Bytes &want,
           const std::string &what) {
     for (size_t length : {size_t(0), size_t(1), size_t(8), size_t(63), size_t(64), size_t(65), want.size() - 1,
@@ -43,7 +43,7 @@ void status(Device &d, uint8_t kind, uint16_t index, uint8_t want, const std::st
 
 void descriptors(Device &d) {
     d.host.reset();
-    // As the first thing that a host asks for, at address 0.
+    // The first request of a host, at address 0.
     Bytes got;
     same(d.control(0x80, 6, 0x0100, 0, 64, got), Result::DONE, "device descriptor");
     same(got, DEVICE, "device descriptor");
@@ -52,7 +52,7 @@ void descriptors(Device &d) {
     asks(d, 0x80, 6, 0x0200, 0, CONFIGURATION, "configuration descriptor");
     asks(d, 0x80, 6, 0x0300, 0, hex("04 03 09 04"), "languages");
     asks(d, 0x80, 6, 0x0301, 0x0409, string_descriptor("Tributary"), "manufacturer");
-    // With 31 letters this one fills a packet, so a host that asks for more needs one without bytes.
+    // With 31 letters this string fills a packet, so a longer request ends with an empty packet.
     same(string_descriptor("Tributary card " + config_hash).size(), size_t(64), "size of the product's name");
     asks(d, 0x80, 6, 0x0302, 0x0409, string_descriptor("Tributary card " + config_hash), "product");
     asks(d, 0x80, 6, 0x0303, 0x0409, string_descriptor(serial), "serial number");
@@ -78,7 +78,7 @@ void identify(Device &d) {
     stalls(d, 0x40, 1, 0, 0, 0, "Identify as a command");
 }
 
-// A request that is not known, or not possible now, is stalled, and the next one clears it.
+// The device stalls an unknown or impossible request; the next request clears the stall.
 void refused(Device &d) {
     Bytes got;
     auto works = [&] {
@@ -98,21 +98,21 @@ void refused(Device &d) {
     }
     d.attach();
     for (auto [kind, request, value, index, length] :
-         {std::tuple{0x00, 9, 2, 0, 0},                       // a configuration that is not there
-          {0x00, 9, 0x0101, 0, 0},      {0x01, 11, 2, 0, 0},  // such an alternate setting
-          {0x01, 11, 1, 1, 0},                                // such an interface
+         {std::tuple{0x00, 9, 2, 0, 0},                       // no such configuration
+          {0x00, 9, 0x0101, 0, 0},      {0x01, 11, 2, 0, 0},  // no such alternate setting
+          {0x01, 11, 1, 1, 0},                                // no such interface
           {0x81, 10, 0, 1, 1},          {0x81, 0, 0, 1, 2},
-          {0x82, 0, 0, 2, 2},  // such an endpoint
+          {0x82, 0, 0, 2, 2},  // no such endpoint
           {0x82, 0, 0, 0x82, 2},        {0x02, 3, 0, 2, 0},
-          {0x02, 1, 0, 0x82, 0},        {0x02, 3, 0, 0, 0},    // endpoint 0 is never halted
+          {0x02, 1, 0, 0x82, 0},        {0x02, 3, 0, 0, 0},    // endpoint 0 cannot be halted
           {0x02, 3, 1, 1, 0},                                  // another feature
-          {0x00, 3, 1, 0, 0},                                  // waking the host up
+          {0x00, 3, 1, 0, 0},                                  // remote wakeup
           {0x00, 3, 2, 0x0100, 0},                             // USB's test modes
-          {0x00, 1, 1, 0, 0},           {0x00, 5, 128, 0, 0},  // no address
-          {0x00, 7, 0x0100, 0, 18},                            // descriptors are not to be set
-          {0x82, 12, 0, 0x81, 2},                              // nothing is isochronous
+          {0x00, 1, 1, 0, 0},           {0x00, 5, 128, 0, 0},  // not an address
+          {0x00, 7, 0x0100, 0, 18},                            // descriptors cannot be set
+          {0x82, 12, 0, 0x81, 2},                              // no endpoint is isochronous
           {0xc0, 2, 0, 0, 8},           {0x40, 0, 0, 0, 0},
-          {0x21, 0x22, 3, 0, 0},  // of a class
+          {0x21, 0x22, 3, 0, 0},  // class request
           {0xa1, 0x21, 0, 0, 7},        {0xff, 0xff, 0xffff, 0xffff, 64},
           {0x00, 0xff, 0, 0, 0}}) {
         stalls(d, kind, request, value, index, length,
@@ -130,7 +130,7 @@ void refused(Device &d) {
     works();
 }
 
-// The states of chapter 9, and what tells them.
+// The device states of USB, chapter 9, and the requests that report them.
 void states(Device &d) {
     d.host.reset();
     auto configuration = [&](uint8_t want) { asks(d, 0x80, 8, 0, 0, {want}, "GET_CONFIGURATION"); };
@@ -168,16 +168,16 @@ void states(Device &d) {
     configuration(0);
     d.host.pass(100);
     check(!d.configured() && !d.link_up(), "configuration 0 takes the link down");
-    // Endpoints that are not there do not answer.
+    // Absent endpoints do not answer.
     Bytes data(8);
     same(d.host.out(d.out, usb::OUT, data.data(), 8), Result::FAILED, "OUT without configuration");
     same(d.host.in(d.in, data), Result::FAILED, "IN without configuration");
-    // Nor does a device to an address that is not its own.
+    // A device does not answer at another address.
     d.address = 92;
     same(d.control(0x80, 8, 0, 0, 1, data), Result::FAILED, "another address");
 }
 
-// A request that a host gives up, and one that it begins anew, leave the device ready for the next.
+// After an abandoned or restarted request, the device is ready for the next.
 void abandoned(Device &d) {
     d.attach();
     Bytes data, request = usb::Setup{0xc0, 1, 0, 0, 104}.bytes(), got;
@@ -193,7 +193,7 @@ void abandoned(Device &d) {
         same(d.control(0x80, 6, 0x0100, 0, 64, got), Result::DONE, "the request after one that was given up");
         same(got, DEVICE, "the answer after one that was given up");
     }
-    // Data of another size than a request's is none, and is not answered.
+    // A SETUP packet of another size is ignored, without an answer.
     Pipe pipe{d.address, 0};
     same(d.host.out(pipe, usb::SETUP, request.data(), 7), Result::FAILED, "a SETUP of 7 bytes");
     Bytes longer(64);

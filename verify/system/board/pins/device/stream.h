@@ -1,11 +1,12 @@
-// Cases of the bulk endpoints, which are the stream of a card: packets of all sizes, bursts, back-pressure, rate.
+// Cases of the bulk endpoints, which carry a card's stream: packets of all sizes, bursts,
+// back-pressure, rate.
 #pragma once
 
 #include "device/judge.h"
 
 namespace {
 
-// Sends all of it in packets of so many bytes.
+// Sends all bytes in packets of this size.
 void send(Device &d, const Bytes &bytes, size_t packet) {
     for (size_t at = 0; at < bytes.size();) {
         size_t n = std::min(packet, bytes.size() - at);
@@ -17,7 +18,7 @@ void send(Device &d, const Bytes &bytes, size_t packet) {
     }
 }
 
-// The next packet that the device has, within so many cycles.
+// Receives the device's next packet within a number of cycles.
 bool next(Device &d, Bytes &packet, uint64_t cycles = 4000) {
     for (uint64_t end = d.host.now() + cycles; d.host.now() < end;) {
         Result r = d.host.in(d.in, packet);
@@ -27,7 +28,7 @@ bool next(Device &d, Bytes &packet, uint64_t cycles = 4000) {
     return false;
 }
 
-// The sizes of the packets until the device has nothing more, and their bytes.
+// Receives packets until the device has no more; returns their sizes, and their bytes in `bytes`.
 std::vector<size_t> packets(Device &d, Bytes &bytes) {
     std::vector<size_t> sizes;
     for (Bytes packet; next(d, packet);) {
@@ -43,7 +44,7 @@ std::string list(const std::vector<size_t> &sizes) {
     return all;
 }
 
-// Packets of all sizes are the stream; borders mean nothing.
+// Packets of all sizes form one stream without borders.
 void out_sizes(Device &d) {
     d.attach();
     Bytes all;
@@ -58,7 +59,7 @@ void out_sizes(Device &d) {
     }
     d.host.pass(3000);
     same(d.from_host, all, "what the card got");
-    // More than a packet's bytes are no packet of this endpoint: nothing of it is taken, and nothing is said.
+    // A packet longer than the endpoint's maximum is ignored, without an answer.
     Bytes longer = pattern(PACKET + 1, 1);
     same(d.host.out(d.out, usb::OUT, longer.data(), PACKET + 1), Result::FAILED, "OUT of a byte too many");
     d.out.ping = false;
@@ -70,7 +71,7 @@ void out_sizes(Device &d) {
     same(d.from_host, all, "what the card got after it");
 }
 
-// Where bursts end, to the cycle and to the byte.
+// The ends of bursts, to the cycle and to the byte.
 void bursts(Device &d) {
     d.attach();
     for (size_t n : {size_t(1), size_t(2), PACKET - 1, PACKET, PACKET + 1, 2 * PACKET - 1, 2 * PACKET, 2 * PACKET + 1,
@@ -83,7 +84,7 @@ void bursts(Device &d) {
         check(sizes == want, "a burst of " + std::to_string(n) + " bytes came as " + list(sizes));
         same(got, bytes, "the bytes of a burst");
     }
-    // Bytes with so many cycles of silence between them: from 32 on each is a burst of its own.
+    // Bytes with this many idle cycles between them: from 32 on, each is a separate burst.
     for (int silence : {1, 2, 16, 30, 31, 32, 33, 40}) {
         Bytes bytes = pattern(10, silence), got;
         int since = 1000;
@@ -102,7 +103,7 @@ void bursts(Device &d) {
               "bytes with " + std::to_string(silence) + " silent cycles between them came as " + list(sizes));
         d.offers = [] { return true; };
     }
-    // A burst ends also while the host does not ask: with one or two packets waiting, silence, and then more.
+    // A burst also ends while the host sends no IN: one or two packets wait, an idle time, then more bytes.
     for (size_t n : {PACKET / 5, PACKET, PACKET + PACKET / 3, 2 * PACKET}) {
         Bytes bytes = pattern(n + 50, n), got;
         offer(d, Bytes(bytes.begin(), bytes.begin() + n));
@@ -118,14 +119,15 @@ void bursts(Device &d) {
     same(d.traffic, d.moved, "cycles with traffic");
 }
 
-// A card that takes nothing: whole packets are taken while there is room, and the rest is answered NAK.
+// A card that takes no bytes: the device takes whole packets while it has room, then answers NAK.
 void pressure(Device &d) {
     d.attach();
     bool open = false;
     d.takes = [&] { return open; };
     Bytes bytes = pattern(8192, 3);
-    // The device holds 2,048 bytes. One stands at the stream port, so there is room for another packet only
-    // when all but one of a packet's bytes are taken: the one that takes the room is answered NYET.
+    // The device holds 2,048 bytes, one of them at the stream port. So it has room for another
+    // packet only when all but one of a packet's bytes are taken. It answers NYET to the packet
+    // that takes the room.
     const size_t HELD = 2048;
     for (size_t at = 0; at < HELD; at += PACKET) {
         d.out.ping = false;
@@ -157,7 +159,7 @@ void pressure(Device &d) {
     same(d.from_host, bytes, "what the card got");
 }
 
-// Bytes both ways at once, with any sizes and pauses, echoed by the card.
+// Bytes in both directions at once, of any sizes and with any pauses, echoed by the card.
 void echo(Device &d) {
     d.attach();
     d.echo = true;
@@ -182,13 +184,13 @@ void echo(Device &d) {
     check(!d.broken_offer, "a byte was taken back before the card took it");
 }
 
-// As fast as the bus: 13 packets, which a microframe may hold (USB, table 5-10), or 19, which a frame at full speed
-// may (table 5-9), with a host that never waits.
+// The bus's full rate with a host that never waits: 13 packets in a microframe (USB, table 5-10),
+// or 19 in a frame at full speed (table 5-9).
 void rate(Device &d) {
     d.attach();
     const int FRAMES = 20, MOST = HIGH_SPEED ? 13 : 19;
     Bytes bytes = pattern(PACKET, 3), packet;
-    // Bytes with few ones in a row, so that no bits are stuffed.
+    // Bytes without long runs of ones, so that no bits are stuffed.
     for (uint8_t &b : bytes) b &= 0x5b;
     auto frames = [&](auto transaction) {
         uint64_t frame = d.host.frames();

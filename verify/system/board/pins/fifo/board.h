@@ -31,7 +31,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
         top.fifo_clk = 0;
         hide();
         this->begin();
-        // No host is as fast as the FPGA leaves its reset, but for what waits for the chip's clock.
+        // A host is slower than the FPGA's reset, except for the parts that wait for the chip's clock.
         while (time() < POWER_UP) host.pass(1);
     }
 
@@ -53,7 +53,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     static constexpr uint64_t SET_UP = 7'500'000;
     static constexpr uint64_t POWER_UP = 2 * MS;
 
-    // A cycle. From the edge on until it shows something the chip's pins have any level.
+    // One cycle. The chip's pins have random levels from the edge until their delay is over.
     void cycle() {
         if (!host.chip.synchronous) {
             stop();
@@ -78,7 +78,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
         step(edge);
     }
 
-    // The chip in another mode: it has no clock. The pins may have any level.
+    // The chip in another mode: it has no clock, and its pins may have any level.
     void stop() {
         if (top.fifo_clk) {
             top.fifo_clk = 0;
@@ -94,7 +94,7 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     void move(bool rxf_n, bool txe_n, uint8_t data) {
         top.fifo_rxf_n = rxf_n;
         top.fifo_txe_n = txe_n;
-        // Where nobody drives them the data pins have any level.
+        // Undriven data pins may have any level.
         top.fifo_data = pins.oe_n ? noise() : data;
         step(time());
     }
@@ -126,8 +126,8 @@ template <class Top> class FifoBoardOf : public FpgaOf<Top> {
     }
 
     Chip::Pins pins;
-    bool ran = false;   // the chip had a clock
-    uint64_t edge = 0;  // of the chip's clock, the last
+    bool ran = false;   // the chip has had a clock
+    uint64_t edge = 0;  // last edge of the chip's clock
     uint32_t random = 1;
 };
 

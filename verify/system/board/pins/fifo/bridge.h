@@ -1,7 +1,6 @@
-// The USB device that FTDI's FT2232H is, for transfers as a kernel hands them to a host
-// controller: descriptors, the requests that SPEC.md, section 10.3, repeats from FTDI, packets
-// with two bytes of status, the latency timer. Its EEPROM makes channel A a FIFO; nothing is
-// at channel B.
+// FTDI's FT2232H as a USB device, for transfers as a kernel submits them: descriptors, the
+// requests of SPEC.md, section 10.3, packets with two status bytes, and the latency timer. Its
+// EEPROM makes channel A a FIFO; channel B is unconnected.
 #pragma once
 
 #include <functional>
@@ -19,14 +18,15 @@ class Bridge {
 
     Bridge(Bus &bus, Ended ended) : bus(bus), ended(std::move(ended)) {}
 
-    // The cable is plugged in. The device descriptor is returned.
+    // Plugs the cable in. Returns the device descriptor.
     Bytes plug() {
         begin();
         return DEVICE;
     }
 
-    // The bus is reset while the chip is in use: it forgets its mode. What waits is ended, and what comes until the
-    // chip is asked for something: the kernel takes the interface from a program whose device it has reset.
+    // Resets the bus while the chip is in use. The chip leaves its mode. Transfers end, both
+    // waiting ones and new ones until the next request: after such a reset the kernel takes the
+    // interface from the program.
     void reset() {
         for (auto *queue : {&control, &out, &in}) {
             while (!queue->empty()) end(*queue, SHUT_DOWN);
@@ -35,15 +35,15 @@ class Bridge {
         taken = true;
     }
 
-    // Halts a bulk endpoint, and nobody is told.
+    // Halts a bulk endpoint without notifying the host's programs.
     void halt(uint8_t endpoint) { halted(endpoint) = true; }
 
-    // The next byte for the bulk endpoint is another than the host meant.
+    // Changes the next byte for the bulk endpoint.
     void flip() { flips = true; }
 
-    uint64_t passed = 0;  // bytes that went to the OUT endpoint
+    uint64_t passed = 0;  // bytes sent to the OUT endpoint
 
-    // It was pulled out: nothing of what waits is told any more.
+    // Unplugs the device. No waiting transfer is reported.
     void unplug() {
         for (auto *queue : {&control, &out, &in}) queue->clear();
         begin();
@@ -52,7 +52,7 @@ class Bridge {
 
     void submit(Transfer t) { queue(t.endpoint).push_back(std::move(t)); }
 
-    // Takes a transfer back, and says whether it was still there.
+    // Cancels a transfer, and returns whether it was still waiting.
     bool unlink(uint32_t seq) {
         for (auto *queue : {&control, &out, &in}) {
             for (auto t = queue->begin(); t != queue->end(); ++t) {
@@ -65,8 +65,8 @@ class Bridge {
         return false;
     }
 
-    // A control transfer, or a packet of each bulk endpoint at which a transfer waits, and the time that a packet
-    // takes. Says whether anything came of it.
+    // Makes a control transfer, or passes a packet for each bulk endpoint with a waiting
+    // transfer, and the time of a packet. Returns whether any made progress.
     bool work() {
         if (!control.empty()) {
             Transfer t = std::move(control.front());
@@ -84,7 +84,7 @@ class Bridge {
 
   private:
     static constexpr size_t PACKET = 512, STATUS = 2;
-    static constexpr uint64_t PACKET_CYCLES = 700;  // of 60 MHz: what a bulk packet takes at high speed, about
+    static constexpr uint64_t PACKET_CYCLES = 700;  // of 60 MHz: about the time of a bulk packet at high speed
     static constexpr uint64_t MILLISECOND = 60'000;
     static constexpr uint8_t OUT_ENDPOINT = 0x02, IN_ENDPOINT = 0x81;
 
@@ -115,7 +115,7 @@ class Bridge {
         latency = 16;
     }
 
-    // Answers a request with data, of which the host gets what it has asked for.
+    // Answers a request with data, cut to the requested length.
     int32_t answer(Transfer &t, const Bytes &data) {
         t.data.assign(data.begin(), data.begin() + std::min(data.size(), t.length));
         return GOOD;
@@ -147,7 +147,7 @@ class Bridge {
         return vendor(t);
     }
 
-    // Requests of FTDI's, for channel A.
+    // FTDI's vendor requests, for channel A.
     int32_t vendor(Transfer &t) {
         const Setup &s = t.setup;
         if (s.kind == 0xc0 && s.request == 0x90) return s.index == 0 ? answer(t, {0x01, 0x01}) : STALL_STATUS;
@@ -171,7 +171,7 @@ class Bridge {
         return STALL_STATUS;
     }
 
-    // A packet to the chip; without room for all of it, or without a clock of the bus, it is not taken.
+    // Passes a packet to the chip, unless the chip lacks room for all of it or has no bus clock.
     bool send() {
         Transfer &t = out.front();
         if (taken || out_halted) {
@@ -189,8 +189,8 @@ class Bridge {
         return true;
     }
 
-    // A packet from the chip: a full one, one that the card has asked for, or what there is when the timer runs out. What
-    // the timer sends alone is the status, and nothing came of it.
+    // Passes a packet from the chip: a full one, one that the card requested, or a short one when
+    // the timer expires. A packet with only the status is no progress.
     bool receive() {
         Transfer &t = in.front();
         if (taken || in_halted) {
@@ -221,7 +221,7 @@ class Bridge {
     Ended ended;
     bool flips = false, in_halted = false, out_halted = false, taken = false;
     uint8_t latency = 16;  // milliseconds
-    uint64_t sent_at = 0;  // when the last packet to the host was sent
+    uint64_t sent_at = 0;  // time of the last packet to the host
     std::list<Transfer> control, out, in;
 };
 

@@ -1,11 +1,11 @@
-// FTDI's FT2232H in synchronous FIFO mode at both of its ends: the bus, by the data sheet
-// (DS_FT232H, section 4.4; the two chips have the same bus), and the buffers between that
-// and USB. A cycle of the bus at a time.
+// FTDI's FT2232H in synchronous FIFO mode, at both ends. The bus follows the data sheet
+// (DS_FT232H, section 4.4; both chips have the same bus), a cycle at a time. Buffers connect it
+// to USB.
 //
-// It fails a gateware that drives the bus together with the chip, or turns it round at
-// once; that lets RD# fall before OE# has been low at an edge; that writes without
-// driving, or lets WR# fall where TXE# was high. Now and then it has nothing, or no room, for
-// some cycles, as a chip whose buffers USB fills and empties.
+// The model fails a gateware that drives the bus together with the chip, or turns it around
+// without a pause. It also fails RD# low before OE# was low at an edge, writes without driving
+// the bus, and WR# low while TXE# was high. At random times it has no data, or no room, for some
+// cycles, as USB fills and empties its buffers.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ namespace usb {
 class Chip {
   public:
     struct Pins {
-        bool rxf_n = true, txe_n = true;  // the chip's
+        bool rxf_n = true, txe_n = true;  // driven by the chip
         uint8_t data_in = 0;
-        bool rd_n = true, wr_n = true, oe_n = true, siwu_n = true, driven = false;  // the FPGA's
+        bool rd_n = true, wr_n = true, oe_n = true, siwu_n = true, driven = false;  // driven by the FPGA
         uint8_t data_out = 0;
     };
 
-    static constexpr size_t BUFFER = 4096;  // bytes, each way
+    static constexpr size_t BUFFER = 4096;  // bytes, in each direction
 
-    bool synchronous = false;             // and so with a clock
-    bool asked = false;                   // SIWU# fell: what is in to_host goes at once
+    bool synchronous = false;             // in this mode the chip has a clock
+    bool asked = false;                   // SIWU# fell: to_host must be sent at once
     std::deque<uint8_t> to_card, to_host;  // its buffers
     uint64_t moved = 0;                   // bytes over the bus
 
     size_t room() const { return BUFFER - to_card.size(); }
 
-    // Without a host, or after its request.
+    // Clears the buffers, without a host or at its request.
     void empty() { to_card.clear(), to_host.clear(), asked = false; }
 
-    // A rising edge of CLKOUT, at which the pins are so; then what the chip shows from then on.
+    // A rising edge of CLKOUT with these pins; afterwards they have the chip's new outputs.
     void edge(Pins &pins) {
         judge(pins);
         if (!pins.rd_n && !pins.rxf_n) {
@@ -58,7 +58,7 @@ class Chip {
     }
 
   private:
-    // What no FPGA may do.
+    // Violations by the FPGA.
     void judge(const Pins &pins) {
         cycle++;
         demand(pins.oe_n || !pins.driven, "both drive the bus");
@@ -79,7 +79,7 @@ class Chip {
         if (!holds) throw Violation(std::string("FIFO: ") + what);
     }
 
-    // A byte went over the bus; after some the chip rests.
+    // A byte went over the bus. After a random number of bytes the chip pauses.
     void passed() {
         moved++;
         if (--until_rest == 0) {

@@ -1,5 +1,5 @@
-// A board on two pins of its FPGA, and a host at the other end of its cable. No clock of the
-// device is seen at these pins: the host's side has its own.
+// A board with two USB pins at its FPGA, and a host at the other end of its cable. The device's
+// clock does not appear at these pins; the host has its own clock.
 #pragma once
 
 #include "fpga.h"
@@ -30,12 +30,12 @@ template <class Top> class PairBoardOf : public FpgaOf<Top> {
     using FpgaOf<Top>::top;
     using FpgaOf<Top>::LIMIT;
 
-    // What Pair takes for a cycle of the device is one of 60 MHz with 200 ppm less, so that all places of the
-    // host's edges between those of the device's clock come to pass. The host's edges have the place that they are to
-    // have within a cycle, to a part.
+    // Pair's cycle of the device: 60 MHz less 200 ppm, so that the host's edges take all
+    // positions between those of the device's clock. Within a cycle the host's edges have
+    // fractional positions.
     static constexpr uint64_t PERIOD = 16'669'999;
     static constexpr int PARTS = 4;
-    static constexpr uint64_t HIDDEN = MS;  // for which a board shows no device
+    static constexpr uint64_t HIDDEN = MS;  // the board shows no device for this time
 
     void power_up() {
         top.usb_d_p = top.usb_d_n = 0;
@@ -73,7 +73,7 @@ template <class Top> class PairBoardOf : public FpgaOf<Top> {
         demand(!top.usb_d_p__en || top.usb_pull_up, "the lines are driven without the pull-up of D+");
     }
 
-    uint64_t edge = 0;  // where the cycle begins
+    uint64_t edge = 0;  // start of the cycle
 };
 
 }  // namespace usb

@@ -1,12 +1,12 @@
-// What only bits on two lines show: cases of ../device_bench.cpp, whose words they use.
+// Cases for bits on two lines, in the terms of ../device_bench.cpp.
 #pragma once
 
 namespace {
 
 using Flaw = usb::Pair::Flaw;
 
-// Hosts whose clocks are as far off as USB lets them (7.1.11), with edges as early and late as a device must bear
-// behind five hubs (7.1.15: 18.5 ns from one to the next).
+// Hosts with the largest clock error that USB allows (7.1.11), and the largest jitter behind five
+// hubs (7.1.15: 18.5 ns from one edge to the next).
 void clocks(Device &d) {
     const double JITTER = 18.5 / 2 * 60 / 1000;
     d.echo = true;
@@ -18,7 +18,8 @@ void clocks(Device &d) {
             d.attach();
             d.may_drop = true;
             d.to_host.clear(), d.from_host.clear();
-            // All that bits can be: random, none stuffed, as many as there may be, an edge in every bit.
+            // All kinds of bits: random, none stuffed, as many stuffed as possible, an edge in
+            // every bit.
             Bytes bytes = pattern(40 * PACKET, 7), got;
             for (uint8_t same : {0x55, 0xff, 0x00, 0x7e, 0xfc}) bytes.insert(bytes.end(), 2 * PACKET, same);
             for (size_t at = 0; got.size() < bytes.size();) {
@@ -37,8 +38,8 @@ void clocks(Device &d) {
     }
 }
 
-// A device answers within 2 to 6.5 bit times of the end of a packet (7.1.18.1): Pair sees to that in every case, and
-// here that its own measure is one.
+// A device answers within 2 to 6.5 bit times of the end of a packet (7.1.18.1). Pair checks that
+// in every case; this case checks Pair's measurement.
 void answers(Device &d) {
     d.attach();
     Bytes none;
@@ -47,14 +48,14 @@ void answers(Device &d) {
     check(d.phy.fastest >= 10 && d.phy.slowest <= 32.5 && d.phy.slowest > d.phy.fastest, "answers are measured");
 }
 
-// Bits that are stuffed wrongly, packets that end in the middle of a byte: such a packet is none.
+// The device ignores packets with wrong stuffing, and packets that end in the middle of a byte.
 void flaws(Device &d) {
     d.attach();
     Bytes bytes(PACKET, 0xff), all, packet;
     auto token = [&](usb::Pid pid) { return usb::token_packet(pid, d.address | 1 << 7); };
     auto data = [&] { return usb::data_packet(d.out.toggle ? usb::DATA1 : usb::DATA0, bytes.data(), PACKET); };
     for (Flaw flaw : {Flaw::STUFFING, Flaw::CUT}) {
-        // Data: not answered, and the packet without the flaw is taken.
+        // Data: no answer; then the device takes the packet without the flaw.
         d.host.gap();
         d.host.send(token(usb::OUT));
         d.host.gap();
@@ -66,14 +67,14 @@ void flaws(Device &d) {
         d.host.pass(1000);
         same(d.from_host, all, "the card has it once");
     }
-    // A token whose last byte is cut.
+    // A token with a truncated last byte.
     offer(d, {1, 2, 3});
     d.host.pass(1000);
     d.host.gap();
     d.phy.flaw = Flaw::CUT;
     d.host.send(token(usb::IN));
     check(d.host.receive().empty(), "the device answers a token that is cut");
-    // An ACK that is cut confirms nothing: the packet comes again.
+    // A truncated ACK confirms nothing: the device repeats the packet.
     d.host.gap();
     d.host.send(token(usb::IN));
     same(d.host.receive().size(), size_t(6), "the packet");
@@ -82,7 +83,7 @@ void flaws(Device &d) {
     d.host.send({usb::pid_byte(usb::ACK)});
     same(d.host.in(d.in, packet), Result::DONE, "IN again");
     same(packet, {1, 2, 3}, "IN again");
-    // Nor is what begins as one and has a flaw behind it an ACK.
+    // An ACK followed by a flaw confirms nothing, either.
     offer(d, {4, 5, 6, 7});
     d.host.pass(1000);
     d.host.gap();
@@ -93,7 +94,7 @@ void flaws(Device &d) {
     d.host.send({usb::pid_byte(usb::ACK), 0xff});
     same(d.host.in(d.in, packet), Result::DONE, "IN again");
     same(packet, {4, 5, 6, 7}, "IN again");
-    // A token with seven ones in a row. Its bits are right but for that one, and so are its CRC and its length.
+    // A token with seven ones in a row. All other bits are right, as are its CRC and its length.
     Bytes stuffed;
     for (int address = 1; stuffed.empty(); address++) {
         stuffed = usb::token_packet(usb::IN, address | 1 << 7);
@@ -115,7 +116,7 @@ void flaws(Device &d) {
     same(d.host.receive(), {usb::pid_byte(usb::NAK)}, "the same token, stuffed rightly");
 }
 
-// What is no flaw: a bit too many before the end, which hubs add, behind every kind of packet.
+// No flaw: an extra bit before the end, which hubs add, after every kind of packet.
 void dribble(Device &d) {
     d.attach();
     Bytes all;
@@ -146,8 +147,8 @@ void dribble(Device &d) {
     }
 }
 
-// A cable that is pulled is a silent bus, for there are no pins for VBUS: the link goes down when the next host
-// resets the bus.
+// A pulled cable is a silent bus, since there are no pins for VBUS. The link goes down when the
+// next host resets the bus.
 void unplugged(Device &d) {
     d.attach();
     in_the_middle(d);

@@ -1,4 +1,4 @@
-// A board on a serial line, and what is at the other end of it: a bridge's UART, whose clock is its own.
+// A board on a serial line, with a bridge's UART at the other end, which has its own clock.
 #pragma once
 
 #include <algorithm>
@@ -15,25 +15,25 @@ template <class Top> class UartBoardOf : public FpgaOf<Top> {
         top.uart_rx = 1;
         this->begin();
         demand(top.uart_tx, "the card's line is not at rest from the beginning");
-        advance(2 * MS);  // until it is out of reset
+        advance(2 * MS);  // until reset ends
         demand(top.uart_tx, "the card's line is not at rest after the reset");
     }
 
     using FpgaOf<Top>::time;
 
     std::deque<uint8_t> to_card, from_card;
-    uint64_t passed = 0;   // bytes that have gone to the card
-    uint64_t damaged = 0;  // bytes of the card whose stop bit was low
-    bool flips = false;    // the next byte leaves with a bit turned over
-    bool cuts = false;     // the next byte leaves without a stop bit, and the line stays low for a while
+    uint64_t passed = 0;   // bytes sent to the card
+    uint64_t damaged = 0;  // bytes from the card with a low stop bit
+    bool flips = false;    // the next byte has an inverted bit
+    bool cuts = false;     // the next byte has no stop bit, and the line stays low for a while
 
-    // How long a bit lasts here.
+    // Sets the bridge's bit time.
     void rate(double baud) { bit = uint64_t(1e15 / baud); }
 
-    // Nothing is on the line, nor about to be.
+    // The line is idle, and no byte waits.
     bool idle() const { return to_card.empty() && place < 0 && receiving < 0; }
 
-    // Lets time pass up to the next thing that happens on the line, or a part of a bit.
+    // Advances time to the next event on the line, or by a fraction of a bit.
     void work() {
         if (place < 0 && !to_card.empty()) begin_byte();
         uint64_t then = time() + bit / 4;
@@ -69,7 +69,8 @@ template <class Top> class UartBoardOf : public FpgaOf<Top> {
         sends = time() + bit;
     }
 
-    // The line changes between bits; what follows a cut byte is a line that has come to rest again.
+    // The line changes between bits. After a byte without a stop bit the line first returns to
+    // idle.
     void next_bit() {
         if (place == STOP) {
             place = -1;
@@ -86,7 +87,7 @@ template <class Top> class UartBoardOf : public FpgaOf<Top> {
         sends += bit;
     }
 
-    // The card's line is looked at in the middle of each bit, from the edge of its start bit on.
+    // Samples the card's line in the middle of each bit, counted from the start bit's edge.
     void look_at_link() override {
         bool level = top.uart_tx;
         if (was && !level && receiving < 0) {
@@ -116,9 +117,9 @@ template <class Top> class UartBoardOf : public FpgaOf<Top> {
     }
 
     uint64_t bit = 1'000'000'000'000 / 3'000;  // fs
-    uint16_t frame = 0;                        // the byte on its way, with its start bit in bit 0
-    int place = -1, receiving = -1;            // bits of the bytes under way; -1: none
-    uint64_t sends = 0, samples = 0;           // when the next one is due
+    uint16_t frame = 0;                        // the byte in transmission, with its start bit in bit 0
+    int place = -1, receiving = -1;            // bits of the current bytes; -1: none
+    uint64_t sends = 0, samples = 0;           // times of the next ones
     uint8_t byte = 0;
     bool was = true;
 };

@@ -1,5 +1,5 @@
-// A board with a PHY, and a host at the other end of its cable. The PHY's clock is its own,
-// or comes from the FPGA.
+// A board with a PHY, and a host at the other end of its cable. The PHY has its own clock, or
+// takes one from the FPGA.
 #pragma once
 
 #include "fpga.h"
@@ -28,12 +28,12 @@ template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
     using FpgaOf<Top>::top;
     using FpgaOf<Top>::LIMIT;
 
-    // A PHY's own clock, a little beside 60 MHz as every crystal is (USB allows 500 ppm), so that all
-    // places of its edges between those of the card's clock come to pass.
+    // A PHY's own clock, slightly off 60 MHz as every crystal is (USB allows 500 ppm), so that
+    // its edges take all positions between those of the card's clock.
     static constexpr uint64_t PERIOD = 16'669'999;
-    static constexpr uint64_t HALF = 8'333'333;  // a PHY's pins move so long after its clock's edge
-    static constexpr uint64_t START = 50 * US;   // of a PHY's clock, after its reset
-    static constexpr uint64_t PHY_RESET = MS;    // for which a board resets its PHY
+    static constexpr uint64_t HALF = 8'333'333;  // delay of a PHY's outputs after its clock's edge
+    static constexpr uint64_t START = 50 * US;   // delay of a PHY's clock after its reset
+    static constexpr uint64_t PHY_RESET = MS;    // length of the board's reset of its PHY
 
     void power_up() {
         top.ulpi_dir = 1;
@@ -51,7 +51,7 @@ template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
     // The PHY is held in reset.
     bool resets() const { return top.ulpi_rst == Facts::RESET_LEVEL; }
 
-    // A cycle of the PHY: its pins move; the link has the rest of the cycle to answer.
+    // A cycle of the PHY: its outputs change, and the link has the rest of the cycle to respond.
     void cycle(Pins &pins) {
         advance(edge + HALF);
         move(pins);
@@ -86,7 +86,7 @@ template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
         phy_drives = pins.driven;
         top.ulpi_dir = pins.dir;
         top.ulpi_nxt = pins.nxt;
-        // Where nobody drives them the pins have any level.
+        // Undriven pins may have any level.
         top.ulpi_data = pins.driven ? pins.data_in : noise();
         if constexpr (Facts::CLOCK_FROM_PHY) top.ulpi_clk = 0;
         step(time());
@@ -108,7 +108,7 @@ template <class Top> class UlpiBoardOf : public FpgaOf<Top> {
         return random;
     }
 
-    uint64_t edge = 0;  // of the PHY's clock, the last
+    uint64_t edge = 0;  // last edge of the PHY's clock
     uint32_t random = 1;
     bool phy_drives = false;
 };

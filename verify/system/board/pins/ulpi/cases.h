@@ -1,9 +1,9 @@
-// What only a PHY does: cases of ../device_bench.cpp, whose words they use.
+// Cases for a PHY, in the terms of ../device_bench.cpp.
 #pragma once
 
 namespace {
 
-// A PHY that gives up what the device sends: the host asks again.
+// A PHY abandons the device's packet; the host retries.
 void abandoned_packets(Device &d) {
     d.attach();
     Bytes bytes = pattern(600, 8);
@@ -19,7 +19,7 @@ void abandoned_packets(Device &d) {
     }
 }
 
-// A PHY may take the bus while a register is written, which is then written again.
+// A PHY may interrupt a register write, which the link then repeats.
 void interrupted_writes(Device &d) {
     d.attach();
     for (int step : {1, 2, 3}) {
@@ -31,7 +31,7 @@ void interrupted_writes(Device &d) {
     }
 }
 
-// A cable that is pulled is a reset that lasts.
+// A pulled cable acts as a long reset.
 void unplugged(Device &d) {
     d.attach();
     in_the_middle(d);
@@ -46,7 +46,7 @@ void unplugged(Device &d) {
     fresh(d, "plugged in again");
 }
 
-// With a host that knows full speed alone: the same, with packets of 64 bytes.
+// A host without high speed: the same, with packets of 64 bytes.
 void full_speed(Device &d) {
     d.host.full_speed = true;
     d.attach();
@@ -72,7 +72,7 @@ void full_speed(Device &d) {
     same(d.from_host, bytes, "what the card got");
 }
 
-// The same device behind PHYs that do what the specification leaves open in other ways.
+// The same device with PHYs that make other choices where the specification allows several.
 void phys(Device &d) {
     d.attach();
     for (int accept : {1, 2, 3}) {

@@ -29,14 +29,14 @@ func main() {
 	for ; ; time.Sleep(pause) {
 		var busy *attach.BusyError
 		err := hand(os.Args[1], os.Args[2])
-		if err != nil && !errors.As(err, &busy) { // the server has not seen yet that it was unplugged
+		if err != nil && !errors.As(err, &busy) { // busy: the server has not noticed the unplugging yet
 			fmt.Fprintln(os.Stderr, "attach:", err)
 		}
 	}
 }
 
-// hand imports the device, hands its connection to the kernel, and waits until the
-// kernel has done with it.
+// hand imports the device, passes its connection to the kernel, and waits until the kernel
+// detaches it.
 func hand(address, port string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -59,7 +59,7 @@ func hand(address, port string) error {
 	return err
 }
 
-// free says whether nothing is attached to a port.
+// free reports whether a port has no device.
 func free(port string) bool {
 	status, err := os.ReadFile(vhci + "status")
 	if err != nil {
