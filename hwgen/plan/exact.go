@@ -65,8 +65,8 @@ func exactLane(p *Plan) Lane {
 	wide.Format = p.Result
 	wide.size()
 	m, w, latency := exactWindow(&wide, p.Result.Frac+1+exactSpare)
-	m.Doc = exactDoc(w, latency, `One extra bit marks an operand that lost bits. undecided, two cycles before y, is high if y may be
-wrong because of lost bits.`)
+	m.Doc = exactDoc(w, latency, `One extra bit marks an operand that lost bits. undecided, two cycles before y, is high if y may
+be wrong because of lost bits.`)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency, Shared: &Shared{OperandBits: p.ResultBits}}
 }
 

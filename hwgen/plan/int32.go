@@ -8,7 +8,7 @@ import (
 
 // added is the integer arithmetic of all sums that add.
 var added = integers{
-	doc:   "The integer sum of all members: `tree`, `fused` and `exact` are the same for int32. A permutation of the workers does not change the bits.",
+	doc:   "The integer sum of all members; `tree`, `fused` and `exact` are equal for int32.",
 	node:  "+",
 	bound: intBound,
 	lane:  intLane,
@@ -16,9 +16,9 @@ var added = integers{
 
 func intBound(p *Plan) string {
 	if p.Saturate {
-		return "None, except that a sum beyond the format's range becomes the nearest end of the range."
+		return "None: the integer sum of all members, saturated to the format's range."
 	}
-	return "None, modulo 2^32."
+	return "None: the integer sum of all members, modulo 2^32."
 }
 
 // intLane builds the lane of an integer sum. Each level adds exactly, with one more bit.

@@ -30,13 +30,13 @@ func noneModules(p *Plan) []*netlist.Module {
 
 s_axis_p0..%d -> core -> a queue per port -> m_axis_p0..%d
 
-tuser is the header, byte k in bits 8k+7..8k. Inputs: 14 bytes, valid on a packet's first beat; bit
-112 marks a damaged payload, on the last beat. Outputs: 22 bytes, valid on every beat. tkeep is all
-ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
+tuser is the header, byte k in bits 8k+7..8k. Inputs: 14 bytes, valid on a packet's first beat;
+bit 112 marks a damaged payload, on the last beat. Outputs: 22 bytes, valid on every beat.
+tkeep is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
 
-A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While it
-is low, and until its jobs have drained, the card accepts no register access and drops incoming
-packets. Packets in a queue leave completely.
+A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
+it is low, and until its jobs have drained, the card accepts no register access and drops
+incoming packets. Packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))

@@ -209,7 +209,8 @@ func (w *window) sum() {
 	}
 }
 
-// addend is a value in the adder tree, two's complement, and its sign wire.
+// addend is a value in the adder tree, two's complement. Its wire negative is high if the
+// value is negated.
 type addend struct {
 	branch
 	top      string // its highest bit
