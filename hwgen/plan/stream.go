@@ -40,7 +40,7 @@ func (p *Plan) linkWidths() linkWidths {
 func streamModules(p *Plan) []*netlist.Module {
 	m := netlist.New("agg_top", fmt.Sprintf(`The card on a byte-stream link of %d bits: %d ports, %d lanes.
 
-link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+link_rx -> FIFO -> frame parser -> beats -> rank's port -> core -> words -> frames -> link_tx
 
 Both directions: tkeep is contiguous from bit 0, with at least one byte; a word may end anywhere
 in a frame. link_up is synchronous to clk. While it is low, and until the last host's work has

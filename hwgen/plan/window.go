@@ -145,7 +145,7 @@ func (w *window) align() {
 	if w.lost {
 		mark, lost = "1", "lost"
 	}
-	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
+	m.Comment(fmt.Sprintf("-- Operands in a window of %d bits below the largest exponent, %d cycles after the inputs --",
 		w.width, w.alignCycle()))
 	m.Wire("top", n, "operands that are an infinity or a NaN")
 	m.Wire("negative", n, "signs")

@@ -49,7 +49,7 @@ endmodule
 // The aggregator between AXI4-Stream ports.
 //
 // Each port stores its chunks in a slot memory of its own. Once a slot has a chunk from every
-// member of its job, the core reads all memories, sums lane by lane, caches the result and sends it.
+// member of its job, the core reads all memories, sums lane by lane, caches and sends the result.
 //
 // Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, on a packet's
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
@@ -1081,7 +1081,7 @@ endmodule
 
 // The card on a byte-stream link of 8 bits: 2 ports, 1 lanes.
 //
-// link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+// link_rx -> FIFO -> frame parser -> beats -> rank's port -> core -> words -> frames -> link_tx
 //
 // Both directions: tkeep is contiguous from bit 0, with at least one byte; a word may end anywhere
 // in a frame. link_up is synchronous to clk. While it is low, and until the last host's work has

@@ -4,7 +4,7 @@
 // The aggregator between AXI4-Stream ports.
 //
 // Each port stores its chunks in a slot memory of its own. Once a slot has a chunk from every
-// member of its job, the core reads all memories, sums lane by lane, caches the result and sends it.
+// member of its job, the core reads all memories, sums lane by lane, caches and sends the result.
 //
 // Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, on a packet's
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is

@@ -3,7 +3,7 @@
 
 // The card on a byte-stream link of 32 bits: 3 ports, 4 lanes.
 //
-// link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+// link_rx -> FIFO -> frame parser -> beats -> rank's port -> core -> words -> frames -> link_tx
 //
 // Both directions: tkeep is contiguous from bit 0, with at least one byte; a word may end anywhere
 // in a frame. link_up is synchronous to clk. While it is low, and until the last host's work has

@@ -66,7 +66,7 @@ module agg_lane (
       .q  (max)
   );
 
-  // -- Every operand in a window of 44 bits below the largest exponent, 7 cycles after the inputs --
+  // -- Operands in a window of 44 bits below the largest exponent, 7 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
   wire [ 2:0] negative;  // signs
   wire        special;  // max is the exponent of infinities and NaNs
