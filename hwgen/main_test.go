@@ -34,8 +34,8 @@ var goldens = map[string]string{
 	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
 }
 
-// goldenParts are cards of which only partFiles are compared: each sum's lane and its core, and a
-// card with several jobs. The golden folders cover their other files.
+// goldenParts are cards whose partFiles are golden: each sum's lane and its core, and a card with
+// several jobs. The golden folders cover their other files.
 var goldenParts = map[string]string{
 	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
 	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",

@@ -217,9 +217,9 @@ func TestPLL(t *testing.T) {
 	}
 }
 
-// What the PLL makes in the place of what it cannot make. On ULX3S, 25 MHz, the core has
-// a multiple of 25 MHz, and the oscillator 600 MHz, the one multiple of that and of 60
-// MHz in its range: so the core has 25, 50, 75, 100, 150, 200 or 300 MHz; 600 is beyond what an output gives.
+// The error for an impossible clock lists possible ones. On ULX3S, 25 MHz, the core's clock is a
+// multiple of 25 MHz, and the oscillator runs at 600 MHz, the only multiple of that and of 60 MHz in
+// its range. So the core has 25, 50, 75, 100, 150, 200 or 300 MHz; 600 exceeds an output's limit.
 func TestPLLChoices(t *testing.T) {
 	b := mustFind(t, "ulx3s")
 	for mhz, nearest := range map[int]string{
