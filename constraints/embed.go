@@ -1,9 +1,9 @@
-// Package constraints carries the boards into the generator: one file each.
+// Package constraints embeds the boards' files.
 package constraints
 
 import "embed"
 
-// Files holds NAME.json for every board.
+// Files has NAME.json for every board.
 //
 //go:embed *.json
 var Files embed.FS

@@ -1,9 +1,8 @@
-// Command hwgen writes the Verilog of a gradient aggregator, with all that
-// describes, simulates and checks it, into a folder that stands alone.
+// Command hwgen writes the Verilog of a gradient aggregator into a self-contained folder,
+// with its datasheet, simulation and tests.
 //
-// Its pipeline is the packages beside it: config (flags to a valid
-// configuration), plan (sizes, latency, structure), netlist (modules), verilog
-// (text), emit (the folder).
+// The packages in this folder are its pipeline: config (flags to a valid configuration),
+// plan (sizes, latency, structure), netlist (modules), verilog (text), emit (the folder).
 package main
 
 import (
@@ -38,7 +37,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run does what the arguments say and returns the exit status.
+// run executes the command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	known := plan.Known()
 	options, err := config.Parse(args, known)
@@ -69,8 +68,7 @@ func say(stdout, stderr io.Writer, text string) int {
 	return exitDone
 }
 
-// generate plans the card, writes it unless this is a dry run, and says what
-// it is.
+// generate plans the card, writes it unless this is a dry run, and describes it.
 func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 	p, err := plan.Build(o.Config)
 	if err != nil {
@@ -100,10 +98,10 @@ func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 	return err
 }
 
-// plainWord is what a shell takes as it is.
+// plainWord matches a word that needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted returns a path as a shell must be given it.
+// quoted returns a path, quoted for a shell if necessary.
 func quoted(path string) string {
 	if plainWord.MatchString(path) {
 		return path
@@ -111,7 +109,7 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// lines prints joined errors one a line, each behind the program's name.
+// lines formats joined errors, one per line, each after the program's name.
 func lines(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -27,15 +27,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden folders")
 
-// goldens are cards, small ones, of every shape that the text depends on.
+// goldens are small cards of every shape that changes the text.
 var goldens = map[string]string{
 	"l4_w3_stream": "-lanes 4 -workers 3 -chunk 32 -window 2",
 	"l2_w1_none":   "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
 	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
 }
 
-// goldenParts are files of more cards: of those that show a lane of every sum
-// and how it stands in the core, and of one with several jobs. What else they hold is in the folders above.
+// goldenParts are cards whose partFiles are golden: each sum's lane and its core, and a card with
+// several jobs. The golden folders cover their other files.
 var goldenParts = map[string]string{
 	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
 	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",
@@ -45,7 +45,7 @@ var goldenParts = map[string]string{
 
 var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
 
-// goldenBoards are the files that a board adds: one card for each.
+// goldenBoards returns the files that each board adds to a card.
 func goldenBoards() map[string][]string {
 	files := map[string][]string{}
 	for _, b := range boards.All() {
@@ -90,7 +90,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// verilog returns those files that hold modules.
+// verilog returns the files with modules.
 func verilog(files map[string]string) map[string]string {
 	modules := map[string]string{}
 	for name, text := range files {
@@ -101,7 +101,7 @@ func verilog(files map[string]string) map[string]string {
 	return modules
 }
 
-// A golden folder holds the files that hwgen composes. The manifest in it records copies by name and
+// A golden folder has the files that hwgen composes. Its manifest records copied files by name and
 // SHA-256.
 func TestGoldenFolders(t *testing.T) {
 	for name, line := range goldens {
@@ -127,10 +127,11 @@ func TestGoldenFolders(t *testing.T) {
 	}
 }
 
-// printedOnce is the golden folder that has the files of the tables, which are alike in all.
+// printedOnce is the golden folder with the files of the tables, which are equal in all cards.
 const printedOnce = "l4_w3_stream"
 
-// written returns the files of a card that hwgen composes; of a bundle, the modules that it composes.
+// written returns the files of a card that hwgen composes. For a bundle, it returns the modules that
+// hwgen composes.
 func written(t *testing.T, golden string, card map[string]string) map[string]string {
 	t.Helper()
 	copied := copies(t)
@@ -155,8 +156,8 @@ func written(t *testing.T, golden string, card map[string]string) map[string]str
 	return own
 }
 
-// copies returns the texts that hwgen copies into cards: leaves, and files of the simulation and of boards
-// that are no templates.
+// copies returns the texts that hwgen copies into cards: leaves, and files of the simulation and of
+// boards that are not templates.
 func copies(t *testing.T) map[string]bool {
 	t.Helper()
 	texts := map[string]bool{}
@@ -199,7 +200,7 @@ func strayed(t *testing.T, manifest string, card map[string]string) (names []str
 	return names
 }
 
-// A changed, missing or new leaf is found, though golden folders hold no leaves.
+// The goldens detect a changed, missing or new leaf, although their folders have no leaves.
 func TestGoldensKnowTheLeaves(t *testing.T) {
 	const name = "l2_w1_none"
 	manifest, err := os.ReadFile(filepath.Join("testdata", "golden", name, "manifest.json"))
@@ -230,7 +231,7 @@ func TestGoldenBoards(t *testing.T) {
 	}
 }
 
-// A card that has the adder which adds or subtracts has it shared, by the name that it has there.
+// The board's Makefile shares the adder that adds or subtracts, by its name in the card.
 func TestBoardSharesItsAdder(t *testing.T) {
 	for line, want := range map[string]string{
 		"-sum tree":              "",
@@ -262,7 +263,7 @@ func compareParts(t *testing.T, name, line string, files []string) {
 	}
 }
 
-// An unknown board: those that there are, are said.
+// The error for an unknown board lists the known boards.
 func TestUnknownBoard(t *testing.T) {
 	status, _, stderr := hwgen("-board mine -lanes 4")
 	assert.Equal(t, exitUsage, status)
@@ -271,7 +272,7 @@ func TestUnknownBoard(t *testing.T) {
 	}
 }
 
-// What a board's FPGA cannot do is a wrong flag too.
+// A clock that the board's FPGA cannot make is a usage error.
 func TestBoardClocks(t *testing.T) {
 	status, _, stderr := hwgen("-board ecpix5 -lanes 4 -clock 7")
 	assert.Equal(t, exitUsage, status)
@@ -304,7 +305,7 @@ func TestNextCommandIsQuoted(t *testing.T) {
 	}
 }
 
-// A card whose files were edited stays, unless it is told to go.
+// hwgen replaces a card with edited files only with -force.
 func TestEditedCardIsKept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	status, _, stderr := hwgen("-lanes 2 -o card")
@@ -333,8 +334,8 @@ func TestListBoards(t *testing.T) {
 	}
 }
 
-// Everything that the top of a board instantiates is there, but for the USB device, which is
-// made beside it, and with the prefix of the card.
+// A board's folder has every module that the top instantiates, with the card's prefix. The only
+// exception is the USB device, which a script writes later.
 func TestBoardsStandAlone(t *testing.T) {
 	for _, b := range boards.All() {
 		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+b.Name))
@@ -365,7 +366,7 @@ func TestBoardsStandAlone(t *testing.T) {
 	}
 }
 
-// With -dsp the board's FPGA has its own multiplier in the place of the portable one.
+// With -dsp, the card uses the multiplier of the board's FPGA instead of the portable one.
 func TestBoardsOwnCells(t *testing.T) {
 	files := contents(t, makeCard(t, "-lanes 1 -workers 2 -sum fused -dsp -board ecpix5"))
 	assert.Contains(t, files["board/agg_window_multiply.v"], "MULT18X18D")
@@ -387,8 +388,7 @@ func BenchmarkLargeCard(b *testing.B) {
 	}
 }
 
-// Wrong flags: everything that is wrong is said, the status is 2, and nothing
-// is written.
+// With wrong flags, hwgen reports all mistakes, exits with status 2 and writes nothing.
 func TestUsageErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -shell udp -frobnicate")
@@ -414,7 +414,7 @@ func TestForeignFolderIsLeftAlone(t *testing.T) {
 	assert.Equal(t, map[string]string{"mine/notes.txt": "notes"}, contents(t, "."))
 }
 
-// What stands in the way is named, and the flag that chooses another place.
+// The error names the obstacle, and the flag that selects another folder.
 func TestFolderThatCannotBeMade(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("file", nil, 0o666))
@@ -459,7 +459,7 @@ func TestHelpAndVersion(t *testing.T) {
 	assert.Contains(t, stdout, "protocol version 1")
 }
 
-// What -json prints is the manifest, with or without the folder.
+// -json prints the manifest, with or without -dry-run.
 func TestJSONIsTheManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	_, written, _ := hwgen("-lanes 4 -json -o " + dir)
@@ -470,8 +470,7 @@ func TestJSONIsTheManifest(t *testing.T) {
 	assert.Equal(t, string(text), dry)
 }
 
-// The manifest's sizes, worked out by hand, and its hash, by the rule of the
-// register table.
+// The manifest's sizes, calculated by hand, and its hash, by the rule of the register table.
 func TestManifest(t *testing.T) {
 	_, text, _ := hwgen("-lanes 16 -workers 5 -chunk 512 -window 4 -link 64 -json -dry-run")
 	var m struct {
@@ -509,8 +508,8 @@ func TestManifest(t *testing.T) {
 	assert.Empty(t, last.Value)
 }
 
-// Every Verilog file begins with the command that made it, whatever the folder
-// is called and however the flags were spelled.
+// Every Verilog file starts with the command that made it. The folder and the spelling of the flags
+// do not matter.
 func TestFilesNameTheCommand(t *testing.T) {
 	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n" +
 		"//      -jobs 1 -shell none\n"
@@ -528,8 +527,8 @@ var (
 	include = regexp.MustCompile("`include \"([^\"]+)\"")
 )
 
-// A card stands alone: it holds every module that it instantiates, each once,
-// and every file that these include; the list names the modules' files.
+// A card is self-contained: it has every module that it instantiates, once, and every included file;
+// the list names the modules' files.
 func TestCardsStandAlone(t *testing.T) {
 	for _, line := range goldens {
 		files := contents(t, makeCard(t, line))
@@ -557,7 +556,7 @@ func TestCardsStandAlone(t *testing.T) {
 	}
 }
 
-// The command in a bundle is the one that was given, whatever its prefix.
+// A bundle has the given command, independent of the prefix.
 func TestBundleNamesTheCommand(t *testing.T) {
 	text := contents(t, makeCard(t, "-lanes 4 -workers 2 -prefix agg_two -bundle"))["agg.v"]
 	assert.True(t, strings.HasPrefix(text, "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n"+
@@ -565,7 +564,7 @@ func TestBundleNamesTheCommand(t *testing.T) {
 	assert.Contains(t, text, "\nmodule agg_two_top ")
 }
 
-// The manifest lists everything that hwgen wrote, by which it knows its own.
+// The manifest lists all files that hwgen wrote.
 func TestManifestListsTheFolder(t *testing.T) {
 	for _, line := range goldens {
 		files := contents(t, makeCard(t, line))
@@ -575,7 +574,7 @@ func TestManifestListsTheFolder(t *testing.T) {
 	}
 }
 
-// What cannot be printed is a failure.
+// hwgen fails if it cannot print.
 func TestFullOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -587,7 +586,7 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
-// With a prefix, no module keeps a name that a second card would have too.
+// With a prefix, no module has a name that another card would also have.
 func TestPrefix(t *testing.T) {
 	plain := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3")))
 	second := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3 -prefix second")))
@@ -602,8 +601,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// A bundle is one file that holds what the folder of files holds, and includes
-// nothing.
+// A bundle is one file with the content of all Verilog files, without includes.
 func TestBundle(t *testing.T) {
 	plain := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3")))
 	bundle := contents(t, makeCard(t, "-lanes 2 -workers 3 -bundle"))

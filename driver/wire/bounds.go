@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The largest values that a card can have.
+// Limits of every card.
 const (
 	MaxLanes   = 64
 	MaxPorts   = 64 // a mask holds 64 ranks
@@ -19,12 +19,11 @@ const (
 type Bound struct {
 	Addr        uint32
 	Least, Most uint64
-	PowerOfTwo  bool // zero, where Least allows it, or a power of two
+	PowerOfTwo  bool // a power of two, or 0 if Least allows it
 }
 
-// Bounds lists the bound of each register of the identification block, in the
-// order of addresses. A host refuses a card whose block is beyond them before it
-// reserves memory for it.
+// Bounds lists the bound of each register of the identification block, by address.
+// A host refuses a card outside these bounds before it reserves memory for it.
 var Bounds = []Bound{
 	{RegLanes, 1, MaxLanes, true},
 	{RegPorts, 1, MaxPorts, false},
@@ -43,7 +42,7 @@ func (b Bound) Holds(value uint64) bool {
 	return value >= b.Least && value <= b.Most && (!b.PowerOfTwo || bits.OnesCount64(value) <= 1)
 }
 
-// String returns the bound in words: "a power of two from 1 to 64".
+// String returns the bound as text: "a power of two from 1 to 64".
 func (b Bound) String() string {
 	span := " from " + itoa(int(b.Least)) + " to " + itoa(int(b.Most))
 	switch {
@@ -65,11 +64,11 @@ func (b Bound) Name() string {
 	return ""
 }
 
-// IdentError is the error of an identification block that no card can have.
+// IdentError reports an invalid identification block.
 type IdentError struct {
 	Name  string // of the register
 	Value uint64
-	Why   string // the bound, or the register that contradicts it
+	Why   string // the bound, or the contradiction with another register
 	Newer bool   // a later version of this package may know the value
 }
 
@@ -85,7 +84,7 @@ const (
 )
 
 // CheckIdent returns an IdentError for the first register of an identification
-// block that is out of its bound or contradicts another one. read returns
+// block that is out of its bound or contradicts another register. read returns
 // the value of the register at an address.
 func CheckIdent(read func(addr uint32) uint64) error {
 	for _, b := range Bounds {
@@ -100,8 +99,8 @@ func CheckIdent(read func(addr uint32) uint64) error {
 	return checkTogether(read)
 }
 
-// knownChoice reports whether the register at addr chooses among the rows of a
-// table, and whether the tables have the rows that v chooses.
+// knownChoice reports whether the register at addr selects rows of a table, and
+// whether the tables have the rows that v selects.
 func knownChoice(addr uint32, v uint64) (choice, known bool) {
 	switch addr {
 	case RegFormat:
@@ -126,7 +125,7 @@ func knownChoice(addr uint32, v uint64) (choice, known bool) {
 	return false, false
 }
 
-// unknownChoice names what the register at addr chooses.
+// unknownChoice names the selection in the register at addr.
 func unknownChoice(addr uint32, v uint64) string {
 	const unknown = ", which is unknown here"
 	switch {
@@ -140,8 +139,8 @@ func unknownChoice(addr uint32, v uint64) string {
 	return "with bits that are unknown here"
 }
 
-// checkTogether refuses registers that contradict one another; each is within
-// its own bound.
+// checkTogether refuses registers that contradict one another. Each is already
+// within its own bound.
 func checkTogether(read func(addr uint32) uint64) error {
 	in, _ := Format(read(RegFormat)).Info()
 	out, _ := Format(read(RegFormat) >> formatBits).Info()
@@ -166,15 +165,14 @@ func checkTogether(read func(addr uint32) uint64) error {
 	return nil
 }
 
-// adds reports whether the results of the sum that the register SUM names are sums
-// of numbers.
+// adds reports whether the sum in register SUM adds its contributions.
 func adds(register uint64) bool {
 	info, ok := Sum(register &^ sumSaturateFlag).Info()
 	return ok && info.Adds
 }
 
-// CheckFrames returns an IdentError when a byte stream has no frame for a chunk of
-// CHUNK elements.
+// CheckFrames returns an IdentError when the frame of a chunk of CHUNK elements is
+// longer than MaxFrameBytes.
 func CheckFrames(read func(addr uint32) uint64) error {
 	chunk := read(RegChunk)
 	for _, k := range Kinds {

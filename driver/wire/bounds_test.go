@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// block is the identification block of a card of hwgen's defaults.
+// block is the identification block of a card with hwgen's defaults.
 func block() map[uint32]uint64 {
 	return map[uint32]uint64{
 		RegLanes: 16, RegPorts: 4, RegFormat: 0x101, RegSum: 1, RegShell: 1, RegChunk: 256,
@@ -20,7 +20,7 @@ func check(change map[uint32]uint64) error {
 	return CheckIdent(func(addr uint32) uint64 { return values[addr] })
 }
 
-// TestBoundsCoverTheBlock: every register of the block has one bound.
+// Every register of the identification block has exactly one bound.
 func TestBoundsCoverTheBlock(t *testing.T) {
 	var i int
 	for _, r := range Registers {
@@ -37,7 +37,7 @@ func TestBoundsCoverTheBlock(t *testing.T) {
 	}
 }
 
-// TestCheckIdentTakesWhatHwgenMakes: the ends of hwgen's flags, every sum and format.
+// CheckIdent accepts the limits of hwgen's flags, and every sum and format.
 func TestCheckIdentTakesWhatHwgenMakes(t *testing.T) {
 	cards := []map[uint32]uint64{
 		{},
@@ -61,8 +61,8 @@ func TestCheckIdentTakesWhatHwgenMakes(t *testing.T) {
 	}
 }
 
-// TestCheckIdentRefuses: each register beyond its bound, and those that contradict
-// one another.
+// CheckIdent refuses registers out of their bounds, and registers that contradict one
+// another.
 func TestCheckIdentRefuses(t *testing.T) {
 	for _, c := range []struct {
 		change map[uint32]uint64

@@ -6,7 +6,7 @@
 // benches, regs.h, regs.json, PACKET.md and REGISTERS.md are printed from them. The
 // package imports no other package of Tributary and has no behaviour beyond lookups.
 //
-// SPEC.md beside this file defines the fields and what a card must do with them.
+// SPEC.md in this folder defines the fields and how a card handles them.
 package wire
 
 // Version is the protocol version in the low four bits of a header's first byte.
@@ -19,13 +19,13 @@ type Kind uint8
 // from card to host.
 const (
 	KindData     Kind = 1  // one rank's contribution to one chunk
-	KindAsk      Kind = 2  // asks for an overdue result
-	KindFinish   Kind = 3  // the sender holds every result below VID
+	KindAsk      Kind = 2  // requests an overdue result
+	KindFinish   Kind = 3  // the sender has every result below VID
 	KindRegRead  Kind = 4  // reads the register at address VID
 	KindRegWrite Kind = 5  // writes mask to the register at address VID
-	KindResult   Kind = 8  // a sum that none of its receivers was sent before
-	KindReplay   Kind = 9  // a sum that one of its receivers at least was sent before
-	KindStatus   Kind = 10 // answers an ask, a finish, or names a refusal
+	KindResult   Kind = 8  // a sum, sent to its receivers for the first time
+	KindReplay   Kind = 9  // a sum that was already sent to at least one of its receivers
+	KindStatus   Kind = 10 // answers an ask or a finish, or reports a refusal
 	KindReply    Kind = 11 // answers a register access
 )
 
@@ -40,20 +40,20 @@ type KindInfo struct {
 	Doc       string
 }
 
-// Kinds lists every kind in the order of its number.
+// Kinds lists every kind by number.
 var Kinds = []KindInfo{
 	{Kind: KindData, Name: "data", Payload: true, Doc: "One rank's contribution to chunk VID of the job's stream."},
-	{Kind: KindAsk, Name: "ask", Doc: "Asks for the overdue result VID. Answered by a replay or by a status."},
-	{Kind: KindFinish, Name: "finish", Doc: "The sender holds every result below VID and sends no more. Repeated until a status done."},
+	{Kind: KindAsk, Name: "ask", Doc: "Requests the overdue result VID. The card answers with a replay or a status."},
+	{Kind: KindFinish, Name: "finish", Doc: "The sender has every result below VID and sends no more data. The sender repeats it until the status `done`."},
 	{Kind: KindRegRead, Name: "regread", Doc: "Reads the register at byte address VID. The reply echoes length as a tag."},
 	{Kind: KindRegWrite, Name: "regwrite", Mask: true, Doc: "Writes mask to the register at byte address VID. The reply echoes length as a tag."},
-	{Kind: KindResult, Name: "result", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The sum of chunk VID; mask holds the ranks in it."},
-	{Kind: KindReplay, Name: "replay", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The same sum, bit for bit, when a receiver named was sent it before."},
-	{Kind: KindStatus, Name: "status", FromCard: true, Mask: true, Doc: "Answers the ask or finish of rank, or refuses its packet; mask holds the ranks whose contribution to VID is missing."},
+	{Kind: KindResult, Name: "result", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The sum of chunk VID; mask lists the contributing ranks."},
+	{Kind: KindReplay, Name: "replay", FromCard: true, Mask: true, Receivers: true, Payload: true, Doc: "The same sum, bit for bit, when at least one of its receivers was already sent it."},
+	{Kind: KindStatus, Name: "status", FromCard: true, Mask: true, Doc: "Answers an ask or a finish of rank, or refuses a packet of rank; mask lists the ranks whose contribution to VID is missing."},
 	{Kind: KindReply, Name: "reply", FromCard: true, Mask: true, Doc: "Answers a register access: code, address in VID, tag in length, value in mask."},
 }
 
-// Info returns the table's row for k, and whether there is one.
+// Info returns the table's row for k, and whether it exists.
 func (k Kind) Info() (KindInfo, bool) {
 	for _, i := range Kinds {
 		if i.Kind == k {
@@ -63,7 +63,7 @@ func (k Kind) Info() (KindInfo, bool) {
 	return KindInfo{}, false
 }
 
-// String returns the kind's name, or "kind N" for a number that has none.
+// String returns the kind's name, or "kind N" for an unknown number.
 func (k Kind) String() string {
 	if i, ok := k.Info(); ok {
 		return i.Name
@@ -71,7 +71,7 @@ func (k Kind) String() string {
 	return "kind " + itoa(int(k))
 }
 
-// HeaderBytes returns the length of the kind's header in bytes without its
+// HeaderBytes returns the length of the kind's header in bytes, without its
 // CRC: 14, 22 with a mask, 30 with a mask and receivers (shared links only).
 func (i KindInfo) HeaderBytes(shared bool) int {
 	n := BaseHeaderBytes
@@ -101,28 +101,27 @@ type Field struct {
 	Doc  string
 }
 
-// Fields lists the header's fields in the order of their place in it. Every
-// kind has all fields up to and including length; mask and receivers follow
-// where the kind has them.
+// Fields lists the header's fields by position. Every kind has the fields up to
+// and including length. Some kinds add mask, or mask and receivers.
 var Fields = []Field{
 	{"version", 0, 4, "Protocol version, 1."},
 	{"kind", 4, 4, "Kind of packet."},
 	{"flags", 8, 8, "Bits 1:0 ECN as in IP, bit 2 partial, bit 3 nonfinite; the others are zero."},
 	{"job", 16, 8, "Number of the job."},
-	{"format", 24, 8, "Format of this payload; 0 where there is none."},
-	{"epoch", 32, 16, "Epoch of the job, chosen by whoever configures it."},
-	{"rank", 48, 8, "Data, ask, finish: the sender's rank. Status: the rank that is answered. Else 0."},
-	{"code", 56, 8, "Status and reply: the outcome. Else 0."},
+	{"format", 24, 8, "Format of the payload; 0 without a payload."},
+	{"epoch", 32, 16, "Epoch of the job, chosen by the host that sets the job up."},
+	{"rank", 48, 8, "Data, ask, finish: the sender's rank. Status: the rank that the card answers. Otherwise 0."},
+	{"code", 56, 8, "Status and reply: the outcome. Otherwise 0."},
 	{"vid", 64, 32, "Number of the chunk in the job's stream. Registers: the byte address."},
-	{"length", 96, 16, "Data, result, replay: elements in the payload. Registers: a tag the reply echoes. Else 0."},
-	{"mask", 112, 64, "Result, replay: ranks in the sum. Status: ranks missing. Registers: the value."},
-	{"receivers", 176, 64, "Result, replay on a shared link: the ranks this packet is for."},
+	{"length", 96, 16, "Data, result, replay: elements in the payload. Registers: a tag that the reply echoes. Otherwise 0."},
+	{"mask", 112, 64, "Result, replay: ranks in the sum. Status: missing ranks. Registers: the value."},
+	{"receivers", 176, 64, "Result, replay on a shared link: the ranks that the packet is for."},
 }
 
 // Bits of the flags field.
 const (
 	FlagECN       = 0x03 // mask of the two ECN bits, as in IP
-	FlagPartial   = 0x04 // the sum lacks members that the job has
+	FlagPartial   = 0x04 // the sum lacks members of the job
 	FlagNonfinite = 0x08 // a contribution to this sum held a NaN or an infinity
 )
 
@@ -144,7 +143,7 @@ var ECNOrder = [4]ECN{ECT1, ECT0, NotECT, CE}
 // Code is the outcome in a status or a reply.
 type Code uint8
 
-// The codes. Codes from FirstRefusal on name the reason of a refusal.
+// The codes. Codes from FirstRefusal on are reasons for a refusal.
 const (
 	CodeDone        Code = 0
 	CodeWait        Code = 1
@@ -184,38 +183,38 @@ type CodeInfo struct {
 	Doc  string
 }
 
-// Codes lists every code in the order of its number.
+// Codes lists every code by number.
 var Codes = []CodeInfo{
-	{CodeDone, "done", "Accepted: the finish is noted, the register access is carried out."},
-	{CodeWait, "wait", "Ask: your contribution is held; mask names the ranks that are missing."},
-	{CodeSend, "send", "Ask: your contribution is not held, send the data; mask names the ranks that are missing."},
-	{CodeBusy, "busy", "Register write: the card is owned by another host."},
-	{CodeOverdue, "overdue", "Notice: chunk VID waits for longer than the job's deadline, for the ranks in mask."},
-	{CodeBadVersion, "bad_version", "The header's version is not the card's."},
-	{CodeBadKind, "bad_kind", "No such kind, or one that a card does not take."},
-	{CodeBadJob, "bad_job", "No job of that number is set up."},
-	{CodeBadEpoch, "bad_epoch", "The job is set up, with another epoch."},
-	{CodeBadRank, "bad_rank", "No member has that rank, or it does not belong to the link it came by. Counted, never answered."},
-	{CodeBadFormat, "bad_format", "The payload's format is not the job's."},
-	{CodeBadLength, "bad_length", "The length is not the job's chunk, or the payload's size is not what the length says."},
+	{CodeDone, "done", "Accepted: the card recorded the finish or performed the register access."},
+	{CodeWait, "wait", "Ask: the card has the rank's contribution; mask lists the missing ranks."},
+	{CodeSend, "send", "Ask: the card lacks the rank's contribution, so send the data; mask lists the missing ranks."},
+	{CodeBusy, "busy", "Register write: another host owns the card."},
+	{CodeOverdue, "overdue", "Notice: chunk VID has waited longer than the job's deadline for the ranks in mask."},
+	{CodeBadVersion, "bad_version", "The header's version differs from the card's."},
+	{CodeBadKind, "bad_kind", "Unknown kind, or a kind that a card does not accept."},
+	{CodeBadJob, "bad_job", "No job with that number is set up."},
+	{CodeBadEpoch, "bad_epoch", "The job is set up with another epoch."},
+	{CodeBadRank, "bad_rank", "No member has that rank, or the rank belongs to another link. Counted, never answered."},
+	{CodeBadFormat, "bad_format", "The payload's format differs from the job's."},
+	{CodeBadLength, "bad_length", "The length differs from the job's chunk, or the payload's size contradicts the length."},
 	{CodeLate, "late", "The VID is behind the slot's."},
-	{CodeEarly, "early", "The VID is ahead of what the slot may take next."},
-	{CodeNotReady, "not_ready", "The slot cannot turn over to that VID yet; send it again."},
-	{CodeDuplicate, "duplicate", "The contribution is held already."},
+	{CodeEarly, "early", "The VID is ahead of the next one that the slot may accept."},
+	{CodeNotReady, "not_ready", "The slot cannot advance to that VID yet; send the packet again."},
+	{CodeDuplicate, "duplicate", "The card already has the contribution."},
 	{CodePayloadCRC, "payload_crc", "The payload's CRC is wrong. Counted, never answered."},
-	{CodeEvicted, "evicted", "The rank was evicted from the job. Also a notice to all ranks; mask names all that were."},
-	{CodeBadAddress, "bad_address", "No register at that address."},
-	{CodeReadOnly, "read_only", "The register cannot be written."},
+	{CodeEvicted, "evicted", "The rank was evicted from the job. Also a notice to all ranks; mask lists all evicted ranks."},
+	{CodeBadAddress, "bad_address", "No register has that address."},
+	{CodeReadOnly, "read_only", "The register is read-only."},
 	{CodeBadPorts, "bad_ports", "JOB_PORTS is empty or names a port that the card lacks."},
-	{CodeBadChunk, "bad_chunk", "JOB_CHUNK is zero, no multiple of the lanes, or more than the card's."},
-	{CodeBadWindow, "bad_window", "JOB_WINDOW is no power of two, or more than the card's."},
-	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last one."},
-	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, with other parameters."},
-	{CodeNoSlots, "no_slots", "The slots that other jobs leave free do not hold the job's window."},
-	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has bits that it does not know, or asks for partial sums without a deadline."},
+	{CodeBadChunk, "bad_chunk", "JOB_CHUNK is zero, not a multiple of LANES, or larger than CHUNK."},
+	{CodeBadWindow, "bad_window", "JOB_WINDOW is not a power of two, or larger than WINDOW."},
+	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last epoch."},
+	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, but the parameters differ."},
+	{CodeNoSlots, "no_slots", "The free slots cannot hold the job's window."},
+	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline."},
 }
 
-// Info returns the table's row for c, and whether there is one.
+// Info returns the table's row for c, and whether it exists.
 func (c Code) Info() (CodeInfo, bool) {
 	for _, i := range Codes {
 		if i.Code == c {
@@ -225,7 +224,7 @@ func (c Code) Info() (CodeInfo, bool) {
 	return CodeInfo{}, false
 }
 
-// String returns the code's name, or "code N" for a number that has none.
+// String returns the code's name, or "code N" for an unknown number.
 func (c Code) String() string {
 	if i, ok := c.Info(); ok {
 		return i.Name
@@ -236,8 +235,7 @@ func (c Code) String() string {
 // Format is the type of a payload's elements.
 type Format uint8
 
-// The formats. Only those that a card's identification block names are
-// carried by that card.
+// The formats. A card accepts and sends only the formats in its identification block.
 const (
 	FP32    Format = 1
 	BF16    Format = 2
@@ -254,11 +252,11 @@ type FormatInfo struct {
 	Bits     int    // of one element
 	Exp      int    // bits of the exponent; 0: a two's complement integer
 	Frac     int    // bits of the fraction
-	Infinity bool   // has infinities, and NaNs as IEEE 754 has them; else all ones below the sign is the only NaN
-	NaN      uint32 // every NaN result; 0 for integers
+	Infinity bool   // has the infinities and NaNs of IEEE 754; else all ones below the sign is the only NaN
+	NaN      uint32 // the bits of every NaN result; 0 for integers
 }
 
-// FitsIn says whether every value of f is one of g: whether contributions of
+// FitsIn reports whether g represents every value of f, so that contributions of
 // format f may have results of format g.
 func (f FormatInfo) FitsIn(g FormatInfo) bool {
 	if f.Exp == 0 || g.Exp == 0 {
@@ -267,7 +265,7 @@ func (f FormatInfo) FitsIn(g FormatInfo) bool {
 	return g.Exp >= f.Exp && g.Frac >= f.Frac && (g.Infinity || !f.Infinity)
 }
 
-// Info returns the table's row for f, and whether there is one.
+// Info returns the table's row for f, and whether it exists.
 func (f Format) Info() (FormatInfo, bool) {
 	for _, i := range Formats {
 		if i.Format == f {
@@ -277,7 +275,7 @@ func (f Format) Info() (FormatInfo, bool) {
 	return FormatInfo{}, false
 }
 
-// String returns the format's name, or "format N" for a number that has none.
+// String returns the format's name, or "format N" for an unknown number.
 func (f Format) String() string {
 	if i, ok := f.Info(); ok {
 		return i.Name
@@ -285,7 +283,7 @@ func (f Format) String() string {
 	return "format " + itoa(int(f))
 }
 
-// Formats lists every format in the order of its number.
+// Formats lists every format by number.
 var Formats = []FormatInfo{
 	{FP32, "fp32", 32, 8, 23, true, 0x7fc00000},
 	{BF16, "bf16", 16, 8, 7, true, 0x7fc0},
@@ -310,11 +308,11 @@ const (
 type SumInfo struct {
 	Sum      Sum
 	Name     string            // in hwgen's flags
-	Adds     bool              // its results are sums of numbers: they overflow, saturate and have a mean
-	Identity map[Format]uint32 // what a port that is no member contributes, in the contributions' format
+	Adds     bool              // results are sums of numbers: they overflow, saturate and have a mean
+	Identity map[Format]uint32 // contribution of a port that is not a member, in the contributions' format
 }
 
-// Sums lists every sum in the order of its number.
+// Sums lists every sum by number.
 var Sums = []SumInfo{
 	{SumTree, "tree", true, zeros},
 	{SumFused, "fused", true, zeros},
@@ -325,7 +323,7 @@ var Sums = []SumInfo{
 // zeros is the identity of sums that add: -0, and 0 of integers.
 var zeros = map[Format]uint32{FP32: 0x80000000, BF16: 0x8000, FP16: 0x8000, FP8E4M3: 0x80, FP8E5M2: 0x80, Int32: 0}
 
-// lowest is the identity of max: -infinity; where there is none the lowest number.
+// lowest is the identity of max: -infinity, or the lowest number of a format without infinities.
 var lowest = map[Format]uint32{FP32: 0xff800000, BF16: 0xff80, FP16: 0xfc00, FP8E4M3: 0xfe, FP8E5M2: 0xfc, Int32: 0x80000000}
 
 // sumNumbers returns "1 tree, 2 fused" and so on.
@@ -340,7 +338,7 @@ func sumNumbers() string {
 	return list
 }
 
-// Info returns the table's row for s, and whether there is one.
+// Info returns the table's row for s, and whether it exists.
 func (s Sum) Info() (SumInfo, bool) {
 	for _, i := range Sums {
 		if i.Sum == s {
@@ -350,8 +348,8 @@ func (s Sum) Info() (SumInfo, bool) {
 	return SumInfo{}, false
 }
 
-// Identity returns what a port that is no member contributes to a sum of
-// contributions of format f. It panics when the table has no such sum or format.
+// Identity returns the contribution of a port that is not a member, in format f. It
+// panics when the table lacks the sum or the format.
 func (s Sum) Identity(f Format) uint32 {
 	i, _ := s.Info()
 	bits, ok := i.Identity[f]
@@ -361,7 +359,7 @@ func (s Sum) Identity(f Format) uint32 {
 	return bits
 }
 
-// String returns the sum's name, or "sum N" for a number that has none.
+// String returns the sum's name, or "sum N" for an unknown number.
 func (s Sum) String() string {
 	if i, ok := s.Info(); ok {
 		return i.Name
@@ -369,7 +367,7 @@ func (s Sum) String() string {
 	return "sum " + itoa(int(s))
 }
 
-// Shell is what stands around the core, as the identification block names it.
+// Shell is the logic around the core, as named in the identification block.
 type Shell uint8
 
 // The shells.
@@ -378,8 +376,7 @@ const (
 	ShellStream Shell = 1
 )
 
-// Shells lists every shell in the order of its number, with the name that it
-// has in hwgen's flags.
+// Shells lists every shell by number, with its name in hwgen's flags.
 var Shells = []struct {
 	Shell Shell
 	Name  string
@@ -388,7 +385,7 @@ var Shells = []struct {
 	{ShellStream, "stream"},
 }
 
-// String returns the shell's name, or "shell N" for a number that has none.
+// String returns the shell's name, or "shell N" for an unknown number.
 func (s Shell) String() string {
 	for _, i := range Shells {
 		if i.Shell == s {
@@ -409,12 +406,11 @@ const (
 	MaxFrameBytes = 4095
 )
 
-// Sync is the sync word in the order of its bytes on the link.
+// Sync is the sync word, first byte on the link first.
 var Sync = [SyncBytes]byte{0xa5, 'T', 'R', 'B'}
 
-// FrameBytes returns the length in bytes of a frame of kind k on a shared link
-// whose payload has the given size in bytes. The payload's CRC is there only
-// for kinds that have a payload.
+// FrameBytes returns the length in bytes of a frame of this kind on a shared link,
+// given the size of its payload in bytes. Only kinds with a payload have a payload CRC.
 func (i KindInfo) FrameBytes(payload int) int {
 	n := SyncBytes + i.HeaderBytes(true) + CRCBytes
 	if i.Payload {

@@ -5,11 +5,11 @@ import (
 	"hash/fnv"
 )
 
-// Access says what a host may do with a register.
+// Access is what a host may do with a register.
 type Access uint8
 
-// The kinds of access. A write to a ReadOnly register is refused with
-// CodeReadOnly; a read of a WriteOnly register gives 0 and CodeDone.
+// The kinds of access. The card refuses a write to a ReadOnly register with
+// CodeReadOnly. A read of a WriteOnly register returns 0 and CodeDone.
 const (
 	ReadOnly Access = iota
 	ReadWrite
@@ -26,15 +26,15 @@ type Register struct {
 	Name   string // upper case
 	Addr   uint32 // byte address, a multiple of 8
 	Access Access
-	Ident  bool // part of the identification block that ConfigHash covers
+	Ident  bool // in the identification block, which ConfigHash covers
 	Doc    string
 }
 
-// Magic is what the first register holds: "TRIBUTRY", first letter in the
+// Magic is the value of the first register: "TRIBUTRY", first letter in the
 // lowest byte.
 const Magic uint64 = 0x5952545542495254
 
-// Addresses of the registers. Counters stand at CounterBase, 8 bytes apart, in
+// Addresses of the registers. Counters start at CounterBase, 8 bytes apart, in
 // the order of Counters.
 const (
 	RegMagic      uint32 = 0x000
@@ -66,8 +66,8 @@ const (
 
 	CounterBase uint32 = 0x400
 
-	// Each job has a block of the registers from here on, JobStride bytes apart;
-	// these are those of job 0. See JobAddr.
+	// Each job has a block of registers; blocks are JobStride bytes apart. The
+	// addresses below are job 0's. See JobAddr.
 	JobBase   uint32 = 0x1000
 	JobStride uint32 = 0x100
 
@@ -83,91 +83,91 @@ const (
 	RegJobFirstOverflow uint32 = 0x1048
 	RegJobEvicted       uint32 = 0x1050
 
-	// MaxJobs is the most jobs that a card can have.
+	// MaxJobs is the maximum number of jobs of a card.
 	MaxJobs = 16
 
-	// LagBase is the first of the counts of how late contributions come; see
-	// LagAddr.
+	// LagBase is the address of the first lateness count; see LagAddr.
 	LagBase         uint32 = 0x20000
 	LagJobStride    uint32 = 0x2000
 	LagRankStride   uint32 = 0x80
 	LagBucketStride uint32 = 8
-	// LagBuckets is how many counts each rank of each job has. Bucket 0 counts
-	// contributions that came first of their chunk, bucket k those that came
-	// 4^(k-1) cycles later or more, but less than 4^k; the last all later ones.
+	// LagBuckets is the number of lateness counts per rank and job. Bucket 0
+	// counts contributions that were the first of their chunk. Bucket k counts
+	// those 4^(k-1) or more cycles later, but less than 4^k. The last bucket
+	// counts all later ones.
 	LagBuckets = 16
 )
 
-// Registers lists every register but the counters, in the order of addresses;
-// of those that each job has, job 0's.
+// Registers lists every register except the counters, by address. Registers that
+// each job has are listed for job 0 only.
 var Registers = []Register{
 	{"MAGIC", RegMagic, ReadOnly, false, "The letters TRIBUTRY, first letter in the lowest byte."},
 	{"VERSION", RegVersion, ReadOnly, false, "Bits 7:0 protocol version."},
-	{"CONFIG_HASH", RegConfigHash, ReadOnly, false, "FNV-1a, 64 bits, of the registers of the identification block (LANES to LATENCY) in the order of their addresses, 8 bytes each, lowest byte first."},
+	{"CONFIG_HASH", RegConfigHash, ReadOnly, false, "64-bit FNV-1a hash of the identification block: registers LANES to LATENCY by address, 8 bytes each, lowest byte first."},
 	{"LANES", RegLanes, ReadOnly, true, "Elements in a beat."},
-	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the most members a job can have."},
+	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the maximum number of members of a job."},
 	{"FORMAT", RegFormat, ReadOnly, true, "Bits 7:0 format of the contributions, bits 15:8 format of the results."},
 	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 " + sumNumbers() + "; bit 8 int32 saturates."},
 	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream."},
-	{"CHUNK", RegChunk, ReadOnly, true, "Most elements in a chunk; a job's chunk is a multiple of LANES."},
-	{"WINDOW", RegWindow, ReadOnly, true, "Most chunks in a job's window; the card has twice as many slots, for all jobs."},
-	{"JOBS", RegJobs, ReadOnly, true, "Jobs that can be set up at once: a power of two, at most 16."},
-	{"LINK", RegLink, ReadOnly, true, "Bits the link moves in a cycle; 0 with shell none."},
-	{"LATENCY", RegLatency, ReadOnly, true, "Cycles from a chunk's last beat in to its first beat out, at the core."},
-	{"OWNER", RegOwner, ReadWrite, false, "The owner's token. A write takes effect only while it is zero; the reply holds what it holds then. A link that goes down clears it."},
-	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends all jobs. Done also while OWNER is zero; another token is answered busy."},
-	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends all jobs, clears counters and OWNER, keeps each job's last epoch. Takes the owner's token; while OWNER is zero, any."},
+	{"CHUNK", RegChunk, ReadOnly, true, "Maximum number of elements in a chunk; a job's chunk is a multiple of LANES."},
+	{"WINDOW", RegWindow, ReadOnly, true, "Maximum number of chunks in a job's window; the card has twice as many slots, which all jobs share."},
+	{"JOBS", RegJobs, ReadOnly, true, "Maximum number of jobs at a time: a power of two, at most 16."},
+	{"LINK", RegLink, ReadOnly, true, "Bits per cycle on the link; 0 with shell none."},
+	{"LATENCY", RegLatency, ReadOnly, true, "Cycles from the last beat of a chunk's last contribution at the core's input to the first beat of its sum at the core's output."},
+	{"OWNER", RegOwner, ReadWrite, false, "The owner's token. A write takes effect only while OWNER is zero; the reply returns the value after the write. A link that goes down clears it."},
+	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends all jobs. The card replies `done` also while OWNER is zero, and `busy` to another token."},
+	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends all jobs, clears counters and OWNER, keeps each job's last epoch. Requires the owner's token; any token while OWNER is zero."},
 	{"CYCLES", RegCycles, ReadOnly, false, "Clock cycles since the hard reset."},
-	{"JOB_TOKEN", RegJobToken, ReadWrite, false, "Staged: token of the host that commits. Must equal OWNER, and not be zero, at JOB_COMMIT and JOB_ABORT."},
-	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: the member ports, bit p for port p. Ranks go to them in the order of the ports."},
+	{"JOB_TOKEN", RegJobToken, ReadWrite, false, "Staged: token of the committing host. Must be nonzero and equal OWNER at JOB_COMMIT and JOB_ABORT."},
+	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: mask of the member ports, bit p for port p. Ranks follow the order of the ports."},
 	{"JOB_CHUNK", RegJobChunk, ReadWrite, false, "Staged: elements in a chunk, a multiple of LANES, at most CHUNK."},
 	{"JOB_WINDOW", RegJobWindow, ReadWrite, false, "Staged: chunks in the window, a power of two, at most WINDOW."},
-	{"JOB_DEADLINE", RegJobDeadline, ReadWrite, false, "Staged: bits 31:0 clock cycles that a slot is given, 0: as many as it takes; bit 32 partial sums, and eviction, after them."},
-	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets a job up from what is staged, whole or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
-	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends a job: bits 47:32 epoch, 55:48 job. Done also when it has ended already."},
-	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 set up, bit 1 an epoch was ever set, bits 31:16 last epoch, 39:32 job."},
+	{"JOB_DEADLINE", RegJobDeadline, ReadWrite, false, "Staged: bits 31:0 deadline of a slot in clock cycles, 0 for no deadline; bit 32 enables partial sums and eviction after the deadline."},
+	{"JOB_COMMIT", RegJobCommit, WriteOnly, false, "Sets a job up from the staged values, completely or not at all: bits 31:0 first VID, 47:32 epoch, 55:48 job."},
+	{"JOB_ABORT", RegJobAbort, WriteOnly, false, "Ends a job: bits 47:32 epoch, 55:48 job. The card replies `done` also after the job has ended."},
+	{"JOB_STATE", RegJobState, ReadOnly, false, "Bit 0 the job is set up, bit 1 the job has had an epoch, bits 31:16 last epoch, 39:32 job."},
 	{"JOB_FINISHED", RegJobFinished, ReadOnly, false, "Ranks that have finished."},
-	{"JOB_MEMBERS", RegJobMembers, ReadOnly, false, "Member ports of the job, or of the last one; before the first, all ports."},
-	{"JOB_SLOTS", RegJobSlots, ReadOnly, false, "The job's slots: bits 15:0 the first, 31:16 how many. 0 while it is not set up."},
-	{"JOB_NONFINITE_IN", RegJobNonfiniteIn, ReadOnly, false, "Stored contributions of the job that held a NaN or an infinity; stops at 2^32 - 1."},
+	{"JOB_MEMBERS", RegJobMembers, ReadOnly, false, "Member ports of the current or last job; all ports before the first job."},
+	{"JOB_SLOTS", RegJobSlots, ReadOnly, false, "The job's slots: bits 15:0 first slot, 31:16 number of slots. 0 while the job is not set up."},
+	{"JOB_NONFINITE_IN", RegJobNonfiniteIn, ReadOnly, false, "Stored contributions of the job with a NaN or an infinity; stops at 2^32 - 1."},
 	{"JOB_NONFINITE_OUT", RegJobNonfiniteOut, ReadOnly, false, "Elements of the job's sums that are a NaN or an infinity; stops at 2^32 - 1."},
 	{"JOB_OVERFLOW", RegJobOverflow, ReadOnly, false, "Elements of the job's sums that overflowed; stops at 2^32 - 1."},
-	{"JOB_FIRST_IN", RegJobFirstIn, ReadOnly, false, "First contribution that JOB_NONFINITE_IN counts: bits 31:0 VID, 39:32 rank, bit 63 there is one."},
-	{"JOB_FIRST_OUT", RegJobFirstOut, ReadOnly, false, "First sum that JOB_NONFINITE_OUT counts: bits 31:0 VID, bit 63 there is one."},
-	{"JOB_FIRST_OVERFLOW", RegJobFirstOverflow, ReadOnly, false, "First sum that JOB_OVERFLOW counts: bits 31:0 VID, bit 63 there is one."},
-	{"JOB_EVICTED", RegJobEvicted, ReadOnly, false, "Ranks that were evicted from the job, or from the last one."},
+	{"JOB_FIRST_IN", RegJobFirstIn, ReadOnly, false, "First contribution that JOB_NONFINITE_IN counts: bits 31:0 VID, 39:32 rank, bit 63 valid."},
+	{"JOB_FIRST_OUT", RegJobFirstOut, ReadOnly, false, "First sum that JOB_NONFINITE_OUT counts: bits 31:0 VID, bit 63 valid."},
+	{"JOB_FIRST_OVERFLOW", RegJobFirstOverflow, ReadOnly, false, "First sum that JOB_OVERFLOW counts: bits 31:0 VID, bit 63 valid."},
+	{"JOB_EVICTED", RegJobEvicted, ReadOnly, false, "Ranks evicted from the current or last job."},
 }
 
 // CounterInfo describes a counter: a register of 32 bits that wraps around and
 // that a soft reset clears.
 type CounterInfo struct {
 	Name   string // lower case; the register's name is COUNT_ and this in upper case
-	Refuse Code   // the refusal it counts; 0 when it counts none
+	Refuse Code   // the refusal it counts; 0 for a counter of anything else
 	Doc    string
 }
 
 // Counters lists the counters; the register of counter i is at CounterBase + 8i.
 var Counters = []CounterInfo{
-	{"frames", 0, "Headers whose CRC held."},
+	{"frames", 0, "Headers with a correct CRC."},
 	{"stored", 0, "Contributions stored."},
 	{"asks", 0, "Asks accepted."},
 	{"finishes", 0, "Finishes accepted."},
 	{"chunks", 0, "Chunks reduced."},
 	{"beats", 0, "Beats passed through the adder trees."},
-	{"results", 0, "Result packets begun."},
-	{"replays", 0, "Replay packets begun."},
-	{"statuses", 0, "Status packets begun."},
-	{"nonfinite_in", 0, "Stored contributions that held a NaN or an infinity."},
+	{"results", 0, "Result packets started."},
+	{"replays", 0, "Replay packets started."},
+	{"statuses", 0, "Status packets started."},
+	{"nonfinite_in", 0, "Stored contributions with a NaN or an infinity."},
 	{"nonfinite_out", 0, "Elements of sums that are a NaN or an infinity."},
-	{"overflow", 0, "Elements of sums that overflowed: no contribution to them was a NaN or an infinity, and the sum is beyond the format."},
-	{"undecided", 0, "Beats whose sum was not decided in one pass through the lanes."},
-	{"stalled", 0, "Cycles in which a complete slot was not read because of undecided beats."},
+	{"overflow", 0, "Elements of sums that overflowed: every contribution was finite, but the sum exceeds the format's range."},
+	{"undecided", 0, "Beats whose sum one pass through the lanes did not decide."},
+	{"stalled", 0, "Cycles in which undecided beats delayed the read of a complete slot."},
 	{"ce", 0, "Stored contributions marked CE."},
 	{"overdue", 0, "Slots found overdue."},
-	{"partial", 0, "Sums begun that lack a member."},
-	{"evictions", 0, "Times that members were evicted."},
-	{"hunted", 0, "Bytes passed over in search of a sync word."},
-	{"header_crc", 0, "Headers whose CRC was wrong."},
+	{"partial", 0, "Sums started that lack a member."},
+	{"evictions", 0, "Evictions; one eviction may remove several members."},
+	{"hunted", 0, "Bytes skipped in search of a sync word."},
+	{"header_crc", 0, "Headers with a wrong CRC."},
 	{"link_down", 0, "Times the link went down."},
 	{"bad_version", CodeBadVersion, ""},
 	{"bad_kind", CodeBadKind, ""},
@@ -190,14 +190,13 @@ func (r Register) PerJob() bool { return r.Addr >= JobBase }
 // JobAddr returns the byte address of a job's register, given that of job 0's.
 func JobAddr(addr uint32, job int) uint32 { return addr + JobStride*uint32(job) }
 
-// LagAddr returns the byte address of a count of how late the contributions of
-// a rank came.
+// LagAddr returns the byte address of the lateness count of a bucket of a job's rank.
 func LagAddr(job, rank, bucket int) uint32 {
 	return LagBase + LagJobStride*uint32(job) + LagRankStride*uint32(rank) + LagBucketStride*uint32(bucket)
 }
 
-// SplitLagAddr is the reverse of LagAddr; ok is false for an address that is none
-// of those counts on any card.
+// SplitLagAddr is the inverse of LagAddr. ok is false for an address that is not a
+// lateness count on any card.
 func SplitLagAddr(addr uint32) (job, rank, bucket int, ok bool) {
 	offset := addr - LagBase
 	if addr < LagBase || offset >= LagJobStride*MaxJobs || offset%LagBucketStride != 0 {
@@ -206,9 +205,9 @@ func SplitLagAddr(addr uint32) (job, rank, bucket int, ok bool) {
 	return int(offset / LagJobStride), int(offset % LagJobStride / LagRankStride), int(offset % LagRankStride / LagBucketStride), true
 }
 
-// SplitJobAddr is the reverse of JobAddr: it returns what an address is called in
-// job 0's block, and the job in whose block it stands. An address in none
-// of the blocks that there can be is returned as it is, with job 0.
+// SplitJobAddr is the inverse of JobAddr: it returns the address of the same
+// register in job 0's block, and the job. It returns an address outside the blocks
+// of all possible jobs unchanged, with job 0.
 func SplitJobAddr(addr uint32) (of0 uint32, job int) {
 	if addr < JobBase || addr >= JobAddr(JobBase, MaxJobs) {
 		return addr, 0
@@ -217,15 +216,15 @@ func SplitJobAddr(addr uint32) (of0 uint32, job int) {
 	return addr - JobStride*uint32(job), job
 }
 
-// LagDoc says what the counts at LagAddr are.
-const LagDoc = "Stored contributions of the job's rank that came so late behind the first one of their chunk: bucket 0 came first, bucket k 4^(k-1) cycles later or more but less than 4^k, bucket 15 later still. 32 bits, wrapping; cleared when the job is set up."
+// LagDoc describes the counts at LagAddr.
+const LagDoc = "Lateness histogram of the rank's stored contributions, in cycles after the first contribution to their chunk: bucket 0 counts first contributions, bucket k those from 4^(k-1) up to but excluding 4^k, bucket 15 all later ones. 32 bits, wraps around; a job's setup clears it."
 
 // CounterAddr returns the byte address of counter i of Counters.
 func CounterAddr(i int) uint32 { return CounterBase + 8*uint32(i) }
 
 // ConfigHash computes the configuration hash from the identification block's
-// registers: FNV-1a over the 64-bit values, lowest byte first, in the order of
-// their addresses. read returns the value of the register at an address.
+// registers: FNV-1a over the 64-bit values, lowest byte first, by address. read
+// returns the value of the register at an address.
 func ConfigHash(read func(addr uint32) uint64) uint64 {
 	h := fnv.New64a()
 	var b [8]byte

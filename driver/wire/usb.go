@@ -1,15 +1,15 @@
 package wire
 
-// What a card is on USB: SPEC.md, section 9.
+// A card's identity on USB: SPEC.md, section 9.
 const (
 	// USBVendor and USBProduct are pid.codes' vendor number and its first
-	// product number for tests. Others use it too, so a card is told by what it
-	// answers to USBIdentify.
+	// product number for tests. Other devices use them too, so a host recognizes
+	// a card by its answer to USBIdentify.
 	USBVendor  uint16 = 0x1209
 	USBProduct uint16 = 0x0001
 
 	USBManufacturer  = "Tributary"
-	USBProductPrefix = "Tributary card " // before the configuration hash, 16 hex digits
+	USBProductPrefix = "Tributary card " // followed by the configuration hash, 16 hex digits
 
 	USBConfiguration = 1
 	USBInterface     = 0
@@ -20,12 +20,12 @@ const (
 	USBIn     uint8 = 0x81 // endpoint, card to host
 	USBPacket       = 512  // bytes in a packet of a high-speed bulk endpoint
 
-	// USBIdentify reads the identification block: a vendor request to the
-	// device, bmRequestType USBIdentifyType, with wValue and wIndex 0.
+	// USBIdentify reads the identification block: a vendor request to the device
+	// with bmRequestType USBIdentifyType, wValue 0 and wIndex 0.
 	USBIdentifyType uint8 = 0xc0
 	USBIdentify     uint8 = 0x01
 )
 
-// USBIdentBytes is what USBIdentify answers with: the registers from MAGIC to
-// LATENCY in the order of their addresses, 8 bytes each, lowest byte first.
+// USBIdentBytes is the length of the answer to USBIdentify: the registers from MAGIC
+// to LATENCY by address, 8 bytes each, lowest byte first.
 const USBIdentBytes = int(RegLatency) + 8

@@ -1,6 +1,5 @@
-// Package boards reads the boards that cards are made for: one file of
-// constraints/ each, with the part, the pins, the clocks, the link and the LEDs.
-// What differs between boards is in those files; a new one needs no code.
+// Package boards reads the board files in constraints/: part, pins, clocks, link and LEDs.
+// A new board needs a new file, and no code.
 package boards
 
 import (
@@ -19,21 +18,21 @@ import (
 // Board is a board that a card can be made for.
 type Board struct {
 	Name       string            `json:"-"`                 // of its file
-	Title      string            `json:"title"`             // what people call it
-	Part       string            `json:"part"`              // the FPGA's whole order number
+	Title      string            `json:"title"`             // name for people
+	Part       string            `json:"part"`              // the FPGA's complete order number
 	Nextpnr    []string          `json:"nextpnr,omitempty"` // the part, as nextpnr-ecp5's arguments
-	Vivado     *Vivado           `json:"vivado,omitempty"`  // or as Vivado has it
+	Vivado     *Vivado           `json:"vivado,omitempty"`  // or the part in Vivado
 	Programmer string            `json:"programmer"`        // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
-	CoreMHz    int               `json:"core_mhz"`       // of the card, unless told otherwise
-	ULPI       *ULPI             `json:"ulpi,omitempty"` // the link is one of these
+	CoreMHz    int               `json:"core_mhz"`       // the card's default clock
+	ULPI       *ULPI             `json:"ulpi,omitempty"` // exactly one link: ULPI, USBPins, UART or FIFO
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	UART       *UART             `json:"uart,omitempty"`
 	FIFO       *FIFO             `json:"fifo,omitempty"`
 	LEDs       LEDs              `json:"leds"`
-	Supply     *Supply           `json:"supply,omitempty"` // what must be switched on for the PHY; nil: nothing
-	Sources    map[string]string `json:"sources"`          // package and version, to its file: where the pins were read
-	Notes      []string          `json:"notes,omitempty"`  // for the owner, a sentence each
+	Supply     *Supply           `json:"supply,omitempty"` // supply of the PHY's pins that the FPGA must enable; nil: none
+	Sources    map[string]string `json:"sources"`          // sources of the pins: package and version, to its file
+	Notes      []string          `json:"notes,omitempty"`  // for the owner, one sentence each
 }
 
 // Clock is the board's oscillator.
@@ -51,25 +50,24 @@ type LEDs struct {
 	Traffic string `json:"traffic"`
 	Error   string `json:"error"`
 
-	// Pins that all LEDs have in common, and their level.
+	// Pins that all LEDs share, by level.
 	HeldHigh []string `json:"held_high,omitempty"`
 	HeldLow  []string `json:"held_low,omitempty"`
 }
 
-// Supply is a supply of the FPGA's pins that the FPGA itself sets, by the share
-// of time that a pin is high, and then switches on.
+// Supply is a supply of the FPGA's pins. The FPGA sets its voltage by a pin's duty cycle,
+// then enables it.
 type Supply struct {
 	IO      string   `json:"io"`
-	Set     []string `json:"set"`     // the pins, one a rail
-	Enable  string   `json:"enable"`  // of all of them, high
-	Percent float64  `json:"percent"` // of time for which the pins are high
+	Set     []string `json:"set"`     // pins that set the voltage, one per rail
+	Enable  string   `json:"enable"`  // pin that enables all rails, active high
+	Percent float64  `json:"percent"` // duty cycle of the pins in Set
 }
 
-// usbMHz is the clock of every USB device of ours, which is that of ULPI and of FTDI's
-// chips.
+// usbMHz is the clock of the USB devices, of ULPI and of FTDI's chips.
 const usbMHz = 60
 
-// Levels, where a field says which.
+// Values of fields for levels.
 const (
 	High = "high"
 	Low  = "low"
@@ -80,7 +78,7 @@ var (
 	pin = regexp.MustCompile(`^[A-Z]{1,2}[0-9]{1,2}$`)
 )
 
-// All returns every board, in the order of their names.
+// All returns every board, by name.
 func All() []Board { return all }
 
 // Names returns the names of all boards.
@@ -92,7 +90,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the board of a name.
+// Find returns the board with a name.
 func Find(name string) (Board, bool) {
 	i := slices.IndexFunc(all, func(b Board) bool { return b.Name == name })
 	if i < 0 {
@@ -101,7 +99,7 @@ func Find(name string) (Board, bool) {
 	return all[i], true
 }
 
-// load reads the boards of a folder, in the order of their names.
+// load reads the boards of a folder, by name.
 func load(files fs.FS) ([]Board, error) {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
@@ -142,7 +140,7 @@ func read(files fs.FS, name string) (Board, error) {
 	return b, b.check()
 }
 
-// check returns all that is wrong with a board's file.
+// check returns all mistakes in a board's file.
 func (b Board) check() error {
 	var errs []error
 	must := func(ok bool, format string, args ...any) {
@@ -159,7 +157,7 @@ func (b Board) check() error {
 		must(b.Supply.Percent > 0 && b.Supply.Percent < 100, "supply.percent is %g", b.Supply.Percent)
 	}
 	if err := errors.Join(b.checkLink(), b.checkFamily()); err != nil {
-		return errors.Join(append(errs, err)...) // clocks and pins are the link's too
+		return errors.Join(append(errs, err)...) // the remaining checks need the link
 	}
 	if err := b.Family().check(b); err != nil {
 		errs = append(errs, err)

@@ -26,7 +26,7 @@ func TestBoardsAreFound(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// What is wrong with a board's file is all said, with the file's name.
+// The error lists all mistakes in a board's file, with the file's name.
 func TestWrongFilesAreRefused(t *testing.T) {
 	for file, changes := range map[string]map[[2]string]string{
 		"ecpix5": {
@@ -85,7 +85,7 @@ func TestOneLink(t *testing.T) {
 	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins, uart, fifo")
 }
 
-// A UART's rate is one that 60 MHz make, nearly; a bit has whole cycles.
+// A UART's rate divides 60 MHz with a small error; a bit lasts whole cycles.
 func TestUART(t *testing.T) {
 	for baud, divide := range map[int]int{3_000_000: 20, 2_000_000: 30, 1_000_000: 60, 921_600: 65, 115_200: 521, 9_600: 6250, 7_500_000: 8} {
 		u := UART{Chip: "FT232R", Baud: baud}
@@ -107,7 +107,7 @@ func TestUART(t *testing.T) {
 	assert.Equal(t, "UART, 115,200 baud", (&UART{Baud: 115_200}).Title())
 }
 
-// Every pin of a board is placed once and has a type; nothing else is placed.
+// The constraints place every pin of a board once, with a type, and nothing else.
 func TestEveryPinIsConstrainedOnce(t *testing.T) {
 	patterns := map[string]struct{ located, typed, clock *regexp.Regexp }{
 		".lpf": {
@@ -150,8 +150,8 @@ func TestEveryPinIsConstrainedOnce(t *testing.T) {
 	}
 }
 
-// What Vivado is told of a board's clocks and of the chip behind its pins. The numbers are those of
-// the chip's data sheet, and a nanosecond for traces; the limit between the clocks is a period of the faster one.
+// Vivado's constraints on a board's clocks and on the chip at its pins. The numbers are the chip
+// datasheet's, and 1.1 ns for traces. The limit between the clocks is a period of the faster clock.
 func TestVivadoIsToldTheTimes(t *testing.T) {
 	b := mustFind(t, "nexys-video")
 	for coreMHz, limit := range map[int]string{50: "16.666", 60: "16.666", 80: "12.500"} {
@@ -171,8 +171,8 @@ func TestVivadoIsToldTheTimes(t *testing.T) {
 	}
 }
 
-// The dividers make the clocks, within the PLL's limits; worked out again from the
-// datasheets' formulas.
+// The dividers make the clocks within the PLL's limits. The test uses the datasheets'
+// formulas.
 func TestPLL(t *testing.T) {
 	for _, b := range All() {
 		made := 0
@@ -186,7 +186,7 @@ func TestPLL(t *testing.T) {
 			phase := float64(b.Clock.MHz) / float64(p.Input)
 			oscillator := phase * float64(p.Feedback)
 			switch b.Family().Name() {
-			case "ecp5": // whose feedback is the primary output
+			case "ecp5": // the primary output is the feedback
 				oscillator *= float64(p.Primary)
 				assert.True(t, oscillator >= 400 && oscillator <= 800, "%s: %d MHz: oscillator at %g", b.Name, mhz, oscillator)
 				assert.GreaterOrEqual(t, phase, 10.0)
@@ -217,9 +217,9 @@ func TestPLL(t *testing.T) {
 	}
 }
 
-// What the PLL makes in the place of what it cannot make. On ULX3S, 25 MHz, the core has
-// a multiple of 25 MHz, and the oscillator 600 MHz, the one multiple of that and of 60
-// MHz in its range: so the core has 25, 50, 75, 100, 150, 200 or 300 MHz; 600 is beyond what an output gives.
+// The error for an impossible clock lists possible ones. On ULX3S, 25 MHz, the core's clock is a
+// multiple of 25 MHz, and the oscillator runs at 600 MHz, the only multiple of that and of 60 MHz in
+// its range. So the core has 25, 50, 75, 100, 150, 200 or 300 MHz; 600 exceeds an output's limit.
 func TestPLLChoices(t *testing.T) {
 	b := mustFind(t, "ulx3s")
 	for mhz, nearest := range map[int]string{
@@ -242,7 +242,7 @@ var some = Table{Schema: Schema, Rows: []Row{
 	{Board: "butterstick", Sum: "tree", Lanes: 16, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
 }}
 
-// The largest card is the one that adds most a cycle, among those that keep both clocks.
+// The largest card adds the most numbers a cycle, of all cards that meet both clocks.
 func TestLargest(t *testing.T) {
 	r, ok := some.largest("ecpix5", func(Row) bool { return true })
 	require.True(t, ok)
@@ -254,8 +254,7 @@ func TestLargest(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Every recorded row is of a board that there is, at a clock that it can have, and there
-// once.
+// Every recorded row has a known board and a possible clock, and occurs once.
 func TestRecordedRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Recorded().Rows {

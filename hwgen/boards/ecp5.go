@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ecp5 is Lattice's ECP5, built by Yosys and nextpnr.
+// ecp5 is Lattice's ECP5, built with Yosys and nextpnr.
 type ecp5 struct{}
 
 func (ecp5) Name() string        { return "ecp5" }
@@ -31,8 +31,8 @@ const (
 	maxOutputMHz       = 400
 )
 
-// pll returns the dividers: where the PLL makes both clocks, the first of the two ways
-// that does. Its feedback is the primary output.
+// pll returns the dividers. If the PLL makes both clocks, the link's is the primary output
+// if possible, otherwise the core's. The primary output is the feedback.
 func (f ecp5) pll(b Board, coreMHz int) (p PLL, ok bool) {
 	if b.Link().ClockPort() != "" {
 		p, ok = f.dividers(b.Clock.MHz, coreMHz, coreMHz)
@@ -68,8 +68,8 @@ func (ecp5) dividers(in, primary, secondary int) (p PLL, ok bool) {
 	return p, false
 }
 
-// constraints returns an .lpf, as nextpnr reads it. What the PLL makes follows from its
-// input, and what is between two clocks timing.py judges.
+// constraints returns an .lpf for nextpnr. nextpnr derives the PLL's outputs from its
+// input; timing.py checks the clock crossings.
 func (ecp5) constraints(b Board, _ int) string {
 	var t strings.Builder
 	b.writeSources(&t)

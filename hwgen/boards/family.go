@@ -2,39 +2,39 @@ package boards
 
 import "fmt"
 
-// Family is a kind of FPGA: what its PLL can do, and what builds a card for it.
+// Family is an FPGA family: the ranges of its PLL, and the tools that build a card for it.
 //
-// A further one is one more type of this package, a field of Board that names the part
-// as its tools do, the leaves out of its own cells in rtl/NAME, and its build script in
-// hwgen/emit/board/NAME.
+// A new family needs a type in this package, and a field of Board with the part's name in
+// the family's tools. It also needs leaves with the family's cells in rtl/board/NAME, and a
+// build script in hwgen/emit/board/NAME.
 type Family interface {
-	// Name is that of the folders with its leaves and its build script.
+	// Name is the name of the folders with the family's leaves and its build script.
 	Name() string
 
-	// Title is what people call it.
+	// Title is the family's name, for people.
 	Title() string
 
-	// IsTimed says whether it is placed, routed and timed by tools that this repository
-	// pins; else cells are all that is recorded of cards.
+	// IsTimed reports whether tools pinned by this repository place, route and time the
+	// family. Otherwise only cells are recorded.
 	IsTimed() bool
 
-	// Constraints is how the name of the file ends that tells its tools of pins and clocks.
+	// Constraints is the file extension of the constraints on pins and clocks.
 	Constraints() string
 
-	// constraints returns the text of that file.
+	// constraints returns the text of the constraints.
 	constraints(b Board, coreMHz int) string
 
-	// pll works out the dividers of agg_pll, where there are any.
+	// pll computes the dividers of agg_pll, if any exist.
 	pll(b Board, coreMHz int) (PLL, bool)
 
-	// check returns all that is wrong with the part in a board's file.
+	// check returns all mistakes of the part in a board's file.
 	check(b Board) error
 }
 
-// Family returns what the board's FPGA is one of.
+// Family returns the family of the board's FPGA.
 func (b Board) Family() Family { return b.families()[0] }
 
-// families returns every family as one of which the board's file names the part.
+// families returns every family for which the board's file names a part.
 func (b Board) families() (given []Family) {
 	if len(b.Nextpnr) > 0 {
 		given = append(given, ecp5{})
@@ -45,7 +45,7 @@ func (b Board) families() (given []Family) {
 	return given
 }
 
-// checkFamily returns all that is wrong with how the part is named.
+// checkFamily checks that the board's file names the part for exactly one family.
 func (b Board) checkFamily() error {
 	given := b.families()
 	if len(given) != 1 {
@@ -54,8 +54,8 @@ func (b Board) checkFamily() error {
 	return nil
 }
 
-// Constraints returns the constraints of a card on this board, of pins and clocks, and
-// the name of their file.
+// Constraints returns the name and text of the file that constrains the pins and clocks of
+// a card on this board.
 func (b Board) Constraints(coreMHz int) (name, text string) {
 	return b.Name + b.Family().Constraints(), b.Family().constraints(b, coreMHz)
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// FIFO is a link by USB with one of FTDI's chips in synchronous FIFO mode (synchronous
-// 245): its pins, by their names in the data sheet.
+// FIFO is a USB link through an FTDI chip in synchronous FIFO mode (synchronous 245).
+// Fields for pins have the names of the chip's datasheet.
 type FIFO struct {
 	Chip  string   `json:"chip"` // "FT232H" or "FT2232H"
 	IO    string   `json:"io"`
 	Slew  string   `json:"slew"`
-	Drive int      `json:"drive_ma,omitempty"` // of outputs, in mA; 0 leaves it as it is
+	Drive int      `json:"drive_ma,omitempty"` // of outputs, in mA; 0 keeps the tool's default
 	Clk   string   `json:"clkout"`
 	RXF   string   `json:"rxf_n"`
 	TXE   string   `json:"txe_n"`
@@ -28,7 +28,7 @@ const (
 	FT2232H = "FT2232H"
 )
 
-// fifoTimes is when such a chip gives and takes. SIWU# has no times: it is held for cycles.
+// fifoTimes is the chips' timing. SIWU# has no times: agg_fifo_bus holds it for cycles.
 var fifoTimes = Timing{
 	Source:    "FTDI, DS_FT232H 2.1, table 4.1: t4, t5, t11; t7, t9, t12, t14; t8, t10, t13, t15",
 	Gives:     []string{"fifo_rxf_n", "fifo_txe_n", "fifo_data[*]"},
@@ -48,15 +48,15 @@ func (f *FIFO) Timing() *Timing   { return &fifoTimes }
 
 func (f *FIFO) Words(b Board) Words {
 	return Words{
-		Find: "tributary info -card ftdi:      # asks the card what it is",
-		On:   fmt.Sprintf("USB 2.0 at high speed, behind the board's %s", f.Chip),
-		Clocks: fmt.Sprintf("`usb_clk`, %d MHz, comes from the chip, while it is in synchronous FIFO mode; `clk` comes from the %d MHz of the board, by a PLL.",
+		Find: "tributary info -card ftdi:      # prints the card's configuration",
+		On:   fmt.Sprintf("USB 2.0 at high speed, through the board's %s", f.Chip),
+		Clocks: fmt.Sprintf("The chip drives `usb_clk`, %d MHz, while it is in synchronous FIFO mode. A PLL makes `clk` from the board's %d MHz.",
 			f.MHz(), b.Clock.MHz),
 		Constrained: "the oscillator and the chip's clock",
-		Pads: fmt.Sprintf("The chip\nleaves %.2f of %.2f ns for what comes from it, and %.2f for what goes to it: all but TXE# stand in registers at the pins.",
-			1000/float64(f.MHz())-fifoTimes.GivesBy, 1000/float64(f.MHz()), 1000/float64(f.MHz())-fifoTimes.Setup),
-		Reset: "for a millisecond everything is in reset; then `usb_rst` falls with the chip's clock, then `rst`. Until a host\nbrings the chip into synchronous FIFO mode it gives no clock, and the card stays in reset.",
-		LED:   "the chip has had a clock since the FPGA was loaded, and no host is beginning anew",
+		Pads: fmt.Sprintf("Of a\nperiod of %.2f ns, the chip leaves %.2f ns for signals from the chip and %.2f ns for signals to it. All except TXE# have registers at the pins.",
+			1000/float64(f.MHz()), 1000/float64(f.MHz())-fifoTimes.GivesBy, 1000/float64(f.MHz())-fifoTimes.Setup),
+		Reset: "everything is in reset for a millisecond; then `usb_rst` falls with the chip's clock, then `rst`. The chip\ndrives no clock until a host selects synchronous FIFO mode; until then, the card stays in reset.",
+		LED:   "the chip's clock has run since the FPGA was loaded, and no host sends a break",
 	}
 }
 

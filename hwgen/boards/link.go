@@ -5,71 +5,68 @@ import (
 	"slices"
 )
 
-// Link is the way from a board to a host. Its kind is what stands at the FPGA's pins; a
-// board's file has exactly one.
+// Link is the connection of a board to a host. A board's file has exactly one.
 //
-// A further kind is one more type of this package, a field of Board that links returns,
-// and in hwgen/plan what stands between its pins and the card.
+// A new kind of link needs a type in this package, a field of Board that links returns,
+// and a boardLink in hwgen/plan.
 type Link interface {
-	// Title is what tables call the link.
+	// Title is the link's name in tables.
 	Title() string
 
-	// Nets is what the names of nets on the link's side begin with: NETS_clk is the clock
-	// that what stands at the pins has.
+	// Nets is the prefix of the nets on the link's side: NETS_clk is the link's clock.
 	Nets() string
 
-	// MHz of that clock.
+	// MHz is the frequency of the link's clock.
 	MHz() int
 
-	// ClockPort is the port of the board's top by which that clock comes in; "" where the
-	// board's PLL makes it.
+	// ClockPort is the board top's input for the link's clock; "" if the board's PLL makes
+	// the clock.
 	ClockPort() string
 
-	// USBDevice is the module that usb_device.py writes, before any prefix; "" where there
-	// is none.
+	// USBDevice is the module that usb_device.py writes, without the card's prefix; "" for
+	// a link without one.
 	USBDevice() string
 
-	// PHY is what that stands behind, as the flag of usb_device.py has it.
+	// PHY is the value of usb_device.py's flag --phy; "" for a link without a USBDevice.
 	PHY() string
 
-	// Timing is when what is behind the pins gives and takes; nil where that is not known,
-	// or nothing has to be kept.
+	// Timing is the timing of the chip at the pins; nil if it is unknown or irrelevant.
 	Timing() *Timing
 
-	// Words are what the README beside the board's top says of the link.
+	// Words are the texts about the link in the README beside the board's top.
 	Words(Board) Words
 
 	// pins lists the link's pins.
 	pins() []Pin
 
-	// check returns all that is wrong with the link in a board's file.
+	// check returns all mistakes of the link in a board's file.
 	check() error
 }
 
-// Words are sentences about a link, and ends of sentences.
+// Words are texts about a link: sentences, and ends of sentences.
 type Words struct {
-	Find        string // how a host finds the card: a command, and what it does
-	On          string // what the card is on
-	Clocks      string // where the clocks of link and card come from
-	Constrained string // the clocks that are, besides what the PLL makes
-	Pads        string // what is to be known of the time at the pins
-	Reset       string // what happens once the PLL has locked
-	LED         string // what is so while the LED of the link is lit
+	Find        string // a command with which a host finds the card, and its effect
+	On          string // the link
+	Clocks      string // sources of the link's and the card's clocks
+	Constrained string // the constrained clocks, besides the PLL's outputs
+	Pads        string // timing of the pins
+	Reset       string // the steps after the PLL's lock
+	LED         string // the condition that lights the link's LED
 }
 
-// Timing is when what is behind a link's pins gives and takes, in nanoseconds from a
-// rising edge of the clock that comes in by ClockPort, at its own pins.
+// Timing is the timing of the chip at a link's pins, in nanoseconds from a rising edge of
+// the clock at ClockPort, at the chip's own pins.
 type Timing struct {
-	Source             string   // document, its table, and what there
-	Gives, Takes       []string // ports
-	GivesFrom, GivesBy float64  // it changes what it gives, after the edge
-	Setup, Hold        float64  // what it takes must stand, before and after it
+	Source             string   // document, table, rows
+	Gives, Takes       []string // ports that the chip drives, and that it samples
+	GivesFrom, GivesBy float64  // the chip's outputs change this long after the edge
+	Setup, Hold        float64  // of the chip's inputs
 }
 
 // Link returns the board's link.
 func (b Board) Link() Link { return b.links()[0] }
 
-// links returns what the board's file has of every kind of link.
+// links returns the links in the board's file.
 func (b Board) links() (given []Link) {
 	if b.ULPI != nil {
 		given = append(given, b.ULPI)
@@ -86,10 +83,10 @@ func (b Board) links() (given []Link) {
 	return given
 }
 
-// linkKinds are the fields of a board's file that are links.
+// linkKinds lists the fields of a board's file that are links.
 const linkKinds = "ulpi, usb_pins, uart, fifo"
 
-// checkLink returns all that is wrong with the board's link.
+// checkLink returns all mistakes of the board's link.
 func (b Board) checkLink() error {
 	given := b.links()
 	if len(given) != 1 {
@@ -98,13 +95,13 @@ func (b Board) checkLink() error {
 	return given[0].check()
 }
 
-// Words of every USB device.
+// Texts for every USB device.
 const (
 	findUSB = "tributary list      # finds the card on USB"
 	ledUSB  = "a host has claimed the card"
 )
 
-// oneOf checks a field that chooses.
+// oneOf checks that a field has one of two values.
 func oneOf(field, value string, choices ...string) error {
 	if slices.Contains(choices, value) {
 		return nil
@@ -112,7 +109,7 @@ func oneOf(field, value string, choices ...string) error {
 	return fmt.Errorf("%s is %q: must be %q or %q", field, value, choices[0], choices[1])
 }
 
-// counted checks how many pins a field has.
+// counted checks the number of pins in a field.
 func counted(field string, pins []string, want int) error {
 	if len(pins) == want {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Pin is a bit of a port of the board's top module, and where it is.
+// Pin is a bit of a port of the board's top module, and its location.
 type Pin struct {
-	Port  string // with its index, where the port is a vector
+	Port  string // with the index of a bit of a vector
 	Site  string
 	IO    string
-	Slew  string // of outputs; "" leaves it as it is
-	Drive int    // of outputs, in mA; 0 leaves it as it is
-	Pull  string // the FPGA's own, up or down; "" leaves it as it is
+	Slew  string // of outputs; "" keeps the tool's default
+	Drive int    // of outputs, in mA; 0 keeps the tool's default
+	Pull  string // internal pull-up or pull-down; "" keeps the tool's default
 }
 
-// Pins lists all pins that the top module has on this board.
+// Pins lists all pins of the board's top module.
 func (b Board) Pins() []Pin {
 	l := b.LEDs
 	pins := []Pin{{Port: "clk_in", Site: b.Clock.Pin, IO: b.Clock.IO}}
@@ -38,7 +38,7 @@ func (b Board) Pins() []Pin {
 	return pins
 }
 
-// writeSources begins a file of constraints: what it is of, and where the pins were read.
+// writeSources writes the head of a constraints file: the board, and the sources of its pins.
 func (b Board) writeSources(t *strings.Builder) {
 	fmt.Fprintf(t, "# %s: pins and clocks. Pins as in\n", b.Title)
 	for _, s := range slices.Sorted(maps.Keys(b.Sources)) {

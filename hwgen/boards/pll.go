@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// PLL is what agg_pll is set to: the parameters of that name, which each family's PLL
-// has in its own way.
+// PLL has the parameters of agg_pll. Their exact meaning depends on the family.
 type PLL struct {
 	Input, Feedback, Primary, Secondary int
 
-	// InputPS is the period of its input in picoseconds, where agg_pll is told that; else 0.
+	// InputPS is the input's period in picoseconds, for an agg_pll with that parameter;
+	// otherwise 0.
 	InputPS int
 
-	// CorePrimary says that the core has the primary clock, and the link the secondary,
-	// which nobody has where the link's clock comes in by a pin; else the link has the
-	// primary, the core the secondary.
+	// CorePrimary is true if the primary output drives the core, and the secondary output
+	// the link. If the link's clock is an input, the secondary output is unused. Otherwise
+	// the primary output drives the link, and the secondary output the core.
 	CorePrimary bool
 }
 
-// fastestMHz is what no family's clocks go beyond.
+// fastestMHz exceeds the clocks of all families.
 const fastestMHz = 500
 
-// PLL works out how the core's clock, and the link's where no pin has it, come from the
-// board's oscillator. It fails when they cannot, to the megahertz.
+// PLL derives the core's clock from the board's oscillator, and the link's clock unless it
+// is an input. It fails if the PLL cannot make these frequencies exactly.
 func (b Board) PLL(coreMHz int) (PLL, error) {
 	if p, ok := b.pll(coreMHz); ok {
 		return p, nil
@@ -41,8 +41,8 @@ func (b Board) pll(coreMHz int) (p PLL, ok bool) {
 	return b.Family().pll(b, coreMHz)
 }
 
-// choices says what the PLL makes in the place of a frequency that it cannot make:
-// how many, from where to where, and the four that are nearest.
+// choices describes the frequencies that the PLL can make instead of mhz: their number,
+// their range and the nearest four.
 func (b Board) choices(mhz int) string {
 	var made []int
 	for f := 1; f <= fastestMHz; f++ {

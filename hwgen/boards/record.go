@@ -8,14 +8,14 @@ import (
 	"text/tabwriter"
 )
 
-// Table is what was recorded of whole boards: synthesized, placed and routed.
+// Table is the record of synthesized, placed and routed cards on boards.
 type Table struct {
 	Schema int      `json:"schema"`
-	Tools  []string `json:"tools"` // that it was recorded with, by name and version
+	Tools  []string `json:"tools"` // name and version
 	Rows   []Row    `json:"rows"`
 }
 
-// Schema is the version of the table's form.
+// Schema is the version of the table's format.
 const Schema = 1
 
 // Row is one card on one board.
@@ -31,7 +31,7 @@ type Row struct {
 	Chunk    int    `json:"chunk"`
 	Window   int    `json:"window"`
 	Jobs     int    `json:"jobs"`
-	ClockMHz int    `json:"clock_mhz"` // what the card's clock is constrained to
+	ClockMHz int    `json:"clock_mhz"` // target of the card's clock
 
 	// Cells of the FPGA.
 	COMB  int `json:"comb"`
@@ -39,11 +39,11 @@ type Row struct {
 	BRAM  int `json:"bram"`
 	Mults int `json:"dsp"`
 
-	CoreMHz float64 `json:"core_mhz"` // that the card's clock could have
-	USBMHz  float64 `json:"usb_mhz"`  // and the link's
+	CoreMHz float64 `json:"core_mhz"` // maximum of the card's clock
+	USBMHz  float64 `json:"usb_mhz"`  // maximum of the link's clock
 	Seed    int     `json:"seed"`     // of place and route
 
-	// Source is a hash of what the row was recorded from.
+	// Source is a hash of the files and tools behind the row.
 	Source string `json:"source"`
 }
 
@@ -75,29 +75,28 @@ func mustParse(text []byte) Table {
 	return t
 }
 
-// Card names what the row is of: two rows of one card differ in what was measured.
+// Card identifies the card of the row. Two rows of one card differ only in the measurements.
 func (r Row) Card() string {
 	return fmt.Sprintf("%s %s %s %s %02d x %02d, chunk %d, window %d, jobs %d, dsp %t, saturate %t, %d MHz", r.Board, r.Sum, r.Format, r.Result,
 		r.Lanes, r.Workers, r.Chunk, r.Window, r.Jobs, r.DSP, r.Saturate, r.ClockMHz)
 }
 
-// LinkMHz returns what the link's clock must have; of a board that there is.
+// LinkMHz returns the target of the link's clock, in MHz. The board must exist.
 func (r Row) LinkMHz() int {
 	b, _ := Find(r.Board)
 	return b.Link().MHz()
 }
 
-// Met says whether the card keeps both clocks.
+// Met reports whether the card meets both clocks.
 func (r Row) Met() bool {
 	return r.CoreMHz >= float64(r.ClockMHz) && r.USBMHz >= float64(r.LinkMHz())
 }
 
-// size orders cards: those that add more numbers a cycle are larger, then those of
-// more lanes, then faster ones.
+// size orders cards by the numbers added a cycle, then by lanes, then by clock.
 func (r Row) size() [3]int { return [3]int{r.Lanes * r.Workers, r.Lanes, r.ClockMHz} }
 
-// Largest returns the largest recorded card for a board that keeps its clocks and of
-// which like says yes.
+// Largest returns the largest recorded card for a board that meets its clocks and that like
+// accepts.
 func Largest(board string, like func(Row) bool) (Row, bool) { return table.largest(board, like) }
 
 func (t Table) largest(board string, like func(Row) bool) (best Row, ok bool) {
@@ -113,8 +112,8 @@ func (t Table) largest(board string, like func(Row) bool) (best Row, ok bool) {
 	return best, ok
 }
 
-// List returns a table of all boards for people: what each is, and the largest recorded
-// card of each of the sums.
+// List returns a table of all boards for people: part, link, and the largest recorded card
+// for each sum.
 func List(sums []string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -140,7 +139,7 @@ func List(sums []string) string {
 	return trimRight(text.String())
 }
 
-// trimRight removes the blanks at the lines' ends.
+// trimRight removes trailing blanks from all lines.
 func trimRight(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

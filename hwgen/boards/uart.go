@@ -6,31 +6,31 @@ import (
 	"math"
 )
 
-// UART is a link by a serial line: two pins of the FPGA, with a chip at the other end that makes
-// it a serial port of the host.
+// UART is a link by a serial line: two pins of the FPGA, and a chip at the other end that the
+// host sees as a serial port.
 type UART struct {
-	Chip string `json:"chip"` // as people call it
-	Baud int    `json:"baud"` // of the line, either way: bytes of 8 bits, no parity, one stop bit
+	Chip string `json:"chip"` // name of the chip, for people
+	Baud int    `json:"baud"` // in both directions: 8 data bits, no parity, one stop bit
 	IO   string `json:"io"`
 	RX   string `json:"rx"` // from the host
 	TX   string `json:"tx"` // to the host
 }
 
-// uartMHz is the clock of the UART: 20 cycles a bit at 3,000,000 baud, and whole ones at 1 and 2
+// uartMHz is the UART's clock: 20 cycles a bit at 3,000,000 baud, and a whole number at 1 and 2
 // million.
 const uartMHz = 60
 
-// What a UART's rate must keep.
+// Limits of a UART's rate.
 const (
-	minDivide  = 8     // cycles a bit, of agg_uart_rx
-	maxDivide  = 65535 // that it counts to
-	maxBaudOff = 0.5   // per cent: with 8 cycles a bit, all that is off may be 2.5
+	minDivide  = 8     // cycles a bit, for agg_uart_rx
+	maxDivide  = 65535 // limit of its counter
+	maxBaudOff = 0.5   // percent; with 8 cycles a bit, the sum of all errors may be 2.5
 )
 
-// Divide returns the cycles of the link's clock that a bit lasts.
+// Divide returns the length of a bit in cycles of the link's clock.
 func (u *UART) Divide() int { return int(math.Round(uartMHz * 1e6 / float64(u.Baud))) }
 
-// off returns by how many per cent the line's rate is another than what the file has.
+// off returns the error of the line's rate in percent.
 func (u *UART) off() float64 {
 	return 100 * math.Abs(uartMHz*1e6/float64(u.Divide())/float64(u.Baud)-1)
 }
@@ -46,18 +46,18 @@ func (u *UART) Timing() *Timing   { return nil }
 
 func (u *UART) Words(b Board) Words {
 	return Words{
-		Find:        fmt.Sprintf("tributary info -card serial:/dev/ttyUSB1@%d   # asks the card what it is", u.Baud),
+		Find:        fmt.Sprintf("tributary info -card serial:/dev/ttyUSB1@%d   # prints the card's configuration", u.Baud),
 		On:          fmt.Sprintf("a serial line to the board's %s, %s baud each way", u.Chip, thousands(u.Baud)),
-		Clocks:      fmt.Sprintf("`uart_clk`, %d MHz, and `clk` come from the %d MHz of the board, by a PLL. A bit on the line is %d cycles of `uart_clk`.", u.MHz(), b.Clock.MHz, u.Divide()),
+		Clocks:      fmt.Sprintf("A PLL makes `uart_clk`, %d MHz, and `clk` from the board's %d MHz. A bit on the line lasts %d cycles of `uart_clk`.", u.MHz(), b.Clock.MHz, u.Divide()),
 		Constrained: "the oscillator",
-		Pads:        fmt.Sprintf("A bit on\nthe line takes %.0f ns, and is sampled without regard to its edges: the two lines need no constraint.", 1e9/float64(u.Baud)),
-		Reset:       "after a millisecond `uart_rst` falls, then `rst`.",
-		LED:         "the link is up, which is always but for a moment when a host begins",
+		Pads:        fmt.Sprintf("A bit on\nthe line lasts %.0f ns, and the FPGA samples the line asynchronously: the two lines need no constraint.", 1e9/float64(u.Baud)),
+		Reset:       "a millisecond later, `uart_rst` falls, then `rst`.",
+		LED:         "the link is up; it goes down only for a moment, when a new host sends a break",
 	}
 }
 
 func (u *UART) pins() []Pin {
-	// A line that nobody drives is at rest.
+	// The pull-up keeps an undriven line idle.
 	return []Pin{
 		{Port: "uart_rx", Site: u.RX, IO: u.IO, Pull: "UP"},
 		{Port: "uart_tx", Site: u.TX, IO: u.IO},

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// ULPI is a link by USB with a PHY: its pins, by their names in the ULPI specification.
+// ULPI is a USB link through a PHY. Fields for pins have the names of the ULPI specification.
 type ULPI struct {
-	Clock string   `json:"clock"` // "from PHY" or "to PHY": who drives the 60 MHz
-	Reset string   `json:"reset"` // "high" or "low": the level at rst that resets it
+	Clock string   `json:"clock"` // "from PHY" or "to PHY": the direction of the 60 MHz clock
+	Reset string   `json:"reset"` // "high" or "low": the level at rst that resets the PHY
 	IO    string   `json:"io"`
 	Slew  string   `json:"slew"`
 	Clk   string   `json:"clk"`
@@ -45,15 +45,15 @@ func (u *ULPI) Words(b Board) Words {
 		Find: findUSB,
 		LED:  ledUSB,
 		On:   "USB 2.0 at high speed",
-		Pads: fmt.Sprintf("A PHY\nleaves less than a period for them, %d MHz being %.1f ns: what it needs before and after its clock is in its datasheet.",
-			u.MHz(), 1000/float64(u.MHz())),
-		Reset: "the PHY is reset for a millisecond; its clock runs; `usb_rst` falls, then `rst`. Without the\nPHY's clock the card stays in reset.",
+		Pads: fmt.Sprintf("A PHY\nleaves them less than a period, %.1f ns at %d MHz; its datasheet has the setup and hold times.",
+			1000/float64(u.MHz()), u.MHz()),
+		Reset: "the PHY is in reset for a millisecond; its clock starts; `usb_rst` falls, then `rst`. Without the\nPHY's clock, the card stays in reset.",
 	}
 	if u.Clock == FromPHY {
-		w.Clocks = fmt.Sprintf("`usb_clk`, %d MHz, comes from the PHY; `clk` comes from the %d MHz of the board, by a PLL.", u.MHz(), b.Clock.MHz)
+		w.Clocks = fmt.Sprintf("The PHY drives `usb_clk`, %d MHz. A PLL makes `clk` from the board's %d MHz.", u.MHz(), b.Clock.MHz)
 		w.Constrained = "the oscillator and the PHY's clock"
 	} else {
-		w.Clocks = fmt.Sprintf("`usb_clk`, %d MHz, and `clk` come from the %d MHz of the board, by a PLL; the PHY is given `usb_clk`.", u.MHz(), b.Clock.MHz)
+		w.Clocks = fmt.Sprintf("A PLL makes `usb_clk`, %d MHz, and `clk` from the board's %d MHz; the FPGA drives the PHY with `usb_clk`.", u.MHz(), b.Clock.MHz)
 		w.Constrained = "the oscillator"
 	}
 	return w

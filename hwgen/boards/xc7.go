@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Vivado is how AMD's Vivado names a part of the 7 series, and what it must know of the
-// board besides pins.
+// Vivado has the part's name in AMD's Vivado, and settings of the board besides pins.
 type Vivado struct {
 	Part        string  `json:"part"`
-	ConfigVolts float64 `json:"config_volts"` // of bank 0, from which the FPGA is configured: 3.3 or 2.5
+	ConfigVolts float64 `json:"config_volts"` // of bank 0, the configuration bank: 3.3 or 2.5
 }
 
-// xc7 is the 7 series of AMD, formerly Xilinx (Artix-7 and its like), built by Vivado.
+// xc7 is AMD's 7 series, formerly Xilinx (Artix-7 and similar), built with Vivado.
 type xc7 struct{}
 
 func (xc7) Name() string        { return "xc7" }
@@ -35,12 +34,12 @@ func (xc7) check(b Board) error {
 	return errors.Join(errs...)
 }
 
-// pll returns the parameters of a PLLE2_BASE with the fastest phase detector, and with
-// the slowest oscillator that does. Its two outputs are the oscillator, divided; the
-// link's clock comes in by a pin.
+// pll returns the parameters of a PLLE2_BASE: the fastest phase detector, and the slowest
+// oscillator that it allows. Both outputs divide the oscillator. The link's clock is an
+// input of the FPGA.
 //
-// The ranges are those of the slowest speed grade, -1 (AMD, DS181: PLL specification), and so is
-// the limit of a global clock buffer (read in DS189, table 32, of the same generation).
+// The ranges are for the slowest speed grade, -1 (AMD, DS181: PLL specification), and so is
+// the limit of a global clock buffer (DS189, table 32, of the same generation).
 func (xc7) pll(b Board, coreMHz int) (p PLL, ok bool) {
 	const (
 		maxInput, minFeedback, maxFeedback, maxOutput = 56, 2, 64, 128
@@ -55,7 +54,7 @@ func (xc7) pll(b Board, coreMHz int) (p PLL, ok bool) {
 	p.CorePrimary, p.InputPS = true, periodPS(in)
 	for p.Input = 1; p.Input <= maxInput && in >= minPhaseMHz*p.Input; p.Input++ {
 		for p.Feedback = minFeedback; p.Feedback <= maxFeedback; p.Feedback++ {
-			// All in MHz times Input, that nothing is rounded.
+			// In MHz times Input, so that nothing is rounded.
 			oscillator := in * p.Feedback
 			p.Primary = oscillator / (coreMHz * p.Input)
 			p.Secondary = p.Primary
@@ -69,10 +68,9 @@ func (xc7) pll(b Board, coreMHz int) (p PLL, ok bool) {
 	return p, false
 }
 
-// tracesNS is what signals may take on their way over the board, there and back, in
-// nanoseconds: 8 cm each way. With it the limits of a FIFO's bus contain those that
-// Digilent gives its own controller for such a chip: 1 to 7.15 ns, and 8.6 ns before an
-// edge.
+// tracesNS is the assumed round-trip delay of the board's traces, in nanoseconds: 8 cm
+// each way. With it, the limits of a FIFO's bus contain those of Digilent's own
+// controller for such a chip: 1 to 7.15 ns, and 8.6 ns before an edge.
 const tracesNS = 1.1
 
 // constraints returns an .xdc, as Vivado reads it.
@@ -81,7 +79,7 @@ func (f xc7) constraints(b Board, coreMHz int) string {
 	b.writeSources(&t)
 	link := b.Link().ClockPort()
 	fmt.Fprintf(&t, `
-# Clocks. clk is what the PLL makes, %d MHz.
+# Clocks. clk is the PLL's output, %d MHz.
 create_clock -name clk_in -period %s [get_ports clk_in]
 create_generated_clock -name clk [get_pins u_pll/u_pll/CLKOUT0]
 create_clock -name %[3]s -period %[4]s [get_ports %[3]s]
@@ -89,7 +87,7 @@ create_clock -name %[3]s -period %[4]s [get_ports %[3]s]
 	writeTimes(&t, b.Link().Timing(), link)
 	writeCrossing(&t, link, period(max(coreMHz, b.Link().MHz())))
 	t.WriteString(`
-# LEDs: nobody looks so closely.
+# LEDs: their timing is irrelevant.
 set_false_path -to [get_ports {led_link led_traffic led_error}]
 
 # Pins
@@ -109,7 +107,7 @@ set_false_path -to [get_ports {led_link led_traffic led_error}]
 		level = "GND"
 	}
 	fmt.Fprintf(&t, `
-# The bank from which the FPGA is configured, and the bitstream
+# Configuration bank and bitstream
 set_property CONFIG_VOLTAGE %.1f [current_design]
 set_property CFGBVS %s [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]
@@ -117,14 +115,14 @@ set_property BITSTREAM.GENERAL.COMPRESS TRUE [current_design]
 	return t.String()
 }
 
-// writeTimes constrains what goes from the link's pins to registers and back.
+// writeTimes constrains the paths between the link's pins and registers.
 func writeTimes(t *strings.Builder, times *Timing, clock string) {
 	fmt.Fprintf(t, `
-# What is at the link's pins, from a rising edge of %[1]s at its own pins:
-#   it changes what it gives %[2]g to %[3]g ns after the edge,
-#   and what it takes stands from %[4]g ns before the edge to %[5]g ns after it
+# Timing of the chip at the link's pins, from a rising edge of %[1]s at its own pins:
+#   its outputs change %[2]g to %[3]g ns after the edge,
+#   its inputs need %[4]g ns of setup and %[5]g ns of hold
 # (%[6]s).
-# On the slow side %[7]g ns are added for traces.
+# The maximum delays include %[7]g ns for traces.
 set_input_delay -clock %[1]s -min %.2[8]f [get_ports {%[9]s}]
 set_input_delay -clock %[1]s -max %.2[10]f [get_ports {%[9]s}]
 set_output_delay -clock %[1]s -min %.2[11]f [get_ports {%[12]s}]
@@ -134,20 +132,20 @@ set_output_delay -clock %[1]s -max %.2[13]f [get_ports {%[12]s}]
 		0-times.Hold, strings.Join(times.Takes, " "), times.Setup+tracesNS)
 }
 
-// writeCrossing bounds what goes from one clock to the other.
+// writeCrossing limits the delays between the two clocks.
 func writeCrossing(t *strings.Builder, link, period string) {
 	fmt.Fprintf(t, `
-# Between clk and %[1]s, which know nothing of one another, go
-#   the Gray codes of agg_link_cross's FIFOs, whose bits are seen in their order when none comes a period after another,
-#   the words in these FIFOs, two edges of the reader's clock before they are read,
-#   levels into agg_sync, and resets out of agg_board_reset.
-# The period of the faster clock, whatever the skew of the two is, does for all.
+# Signals between the unrelated clocks clk and %[1]s:
+#   the Gray codes of agg_link_cross's FIFOs: bits arrive in order if their delays differ by less than a period,
+#   the words in these FIFOs: stable two edges of the reader's clock before the read,
+#   levels into agg_sync, and resets from agg_board_reset.
+# The period of the faster clock is a sufficient limit for all of them, whatever the skew.
 set_max_delay -datapath_only -from [get_clocks clk] -to [get_clocks %[1]s] %[2]s
 set_max_delay -datapath_only -from [get_clocks %[1]s] -to [get_clocks clk] %[2]s
 `, link, period)
 }
 
-// period returns that of a clock in nanoseconds, never longer than it is.
+// period returns a clock's period in nanoseconds, rounded down.
 func period(mhz int) string {
 	ps := periodPS(mhz)
 	return fmt.Sprintf("%d.%03d", ps/1000, ps%1000)

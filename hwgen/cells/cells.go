@@ -1,9 +1,9 @@
-// Package cells answers what an FPGA spends on a lane, from the table of
-// synthesized circuits that this repository holds.
+// Package cells returns the FPGA resources of a lane, from a table of synthesized
+// circuits.
 //
-// `make synth` records the table (recorded.json, embedded here; verify/gateware/synth says
-// how); `make test` counts its cells again. Nothing is estimated from
-// formulas: what is neither recorded nor made of recorded nodes is unknown.
+// `make synth` records the table in recorded.json by verify/gateware/synth; `make test`
+// counts the cells again. The package estimates nothing: a lane is unknown if neither the
+// lane nor its nodes are recorded.
 package cells
 
 import (
@@ -13,30 +13,30 @@ import (
 	"slices"
 )
 
-// Table is all that was recorded.
+// Table is the record of all circuits.
 type Table struct {
 	Schema int      `json:"schema"`
-	Tools  []string `json:"tools"` // that it was recorded with, by name and version
+	Tools  []string `json:"tools"` // name and version
 	Rows   []Row    `json:"rows"`
 }
 
-// Schema is the version of the table's form.
+// Schema is the version of the table's format.
 const Schema = 1
 
-// What Yosys is told, after a circuit is read.
+// Yosys commands, after a circuit is read.
 const (
-	// ShareAdders makes one adder of a sum and a difference of the same operands of
-	// which one is chosen. It comes first, while modules are still apart: operands
-	// may change places later, and an adder of such is larger than both.
+	// ShareAdders shares one adder between a sum and a difference of the same operands,
+	// if the circuit selects one of them. It comes before flattening: later, operands may
+	// be swapped, and an adder for swapped operands is larger than both.
 	ShareAdders = "proc; alumacc t:$add t:$sub; share -aggressive; opt_clean"
 
-	// SynthECP5 makes the cells that are recorded, of nodes and lanes. Tables of more
-	// than four inputs, put together from smaller ones, are often larger than what
+	// SynthECP5 synthesizes the recorded nodes and lanes. It uses no tables of more than
+	// four inputs: tables combined from smaller ones are often larger than the logic that
 	// they replace.
 	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
 )
 
-// ShareAddersOf is ShareAdders for the modules whose names have a text in them.
+// ShareAddersOf is ShareAdders for the modules whose names contain name.
 func ShareAddersOf(name string) string {
 	return fmt.Sprintf("proc; alumacc *%[1]s*/t:$add *%[1]s*/t:$sub; share -aggressive *%[1]s*; opt_clean", name)
 }
@@ -50,22 +50,21 @@ type Row struct {
 
 	MHz     float64   `json:"mhz,omitempty"`   // the median of Seeds; 0: not placed and routed
 	Seeds   []float64 `json:"seeds,omitempty"` // MHz of each run of place and route
-	Part    string    `json:"part,omitempty"`  // that it was placed on
+	Part    string    `json:"part,omitempty"`  // FPGA of place and route
 	Latency int       `json:"latency,omitempty"`
 	Xilinx  Xilinx    `json:"xilinx,omitzero"`
 
-	// Source is a hash of the Verilog and the recipe that the row was recorded
-	// from.
+	// Source is a hash of the row's Verilog and recipe.
 	Source string `json:"source"`
 
-	// Basis says what Find found: empty for the lane itself, else what the cells
-	// are the sum of.
+	// Basis describes the basis of a result of Find: "" for a recorded lane, otherwise
+	// the nodes whose cells it adds up.
 	Basis string `json:"-"`
 }
 
-// Cells are those of a Lattice ECP5.
+// Cells counts the cells of a Lattice ECP5.
 type Cells struct {
-	COMB int `json:"comb"` // four-input tables, those of carry chains and of small memories among them
+	COMB int `json:"comb"` // four-input tables, including carry chains and small memories
 	FF   int `json:"ff"`
 	BRAM int `json:"bram"` // block RAMs of 18 kbit
 	DSP  int `json:"dsp"`  // multipliers of 18 x 18 bits
@@ -73,14 +72,14 @@ type Cells struct {
 
 // Xilinx is the area on a Xilinx 7 series.
 type Xilinx struct {
-	LUT  int `json:"lut"` // small memories and shift registers among them
+	LUT  int `json:"lut"` // including small memories and shift registers
 	FF   int `json:"ff"`
 	BRAM int `json:"bram"` // of 18 kbit
 	DSP  int `json:"dsp"`
 }
 
-// Lane names the circuit that adds one element of all workers. Names are those
-// of hwgen's flags.
+// Lane identifies the circuit that sums one element of all workers. Names are those of
+// hwgen's flags.
 type Lane struct {
 	Sum      string `json:"sum"`
 	Format   string `json:"format"` // of the contributions
@@ -95,9 +94,9 @@ var recorded []byte
 
 var table = mustParse(recorded)
 
-// Find returns the row of a lane. Where the lane itself is not recorded but its
-// node is, it returns the cells of the lane's nodes together and the node's
-// frequency, and Basis says so. It returns false when neither is.
+// Find returns the row of a lane. If only the lane's node is recorded, it returns the cells
+// of all the lane's nodes and the node's frequency, and sets Basis. It returns false if
+// neither is recorded.
 func Find(l Lane) (Row, bool) { return table.find(l) }
 
 func (t Table) find(l Lane) (Row, bool) {
@@ -122,13 +121,13 @@ func (t Table) find(l Lane) (Row, bool) {
 	}, true
 }
 
-// adding are the sums that are one for integers.
+// adding lists the sums with the same integer arithmetic.
 var adding = []string{"tree", "fused", "exact"}
 
-// addsIntegers reports whether the lane adds integers, whichever sum does it.
+// addsIntegers reports whether the lane adds integers.
 func (l Lane) addsIntegers() bool { return l.Format == "int32" && slices.Contains(adding, l.Sum) }
 
-// circuit returns the lane under which the same circuit is recorded.
+// circuit returns the lane that the table has for the same circuit.
 func (l Lane) circuit() Lane {
 	if l.addsIntegers() {
 		l.Sum, l.DSP = "tree", false

@@ -32,7 +32,7 @@ func TestIntegerLanesAreOne(t *testing.T) {
 	}
 }
 
-// TestLaneOfNodes: what is known of its nodes is said to be that.
+// TestLaneOfNodes: a lane's Basis names its nodes.
 func TestLaneOfNodes(t *testing.T) {
 	r, ok := some.find(Lane{Sum: "tree", Format: "bf16", Result: "fp32", Workers: 5})
 	require.True(t, ok)
@@ -76,7 +76,7 @@ func TestParse(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRecordedTable: the table that is embedded names nothing twice.
+// TestRecordedTable: names in the embedded table are unique.
 func TestRecordedTable(t *testing.T) {
 	names := map[string]bool{}
 	lanes := map[Lane]bool{}

@@ -7,29 +7,28 @@ import (
 	"strings"
 )
 
-// Config is what the user of the generator chooses. Parse returns only valid
-// ones; the zero value is not.
+// Config is the configuration of a card. Parse returns only valid values; the zero value
+// is not valid.
 type Config struct {
 	Lanes    int    // elements in a beat: a power of two, 1..64
 	Workers  int    // ports of the card, 1..64
 	Format   string // of the contributions' elements, by name
 	Result   string // of the sums' elements, by name
 	Sum      string // arithmetic of the lanes, by name
-	Shell    string // what stands around the core, by name
-	Chunk    int    // most elements in a chunk, a multiple of Lanes
-	Window   int    // most chunks in a job's window, a power of two
-	Jobs     int    // jobs that can be set up at once
-	Link     int    // bits that the link moves in a cycle; 0 for a shell without a link
-	Board    string // that the card is for, by name; "" for none
-	Clock    int    // MHz of the card's clock on the board; 0 without one
+	Shell    string // logic around the core, by name
+	Chunk    int    // maximum number of elements in a chunk, a multiple of Lanes
+	Window   int    // maximum number of chunks in a job's window, a power of two
+	Jobs     int    // maximum number of jobs at a time
+	Link     int    // width of the link in bits a cycle; 0 for a shell without a link
+	Board    string // target board, by name; "" for none
+	Clock    int    // MHz of the card's clock on the board; 0 without a board
 	Prefix   string // of every module's name
-	Saturate bool   // int32 sums stop at the format's ends instead of wrapping
-	DSP      bool   // lanes may use multiplier blocks for what they save
-	Bundle   bool   // one Verilog file instead of one a module
+	Saturate bool   // int32 sums saturate instead of wrapping around
+	DSP      bool   // lanes may use multiplier blocks to save cells
+	Bundle   bool   // one Verilog file instead of one per module
 }
 
-// Dir returns the name of the folder that a card goes to unless told
-// otherwise.
+// Dir returns the default name of the card's folder.
 func (c Config) Dir() string {
 	formats := c.Format
 	if c.Result != c.Format {
@@ -42,9 +41,9 @@ func (c Config) Dir() string {
 	return fmt.Sprintf("tributary_%sl%d_w%d_%s_%s", board, c.Lanes, c.Workers, formats, c.Sum)
 }
 
-// Command returns the command line that makes this card, the same bytes
-// whatever the defaults of the generator that reads it. It leaves out where
-// the card goes, which changes nothing in it.
+// Command returns the command line that makes this card. It names every setting, so a
+// generator with other defaults makes the same bytes. It omits the folder, which does not
+// change the card.
 func (c Config) Command() string {
 	words := []string{"hwgen"}
 	add := func(name string, value any) { words = append(words, "-"+name, fmt.Sprint(value)) }

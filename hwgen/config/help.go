@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Help returns what hwgen -h prints.
+// Help returns the text of hwgen -h.
 func Help(known Known) string {
 	var b strings.Builder
 	b.WriteString(`hwgen writes the Verilog of a gradient aggregator into a folder that needs nothing else.

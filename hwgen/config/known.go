@@ -8,7 +8,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// Known is what a configuration may name: what this build of the generator can
+// Known lists the names that a configuration may use: everything that the generator can
 // plan.
 type Known struct {
 	Formats, Sums, Shells []string
@@ -18,23 +18,23 @@ type Known struct {
 	Boards                []Board
 }
 
-// Board is a board that a card can be for.
+// Board is a target board.
 type Board struct {
 	Name  string
-	Shell string // that its link needs
-	Link  int    // bits of it
-	Clock int    // MHz that the card runs at, unless told otherwise
+	Shell string // required by the board's link
+	Link  int    // width of the link in bits
+	Clock int    // default clock of the card, in MHz
 
-	// CheckClock says why the board cannot run a card at so many MHz.
+	// CheckClock returns an error if the board cannot run a card at mhz.
 	CheckClock func(mhz int) error
 
-	// Largest returns the largest card like the given one that is recorded to fit and to
-	// keep its clocks. It sets what fixed does not name among lanes, workers, chunk,
-	// window, jobs and clock.
+	// Largest returns the largest recorded card that is like c, fits the board and meets
+	// its clocks. It sets lanes, workers, chunk, window, jobs and clock, except those
+	// named in fixed.
 	Largest func(c Config, fixed map[string]bool) (Config, bool)
 }
 
-// board returns the board of a name.
+// board returns the board with a name.
 func (k Known) board(name string) (Board, bool) {
 	for _, b := range k.Boards {
 		if b.Name == name {
@@ -53,7 +53,7 @@ func (k Known) boardNames() []string {
 	return names
 }
 
-// choice reports a name that is not among those that exist.
+// choice returns an error for an unknown name.
 func choice(flag, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil
@@ -70,8 +70,8 @@ func orList(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// results returns the formats that sums of the given one may have: those that
-// hold every value of it.
+// results returns the possible formats of sums of the given format: those that represent
+// all its values.
 func (k Known) results(format string) []string {
 	var all []string
 	for _, name := range k.Formats {
@@ -82,9 +82,8 @@ func (k Known) results(format string) []string {
 	return all
 }
 
-// maxChunk returns the largest chunk, in elements, that a packet of the shell
-// can carry: the length field's range, and on a link the longest frame of data
-// or result, each in its own format.
+// maxChunk returns the largest chunk, in elements, that fits into a packet of the shell.
+// The length field limits it, and on a link the longest frame of data or result.
 func (k Known) maxChunk(c Config) int {
 	most := 1<<16 - 1
 	if !slices.Contains(k.Linked, c.Shell) {
@@ -102,7 +101,7 @@ func (k Known) maxChunk(c Config) int {
 	return most
 }
 
-// row returns what the wire table says of a format that exists.
+// row returns the wire table's row for a known format.
 func row(name string) wire.FormatInfo {
 	return wire.Formats[slices.IndexFunc(wire.Formats, func(f wire.FormatInfo) bool { return f.Name == name })]
 }

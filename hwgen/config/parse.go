@@ -10,23 +10,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options is a command line that was understood.
+// Options is a valid command line.
 type Options struct {
 	Config
-	Dir     string // where the card goes
-	Force   bool   // replace files of a card there that were edited
-	DryRun  bool   // say what the card is, write nothing
-	JSON    bool   // say it in JSON
-	Boards  bool   // print the table of boards and do nothing else; the rest is not checked
-	Help    bool   // print the help and do nothing else; the rest is not checked
-	Version bool   // print the version and do nothing else; the rest is not checked
+	Dir     string // the card's folder
+	Force   bool   // replace edited files of a card in the folder
+	DryRun  bool   // describe the card, write nothing
+	JSON    bool   // describe the card in JSON
+	Boards  bool   // print the table of boards and do nothing else; other flags are not checked
+	Help    bool   // print the help and do nothing else; other flags are not checked
+	Version bool   // print the version and do nothing else; other flags are not checked
 }
 
 // flagDoc is one line of the help.
 type flagDoc struct{ name, value, text string }
 
-// Parse reads the arguments of hwgen, without the program's name. -flag and
-// --flag are alike. The error holds everything that is wrong with them, joined.
+// Parse reads the arguments of hwgen, without the program's name. -flag and --flag are
+// equivalent. The error joins all mistakes.
 func Parse(args []string, known Known) (Options, error) {
 	var o Options
 	p := newParser(&o, known)
@@ -52,12 +52,12 @@ func Parse(args []string, known Known) (Options, error) {
 	return o, errors.Join(append(p.errs, err)...)
 }
 
-// parser reads a command line to its end, whatever is wrong with it.
+// parser reads a complete command line, even after errors.
 type parser struct {
 	flags *pflag.FlagSet
 	docs  []flagDoc
 	errs  []error
-	bad   map[string]bool // flags whose value could not be read
+	bad   map[string]bool // flags with an unreadable value
 }
 
 func newParser(o *Options, known Known) *parser {
@@ -118,8 +118,8 @@ func (p *parser) flag(to *bool, name, doc string) {
 	p.docs = append(p.docs, flagDoc{name, "", doc})
 }
 
-// number is the value of a flag that takes a whole number. It reports what it
-// cannot read to its parser, so that reading goes on.
+// number is the value of a flag for a whole number. It reports an unreadable value to its
+// parser, so that parsing continues.
 type number struct {
 	to     *int
 	name   string
@@ -142,8 +142,8 @@ func (n *number) Type() string   { return numberType }
 
 const numberType = "number"
 
-// normalise writes every flag as --flag or --flag=value, which is all that pflag
-// reads as a long flag, and reports and drops those that it would stop at.
+// normalise writes every flag as --flag or --flag=value, the only forms of a long flag in
+// pflag. It reports and drops flags at which pflag would stop.
 func (p *parser) normalise(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -161,7 +161,7 @@ func (p *parser) normalise(args []string) []string {
 		case f == nil:
 			p.errs = append(p.errs, fmt.Errorf("-%s: no such flag", name))
 			if i+1 < len(args) && !hasValue && !strings.HasPrefix(args[i+1], "-") {
-				i++ // what would be its value
+				i++ // skips the flag's value
 			}
 		case f.NoOptDefVal != "" && hasValue:
 			p.errs = append(p.errs, fmt.Errorf("-%s takes no value", name))

@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "tributary_l16_w4_fp32_tree", o.Dir)
 }
 
-// One dash or two, a value behind a blank or an equals sign: all the same.
+// One dash or two, a value after a blank or an equals sign: all forms are equivalent.
 func TestSpellings(t *testing.T) {
 	want := parse(t, "-lanes 8 -shell none -o card -bundle")
 	for _, line := range []string{
@@ -73,8 +73,8 @@ func TestSpellings(t *testing.T) {
 	assert.Zero(t, want.Link, "shell none has no link")
 }
 
-// The default chunk lasts as many beats as there are workers where a frame can
-// carry that, so that there is no bubble between chunks.
+// The default chunk has a beat for each worker if it fits into a frame, so that there is no
+// bubble between chunks.
 func TestDefaultChunkAdapts(t *testing.T) {
 	for line, chunk := range map[string]int{
 		"-lanes 16 -workers 16":             256,
@@ -87,8 +87,8 @@ func TestDefaultChunkAdapts(t *testing.T) {
 	}
 }
 
-// A board decides the shell, the link and, where nothing is said, the clock; and the
-// card itself, out of what is recorded, where its lanes are not said.
+// A board decides the shell, the link and, without -clock, the clock. Without -lanes, the
+// sizes are those of a recorded card.
 func TestBoardDecides(t *testing.T) {
 	c := parse(t, "-board bench -lanes 4").Config
 	assert.Equal(t, []any{4, 4, 256, "stream", 8, 40}, []any{c.Lanes, c.Workers, c.Chunk, c.Shell, c.Link, c.Clock})
@@ -104,7 +104,7 @@ func TestListingComesFirst(t *testing.T) {
 	assert.True(t, parse(t, "-list-boards -lanes 3").Boards)
 }
 
-// The command in a card's files makes the same card, wherever it goes.
+// The command in a card's files makes the same card, in any folder.
 func TestCommandMakesTheSameCard(t *testing.T) {
 	for _, line := range []string{
 		"",
@@ -129,8 +129,7 @@ func TestHelpAndVersionComeFirst(t *testing.T) {
 	assert.True(t, parse(t, "-version").Version)
 }
 
-// What is said about a wrong command line, each case with all that is wrong
-// with it.
+// The error of a wrong command line lists all its mistakes.
 func TestErrors(t *testing.T) {
 	cases := []string{
 		"-lanes 3", "-lanes 0", "-lanes 128", "-lanes -4", "-lanes x", "-lanes 1e3", "-lanes", "-lanes=",
@@ -169,7 +168,7 @@ func TestHelpText(t *testing.T) {
 	golden(t, "help.txt", config.Help(known))
 }
 
-// golden holds text against a file in testdata, or writes it with -update.
+// golden compares text with a file in testdata, or writes it with -update.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -23,7 +23,7 @@ const (
 	defaultWindow  = 8
 	defaultLink    = 32
 
-	// DefaultPrefix is the prefix that module names have unless told otherwise.
+	// DefaultPrefix is the default prefix of module names.
 	DefaultPrefix = "agg"
 )
 
@@ -32,9 +32,9 @@ var (
 	prefixText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 )
 
-// complete fills in the defaults that depend on other values, and returns all
-// that is wrong. given says which flags were on the command line, bad which of
-// them could not be read and were reported already.
+// complete sets the defaults that depend on other values, and returns all mistakes. given
+// has the flags on the command line, bad those with an unreadable value, which are already
+// reported.
 func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	var errs []error
 	check := func(flag string, ok bool, format string, args ...any) bool {
@@ -109,8 +109,8 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// onBoard fills in what a board decides, where the command line does not, and
-// returns all that is wrong with it.
+// onBoard sets what a board decides, except flags on the command line, and returns all
+// mistakes.
 func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error) {
 	if !given["board"] {
 		if given["clock"] {
@@ -136,13 +136,13 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 	if given["clock"] && !bad["clock"] {
 		if err := b.CheckClock(c.Clock); err != nil {
 			fail("-clock %w", err)
-			return errs // which no card of this board can have, be it recorded or not
+			return errs // no card of this board can have that clock
 		}
 	}
 	if !given["lanes"] {
 		largest, ok := b.Largest(*c, given)
 		if !ok && len(bad) > 0 {
-			return errs // what could not be read is reported, and decides which card is asked for
+			return errs // an unreadable flag, already reported, may select another card
 		}
 		if !ok {
 			fail("-board %s: no card like this is recorded for it; say how large it is with -lanes", b.Name)
@@ -156,12 +156,11 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 	return errs
 }
 
-// recorded says whether the card's sizes are those of a recorded one.
+// recorded reports whether a recorded card sets the sizes.
 func (c *Config) recorded(given map[string]bool) bool { return c.Board != "" && !given["lanes"] }
 
-// chunkFor returns the default chunk: the usual one, doubled while it lasts
-// fewer beats than there are workers, which would leave bubbles between
-// chunks, and while a packet can carry it.
+// chunkFor returns the default chunk: the usual one, doubled until it has a beat for each
+// worker, or a packet cannot carry more. Fewer beats would leave bubbles between chunks.
 func chunkFor(lanes, workers, most int) int {
 	chunk := defaultChunk
 	for chunk < lanes*workers && 2*chunk <= most {

@@ -13,8 +13,8 @@ import (
 	"tributary/hwgen/plan"
 )
 
-// boardText has what writes a USB device, and in a folder for each family of FPGAs what
-// builds a bitstream.
+// boardText has the script that writes a USB device, and a folder for each FPGA family with
+// the files that build a bitstream.
 //
 //go:embed board
 var boardText embed.FS
@@ -22,11 +22,11 @@ var boardText embed.FS
 // Folders for boards, in the card's.
 const (
 	boardFolder      = "board"
-	boardBuildFolder = boardFolder + "/build" // where its Makefile puts all that it makes
+	boardBuildFolder = boardFolder + "/build" // output of the board's Makefile
 )
 
-// boardFiles returns the folder that builds the bitstream of a card for its board, whose
-// Verilog is in the given files; nothing where there is no board.
+// boardFiles returns the files that build the bitstream of a card for its board, or none
+// without a board. sources are the card's Verilog files.
 func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, error) {
 	if p.OnBoard == nil {
 		return nil, nil
@@ -86,7 +86,7 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	return files, nil
 }
 
-// boardScripts returns the files of a folder of boardText, with templates filled in.
+// boardScripts returns the files of a folder of boardText. It executes the templates.
 func boardScripts(folder string, values boardValues) (files []File, err error) {
 	entries, err := boardText.ReadDir(folder)
 	if err != nil {
@@ -113,15 +113,15 @@ func boardScripts(folder string, values boardValues) (files []File, err error) {
 	return files, nil
 }
 
-// boardValues is what the templates of the board folder are filled in with.
+// boardValues are the values for the templates of the board folder.
 type boardValues struct {
 	Manifest
 	Board       boards.Board
 	Clock       int          // MHz of the card
 	Words       boards.Words // of the link
-	Share       string       // what Yosys is told of adders, for a shell in a Makefile; may be empty
+	Share       string       // Yosys commands that share adders, quoted for a Makefile's shell; may be empty
 	Top         string       // module
-	USBDevice   string       // module; "" where the link is none
+	USBDevice   string       // module; "" for a link without one
 	Constraints string       // file
 	Sources     []string     // Verilog, relative to the board's folder
 }
@@ -129,5 +129,5 @@ type boardValues struct {
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }
 
-// sharedAdder is the leaf that adds or subtracts, as it is told.
+// sharedAdder is the leaf that adds or subtracts.
 const sharedAdder = "agg_window_add"

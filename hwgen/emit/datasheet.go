@@ -24,8 +24,8 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 	return execute("datasheet.md.tmpl", datasheetText, struct {
 		Manifest
 		SumDoc, ShellDoc string
-		Bound            string // how far a result may be off
-		Cells            string // of a lane, as recorded
+		Bound            string // maximum error of a result
+		Cells            string // recorded cells of a lane; "" if not recorded
 		ResultElemBits   int
 		HasLink          bool
 		LastPort         int
@@ -37,8 +37,7 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		ports, instance(p.Top(), p.Prefix), tables.RegisterTable()})
 }
 
-// laneCells says what one lane takes of an FPGA, or nothing where that is not
-// recorded.
+// laneCells returns the recorded FPGA resources of one lane, or "" without a record.
 func laneCells(p *plan.Plan) string {
 	row, ok := cells.Find(cells.Lane{
 		Sum: p.Sum.Name, Format: p.Format.Name, Result: p.Result.Name,
@@ -64,7 +63,7 @@ func laneCells(p *plan.Plan) string {
 	return text + ". Yosys: `" + cells.SynthECP5 + "`"
 }
 
-// portDocs says what the ports of a card are for; _p{n} stands for _p0, _p1, ...
+// portDocs describes the ports of a card; _p{n} means _p0, _p1, ...
 var portDocs = map[string]string{
 	"clk":          "The only clock.",
 	"rst":          "Synchronous reset, active high: hold it for at least one cycle after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
@@ -84,13 +83,13 @@ var portDocs = map[string]string{
 	"s_axis_p{n}_tdata":  "A beat from worker n, lane 0 in the lowest bits.",
 	"s_axis_p{n}_tkeep":  "All ones in a payload beat; 0 in the single beat of a packet without payload.",
 	"s_axis_p{n}_tvalid": "The beat is valid.",
-	"s_axis_p{n}_tready": "The card accepts the beat. Independent of other ports and of results.",
+	"s_axis_p{n}_tready": "The card accepts the beat; does not depend on other ports or on results.",
 	"s_axis_p{n}_tlast":  "Last beat of the packet.",
 	"s_axis_p{n}_tuser":  "Bits 111:0: the header on the first beat, byte k in bits 8k+7..8k. Bit 112: on the last beat, the payload is damaged, and the packet has no effect.",
 	"m_axis_p{n}_tdata":  "A beat to worker n, lane 0 in the lowest bits.",
 	"m_axis_p{n}_tkeep":  "All ones in a payload beat; 0 in a status, which is a single beat.",
 	"m_axis_p{n}_tvalid": "The beat is valid, and stable until accepted.",
-	"m_axis_p{n}_tready": "The worker accepts the beat. A port that does not never delays other ports.",
+	"m_axis_p{n}_tready": "The worker accepts the beat. A slow worker never delays other ports.",
 	"m_axis_p{n}_tlast":  "Last beat of the packet.",
 	"m_axis_p{n}_tuser":  "The header with its mask, byte k in bits 8k+7..8k, stable during the packet.",
 
@@ -107,8 +106,8 @@ var portDocs = map[string]string{
 
 var numbered = regexp.MustCompile(`_p[0-9]+_`)
 
-// portTable returns the ports of the top as a Markdown table. The ports of all
-// workers are described once.
+// portTable returns the ports of the top as a Markdown table. It describes the ports of
+// all workers once.
 func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	var b strings.Builder
 	b.WriteString("| port | | bits | meaning |\n|---|---|---|---|\n")
@@ -142,8 +141,8 @@ func directionWord(d netlist.Direction) string {
 	return "out"
 }
 
-// instance returns a text that instantiates the top, every port on a wire of
-// its own name.
+// instance returns Verilog that instantiates the top, with every port on a wire of the
+// same name.
 func instance(top *netlist.Module, prefix string) string {
 	var connections []string
 	width := 0

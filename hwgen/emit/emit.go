@@ -1,6 +1,5 @@
-// Package emit turns a plan into the folder of a card: its Verilog, the
-// manifest, register maps, datasheet, picture and simulation, written whole or
-// not at all.
+// Package emit writes the folder of a planned card: Verilog, manifest, register maps,
+// datasheet, picture and simulation. It writes all files or none.
 package emit
 
 import (
@@ -12,8 +11,8 @@ import (
 	"tributary/hwgen/tables"
 )
 
-// Files returns everything that the card's folder holds, in alphabetical
-// order. The leaves are read from rtl. The same plan gives the same bytes.
+// Files returns all files of the card's folder, in alphabetical order. It reads the leaves
+// from rtl. Equal plans give equal bytes.
 func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	files, err := verilogFiles(p, rtl)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// File is a file of the card, its name relative to the card's folder with
-// forward slashes.
+// File is a file of the card. Name is relative to the card's folder, with forward
+// slashes.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Folder is everything that a card's folder holds.
+// Folder lists all files of a card's folder.
 type Folder []File
 
 // Manifest returns the text of the card's manifest.
@@ -37,16 +37,16 @@ func (f Folder) Manifest() []byte {
 	return nil
 }
 
-// ErrForeign says that a folder is not one of ours and was left alone.
+// ErrForeign reports a folder that hwgen did not write. hwgen does not change it.
 var ErrForeign = errors.New("is there already and holds no manifest of hwgen")
 
-// Write makes dir hold the files and nothing else. The folder appears whole or
-// not at all: it is written beside dir and then takes its name. A folder that
-// exists is replaced only when it is empty, or holds a card of ours and nothing
-// that hwgen or a Makefile of the card's has not put there; files of the card
-// that were edited are replaced only by force. It is left as it
-// is when it holds these very files already (what was built in it stays).
-// Parents are made as needed.
+// Write writes exactly the given files to dir, all or none: it writes a folder beside dir
+// and then renames it. Write makes missing parents.
+//
+// Write replaces an existing folder only if it is empty, or has nothing but the files of
+// a card and the outputs of the card's Makefiles. It replaces edited files of the card
+// only with force. A folder with these same files stays unchanged, including build
+// outputs.
 func Write(ctx context.Context, dir string, files Folder, force bool) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -78,8 +78,7 @@ func Write(ctx context.Context, dir string, files Folder, force bool) (err error
 	return swap(fresh, dir, exists)
 }
 
-// replaceable says whether dir exists, and fails when it is something that
-// must not be replaced.
+// replaceable reports whether dir exists. It fails if Write must not replace dir.
 func replaceable(dir string) (exists bool, err error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,13 +113,12 @@ func readManifest(dir string) (m Manifest, err error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// checkOwn refuses a folder that holds files besides those that its manifest
-// lists and those that the Makefiles of the simulation and of the board built, and, unless by
-// force, one whose files were edited.
+// checkOwn refuses a folder with files that neither its manifest lists nor its Makefiles
+// built. Without force, it also refuses a folder with edited files.
 func checkOwn(dir string, force bool) error {
 	m, err := readManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is empty
+		return nil // an empty folder
 	}
 	if err != nil {
 		return err
@@ -154,8 +152,8 @@ func checkOwn(dir string, force bool) error {
 	return fmt.Errorf("%s holds files that are not the card's: %s; name another folder with -o, or remove or move them", dir, firstFew(foreign))
 }
 
-// edited returns the files in dir whose digest differs from the manifest's. Cards of an older
-// hwgen have no digests, and count as unedited.
+// edited returns the files in dir whose digest differs from the manifest's. A card of an
+// older hwgen has no digests and counts as unedited.
 func (m Manifest) edited(dir string) (names []string) {
 	for _, name := range m.Files {
 		want, ok := m.Digests[name]
@@ -176,7 +174,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// firstFew lists names, of which there is one at least, up to three.
+// firstFew lists up to three names, and the number of the others. names is not empty.
 func firstFew(names []string) string {
 	const few = 3
 	if len(names) <= few {
@@ -185,7 +183,7 @@ func firstFew(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// holds says whether dir holds exactly these contents under these names.
+// holds reports whether dir has all the given files with the same contents.
 func holds(dir string, files Folder) bool {
 	for _, f := range files {
 		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Name)))
@@ -196,7 +194,7 @@ func holds(dir string, files Folder) bool {
 	return true
 }
 
-// makeBeside makes the folder fresh, in which dir begins, and the parents of both.
+// makeBeside makes the folder fresh, which later becomes dir, and the parents of both.
 func makeBeside(dir, fresh string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o777)
 	if err == nil {
@@ -205,19 +203,18 @@ func makeBeside(dir, fresh string) error {
 	return unmakeable(dir, err)
 }
 
-// unmakeable says of the folder dir that it cannot be made because of err, if there is
-// one.
+// unmakeable returns an error that dir cannot be made because of err, or nil if err is nil.
 func unmakeable(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if path := new(fs.PathError); errors.As(err, &path) {
-		err = path.Err // the path may be of the folder that was to become dir
+		err = path.Err // the path may be of the folder that later becomes dir
 	}
 	return fmt.Errorf("%s cannot be made: %w; name another folder with -o, where you may write", dir, err)
 }
 
-// fill writes the files into a folder that is empty.
+// fill writes the files into an empty folder.
 func fill(ctx context.Context, dir string, files Folder) error {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
@@ -234,7 +231,7 @@ func fill(ctx context.Context, dir string, files Folder) error {
 	return nil
 }
 
-// swap gives fresh the name dir and removes what had it.
+// swap renames fresh to dir and removes the old dir.
 func swap(fresh, dir string, exists bool) error {
 	if !exists {
 		return os.Rename(fresh, dir)
@@ -249,7 +246,7 @@ func swap(fresh, dir string, exists bool) error {
 	return os.RemoveAll(old)
 }
 
-// sibling names a hidden folder beside dir that no other run uses.
+// sibling returns the name of a hidden folder beside dir, unique to this process.
 func sibling(dir, what string) string {
 	return filepath.Join(filepath.Dir(dir), fmt.Sprintf(".%s.%s%d", filepath.Base(dir), what, os.Getpid()))
 }

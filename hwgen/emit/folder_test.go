@@ -63,7 +63,7 @@ func TestWriteMakesTheFolder(t *testing.T) {
 	assertAlone(t, dir)
 }
 
-// assertAlone checks that nothing stands beside dir.
+// assertAlone checks that dir has no siblings.
 func assertAlone(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(dir))
@@ -72,8 +72,8 @@ func assertAlone(t *testing.T, dir string) {
 	assert.Equal(t, filepath.Base(dir), entries[0].Name())
 }
 
-// A card of ours is replaced whole: what the old one had besides, or was built
-// from it, is gone.
+// Write replaces a card completely: other files of the old card and its build outputs are
+// gone.
 func TestWriteReplacesACard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
@@ -84,7 +84,7 @@ func TestWriteReplacesACard(t *testing.T) {
 	assertAlone(t, dir)
 }
 
-// A card of ours that holds other files is left as it is, until they are gone.
+// Write refuses to replace a card with foreign files until they are gone.
 func TestWriteKeepsOthersFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
@@ -118,8 +118,8 @@ func digested(word string) emit.Folder {
 	}
 }
 
-// A file that was edited is replaced by force alone; one that is gone, or a card whose manifest has
-// no digests, is.
+// Write replaces an edited file only with force. It replaces a card with a missing file, or with a
+// manifest without digests, without force.
 func TestWriteKeepsEditedFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	write := func(f emit.Folder, force bool) error { return emit.Write(context.Background(), dir, f, force) }
@@ -144,7 +144,7 @@ func TestWriteKeepsEditedFiles(t *testing.T) {
 	assert.ErrorContains(t, write(card("three"), true), "holds files that are not the card's: notes.txt", "force does not reach these")
 }
 
-// The same card again leaves what was built in its folder.
+// Writing the same card again keeps the build outputs in its folder.
 func TestWriteKeepsWhatIsBuiltInTheSameCard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, emit.Write(context.Background(), dir, card("one"), false))
@@ -169,7 +169,7 @@ func TestWriteFollowsALink(t *testing.T) {
 	assert.Equal(t, text(card("two")), tree(t, dir))
 }
 
-// Whatever is not a card of ours is left as it is.
+// Write does not change a folder that is not a card.
 func TestWriteLeavesForeignFoldersAlone(t *testing.T) {
 	for name, make := range map[string]func(dir string){
 		"files":            func(dir string) { put(t, filepath.Join(dir, "thesis.tex"), "years") },
@@ -205,8 +205,7 @@ func TestWriteRefusesTheFolderYouAreIn(t *testing.T) {
 	}
 }
 
-// A write that fails half way leaves neither DIR nor anything beside it, and
-// keeps what was there.
+// A failed write leaves no new folder and nothing beside it, and keeps an existing folder.
 func TestWriteThatFailsLeavesNothing(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "card")
@@ -223,7 +222,7 @@ func TestWriteThatFailsLeavesNothing(t *testing.T) {
 	assertAlone(t, dir)
 }
 
-// interrupted is a context that ends after it was asked some times.
+// interrupted is a context that ends after a number of calls of Err.
 type interrupted struct {
 	context.Context
 	times int

@@ -25,9 +25,9 @@ import (
 	"tributary/rtl"
 )
 
-// buildHarness builds the virtual card of an emitted folder around a top that
-// sends back what it gets, and returns the program. What the harness does with
-// bytes and connections shows without gateware.
+// buildHarness builds the virtual card of an emitted folder around a top that echoes its
+// input, and returns the program. The harness's handling of bytes and connections needs no
+// gateware.
 func buildHarness(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("verilator")
@@ -49,7 +49,7 @@ func buildHarness(t *testing.T) string {
 	return filepath.Join(dir, "sim", "build", "card")
 }
 
-// process is a virtual card that runs.
+// process is a running virtual card.
 type process struct {
 	*exec.Cmd
 	network, address string
@@ -103,7 +103,7 @@ func (c *process) cpu(t *testing.T) string {
 	return fields[13] + "+" + fields[14]
 }
 
-// echo sends bytes and wants them back.
+// echo sends bytes and expects them back.
 func echo(t *testing.T, conn net.Conn, data []byte) {
 	t.Helper()
 	go func() { _, _ = conn.Write(data) }()

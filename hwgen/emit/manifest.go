@@ -11,7 +11,7 @@ import (
 
 const manifestName = "manifest.json"
 
-// Manifest describes a card to programs; manifest.json holds it.
+// Manifest is the content of manifest.json, which describes a card for programs.
 type Manifest struct {
 	Schema     int    `json:"schema"`
 	Generator  string `json:"generator"`
@@ -24,14 +24,14 @@ type Manifest struct {
 	Format   string `json:"format"` // of contributions
 	Result   string `json:"result"` // of sums
 	Sum      string `json:"sum"`
-	Saturate bool   `json:"saturate"` // int32 stops at its ends
+	Saturate bool   `json:"saturate"` // int32 sums saturate
 	DSP      bool   `json:"dsp"`
 	Chunk    int    `json:"chunk"`  // elements
 	Window   int    `json:"window"` // chunks
 	Jobs     int    `json:"jobs"`
 	Shell    string `json:"shell"`
 	Link     int    `json:"link"`                // bits; 0 without a link
-	Board    string `json:"board,omitempty"`     // that it is for
+	Board    string `json:"board,omitempty"`     // target board
 	Clock    int    `json:"clock_mhz,omitempty"` // of the card on the board
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
@@ -46,18 +46,19 @@ type Manifest struct {
 	SumLatency     int            `json:"sum_latency"`  // cycles, from the lanes' operands to the result cache
 	Latency        int            `json:"latency"`      // cycles, last beat in to first beat out at the core
 	Throughput     Throughput     `json:"throughput"`
-	Undecided      plan.Undecided `json:"undecided"` // what elements cost that one pass does not decide
+	Undecided      plan.Undecided `json:"undecided"` // cost of elements that one pass does not decide
 	MemoryBits     int            `json:"memory_bits"`
 	Memories       []Memory       `json:"memories"`
-	Files          []string       `json:"files"` // all that hwgen wrote, relative to the folder
+	Files          []string       `json:"files"` // all files that hwgen wrote, relative to the folder
 
-	// Digests are the SHA-256 of every file but this one, by which hwgen knows files that were edited.
+	// Digests are the SHA-256 digests of every file except the manifest. hwgen detects
+	// edited files by them.
 	Digests map[string]string `json:"sha256"`
 
-	Registers []Register `json:"registers"` // in the order of addresses
+	Registers []Register `json:"registers"` // by address
 }
 
-// Throughput says what the largest chunks of all workers cost.
+// Throughput is the cost of the largest chunks of all workers.
 type Throughput struct {
 	BitsPerCycle int  `json:"bits_per_cycle"` // of every port of the core, each way
 	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
@@ -65,22 +66,22 @@ type Throughput struct {
 	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
 }
 
-// Memory is one purpose that RAM serves.
+// Memory is a group of equal RAMs with one purpose.
 type Memory struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 	Words int    `json:"words"`
 	Width int    `json:"width"`
-	Bits  int    `json:"bits"` // of all of them
+	Bits  int    `json:"bits"` // of all RAMs
 }
 
-// Register is a register, with its value when that never changes.
+// Register is a register, with its value if it is constant.
 type Register struct {
 	tables.JSONRegister
 	Value string `json:"value,omitempty"`
 }
 
-// newManifest describes the planned card, but for its files.
+// newManifest describes the planned card, without its files.
 func newManifest(p *plan.Plan) Manifest {
 	m := Manifest{
 		Schema: wire.ManifestSchema, Generator: wire.ManifestGenerator, Protocol: wire.Version, Command: p.Command(),

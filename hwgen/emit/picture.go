@@ -7,8 +7,8 @@ import (
 	"tributary/hwgen/plan"
 )
 
-// picture draws the card as block.svg: the ports and slots of every worker, the
-// beat that crosses all lanes, what sums one lane, the cache and the way back.
+// picture draws the card as block.svg: every worker's port and slots, one lane, the result
+// cache and the output.
 func picture(p *plan.Plan) []byte {
 	d := newDrawing(p)
 	d.inputs()
@@ -22,7 +22,7 @@ func picture(p *plan.Plan) []byte {
 	return d.svg()
 }
 
-// Sizes in the picture, in pixels.
+// Sizes in pixels.
 const (
 	rowHeight  = 26 // from one worker to the next
 	levelWidth = 72 // from one level of the tree to the next
@@ -30,28 +30,28 @@ const (
 	topMargin  = 78
 	leftMargin = 24
 	boxHeight  = 20
-	tallHeight = 80 // of a box beside all workers, at least
+	tallHeight = 80 // minimum height of a box beside all workers
 )
 
-// drawing is a picture in the making.
+// drawing is an unfinished picture.
 type drawing struct {
 	plan *plan.Plan
 	body strings.Builder
-	x    int // right end of what is drawn
+	x    int // right end of the drawing so far
 }
 
 func newDrawing(p *plan.Plan) *drawing { return &drawing{plan: p, x: leftMargin} }
 
-// row returns the height of worker w's line.
+// row returns the y coordinate of worker w's line.
 func (d *drawing) row(w int) int { return topMargin + rowHeight*w + rowHeight/2 }
 
-// bottom returns the height below the last worker's line.
+// bottom returns the y coordinate below the last worker's line.
 func (d *drawing) bottom() int { return topMargin + rowHeight*d.plan.Workers }
 
-// middle returns the height of what belongs to all workers.
+// middle returns the y coordinate of elements that all workers share.
 func (d *drawing) middle() int { return (topMargin + d.bottom()) / 2 }
 
-// inputs draws the way in: the link and its receiver, or a port a worker.
+// inputs draws the link and its receiver, or a port for each worker.
 func (d *drawing) inputs() {
 	p := d.plan
 	if p.Shell.Link {
@@ -68,7 +68,7 @@ func (d *drawing) inputs() {
 	d.x += 110
 }
 
-// memories draws the slots of every worker and the commit that rules them.
+// memories draws the slots of every worker and the commit that controls them.
 func (d *drawing) memories() {
 	p := d.plan
 	x := d.x + 36
@@ -80,7 +80,7 @@ func (d *drawing) memories() {
 	d.x = x + 150
 }
 
-// window draws a lane that aligns all operands to the largest and rounds once.
+// window draws a lane that aligns all operands to the largest exponent and rounds once.
 func (d *drawing) window() {
 	p := d.plan
 	x := d.x + 36
@@ -103,11 +103,11 @@ func (d *drawing) window() {
 	d.x += 40
 }
 
-// tree draws a lane that joins neighbours; an odd one out runs through.
+// tree draws a lane that joins neighbours; an unpaired operand passes.
 func (d *drawing) tree() {
 	p := d.plan
 	start := d.x
-	var level []int // heights of the values that go into the next level
+	var level []int // y coordinates of the next level's inputs
 	for w := range p.Workers {
 		level = append(level, d.row(w))
 	}
@@ -139,7 +139,7 @@ func (d *drawing) tree() {
 	d.x += 40
 }
 
-// output draws the result cache and the way out.
+// output draws the result cache and the output.
 func (d *drawing) output() {
 	p := d.plan
 	d.tall("results", 110, fmt.Sprintf("%d × %s", p.Slots, count(p.Beats, "beat")), "sent and kept", "for replays")
@@ -174,7 +174,7 @@ func (d *drawing) box(x, y, width int, text string) {
 	d.text(x+width/2, y+4, "small", text)
 }
 
-// heading writes two lines above what stands between x and x+width.
+// heading writes two lines above the elements between x and x+width.
 func (d *drawing) heading(x, width int, title, sub string) {
 	d.text(x+width/2, topMargin-24, "title", title)
 	d.text(x+width/2, topMargin-8, "small", sub)
@@ -196,7 +196,7 @@ func (d *drawing) arrow(x1, y1, x2, y2 int) {
 	fmt.Fprintf(&d.body, "<path d=\"M%d %dL%d %d\" marker-end=\"url(#tip)\"/>\n", x1, y1, x2, y2)
 }
 
-// node draws what joins two operands, or what makes one NaN of all where there is none.
+// node draws a tree's node, or the canonicalization of a single operand.
 func (d *drawing) node(x, y int, sign string) {
 	fmt.Fprintf(&d.body, "<circle cx=\"%d\" cy=\"%d\" r=\"%d\"/>\n", x, y, nodeRadius)
 	d.text(x, y+4, "small", sign)

@@ -14,11 +14,11 @@ import (
 //go:embed sim
 var simText embed.FS
 
-// buildFolder is where the Makefile of the sim folder puts all that it makes.
+// buildFolder has the outputs of the sim folder's Makefile.
 const buildFolder = "sim/build"
 
-// simFiles returns the folder that builds and checks the virtual card, whose
-// Verilog is in the given files.
+// simFiles returns the files that build and check the virtual card. sources are the
+// card's Verilog files.
 func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "arithmetic.h", "selftest.cpp"}
 	if p.Shell.Link {
@@ -56,7 +56,7 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	return files, nil
 }
 
-// simValues is what the templates of the sim folder are filled in with.
+// simValues are the values for the templates of the sim folder.
 type simValues struct {
 	Manifest
 	Sources    []string // the card's Verilog, relative to its folder
@@ -68,7 +68,7 @@ type simValues struct {
 	SumNumber                  wire.Sum
 }
 
-// execute fills in a flat template.
+// execute executes a template.
 func execute(name, text string, values any) ([]byte, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {

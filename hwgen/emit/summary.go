@@ -7,7 +7,7 @@ import (
 	"tributary/hwgen/plan"
 )
 
-// Summary says in a few lines what the card costs and does.
+// Summary describes the card in a few lines: sizes, memory, latency and throughput.
 func Summary(p *plan.Plan) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -41,7 +41,7 @@ func Summary(p *plan.Plan) string {
 	return b.String()
 }
 
-// formatNames names the card's format, or its two.
+// formatNames returns the name of the card's format, or of its two formats.
 func formatNames(p *plan.Plan) string {
 	if p.Result.Format == p.Format.Format {
 		return p.Format.Name

@@ -30,8 +30,8 @@ var (
 	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"" + regexp.QuoteMeta(header) + "\"[ \t]*\n")
 )
 
-// verilogFiles returns the Verilog of the card: one module a file with a list
-// of them, or everything in one.
+// verilogFiles returns the Verilog of the card: one file per module and a list of the
+// files, or one bundle.
 func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	sources, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
@@ -72,10 +72,10 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 		File{list, []byte(names.String())}), nil
 }
 
-// source is the text of one module, whose name begins with agg_.
+// source is the text of one module; its name starts with agg_.
 type source struct{ module, text string }
 
-// leafSources returns the named leaves and those that they instantiate, in
+// leafSources returns the named leaves and the leaves that they instantiate, in
 // alphabetical order.
 func leafSources(names []string, from *leaf.Library) ([]source, error) {
 	found := map[string]string{}
@@ -106,14 +106,13 @@ func print(m *netlist.Module) (string, error) {
 	return b.String(), err
 }
 
-// rename puts the user's prefix in the place of agg.
+// rename replaces agg by the user's prefix.
 func rename(text, prefix string) string {
 	return prefixed.ReplaceAllString(text, prefix+"_")
 }
 
-// madeBy returns the comment that every Verilog file begins with: the command,
-// broken between its flags where it is too long for a line. There is no
-// backslash at the break: some front ends take it for one of Verilog's.
+// madeBy returns the first comment of every Verilog file: the command. It breaks a long
+// command between flags, without a backslash: some front ends interpret that as Verilog's.
 func madeBy(command string) string {
 	const limit = 100
 	var b strings.Builder
@@ -132,8 +131,8 @@ func madeBy(command string) string {
 	return b.String()
 }
 
-// usedConstants returns the lines of constants that declare what the module's
-// code names, indented.
+// usedConstants returns the indented declarations of the constants that the module's code
+// uses.
 func usedConstants(indent, constants, module string) string {
 	code := leaf.Code(module)
 	var b strings.Builder

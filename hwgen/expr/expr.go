@@ -1,6 +1,6 @@
-// Package expr reads the Verilog expressions of constants, parameters and connections: their
-// values, their widths, and the nets in them. It reads no more of the language than rtl and plan
-// use, and fails on the rest.
+// Package expr parses the Verilog expressions of constants, parameters and connections: values,
+// widths, and nets. It supports only the part of the language that rtl and plan use, and fails on
+// everything else.
 package expr
 
 import (
@@ -25,7 +25,7 @@ const (
 	call                 // text(args...)
 )
 
-// Expr is an expression that was read.
+// Expr is a parsed expression.
 type Expr struct {
 	kind    kind
 	op      string
@@ -140,9 +140,9 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// Width returns how wide the expression is by itself, given the widths of the nets in it: of an
-// operation as wide as its widest operand. It fails where the expression leaves that open, as a
-// constant without a size does.
+// Width returns the self-determined width of the expression, given the widths of its nets. An
+// operation is as wide as its widest operand. Width fails for an expression without a definite
+// width, such as an unsized constant.
 func (e *Expr) Width(nets map[string]int) (int, error) {
 	switch e.kind {
 	case number:
@@ -264,8 +264,8 @@ func (e *Expr) Selections() []Bits {
 	return all
 }
 
-// Driven returns the bits that an expression stands for where something drives it: a net, constant
-// bits of one, or a concatenation of these. It fails on everything else.
+// Driven returns the bits that a driver of the expression drives. The expression is a net, constant
+// bits of a net, or a concatenation of these; Driven fails on everything else.
 func (e *Expr) Driven(nets map[string]int) ([]Bits, error) {
 	switch e.kind {
 	case name:
@@ -287,7 +287,7 @@ func (e *Expr) Driven(nets map[string]int) ([]Bits, error) {
 	return nil, errors.New("neither a net nor bits of one")
 }
 
-// String returns the bits as Verilog selects them.
+// String returns the bits as a Verilog selection.
 func (b Bits) String() string {
 	if b.MSB == b.LSB {
 		return fmt.Sprintf("%s[%d]", b.Net, b.MSB)

@@ -119,7 +119,7 @@ func TestDriven(t *testing.T) {
 	}
 }
 
-// An error quotes the text that is no expression.
+// An error quotes the invalid text.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":        `cannot read "": "" where an operand is wanted`,

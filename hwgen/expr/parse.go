@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// precedence is that of Verilog's binary operators, the loosest first.
+// precedence has the precedence of Verilog's binary operators, the lowest first.
 var precedence = map[string]int{
 	"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6,
 	"<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,

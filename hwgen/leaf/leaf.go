@@ -20,13 +20,13 @@ type Leaf struct {
 	Ports  []Port
 }
 
-// Param is a parameter: a whole number.
+// Param is an integer parameter.
 type Param struct {
 	Name    string
 	Default *expr.Expr
 }
 
-// Port is a port: one bit, where it has no range.
+// Port is a port; a port without a range has one bit.
 type Port struct {
 	Direction netlist.Direction
 	Name      string
@@ -44,7 +44,7 @@ var (
 // Code returns the source without its comments.
 func Code(source string) string { return comments.ReplaceAllString(source, " ") }
 
-// Parse reads the head of the one module in a source. It fails on every construct that it does not know.
+// Parse reads the head of the only module in a source. It fails on every unknown construct.
 func Parse(source string) (*Leaf, error) {
 	source = Code(source)
 	found := heading.FindAllStringSubmatchIndex(source, -1)
@@ -80,8 +80,8 @@ func Parse(source string) (*Leaf, error) {
 	return l, nil
 }
 
-// list returns the items between the parentheses that text begins with, and the text behind them.
-// Commas in inner parentheses separate no items.
+// list returns the items between the parentheses at the start of text, and the text after them.
+// Commas in inner parentheses do not separate items.
 func list(text string) (items []string, rest string, err error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "(") {
@@ -129,7 +129,7 @@ func (l *Leaf) port(item string) (err error) {
 	return err
 }
 
-// Bind returns the ports of an instance that is given these parameters.
+// Bind returns the ports of an instance with these parameters.
 func (l *Leaf) Bind(given []netlist.Pair) ([]netlist.Port, error) {
 	values, err := l.values(given)
 	if err != nil {

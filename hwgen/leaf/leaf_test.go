@@ -15,8 +15,8 @@ import (
 	"tributary/rtl"
 )
 
-// Every leaf there is can be read, those of the FPGA families among them, and its ports have
-// widths with the parameters that it has by itself.
+// Parse reads every leaf, including the FPGA families' own, and its ports have widths with the
+// default parameters.
 func TestAllLeaves(t *testing.T) {
 	read := 0
 	require.NoError(t, fs.WalkDir(rtl.Files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -33,7 +33,7 @@ func TestAllLeaves(t *testing.T) {
 			ports, err := l.Bind(nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, ports)
-			// Each declaration in the text is one that was read.
+			// Parse has read each declaration in the text.
 			head, _, _ := strings.Cut(string(text[strings.Index(string(text), "\nmodule "):]), ");\n")
 			assert.Equal(t, strings.Count(head, "\n    input ")+strings.Count(head, "\n    output ")+strings.Count(head, "\n    inout "), len(ports))
 			assert.Equal(t, strings.Count(head, "\n    parameter "), len(l.Params))

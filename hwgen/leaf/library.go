@@ -8,8 +8,8 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// Library is where leaves are read from: the rooms of rtl and, unless it is "", the folder of the
-// leaves made of an FPGA family's own cells.
+// Library reads leaves from the rooms of rtl and, unless vendor is "", from the folder of the
+// leaves with an FPGA family's own cells.
 type Library struct {
 	rtl    fs.FS
 	vendor string
@@ -21,10 +21,10 @@ func NewLibrary(rtl fs.FS, vendor string) *Library {
 	return &Library{rtl: rtl, vendor: vendor, heads: map[string]*Leaf{}}
 }
 
-// VendorFolder returns where in rtl the leaves made of a family's cells are.
+// VendorFolder returns the folder in rtl of the leaves with a family's cells.
 func VendorFolder(family string) string { return path.Join("board", family) }
 
-// Read returns the text of a leaf, of a portable one before a family's own.
+// Read returns the text of a leaf. It prefers a portable leaf to a family's own.
 func (l *Library) Read(name string) ([]byte, error) {
 	found, err := fs.Glob(l.rtl, "*/"+name+".v")
 	if err == nil && len(found) == 0 && l.vendor != "" {
@@ -41,7 +41,7 @@ func (l *Library) Read(name string) ([]byte, error) {
 	return fs.ReadFile(l.rtl, found[0])
 }
 
-// Own returns the vendor's leaf of that name, "" where there is none.
+// Own returns the vendor's leaf of that name, or "".
 func (l *Library) Own(name string) (string, error) {
 	if l.vendor == "" {
 		return "", nil
@@ -54,7 +54,7 @@ func (l *Library) Own(name string) (string, error) {
 	return string(text), err
 }
 
-// Ports returns the ports of a leaf that is given these parameters.
+// Ports returns the ports of a leaf with these parameters.
 func (l *Library) Ports(name string, params []netlist.Pair) ([]netlist.Port, error) {
 	head, ok := l.heads[name]
 	if !ok {

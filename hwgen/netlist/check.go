@@ -19,12 +19,12 @@ type checker struct {
 type driver struct {
 	expr.Bits
 	where string
-	both  bool // it drives them at times, as others do
+	both  bool // an inout port, which may share the bits with other drivers
 }
 
-// check returns the mistakes in a module's items: names that are neither ports nor wires of it,
-// selections of bits that they do not have, widths and directions that do not match, and bits that
-// are driven twice or, if there are no other mistakes, by nothing. earlier are those found before.
+// check returns the mistakes in a module's items: unknown names, selections out of range, and
+// widths and directions that do not match. It also reports bits with several drivers and, without
+// other mistakes, bits without a driver. earlier are the mistakes found before.
 func (m *Module) check(earlier []error) []error {
 	c := &checker{Module: m, errs: earlier}
 	for _, it := range m.Ports {
@@ -99,7 +99,7 @@ func (c *checker) instance(i *Instance) {
 	}
 }
 
-// read reads an expression, whose nets and their bits must be there.
+// read parses an expression. Its nets and their bits must exist.
 func (c *checker) read(where, text string) (*expr.Expr, bool) {
 	e, err := expr.Parse(text)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *checker) read(where, text string) (*expr.Expr, bool) {
 	return e, len(c.errs) == before
 }
 
-// width compares the width of an expression with that of the port or net it is joined to.
+// width compares the width of an expression with the width of its port or net.
 func (c *checker) width(where, to string, want int, text string, e *expr.Expr) {
 	got, err := e.Width(c.widths)
 	switch {
@@ -131,7 +131,7 @@ func (c *checker) width(where, to string, want int, text string, e *expr.Expr) {
 	}
 }
 
-// drive notes the bits that are driven through an expression.
+// drive records the bits that are driven through an expression.
 func (c *checker) drive(where, text string, e *expr.Expr, both bool) {
 	all, err := e.Driven(c.widths)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *checker) drive(where, text string, e *expr.Expr, both bool) {
 	}
 }
 
-// drivers finds bits that several things drive, and nets with bits that nothing does.
+// drivers finds bits with several drivers, and bits without a driver.
 func (c *checker) drivers() {
 	of := map[string][]driver{}
 	for _, d := range c.driven {
@@ -158,7 +158,7 @@ func (c *checker) drivers() {
 	}
 }
 
-// nothing notes that a net, or bits of one, have no driver.
+// nothing records a net, or bits of a net, without a driver.
 func (c *checker) nothing(where string, drives any) {
 	c.undriven = append(c.undriven, c.Module.mistake(where, "nothing drives %s", drives))
 }
@@ -166,7 +166,7 @@ func (c *checker) nothing(where string, drives any) {
 // net checks the drivers of one net.
 func (c *checker) net(name string, width int, where string, by []driver) {
 	slices.SortStableFunc(by, func(a, b driver) int { return cmp.Compare(a.LSB, b.LSB) })
-	next := 0 // the lowest bit that none of the drivers so far drives
+	next := 0 // the lowest bit without a driver so far
 	var last driver
 	for _, d := range by {
 		switch {

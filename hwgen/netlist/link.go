@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Library knows the modules that are no netlists: the hand-written leaves.
+// Library knows the modules that are not netlists: the hand-written leaves.
 type Library interface {
-	// Ports returns the ports of a leaf that is given these parameters, in the order of their
-	// declaration. It fails when there is no such leaf, or a parameter is none of its.
+	// Ports returns the ports of a leaf with these parameters, in the order of declaration.
+	// It fails if the leaf or a parameter is unknown.
 	Ports(leaf string, params []Pair) ([]Port, error)
 }
 
-// Link joins the ports of every instance in the modules to nets, and returns every mistake in the
-// modules. Instances are of these modules, of the others, or of leaves.
+// Link connects the ports of every instance in the modules to nets, and returns all mistakes in the
+// modules. An instance's module is one of these modules, one of the others, or a leaf.
 func Link(modules, others []*Module, leaves Library) error {
 	var errs []error
 	for _, m := range modules {
@@ -30,10 +30,10 @@ func Link(modules, others []*Module, leaves Library) error {
 	return errors.Join(errs...)
 }
 
-// Linked says whether Link found the module free of mistakes.
+// Linked reports whether Link found no mistakes in the module.
 func (m *Module) Linked() bool { return m.linked }
 
-// linker joins the instances of one module.
+// linker connects the instances of one module.
 type linker struct {
 	*Module
 	netlists []*Module
@@ -45,8 +45,8 @@ func (l *linker) mistake(where, format string, args ...any) {
 	l.errs = append(l.errs, l.Module.mistake(where, format, args...))
 }
 
-// join gives an instance all its ports, in the order of their declaration. A port that was not
-// connected gets the net of its name.
+// join connects all ports of an instance, in the order of declaration. An unconnected port gets the
+// net of the same name.
 func (l *linker) join(i *Instance) {
 	ports, ok := l.portsOf(i)
 	if !ok {
@@ -75,7 +75,7 @@ func (l *linker) join(i *Instance) {
 	}
 }
 
-// portsOf returns the ports of the module that an instance is of, and whether they are known.
+// portsOf returns the ports of an instance's module, and whether they are known.
 func (l *linker) portsOf(i *Instance) ([]Port, bool) {
 	for _, m := range l.netlists {
 		if m.Name != i.Module {

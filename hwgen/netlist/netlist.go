@@ -1,10 +1,9 @@
 // Package netlist describes the structure of a Verilog module: ports, wires,
-// instances and assignments, in the order in which a reader meets them. There
-// is no behaviour in it; what a module does is done by the hand-written leaves
-// that it instantiates.
+// instances and assignments, in the order of the printed text. A module has no
+// behaviour of its own; the hand-written leaves that it instantiates do the work.
 //
-// Mistakes in how a module is put together are collected, each with the line
-// of Go that made it, and are returned by Link.
+// The package collects all mistakes in a module, each with the line of Go that
+// made it. Link returns them.
 package netlist
 
 import (
@@ -18,7 +17,7 @@ import (
 // Module is one Verilog module.
 type Module struct {
 	Name  string
-	Doc   string // purpose, printed as a comment above the module; may hold several lines
+	Doc   string // purpose, printed as a comment above the module; may have several lines
 	Ports []Item // *Port and Comment
 	Items []Item // *Wire, *Assign, *Instance and Comment
 
@@ -28,10 +27,10 @@ type Module struct {
 	linked bool // Link found no mistake
 }
 
-// Item is what a module's port list or body holds.
+// Item is an element of a module's port list or body.
 type Item interface{ item() }
 
-// Direction says which way a port points.
+// Direction is the direction of a port.
 type Direction uint8
 
 // The directions of a port.
@@ -53,7 +52,7 @@ type Port struct {
 type Wire struct {
 	Name    string
 	Width   int
-	Comment string // printed behind it
+	Comment string // printed after the declaration
 	where   string
 }
 
@@ -63,19 +62,19 @@ type Assign struct {
 	where       string
 }
 
-// Comment is a line of its own (or several) above what follows it.
+// Comment is one or more lines of their own, above the next item.
 type Comment struct{ Text string }
 
 // Instance is an instance of a leaf or of another module.
 type Instance struct {
 	Module  string
 	Name    string
-	Comment string // printed above it
+	Comment string // printed above the instance
 	Params  []Pair
-	Ports   []Pair // once it is linked, all of them, in the order of the module's declaration
+	Ports   []Pair // after Link: all ports, in the order of the module's declaration
 
 	owner *Module
-	of    []Port // of the module, as Ports are; nil until it is linked
+	of    []Port // the module's ports, in the same order; nil before Link
 	where string
 }
 
@@ -91,7 +90,7 @@ func (*Assign) item()   {}
 func (*Instance) item() {}
 func (Comment) item()   {}
 
-// New returns an empty module. The doc says what the module is for.
+// New returns an empty module. doc is its purpose.
 func New(name, doc string) *Module {
 	m := &Module{Name: name, Doc: doc, widths: map[string]int{}, named: map[string]bool{}}
 	if !identifier.MatchString(name) {
@@ -106,7 +105,7 @@ func (m *Module) Input(name string, width int) { m.port(In, name, width, caller(
 // Output declares an output of width bits.
 func (m *Module) Output(name string, width int) { m.port(Out, name, width, caller()) }
 
-// InOut declares a port of width bits that goes both ways.
+// InOut declares a bidirectional port of width bits.
 func (m *Module) InOut(name string, width int) { m.port(InOut, name, width, caller()) }
 
 // PortComment writes a comment into the port list, above the next port.
@@ -119,7 +118,7 @@ func (m *Module) Wire(name string, width int, comment string) {
 	m.Items = append(m.Items, &Wire{name, width, comment, where})
 }
 
-// Comment writes a comment into the body, above what comes next.
+// Comment writes a comment into the body, above the next item.
 func (m *Module) Comment(text string) { m.Items = append(m.Items, Comment{text}) }
 
 // Assign drives left, a wire or output or a part of one, from the expression
@@ -156,9 +155,8 @@ func (i *Instance) Param(name, value string) *Instance {
 	return i
 }
 
-// Connect connects a port of the instance to an expression. A port that is not connected is
-// joined to the net of its own name by Link. No port is left open: linters cannot tell that from an
-// oversight.
+// Connect connects a port of the instance to an expression. Link connects each other port to the
+// net of the same name. No port stays open: linters cannot distinguish that from an oversight.
 func (i *Instance) Connect(port, expr string) *Instance {
 	where := caller()
 	if expr == "" {
@@ -230,7 +228,7 @@ func (m *Module) mistake(where, format string, args ...any) error {
 	return fmt.Errorf("%s: module %s: %w", where, m.Name, fmt.Errorf(format, args...))
 }
 
-// caller names the line that called the exported function which called it.
+// caller returns the position of the call to the exported function that called caller.
 func caller() string {
 	_, file, line, ok := runtime.Caller(2)
 	if !ok {

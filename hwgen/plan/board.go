@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// BoardTop is the module that a board's FPGA is.
+	// BoardTop is the top module of a board's FPGA.
 	BoardTop = "board_top"
 
 	// Times of a board, in microseconds.
-	phyResetTime     = 1000   // for which its PHY is reset
-	lightTime        = 100000 // for which an LED shows what has happened
-	supplySettleTime = 30000  // until a supply's setting stands
-	supplyRiseTime   = 5000   // until a supply does
+	phyResetTime     = 1000   // length of the PHY's reset
+	lightTime        = 100000 // an LED stays lit this long after an event
+	supplySettleTime = 30000  // until a supply's setting is stable
+	supplyRiseTime   = 5000   // until a supply has risen
 )
 
-// knownBoard says what a configuration may ask of a board.
+// knownBoard returns what a configuration may request of a board.
 func knownBoard(b boards.Board) config.Board {
 	return config.Board{
 		Name:  b.Name,
 		Shell: stream.Name,
-		Link:  8, // bytes, on every kind of link
+		Link:  8, // bits: every kind of link carries bytes
 		Clock: b.CoreMHz,
 		CheckClock: func(mhz int) error {
 			_, err := b.PLL(mhz)
@@ -45,7 +45,8 @@ func knownBoard(b boards.Board) config.Board {
 	}
 }
 
-// matches says whether a recorded card is like the configuration in what is fixed of it.
+// matches reports whether a recorded card equals the configuration in its arithmetic and in the
+// fixed settings.
 func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	result := c.Result
 	if result == "" {
@@ -68,7 +69,7 @@ func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	return true
 }
 
-// board plans what stands around the card on a board, and its leaves.
+// board plans the board's top module around the card, and its leaves.
 func (p *Plan) board() error {
 	if p.Config.Board == "" {
 		return nil
@@ -96,42 +97,42 @@ func (p *Plan) board() error {
 		return err
 	}
 	for _, name := range p.BoardModule.Leaves() {
-		if name != b.Link().USBDevice() && name != p.Top().Name { // these two are no leaves
+		if name != b.Link().USBDevice() && name != p.Top().Name { // neither is a leaf
 			p.BoardLeaves = append(p.BoardLeaves, name)
 		}
 	}
 	return nil
 }
 
-// boardLink plans what stands on a board between the pins of its link and agg_link_cross:
-// one type for each kind of link.
+// boardLink plans the logic between the pins of a board's link and agg_link_cross. Each
+// kind of link is one type.
 //
-// At its end there is the stream NETS_rx and NETS_tx, with NETS_link_up and NETS_link_clear,
-// and traffic while bytes move, all with NETS_clk; NETS is the Nets of the board's link.
+// Its outputs are the stream NETS_rx and NETS_tx, NETS_link_up and NETS_link_clear, and
+// traffic, which is high while bytes move. All are synchronous to NETS_clk; NETS is the Nets
+// of the board's link.
 type boardLink interface {
-	// way is what follows one another between the host and agg_link_cross, for the top's
-	// picture, what is to be said of it, and what is so while the LED of the link is lit.
+	// way returns texts for the top's comment: the chain of modules between the host and
+	// agg_link_cross, a sentence about it, and the condition that lights the link's LED.
 	way() (picture, sentence, led string)
 
 	// ports declares the pins.
 	ports(m *netlist.Module)
 
-	// wires declares all with NETS_clk, what linkStream declares included.
+	// wires declares all nets with NETS_clk, including those of linkStream.
 	wires(m *netlist.Module)
 
-	// reset is the net that is high from the beginning until a while after the PLL has
-	// locked, for what is at the pins.
+	// reset returns the net that resets the chip at the pins. It is high from power-up
+	// until a while after the PLL has locked.
 	reset() string
 
-	// clock gives NETS_clk what drives it, where that is not the PLL, and the pins their
-	// reset.
+	// clock drives NETS_clk, unless the PLL does, and the reset of the chip at the pins.
 	clock(m *netlist.Module)
 
-	// device instantiates what stands there, below a title.
+	// device instantiates the link's modules, below a title.
 	device(m *netlist.Module)
 
-	// scripted is the module among that which a script beside the board's top writes: its name
-	// and ports; nil where there is none.
+	// scripted returns the name and ports of the module that a script beside the board's
+	// top writes, or nil.
 	scripted() *netlist.Module
 }
 
@@ -151,8 +152,8 @@ func (p *Plan) linkOnBoard() (boardLink, error) {
 	}
 }
 
-// boardTop builds board_top: clocks and resets, the link, the way between its clock and
-// the card's, the card, the LEDs.
+// boardTop builds board_top: clocks and resets, the link, the clock crossing, the card
+// and the LEDs.
 func (p *Plan) boardTop(link boardLink) *netlist.Module {
 	b := p.OnBoard
 	way, sentence, led := link.way()
@@ -162,8 +163,8 @@ func (p *Plan) boardTop(link boardLink) *netlist.Module {
 %-*s|       clk, %d MHz
 
 %s LEDs: link while %s,
-traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-%s%s; the vendor's cells are in agg_pll and what else here begins with a pin.`,
+traffic while bytes move, error for a while after a damaged frame. %s%s
+constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.`,
 		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, led, b.Name, b.Family().Constraints()))
 	p.boardPorts(m, link)
 	p.boardWires(m, link)
@@ -197,23 +198,23 @@ func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 
 func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Comment("Clocks and resets")
-	m.Wire("clk", 1, "the card's")
+	m.Wire("clk", 1, "the card's clock")
 	m.Wire("rst", 1, "")
-	m.Wire(p.linkNet("clk"), 1, "the link's")
+	m.Wire(p.linkNet("clk"), 1, "the link's clock")
 	m.Wire(p.linkNet("rst"), 1, "")
 	m.Wire("locked", 1, "")
-	m.Wire("started", 1, "clk runs, and supplies are there")
+	m.Wire("started", 1, "clk runs and all supplies are up")
 	m.Wire(link.reset(), 1, "")
 	if p.OnBoard.Link().ClockPort() != "" {
-		m.Wire("unused_clock", 1, "the PLL has two")
+		m.Wire("unused_clock", 1, "the PLL's second output")
 	}
 	if p.OnBoard.Supply != nil {
-		m.Wire("supply_level", 1, "its mean is the setting of all rails")
+		m.Wire("supply_level", 1, "its duty cycle sets the voltage of all rails")
 	}
 
 	link.wires(m)
 
-	m.Comment("Card, with clk")
+	m.Comment("Card, on clk")
 	m.Wire("link_up", 1, "")
 	m.Wire("rx_tdata", 8, "")
 	m.Wire("rx_tvalid", 1, "")
@@ -230,7 +231,7 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Wire("error_lit", 1, "")
 }
 
-// linkStream declares what a link has at its end.
+// linkStream declares the nets between a link and agg_link_cross.
 func linkStream(m *netlist.Module, nets string) {
 	m.Wire(nets+"_link_up", 1, "")
 	m.Wire(nets+"_link_clear", 1, "")
@@ -242,8 +243,8 @@ func linkStream(m *netlist.Module, nets string) {
 	m.Wire(nets+"_tx_tready", 1, "")
 }
 
-// linkBreak instantiates what takes a link down and up at a host's break: between a stream
-// of bytes from the host and what linkStream declares.
+// linkBreak instantiates agg_link_break between the bytes from the host and the nets of
+// linkStream. It takes the link down and up at a host's break.
 func linkBreak(m *netlist.Module, nets, from string) {
 	m.Instance("agg_link_break", "u_break", "").
 		Connect("clk", nets+"_clk").
@@ -303,7 +304,7 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 }
 
 func (p *Plan) boardCard(m *netlist.Module) {
-	m.Comment("-- From one clock to the other --")
+	m.Comment("-- Clock crossing --")
 	m.Instance("agg_link_cross", "u_cross", "").
 		Connect("phy_clk", p.linkNet("clk")).
 		Connect("phy_rst", p.linkNet("rst")).
@@ -354,19 +355,18 @@ func (p *Plan) boardLEDs(m *netlist.Module) {
 	m.Assign("led_error", lit("error_lit", level))
 	if held := p.held(); held > 0 {
 		ones := 1<<len(p.OnBoard.LEDs.HeldHigh) - 1
-		m.Comment("What all LEDs have in common")
+		m.Comment("Common pins of the LEDs")
 		m.Assign("led_held", fmt.Sprintf("%d'b%0*b", held, held, ones))
 	}
 }
 
-// held returns how many pins all LEDs have in common.
+// held returns the number of pins that all LEDs share.
 func (p *Plan) held() int { return len(p.OnBoard.LEDs.HeldHigh) + len(p.OnBoard.LEDs.HeldLow) }
 
-// cycles returns how many cycles of the card's clock take some microseconds.
+// cycles converts microseconds to cycles of the card's clock.
 func (p *Plan) cycles(microseconds int) string { return fmt.Sprint(microseconds * p.Clock) }
 
-// lit returns the expression of a pin that is at the level while the signal is
-// high.
+// lit returns the expression of a pin that has the level while the signal is high.
 func lit(signal, level string) string {
 	if level == boards.Low {
 		return "!" + signal

@@ -2,15 +2,15 @@ package plan
 
 import "tributary/hwgen/netlist"
 
-// fifoLink is the bus of a FIFO bridge, and the break by which its host begins anew.
+// fifoLink is the bus of a FIFO bridge, and the break by which its host restarts the link.
 type fifoLink struct{}
 
 func (fifoLink) way() (picture, sentence, led string) {
-	return "FIFO pins <-> agg_fifo_bus <-> agg_link_break", "usb_clk is the chip's.", "that runs and no host begins"
+	return "FIFO pins <-> agg_fifo_bus <-> agg_link_break", "The chip drives usb_clk.", "that runs and no host sends a break"
 }
 
 func (fifoLink) ports(m *netlist.Module) {
-	m.PortComment("FIFO bridge; as its clock may stand still, agg_fifo_bus has usb_rst as an asynchronous reset\n" +
+	m.PortComment("FIFO bridge; its clock may stop, so agg_fifo_bus uses usb_rst as an asynchronous reset\n" +
 		"verilator lint_off SYNCASYNCNET")
 	m.Input("fifo_clk", 1)
 	m.Input("fifo_rxf_n", 1)
@@ -23,11 +23,11 @@ func (fifoLink) ports(m *netlist.Module) {
 }
 
 func (fifoLink) wires(m *netlist.Module) {
-	m.Comment("FIFO bridge, with usb_clk")
+	m.Comment("FIFO bridge, on usb_clk")
 	m.Wire("fifo_data_in", 8, "")
 	m.Wire("fifo_data_out", 8, "")
 	m.Wire("fifo_drive_n", 8, "")
-	m.Wire("bus_rx_tdata", 8, "from the host, breaks among it")
+	m.Wire("bus_rx_tdata", 8, "from the host, breaks included")
 	m.Wire("bus_rx_tvalid", 1, "")
 	m.Wire("bus_rx_tready", 1, "")
 	m.Wire("unused_rx_tkeep", 1, "a word is a byte")
@@ -35,7 +35,7 @@ func (fifoLink) wires(m *netlist.Module) {
 	m.Wire("traffic", 1, "")
 }
 
-// The chip has no pin for a reset.
+// reset returns an unused net: the chip has no reset pin.
 func (fifoLink) reset() string { return "unused_phy_reset" }
 
 func (fifoLink) clock(m *netlist.Module) { m.Assign("usb_clk", "fifo_clk") }

@@ -7,16 +7,16 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// uartPlaces are the bytes that a UART's queue holds, as a power of two. The line cannot be held
-// up, and the card takes nothing while a register access waits for a frame to leave: one
-// has up to 4,095 bytes, in whose time as many come.
+// uartPlaces is the base-2 logarithm of the UART's queue size in bytes. The line has no flow
+// control, and the card accepts nothing while a register access waits for a frame to leave. A
+// frame has up to 4,095 bytes, and as many bytes arrive meanwhile.
 const uartPlaces = 13
 
 // uartLink is a UART at two pins of the FPGA.
 type uartLink struct{ uart *boards.UART }
 
 func (uartLink) way() (picture, sentence, led string) {
-	return "UART pins <-> UART, queue, break", "A host that begins sends a break, and the link falls for a moment.", "it is up"
+	return "UART pins <-> UART, queue, break", "A new host sends a break, which takes the link down for a moment.", "it is up"
 }
 
 func (l uartLink) ports(m *netlist.Module) {
@@ -26,7 +26,7 @@ func (l uartLink) ports(m *netlist.Module) {
 }
 
 func (uartLink) wires(m *netlist.Module) {
-	m.Comment("UART, with uart_clk")
+	m.Comment("UART, on uart_clk")
 	m.Wire("byte_data", 8, "")
 	m.Wire("byte_valid", 1, "")
 	m.Wire("queue_tdata", 8, "")

@@ -5,7 +5,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// usbWires declares what every USB device of ours has besides its pins.
+// usbWires declares the nets that every USB device has besides its pins.
 func usbWires(m *netlist.Module) {
 	linkStream(m, "usb")
 	m.Wire("unused_configured", 1, "")
@@ -13,15 +13,15 @@ func usbWires(m *netlist.Module) {
 	m.Wire("traffic", 1, "")
 }
 
-// What is said of a USB device: above its instance, and of the whole board.
+// Texts about a USB device: the title above its instance, and parts of the top's comment.
 const (
 	usbDeviceTitle    = "-- USB --"
-	usbDeviceSentence = "The USB device is written by usb_device.py beside this file."
+	usbDeviceSentence = "usb_device.py beside this file writes the USB device."
 	usbDeviceLED      = "a host has the card"
 )
 
-// usbDevice instantiates a USB device, which a script beside the board's top writes. Its pins are
-// joined to nets of their names.
+// usbDevice instantiates a USB device, which a script beside the board's top writes. Its
+// pins connect to nets of the same names.
 func usbDevice(m *netlist.Module, module string) *netlist.Instance {
 	return m.Instance(module, "u_usb", "").
 		Connect("clk", "usb_clk").
@@ -38,7 +38,7 @@ func usbDevice(m *netlist.Module, module string) *netlist.Instance {
 		Connect("suspended", "unused_suspended")
 }
 
-// usbScripted returns the ports of a USB device, those at its pins first.
+// usbScripted returns the ports of a USB device, the pins first.
 func usbScripted(module string, pins func(*netlist.Module)) *netlist.Module {
 	m := netlist.New(module, "")
 	m.Input("clk", 1)
@@ -83,11 +83,11 @@ func (l ulpiLink) ports(m *netlist.Module) {
 }
 
 func (l ulpiLink) wires(m *netlist.Module) {
-	m.Comment("USB device, with usb_clk")
+	m.Comment("USB device, on usb_clk")
 	m.Wire("ulpi_data_in", 8, "")
 	m.Wire("ulpi_data_out", 8, "")
 	m.Wire("ulpi_data_oe", 1, "")
-	m.Wire("unused_ulpi_rst", 1, "the device's own clock would stop with it")
+	m.Wire("unused_ulpi_rst", 1, "would stop the device's own clock")
 	usbWires(m)
 }
 
@@ -143,7 +143,7 @@ func (usbPinsLink) ports(m *netlist.Module) {
 }
 
 func (usbPinsLink) wires(m *netlist.Module) {
-	m.Comment("USB device, with usb_clk")
+	m.Comment("USB device, on usb_clk")
 	m.Wire("usb_d_p_in", 1, "")
 	m.Wire("usb_d_p_out", 1, "")
 	m.Wire("usb_d_n_in", 1, "")

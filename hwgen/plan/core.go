@@ -6,24 +6,24 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// coreLatency is what the core adds to the lanes' latency: the port's
-// register, the grant of the commit, its check, the slot's read, the gate behind the
-// memories' output, and the egress's register.
+// coreLatency is the core's latency besides the lanes, in cycles: the port's
+// register, the commit's grant, its check, the slot's read, the gate after the
+// memories, and the egress's register.
 const coreLatency = 7
 
-// requestBits is the width of a commit's request; agg_ingress lists its fields.
+// requestBits is the width of a commit request; agg_ingress lists the fields.
 const requestBits = 102
 
-// coreBuilder holds the module agg_core while it is put together.
+// coreBuilder builds the module agg_core.
 type coreBuilder struct {
 	*Plan
 	m *netlist.Module
 
-	portBits  int // of a port's number
-	jobBits   int // of a job's number
-	slotBits  int // of a slot's number
-	indexBits int // of a beat's number in its chunk
-	countBits int // of a number of lanes
+	portBits  int // width of a port's number
+	jobBits   int // width of a job's number
+	slotBits  int // width of a slot's number
+	indexBits int // width of a beat's number in its chunk
+	countBits int // width of a number of lanes
 }
 
 // core builds agg_core.
@@ -39,18 +39,18 @@ func (p *Plan) core() *netlist.Module {
 	}
 	b.m.Doc = fmt.Sprintf(`The aggregator between AXI4-Stream ports.
 
-Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
-from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
+Each port stores its chunks in a slot memory of its own. Once a slot has a chunk from every
+member of its job, the core reads all memories, sums lane by lane, caches and sends the result.
 
-Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
-on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
-payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
-the header stand in tuser during the whole packet, the ports that it is for in tdest. A
-packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
+Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, on a packet's
+first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
+one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
+the whole packet, tdest the destination ports. The core starts a packet only for ports that are
+ready; m_axis_tready must then let the whole packet pass.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
-lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
-to be judged. Not done here: framing and CRC, which are the shell's.`, p.Latency, p.SumLatency)
+lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
+wait for the commit. Not done here: framing and CRC, which the shell does.`, p.Latency, p.SumLatency)
 	b.ports()
 	b.jobs()
 	b.portWires()
@@ -67,10 +67,10 @@ to be judged. Not done here: framing and CRC, which are the shell's.`, p.Latency
 	return b.m
 }
 
-// note tells the datasheet of the memories.
+// note records the memories for the datasheet.
 func (b *coreBuilder) note() {
 	words := 1 << (b.slotBits + b.indexBits)
-	b.memory("slot memory, one a port", b.Workers, words, b.BeatBits)
+	b.memory("slot memory, one per port", b.Workers, words, b.BeatBits)
 	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 
@@ -85,7 +85,7 @@ func (b *coreBuilder) ram(name string, width int, forward bool) *netlist.Instanc
 	return i
 }
 
-// params sets parameters that several leaves have alike.
+// params sets parameters that several leaves share.
 func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 	values := map[string]int{
 		"PORTS":      b.Workers,
@@ -101,7 +101,7 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 	}
 }
 
-// prefixed connects ports to wires that have a prefix before their names.
+// prefixed connects ports to wires of the same names with a prefix.
 func prefixed(i *netlist.Instance, prefix string, names ...string) {
 	for _, n := range names {
 		i.Connect(n, prefix+n)

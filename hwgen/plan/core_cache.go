@@ -11,15 +11,15 @@ func (b *coreBuilder) cache() {
 	m := b.m
 	m.Comment("-- Result cache --")
 	m.Wire("sum_nonfinite", b.Lanes, "elements that are a NaN or an infinity")
-	m.Wire("begun", 1, "a result begins to be written")
+	m.Wire("begun", 1, "the first beat of a result is written")
 	m.Wire("cache_wr_en", 1, "")
 	m.Wire("cache_wr_slot", b.slotBits, "")
 	m.Wire("cache_wr_beat", b.indexBits, "")
-	m.Wire("nonfinite", b.countBits, "elements of the sum before that are a NaN or an infinity")
-	m.Wire("overflow", b.countBits, "those that overflowed")
-	m.Wire("send_en", 1, "a beat is read to be sent")
+	m.Wire("nonfinite", b.countBits, "elements of the previous sum that are a NaN or an infinity")
+	m.Wire("overflow", b.countBits, "elements of the previous sum that overflowed")
+	m.Wire("send_en", 1, "reads a beat for the egress")
 	m.Wire("send_beat", b.indexBits, "")
-	m.Wire("send_written", 1, "it is there")
+	m.Wire("send_written", 1, "the beat is in the cache")
 
 	whole, marks := "1'b1", "sum_nonfinite"
 	if b.Lane.Shared != nil {
@@ -64,8 +64,8 @@ func (b *coreBuilder) cacheRAM(name, enable string, first, lanes int) {
 		Connect("rd_data", of("m_axis_tdata"))
 }
 
-// nonfinite adds the marks of the elements of a beat that are a NaN or an
-// infinity; an integer never is.
+// nonfinite adds the logic that marks the elements of a beat that are a NaN or an
+// infinity. Integers are always finite.
 func (b *coreBuilder) nonfinite(f Format, name, beat, marks string) {
 	if !f.Float() {
 		b.m.Assign(marks, fmt.Sprintf("%d'd0", b.Lanes))

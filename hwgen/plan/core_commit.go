@@ -6,7 +6,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// commits adds the judgement of packets, one a cycle.
+// commits adds the commit, which accepts or refuses one packet a cycle.
 func (b *coreBuilder) commits() {
 	b.m.Comment("-- Commit --")
 	b.arbiter()
@@ -20,12 +20,12 @@ func (b *coreBuilder) commits() {
 // arbiter adds agg_arbiter, which chooses the next packet among the ports'.
 func (b *coreBuilder) arbiter() {
 	m := b.m
-	m.Wire("granted_valid", 1, "a packet's header is checked; it is judged in the next cycle")
-	m.Wire("granted_ports", b.Workers, "the port it came by, one hot")
+	m.Wire("granted_valid", 1, "checks a packet's header; the commit follows in the next cycle")
+	m.Wire("granted_ports", b.Workers, "the packet's port, one hot")
 	m.Wire("granted_port", b.portBits, "")
 	m.Wire("granted_request", requestBits, "")
-	m.Wire("pause", 1, "a slot is to be acted upon")
-	m.Wire("act_next", 1, "in the next cycle")
+	m.Wire("pause", 1, "a slot is overdue")
+	m.Wire("act_next", 1, "agg_slots acts on it in the next cycle")
 	m.Wire("act_slot", b.slotBits, "")
 	m.Wire("act_job", b.jobBits, "")
 	var requests []string
@@ -47,19 +47,19 @@ func (b *coreBuilder) arbiter() {
 // commit adds agg_commit, which checks a packet against its job.
 func (b *coreBuilder) commit() {
 	m := b.m
-	m.Wire("commit_refuse", 1, "it fails a check")
+	m.Wire("commit_refuse", 1, "the packet fails a check")
 	m.Wire("commit_code", 8, "")
-	m.Wire("commit_belongs", 1, "its rank is its port's")
+	m.Wire("commit_belongs", 1, "the packet's rank is its port's")
 	m.Wire("commit_data", 1, "")
 	m.Wire("commit_ask", 1, "")
-	m.Wire("commit_writable", 1, "its payload was written")
+	m.Wire("commit_writable", 1, "the packet's payload was written")
 	m.Wire("commit_nonfinite", 1, "")
 	m.Wire("commit_ecn", 2, "")
 	m.Wire("commit_job", 8, "")
 	m.Wire("commit_epoch", 16, "")
 	m.Wire("commit_rank", 8, "")
 	m.Wire("commit_vid", 32, "")
-	m.Wire("commit_ports", b.Workers, "the port it came by, one hot")
+	m.Wire("commit_ports", b.Workers, "the packet's port, one hot")
 	m.Wire("commit_port", b.portBits, "")
 	i := m.Instance("agg_commit", "u_commit", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS")
@@ -71,27 +71,27 @@ func (b *coreBuilder) commit() {
 	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
 }
 
-// slotWires declares the outputs of agg_slots: on the packet, and on an overdue slot.
+// slotWires declares the outputs of agg_slots for a packet and for an overdue slot.
 func (b *coreBuilder) slotWires() {
 	m := b.m
-	m.Wire("turn_over", 1, "the slot takes a new VID")
+	m.Wire("turn_over", 1, "the slot advances to a new VID")
 	m.Wire("store_ce", 1, "")
 	m.Wire("store_nonfinite", 1, "")
-	m.Wire("owe", 1, "the sender is owed the result")
-	m.Wire("complete", 1, "the slot is closed")
+	m.Wire("owe", 1, "the card owes the sender the result")
+	m.Wire("complete", 1, "closes the slot")
 	m.Wire("complete_ports", b.Workers, "")
 	m.Wire("complete_vid", 32, "")
 	m.Wire("complete_ecn", 2, "")
 	m.Wire("complete_nonfinite", 1, "")
-	m.Wire("asked", 1, "an ask is not refused")
-	m.Wire("answer", 1, "an ask or a finish is answered with a status")
+	m.Wire("asked", 1, "an ask is accepted")
+	m.Wire("answer", 1, "a status answers an ask or a finish")
 	m.Wire("answer_code", 8, "")
-	m.Wire("answer_ports", b.Workers, "whose contribution is missing, or that were evicted")
+	m.Wire("answer_ports", b.Workers, "ports with a missing contribution, or evicted ports")
 	m.Wire("act", 1, "the slot is overdue")
-	m.Wire("stall", 1, "the slot does not turn over though it is asked to")
+	m.Wire("stall", 1, "the slot cannot advance although a packet requires it")
 	m.Wire("overdue", 1, "")
-	m.Wire("notice", 1, "that is told to others")
-	m.Wire("notice_ports", b.Workers, "to these")
+	m.Wire("notice", 1, "sends a notice")
+	m.Wire("notice_ports", b.Workers, "to these ports")
 	m.Wire("notice_code", 8, "")
 	m.Wire("notice_vid", 32, "")
 }
@@ -107,7 +107,7 @@ func (b *coreBuilder) slots() {
 	m := b.m
 	m.Wire("refused", 1, "")
 	m.Wire("refused_code", 8, "")
-	m.Wire("refused_answer", 1, "it may be answered with a status")
+	m.Wire("refused_answer", 1, "a status may answer the refused packet")
 	i := m.Instance("agg_slots", "u_slots", "")
 	b.params(i, "PORTS")
 	i.Param("WINDOW", fmt.Sprint(b.Window))

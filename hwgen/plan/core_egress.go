@@ -5,17 +5,17 @@ import "fmt"
 // egress adds the queues of results and statuses, and their sender.
 func (b *coreBuilder) egress() {
 	m := b.m
-	m.Comment("-- Out --")
-	m.Wire("result_valid", 1, "a result can be sent")
+	m.Comment("-- Egress --")
+	m.Wire("result_valid", 1, "a result is ready to send")
 	m.Wire("result_job", b.jobBits, "")
 	m.Wire("result_slot", b.slotBits, "")
-	m.Wire("result_to", b.Workers, "the ports that it is for")
+	m.Wire("result_to", b.Workers, "the destination ports")
 	m.Wire("result_replay", 1, "")
 	m.Wire("result_take", 1, "")
 	b.owed()
 	b.labels()
-	m.Wire("result_mask", b.Workers, "ranks in it")
-	m.Wire("result_receivers", b.Workers, "ranks that it is for")
+	m.Wire("result_mask", b.Workers, "ranks in the sum")
+	m.Wire("result_receivers", b.Workers, "ranks that receive it")
 	b.portRanks("u_contributors", "result_job", "result_ports", "result_mask")
 	b.portRanks("u_receivers", "result_job", "result_to", "result_receivers")
 
@@ -63,16 +63,16 @@ func (b *coreBuilder) sender() {
 		Connect("rd_written", "send_written")
 }
 
-// labels adds agg_labels: the header fields of the chunk in every slot.
+// labels adds agg_labels, which holds the header fields of the chunk in every slot.
 func (b *coreBuilder) labels() {
 	m := b.m
 	written := "written_job"
 	if b.Jobs == 1 {
 		written = "unused_written_job"
 	}
-	m.Wire(written, b.jobBits, "of the sum that is written")
+	m.Wire(written, b.jobBits, "of the sum being written")
 	m.Wire("written_vid", 32, "")
-	m.Wire("result_ports", b.Workers, "in the result that can be sent")
+	m.Wire("result_ports", b.Workers, "ports in the result that is ready to send")
 	m.Wire("result_vid", 32, "")
 	m.Wire("result_ecn", 2, "")
 	m.Wire("result_nonfinite", 1, "")
@@ -85,5 +85,5 @@ func (b *coreBuilder) labels() {
 		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite")
 }
 
-// number widens a job's number to the field of a header.
+// number widens a job's number to the width of the header's field.
 func (b *coreBuilder) number(index string) string { return widen(index, b.jobBits, 8) }

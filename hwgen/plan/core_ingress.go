@@ -9,22 +9,22 @@ import (
 // portWires declares the wires that all ports share.
 func (b *coreBuilder) portWires() {
 	m := b.m
-	m.Comment("What all ports are told")
-	m.Wire("slot", b.slotBits, "of the packet that is judged, or the one that is acted upon")
-	m.Wire("commit_store", 1, "it is stored")
-	m.Wire("resolve", b.Workers, "the fate of the port's written data is known")
+	m.Comment("Signals to all ports")
+	m.Wire("slot", b.slotBits, "of the packet in the commit, or the overdue slot")
+	m.Wire("commit_store", 1, "the packet is stored")
+	m.Wire("resolve", b.Workers, "the port's written data is stored or dropped")
 	m.Wire("reduced", 1, "a slot has been summed")
-	m.Wire("sum_slot", b.slotBits, "this one")
+	m.Wire("sum_slot", b.slotBits, "the summed slot")
 	m.Wire("sum_job", b.jobBits, "its job")
-	m.Wire("req_valid", b.Workers, "ports that ask for a commit")
+	m.Wire("req_valid", b.Workers, "ports that request a commit")
 	m.Wire("req_grant", b.Workers, "")
-	m.Wire("rd_en", 1, "all slot memories are read")
+	m.Wire("rd_en", 1, "reads all slot memories")
 	m.Wire("rd_slot", b.slotBits, "")
 	m.Wire("rd_beat", b.indexBits, "")
-	m.Wire("beat_members", b.Workers, "ports in the sum of the beat that goes into the lanes")
+	m.Wire("beat_members", b.Workers, "ports in the sum of the beat at the lanes")
 }
 
-// ingress adds one port's way in, its slot memory, and the gate that keeps an
+// ingress adds one port's input, its slot memory, and the gate that keeps an
 // absent port out of the sums.
 func (b *coreBuilder) ingress(p int) {
 	m := b.m
@@ -34,13 +34,13 @@ func (b *coreBuilder) ingress(p int) {
 	wrEn, wrSlot, wrBeat, wrData := of("wr_en"), of("wr_slot"), of("wr_beat"), of("wr_data")
 	stored, gated := of("stored"), of("gated")
 	m.Wire(nonfinite, b.Lanes, "elements that are a NaN or an infinity")
-	m.Wire(request, requestBits, "commit")
+	m.Wire(request, requestBits, "for a commit")
 	m.Wire(wrEn, 1, "")
 	m.Wire(wrSlot, b.slotBits, "")
 	m.Wire(wrBeat, b.indexBits, "")
 	m.Wire(wrData, b.BeatBits, "")
-	m.Wire(stored, b.BeatBits, "as read")
-	m.Wire(gated, b.Lanes*b.operandBits(), "as summed")
+	m.Wire(stored, b.BeatBits, "the slot memory's output")
+	m.Wire(gated, b.Lanes*b.operandBits(), "the lanes' operands")
 
 	b.nonfinite(b.Format, fmt.Sprintf("u_nonfinite_p%d", p), axis("s", p, "tdata"), nonfinite)
 

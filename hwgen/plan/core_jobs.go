@@ -12,14 +12,14 @@ func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Jobs --")
 	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
-	m.Wire("flush_slots", b.Slots, "their job ends")
-	m.Wire("quiet", 1, "all jobs end: no packet is judged")
+	m.Wire("flush_slots", b.Slots, "slots whose job ends")
+	m.Wire("quiet", 1, "all jobs end: the commit pauses")
 	m.Wire("drop_statuses", b.Jobs, "")
-	m.Wire("drained", b.Jobs, "nothing of the job is being reduced")
-	m.Wire("sending", 1, "a result leaves: its cache entry must not change")
+	m.Wire("drained", b.Jobs, "no slot of the job is being reduced")
+	m.Wire("sending", 1, "a result is being sent: its cache entry must not change")
 	m.Wire("sets_up", b.Jobs, "the job is being set up")
-	m.Wire("sets_up_job", b.jobBits, "this one")
-	m.Wire("cleared", 1, "what was counted of it before")
+	m.Wire("sets_up_job", b.jobBits, "the job's number")
+	m.Wire("cleared", 1, "the job's old counts are cleared")
 	for _, w := range b.jobWires() {
 		m.Wire(w.name, w.width*b.Jobs, w.doc)
 	}
@@ -27,10 +27,10 @@ func (b *coreBuilder) jobs() {
 		m.Wire(w.name, w.width, "")
 	}
 	m.Wire("commit_finish", 1, "")
-	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the slot that is acted upon")
-	m.Wire("commit_rank_bit", b.Workers, "its sender")
-	m.Wire("evict", b.Workers, "these are members no more")
-	m.Wire("answer_mask", b.Workers, "ranks that are missing, or were evicted")
+	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the overdue slot")
+	m.Wire("commit_rank_bit", b.Workers, "the packet's sender, one hot")
+	m.Wire("evict", b.Workers, "ports to evict")
+	m.Wire("answer_mask", b.Workers, "missing or evicted ranks")
 
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
@@ -48,29 +48,29 @@ type jobWire struct {
 	doc   string
 }
 
-// jobWires are the outputs of agg_jobs that describe the jobs.
+// jobWires lists the outputs of agg_jobs that describe the jobs.
 func (b *coreBuilder) jobWires() []jobWire {
 	return []jobWire{
 		{"job_valid", 1, "set up"},
-		{"job_complete", 1, "the last one ended because all had finished"},
-		{"job_ever", 1, "an epoch was ever set"},
+		{"job_complete", 1, "the last one ended because all ranks finished"},
+		{"job_ever", 1, "the job has had an epoch"},
 		{"job_epoch", 16, ""},
 		{"job_chunk", 16, "elements"},
 		{"job_last", b.indexBits, "number of a chunk's last beat"},
 		{"job_window", b.slotBits, "chunks"},
-		{"slot_mask", b.slotBits, "twice the window, less 1"},
+		{"slot_mask", b.slotBits, "twice the window, minus 1"},
 		{"slot_base", b.slotBits, "the first slot"},
 		{"job_first", 32, "first VID"},
-		{"job_deadline", 32, "cycles; 0: none"},
-		{"job_partial", 1, "sums"},
-		{"job_finished", b.Workers, "ranks that have finished"},
-		{"job_evicted", b.Workers, "ranks that were evicted"},
-		{"evicted", b.Workers, "their ports"},
-		{"present", b.Workers, "members that were not, by port"},
+		{"job_deadline", 32, "cycles; 0: no deadline"},
+		{"job_partial", 1, "partial sums are enabled"},
+		{"job_finished", b.Workers, "finished ranks"},
+		{"job_evicted", b.Workers, "evicted ranks"},
+		{"evicted", b.Workers, "evicted ports"},
+		{"present", b.Workers, "member ports that are not evicted"},
 	}
 }
 
-// byJob returns a comment on the order of jobs in vectors.
+// byJob returns a comment on the order of the jobs in vectors.
 func (b *coreBuilder) byJob() string {
 	if b.Jobs == 1 {
 		return ""
@@ -97,8 +97,7 @@ func (b *coreBuilder) forJob(name string, width, job int) string {
 	return netlist.Slice(name, job*width, width)
 }
 
-// ifJob is a condition that must also hold for the job whose number is on a
-// wire.
+// ifJob restricts a condition to the job whose number is on a wire.
 func (b *coreBuilder) ifJob(condition, index string, job int) string {
 	if b.Jobs == 1 {
 		return condition
@@ -106,7 +105,7 @@ func (b *coreBuilder) ifJob(condition, index string, job int) string {
 	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
 }
 
-// eachJob concatenates a field of every job, job 0 in the lowest bits.
+// eachJob concatenates one field of every job, job 0 in the lowest bits.
 func (b *coreBuilder) eachJob(of func(job int) string) string {
 	var parts []string
 	for j := b.Jobs - 1; j >= 0; j-- {
@@ -118,7 +117,7 @@ func (b *coreBuilder) eachJob(of func(job int) string) string {
 	return netlist.Concat(parts...)
 }
 
-// portRanks adds agg_port_ranks, which turns ports of a job into its ranks.
+// portRanks adds agg_port_ranks, which converts a mask of ports of a job to ranks.
 func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
 	i := b.m.Instance("agg_port_ranks", name, "")
 	b.params(i, "PORTS")
@@ -128,7 +127,7 @@ func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
 		Connect("ranks", ranks)
 }
 
-// operations are the wires on which agg_registers has agg_jobs set up and end
+// operations lists the wires by which agg_registers makes agg_jobs set up and end
 // jobs.
 var operations = []struct {
 	name  string

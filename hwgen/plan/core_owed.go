@@ -2,13 +2,13 @@ package plan
 
 import "fmt"
 
-// owed adds, for each job, the queue of its results and their receivers, and the jobs'
-// turns.
+// owed adds a queue of results and receivers for each job, and agg_turns, which
+// alternates between the jobs.
 func (b *coreBuilder) owed() {
 	m := b.m
 	pick := map[string]string{"valid": "result_valid", "slot": "result_slot", "receivers": "result_to", "replay": "result_replay", "take": "result_take"}
 	if b.Jobs > 1 {
-		m.Comment("What each job has to send" + b.byJob() + "; slots from its first on")
+		m.Comment("Each job's next result" + b.byJob() + "; slots relative to the job's first")
 		m.Wire("owed_valid", b.Jobs, "")
 		m.Wire("owed_slot", b.slotBits*b.Jobs, "")
 		m.Wire("owed_receivers", b.Workers*b.Jobs, "")

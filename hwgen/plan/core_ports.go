@@ -12,7 +12,7 @@ func (b *coreBuilder) ports() {
 	m := b.m
 	m.Input("clk", 1)
 	m.Input("rst", 1)
-	m.PortComment("The host; whether what it left behind is still at work")
+	m.PortComment("The host's link; work that the last host left behind")
 	m.Input("link_down", 1)
 	m.Output("hold", 1)
 	m.Output("unjudged", 1)
@@ -33,13 +33,13 @@ func (b *coreBuilder) ports() {
 	m.Output("m_axis_tlast", 1)
 	m.Output("m_axis_tuser", 8*wire.MaxHeaderBytes)
 	m.Output("m_axis_tdest", b.Workers)
-	m.PortComment("Ports that can take a whole packet")
+	m.PortComment("Ports with room for a whole packet")
 	m.Input("port_ready", b.Workers)
-	m.PortComment("Who has which rank" + b.byJob())
+	m.PortComment("The members and their ranks" + b.byJob())
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
 	registerPorts(m)
-	m.PortComment("Events of the shell, one count a cycle")
+	m.PortComment("Events of the shell, one per cycle")
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)
 	}
@@ -47,9 +47,9 @@ func (b *coreBuilder) ports() {
 	m.Output("beat_strobe", 1)
 }
 
-// registerPorts declares the register bus, which core and top have alike.
+// registerPorts declares the register bus, which core and top share.
 func registerPorts(m *netlist.Module) {
-	m.PortComment("Register accesses, answered in order, one at a time")
+	m.PortComment("Register accesses, one at a time; replies in order")
 	m.Input("s_reg_valid", 1)
 	m.Output("s_reg_ready", 1)
 	m.Input("s_reg_write", 1)
@@ -61,8 +61,8 @@ func registerPorts(m *netlist.Module) {
 	m.Output("m_reg_value", 64)
 }
 
-// axis names a signal of a port's AXI4-Stream; side is "s" for in, "m" for
-// out.
+// axis names a signal of a port's AXI4-Stream; side is "s" for input, "m" for
+// output.
 func axis(side string, port int, signal string) string {
 	return fmt.Sprintf("%s_axis_p%d_%s", side, port, signal)
 }

@@ -103,7 +103,7 @@ func (b *coreBuilder) counters() {
 		Connect("index", "counter_index").Connect("value", "counter_value")
 }
 
-// jobCounts are the wires from agg_job_counts to agg_registers.
+// jobCounts lists the wires from agg_job_counts to agg_registers.
 var jobCounts = []struct {
 	name  string
 	width int
@@ -116,7 +116,8 @@ var jobCounts = []struct {
 	{"first_overflow", 64},
 }
 
-// constant writes the value of a register as a reader of it wants to see it.
+// constant writes the value of a register in a readable base: hashes and formats in
+// hexadecimal, everything else in decimal.
 func constant(v uint64, r wire.Register) string {
 	if r.Addr == wire.RegConfigHash || r.Addr == wire.RegFormat {
 		return fmt.Sprintf("64'h%x", v)

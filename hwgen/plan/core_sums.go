@@ -10,23 +10,23 @@ import (
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
-	m.Wire("send_slot", b.slotBits, "of the result that is being sent")
-	m.Wire("beat_slot", b.slotBits, "beside what the slot memories give")
+	m.Wire("send_slot", b.slotBits, "of the result being sent")
+	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
 	stop, valid, slot, beat := "1'b0", "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits)
 	strobe, pass, stalled := "beat_strobe", "unused_beat_pass", "unused_stalled"
-	comment := "No beat is read again: one pass decides each."
+	comment := "No beat is read again: one pass decides every beat."
 	if b.Lane.Shared != nil {
 		stop, valid, slot, beat = "stop", "again_valid", "again_slot", "again_beat"
 		strobe, pass, stalled, comment = "beat_valid", "beat_pass", "stalled", ""
-		m.Wire(stop, 1, "no new beat is read")
-		m.Wire(valid, 1, "a beat is read once more, instead of a new one")
+		m.Wire(stop, 1, "reads no new beat")
+		m.Wire(valid, 1, "reads a beat again, instead of a new one")
 		m.Wire(slot, b.slotBits, "")
 		m.Wire(beat, b.indexBits, "")
 		m.Wire(strobe, 1, "")
 	}
 	m.Wire(pass, 1, "")
-	m.Wire(stalled, 1, "a complete slot is not read because of beats that are not decided")
+	m.Wire(stalled, 1, "undecided beats delay the read of a complete slot")
 	if b.Lane.Shared != nil {
 		m.Assign("beat_strobe", "beat_valid && !beat_pass")
 	}
@@ -42,12 +42,12 @@ func (b *coreBuilder) reader() {
 }
 
 // sums adds the path from the slot memories to the cache: a lane for every
-// element of a beat, the tags beside them, and the unit that lanes share.
+// element of a beat, the delay of the tags, and the unit that the lanes share.
 func (b *coreBuilder) sums() {
 	m := b.m
 	m.Wire("sum", b.ResultBeatBits, "of all ports, lane by lane")
 	m.Wire("sum_over", b.Lanes, "elements that overflowed")
-	m.Wire("sum_next", 1, "a sum comes in the next cycle")
+	m.Wire("sum_next", 1, "the next cycle has a sum")
 	m.Wire("sum_beat", b.indexBits, "")
 	if b.Lane.Shared != nil {
 		b.undecided()
@@ -58,8 +58,8 @@ func (b *coreBuilder) sums() {
 		b.slotBits+b.indexBits)
 }
 
-// lanes adds a lane for every element of a beat, with its outputs on the given
-// wires.
+// lanes adds a lane for every element of a beat and connects the outputs to the
+// given wires.
 func (b *coreBuilder) lanes(sum, over, undecided string) {
 	for l := range b.Lanes {
 		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "")
@@ -74,13 +74,13 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 	}
 }
 
-// passage is the cycles from the memories' output to the sum: through a gate,
-// which takes one, and a lane.
+// passage returns the cycles from the memories' output to the sum: one for the
+// gate, and the lane's latency.
 func (p *Plan) passage() int { return 1 + p.Lane.Latency }
 
-// tags adds the delay of a beat's tag: that of gates and lanes, less a cycle.
+// tags delays a beat's tag by one cycle less than gates and lanes take.
 func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
-	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag comes out a cycle before its sum.").
+	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag leaves one cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(b.passage()-1)).
 		Connect("in_valid", inValid).

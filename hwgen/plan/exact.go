@@ -8,25 +8,25 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// exact rounds the real sum of all members once. A lane decides nearly always
-// what that is, in a window below the largest exponent; a unit that all lanes
-// share sums what they cannot.
+// exact rounds the real sum of all members once. A lane nearly always decides the
+// result, in a window below the largest exponent. A unit that all lanes share sums
+// the undecided elements.
 var exact = Sum{
 	Name: wire.SumExact.String(),
 	Code: wire.SumExact,
-	Doc: "The real sum of all members, rounded once. The same bits for every permutation of the workers, every chunk " +
-		"and every card.",
+	Doc: "The real sum of all members, rounded once. A permutation of the workers, another chunk or another card does " +
+		"not change the bits.",
 	bound: func(*Plan) string {
-		return "If it does not overflow, a result is off the real sum by at most half a last place of its own."
+		return "Without overflow, at most half a unit in the last place of the result."
 	},
 	lane:     exactLane,
 	integers: added,
 }
 
-// exactSpare is how many places the window has below the last one of the
-// largest operand's significand, where the whole range of a format does not fit
-// into one. More leave fewer elements undecided, but cost area in every lane.
-// Eight fp32 operands, elements undecided in a million:
+// exactSpare is the number of bits of the window below the last place of the largest
+// operand's significand. It applies to formats whose whole range does not fit into a
+// window. More bits leave fewer elements undecided, but cost area in every lane.
+// Undecided elements in a million, for eight fp32 operands:
 //
 //	spare  COMB   gradients  N(0,1)  log-normal: σ 4   σ 8, 30 % zeros   any bits
 //	12     2,036  0          0       4,706             7,213             15,794
@@ -35,8 +35,8 @@ var exact = Sum{
 //	20     2,253  0          0           5               203              9,412
 const exactSpare = 20
 
-// exactWhole returns the places from the leading bit of a format's largest
-// number to the last one of its smallest, and whether a window holds them all.
+// exactWhole returns the number of bits from the leading bit of a format's largest number
+// to the last bit of its smallest, and whether they all fit into a window.
 func exactWhole(f Format) (int, bool) {
 	fields := 1<<f.Exp - 2 // of normal numbers
 	if !f.Infinity {
@@ -46,8 +46,8 @@ func exactWhole(f Format) (int, bool) {
 	return places, places <= 48
 }
 
-// exactLane builds the lane of an exact sum. A node of a tree sums two operands
-// exactly.
+// exactLane builds the lane of an exact sum. For two operands, a tree's node rounds
+// the exact sum once.
 func exactLane(p *Plan) Lane {
 	if p.Workers <= 2 {
 		return treeLane(p)
@@ -55,32 +55,32 @@ func exactLane(p *Plan) Lane {
 	width, whole := exactWhole(p.Format)
 	if whole {
 		m, w, latency := exactWindow(p, width)
-		m.Doc = exactDoc(w, latency, "It holds every number of the format, so that nothing is lost.")
+		m.Doc = exactDoc(w, latency, "The window holds every number of the format, so no bit is lost.")
 		return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 	}
 
-	// Contributions are widened before they come here: the unit's results, which
-	// come by the same way, are of the result's format.
+	// The lane's operands have the result's format: contributions are widened earlier,
+	// because the unit's results also pass through the lanes.
 	wide := *p
 	wide.Format = p.Result
 	wide.size()
 	m, w, latency := exactWindow(&wide, p.Result.Frac+1+exactSpare)
-	m.Doc = exactDoc(w, latency, `What does not fit leaves a mark in one place more. undecided, two cycles before y, says that y may
-be wrong because of that.`)
+	m.Doc = exactDoc(w, latency, `One extra bit marks an operand that lost bits. undecided, two cycles before y, is high if y may
+be wrong because of lost bits.`)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency, Shared: &Shared{OperandBits: p.ResultBits}}
 }
 
 func exactDoc(w *window, latency int, what string) string {
 	return fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, rounded once, %d cycles later; a new sum every cycle.
-All are aligned to the largest exponent and summed in a window of %d bits.
+It aligns all operands to the largest exponent and sums them in a window of %d bits.
 %s
-over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
-absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
-that is absent.`, len(w.operands)-1, latency, w.width, what)
+over is high if y is an infinity or a NaN, but every operand is finite.
+The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+and drives -0 for an absent worker.`, len(w.operands)-1, latency, w.width, what)
 }
 
-// exactWindow builds a lane with a window of at least the given width, and says
-// how many cycles it takes.
+// exactWindow builds a lane with a window of at least the given width. It also returns
+// the lane's latency in cycles.
 func exactWindow(p *Plan, width int) (*netlist.Module, *window, int) {
 	m, operands := newLane(p)
 	operands, widening := widened(p, m, operands)
@@ -104,16 +104,15 @@ func exactWindow(p *Plan, width int) (*netlist.Module, *window, int) {
 	return m, w, w.round()
 }
 
-// decision is what agg_exact_decide is told of a window.
+// decision holds the parameters of agg_exact_decide.
 type decision struct {
 	places         int
 	near, far, one int // shifts
 }
 
-// newDecision weighs the places of a sum. Below the last one of a sum's result
-// are so many as are left of it; the lowest of them, worth more than all
-// operands may be off, do not help to decide. To look at fewer leaves more
-// undecided, no more.
+// newDecision derives the parameters from the bits of the sum below the result's last
+// place. The lowest of these bits cannot decide: all lost bits together may change them.
+// Fewer places leave more elements undecided, but every result stays correct.
 func newDecision(w *window) decision {
 	below := w.sumBits() - 2 - w.Result.Frac
 	margin := bits.Len(uint(len(w.operands) - 2))
@@ -123,12 +122,12 @@ func newDecision(w *window) decision {
 	return d
 }
 
-// add adds what knows whether the window suffices: output undecided.
+// add adds the logic that drives the output undecided.
 func (d decision) add(w *window) {
 	m, n := w.m, len(w.operands)
-	m.Comment("-- Whether that suffices, two cycles before the result --")
+	m.Comment("-- The decision, two cycles before the result --")
 	m.Wire("some_lost", 1, "an operand lost bits below the window")
-	m.Wire("several_lost", 1, "more than one did")
+	m.Wire("several_lost", 1, "more than one operand did")
 	m.Instance("agg_exact_lost", "u_lost", "").Param("OPERANDS", fmt.Sprint(n)).
 		Connect("some", "some_lost").Connect("several", "several_lost")
 	w.delay("losers", netlist.Concat("some_lost", "several_lost"), 2, w.normalCycle()-w.alignCycle()-lostLatency, "")
@@ -144,8 +143,8 @@ func (d decision) add(w *window) {
 		Connect("d", "doubt").Connect("q", "undecided")
 }
 
-// normalLost is how many bits of what it is padded to agg_window_normalize does
-// not keep at least.
+// normalLost is the minimum number of bits that agg_window_normalize drops from the
+// padded sum.
 const normalLost = 7
 
 // Cycles through agg_exact_lost and agg_exact_decide.

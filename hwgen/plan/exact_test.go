@@ -10,8 +10,8 @@ import (
 	"tributary/hwgen/config"
 )
 
-// Leaves refuse parameters that do not fit together only when a card is
-// elaborated; the widths of exact lanes are weighed here.
+// Leaves refuse inconsistent parameters only when a card is elaborated. This test checks
+// the widths of exact lanes.
 func TestExactWindowsFit(t *testing.T) {
 	for _, f := range formats {
 		if !f.Float() {

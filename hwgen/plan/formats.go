@@ -7,11 +7,11 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// Format is a type of elements: a row of the wire table, and what the leaves
-// that compute with it are told.
+// Format is an element type: a row of the wire table, and the parameters of the leaves
+// that compute with it.
 type Format struct{ wire.FormatInfo }
 
-// formats are all there are; each sum sums each.
+// formats lists all formats. Every sum supports every format.
 var formats = func() []Format {
 	var all []Format
 	for _, row := range wire.Formats {
@@ -20,24 +20,21 @@ var formats = func() []Format {
 	return all
 }()
 
-// Float says whether the format is a floating-point one: it has NaNs, its zeros
-// have signs, and sums of it are rounded.
+// Float reports whether the format is a floating-point format.
 func (f Format) Float() bool { return f.Exp > 0 }
 
-// shape tells a leaf that computes with any floating-point format which one it
-// is.
+// shape sets the parameters of a leaf that computes with a floating-point format.
 func (f Format) shape(i *netlist.Instance) *netlist.Instance {
 	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", f.infinity())
 }
 
-// identity is what a gate is told to put in the place of a port that is no
-// member, whose operands have format f.
+// identity returns a gate's parameter IDENTITY: the operand of format f for a port that is
+// not a member.
 func (p *Plan) identity(f Format) string {
 	return fmt.Sprintf("64'h%x", p.Sum.Code.Identity(f.Format))
 }
 
-// infinity is what a leaf is told of the format's infinities: whether it has
-// some.
+// infinity returns a leaf's parameter INFINITY: 1 if the format has infinities.
 func (f Format) infinity() string {
 	if f.Infinity {
 		return "1"

@@ -12,24 +12,24 @@ import (
 var fused = Sum{
 	Name: wire.SumFused.String(),
 	Code: wire.SumFused,
-	Doc: "All members are aligned to the largest exponent, cut to four places below the last of the largest number, " +
-		"summed exactly and rounded once. The same bits for every permutation of the workers.",
+	Doc: "Aligns all members to the largest exponent, truncates them four bits below the last place of the largest " +
+		"member, sums them exactly and rounds once. A permutation of the workers does not change the bits.",
 	dsp:      true,
 	bound:    fusedBound,
 	lane:     fusedLane,
 	integers: added,
 }
 
-// fusedGuard is how many places the window has below the last one of the
-// largest operand, as the specification says.
+// fusedGuard is the number of bits of the window below the last place of the
+// largest operand. SPEC.md defines it.
 const fusedGuard = 4
 
 func fusedBound(p *Plan) string {
-	return fmt.Sprintf("If nothing overflows, a result is off the real sum by less than %d/%d of a last place of the largest "+
-		"member, plus half a last place of the result.", p.Workers-1, 1<<fusedGuard)
+	return fmt.Sprintf("Without overflow, less than %d/%d of a unit in the last place of the largest member, plus half a unit in "+
+		"the last place of the result.", p.Workers-1, 1<<fusedGuard)
 }
 
-// fusedLane builds the lane of a fused sum. One operand is its own sum.
+// fusedLane builds the lane of a fused sum. The sum of one operand needs no window.
 func fusedLane(p *Plan) Lane {
 	if p.Workers == 1 {
 		return treeLane(p)
@@ -42,10 +42,10 @@ func fusedLane(p *Plan) Lane {
 	w.sum()
 	w.normalize()
 	latency := w.round()
-	m.Doc = fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum every cycle. All are aligned to
-the largest exponent, cut to %d places below its last, summed as integers and rounded once. over
-says that y is an infinity or a NaN though no operand was.
-It knows no valid, no slot and no absent worker: whoever drives it delays its tags
-by as many cycles, and gives it -0 for a worker that is absent.`, p.Workers-1, latency, fusedGuard)
+	m.Doc = fmt.Sprintf(`One lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum every cycle. It aligns
+all operands to the largest exponent, truncates them %d bits below the last place of the largest,
+sums them as integers and rounds once. over is high if y is not finite, but every operand is.
+The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+and drives -0 for an absent worker.`, p.Workers-1, latency, fusedGuard)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }

@@ -2,7 +2,7 @@ package plan
 
 import "tributary/driver/wire"
 
-// identify works out the registers that are constants of the card.
+// identify computes the card's constant registers.
 func (p *Plan) identify() {
 	sum := uint64(p.Sum.Code)
 	if p.Saturate {
@@ -25,12 +25,12 @@ func (p *Plan) identify() {
 	p.values[wire.RegConfigHash] = wire.ConfigHash(func(addr uint32) uint64 { return p.values[addr] })
 }
 
-// Constant returns what the register at addr always holds, and whether it is
-// one that does.
+// Constant returns the value of the constant register at addr, or false if the register
+// is not constant.
 func (p *Plan) Constant(addr uint32) (uint64, bool) {
 	v, ok := p.values[addr]
 	return v, ok
 }
 
-// ConfigHash returns what the register CONFIG_HASH holds.
+// ConfigHash returns the value of the register CONFIG_HASH.
 func (p *Plan) ConfigHash() uint64 { return p.values[wire.RegConfigHash] }

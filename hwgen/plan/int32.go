@@ -6,9 +6,9 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// added is what all sums that add do to integers.
+// added is the integer arithmetic of all sums that add.
 var added = integers{
-	doc:   "All sums of int32 that add are this one, and the same bits for every permutation of the workers.",
+	doc:   "The integer sum of all members; `tree`, `fused` and `exact` are equal for int32.",
 	node:  "+",
 	bound: intBound,
 	lane:  intLane,
@@ -16,14 +16,14 @@ var added = integers{
 
 func intBound(p *Plan) string {
 	if p.Saturate {
-		return "The integer sum of all members, or where that is beyond the format its nearest end."
+		return "None: the integer sum of all members, saturated to the format's range."
 	}
-	return "The integer sum of all members, modulo 2^32."
+	return "None: the integer sum of all members, modulo 2^32."
 }
 
-// intLane builds the lane of integers that are added: exactly, with one more bit a
-// level, and brought back to their format at the end, so that neither the order nor
-// an intermediate overflow matters.
+// intLane builds the lane of an integer sum. Each level adds exactly, with one more bit.
+// Only the last stage reduces the sum to its format, so neither the order nor an
+// intermediate overflow matters.
 func intLane(p *Plan) Lane {
 	m, level := newLane(p)
 	width := p.ElemBits
@@ -37,23 +37,23 @@ func intLane(p *Plan) Lane {
 	latency++
 	saturate, how := "0", fmt.Sprintf("modulo 2^%d", p.ResultBits)
 	if p.Saturate {
-		saturate, how = "1", "the nearest end of the format where it is beyond"
+		saturate, how = "1", "saturated"
 	}
-	m.Comment(fmt.Sprintf("Back to %d bits.", p.ResultBits))
+	m.Comment(fmt.Sprintf("Reduces the sum to %d bits.", p.ResultBits))
 	m.Instance("agg_int_clamp", "u_clamp", "").
 		Param("IN", fmt.Sprint(width)).
 		Param("OUT", fmt.Sprint(p.ResultBits)).
 		Param("SATURATE", saturate).
 		Connect("a", level[0].net)
 	m.Doc = fmt.Sprintf(`One lane: y is the integer sum of x_p0..x_p%d, %s, %d cycles later; a new
-sum every cycle. over says that the sum is beyond the format. It knows no valid, no slot and no
-absent worker: whoever drives it delays its tags by as many cycles, and gives it 0 for a worker that
-is absent.`, p.Workers-1, how, latency)
+sum every cycle. over is high if the sum is beyond the format's range.
+The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+and drives 0 for an absent worker.`, p.Workers-1, how, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 
-// intLevel adds one level of adders above branches of the given width and
-// returns what leaves it, a bit wider.
+// intLevel adds one level of adders above branches of the given width. It returns the
+// level's outputs, which are one bit wider.
 func intLevel(m *netlist.Module, n int, below []branch, width int) []branch {
 	above := pairs(below, func(pair []branch, i int) branch {
 		node := over(pair...)

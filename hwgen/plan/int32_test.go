@@ -13,8 +13,8 @@ import (
 	"tributary/rtl"
 )
 
-// A level takes a cycle and makes the sum a bit wider, so that nothing is lost
-// on its way; the clamp takes one more, and takes the sum as wide as it then is.
+// Each level takes a cycle and widens the sum by one bit, so no bit is lost. The clamp
+// takes one more cycle; its input is as wide as the last level's sum.
 func TestIntLane(t *testing.T) {
 	row, ok := wire.Int32.Info()
 	require.True(t, ok)
@@ -39,7 +39,7 @@ func TestIntLane(t *testing.T) {
 	}
 }
 
-// linkLane links the modules of a lane, and fails when they have mistakes.
+// linkLane links the modules of a lane, and fails if they have mistakes.
 func linkLane(t *testing.T, lane Lane) {
 	t.Helper()
 	require.NoError(t, netlist.Link(lane.Modules, nil, leaf.NewLibrary(rtl.Files, "")))

@@ -7,17 +7,17 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// maximum picks the largest member. Its lanes are trees whose nodes compare.
+// maximum selects the largest member. Its lanes are trees of comparators.
 var maximum = Sum{
 	Name: wire.SumMax.String(),
 	Code: wire.SumMax,
-	Doc: "The largest member, or NaN where a member is one; -0 is below +0. The same bits for every permutation of the " +
-		"workers.",
+	Doc: "The largest member, or NaN if any member is NaN; -0 is below +0. A permutation of the workers does not change " +
+		"the bits.",
 	node:  "max",
 	bound: maxBound,
 	lane:  maxLane,
 	integers: integers{
-		doc:   "The largest member. The same bits for every permutation of the workers.",
+		doc:   "The largest member. A permutation of the workers does not change the bits.",
 		node:  "max",
 		bound: maxBound,
 		lane:  maxLane,
@@ -26,7 +26,7 @@ var maximum = Sum{
 
 func maxBound(*Plan) string { return "None: a result is one of its members, or NaN." }
 
-// maxNode is the node of a format.
+// maxNode returns the comparator of a format.
 func maxNode(f Format) node {
 	const latency = 2
 	if f.Float() {
@@ -47,14 +47,14 @@ func maxLane(p *Plan) Lane {
 	latency += treeNodes(p, m, maxNode(p.Result), operands, latency)
 	m.Assign("over", "1'b0")
 	m.Doc = fmt.Sprintf(`One lane: y is the largest of x_p0..x_p%d, %d cycles later; a new result every
-cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
-It knows no valid, no slot and no absent worker: whoever drives it delays its tags
-by as many cycles, and gives it the lowest value of its format for a worker that is absent.`, p.Workers-1, latency)
+cycle. It compares neighbours pairwise, level by level; an unpaired operand passes unchanged.
+The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+and drives the lowest value of the format for an absent worker.`, p.Workers-1, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 
-// maxOfOne passes the only operand on, in a cycle: a floating-point one with the
-// one NaN.
+// maxOfOne passes the only operand to y in one cycle. A floating-point NaN becomes the
+// format's one NaN.
 func maxOfOne(p *Plan, m *netlist.Module, operand string) int {
 	if p.Result.Float() {
 		p.Result.shape(m.Instance("agg_fp_canon", "u_l0_n0", "worker 0")).

@@ -7,17 +7,17 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// none is the bare core: an AXI4-Stream port a worker, and a register port.
+// none is the bare core: AXI4-Stream ports for each worker, and a register port.
 var none = Shell{
 	Name:    wire.ShellNone.String(),
 	Code:    wire.ShellNone,
-	Doc:     "AXI4-Stream ports, one in and one out a worker, and a register port.",
-	Down:    "Packets that come in meanwhile are dropped; results and statuses that the queue of a port holds, or that were begun, leave whole.",
+	Doc:     "One AXI4-Stream input and output for each worker, and a register port.",
+	Down:    "The card drops packets that arrive meanwhile; results and statuses that it has started to send, or that wait in a port's queue, leave completely.",
 	modules: noneModules,
 }
 
-// queueSlack is how many beats a port's queue holds beyond a packet, so that
-// packets follow one another without a bubble; agg_port_queue needs 3 of them.
+// queueSlack is the number of beats that a port's queue holds besides a packet, so that
+// packets follow one another without a bubble. agg_port_queue needs 3 of them.
 const queueSlack = 4
 
 // noneHeaderBits is the width of tuser at a port's output: the header with
@@ -28,18 +28,17 @@ const noneHeaderBits = 8 * wire.MaskHeaderBytes
 func noneModules(p *Plan) []*netlist.Module {
 	m := netlist.New("agg_top", fmt.Sprintf(`The card with bare AXI4-Stream ports: %d ports, %d lanes.
 
-s_axis_p0..%d -> core -> a queue a port -> m_axis_p0..%d
+s_axis_p0..%d -> core -> a queue per port -> m_axis_p0..%d
 
-The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's
-first beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on
-every beat. tkeep is all ones in a beat of a payload; a packet without payload is one beat with
-tkeep = 0.
+tuser is the header, byte k in bits 8k+7..8k. Inputs: 14 bytes, valid on a packet's first beat;
+bit 112 marks a damaged payload, on the last beat. Outputs: 22 bytes, valid on every beat.
+tkeep is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
 
-A port that takes no packets holds up no other. link_up is synchronous to clk; while it is low, and
-until the job that it ended has drained, the register port takes nothing, and packets that come in
-are dropped. Packets that wait in a queue leave whole.
+A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
+it is low, and until its jobs have drained, the card accepts no register access and drops
+incoming packets. Packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
-synchronous. beat_strobe marks the cycles in which a beat enters the lanes.`,
+synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
 	p.nonePorts(m)
 	p.noneCore(m)
@@ -74,16 +73,16 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 }
 
 func (p *Plan) noneCore(m *netlist.Module) {
-	m.Wire("down", 1, "the link is down, or the core not yet done with the last job")
+	m.Wire("down", 1, "the link is down, or its jobs have not drained")
 	m.Wire("hold", 1, "the core ends a job or sets one up")
-	m.Wire("unused_unjudged", 1, "workers may send whenever they like")
+	m.Wire("unused_unjudged", 1, "workers may send at any time")
 	m.Wire("out_tdata", p.ResultBeatBits, "")
 	m.Wire("out_tkeep", p.ResultKeepBits, "")
 	m.Wire("out_tvalid", 1, "")
 	m.Wire("out_tlast", 1, "")
 	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
-	m.Wire("out_tdest", p.Workers, "the ports that the packet is for")
-	m.Wire("out_tpayload", 1, "the beat has bytes: all of them")
+	m.Wire("out_tdest", p.Workers, "the packet's destination ports")
+	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
@@ -104,7 +103,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 		core.Connect(e.core, "1'b0")
 	}
 
-	m.Wire("unused_receivers", 64, "a port's header has no such field")
+	m.Wire("unused_receivers", 64, "a port's header lacks this field")
 	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
 	m.Assign("out_tpayload", "|out_tkeep")
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
@@ -127,6 +126,6 @@ func (p *Plan) noneQueue(m *netlist.Module, port int) {
 		q.Connect("m_axis_"+signal, axis("m", port, signal))
 	}
 	if port == 0 {
-		p.memory("output queue, one a port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
+		p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
 	}
 }

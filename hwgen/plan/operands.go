@@ -7,19 +7,19 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// Cycles from a to y of the leaves that convert an operand.
+// Latencies in cycles of the leaves that convert an operand.
 const (
 	canonLatency = 1
 	widenLatency = 2
 )
 
-// branch is a value on its way through a lane.
+// branch is a value inside a lane.
 type branch struct {
 	net         string
 	first, last int // the workers in it
 }
 
-// String names the workers in a branch, as comments print them.
+// String names the branch's workers, for comments.
 func (b branch) String() string {
 	switch b.last - b.first {
 	case 0:
@@ -30,7 +30,7 @@ func (b branch) String() string {
 	return fmt.Sprintf("workers %d..%d", b.first, b.last)
 }
 
-// pairs joins neighbours, and an odd one out alone.
+// pairs joins neighbours pairwise. join gets an unpaired last element alone.
 func pairs[T any](below []T, join func(pair []T, i int) T) []T {
 	var above []T
 	for i := 0; i < len(below); i += 2 {
@@ -39,7 +39,7 @@ func pairs[T any](below []T, join func(pair []T, i int) T) []T {
 	return above
 }
 
-// over returns the branch above the given ones, with a net to be named.
+// over returns the branch above the given ones. The caller sets its net.
 func over(below ...branch) branch {
 	return branch{first: below[0].first, last: below[len(below)-1].last}
 }
@@ -59,13 +59,13 @@ func newLane(p *Plan) (*netlist.Module, []branch) {
 	return m, operands
 }
 
-// widened converts operands to the result's format and says how many cycles
-// that takes: none when it is theirs.
+// widened converts operands to the result's format. It also returns the latency in cycles,
+// which is 0 if the formats are equal.
 func widened(p *Plan, m *netlist.Module, operands []branch) ([]branch, int) {
 	if p.Result.Format == p.Format.Format {
 		return operands, 0
 	}
-	m.Comment(fmt.Sprintf("From %s to %s, which is exact: valid %d cycles after the inputs.",
+	m.Comment(fmt.Sprintf("Exact conversion from %s to %s: valid %d cycles after the inputs.",
 		p.Format.Name, p.Result.Name, widenLatency))
 	var wide []branch
 	for _, o := range operands {
@@ -83,7 +83,7 @@ func widened(p *Plan, m *netlist.Module, operands []branch) ([]branch, int) {
 	return wide, widenLatency
 }
 
-// nets lists what the branches are on, the first in the lowest bits.
+// nets concatenates the branches' nets, the first in the lowest bits.
 func nets(branches []branch) string {
 	var names []string
 	for _, b := range branches {

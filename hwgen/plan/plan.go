@@ -1,5 +1,5 @@
-// Package plan derives a card from a configuration: its sizes, its latency, its
-// identification block, and the modules that connect the hand-written leaves.
+// Package plan derives a card from a configuration: sizes, latency, identification
+// block, and the modules that connect the hand-written leaves.
 //
 // Every module here is called agg_NAME; package emit replaces agg by the user's prefix.
 package plan
@@ -16,7 +16,7 @@ import (
 	"tributary/rtl"
 )
 
-// Plan is a card that is ready to be printed.
+// Plan is a complete card, ready for printing.
 type Plan struct {
 	config.Config
 	Format Format // of contributions
@@ -31,17 +31,17 @@ type Plan struct {
 	ResultBeatBits int // of one beat of sums
 	ResultKeepBits int // bytes in it
 	Beats          int // beats in the largest chunk
-	Slots          int // chunks that the card holds: twice the window
+	Slots          int // slots of the card: twice the window
 
 	Lane       Lane
 	SumLatency int // cycles from a beat at the lanes' inputs to its sum at the cache
 	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
 
-	Modules  []*netlist.Module // what is emitted, the top last
-	Leaves   []string          // hand-written modules that these use, in alphabetical order
-	Memories []Memory          // what is held in RAM
+	Modules  []*netlist.Module // generated modules, the top last
+	Leaves   []string          // hand-written modules that they use, in alphabetical order
+	Memories []Memory
 
-	// Where the card is for a board; else OnBoard is nil.
+	// The board, if the card is for one; otherwise OnBoard is nil.
 	OnBoard     *boards.Board
 	PLL         boards.PLL
 	BoardModule *netlist.Module // the board's top, around that of the card
@@ -50,20 +50,19 @@ type Plan struct {
 	values map[uint32]uint64 // constant registers by address
 }
 
-// Memory is one purpose that RAM serves.
+// Memory is a group of equal RAMs with one purpose.
 type Memory struct {
 	Name  string
 	Count int // RAMs of this size
 	Words int
-	Width int // bits of a word
+	Width int // bits per word
 }
 
-// Bits returns the size of all RAMs of this purpose.
+// Bits returns the size of all RAMs of the group.
 func (m Memory) Bits() int { return m.Count * m.Words * m.Width }
 
-// Build plans the card that c asks for. It fails when c names a format, sum or
-// shell that there is none of, or when a module does not hold together, which
-// is a mistake in this program.
+// Build plans the card of a configuration. It fails when c names an unknown format, sum
+// or shell. It also fails when a module does not link, which is a bug in this program.
 func Build(c config.Config) (*Plan, error) {
 	p := &Plan{Config: c}
 	var ok [4]bool
@@ -91,8 +90,8 @@ func Build(c config.Config) (*Plan, error) {
 	return p, p.board()
 }
 
-// size works out the widths and counts that follow from the configuration and
-// the formats alone; it is all that a lane needs.
+// size computes the widths and counts that follow from the configuration and the
+// formats alone. A lane needs nothing else.
 func (p *Plan) size() {
 	p.ElemBits = p.Format.Bits
 	p.BeatBits = p.Lanes * p.ElemBits
@@ -107,7 +106,7 @@ func (p *Plan) size() {
 // Top returns the module that a design instantiates.
 func (p *Plan) Top() *netlist.Module { return p.Modules[len(p.Modules)-1] }
 
-// MemoryBits returns the bits of all RAMs of the card.
+// MemoryBits returns the total size of the card's RAMs in bits.
 func (p *Plan) MemoryBits() int {
 	sum := 0
 	for _, m := range p.Memories {
@@ -116,19 +115,18 @@ func (p *Plan) MemoryBits() int {
 	return sum
 }
 
-// ChunkCycles returns how many cycles the largest chunk takes when all ports are
-// busy: its beats, but no fewer than it has contributions, for the card commits
+// ChunkCycles returns the cycles that the largest chunk takes when all ports are busy:
+// the number of its beats or of its contributions, whichever is larger. The card commits
 // one packet a cycle.
 func (p *Plan) ChunkCycles() int { return max(p.Beats, p.Workers) }
 
-// FullRate says whether the largest chunks follow one another through the adder
-// trees without a bubble when all ports are busy.
+// FullRate reports whether the largest chunks pass through the lanes without a bubble
+// when all ports are busy.
 func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
 
-// LinkCycles returns how many cycles the link is busy with one of the largest
-// chunks, in the direction that takes longer: a data frame of every worker in,
-// or one result out. Payload moves no faster than a beat a cycle. It is 0
-// without a link.
+// LinkCycles returns the cycles that the largest chunk takes on the link, in the slower
+// direction: a data frame from every worker, or one result to the host. Payload moves at
+// most one beat a cycle. It returns 0 without a link.
 func (p *Plan) LinkCycles() int {
 	if p.Link == 0 {
 		return 0
@@ -143,12 +141,12 @@ func (p *Plan) LinkCycles() int {
 	return max(cycles(wire.KindData, p.Workers, p.ElemBits, w.rx), cycles(wire.KindResult, 1, p.ResultBits, w.tx))
 }
 
-// memory notes RAM for the datasheet.
+// memory records RAM for the datasheet.
 func (p *Plan) memory(name string, count, words, width int) {
 	p.Memories = append(p.Memories, Memory{name, count, words, width})
 }
 
-// link links every module and collects the leaves that they need.
+// link links every module and collects the leaves that the modules use.
 func (p *Plan) link() error {
 	if err := netlist.Link(p.Modules, nil, leaf.NewLibrary(rtl.Files, "")); err != nil {
 		return err
@@ -168,7 +166,7 @@ func (p *Plan) link() error {
 	return nil
 }
 
-// A named thing is an entry of one of the registries below.
+// named is an entry of one of the registries below.
 type named interface{ name() string }
 
 // Sum is a way to add the contributions of all ports.
@@ -177,23 +175,22 @@ type Sum struct {
 	Code wire.Sum
 	Doc  string // one sentence for the datasheet
 
-	dsp bool // lanes of floating-point formats take heed of Config.DSP
+	dsp bool // floating-point lanes can use Config.DSP
 
-	// node is how the picture of a floating-point lane labels what joins two
-	// neighbours; "" where all are summed at once.
+	// node labels the nodes of a floating-point lane's tree in the block diagram;
+	// "" for a lane that sums all operands at once.
 	node string
 
-	// bound says in a sentence how far a floating-point result may be from the
-	// real sum of the members.
+	// bound returns a sentence with the error bound of a floating-point result.
 	bound func(*Plan) string
 
-	// lane builds what sums the elements of one lane, of a floating-point format.
+	// lane builds a floating-point lane.
 	lane func(*Plan) Lane
 
 	integers integers
 }
 
-// integers is what a sum does to integers: the fields are those of Sum.
+// integers has the fields of Sum for integer formats.
 type integers struct {
 	doc   string
 	node  string
@@ -201,36 +198,36 @@ type integers struct {
 	lane  func(*Plan) Lane
 }
 
-// Lane is what sums the elements of one lane: module agg_lane, with the ports
+// Lane sums one element of every port: module agg_lane, with the ports
 //
 //	clk
-//	x_p0, x_p1, ...  one element of each port, ElemBits wide; a port that is
-//	                 no member, or not there, contributes the identity
+//	x_p0, x_p1, ...  one element of each port, ElemBits wide; the identity for
+//	                 a port that is absent or not a member
 //	y                their sum, ResultBits wide, Latency cycles later
-//	over             beside y: the element overflowed
-//	undecided        two cycles before y, where Shared is not nil: y is not known yet
+//	over             synchronous to y: the element overflowed
+//	undecided        two cycles before y, if Shared is not nil: y may be wrong
 //
-// It takes a new set of operands every cycle, and has no reset, no enable and
-// no valid bit. Its inputs come from block RAM without an output register and
-// a gate, so that its first stage should be shallow.
+// It accepts new operands every cycle, and has no reset, no enable and no valid bit.
+// Block RAM without an output register drives its inputs through a gate, so its first
+// stage should be shallow.
 type Lane struct {
-	Modules []*netlist.Module // those that it is made of, agg_lane last
+	Modules []*netlist.Module // agg_lane last
 	Latency int
 
-	// Shared, if not nil, is what all lanes have in common to decide the beats
-	// that one pass through them leaves undecided.
+	// Shared, if not nil, decides the beats that one pass through the lanes leaves
+	// undecided. All lanes share it.
 	Shared *Shared
 }
 
-// Shell is what stands between the core and the outside.
+// Shell is the logic between the core and the outside.
 type Shell struct {
 	Name string
 	Code wire.Shell
 	Doc  string // one sentence for the datasheet
-	Down string // another: what becomes of packets under way when link_up falls
-	Link bool   // has a link, whose width is to be chosen
+	Down string // another: the fate of pending packets when link_up falls
+	Link bool   // has a link of configurable width
 
-	// modules builds what stands around agg_core, agg_top last.
+	// modules builds the modules around agg_core, agg_top last.
 	modules func(*Plan) []*netlist.Module
 }
 
@@ -238,7 +235,7 @@ func (f Format) name() string { return f.Name }
 func (s Sum) name() string    { return s.Name }
 func (s Shell) name() string  { return s.Name }
 
-// The registries: each entry is written in a file of its own.
+// The registries. Each entry has a file of its own.
 var (
 	sums   = []Sum{tree, fused, exact, maximum}
 	shells = []Shell{stream, none}
@@ -283,7 +280,7 @@ func names[T named](list []T) []string {
 	return all
 }
 
-// SumDoc says what the card computes, in a sentence or a few.
+// SumDoc describes the card's sum in one or a few sentences.
 func (p *Plan) SumDoc() string {
 	if p.Format.Float() {
 		return p.Sum.Doc
@@ -291,8 +288,8 @@ func (p *Plan) SumDoc() string {
 	return p.Sum.integers.doc
 }
 
-// Node returns what the picture writes where two neighbours are joined; "" where
-// all are summed at once.
+// Node returns the label of a tree node in the block diagram; "" for a lane that sums
+// all operands at once.
 func (p *Plan) Node() string {
 	if p.Format.Float() {
 		return p.Sum.node
@@ -300,7 +297,7 @@ func (p *Plan) Node() string {
 	return p.Sum.integers.node
 }
 
-// Bound says how far a result may be from the real sum of the members.
+// Bound describes the maximum error of a result.
 func (p *Plan) Bound() string {
 	if p.Format.Float() {
 		return p.Sum.bound(p)

@@ -7,24 +7,24 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// stream is the byte-stream link that all workers of a host share.
+// stream is the shell with one byte-stream link for all workers of a host.
 var stream = Shell{
 	Name:    wire.ShellStream.String(),
 	Code:    wire.ShellStream,
-	Doc:     "One full-duplex byte stream for all workers of a host, framed and with CRCs.",
-	Down:    "Half frames are dropped in both directions, and so is what had not begun to leave.",
+	Doc:     "One full-duplex byte stream for all workers of a host, with frames and CRCs.",
+	Down:    "The card drops incomplete frames in both directions, and all packets that it has not started to send.",
 	Link:    true,
 	modules: streamModules,
 }
 
-// linkWidths are the widths in bytes on the way between link and core.
+// linkWidths are the widths between link and core, in bytes a cycle.
 type linkWidths struct {
-	link   int // moved by the link in a cycle
-	window int // of frame that receiver and transmitter look at in a cycle
-	rx, tx int // of payload that receiver and transmitter move in a cycle
+	link   int // moved by the link
+	window int // of a frame that receiver and transmitter look at
+	rx, tx int // of payload moved by receiver and transmitter
 }
 
-// minWindow is the least window in bytes: a sync word, and a whole fraction of
+// minWindow is the minimum window in bytes. It holds a sync word, and divides the length of
 // every header with its CRC.
 const minWindow = 4
 
@@ -36,18 +36,17 @@ func (p *Plan) linkWidths() linkWidths {
 	return w
 }
 
-// streamModules builds agg_top: link, receiver, core and transmitter in the
-// order of the data.
+// streamModules builds agg_top: link, receiver, core and transmitter.
 func streamModules(p *Plan) []*netlist.Module {
 	m := netlist.New("agg_top", fmt.Sprintf(`The card on a byte-stream link of %d bits: %d ports, %d lanes.
 
-link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+link_rx -> FIFO -> frame parser -> beats -> rank's port -> core -> words -> frames -> link_tx
 
-Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
-anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
-out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes, error_strobe those in
-which a frame from the host proves damaged.`,
+Both directions: tkeep is contiguous from bit 0, with at least one byte; a word may end anywhere
+in a frame. link_up is synchronous to clk. While it is low, and until the last host's work has
+drained, link_rx accepts nothing and link_tx offers nothing, not even a word already offered. rst
+is synchronous. beat_strobe is high in each cycle in which a beat enters the lanes, error_strobe
+for one cycle for each damaged frame from the host.`,
 		p.Link, p.Workers, p.Lanes))
 	p.streamPorts(m)
 	p.streamWires(m)
@@ -72,7 +71,7 @@ func (p *Plan) streamPorts(m *netlist.Module) {
 	m.Output("link_tx_tkeep", p.Link/8)
 	m.Output("link_tx_tvalid", 1)
 	m.Input("link_tx_tready", 1)
-	m.PortComment("For whoever counts")
+	m.PortComment("Strobes for counters and LEDs")
 	m.Output("beat_strobe", 1)
 	m.Output("error_strobe", 1)
 }
@@ -81,17 +80,17 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	w := p.linkWidths()
 
 	m.Comment("Link")
-	m.Wire("down", 1, "the link is down, or the core not yet done with the last host")
+	m.Wire("down", 1, "the link is down, or the last host's work has not drained")
 	m.Wire("link_rst", 1, "")
 	m.Wire("hold", 1, "the core ends a job or sets one up")
-	m.Wire("unjudged", 1, "packets wait in the core to be judged")
+	m.Wire("unjudged", 1, "packets wait in the core for the commit")
 	m.Wire("window", 8*w.window, "the next bytes from the link")
 	m.Wire("window_count", 4, "")
 	m.Wire("window_take", 4, "")
 	m.Wire("window_commit", 1, "")
 	m.Wire("window_rewind", 1, "")
 
-	m.Comment("Received: a header and payload words, then whole beats")
+	m.Comment("Receive: a header and payload words, then whole beats")
 	m.Wire("rx_header", 8*wire.MaskHeaderBytes, "")
 	m.Wire("rx_tdata", 8*w.rx, "")
 	m.Wire("rx_tkeep", w.rx, "")
@@ -126,7 +125,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("reply_ready", 1, "")
 	m.Wire("reply_header", 8*wire.MaskHeaderBytes, "")
 
-	m.Comment("To be sent: whole beats, then payload words, then steps of a frame")
+	m.Comment("Transmit: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
 	m.Wire("unused_tdest", p.Workers, "headers name the ranks")
 	m.Wire("egress_busy", 1, "")
@@ -139,14 +138,14 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("step_bytes", 4, "")
 	m.Wire("step_valid", 1, "")
 	m.Wire("step_ready", 1, "")
-	m.Wire("step_idle", 1, "nothing follows for now")
+	m.Wire("step_idle", 1, "no step is ready to follow")
 
 	m.Assign("link_rst", "rst || down")
 	m.Assign("error_strobe", "event_header_crc || (rx_tvalid && rx_tready && rx_tlast && rx_bad)")
 }
 
-// coreHeaderBits is the width of tuser at a port of the core: the header
-// without mask, and whether the payload is bad.
+// coreHeaderBits is the width of tuser at an input of the core: the header
+// without mask, and a bit for a damaged payload.
 const coreHeaderBits = 8*wire.BaseHeaderBytes + 1
 
 // packetWires declares a stream of beats.
@@ -159,8 +158,8 @@ func (p *Plan) packetWires(m *netlist.Module, prefix string, beat, user int) {
 	m.Wire(prefix+"_tuser", user, "")
 }
 
-// shellEvents are what the receiver counts: the name of its output, and of the
-// core's input.
+// shellEvents lists the receiver's events: the name of its output, and of the core's
+// input.
 var shellEvents = []struct{ leaf, core string }{
 	{"frame", "shell_frames"},
 	{"hunted", "shell_hunted"},
@@ -172,7 +171,7 @@ var shellEvents = []struct{ leaf, core string }{
 
 func (p *Plan) streamReceiver(m *netlist.Module) {
 	w := p.linkWidths()
-	m.Comment("-- From the link to the core --")
+	m.Comment("-- Receiver --")
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("busy", "ingress_busy || unjudged || hold || egress_busy")
 
@@ -306,7 +305,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 
 func (p *Plan) streamTransmitter(m *netlist.Module) {
 	w := p.linkWidths()
-	m.Comment("-- From the core to the link --")
+	m.Comment("-- Transmitter --")
 	m.Instance("agg_beat_unpack", "u_unpack", "").
 		Param("STEP", fmt.Sprint(w.tx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.ResultKeepBits)).
@@ -357,8 +356,7 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 		Connect("m_axis_tready", "link_tx_tready")
 }
 
-// headerField returns the bits of a header's field, for a vector that begins
-// with the header.
+// headerField selects a header field from a vector that starts with the header.
 func headerField(vector, field string) string {
 	for _, f := range wire.Fields {
 		if f.Name == field {

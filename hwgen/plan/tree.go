@@ -7,15 +7,15 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// tree adds neighbours pairwise, level by level; an odd one out passes up
-// unchanged, as late as the sums beside it. Each node rounds.
+// tree adds neighbours pairwise, level by level. An unpaired operand passes
+// unchanged, with the latency of a node. Each node rounds.
 var tree = Sum{
 	Name: wire.SumTree.String(),
 	Code: wire.SumTree,
-	Doc: "Neighbouring ports pair up level by level, an odd one out passes up unchanged; every node rounds to " +
-		"nearest, ties to even. The same bits whatever the order of arrival.",
+	Doc: "Adds neighbouring ports pairwise, level by level; an unpaired operand passes unchanged. Every node rounds " +
+		"to nearest, ties to even. The order of arrival does not change the bits.",
 	bound: func(*Plan) string {
-		return "Every node is off by at most half a last place of its own sum."
+		return "At most half a unit in the last place of each node's sum."
 	},
 	node:     "+",
 	lane:     treeLane,
@@ -25,7 +25,7 @@ var tree = Sum{
 // nodeLatency is the latency of one addition, in cycles.
 const nodeLatency = 14
 
-// node is a leaf with the ports clk, a, b and y that joins two operands of one
+// node is a leaf with the ports clk, a, b and y that joins two operands of the same
 // width.
 type node struct {
 	leaf    string
@@ -55,15 +55,15 @@ func treeLane(p *Plan) Lane {
 	}
 	latency += nodes
 	m.Doc = fmt.Sprintf(`The adder tree of one lane: y is the sum of x_p0..x_p%d, %d cycles later; a new sum
-every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
-over says that y is an infinity or a NaN though no operand was.
-It knows no valid, no slot and no absent worker: whoever drives it delays its tags
-by as many cycles, and gives it -0 for a worker that is absent.`, p.Workers-1, latency)
+every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.
+over is high if y is an infinity or a NaN, but every operand is finite.
+The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+and drives -0 for an absent worker.`, p.Workers-1, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 
-// treeNodes joins neighbours level by level, the last ones to y, and returns how
-// many cycles that takes. The operands come latency cycles after the lane's inputs.
+// treeNodes joins neighbours level by level up to the wire y, and returns the cycles that
+// the levels take. The operands are valid latency cycles after the lane's inputs.
 func treeNodes(p *Plan, m *netlist.Module, join node, level []branch, latency int) int {
 	cycles := 0
 	for n := 0; len(level) > 1; n++ {
@@ -73,8 +73,8 @@ func treeNodes(p *Plan, m *netlist.Module, join node, level []branch, latency in
 	return cycles
 }
 
-// treeLevel adds one level of nodes above the given branches and returns what
-// leaves it, latency cycles after the lane's inputs.
+// treeLevel adds one level of nodes above the given branches. It returns the level's
+// outputs, which are valid latency cycles after the lane's inputs.
 func treeLevel(p *Plan, m *netlist.Module, join node, n int, below []branch, latency int) []branch {
 	m.Comment(fmt.Sprintf("Level %d: %d to %d, valid %d cycles after the inputs.", n, len(below), (len(below)+1)/2, latency))
 	root := len(below) == 2

@@ -53,7 +53,7 @@ func tryTree(t *testing.T, workers int) (*netlist.Module, int) {
 	return m, lane.Latency
 }
 
-// depth returns how many nodes a beat passes, on every path alike.
+// depth returns the number of nodes on every path of a beat.
 func depth(t *testing.T, m *netlist.Module, net string) int {
 	t.Helper()
 	if strings.HasPrefix(net, "x_p") {
@@ -74,8 +74,8 @@ func depth(t *testing.T, m *netlist.Module, net string) int {
 	return 0
 }
 
-// The shapes that the specification gives: neighbours pair up over the port
-// numbers, an odd one out passes up unchanged.
+// The trees of the specification: neighbours pair up by port number, an unpaired operand
+// passes unchanged.
 func TestTreeShape(t *testing.T) {
 	for workers, want := range map[int]string{
 		1: "canon(p0)",

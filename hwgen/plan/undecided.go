@@ -8,30 +8,30 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// Shared is what a core has once, for all lanes, when one pass through them does
-// not decide every beat: a queue of beats that are undecided, and a unit that
-// sums their elements one by one. Other cores have nothing of it.
+// Shared is the logic that decides beats which one pass through the lanes leaves
+// undecided: a queue of such beats, and a unit that sums their elements one by one. A
+// core has it once for all lanes. A core without undecided beats has none of it.
 type Shared struct {
-	OperandBits int // of the lanes' operands: contributions are widened before the gates
+	OperandBits int // width of the lanes' operands: contributions are widened before the gates
 }
 
-// sharedGap is the cycles that agg_exact_unit needs from a sum's last operand
-// to the next one's first, less those that agg_exact_queue takes anyway.
+// sharedGap is the cycles that agg_exact_unit needs between a sum's last operand and
+// the next sum's first, without those that agg_exact_queue always takes.
 const sharedGap = 27
 
-// pause is how long agg_exact_queue waits from an element's last operand on.
+// pause returns the cycles that agg_exact_queue waits after an element's last operand.
 func (p *Plan) pause() int { return max(0, sharedGap-p.passage()) }
 
-// Undecided says what it costs that one pass through the lanes does not decide
-// every element. All is 0 where it does.
+// Undecided is the cost of elements that one pass through the lanes does not decide. All
+// fields are 0 if one pass decides every element.
 type Undecided struct {
-	ElementCycles int `json:"element_cycles"` // until the next such element is begun
-	ElementReads  int `json:"element_reads"`  // of these, cycles in which no new beat is read
-	BeatCycles    int `json:"beat_cycles"`    // at most, for all elements of a beat
-	HeldBeats     int `json:"held_beats"`     // with so many undecided no new beat is read
+	ElementCycles int `json:"element_cycles"` // from an undecided element to the next
+	ElementReads  int `json:"element_reads"`  // of these, cycles without the read of a new beat
+	BeatCycles    int `json:"beat_cycles"`    // maximum, for all elements of a beat
+	HeldBeats     int `json:"held_beats"`     // undecided beats that stop the read of new beats
 }
 
-// Undecided returns what undecided elements cost.
+// Undecided returns the cost of undecided elements.
 func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
 		return Undecided{}
@@ -46,15 +46,15 @@ func (p *Plan) Undecided() Undecided {
 	}
 }
 
-// queueDepth returns how many undecided beats the card keeps at most, and with
-// how many it holds new ones back.
+// queueDepth returns the maximum number of undecided beats in the queue, and the number
+// at which the card stops reading new beats.
 func (p *Plan) queueDepth() (depth, limit int) {
 	lanes := p.passage() + 2
 	depth = 1 << bits.Len(uint(lanes+3))
 	return depth, depth - lanes
 }
 
-// operandBits is the width of what goes into a lane from each port.
+// operandBits returns the width of a lane's operand.
 func (p *Plan) operandBits() int {
 	if p.Lane.Shared != nil {
 		return p.Lane.Shared.OperandBits
@@ -62,19 +62,19 @@ func (p *Plan) operandBits() int {
 	return p.ElemBits
 }
 
-// sharedGate adds a port's gate where single ports are read again. By port 0 the
-// unit's results go through the lanes.
+// sharedGate adds a port's gate for a card that reads single ports again. The unit's
+// results enter the lanes through port 0's gate.
 func (b *coreBuilder) sharedGate(p int, stored, gated string) {
 	m := b.m
 	if p == 0 {
-		m.Comment("What all gates are told")
+		m.Comment("Signals to all gates")
 		m.Wire("beat_ports", b.Workers, "members, or the one port that is read again")
-		m.Wire("beat_write", 1, "instead of them the unit's result")
+		m.Wire("beat_write", 1, "selects the unit's result instead")
 		m.Wire("exact_result", b.ResultBits, "")
 	}
 	if b.operandBits() != b.ElemBits {
 		wide := fmt.Sprintf("p%d_wide", p)
-		m.Wire(wide, b.Lanes*b.operandBits(), "with more places")
+		m.Wire(wide, b.Lanes*b.operandBits(), "widened")
 		m.Instance("agg_exact_extend", fmt.Sprintf("u_extend_p%d", p), "").
 			Param("LANES", fmt.Sprint(b.Lanes)).
 			Param("FROM", fmt.Sprint(b.ElemBits)).
@@ -99,12 +99,12 @@ func (b *coreBuilder) sharedGate(p int, stored, gated string) {
 	i.Connect("y", gated)
 }
 
-// undecided adds the lanes and what decides the beats that they cannot: what is
-// on the wires sum_* goes to the cache.
+// undecided adds the lanes, and the queue and unit that decide the remaining beats. The
+// wires sum_* go to the cache.
 func (b *coreBuilder) undecided() {
 	m := b.m
 	m.Wire("lane_over", b.Lanes, "")
-	m.Wire("lane_undecided", b.Lanes, "elements that are not known yet, two cycles before the sum")
+	m.Wire("lane_undecided", b.Lanes, "undecided elements, two cycles before the sum")
 	b.lanes("sum", "lane_over", "lane_undecided")
 
 	tag := []struct {
@@ -118,7 +118,7 @@ func (b *coreBuilder) undecided() {
 		{"beat_last", "lane_last", 1},
 	}
 	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
-	m.Wire("lane_next", 1, "a sum comes in the next cycle")
+	m.Wire("lane_next", 1, "the next cycle has a sum")
 	var beside, lane []string
 	width := 0
 	for _, t := range tag {
@@ -130,12 +130,12 @@ func (b *coreBuilder) undecided() {
 	}
 	b.tags("beat_valid", netlist.Concat(beside...), "lane_next", netlist.Concat(lane...), width)
 
-	m.Comment("What the lanes do not decide")
-	m.Wire("sum_whole", 1, "and so all of the beat is there")
-	m.Wire("sum_lanes", b.Lanes, "lanes that are written")
-	m.Wire("sum_result", 1, "with the unit's result")
-	m.Wire("undecided", 1, "a beat is not known after its first pass")
-	m.Wire("exact_lane", b.Lanes, "whose operands the unit takes")
+	m.Comment("Undecided beats")
+	m.Wire("sum_whole", 1, "this write completes the beat")
+	m.Wire("sum_lanes", b.Lanes, "lanes to write")
+	m.Wire("sum_result", 1, "writes the unit's result")
+	m.Wire("undecided", 1, "a beat's first pass did not decide it")
+	m.Wire("exact_lane", b.Lanes, "the lane of the unit's operands, one hot")
 	m.Wire("exact_valid", 1, "")
 	m.Wire("exact_last", 1, "")
 	m.Wire("exact_operand", b.ResultBits, "")

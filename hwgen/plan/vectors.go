@@ -7,7 +7,7 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// bit selects a bit of a vector that is one bit wide when width is 1.
+// bit selects one bit of a vector of the given width.
 func bit(name string, at, width int) string {
 	if width == 1 {
 		return name
@@ -23,5 +23,5 @@ func widen(name string, from, to int) string {
 	return netlist.Concat(fmt.Sprintf("%d'd0", to-from), name)
 }
 
-// indexWidth returns the bits of a number below n, at least one.
+// indexWidth returns the width of a number below n, at least 1 bit.
 func indexWidth(n int) int { return max(1, bits.Len(uint(n-1))) }

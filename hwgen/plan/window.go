@@ -8,26 +8,26 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// window builds the part of a lane that fused and exact have in common: all
-// operands are aligned to the largest exponent among them, in a window of a
-// fixed width, summed there as integers, and the sum is normalized.
+// window builds the part of a lane that fused and exact share. It aligns all operands to
+// the largest exponent, in a window of fixed width, sums them as integers and normalizes
+// the sum.
 //
-// The exponents' maximum takes a cycle a level; an aligner is given its operand
-// one cycle before that.
+// The exponents' maximum takes one cycle per level. An aligner gets its operand one cycle
+// before the maximum.
 type window struct {
 	*Plan
 	m        *netlist.Module
 	width    int  // of the window, in bits
-	lost     bool // the aligners mark what they cut off
+	lost     bool // the aligners mark operands that lose bits
 	operands []branch
 	begin    int // cycles from the lane's inputs to the operands
 	levels   int // of a binary tree above the operands
 	keep     int // bits of the normalized sum that are kept
-	settling int // cycles for which the largest exponent is held before it is used
+	settling int // register stages after the largest exponent
 }
 
-// Cycles from an operand at agg_window_align to its sign, from the largest
-// exponent to what agg_window_special says, and of agg_window_round.
+// Latencies in cycles: from an operand at agg_window_align to its sign, from the largest
+// exponent to the outputs of agg_window_special, and of agg_window_round.
 const (
 	signLatency    = 3
 	specialLatency = 4
@@ -42,7 +42,7 @@ func newWindow(p *Plan, m *netlist.Module, width int, operands []branch, begin i
 	}
 }
 
-// aligning is the cycles from an operand at agg_window_align to its magnitude.
+// aligning returns the cycles from an operand at agg_window_align to its magnitude.
 func (w *window) aligning() int {
 	if w.DSP || w.lost || w.width > 32 {
 		return 5
@@ -57,8 +57,8 @@ func (w *window) alignCycle() int  { return w.maxCycle() - 1 + w.aligning() }
 func (w *window) sumCycle() int    { return w.alignCycle() + w.levels }
 func (w *window) normalCycle() int { return w.sumCycle() + w.normalizeLatency() }
 
-// addendBits is the width of an aligned operand: below the window's last place
-// it has one more for what it lost.
+// addendBits returns the width of an aligned operand: the window, and one more bit below
+// it that marks lost bits.
 func (w *window) addendBits() int {
 	if w.lost {
 		return w.width + 1
@@ -66,10 +66,10 @@ func (w *window) addendBits() int {
 	return w.width
 }
 
-// sumBits is the width of the sum, two's complement.
+// sumBits returns the width of the sum, two's complement.
 func (w *window) sumBits() int { return w.addendBits() + w.levels + 1 }
 
-// normalBits is the width of the normalized sum.
+// normalBits returns the width of the normalized sum.
 func (w *window) normalBits() int {
 	if w.sumBits() > 33 {
 		return 64
@@ -77,7 +77,7 @@ func (w *window) normalBits() int {
 	return 32
 }
 
-// normalizeLatency is the cycles through agg_window_normalize.
+// normalizeLatency returns the cycles through agg_window_normalize.
 func (w *window) normalizeLatency() int {
 	if w.normalBits() == 64 {
 		return 6
@@ -85,7 +85,7 @@ func (w *window) normalizeLatency() int {
 	return 5
 }
 
-// delay declares wire to and makes it what from was some cycles ago.
+// delay declares the wire to and drives it with from, delayed by a number of cycles.
 func (w *window) delay(to, from string, width, cycles int, comment string) {
 	w.m.Wire(to, width, comment)
 	w.m.Instance("agg_delay", "u_"+to, "").
@@ -95,7 +95,7 @@ func (w *window) delay(to, from string, width, cycles int, comment string) {
 		Connect("q", to)
 }
 
-// largest adds the tree that finds the largest exponent: wire max.
+// largest adds the tree that finds the largest exponent. It drives the wire max.
 func (w *window) largest() {
 	f := w.Result
 	level := make([]branch, len(w.operands))
@@ -129,13 +129,12 @@ func (w *window) largest() {
 		})
 	}
 	if w.settling > 0 {
-		w.delay("max", top, f.Exp, w.settling, "held, for the many that it goes to")
+		w.delay("max", top, f.Exp, w.settling, "registered, because of its fan-out")
 	}
 }
 
-// align adds the aligners, and what infinities and NaNs among the operands say:
-// wires negative, nonfinite, nan, minus and all_negative, and for every operand
-// one of its magnitude.
+// align adds the aligners and agg_window_special. They drive the wires negative,
+// nonfinite, nan, minus and all_negative, and a magnitude for every operand.
 func (w *window) align() {
 	f := w.Result
 	m, n := w.m, len(w.operands)
@@ -146,15 +145,15 @@ func (w *window) align() {
 	if w.lost {
 		mark, lost = "1", "lost"
 	}
-	m.Comment(fmt.Sprintf("-- Every operand in a window of %d bits below the largest exponent, %d cycles after the inputs --",
+	m.Comment(fmt.Sprintf("-- Operands in a window of %d bits below the largest exponent, %d cycles after the inputs --",
 		w.width, w.alignCycle()))
 	m.Wire("top", n, "operands that are an infinity or a NaN")
 	m.Wire("negative", n, "signs")
-	m.Wire("special", 1, "max belongs to infinities and NaNs")
+	m.Wire("special", 1, "max is the exponent of infinities and NaNs")
 	m.Wire(lost, n, "operands that lost bits below the window")
 	for i, o := range w.operands {
 		held := fmt.Sprintf("held_p%d", i)
-		w.delay(held, o.net, f.Bits, w.maxCycle()-w.begin-1, "until a cycle before max")
+		w.delay(held, o.net, f.Bits, w.maxCycle()-w.begin-1, "delayed until a cycle before max")
 		magnitude := fmt.Sprintf("magnitude_p%d", i)
 		m.Wire(magnitude, w.width, "")
 		f.shape(m.Instance("agg_window_align", fmt.Sprintf("u_align_p%d", i), "")).
@@ -165,26 +164,26 @@ func (w *window) align() {
 	w.special()
 }
 
-// special adds what infinities and NaNs among the operands say, from the wires
-// top and negative of the aligners: wire special goes back to them.
+// special adds agg_window_special, which detects infinities and NaNs from the aligners'
+// wires top and negative. Its output special goes back to the aligners.
 func (w *window) special() {
 	f, m, n := w.Result, w.m, len(w.operands)
-	m.Wire("nonfinite", 1, "some operand is an infinity or a NaN")
-	m.Wire("nan", 1, "so is the sum, a NaN")
-	m.Wire("minus", 1, "some operand is -infinity")
+	m.Wire("nonfinite", 1, "an operand is an infinity or a NaN")
+	m.Wire("nan", 1, "the sum is a NaN")
+	m.Wire("minus", 1, "an operand is -infinity")
 	m.Wire("all_negative", 1, "a sum of zeros is -0")
 	m.Instance("agg_window_special", "u_special", "").
 		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITY", f.infinity()).Param("OPERANDS", fmt.Sprint(n))
 }
 
-// sum adds the tree that sums the aligned operands: wires sum and, a cycle
-// before it, sum_negative.
+// sum adds the tree that sums the aligned operands. It drives the wires sum and, a cycle
+// earlier, sum_negative.
 func (w *window) sum() {
 	m, n := w.m, len(w.operands)
-	m.Comment(fmt.Sprintf("-- Their sum, %d cycles after the inputs; signs go a cycle ahead --", w.sumCycle()))
-	ahead := w.aligning() - 1 - signLatency // signs and special come so much earlier than they are wanted
+	m.Comment(fmt.Sprintf("-- The sum, %d cycles after the inputs; signs are a cycle ahead --", w.sumCycle()))
+	ahead := w.aligning() - 1 - signLatency // signs and special are this many cycles too early
 	w.delay("sign", "negative", n, ahead, "a cycle before the magnitudes")
-	w.delay("plain", "special", 1, ahead, "add, whatever the signs are")
+	w.delay("plain", "special", 1, ahead, "add and ignore the signs")
 	level := make([]addend, n)
 	for i, o := range w.operands {
 		parts := []string{"1'b0", fmt.Sprintf("magnitude_p%d", i)}
@@ -210,16 +209,15 @@ func (w *window) sum() {
 	}
 }
 
-// addend is a value in the tree that sums, two's complement, and whether it is
-// turned over.
+// addend is a value in the adder tree, two's complement. Its wire negative is high if the
+// value is negated.
 type addend struct {
 	branch
 	top      string // its highest bit
 	negative string
 }
 
-// add adds the node that is called net: it sums two addends of width bits, or
-// lets one pass.
+// add adds the node named net. It sums two addends of width bits, or passes one.
 func (w *window) add(net, plain string, width int, below []addend) addend {
 	m, a := w.m, below[0]
 	y := addend{over(a.branch, below[len(below)-1].branch), netlist.Slice(net, width, 1), net + "_negative"}
@@ -239,8 +237,8 @@ func (w *window) add(net, plain string, width int, below []addend) addend {
 	return y
 }
 
-// normalize adds what normalizes the sum: wires inverted, zero, shift, normal and
-// rest.
+// normalize adds agg_window_normalize. It drives the wires inverted, zero, shift, normal
+// and rest.
 func (w *window) normalize() {
 	f, m := w.Result, w.m
 	m.Comment(fmt.Sprintf("-- Normalized, %d cycles after the inputs --", w.normalCycle()))
@@ -249,21 +247,21 @@ func (w *window) normalize() {
 	m.Wire("zero", 1, "the sum is 0")
 	m.Wire("shift", 6, "")
 	m.Wire("normal", w.keep, "")
-	m.Wire("rest", 1, "there is more below normal")
+	m.Wire("rest", 1, "bits below normal are nonzero")
 	m.Instance("agg_window_normalize", "u_normalize", "").
 		Param("EXP", fmt.Sprint(f.Exp)).Param("WIDTH", fmt.Sprint(w.sumBits())).Param("GROWTH", fmt.Sprint(w.levels)).
 		Param("BITS", fmt.Sprint(w.normalBits())).Param("KEEP", fmt.Sprint(w.keep))
 }
 
-// round adds what rounds the normalized sum to y, with over beside it. It returns
-// the cycles from the lane's inputs to y.
+// round adds agg_window_round, which rounds the normalized sum to y and drives over. It
+// returns the cycles from the lane's inputs to y.
 func (w *window) round() int {
 	f, m := w.Result, w.m
 	latency := w.normalCycle() + roundLatency
 	m.Comment(fmt.Sprintf("-- Rounded, %d cycles after the inputs --", latency))
 	signs := []string{"nonfinite", "nan", "minus", "all_negative"}
 	w.delay("signs", netlist.Concat(signs...), len(signs), w.normalCycle()-w.maxCycle()-specialLatency, strings.Join(signs, ", "))
-	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is the other")
+	w.delay("turned", "sum_negative", 1, w.normalCycle()-w.sumCycle()+1, "the sum's sign is inverted")
 	w.delay("normal_exponent", "exponent", f.Exp, w.normalCycle()-w.sumCycle()+1, "")
 	f.shape(m.Instance("agg_window_round", "u_round", "")).
 		Param("GROWTH", fmt.Sprint(w.levels)).Param("KEEP", fmt.Sprint(w.keep)).

@@ -1,9 +1,8 @@
-// Package tables prints the tables of package wire in the languages that
-// the rest of the project speaks: Verilog for the gateware, Python for the
-// benches, C and JSON for the users of a generated card, Markdown for people.
+// Package tables prints the tables of package wire: as Verilog for the gateware, Python
+// for the benches, C and JSON for users of a generated card, and Markdown for people.
 //
-// The printed files that are kept in the repository are listed in Committed;
-// a test holds them against the tables, and rewrites them with -update.
+// Committed lists the printed files in the repository. A test compares them with the
+// tables, and rewrites them with -update.
 package tables
 
 import (
@@ -24,12 +23,11 @@ var Committed = map[string]func() []byte{
 	"driver/wire/REGISTERS.md": Registers,
 }
 
-// constant is one name with its value, as every language that has integer
-// constants prints it.
+// constant is an integer constant.
 type constant struct {
 	name  string
 	value uint64
-	width int // bits, for the languages that want it
+	width int // bits, for languages that need it
 	doc   string
 }
 
@@ -39,7 +37,7 @@ type section struct {
 	constants []constant
 }
 
-// sections lists the constants that gateware and benches share.
+// sections lists the constants shared by gateware and benches.
 func sections() []section {
 	header := section{title: "Header: place and width of each field, in bits"}
 	for _, f := range wire.Fields {
@@ -108,7 +106,7 @@ func sections() []section {
 	return []section{header, kinds, flags, codes, formats, link, registers, counters}
 }
 
-// syncWord returns the sync word as a number whose lowest byte comes first.
+// syncWord returns the sync word as a number, first byte lowest.
 func syncWord() uint64 {
 	var v uint64
 	for i, b := range wire.Sync {
@@ -119,7 +117,7 @@ func syncWord() uint64 {
 
 const origin = "Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update"
 
-// Verilog prints the constants as localparams, to be included inside a module.
+// Verilog prints the constants as localparams, for inclusion in a module body.
 func Verilog() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// Protocol constants, to be included inside a module body.\n// %s\n\n", origin)
@@ -152,8 +150,8 @@ func verilogNumber(c constant) string {
 	}
 }
 
-// Python prints the constants as a module of the benches, with the fields,
-// codes, registers and counters as dictionaries beside them.
+// Python prints the constants as a module of the benches, and the fields, kinds, formats,
+// codes, registers and counters as dictionaries and a list.
 func Python() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\"\"\"Protocol constants.\n\n%s\n\"\"\"\n", origin)
@@ -206,8 +204,7 @@ func pyBool(v bool) string {
 	return "False"
 }
 
-// C prints the registers, codes and counters as a C header whose names begin
-// with prefix in upper case.
+// C prints the constants as a C header. All names start with prefix in upper case.
 func C(prefix string) []byte {
 	p := strings.ToUpper(prefix)
 	var b bytes.Buffer
@@ -231,13 +228,13 @@ type JSONRegister struct {
 	Name   string `json:"name"`
 	Addr   string `json:"address"`
 	Access string `json:"access"`
-	Stride string `json:"stride,omitempty"`        // from job 0's, at address, to the next job's
-	Rank   string `json:"rank_stride,omitempty"`   // from rank 0's to the next rank's
-	Bucket string `json:"bucket_stride,omitempty"` // from bucket 0 to the next
+	Stride string `json:"stride,omitempty"`        // from a job's register to the next job's
+	Rank   string `json:"rank_stride,omitempty"`   // from a rank's count to the next rank's
+	Bucket string `json:"bucket_stride,omitempty"` // from a bucket to the next
 	Doc    string `json:"doc"`
 }
 
-// RegisterList returns every register, counters included, in the order of addresses.
+// RegisterList returns every register, including the counters, by address.
 func RegisterList() []JSONRegister {
 	var card, jobs []JSONRegister
 	for _, r := range wire.Registers {
@@ -276,7 +273,7 @@ func JSON() []byte {
 		Registers []JSONRegister `json:"registers"`
 	}{1, RegisterList()}, "", "  ")
 	if err != nil {
-		panic(err) // strings and integers alone: cannot happen
+		panic(err) // cannot happen: only strings and integers
 	}
 	return append(text, '\n')
 }

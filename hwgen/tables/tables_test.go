@@ -25,8 +25,8 @@ func TestCommittedFilesAreTheTables(t *testing.T) {
 	}
 }
 
-// The tables are the ground that everything stands on, so their own rules are
-// held here: fields adjoin, numbers are unique, addresses rise.
+// Everything depends on the tables, so this test checks their own rules: fields adjoin,
+// numbers are unique, addresses rise.
 func TestTablesAreConsistent(t *testing.T) {
 	next := 0
 	for _, f := range wire.Fields {

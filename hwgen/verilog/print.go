@@ -17,7 +17,7 @@ import (
 const lineLimit = 100
 
 // Print writes module m with its doc comment, between `default_nettype none
-// and wire. It fails when netlist.Link has not found the module free of mistakes, or w fails.
+// and wire. It fails if m has mistakes, if netlist.Link has not checked it, or if w fails.
 func Print(w io.Writer, m *netlist.Module) error {
 	if !m.Linked() {
 		return fmt.Errorf("module %s has mistakes, or was not linked", m.Name)
@@ -36,8 +36,7 @@ func Print(w io.Writer, m *netlist.Module) error {
 	return p.err
 }
 
-// printer writes lines and remembers the first error, after which it writes
-// nothing more.
+// printer writes lines until the first error, which it keeps.
 type printer struct {
 	w   io.Writer
 	err error
@@ -54,7 +53,7 @@ func (p *printer) line(format string, args ...any) {
 	_, p.err = io.WriteString(p.w, s+"\n")
 }
 
-// fail remembers an error, if it is the first.
+// fail keeps the first error.
 func (p *printer) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf(format, args...)
@@ -70,8 +69,8 @@ func (p *printer) comment(indent, text string) {
 	}
 }
 
-// header prints the module's name and its ports. A comment in the list begins
-// a group with a blank line above it; columns are aligned group by group.
+// header prints the module's name and its ports. A comment in the list starts a
+// group, after a blank line. Columns are aligned within a group.
 func (p *printer) header(m *netlist.Module) {
 	if len(m.Ports) == 0 {
 		p.line("module %s;", m.Name)
@@ -152,7 +151,7 @@ func (r ranges) text(width int) string {
 	return fmt.Sprintf("[%*d:0] ", r.digits, width-1)
 }
 
-// body prints what is in the module, run by run.
+// body prints the module's items, run by run.
 func (p *printer) body(items []netlist.Item) {
 	for start := 0; start < len(items); {
 		end := runEnd(items, start)
@@ -253,8 +252,8 @@ func (p *printer) instance(i *netlist.Instance) {
 	p.line("  );")
 }
 
-// column returns the width of the names' column: 0, no alignment, when one of
-// the lines will be broken, as the formatter has it.
+// column returns the width of the names' column. Like the formatter, it returns 0,
+// no alignment, if one of the lines will be broken.
 func column(list []netlist.Pair, before, between, after string) int {
 	width := 0
 	for _, c := range list {
@@ -280,8 +279,8 @@ func (p *printer) pairs(list []netlist.Pair) {
 	}
 }
 
-// expr prints one line, or several when it is a concatenation that does not fit
-// into one: its parts together on a line of their own, or else one a line.
+// expr prints an expression on one line. It breaks a concatenation that does not fit:
+// all parts on a line of their own or, if that is too long, one part per line.
 func (p *printer) expr(indent, before, expr, after string) {
 	if one := indent + before + expr + after; fits(one, expr) {
 		p.line("%s", one)
@@ -298,8 +297,8 @@ func (p *printer) expr(indent, before, expr, after string) {
 	p.line("%s}%s", indent, after)
 }
 
-// fits says whether a line that holds expr stays one line. What is no
-// concatenation always does, for the formatter does not break it either.
+// fits reports whether a line with expr stays one line. The formatter breaks only
+// concatenations.
 func fits(line, expr string) bool {
 	return len(line) <= lineLimit || concatParts(expr) == nil
 }

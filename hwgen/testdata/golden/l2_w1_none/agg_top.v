@@ -3,18 +3,17 @@
 
 // The card with bare AXI4-Stream ports: 1 ports, 2 lanes.
 //
-// s_axis_p0..0 -> core -> a queue a port -> m_axis_p0..0
+// s_axis_p0..0 -> core -> a queue per port -> m_axis_p0..0
 //
-// The header stands in tuser, byte k in bits 8k+7..8k: 14 bytes on the way in, valid on a packet's
-// first beat, and in bit 112, on its last, whether the payload is bad; 22 bytes on the way out, on
-// every beat. tkeep is all ones in a beat of a payload; a packet without payload is one beat with
-// tkeep = 0.
+// tuser is the header, byte k in bits 8k+7..8k. Inputs: 14 bytes, valid on a packet's first beat;
+// bit 112 marks a damaged payload, on the last beat. Outputs: 22 bytes, valid on every beat.
+// tkeep is all ones in a beat of a payload; a packet without payload is one beat with tkeep = 0.
 //
-// A port that takes no packets holds up no other. link_up is synchronous to clk; while it is low, and
-// until the job that it ended has drained, the register port takes nothing, and packets that come in
-// are dropped. Packets that wait in a queue leave whole.
+// A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
+// it is low, and until its jobs have drained, the card accepts no register access and drops
+// incoming packets. Packets in a queue leave completely.
 // Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
-// synchronous. beat_strobe marks the cycles in which a beat enters the lanes.
+// synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
 `default_nettype none
 
@@ -37,7 +36,7 @@ module agg_top (
     output wire         m_axis_p0_tlast,
     output wire [175:0] m_axis_p0_tuser,
 
-    // Register accesses, answered in order, one at a time
+    // Register accesses, one at a time; replies in order
     input  wire        s_reg_valid,
     output wire        s_reg_ready,
     input  wire        s_reg_write,
@@ -51,16 +50,16 @@ module agg_top (
     // A beat enters the lanes
     output wire beat_strobe
 );
-  wire         down;  // the link is down, or the core not yet done with the last job
+  wire         down;  // the link is down, or its jobs have not drained
   wire         hold;  // the core ends a job or sets one up
-  wire         unused_unjudged;  // workers may send whenever they like
+  wire         unused_unjudged;  // workers may send at any time
   wire [ 63:0] out_tdata;
   wire [  7:0] out_tkeep;
   wire         out_tvalid;
   wire         out_tlast;
   wire [239:0] out_tuser;
-  wire         out_tdest;  // the ports that the packet is for
-  wire         out_tpayload;  // the beat has bytes: all of them
+  wire         out_tdest;  // the packet's destination ports
+  wire         out_tpayload;  // the beat has payload: all bytes
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
   wire         unused_member;  // each port is a link of its own
@@ -114,7 +113,7 @@ module agg_top (
       .beat_strobe      (beat_strobe)
   );
 
-  wire [63:0] unused_receivers;  // a port's header has no such field
+  wire [63:0] unused_receivers;  // a port's header lacks this field
 
   assign unused_receivers = out_tuser[239:176];
   assign out_tpayload     = |out_tkeep;

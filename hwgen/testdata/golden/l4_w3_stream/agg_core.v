@@ -3,18 +3,18 @@
 
 // The aggregator between AXI4-Stream ports.
 //
-// Every port's chunks are stored in its slot memory; a slot that holds all members of its job is read
-// from all memories at once, summed lane by lane, and its result is kept in the cache and sent.
+// Each port stores its chunks in a slot memory of its own. Once a slot has a chunk from every
+// member of its job, the core reads all memories, sums lane by lane, caches and sends the result.
 //
-// Into each port go data, ask and finish packets: the 14 bytes of the header stand in tuser[111:0]
-// on a packet's first beat, tuser[112] on its last says that the payload is bad. Packets without
-// payload are one beat with tkeep = 0. Out of m_axis come results and statuses: the 30 bytes of
-// the header stand in tuser during the whole packet, the ports that it is for in tdest. A
-// packet is begun only for ports that are ready, and m_axis_tready must then let it pass.
+// Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, on a packet's
+// first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
+// one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
+// the whole packet, tdest the destination ports. The core starts a packet only for ports that are
+// ready; m_axis_tready must then let the whole packet pass.
 //
 // Latency from a chunk's last beat to its result's first: 35 cycles, 28 of them in the
-// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets wait
-// to be judged. Not done here: framing and CRC, which are the shell's.
+// lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
+// wait for the commit. Not done here: framing and CRC, which the shell does.
 
 `default_nettype none
 
@@ -22,7 +22,7 @@ module agg_core (
     input wire clk,
     input wire rst,
 
-    // The host; whether what it left behind is still at work
+    // The host's link; work that the last host left behind
     input  wire link_down,
     output wire hold,
     output wire unjudged,
@@ -60,14 +60,14 @@ module agg_core (
     output wire [239:0] m_axis_tuser,
     output wire [  2:0] m_axis_tdest,
 
-    // Ports that can take a whole packet
+    // Ports with room for a whole packet
     input wire [2:0] port_ready,
 
-    // Who has which rank
+    // The members and their ranks
     output wire [ 2:0] member,
     output wire [23:0] rank_of_port,
 
-    // Register accesses, answered in order, one at a time
+    // Register accesses, one at a time; replies in order
     input  wire        s_reg_valid,
     output wire        s_reg_ready,
     input  wire        s_reg_write,
@@ -78,7 +78,7 @@ module agg_core (
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
-    // Events of the shell, one count a cycle
+    // Events of the shell, one per cycle
     input wire shell_frames,
     input wire shell_hunted,
     input wire shell_header_crc,
@@ -91,30 +91,30 @@ module agg_core (
 );
   // -- Jobs --
   wire        flush;  // the job ends
-  wire [ 3:0] flush_slots;  // their job ends
-  wire        quiet;  // all jobs end: no packet is judged
+  wire [ 3:0] flush_slots;  // slots whose job ends
+  wire        quiet;  // all jobs end: the commit pauses
   wire        drop_statuses;
-  wire        drained;  // nothing of the job is being reduced
-  wire        sending;  // a result leaves: its cache entry must not change
+  wire        drained;  // no slot of the job is being reduced
+  wire        sending;  // a result is being sent: its cache entry must not change
   wire        sets_up;  // the job is being set up
-  wire        sets_up_job;  // this one
-  wire        cleared;  // what was counted of it before
+  wire        sets_up_job;  // the job's number
+  wire        cleared;  // the job's old counts are cleared
   wire        job_valid;  // set up
-  wire        job_complete;  // the last one ended because all had finished
-  wire        job_ever;  // an epoch was ever set
+  wire        job_complete;  // the last one ended because all ranks finished
+  wire        job_ever;  // the job has had an epoch
   wire [15:0] job_epoch;
   wire [15:0] job_chunk;  // elements
   wire [ 2:0] job_last;  // number of a chunk's last beat
   wire [ 1:0] job_window;  // chunks
-  wire [ 1:0] slot_mask;  // twice the window, less 1
+  wire [ 1:0] slot_mask;  // twice the window, minus 1
   wire [ 1:0] slot_base;  // the first slot
   wire [31:0] job_first;  // first VID
-  wire [31:0] job_deadline;  // cycles; 0: none
-  wire        job_partial;  // sums
-  wire [ 2:0] job_finished;  // ranks that have finished
-  wire [ 2:0] job_evicted;  // ranks that were evicted
-  wire [ 2:0] evicted;  // their ports
-  wire [ 2:0] present;  // members that were not, by port
+  wire [31:0] job_deadline;  // cycles; 0: no deadline
+  wire        job_partial;  // partial sums are enabled
+  wire [ 2:0] job_finished;  // finished ranks
+  wire [ 2:0] job_evicted;  // evicted ranks
+  wire [ 2:0] evicted;  // evicted ports
+  wire [ 2:0] present;  // member ports that are not evicted
   wire        op_valid;
   wire        op_commit;
   wire        op_abort;
@@ -128,10 +128,10 @@ module agg_core (
   wire        op_done;
   wire [ 7:0] op_code;
   wire        commit_finish;
-  wire        commit_index;  // the job of the packet, or of the slot that is acted upon
-  wire [ 2:0] commit_rank_bit;  // its sender
-  wire [ 2:0] evict;  // these are members no more
-  wire [ 2:0] answer_mask;  // ranks that are missing, or were evicted
+  wire        commit_index;  // the job of the packet, or of the overdue slot
+  wire [ 2:0] commit_rank_bit;  // the packet's sender, one hot
+  wire [ 2:0] evict;  // ports to evict
+  wire [ 2:0] answer_mask;  // missing or evicted ranks
 
   agg_jobs #(
       .PORTS     (3),
@@ -194,29 +194,29 @@ module agg_core (
       .rank_of_port (rank_of_port)
   );
 
-  // What all ports are told
-  wire [  1:0] slot;  // of the packet that is judged, or the one that is acted upon
-  wire         commit_store;  // it is stored
-  wire [  2:0] resolve;  // the fate of the port's written data is known
+  // Signals to all ports
+  wire [  1:0] slot;  // of the packet in the commit, or the overdue slot
+  wire         commit_store;  // the packet is stored
+  wire [  2:0] resolve;  // the port's written data is stored or dropped
   wire         reduced;  // a slot has been summed
-  wire [  1:0] sum_slot;  // this one
+  wire [  1:0] sum_slot;  // the summed slot
   wire         sum_job;  // its job
-  wire [  2:0] req_valid;  // ports that ask for a commit
+  wire [  2:0] req_valid;  // ports that request a commit
   wire [  2:0] req_grant;
-  wire         rd_en;  // all slot memories are read
+  wire         rd_en;  // reads all slot memories
   wire [  1:0] rd_slot;
   wire [  2:0] rd_beat;
-  wire [  2:0] beat_members;  // ports in the sum of the beat that goes into the lanes
+  wire [  2:0] beat_members;  // ports in the sum of the beat at the lanes
 
   // -- Port 0 --
   wire [  3:0] p0_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p0_request;  // commit
+  wire [101:0] p0_request;  // for a commit
   wire         p0_wr_en;
   wire [  1:0] p0_wr_slot;
   wire [  2:0] p0_wr_beat;
   wire [127:0] p0_wr_data;
-  wire [127:0] p0_stored;  // as read
-  wire [127:0] p0_gated;  // as summed
+  wire [127:0] p0_stored;  // the slot memory's output
+  wire [127:0] p0_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
       .LANES   (4),
@@ -290,13 +290,13 @@ module agg_core (
 
   // -- Port 1 --
   wire [  3:0] p1_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p1_request;  // commit
+  wire [101:0] p1_request;  // for a commit
   wire         p1_wr_en;
   wire [  1:0] p1_wr_slot;
   wire [  2:0] p1_wr_beat;
   wire [127:0] p1_wr_data;
-  wire [127:0] p1_stored;  // as read
-  wire [127:0] p1_gated;  // as summed
+  wire [127:0] p1_stored;  // the slot memory's output
+  wire [127:0] p1_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
       .LANES   (4),
@@ -370,13 +370,13 @@ module agg_core (
 
   // -- Port 2 --
   wire [  3:0] p2_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p2_request;  // commit
+  wire [101:0] p2_request;  // for a commit
   wire         p2_wr_en;
   wire [  1:0] p2_wr_slot;
   wire [  2:0] p2_wr_beat;
   wire [127:0] p2_wr_data;
-  wire [127:0] p2_stored;  // as read
-  wire [127:0] p2_gated;  // as summed
+  wire [127:0] p2_stored;  // the slot memory's output
+  wire [127:0] p2_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
       .LANES   (4),
@@ -449,12 +449,12 @@ module agg_core (
   );
 
   // -- Commit --
-  wire         granted_valid;  // a packet's header is checked; it is judged in the next cycle
-  wire [  2:0] granted_ports;  // the port it came by, one hot
+  wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
+  wire [  2:0] granted_ports;  // the packet's port, one hot
   wire [  1:0] granted_port;
   wire [101:0] granted_request;
-  wire         pause;  // a slot is to be acted upon
-  wire         act_next;  // in the next cycle
+  wire         pause;  // a slot is overdue
+  wire         act_next;  // agg_slots acts on it in the next cycle
   wire [  1:0] act_slot;
   wire         act_job;
 
@@ -477,19 +477,19 @@ module agg_core (
 
   assign unjudged = |req_valid;
 
-  wire        commit_refuse;  // it fails a check
+  wire        commit_refuse;  // the packet fails a check
   wire [ 7:0] commit_code;
-  wire        commit_belongs;  // its rank is its port's
+  wire        commit_belongs;  // the packet's rank is its port's
   wire        commit_data;
   wire        commit_ask;
-  wire        commit_writable;  // its payload was written
+  wire        commit_writable;  // the packet's payload was written
   wire        commit_nonfinite;
   wire [ 1:0] commit_ecn;
   wire [ 7:0] commit_job;
   wire [15:0] commit_epoch;
   wire [ 7:0] commit_rank;
   wire [31:0] commit_vid;
-  wire [ 2:0] commit_ports;  // the port it came by, one hot
+  wire [ 2:0] commit_ports;  // the packet's port, one hot
   wire [ 1:0] commit_port;
 
   agg_commit #(
@@ -539,24 +539,24 @@ module agg_core (
 
   assign commit_rank_bit = 3'd1 << commit_rank[1:0];
 
-  wire        turn_over;  // the slot takes a new VID
+  wire        turn_over;  // the slot advances to a new VID
   wire        store_ce;
   wire        store_nonfinite;
-  wire        owe;  // the sender is owed the result
-  wire        complete;  // the slot is closed
+  wire        owe;  // the card owes the sender the result
+  wire        complete;  // closes the slot
   wire [ 2:0] complete_ports;
   wire [31:0] complete_vid;
   wire [ 1:0] complete_ecn;
   wire        complete_nonfinite;
-  wire        asked;  // an ask is not refused
-  wire        answer;  // an ask or a finish is answered with a status
+  wire        asked;  // an ask is accepted
+  wire        answer;  // a status answers an ask or a finish
   wire [ 7:0] answer_code;
-  wire [ 2:0] answer_ports;  // whose contribution is missing, or that were evicted
+  wire [ 2:0] answer_ports;  // ports with a missing contribution, or evicted ports
   wire        act;  // the slot is overdue
-  wire        stall;  // the slot does not turn over though it is asked to
+  wire        stall;  // the slot cannot advance although a packet requires it
   wire        overdue;
-  wire        notice;  // that is told to others
-  wire [ 2:0] notice_ports;  // to these
+  wire        notice;  // sends a notice
+  wire [ 2:0] notice_ports;  // to these ports
   wire [ 7:0] notice_code;
   wire [31:0] notice_vid;
 
@@ -584,7 +584,7 @@ module agg_core (
 
   wire       refused;
   wire [7:0] refused_code;
-  wire       refused_answer;  // it may be answered with a status
+  wire       refused_answer;  // a status may answer the refused packet
 
   agg_slots #(
       .PORTS    (3),
@@ -653,13 +653,13 @@ module agg_core (
   );
 
   // -- Sum --
-  wire [1:0] send_slot;  // of the result that is being sent
-  wire [1:0] beat_slot;  // beside what the slot memories give
+  wire [1:0] send_slot;  // of the result being sent
+  wire [1:0] beat_slot;  // of the beat at the slot memories' outputs
   wire [2:0] beat_index;
   wire       unused_beat_pass;
-  wire       unused_stalled;  // a complete slot is not read because of beats that are not decided
+  wire       unused_stalled;  // undecided beats delay the read of a complete slot
 
-  // No beat is read again: one pass decides each.
+  // No beat is read again: one pass decides every beat.
   agg_reader #(
       .JOBS      (1),
       .JOB_BITS  (1),
@@ -694,7 +694,7 @@ module agg_core (
 
   wire [127:0] sum;  // of all ports, lane by lane
   wire [  3:0] sum_over;  // elements that overflowed
-  wire         sum_next;  // a sum comes in the next cycle
+  wire         sum_next;  // the next cycle has a sum
   wire [  2:0] sum_beat;
 
   agg_lane u_lane_0 (
@@ -733,7 +733,7 @@ module agg_core (
       .over(sum_over[3])
   );
 
-  // The tag comes out a cycle before its sum.
+  // The tag leaves one cycle before its sum.
   agg_tag_delay #(
       .WIDTH (5),
       .CYCLES(28)
@@ -748,15 +748,15 @@ module agg_core (
 
   // -- Result cache --
   wire [3:0] sum_nonfinite;  // elements that are a NaN or an infinity
-  wire       begun;  // a result begins to be written
+  wire       begun;  // the first beat of a result is written
   wire       cache_wr_en;
   wire [1:0] cache_wr_slot;
   wire [2:0] cache_wr_beat;
-  wire [2:0] nonfinite;  // elements of the sum before that are a NaN or an infinity
-  wire [2:0] overflow;  // those that overflowed
-  wire       send_en;  // a beat is read to be sent
+  wire [2:0] nonfinite;  // elements of the previous sum that are a NaN or an infinity
+  wire [2:0] overflow;  // elements of the previous sum that overflowed
+  wire       send_en;  // reads a beat for the egress
   wire [2:0] send_beat;
-  wire       send_written;  // it is there
+  wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
       .LANES   (4),
@@ -809,11 +809,11 @@ module agg_core (
       .rd_data(m_axis_tdata)
   );
 
-  // -- Out --
-  wire       result_valid;  // a result can be sent
+  // -- Egress --
+  wire       result_valid;  // a result is ready to send
   wire       result_job;
   wire [1:0] result_slot;
-  wire [2:0] result_to;  // the ports that it is for
+  wire [2:0] result_to;  // the destination ports
   wire       result_replay;
   wire       result_take;
 
@@ -842,9 +842,9 @@ module agg_core (
 
   assign result_job = 1'd0;
 
-  wire        unused_written_job;  // of the sum that is written
+  wire        unused_written_job;  // of the sum being written
   wire [31:0] written_vid;
-  wire [ 2:0] result_ports;  // in the result that can be sent
+  wire [ 2:0] result_ports;  // ports in the result that is ready to send
   wire [31:0] result_vid;
   wire [ 1:0] result_ecn;
   wire        result_nonfinite;
@@ -875,8 +875,8 @@ module agg_core (
       .send_nonfinite    (result_nonfinite)
   );
 
-  wire [2:0] result_mask;  // ranks in it
-  wire [2:0] result_receivers;  // ranks that it is for
+  wire [2:0] result_mask;  // ranks in the sum
+  wire [2:0] result_receivers;  // ranks that receive it
 
   agg_port_ranks #(
       .PORTS(3)

@@ -3,13 +3,13 @@
 
 // The card on a byte-stream link of 32 bits: 3 ports, 4 lanes.
 //
-// link_rx -> FIFO -> frame parser -> beats -> port of the rank -> core -> words -> frames -> link_tx
+// link_rx -> FIFO -> frame parser -> beats -> rank's port -> core -> words -> frames -> link_tx
 //
-// Both directions: tkeep is contiguous from bit 0, with at least one byte, and words may be cut
-// anywhere. link_up is synchronous to clk; while it is low, and until what the last host left behind is
-// out of the way, link_rx takes nothing and link_tx offers nothing, also not a word it had offered.
-// rst is synchronous. beat_strobe marks the cycles in which a beat enters the lanes, error_strobe those in
-// which a frame from the host proves damaged.
+// Both directions: tkeep is contiguous from bit 0, with at least one byte; a word may end anywhere
+// in a frame. link_up is synchronous to clk. While it is low, and until the last host's work has
+// drained, link_rx accepts nothing and link_tx offers nothing, not even a word already offered. rst
+// is synchronous. beat_strobe is high in each cycle in which a beat enters the lanes, error_strobe
+// for one cycle for each damaged frame from the host.
 
 `default_nettype none
 
@@ -30,22 +30,22 @@ module agg_top (
     output wire        link_tx_tvalid,
     input  wire        link_tx_tready,
 
-    // For whoever counts
+    // Strobes for counters and LEDs
     output wire beat_strobe,
     output wire error_strobe
 );
   // Link
-  wire         down;  // the link is down, or the core not yet done with the last host
+  wire         down;  // the link is down, or the last host's work has not drained
   wire         link_rst;
   wire         hold;  // the core ends a job or sets one up
-  wire         unjudged;  // packets wait in the core to be judged
+  wire         unjudged;  // packets wait in the core for the commit
   wire [ 31:0] window;  // the next bytes from the link
   wire [  3:0] window_count;
   wire [  3:0] window_take;
   wire         window_commit;
   wire         window_rewind;
 
-  // Received: a header and payload words, then whole beats
+  // Receive: a header and payload words, then whole beats
   wire [175:0] rx_header;
   wire [ 31:0] rx_tdata;
   wire [  3:0] rx_tkeep;
@@ -88,7 +88,7 @@ module agg_top (
   wire         reply_ready;
   wire [175:0] reply_header;
 
-  // To be sent: whole beats, then payload words, then steps of a frame
+  // Transmit: whole beats, then payload words, then steps of a frame
   wire [127:0] egress_tdata;
   wire [ 15:0] egress_tkeep;
   wire         egress_tvalid;
@@ -106,12 +106,12 @@ module agg_top (
   wire [  3:0] step_bytes;
   wire         step_valid;
   wire         step_ready;
-  wire         step_idle;  // nothing follows for now
+  wire         step_idle;  // no step is ready to follow
 
   assign link_rst     = rst || down;
   assign error_strobe = event_header_crc || (rx_tvalid && rx_tready && rx_tlast && rx_bad);
 
-  // -- From the link to the core --
+  // -- Receiver --
   agg_link_session u_session (
       .clk    (clk),
       .rst    (rst),
@@ -284,7 +284,7 @@ module agg_top (
       .beat_strobe      (beat_strobe)
   );
 
-  // -- From the core to the link --
+  // -- Transmitter --
   agg_beat_unpack #(
       .STEP      (4),
       .BEAT_BYTES(16)

@@ -2,10 +2,10 @@
 //      -shell none
 
 // The adder tree of one lane: y is the sum of x_p0..x_p1, 14 cycles later; a new sum
-// every cycle. Neighbours pair up level by level, an odd one out passes up unchanged.
-// over says that y is an infinity or a NaN though no operand was.
-// It knows no valid, no slot and no absent worker: whoever drives it delays its tags
-// by as many cycles, and gives it -0 for a worker that is absent.
+// every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.
+// over is high if y is an infinity or a NaN, but every operand is finite.
+// The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+// and drives -0 for an absent worker.
 
 `default_nettype none
 

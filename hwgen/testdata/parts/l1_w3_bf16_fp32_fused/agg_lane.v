@@ -1,11 +1,11 @@
 // Made by: hwgen -lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -chunk 4 -window 1
 //      -jobs 1 -shell none
 
-// One lane: y is the sum of x_p0..x_p2, 18 cycles later; a new sum every cycle. All are aligned to
-// the largest exponent, cut to 4 places below its last, summed as integers and rounded once. over
-// says that y is an infinity or a NaN though no operand was.
-// It knows no valid, no slot and no absent worker: whoever drives it delays its tags
-// by as many cycles, and gives it -0 for a worker that is absent.
+// One lane: y is the sum of x_p0..x_p2, 18 cycles later; a new sum every cycle. It aligns
+// all operands to the largest exponent, truncates them 4 bits below the last place of the largest,
+// sums them as integers and rounds once. over is high if y is not finite, but every operand is.
+// The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+// and drives -0 for an absent worker.
 
 `default_nettype none
 
@@ -17,7 +17,7 @@ module agg_lane (
     output wire [31:0] y,
     output wire        over
 );
-  // From bf16 to fp32, which is exact: valid 2 cycles after the inputs.
+  // Exact conversion from bf16 to fp32: valid 2 cycles after the inputs.
   wire [31:0] wide_p0;
   wire [31:0] wide_p1;
   wire [31:0] wide_p2;
@@ -93,12 +93,12 @@ module agg_lane (
       .y  (max)
   );
 
-  // -- Every operand in a window of 28 bits below the largest exponent, 7 cycles after the inputs --
+  // -- Operands in a window of 28 bits below the largest exponent, 7 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
   wire [ 2:0] negative;  // signs
-  wire        special;  // max belongs to infinities and NaNs
+  wire        special;  // max is the exponent of infinities and NaNs
   wire [ 2:0] unused_lost;  // operands that lost bits below the window
-  wire [31:0] held_p0;  // until a cycle before max
+  wire [31:0] held_p0;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -129,7 +129,7 @@ module agg_lane (
       .mark     (unused_lost[0])
   );
 
-  wire [31:0] held_p1;  // until a cycle before max
+  wire [31:0] held_p1;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -160,7 +160,7 @@ module agg_lane (
       .mark     (unused_lost[1])
   );
 
-  wire [31:0] held_p2;  // until a cycle before max
+  wire [31:0] held_p2;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -191,9 +191,9 @@ module agg_lane (
       .mark     (unused_lost[2])
   );
 
-  wire nonfinite;  // some operand is an infinity or a NaN
-  wire nan;  // so is the sum, a NaN
-  wire minus;  // some operand is -infinity
+  wire nonfinite;  // an operand is an infinity or a NaN
+  wire nan;  // the sum is a NaN
+  wire minus;  // an operand is -infinity
   wire all_negative;  // a sum of zeros is -0
 
   agg_window_special #(
@@ -212,7 +212,7 @@ module agg_lane (
       .all_negative(all_negative)
   );
 
-  // -- Their sum, 9 cycles after the inputs; signs go a cycle ahead --
+  // -- The sum, 9 cycles after the inputs; signs are a cycle ahead --
   wire [2:0] sign;  // a cycle before the magnitudes
 
   agg_delay #(
@@ -224,7 +224,7 @@ module agg_lane (
       .q  (sign)
   );
 
-  wire plain;  // add, whatever the signs are
+  wire plain;  // add and ignore the signs
 
   agg_delay #(
       .WIDTH (1),
@@ -327,7 +327,7 @@ module agg_lane (
   wire        zero;  // the sum is 0
   wire [ 5:0] shift;
   wire [24:0] normal;
-  wire        rest;  // there is more below normal
+  wire        rest;  // bits below normal are nonzero
 
   agg_window_normalize #(
       .EXP   (8),
@@ -358,7 +358,7 @@ module agg_lane (
       .q  (signs)
   );
 
-  wire turned;  // the sum's sign is the other
+  wire turned;  // the sum's sign is inverted
 
   agg_delay #(
       .WIDTH (1),

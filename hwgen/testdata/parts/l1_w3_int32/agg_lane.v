@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 3 -format int32 -result int32 -sum tree -saturate -chunk 4
 //      -window 1 -jobs 1 -shell none
 
-// One lane: y is the integer sum of x_p0..x_p2, the nearest end of the format where it is beyond, 3 cycles later; a new
-// sum every cycle. over says that the sum is beyond the format. It knows no valid, no slot and no
-// absent worker: whoever drives it delays its tags by as many cycles, and gives it 0 for a worker that
-// is absent.
+// One lane: y is the integer sum of x_p0..x_p2, saturated, 3 cycles later; a new
+// sum every cycle. over is high if the sum is beyond the format's range.
+// The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+// and drives 0 for an absent worker.
 
 `default_nettype none
 
@@ -53,7 +53,7 @@ module agg_lane (
       .y  (l1_n0)
   );
 
-  // Back to 32 bits.
+  // Reduces the sum to 32 bits.
   agg_int_clamp #(
       .IN      (34),
       .OUT     (32),

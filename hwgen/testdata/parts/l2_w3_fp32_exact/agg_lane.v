@@ -2,12 +2,12 @@
 //      -jobs 1 -shell none
 
 // One lane: y is the sum of x_p0..x_p2, rounded once, 19 cycles later; a new sum every cycle.
-// All are aligned to the largest exponent and summed in a window of 44 bits.
-// What does not fit leaves a mark in one place more. undecided, two cycles before y, says that y may
-// be wrong because of that.
-// over says that y is an infinity or a NaN though no operand was. It knows no valid, no slot and no
-// absent worker: whoever drives it delays its tags by as many cycles, and gives it -0 for a worker
-// that is absent.
+// It aligns all operands to the largest exponent and sums them in a window of 44 bits.
+// One extra bit marks an operand that lost bits. undecided, two cycles before y, is high if y may
+// be wrong because of lost bits.
+// over is high if y is an infinity or a NaN, but every operand is finite.
+// The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
+// and drives -0 for an absent worker.
 
 `default_nettype none
 
@@ -55,7 +55,7 @@ module agg_lane (
       .y  (found_max)
   );
 
-  wire [7:0] max;  // held, for the many that it goes to
+  wire [7:0] max;  // registered, because of its fan-out
 
   agg_delay #(
       .WIDTH (8),
@@ -66,12 +66,12 @@ module agg_lane (
       .q  (max)
   );
 
-  // -- Every operand in a window of 44 bits below the largest exponent, 7 cycles after the inputs --
+  // -- Operands in a window of 44 bits below the largest exponent, 7 cycles after the inputs --
   wire [ 2:0] top;  // operands that are an infinity or a NaN
   wire [ 2:0] negative;  // signs
-  wire        special;  // max belongs to infinities and NaNs
+  wire        special;  // max is the exponent of infinities and NaNs
   wire [ 2:0] lost;  // operands that lost bits below the window
-  wire [31:0] held_p0;  // until a cycle before max
+  wire [31:0] held_p0;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -102,7 +102,7 @@ module agg_lane (
       .mark     (lost[0])
   );
 
-  wire [31:0] held_p1;  // until a cycle before max
+  wire [31:0] held_p1;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -133,7 +133,7 @@ module agg_lane (
       .mark     (lost[1])
   );
 
-  wire [31:0] held_p2;  // until a cycle before max
+  wire [31:0] held_p2;  // delayed until a cycle before max
 
   agg_delay #(
       .WIDTH (32),
@@ -164,9 +164,9 @@ module agg_lane (
       .mark     (lost[2])
   );
 
-  wire nonfinite;  // some operand is an infinity or a NaN
-  wire nan;  // so is the sum, a NaN
-  wire minus;  // some operand is -infinity
+  wire nonfinite;  // an operand is an infinity or a NaN
+  wire nan;  // the sum is a NaN
+  wire minus;  // an operand is -infinity
   wire all_negative;  // a sum of zeros is -0
 
   agg_window_special #(
@@ -185,7 +185,7 @@ module agg_lane (
       .all_negative(all_negative)
   );
 
-  // -- Their sum, 9 cycles after the inputs; signs go a cycle ahead --
+  // -- The sum, 9 cycles after the inputs; signs are a cycle ahead --
   wire [2:0] sign;  // a cycle before the magnitudes
 
   agg_delay #(
@@ -197,7 +197,7 @@ module agg_lane (
       .q  (sign)
   );
 
-  wire plain;  // add, whatever the signs are
+  wire plain;  // add and ignore the signs
 
   agg_delay #(
       .WIDTH (1),
@@ -300,7 +300,7 @@ module agg_lane (
   wire        zero;  // the sum is 0
   wire [ 5:0] shift;
   wire [41:0] normal;
-  wire        rest;  // there is more below normal
+  wire        rest;  // bits below normal are nonzero
 
   agg_window_normalize #(
       .EXP   (8),
@@ -319,9 +319,9 @@ module agg_lane (
       .rest    (rest)
   );
 
-  // -- Whether that suffices, two cycles before the result --
+  // -- The decision, two cycles before the result --
   wire some_lost;  // an operand lost bits below the window
-  wire several_lost;  // more than one did
+  wire several_lost;  // more than one operand did
 
   agg_exact_lost #(
       .OPERANDS(3)
@@ -380,7 +380,7 @@ module agg_lane (
       .q  (signs)
   );
 
-  wire turned;  // the sum's sign is the other
+  wire turned;  // the sum's sign is inverted
 
   agg_delay #(
       .WIDTH (1),

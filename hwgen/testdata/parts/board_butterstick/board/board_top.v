@@ -6,9 +6,9 @@
 // PHY pins <-> USB device <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz        |       clk, 60 MHz
 //
-// The USB device is written by usb_device.py beside this file. LEDs: link while a host has the card,
-// traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-// butterstick.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
+// usb_device.py beside this file writes the USB device. LEDs: link while a host has the card,
+// traffic while bytes move, error for a while after a damaged frame. butterstick.lpf
+// constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.
 
 `default_nettype none
 
@@ -35,20 +35,20 @@ module board_top (
     output wire       supply_enable
 );
   // Clocks and resets
-  wire       clk;  // the card's
+  wire       clk;  // the card's clock
   wire       rst;
-  wire       usb_clk;  // the link's
+  wire       usb_clk;  // the link's clock
   wire       usb_rst;
   wire       locked;
-  wire       started;  // clk runs, and supplies are there
+  wire       started;  // clk runs and all supplies are up
   wire       phy_reset;
-  wire       supply_level;  // its mean is the setting of all rails
+  wire       supply_level;  // its duty cycle sets the voltage of all rails
 
-  // USB device, with usb_clk
+  // USB device, on usb_clk
   wire [7:0] ulpi_data_in;
   wire [7:0] ulpi_data_out;
   wire       ulpi_data_oe;
-  wire       unused_ulpi_rst;  // the device's own clock would stop with it
+  wire       unused_ulpi_rst;  // would stop the device's own clock
   wire       usb_link_up;
   wire       usb_link_clear;
   wire [7:0] usb_rx_tdata;
@@ -61,7 +61,7 @@ module board_top (
   wire       unused_suspended;
   wire       traffic;
 
-  // Card, with clk
+  // Card, on clk
   wire       link_up;
   wire [7:0] rx_tdata;
   wire       rx_tvalid;
@@ -154,7 +154,7 @@ module board_top (
       .suspended    (unused_suspended)
   );
 
-  // -- From one clock to the other --
+  // -- Clock crossing --
   agg_link_cross u_cross (
       .phy_clk         (usb_clk),
       .phy_rst         (usb_rst),
@@ -217,7 +217,7 @@ module board_top (
   assign led_traffic = traffic_lit;
   assign led_error   = error_lit;
 
-  // What all LEDs have in common
+  // Common pins of the LEDs
   assign led_held    = 3'b001;
 
 endmodule

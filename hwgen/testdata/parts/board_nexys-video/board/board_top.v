@@ -6,9 +6,9 @@
 // FIFO pins <-> agg_fifo_bus <-> agg_link_break <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz                              |       clk, 60 MHz
 //
-// usb_clk is the chip's. LEDs: link while that runs and no host begins,
-// traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-// nexys-video.xdc; the vendor's cells are in agg_pll and what else here begins with a pin.
+// The chip drives usb_clk. LEDs: link while that runs and no host sends a break,
+// traffic while bytes move, error for a while after a damaged frame. nexys-video.xdc
+// constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.
 
 `default_nettype none
 
@@ -16,7 +16,7 @@ module board_top (
     // Oscillator, 100 MHz
     input wire clk_in,
 
-    // FIFO bridge; as its clock may stand still, agg_fifo_bus has usb_rst as an asynchronous reset
+    // FIFO bridge; its clock may stop, so agg_fifo_bus uses usb_rst as an asynchronous reset
     // verilator lint_off SYNCASYNCNET
     input  wire       fifo_clk,
     input  wire       fifo_rxf_n,
@@ -33,20 +33,20 @@ module board_top (
     output wire led_error
 );
   // Clocks and resets
-  wire       clk;  // the card's
+  wire       clk;  // the card's clock
   wire       rst;
-  wire       usb_clk;  // the link's
+  wire       usb_clk;  // the link's clock
   wire       usb_rst;
   wire       locked;
-  wire       started;  // clk runs, and supplies are there
+  wire       started;  // clk runs and all supplies are up
   wire       unused_phy_reset;
-  wire       unused_clock;  // the PLL has two
+  wire       unused_clock;  // the PLL's second output
 
-  // FIFO bridge, with usb_clk
+  // FIFO bridge, on usb_clk
   wire [7:0] fifo_data_in;
   wire [7:0] fifo_data_out;
   wire [7:0] fifo_drive_n;
-  wire [7:0] bus_rx_tdata;  // from the host, breaks among it
+  wire [7:0] bus_rx_tdata;  // from the host, breaks included
   wire       bus_rx_tvalid;
   wire       bus_rx_tready;
   wire       unused_rx_tkeep;  // a word is a byte
@@ -60,7 +60,7 @@ module board_top (
   wire       usb_tx_tready;
   wire       traffic;
 
-  // Card, with clk
+  // Card, on clk
   wire       link_up;
   wire [7:0] rx_tdata;
   wire       rx_tvalid;
@@ -152,7 +152,7 @@ module board_top (
 
   assign traffic = (bus_rx_tvalid && bus_rx_tready) || (usb_tx_tvalid && usb_tx_tready);
 
-  // -- From one clock to the other --
+  // -- Clock crossing --
   agg_link_cross u_cross (
       .phy_clk         (usb_clk),
       .phy_rst         (usb_rst),

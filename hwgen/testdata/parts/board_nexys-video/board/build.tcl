@@ -1,10 +1,10 @@
-# Builds the bitstream of this card for Digilent Nexys Video (XC7A200T-1SBG484C) with Vivado; the Makefile beside it runs it in build/:
+# Builds the bitstream of this card for Digilent Nexys Video (XC7A200T-1SBG484C) with Vivado. The Makefile in this folder runs it in build/:
 #
 #   vivado -mode batch -nojournal -log vivado.log -source ../build.tcl
 #
-# It writes new.bit only when every pin has its place and its standard, every constraint has found what it is for, and
-# every path keeps its time. Else it ends with status 1. What an owner is to read goes into summary.txt as well, and what
-# Vivado reports into *.rpt.
+# It writes new.bit only if every pin has a location and an I/O standard, every constraint matches an object, and every
+# path meets its timing. Otherwise it exits with status 1. The results are also in summary.txt; Vivado's reports are in
+# *.rpt.
 
 set part xc7a200tsbg484-1
 set top board_top
@@ -61,18 +61,18 @@ set sources {
   ../../agg_top.v
 }
 
-# The clocks that the constraints must make, in MHz; the card's and the link's go first.
+# The clocks that the constraints must create, in MHz; the card's and the link's come first.
 set card_clock clk
 set link_clock fifo_clk
 set clocks [list $card_clock 60 $link_clock 60 clk_in 100]
 
-# What a constraint says that finds nothing to constrain: cells, pins, nets, ports, clocks, or nothing at all. Left as they
-# are these are warnings, and the path that they were for is not looked at.
+# Messages about a constraint that matches no cell, pin, net, port, clock or object. By default they are only warnings, and
+# Vivado would not check the path that the constraint was for.
 set found_nothing {
   {Vivado 12-180} {Vivado 12-508} {Vivado 12-507} {Vivado 12-584} {Vivado 12-627} {Vivado 12-646} {Vivado 12-4739}
 }
 
-# Says a line, to whoever reads the log and in summary.txt.
+# Prints a line to the log and to summary.txt.
 proc say {line} {
   puts $line
   set file [open summary.txt a]
@@ -80,13 +80,13 @@ proc say {line} {
   close $file
 }
 
-# Ends the build when there is something wrong, after all of it is said.
+# Prints all errors and, if there are any, ends the build.
 proc stop_if {wrong} {
   foreach sentence $wrong { say "wrong: $sentence" }
   if {[llength $wrong] > 0} { error "nothing is written" }
 }
 
-# What is wrong with pins: those that the constraints leave to the tool.
+# Returns errors for pins without a location or an I/O standard.
 proc wrong_pins {} {
   set wrong {}
   foreach port [get_ports *] {
@@ -96,7 +96,7 @@ proc wrong_pins {} {
   return $wrong
 }
 
-# What is wrong with clocks: those that there are not, or not with that period.
+# Returns errors for clocks that are missing or have another period.
 proc wrong_clocks {clocks} {
   set wrong {}
   foreach {name mhz} $clocks {
@@ -111,14 +111,14 @@ proc wrong_clocks {clocks} {
   return $wrong
 }
 
-# A property of the worst path of a kind (max: setup, min: hold); "" where there is none.
+# Returns a property of the worst path of a kind (max: setup, min: hold); "" if no path exists.
 proc worst {property kind args} {
   set paths [get_timing_paths -quiet -delay_type $kind -max_paths 1 -nworst 1 {*}$args]
   if {[llength $paths] == 0} { return "" }
   return [get_property $property [lindex $paths 0]]
 }
 
-# Says how fast each clock could be, and returns what is wrong with that.
+# Prints the maximum frequency of each clock, and returns errors for clocks that are too slow.
 proc wrong_speed {clocks} {
   set wrong {}
   foreach {name mhz} $clocks {
@@ -135,8 +135,8 @@ proc wrong_speed {clocks} {
   return $wrong
 }
 
-# Says how long what crosses takes, and returns what is wrong with that. A crossing without its limit would be timed as if
-# the two clocks had to do with one another, or not at all.
+# Prints the longest delay of the clock crossings, and returns errors for delays over the limit. Without a limit, Vivado would
+# time a crossing as if the two clocks were related, or not at all.
 proc wrong_crossing {one other limit} {
   set wrong {}
   foreach {from to} [list $one $other $other $one] {
@@ -153,7 +153,7 @@ proc wrong_crossing {one other limit} {
   return $wrong
 }
 
-# Says what time the link's pins leave, and returns what is wrong with that.
+# Prints the slack of the link's pins, and returns errors for negative slack.
 proc wrong_pads {} {
   set wrong {}
   foreach {what ends} [list \
@@ -172,7 +172,7 @@ proc wrong_pads {} {
   return $wrong
 }
 
-# What is wrong with any path at all.
+# Returns errors for any path with negative slack.
 proc wrong_paths {} {
   set wrong {}
   foreach {kind time} {max setup min hold} {

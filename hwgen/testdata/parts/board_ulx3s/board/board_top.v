@@ -6,9 +6,9 @@
 // USB pins <-> USB device <-> agg_link_cross <-> card
 //           usb_clk, 60 MHz        |       clk, 25 MHz
 //
-// The USB device is written by usb_device.py beside this file. LEDs: link while a host has the card,
-// traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-// ulx3s.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
+// usb_device.py beside this file writes the USB device. LEDs: link while a host has the card,
+// traffic while bytes move, error for a while after a damaged frame. ulx3s.lpf
+// constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.
 
 `default_nettype none
 
@@ -27,15 +27,15 @@ module board_top (
     output wire led_error
 );
   // Clocks and resets
-  wire       clk;  // the card's
+  wire       clk;  // the card's clock
   wire       rst;
-  wire       usb_clk;  // the link's
+  wire       usb_clk;  // the link's clock
   wire       usb_rst;
   wire       locked;
-  wire       started;  // clk runs, and supplies are there
+  wire       started;  // clk runs and all supplies are up
   wire       phy_reset;
 
-  // USB device, with usb_clk
+  // USB device, on usb_clk
   wire       usb_d_p_in;
   wire       usb_d_p_out;
   wire       usb_d_n_in;
@@ -54,7 +54,7 @@ module board_top (
   wire       unused_suspended;
   wire       traffic;
 
-  // Card, with clk
+  // Card, on clk
   wire       link_up;
   wire [7:0] rx_tdata;
   wire       rx_tvalid;
@@ -138,7 +138,7 @@ module board_top (
       .suspended  (unused_suspended)
   );
 
-  // -- From one clock to the other --
+  // -- Clock crossing --
   agg_link_cross u_cross (
       .phy_clk         (usb_clk),
       .phy_rst         (usb_rst),

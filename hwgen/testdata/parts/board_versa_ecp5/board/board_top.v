@@ -6,9 +6,9 @@
 // UART pins <-> UART, queue, break <-> agg_link_cross <-> card
 //           uart_clk, 60 MHz                |       clk, 50 MHz
 //
-// A host that begins sends a break, and the link falls for a moment. LEDs: link while it is up,
-// traffic while bytes move, error for a while after a damaged frame. Pins and clocks are constrained in
-// versa_ecp5.lpf; the vendor's cells are in agg_pll and what else here begins with a pin.
+// A new host sends a break, which takes the link down for a moment. LEDs: link while it is up,
+// traffic while bytes move, error for a while after a damaged frame. versa_ecp5.lpf
+// constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.
 
 `default_nettype none
 
@@ -26,15 +26,15 @@ module board_top (
     output wire led_error
 );
   // Clocks and resets
-  wire       clk;  // the card's
+  wire       clk;  // the card's clock
   wire       rst;
-  wire       uart_clk;  // the link's
+  wire       uart_clk;  // the link's clock
   wire       uart_rst;
   wire       locked;
-  wire       started;  // clk runs, and supplies are there
+  wire       started;  // clk runs and all supplies are up
   wire       unused_phy_reset;
 
-  // UART, with uart_clk
+  // UART, on uart_clk
   wire [7:0] byte_data;
   wire       byte_valid;
   wire [7:0] queue_tdata;
@@ -51,7 +51,7 @@ module board_top (
   wire       unused_rx_tkeep;
   wire       traffic;
 
-  // Card, with clk
+  // Card, on clk
   wire       link_up;
   wire [7:0] rx_tdata;
   wire       rx_tvalid;
@@ -144,7 +144,7 @@ module board_top (
 
   assign traffic = byte_valid || (uart_tx_tvalid && uart_tx_tready);
 
-  // -- From one clock to the other --
+  // -- Clock crossing --
   agg_link_cross u_cross (
       .phy_clk         (uart_clk),
       .phy_rst         (uart_rst),
