@@ -600,7 +600,7 @@ func TestRefusals(t *testing.T) {
 		p.refuse[wire.RegJobCommit] = wire.CodeBusy
 		card := open(t, p.serve(t))
 		_, err := card.Configure(testContext(t), driver.JobConfig{})
-		if e := wantError[*driver.RefusedError](t, err, "JOB_COMMIT", "owned by another host"); e.Code != wire.CodeBusy {
+		if e := wantError[*driver.RefusedError](t, err, "JOB_COMMIT", "another host owns the card"); e.Code != wire.CodeBusy {
 			t.Errorf("%+v", e)
 		}
 	}))
