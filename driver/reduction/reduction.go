@@ -26,7 +26,7 @@ type Reduction struct {
 	sums     []byte   // as received from the card
 	scaled   *scaled  // with Quantize
 	report   *Report
-	outages  []Outage
+	outages  outageLog
 	overdue  driver.Overdue // last reported
 	partials []driver.Partial
 }
@@ -94,7 +94,7 @@ func New(workers []Arrays, o Options) (*Reduction, error) {
 	if o.Quantize && format != wire.FP32 {
 		return nil, wrongOption("quantize", "it is for float32, but the ${files} hold %s", format)
 	}
-	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size()}, nil
+	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size(), outages: newOutageLog()}, nil
 }
 
 // Needs returns this reduction's requirements on a card.
@@ -136,7 +136,9 @@ func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
 	if err := job.Close(ctx); err != nil {
 		return err
 	}
-	r.report.Outages = r.outages
+	if r.report.Outages, err = r.outages.await(ctx, job.Outages()); err != nil {
+		return err
+	}
 	return r.judge()
 }
 
@@ -188,11 +190,11 @@ func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job
 
 // noteOutage records an outage, and reports it to the caller.
 func (r *Reduction) noteOutage(o driver.Outage) {
-	if o.Away != 0 {
-		r.outages = append(r.outages, Outage{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
-	}
 	if r.opts.OnOutage != nil {
 		r.opts.OnOutage(o)
+	}
+	if o.Away != 0 {
+		r.outages.add(Outage{Chunk: int(o.VID), Seconds: o.Away.Seconds()})
 	}
 }
 
@@ -212,8 +214,8 @@ func (r *Reduction) Warnings() []string { return append(r.exceptionLines(), r.pa
 // exceptionLines describes the card's counts, and the loss of counts in an outage.
 func (r *Reduction) exceptionLines() []string {
 	lines := r.report.Exceptions.lines(r.workers)
-	if n := len(r.outages); n > 0 && r.outages[n-1].Chunk > 0 {
-		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.outages[n-1].Chunk))
+	if n := len(r.report.Outages); n > 0 && r.report.Outages[n-1].Chunk > 0 {
+		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.report.Outages[n-1].Chunk))
 	}
 	return lines
 }

