@@ -9,12 +9,12 @@ import (
 // outageLog collects the outages that the driver reports from a goroutine of its own. A call may
 // return before the driver reports that the card is back.
 type outageLog struct {
-	mu   *sync.Mutex
+	mu   sync.Mutex
 	all  []Outage
 	more chan struct{} // holds one element after an addition
 }
 
-func newOutageLog() outageLog { return outageLog{mu: new(sync.Mutex), more: make(chan struct{}, 1)} }
+func newOutageLog() *outageLog { return &outageLog{more: make(chan struct{}, 1)} }
 
 func (l *outageLog) add(o Outage) {
 	l.mu.Lock()

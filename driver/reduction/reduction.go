@@ -26,7 +26,7 @@ type Reduction struct {
 	sums     []byte   // as received from the card
 	scaled   *scaled  // with Quantize
 	report   *Report
-	outages  outageLog
+	outages  *outageLog
 	overdue  driver.Overdue // last reported
 	partials []driver.Partial
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"tributary/rtl"
+	leaves "tributary/hwgen/leaf"
 )
 
 type campaign struct {
@@ -130,11 +130,7 @@ func (r *record) reload(file string) (record, bool) {
 
 // verilog reads a leaf's source.
 func (c *campaign) verilog(leaf string) ([]byte, error) {
-	name, err := rtl.File(leaf)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(filepath.Join(c.root, "rtl", name))
+	return leaves.NewLibrary(os.DirFS(filepath.Join(c.root, "rtl")), "").Read(leaf)
 }
 
 // way is a leaf's progress through the campaign.

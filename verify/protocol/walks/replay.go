@@ -367,7 +367,7 @@ func codeOf(name string) wire.Code {
 			return c.Code
 		}
 	}
-	panic("traces: no code is called " + name)
+	panic("walks: no code is called " + name)
 }
 
 func lowBits(n int) uint64 { return 1<<n - 1 }

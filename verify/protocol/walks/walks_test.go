@@ -26,7 +26,7 @@ var explore, hwgen string
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "traces")
+		dir, err := os.MkdirTemp("", "walks")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
