@@ -128,7 +128,7 @@ func (c *Card) missed(j *Job) bool {
 	defer c.mu.Unlock()
 	silent := time.Since(c.heard)
 	if c.away == nil && !j.ended && j.cfg.CarryOn > 0 && silent >= c.opts.timeout {
-		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has said nothing for %s", round(silent))})
+		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
 	}
 	return c.away != nil
 }
@@ -200,7 +200,7 @@ func (c *Card) waitFor(a *away) (gone []news) {
 }
 
 // errNoAttempt stands for the error of the last attempt when no attempt has finished.
-var errNoAttempt = errors.New("no attempt to open it has ended")
+var errNoAttempt = errors.New("no attempt to open it has finished")
 
 // loseHope ends a job whose wait for its card is over.
 func (j *Job) loseHope(a *away) {

@@ -239,7 +239,7 @@ func TestDiesInACall(t *testing.T) {
 		link.on.Store(true)
 		sums, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
 		wantNil(t, errs, 0, 2, 3)
-		wantError[*driver.EvictedError](t, errs[1], "rank 1", "the card has evicted it")
+		wantError[*driver.EvictedError](t, errs[1], "rank 1", "its data came too late")
 		for _, r := range []int{0, 2, 3} {
 			sameBits(t, "sum of those left", sums[r], sumOf(inputs, []int{0, 2, 3}))
 		}
@@ -291,7 +291,7 @@ func TestLeaves(t *testing.T) {
 		}
 		_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
 		wantNil(t, errs, 1, 2)
-		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); errors.Is(e, context.Canceled) || e.Err != context.Canceled {
+		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "its call was canceled", "context canceled"); errors.Is(e, context.Canceled) || e.Err != context.Canceled {
 			t.Errorf("%v, of a context that ended in an earlier call", e)
 		}
 		if e := job.Evicted(); !slices.Equal(e, []int{0}) {
@@ -338,7 +338,7 @@ func TestAllAreEvicted(t *testing.T) {
 		inputs := [][]float32{make([]float32, 9), make([]float32, 9)}
 		for range 2 {
 			err := job.Reduce(testContext(t), make([]float32, 9), inputs)
-			if e := wantError[*driver.EvictedError](t, err, "the card has evicted it"); e.VID != 0 {
+			if e := wantError[*driver.EvictedError](t, err, "its data came too late"); e.VID != 0 {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -606,9 +606,9 @@ func TestDeadlinesThatCannotBe(t *testing.T) {
 			words []string
 		}{
 			{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
-			{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
-			{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
-			{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "give up", "10s"}},
+			{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "set only one"}},
+			{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "maximum is 4294967295"}},
+			{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "timeout of 10s", "10s"}},
 			{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
 		} {
 			_, err := card.Configure(testContext(t), c.cfg)

@@ -189,14 +189,14 @@ func TestNoRoom(t *testing.T) {
 			return full
 		}
 		full := refused(driver.JobConfig{Window: 4},
-			"card test has no slots left for a window of 4, which takes 8 of its 8 in a row: job 0 has slots 0 to 1; ask for a window of 2, the largest that fits, or close or abort one")
+			"card test has no free slots for a window of 4, which needs 8 consecutive slots of its 8: job 0 has slots 0 to 1; use a window of 2, the largest that fits, or close or abort a job")
 		if full.Fits() != 2 || len(full.Jobs) != 1 || full.Jobs[0].Number != 0 {
 			t.Errorf("%+v", full)
 		}
-		wantError[*driver.RefusedError](t, full, "no slots")
+		wantError[*driver.RefusedError](t, full, "no free slots")
 		b := configure(t, card, driver.JobConfig{})
 		full = refused(driver.JobConfig{},
-			"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort one, or use a card generated with more -jobs")
+			"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort a job, or use a card generated with more -jobs")
 		if len(full.Jobs) != 2 || full.Err != nil {
 			t.Errorf("%+v", full)
 		}
@@ -208,7 +208,7 @@ func TestNoRoom(t *testing.T) {
 		}
 		all := configure(t, card, driver.JobConfig{Window: 4})
 		refused(driver.JobConfig{},
-			"card test has no slots left for a window of 2, which takes 4 of its 8 in a row: job 0 has slots 0 to 7; close or abort one")
+			"card test has no free slots for a window of 2, which needs 4 consecutive slots of its 8: job 0 has slots 0 to 7; close or abort a job")
 		reduceOnce(t, all, rng)
 	})
 }
@@ -223,7 +223,7 @@ func TestACardOfOneJobReplacesIt(t *testing.T) {
 			t.Errorf("number %d, epoch %d after %d, window %d", second.Number(), second.Epoch(), first.Epoch(), second.Config().Window)
 		}
 		err := first.Close(testContext(t))
-		if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new one to go on", first.Epoch()) {
+		if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new job to continue", first.Epoch()) {
 			t.Error(e)
 		}
 	})
@@ -693,8 +693,8 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 		<-gone
 		buf := []float32{1}
 		reduce := func(j *driver.Job) error { return j.Member(0).AllReduce(testContext(t), buf) }
-		wantError[*driver.DiedError](t, reduce(ends), "is gone")
-		wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: not yet")
+		wantError[*driver.DiedError](t, reduce(ends), "disconnected")
+		wantError[*driver.LostError](t, reduce(brief), "did not return within 1", "ms: not yet")
 		start := time.Now()
 		if err := aborted.Abort(testContext(t)); err != nil || time.Since(start) > time.Second {
 			t.Errorf("abort while the card is away: %v, after %s", err, time.Since(start))
@@ -746,7 +746,7 @@ func TestTheLastJobGivesTheCardUp(t *testing.T) {
 		if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		wantError[*driver.LostError](t, card.Err(), "was not back after 30")
+		wantError[*driver.LostError](t, card.Err(), "did not return within 30")
 	})
 }
 

@@ -85,7 +85,7 @@ func TestNeverWhatWasStaged(t *testing.T) {
 		card := open(t, link)
 		closes(t, configure(t, card, lateJobs[0]))
 		_, err := card.Configure(testContext(t), lateJobs[1])
-		if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, and never with what was written") {
+		if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, but never with the values written") {
 			t.Errorf("got %v", err)
 		}
 		closes(t, configure(t, card, lateJobs[1]))

@@ -83,5 +83,5 @@ func checkSum(i driver.Info) error {
 	if Knows(i.Sum) {
 		return nil
 	}
-	return &driver.NoCardError{Name: i.Name, Reason: fmt.Sprintf("the self-test has no answers for %v; take the tributary that came with the card's hwgen", i.Sum)}
+	return &driver.NoCardError{Name: i.Name, Reason: fmt.Sprintf("the self-test has no answers for %v; use the tributary that came with the card's hwgen", i.Sum)}
 }

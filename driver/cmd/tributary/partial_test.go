@@ -43,7 +43,7 @@ func TestReduceLeavesOut(t *testing.T) {
 	writeArray(t, "v1.npy", float32s([]int{100}, make([]float32, 100)...))
 	s := tributary(context.Background(), "reduce", "-card", withoutDataOf(t, 0), "-deadline", "20ms", "-partial", "-json", "-o", "sum.npy", "v0.npy", "v1.npy")
 	require.Equal(t, 0, s.status, s.errs)
-	require.Contains(t, s.errs, "warning: v0.npy was left out in the end: it held the others up\n")
+	require.Contains(t, s.errs, "warning: v0.npy was evicted: it blocked the others for a second deadline\n")
 	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Equal(t, []int{0}, report.Evicted)
