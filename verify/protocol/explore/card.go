@@ -55,7 +55,7 @@ func (w *world) check(h *header) (why answer, ok bool) {
 		}
 		return badJob, false
 	case h.epoch != int(j.epoch)%w.config.epochs() && !w.without(anyEpoch):
-		w.say("the card refuses it: its epoch is another")
+		w.say("the card refuses it: another epoch")
 		return badEpoch, false
 	case h.rank != h.port && !w.without(anyRank):
 		w.say("the card drops it: worker %d's rank does not belong to this port", h.rank)
@@ -140,7 +140,7 @@ func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 		w.say("the card does not add it: %s is owed the result", w.name(h.rank))
 		return owes
 	}
-	w.say("the card drops it: a repetition")
+	w.say("the card drops it: a duplicate")
 	return duplicate
 }
 
@@ -229,7 +229,7 @@ func (w *world) takeAsk(h header) answer {
 	case h.vid == u || w.without(askOfOtherVID) && s.phase == reduced:
 		return w.askOfSlot(h, s)
 	case h.vid == w.ahead(u, w.slotCount()) && !w.without(askOfNextDropped):
-		w.say("the card answers: send it")
+		w.say("the card replies: send it")
 		return sendIt
 	}
 	return w.outside(h, u)
@@ -239,14 +239,14 @@ func (w *world) takeAsk(h header) answer {
 func (w *world) askOfSlot(h header, s *slot) answer {
 	switch s.phase {
 	case empty:
-		w.say("the card answers: late, the slot is empty")
+		w.say("the card replies: late, the slot is empty")
 		return late
 	case collecting:
 		if s.held&bit(h.rank) == 0 && !w.without(noSendStatus) {
-			w.say("the card answers: send it")
+			w.say("the card replies: send it")
 			return sendIt
 		}
-		w.say("the card answers: wait for %s", w.set(w.jobs[h.job].members&^s.held))
+		w.say("the card replies: wait for %s", w.set(w.jobs[h.job].members&^s.held))
 		return wait
 	case reduced:
 		if !w.without(noReplay | noReplayOfAsk) {
@@ -266,12 +266,12 @@ func (w *world) takeFinish(h header) answer {
 	}
 	j := &w.jobs[h.job]
 	if w.confirmsEnd(h) {
-		w.say("the card answers: done, the job has ended")
+		w.say("the card replies: done, the job has ended")
 		w.answerFinish(h)
 		return done
 	}
 	j.finished |= bit(h.rank)
-	w.say("the card answers: done")
+	w.say("the card replies: done")
 	w.answerFinish(h)
 	w.endIfFinished(h.job)
 	return done
@@ -296,7 +296,7 @@ func (w *world) endIfFinished(job int) {
 	}
 	w.judgeEnd(job)
 	if j.members == 0 {
-		w.say("nobody is left: the job has ended")
+		w.say("no member is left: the job has ended")
 	} else {
 		w.say("all have finished: the job has ended")
 	}
@@ -350,7 +350,7 @@ func (w *world) takeAbort(job, epoch int) answer {
 	case !j.up:
 		w.say("the card has no such job, and does nothing")
 	case epoch != int(j.epoch):
-		w.say("the card refuses it: its epoch is another")
+		w.say("the card refuses it: another epoch")
 		return badEpoch
 	default:
 		w.say("the card ends the job")

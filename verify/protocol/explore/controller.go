@@ -32,7 +32,7 @@ func (w *world) newEpoch(job int) int {
 		}
 	}
 	*c = controller{epoch: c.epoch + 1, first: uint8(first)}
-	w.say("the controller stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that anyone lacks",
+	w.say("the controller stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that a worker lacks",
 		c.epoch, w.v(first))
 	for m := range w.config.members() {
 		if w.config.jobOf(m) != job || w.members[m].life != active {

@@ -161,7 +161,7 @@ func (e *explorer) tellNoProgress(w *world) ([]string, *violation) {
 		w.state, w.turns = from, order
 		w.tale.steps = w.tale.steps[:before]
 		w.begin()
-		w.say("the network loses everything that is under way; from here on it loses nothing, and timers run out")
+		w.say("the network loses all packets in flight; from here on it loses nothing, and timers expire")
 		w.tale.calm = true
 		if w.judgeProgress(e.symmetry, map[string]bool{}); w.broken != nil {
 			return w.tale.lines(), w.broken

@@ -33,7 +33,7 @@ func (w *world) reduce(i int) bool {
 	if w.without(partialUnmarked) {
 		s.cacheMask = w.config.membersOf(job)
 	}
-	w.say("the card has summed %s of %s%s; all are owed the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
+	w.say("the card has summed %s of %s%s; the card owes all of them the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
 	w.judgeSum(job, s)
 	return true
 }
@@ -118,7 +118,7 @@ func (w *world) cutShort(s *slot) {
 	for m := range w.config.members() {
 		if to := &w.members[m]; to.sending != 0 && &w.slots[to.sending-1] == s {
 			to.sending, to.begun = 0, 0
-			w.say("the result that it was sending to %s is broken off", w.name(m))
+			w.say("the result that it was sending to %s is cut off", w.name(m))
 		}
 	}
 }

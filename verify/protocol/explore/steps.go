@@ -171,13 +171,13 @@ func (w *world) deliver(n int) {
 		w.say("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
 		w.takeResult(p)
 	case finished:
-		w.say("the answer to its finish%s reaches %s", w.during(int(p.epoch)), who)
+		w.say("the reply to its finish%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeFinished(p)
 	case evicted:
-		w.say("the news that it is out%s reaches %s", w.during(int(p.epoch)), who)
+		w.say("the eviction notice%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeOut(p)
 	case ended:
-		w.say("the news that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
+		w.say("the notice that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeEnded(p)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // tale describes a run step by step.
 type tale struct {
 	steps []told
-	calm  bool // faults have ceased, so a second arrival is a retransmission, not a repetition
+	calm  bool // faults have ceased, so a second arrival is a retransmission, not a duplicate
 }
 
 // told is one step: its text, and the packets that it sent and delivered.

@@ -129,7 +129,7 @@ func (k *walk) overdue(e *walkEvent, i int) {
 		missing = before &^ s.held
 	}
 	if missing == 0 && s.phase == reduced {
-		k.say("the deadline of %s passes, and it waits for nobody any more", k.v(int(s.vid)))
+		k.say("the deadline of %s passes, but the slot waits for no member", k.v(int(s.vid)))
 		return
 	}
 	k.counts["overdue"]++
@@ -142,7 +142,7 @@ func (k *walk) overdue(e *walkEvent, i int) {
 		k.counts["evictions"]++
 		told, code, named = k.config.membersOf(e.Job), "evicted", k.config.membersOf(e.Job)&^j.members
 	default:
-		k.say("the deadline of %s passes: the card tells %s that it waits for %s", k.v(int(s.vid)), k.set(told), k.set(named))
+		k.say("the deadline of %s passes: the card notifies %s that it waits for %s", k.v(int(s.vid)), k.set(told), k.set(named))
 	}
 	for m := range k.config.members() {
 		if told&bit(m) != 0 {

@@ -107,7 +107,7 @@ func (w *world) takeFinished(p packet) {
 	me := &w.members[p.member]
 	if me.life == active && me.epoch == p.epoch && int(me.low) == w.config.end() {
 		me.finished = true
-		w.say("%s knows that its finish was heard", w.name(int(p.member)))
+		w.say("%s knows that the card took its finish", w.name(int(p.member)))
 		return
 	}
 	w.say("%s ignores it", w.name(int(p.member)))
@@ -117,7 +117,7 @@ func (w *world) takeFinished(p packet) {
 // its finish ignores refusals of other packets, since the card may have refused an old copy.
 func (w *world) takeEnded(p packet) {
 	if int(w.members[p.member].low) == w.config.end() && p.of != finish {
-		w.say("%s ignores it: it waits for the answer to its finish", w.name(int(p.member)))
+		w.say("%s ignores it: it waits for the reply to its finish", w.name(int(p.member)))
 		return
 	}
 	w.takeOut(p)
@@ -136,7 +136,7 @@ func (w *world) takeOut(p packet) {
 		return
 	}
 	w.leave(int(p.member), out)
-	w.say("%s knows that it is out, and stops", w.name(int(p.member)))
+	w.say("%s knows that it is evicted, and stops", w.name(int(p.member)))
 }
 
 // leave clears a worker's state of its epoch. A transmission on the card's port to it continues.
@@ -149,9 +149,9 @@ func (w *world) leave(m int, to life) {
 func (w *world) restart(m int) {
 	w.restarts--
 	w.leave(m, down)
-	w.say("%s is killed and started again: it has lost its state", w.name(m))
+	w.say("%s restarts and loses its state", w.name(m))
 	if w.without(sameEpochReturn) {
 		w.join(m)
-		w.say("%s begins again in the same epoch", w.name(m))
+		w.say("%s restarts in the same epoch", w.name(m))
 	}
 }
