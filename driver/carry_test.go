@@ -451,9 +451,9 @@ func TestNotCarriedOn(t *testing.T) {
 	}
 }
 
-// TestCardGoesWithoutAWord checks that the driver gives up a silent card with an open link
+// TestCardDisconnectsSilently checks that the driver gives up a silent card with an open link
 // after the timeout, and then looks for it.
-func TestCardGoesWithoutAWord(t *testing.T) {
+func TestCardDisconnectsSilently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := comes(func(n int) (transport.Conn, error) {
 			if n == 0 {
@@ -581,9 +581,9 @@ func (h *halfDead) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestResultsBehindTheEnd checks that results read after the writer has found the link to be
+// TestResultsAfterTheEnd checks that results read after the writer has found the link to be
 // over do not shorten the wait for the card. The driver once gave such a job up at once.
-func TestResultsBehindTheEnd(t *testing.T) {
+func TestResultsAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &halfDead{Conn: serve(t, small, 64<<10)}
 		card := openName(t, comes(func(n int) (transport.Conn, error) {

@@ -97,7 +97,7 @@ func closes(t *testing.T, job *driver.Job) {
 	}
 }
 
-func TestDeadlineTellsWhoIsMissing(t *testing.T) {
+func TestDeadlineReportsMissingRanks(t *testing.T) {
 	for name, cfg := range map[string]driver.JobConfig{
 		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: 20 * millisecond},
 	} {
@@ -142,9 +142,9 @@ func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestComesLate checks that a member that stalls for one reduction still gets its results, and
+// TestLateMember checks that a member that stalls for one reduction still gets its results, and
 // takes part in later ones.
-func TestComesLate(t *testing.T) {
+func TestLateMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, partialJob)
@@ -183,9 +183,9 @@ func TestComesLate(t *testing.T) {
 	})
 }
 
-// TestDies checks that a dead member is evicted, that the others continue, and that the next
+// TestDeadMember checks that a dead member is evicted, that the others continue, and that the next
 // job has all members.
-func TestDies(t *testing.T) {
+func TestDeadMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, partialJob)
@@ -305,8 +305,8 @@ func TestLeaves(t *testing.T) {
 	})
 }
 
-// TestTheLastOneLeaves checks that a job without members has ended.
-func TestTheLastOneLeaves(t *testing.T) {
+// TestLastMemberLeaves checks that a job without members has ended.
+func TestLastMemberLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{Workers: 2, DeadlineCycles: soon, Partial: true})
@@ -457,9 +457,9 @@ func (d *deaf) Write(p []byte) (int, error) {
 	return d.Conn.Write(p)
 }
 
-// TestBehindWhenTheCardGoes checks that a member that is behind when the card goes copies the
+// TestSlowMemberWhenTheCardDisconnects checks that a member that is behind when the card goes copies the
 // results of the others and continues with them.
-func TestBehindWhenTheCardGoes(t *testing.T) {
+func TestSlowMemberWhenTheCardDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &deaf{Conn: serve(t, small, 64<<10)}
 		card := openName(t, comes(func(n int) (transport.Conn, error) {
@@ -598,7 +598,7 @@ func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictio
 	return lacking, evictions
 }
 
-func TestDeadlinesThatCannotBe(t *testing.T) {
+func TestInvalidDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		for _, c := range []struct {

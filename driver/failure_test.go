@@ -383,9 +383,9 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestAbortLetsGoOfTheBuffer aborts a job while the writer reads a call's buffer. The call must
+// TestAbortReleasesTheBuffer aborts a job while the writer reads a call's buffer. The call must
 // return only after the writer has finished, which the race detector checks.
-func TestAbortLetsGoOfTheBuffer(t *testing.T) {
+func TestAbortReleasesTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left atomic.Int32 // data frames until the abort
 		abort := func() {}
@@ -831,8 +831,8 @@ func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
 	}
 }
 
-// TestACloseThatIsGivenUp checks that the next call does not return the context's error.
-func TestACloseThatIsGivenUp(t *testing.T) {
+// TestCloseCanceled checks that the next call does not return the context's error.
+func TestCloseCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // it confirms no finish
 		ctx, cancel := context.WithCancel(testContext(t))

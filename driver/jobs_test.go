@@ -174,8 +174,8 @@ func TestJobsHaveNumbersAndSlots(t *testing.T) {
 	})
 }
 
-// TestNoRoom checks that the error for a full card names the jobs and the remedy.
-func TestNoRoom(t *testing.T) {
+// TestNoFreeSlots checks that the error for a full card names the jobs and the remedy.
+func TestNoFreeSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2)
 		a := configure(t, card, driver.JobConfig{Workers: 2, Window: 1})
@@ -242,10 +242,10 @@ func TestErrorsNameTheJob(t *testing.T) {
 	})
 }
 
-// TestOneJobsEndIsNothingToOthers ends jobs while the card sums for another: by a cancelled
+// TestEndOfOneJobDoesNotAffectOthers ends jobs while the card sums for another: by a cancelled
 // context, an abort, a missing rank or a deadline. Their numbers and slots must be free again
 // each time.
-func TestOneJobsEndIsNothingToOthers(t *testing.T) {
+func TestEndOfOneJobDoesNotAffectOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
 		steady := configure(t, card, driver.JobConfig{})
@@ -336,9 +336,9 @@ func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 	clear(in[1])
 }
 
-// TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers checks a job that lacks a rank while another
+// TestTimersOfOtherJobsDoNotDelayAWaitingJob checks a job that lacks a rank while another
 // job keeps the link busy: it must time out. A job whose result was lost must ask for it.
-func TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers(t *testing.T) {
+func TestTimersOfOtherJobsDoNotDelayAWaitingJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lose := make(chan struct{}, 1)
 		conn := &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
@@ -724,9 +724,9 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 	})
 }
 
-// TestTheLastJobGivesTheCardUp checks that an absent card is gone when the last waiting job has
+// TestLastJobEndsTheSearchForTheCard checks that an absent card is gone when the last waiting job has
 // lost patience.
-func TestTheLastJobGivesTheCardUp(t *testing.T) {
+func TestLastJobEndsTheSearchForTheCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(2), 4000)
 		card := openName(t, comes(func(n int) (transport.Conn, error) {

@@ -53,10 +53,10 @@ var lateJobs = [2]driver.JobConfig{
 	{Ports: []int{1, 3}, Chunk: 8, Window: 2},
 }
 
-// TestLateCopyOfWhatWasStaged: fault injection found a job with the members of another job. A
+// TestLateCopyOfStagedWrite: fault injection found a job with the members of another job. A
 // late copy of a write to JOB_PORTS had come between staging and commit. The job's data then
 // waited for ranks that it did not have.
-func TestLateCopyOfWhatWasStaged(t *testing.T) {
+func TestLateCopyOfStagedWrite(t *testing.T) {
 	for name, register := range map[string]uint32{
 		"ports": wire.RegJobPorts, "chunk": wire.RegJobChunk, "window": wire.RegJobWindow, "deadline": wire.RegJobDeadline,
 	} {
@@ -78,8 +78,8 @@ func TestLateCopyOfWhatWasStaged(t *testing.T) {
 	}
 }
 
-// TestNeverWhatWasStaged checks the error for a card that repeatedly sets up other parameters.
-func TestNeverWhatWasStaged(t *testing.T) {
+// TestStagedValuesAreNeverSetUp checks the error for a card that repeatedly sets up other parameters.
+func TestStagedValuesAreNeverSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}
 		card := open(t, link)

@@ -33,12 +33,12 @@ type frameTest struct {
 }
 
 var frameTests = []frameTest{
-	{"registers", "register accesses and set-ups that cannot be are refused with their reason", 1, askRegisters},
-	{"refusals", "packets that must not be summed are refused and counted, each under its reason", 1, askRefusals},
-	{"damage", "flipped bits in headers and payloads are caught and counted, garbage is passed over", 1, askDamage},
-	{"missing", "an ask is answered with who is missing", 2, askMissing},
-	{"replay", "a result that is asked for again comes again, bit for bit", 1, askReplay},
-	{"finish", "a job ends when all ranks have finished", 1, askFinish},
+	{"registers", "register accesses and set-ups that cannot be are refused with their reason", 1, checkRegisters},
+	{"refusals", "packets that must not be summed are refused and counted, each under its reason", 1, checkRefusals},
+	{"damage", "flipped bits in headers and payloads are caught and counted, garbage is passed over", 1, checkDamage},
+	{"missing", "an ask is answered with who is missing", 2, checkMissing},
+	{"replay", "a result that is asked for again comes again, bit for bit", 1, checkReplay},
+	{"finish", "a job ends when all ranks have finished", 1, checkFinish},
 }
 
 func runFrames(ctx context.Context, name string, o Options, report func(Outcome)) error {
@@ -138,7 +138,7 @@ func (r *rehearsal) header(kind wire.Kind, rank int, vid uint32) frame.Header {
 	return h
 }
 
-// wholePayload returns the payload of a rank: whole numbers, as in askPorts.
+// wholePayload returns the payload of a rank: whole numbers, as in checkPorts.
 func (r *rehearsal) wholePayload(rank int) []byte { return r.wholeInput(r.ports, rank, r.chunk) }
 
 // sendWhole sends that payload as chunk vid.

@@ -152,7 +152,7 @@ func TestEveryPinIsConstrainedOnce(t *testing.T) {
 
 // Vivado's constraints on a board's clocks and on the chip at its pins. The numbers are the chip
 // datasheet's, and 1.1 ns for traces. The limit between the clocks is a period of the faster clock.
-func TestVivadoIsToldTheTimes(t *testing.T) {
+func TestVivadoGetsTheTiming(t *testing.T) {
 	b := mustFind(t, "nexys-video")
 	for coreMHz, limit := range map[int]string{50: "16.666", 60: "16.666", 80: "12.500"} {
 		_, text := b.Constraints(coreMHz)

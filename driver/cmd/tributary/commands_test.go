@@ -248,8 +248,8 @@ func TestSeveral(t *testing.T) {
 	require.Equal(t, "64 workers", several(64, "worker"))
 }
 
-// TestListForgetsTheDead checks that list removes the note of a card whose keeper was killed.
-func TestListForgetsTheDead(t *testing.T) {
+// TestListRemovesDeadCards checks that list removes the note of a card whose keeper was killed.
+func TestListRemovesDeadCards(t *testing.T) {
 	workFolder(t)
 	remove, err := noteRunning(runningCard{Card: "unix:/x", Dir: "/d"})
 	require.NoError(t, err)

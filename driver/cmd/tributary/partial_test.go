@@ -36,8 +36,8 @@ func TestReducePartial(t *testing.T) {
 	sameArray(t, float32s([]int{2, 3}, 1, 2, 3, 4, 5, 6), readArray(t, "sum.npy"))
 }
 
-// TestReduceLeavesOut checks that a worker that blocks the others is evicted in the end.
-func TestReduceLeavesOut(t *testing.T) {
+// TestReduceEvicts checks that a worker that blocks the others is evicted in the end.
+func TestReduceEvicts(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "v0.npy", float32s([]int{100}, make([]float32, 100)...))
 	writeArray(t, "v1.npy", float32s([]int{100}, make([]float32, 100)...))

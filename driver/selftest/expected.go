@@ -7,8 +7,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// book holds the answers of one sum.
-type book struct {
+// expectedSums holds the correct answers of one sum.
+type expectedSums struct {
 	edges      func(*arithmetic) [][3]uint32 // two inputs and their sum
 	triples    func(*arithmetic) []triple
 	quadruples func(*arithmetic) []quadruple
@@ -38,8 +38,8 @@ type quadruple struct {
 	sum    uint32
 }
 
-// books are the answers of every sum that the self-test supports.
-var books = map[wire.Sum]book{
+// expected has the correct answers of every sum that the self-test supports.
+var expected = map[wire.Sum]expectedSums{
 	wire.SumTree: {
 		edges:      addedEdges,
 		triples:    addedTriples(func(t addedTriple) triple { return triple{t.inputs, t.even, t.odd} }),
@@ -74,7 +74,7 @@ func add(x, y int) int { return x + y }
 
 // Knows reports whether the self-test has answers for a sum.
 func Knows(sum wire.Sum) bool {
-	_, known := books[sum]
+	_, known := expected[sum]
 	return known
 }
 
