@@ -94,10 +94,10 @@ func listen(c config, heard map[string]bool) {
 		w.steps(func(s step) {
 			next := e.world()
 			next.state = w.state
-			next.tale = &tale{}
+			next.trace = &trace{}
 			next.begin()
 			if next.take(s) {
-				for _, text := range next.tale.last().text {
+				for _, text := range next.trace.last().text {
 					heard[text] = true
 				}
 			}

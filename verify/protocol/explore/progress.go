@@ -74,7 +74,7 @@ func (w *world) rogueIn(j int) bool {
 
 // missing describes the work that remains.
 func (w *world) missing() string {
-	if w.tale == nil {
+	if w.trace == nil {
 		return ""
 	}
 	m := w.waiting()
@@ -156,7 +156,7 @@ func (w *world) happens(s step) bool {
 	before := w.state
 	w.begin()
 	if !w.take(s) {
-		w.unbegin()
+		w.dropStep()
 		return false
 	}
 	w.drain()
