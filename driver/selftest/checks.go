@@ -35,7 +35,7 @@ func checkRegisters(ctx context.Context, r *rehearsal) error {
 			return err
 		}
 		_, code, err := r.write(ctx, wire.RegJobCommit, t.commit)
-		if err := check(err, code == t.want, "JOB_COMMIT with %s is answered %s, must be %s", t.what, code, t.want); err != nil {
+		if err := check(err, code == t.want, "JOB_COMMIT with %s has the reply %s, must be %s", t.what, code, t.want); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func checkBadDeadline(ctx context.Context, r *rehearsal) error {
 		return err
 	}
 	_, code, err := r.write(ctx, wire.RegJobCommit, commitValue(r.epoch+1))
-	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline is answered %s, must be %s", code, wire.CodeBadDeadline)
+	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline has the reply %s, must be %s", code, wire.CodeBadDeadline)
 }
 
 // checkNoSlots tries to set up a second job that needs all slots.
@@ -67,34 +67,34 @@ func checkNoSlots(ctx context.Context, r *rehearsal) error {
 	const second = 1
 	state := wire.JobAddr(wire.RegJobState, second)
 	before, code, err := r.read(ctx, state)
-	if err := check(err, code == wire.CodeDone, "reading JOB_STATE of job %d is answered %s", second, code); err != nil {
+	if err := check(err, code == wire.CodeDone, "reading JOB_STATE of job %d has the reply %s", second, code); err != nil {
 		return err
 	}
 	if err := r.stage(ctx, r.token, r.members(), r.chunk, r.maxWindow); err != nil {
 		return err
 	}
 	_, code, err = r.write(ctx, wire.RegJobCommit, commitValue(uint16(before>>16)+1)|second<<48)
-	if err := check(err, code == wire.CodeNoSlots, "JOB_COMMIT with a window that the slots left do not hold is answered %s, must be %s", code, wire.CodeNoSlots); err != nil {
+	if err := check(err, code == wire.CodeNoSlots, "JOB_COMMIT with a window too large for the free slots has the reply %s, must be %s", code, wire.CodeNoSlots); err != nil {
 		return err
 	}
 	after, _, err := r.read(ctx, state)
-	return check(err, after == before, "JOB_STATE of job %d is %#x after a set-up that was refused, must be %#x as before", second, after, before)
+	return check(err, after == before, "JOB_STATE of job %d is %#x after a refused set-up, must be %#x as before", second, after, before)
 }
 
 // checkAccesses makes single accesses that must change nothing.
 func checkAccesses(ctx context.Context, r *rehearsal, otherToken uint64) error {
 	for _, nowhere := range []uint32{0x3f8, wire.JobAddr(wire.RegJobState, r.jobs)} {
 		v, code, err := r.read(ctx, nowhere)
-		if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x is answered %s with %x", nowhere, code, v); err != nil {
+		if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x has the reply %s with value %x", nowhere, code, v); err != nil {
 			return err
 		}
 	}
 	v, code, err := r.write(ctx, wire.RegMagic, 0)
-	if err := check(err, code == wire.CodeReadOnly && v == 0, "writing MAGIC is answered %s with %x", code, v); err != nil {
+	if err := check(err, code == wire.CodeReadOnly && v == 0, "writing MAGIC has the reply %s with value %x", code, v); err != nil {
 		return err
 	}
 	v, code, err = r.write(ctx, wire.RegOwner, otherToken)
-	if err := check(err, code == wire.CodeDone && v == r.token, "writing OWNER while it is taken is answered %s with %x", code, v); err != nil {
+	if err := check(err, code == wire.CodeDone && v == r.token, "writing OWNER while it is taken has the reply %s with value %x", code, v); err != nil {
 		return err
 	}
 	return r.running(ctx, true)
@@ -200,7 +200,7 @@ func checkRepeats(ctx context.Context, r *rehearsal) error {
 	}
 	err = r.rises(ctx, map[string]uint32{"not_ready": 1}, func() error { return r.sendWhole(0, firstVID+2) })
 	if err != nil {
-		return wrong("a contribution to a slot that others are not done with: %w", err)
+		return wrong("a contribution to a slot that other ranks still need: %w", err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *subject) reduceAlone(ctx context.Context, job *driver.Job, rank, chunks
 		return err
 	}
 	if err := s.compare([]int{0}, sum, func(i int) uint32 { return s.wholeSum(1, i) }); err != nil {
-		return wrong("the sum without port 1, as rank %d was sent it: %w", rank, err)
+		return wrong("the sum without port 1, as sent to rank %d: %w", rank, err)
 	}
 	partials := job.Member(rank).Partials()
 	ok := len(partials) == 1 && partials[0].From == 0 && partials[0].To == n && slices.Equal(partials[0].Ranks, []int{0})
@@ -61,7 +61,7 @@ func (s *subject) checkEviction(ctx context.Context, job *driver.Job) error {
 	err := s.reduceAlone(ctx, job, 1, chunks)
 	var evicted *driver.EvictedError
 	if !errors.As(err, &evicted) {
-		return wrong("the call of rank 1, which held rank 0 up, answered %v, must say that it was evicted", err)
+		return wrong("the call of rank 1, which blocked rank 0, returned %v, must be an eviction", err)
 	}
 	states, err := s.Card.Jobs(ctx)
 	if err != nil {
