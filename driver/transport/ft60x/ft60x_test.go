@@ -209,7 +209,7 @@ func TestSettings(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for says, change := range map[string]func(*chip){
 		"the chip does not support the request for its settings": func(c *chip) { c.settingsErr = bulk.ErrStalled },
-		"the chip's settings: it does not reply":                func(c *chip) { c.settingsErr = bulk.ErrSilent },
+		"the chip's settings: it does not reply":                 func(c *chip) { c.settingsErr = bulk.ErrSilent },
 		"the chip's settings have 100 bytes, not 152":            func(c *chip) { c.settings = 100 },
 		"another program has claimed it":                         func(c *chip) { c.claimErr = bulk.ErrClaimed },
 		"it was unplugged":                                       func(c *chip) { c.commandErr = bulk.ErrUnplugged },
