@@ -139,7 +139,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 			return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; a member makes one call at a time", m.rank)}
 		}
 		if m.next != k.first {
-			return &InputError{"reduction", fmt.Sprintf("rank %d stands at chunk %d and rank %d at chunk %d; all members must have made the same calls", m.rank, m.next, leader.rank, k.first)}
+			return &InputError{"reduction", fmt.Sprintf("rank %d is at chunk %d and rank %d at chunk %d; all members must make the same calls", m.rank, m.next, leader.rank, k.first)}
 		}
 	}
 	chunks := (elements + j.cfg.Chunk - 1) / j.cfg.Chunk

@@ -148,15 +148,15 @@ func (c *Card) openError(ctx context.Context, l *link, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("open card %s: %w", c.name, ctx.Err())
 	case errors.As(err, &died) && link.BytesIn == 0 && hungUp(died.Err):
-		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does that another host has; if none has it, what listens there is no card"}
+		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does when another host uses it; if no other host does, the listener is not a card"}
 	case errors.As(err, &died):
-		return &NoCardError{Name: c.name, Reason: "it went away while it was opened", Err: died.Err}
+		return &NoCardError{Name: c.name, Reason: "it disconnected while the driver opened it", Err: died.Err}
 	case errors.As(err, &timeout) && link.Frames == 0 && link.BytesIn > 0:
-		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: %d bytes came and no frame among them", link.BytesIn)}
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the other end is not a Tributary card: it sent %d bytes and no frame", link.BytesIn)}
 	case errors.As(err, &timeout) && link.Frames > 0:
-		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("%d frames came from there, but for %s no reply to %s; see whether it runs, or allow it more time", link.Frames, round(timeout.Waited), timeout.What)}
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("it sent %d frames, but no reply to %[3]s for %[2]s; check that it runs, or set a longer timeout", link.Frames, round(timeout.Waited), timeout.What)}
 	case errors.As(err, &timeout):
-		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the link is open but no card answers, for %s; see whether it runs, or allow it more time", round(timeout.Waited))}
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the link is open, but no card replies for %s; check that it runs, or set a longer timeout", round(timeout.Waited))}
 	}
 	return err
 }
@@ -210,7 +210,7 @@ var errReset = errors.New("the card was reset")
 // Done returns a channel that is closed when the card has died or was closed.
 func (c *Card) Done() <-chan struct{} { return c.done }
 
-// Err returns why the card is gone: a DiedError or ErrClosed. It returns nil while the card is
+// Err returns why the card disconnected: a DiedError or ErrClosed. It returns nil while the card is
 // usable.
 func (c *Card) Err() error {
 	c.mu.Lock()

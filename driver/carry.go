@@ -128,7 +128,7 @@ func (c *Card) missed(j *Job) bool {
 	defer c.mu.Unlock()
 	silent := time.Since(c.heard)
 	if c.away == nil && !j.ended && j.cfg.CarryOn > 0 && silent >= c.opts.timeout {
-		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has said nothing for %s", round(silent))})
+		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
 	}
 	return c.away != nil
 }
@@ -140,23 +140,23 @@ func (c *Card) carryOn(l *link, a *away) {
 	c.searching.Lock()
 	defer c.searching.Unlock()
 	_ = l.end()
-	tell(c.waitFor(a))
+	reportOutages(c.waitFor(a))
 	back, err := c.search(a)
 	if err != nil {
 		c.fail(c.searchError(a, err))
 		return
 	}
-	tell(back)
+	reportOutages(back)
 	c.dismissLate(c.currentLink())
 }
 
-// news is an Outage to report to a job's OnOutage.
-type news struct {
+// outageReport is an Outage to report to a job's OnOutage.
+type outageReport struct {
 	job    *Job
 	outage Outage
 }
 
-func tell(all []news) {
+func reportOutages(all []outageReport) {
 	for _, n := range all {
 		if n.job.cfg.OnOutage != nil {
 			n.job.cfg.OnOutage(n.outage)
@@ -182,7 +182,7 @@ func (j *Job) heardOf() {
 
 // waitFor rewinds all calls to their first missing chunk, and starts each job's wait for the
 // card. Nobody uses the link any more.
-func (c *Card) waitFor(a *away) (gone []news) {
+func (c *Card) waitFor(a *away) (gone []outageReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
@@ -193,17 +193,17 @@ func (c *Card) waitFor(a *away) (gone []news) {
 			j.calls[n].catchUp()
 		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
-		j.outage.patience = time.AfterFunc(patience, func() { j.loseHope(a) })
-		gone = append(gone, news{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
+		j.outage.patience = time.AfterFunc(patience, func() { j.endWait(a) })
+		gone = append(gone, outageReport{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
 	}
 	return gone
 }
 
 // errNoAttempt stands for the error of the last attempt when no attempt has finished.
-var errNoAttempt = errors.New("no attempt to open it has ended")
+var errNoAttempt = errors.New("no attempt to open it has finished")
 
-// loseHope ends a job whose wait for its card is over.
-func (j *Job) loseHope(a *away) {
+// endWait ends a job whose wait for its card is over.
+func (j *Job) endWait(a *away) {
 	c := j.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +216,7 @@ func (j *Job) loseHope(a *away) {
 // All members in a call hold the same chunks. A member that is behind copies what it lacks when
 // it makes its next call.
 func (j *Job) firstLacking() uint32 {
-	_, ahead := j.stands()
+	_, ahead := j.firstMissing()
 	return ahead
 }
 
@@ -235,7 +235,7 @@ func (k *call) rewind() {
 }
 
 // search opens the card again and again until the jobs continue on it.
-func (c *Card) search(a *away) ([]news, error) {
+func (c *Card) search(a *away) ([]outageReport, error) {
 	for wait := firstReopen; ; wait = min(2*wait, longestReopen) {
 		if a.search.Err() != nil {
 			return nil, a.search.Err()
@@ -290,7 +290,7 @@ type anew struct {
 }
 
 // tryAgain opens the card once and continues its jobs on it.
-func (c *Card) tryAgain(a *away) ([]news, error) {
+func (c *Card) tryAgain(a *away) ([]outageReport, error) {
 	conn, err := c.reopen(a.search)
 	if err != nil {
 		return nil, &NoCardError{Name: c.name, Err: err}
@@ -298,7 +298,7 @@ func (c *Card) tryAgain(a *away) ([]news, error) {
 	l := c.attach(conn)
 	jobs, err := c.setUpAgain(a.search, l)
 	if err == nil {
-		var back []news
+		var back []outageReport
 		if back, err = c.resume(l, a, jobs); err == nil {
 			return back, nil
 		}
@@ -350,7 +350,7 @@ func (j *Job) setUpAgain(ctx context.Context, l *link) (uint16, error) {
 }
 
 // resume opens the link l to the frames of the jobs that were set up again.
-func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
+func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.err != nil {
@@ -364,7 +364,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []news, err error) {
 			continue
 		}
 		j.resume(x.epoch, now)
-		back = append(back, news{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
+		back = append(back, outageReport{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
 	}
 	if len(back) == 0 {
 		return nil, context.Cause(a.search)

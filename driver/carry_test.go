@@ -406,13 +406,13 @@ func TestNotCarriedOn(t *testing.T) {
 		words   []string
 	}{
 		"never": {func(t *testing.T) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, 300 * time.Millisecond, patience, 2 * time.Second,
-			[]string{"went away (the dog ate the cable)", "was not back after ", "nobody listens there", "start it and begin again, or allow it more time"}},
+			[]string{"disconnected (the dog ate the cable)", "did not return within ", "nobody listens there", "start it and begin again, or wait longer"}},
 		"another": {func(t *testing.T) (transport.Conn, error) {
 			other := small
 			other.Window = 2
 			return serve(t, other, 4000), nil
 		}, patience, patience, 5 * time.Second,
-			[]string{"the dog ate the cable", "another card answers", "configuration hash", "bring that one back"}},
+			[]string{"the dog ate the cable", "another card replies", "configuration hash", "reconnect the job's card"}},
 		"dies each time": {func(t *testing.T) (transport.Conn, error) {
 			return &watched{Conn: serve(t, small, 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
 				out: func(*frame.Frame) bool { return true },
@@ -421,7 +421,7 @@ func TestNotCarriedOn(t *testing.T) {
 					return !result, result
 				}}, nil
 		}, 500 * time.Millisecond, patience, 3 * time.Second,
-			[]string{"was not back after"}},
+			[]string{"did not return within"}},
 		"context": {func(t *testing.T) (transport.Conn, error) { return nil, errors.New("nobody listens there") }, patience, 300 * time.Millisecond, 2 * time.Second,
 			[]string{"the dog ate the cable", "context deadline exceeded"}},
 	} {
@@ -451,9 +451,9 @@ func TestNotCarriedOn(t *testing.T) {
 	}
 }
 
-// TestCardGoesWithoutAWord checks that the driver gives up a silent card with an open link
+// TestCardDisconnectsSilently checks that the driver gives up a silent card with an open link
 // after the timeout, and then looks for it.
-func TestCardGoesWithoutAWord(t *testing.T) {
+func TestCardDisconnectsSilently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := comes(func(n int) (transport.Conn, error) {
 			if n == 0 {
@@ -545,7 +545,7 @@ func TestCloseWhileAway(t *testing.T) {
 func TestCarryOnRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := openSmall(t).Configure(testContext(t), driver.JobConfig{CarryOn: time.Second})
-		wantError[*driver.InputError](t, err, "carry on", "open it by its name")
+		wantError[*driver.InputError](t, err, "carry on", "open the card by its name")
 		_, err = openName(t, "model:").Configure(testContext(t), driver.JobConfig{CarryOn: -time.Second})
 		if e := wantError[*driver.InputError](t, err, "carry on"); !strings.Contains(e.Why, "-1s") {
 			t.Error(e)
@@ -581,9 +581,9 @@ func (h *halfDead) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestResultsBehindTheEnd checks that results read after the writer has found the link to be
+// TestResultsAfterTheEnd checks that results read after the writer has found the link to be
 // over do not shorten the wait for the card. The driver once gave such a job up at once.
-func TestResultsBehindTheEnd(t *testing.T) {
+func TestResultsAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &halfDead{Conn: serve(t, small, 64<<10)}
 		card := openName(t, comes(func(n int) (transport.Conn, error) {

@@ -23,11 +23,11 @@ func (cfg *JobConfig) checkDeadline() error {
 	given := cfg.Deadline != 0 || cfg.DeadlineCycles != 0
 	switch {
 	case cfg.Deadline < 0:
-		return &InputError{"deadline", fmt.Sprintf("%s is no time to wait", cfg.Deadline)}
+		return &InputError{"deadline", fmt.Sprintf("%s is negative", cfg.Deadline)}
 	case cfg.Deadline != 0 && cfg.DeadlineCycles != 0:
-		return &InputError{"deadline", fmt.Sprintf("it is %s and %d cycles; give one of the two", cfg.Deadline, cfg.DeadlineCycles)}
+		return &InputError{"deadline", fmt.Sprintf("it is set to %s and to %d cycles; set only one", cfg.Deadline, cfg.DeadlineCycles)}
 	case cfg.Partial && !given:
-		return &InputError{"partial sums", "they are for a job with a deadline, after which they are made"}
+		return &InputError{"partial sums", "they need a deadline; set one"}
 	}
 	return nil
 }
@@ -74,9 +74,9 @@ func (c *Card) cyclesIn(ctx context.Context, l *link, d time.Duration) (uint64, 
 	cycles := math.Ceil(float64(to-from) * d.Seconds() / ended.Sub(began).Seconds())
 	switch {
 	case to == from:
-		return 0, &InputError{"deadline", "the clock of card " + c.name + " stands still, so that a time says nothing; give the deadline in cycles"}
+		return 0, &InputError{"deadline", "the clock of card " + c.name + " does not advance; set the deadline in cycles"}
 	case cycles > math.MaxUint32:
-		return 0, &InputError{"deadline", fmt.Sprintf("%s is %.0f cycles of the clock of card %s, which counts up to %d", d, cycles, c.name, uint32(math.MaxUint32))}
+		return 0, &InputError{"deadline", fmt.Sprintf("%s is %.0f cycles of the clock of card %s, whose maximum is %d; set a shorter deadline", d, cycles, c.name, uint32(math.MaxUint32))}
 	}
 	return uint64(cycles), nil
 }

@@ -97,7 +97,7 @@ func closes(t *testing.T, job *driver.Job) {
 	}
 }
 
-func TestDeadlineTellsWhoIsMissing(t *testing.T) {
+func TestDeadlineReportsMissingRanks(t *testing.T) {
 	for name, cfg := range map[string]driver.JobConfig{
 		"time": {Deadline: 20 * time.Millisecond}, "cycles": {DeadlineCycles: 20 * millisecond},
 	} {
@@ -142,9 +142,9 @@ func TestDeadlineTellsWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestComesLate checks that a member that stalls for one reduction still gets its results, and
+// TestLateMember checks that a member that stalls for one reduction still gets its results, and
 // takes part in later ones.
-func TestComesLate(t *testing.T) {
+func TestLateMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, partialJob)
@@ -183,9 +183,9 @@ func TestComesLate(t *testing.T) {
 	})
 }
 
-// TestDies checks that a dead member is evicted, that the others continue, and that the next
+// TestDeadMember checks that a dead member is evicted, that the others continue, and that the next
 // job has all members.
-func TestDies(t *testing.T) {
+func TestDeadMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, partialJob)
@@ -239,7 +239,7 @@ func TestDiesInACall(t *testing.T) {
 		link.on.Store(true)
 		sums, errs := reduceAll(testContext(t), job, []int{0, 1, 2, 3}, inputs)
 		wantNil(t, errs, 0, 2, 3)
-		wantError[*driver.EvictedError](t, errs[1], "rank 1", "the card has evicted it")
+		wantError[*driver.EvictedError](t, errs[1], "rank 1", "its data came too late")
 		for _, r := range []int{0, 2, 3} {
 			sameBits(t, "sum of those left", sums[r], sumOf(inputs, []int{0, 2, 3}))
 		}
@@ -291,7 +291,7 @@ func TestLeaves(t *testing.T) {
 		}
 		_, errs = reduceAll(testContext(t), job, []int{0, 1, 2}, inputs)
 		wantNil(t, errs, 1, 2)
-		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "given up", "context canceled"); errors.Is(e, context.Canceled) || e.Err != context.Canceled {
+		if e := wantError[*driver.EvictedError](t, errs[0], "rank 0", "its call was canceled", "context canceled"); errors.Is(e, context.Canceled) || e.Err != context.Canceled {
 			t.Errorf("%v, of a context that ended in an earlier call", e)
 		}
 		if e := job.Evicted(); !slices.Equal(e, []int{0}) {
@@ -305,8 +305,8 @@ func TestLeaves(t *testing.T) {
 	})
 }
 
-// TestTheLastOneLeaves checks that a job without members has ended.
-func TestTheLastOneLeaves(t *testing.T) {
+// TestLastMemberLeaves checks that a job without members has ended.
+func TestLastMemberLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{Workers: 2, DeadlineCycles: soon, Partial: true})
@@ -338,7 +338,7 @@ func TestAllAreEvicted(t *testing.T) {
 		inputs := [][]float32{make([]float32, 9), make([]float32, 9)}
 		for range 2 {
 			err := job.Reduce(testContext(t), make([]float32, 9), inputs)
-			if e := wantError[*driver.EvictedError](t, err, "the card has evicted it"); e.VID != 0 {
+			if e := wantError[*driver.EvictedError](t, err, "its data came too late"); e.VID != 0 {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -457,9 +457,9 @@ func (d *deaf) Write(p []byte) (int, error) {
 	return d.Conn.Write(p)
 }
 
-// TestBehindWhenTheCardGoes checks that a member that is behind when the card goes copies the
+// TestSlowMemberWhenTheCardDisconnects checks that a member that is behind when the card goes copies the
 // results of the others and continues with them.
-func TestBehindWhenTheCardGoes(t *testing.T) {
+func TestSlowMemberWhenTheCardDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &deaf{Conn: serve(t, small, 64<<10)}
 		card := openName(t, comes(func(n int) (transport.Conn, error) {
@@ -598,7 +598,7 @@ func stallAtRandom(t *testing.T, job *driver.Job, seed uint64) (lacking, evictio
 	return lacking, evictions
 }
 
-func TestDeadlinesThatCannotBe(t *testing.T) {
+func TestInvalidDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		for _, c := range []struct {
@@ -606,9 +606,9 @@ func TestDeadlinesThatCannotBe(t *testing.T) {
 			words []string
 		}{
 			{driver.JobConfig{Deadline: -time.Second}, []string{"deadline", "-1s"}},
-			{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "one of the two"}},
-			{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "counts up to 4294967295"}},
-			{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "give up", "10s"}},
+			{driver.JobConfig{Deadline: time.Second, DeadlineCycles: 5}, []string{"deadline", "set only one"}},
+			{driver.JobConfig{Deadline: time.Hour}, []string{"deadline", "1h0m0s", "maximum is 4294967295"}},
+			{driver.JobConfig{Partial: true, Deadline: time.Minute}, []string{"deadline", "timeout of 10s", "10s"}},
 			{driver.JobConfig{Partial: true}, []string{"partial sums", "deadline"}},
 		} {
 			_, err := card.Configure(testContext(t), c.cfg)

@@ -51,7 +51,7 @@ func checkType[E Element](what string, f wire.Format) error {
 		return nil
 	}
 	var zero E
-	return &InputError{what, fmt.Sprintf("the card's format there is %s, whose arrays are []%s, not []%T", f, goType(f), zero)}
+	return &InputError{what, fmt.Sprintf("the card's format for it is %s, which takes []%s, not []%T", f, goType(f), zero)}
 }
 
 // hostLittle reports whether this machine is little-endian, like the encoding.

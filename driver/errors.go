@@ -16,10 +16,10 @@ import (
 )
 
 // ErrClosed is the error of a Card and its jobs after Close.
-var ErrClosed = errors.New("the card was closed by this program; open it again to go on")
+var ErrClosed = errors.New("this program has closed the card; open it again to continue")
 
 // ErrReadOnly is the error of writes to a Card that was opened WithReadOnly.
-var ErrReadOnly = errors.New("the card was opened to be looked at; open it without WithReadOnly to use it")
+var ErrReadOnly = errors.New("the card is open for reading only; open it without WithReadOnly to use it")
 
 // NoCardError is the error of Open when there is no card under that name, or when the other end
 // does not reply like a card.
@@ -134,13 +134,13 @@ func (e *FullError) text(card string) string {
 	}
 	has := strings.Join(taken, ", ")
 	if e.Err == nil {
-		return fmt.Sprintf("%s holds %d jobs at once, and all are in use: %s; close or abort one, or use a card generated with more -jobs", card, e.Numbers, has)
+		return fmt.Sprintf("%s holds %d jobs at once, and all are in use: %s; close or abort a job, or use a card generated with more -jobs", card, e.Numbers, has)
 	}
-	do := "close or abort one"
+	do := "close or abort a job"
 	if window := e.Fits(); window > 0 {
-		do = fmt.Sprintf("ask for a window of %d, the largest that fits, or close or abort one", window)
+		do = fmt.Sprintf("use a window of %d, the largest that fits, or close or abort a job", window)
 	}
-	return fmt.Sprintf("%s has no slots left for a window of %d, which takes %d of its %d in a row: %s; %s", card, e.Window, 2*e.Window, e.Slots, has, do)
+	return fmt.Sprintf("%s has no free slots for a window of %d, which needs %d consecutive slots of its %d: %s; %s", card, e.Window, 2*e.Window, e.Slots, has, do)
 }
 
 func (e *FullError) Unwrap() error { return e.Err }
@@ -182,7 +182,7 @@ func (e *MissingError) rest(place) string {
 	if len(s) > 1 {
 		word = "ranks "
 	}
-	msg := fmt.Sprintf("chunk %d waited %s for %s%s; see whether they run and send arrays of the same length",
+	msg := fmt.Sprintf("chunk %d waited %s for %s%s; check that they run and send arrays of the same length",
 		e.VID, round(e.Waited), word, strings.Join(s, ", "))
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
@@ -210,7 +210,7 @@ func (e *TimeoutError) Error() string { return e.place().String() + ": " + e.res
 func (e *TimeoutError) place() place  { return place{e.Card, e.job} }
 
 func (e *TimeoutError) rest(place) string {
-	msg := fmt.Sprintf("no answer for %s to %s; see whether the card runs, or allow it more time", round(e.Waited), e.What)
+	msg := fmt.Sprintf("no reply for %s to %s; check that the card runs, or set a longer timeout", round(e.Waited), e.What)
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -239,7 +239,7 @@ func (e *EndedError) rest(named place) string {
 	if e.Err != nil {
 		msg += ": " + named.within(e.Err)
 	}
-	return msg + "; configure a new one to go on"
+	return msg + "; configure a new job to continue"
 }
 
 func (e *EndedError) Unwrap() error { return e.Err }
@@ -272,7 +272,7 @@ type GivenUpError struct {
 func (e *GivenUpError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
 func (e *GivenUpError) place() place  { return place{e.Card, e.job} }
 func (e *GivenUpError) rest(named place) string {
-	return "the " + e.Call + " was given up: " + named.within(e.Err)
+	return "the " + e.Call + " was canceled: " + named.within(e.Err)
 }
 
 // EvictedError is the error of calls by a member that has left the job while the others
@@ -290,11 +290,11 @@ func (e *EvictedError) Error() string { return e.place().String() + ": " + e.res
 func (e *EvictedError) place() place  { return place{e.Card, e.job} }
 
 func (e *EvictedError) rest(place) string {
-	why := "the card has evicted it, as it came too late"
+	why := "its data came too late"
 	if e.Err != nil {
-		why = "its call was given up (" + e.Err.Error() + ")"
+		why = "its call was canceled (" + e.Err.Error() + ")"
 	}
-	return fmt.Sprintf("rank %d is out of the job since chunk %d: %s; the others go on; close the job and configure a new one to have it back",
+	return fmt.Sprintf("rank %d was evicted at chunk %d: %s; the other ranks continue; close the job and configure a new one to readmit it",
 		e.Rank, e.VID, why)
 }
 
@@ -309,7 +309,7 @@ func (e *DiedError) place() place            { return place{card: e.Card} }
 func (e *DiedError) rest(named place) string { return e.text("it", named) }
 
 func (e *DiedError) text(card string, named place) string {
-	return fmt.Sprintf("%s is gone: %s; start it and open it again", card, named.within(e.Err))
+	return fmt.Sprintf("%s disconnected: %s; start it and open it again", card, named.within(e.Err))
 }
 
 // Reason returns the text of the link's error, without addresses.
@@ -333,9 +333,9 @@ func (e *LostError) rest(named place) string { return e.text("it", named) }
 func (e *LostError) text(card string, named place) string {
 	cause, last := named.within(e.Cause.Err), named.within(e.Err)
 	if isOtherCard(e.Err) {
-		return fmt.Sprintf("%s went away (%s) and the job cannot go on: %s", card, cause, last)
+		return fmt.Sprintf("%s disconnected (%s), and the job cannot continue: %s", card, cause, last)
 	}
-	return fmt.Sprintf("%s went away (%s) and was not back after %s: %s; start it and begin again, or allow it more time", card, cause, round(e.Waited), last)
+	return fmt.Sprintf("%s disconnected (%s) and did not return within %s: %s; start it and begin again, or wait longer", card, cause, round(e.Waited), last)
 }
 
 // Unwrap returns both errors, so that errors.As finds the DiedError.
@@ -347,12 +347,12 @@ type OtherCardError struct {
 	Got, Want uint64 // configuration hashes
 }
 
-func (e *OtherCardError) Error() string     { return e.text("another card answers at " + e.Name) }
+func (e *OtherCardError) Error() string     { return e.text("another card replies at " + e.Name) }
 func (e *OtherCardError) place() place      { return place{card: e.Name} }
-func (e *OtherCardError) rest(place) string { return e.text("another card answers") }
+func (e *OtherCardError) rest(place) string { return e.text("another card replies") }
 
 func (e *OtherCardError) text(what string) string {
-	return fmt.Sprintf("%s: its configuration hash is %016x, that of the card which the job began on %016x; bring that one back and begin again", what, e.Got, e.Want)
+	return fmt.Sprintf("%s: its configuration hash is %016x, not %016x, which the job began with; reconnect the job's card and begin again", what, e.Got, e.Want)
 }
 
 // failure is an error with a place and without a type of its own.
@@ -424,7 +424,7 @@ func codeDoc(c wire.Code) string {
 	if i, ok := c.Info(); ok {
 		return i.Doc
 	}
-	return "a code that this driver does not know"
+	return "a code that is unknown to this driver"
 }
 
 // round rounds a duration for printing.

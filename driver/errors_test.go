@@ -104,9 +104,9 @@ func TestErrorsOfOtherPlacesNameThem(t *testing.T) {
 		return (&EndedError{Card: here, Epoch: 5, Err: err, job: hereJob}).Error()
 	}
 	for want, err := range map[string]error{
-		"has ended: card unix:there is gone: EOF":       &DiedError{Card: "unix:there", Err: io.EOF},
-		"has ended: it is gone: EOF":                    &DiedError{Card: here, Err: io.EOF},
-		"has ended: job 4: no answer for 1s to a":       &TimeoutError{Card: here, What: "a", Waited: time.Second, job: ", job 4"},
+		"has ended: card unix:there disconnected: EOF":  &DiedError{Card: "unix:there", Err: io.EOF},
+		"has ended: it disconnected: EOF":               &DiedError{Card: here, Err: io.EOF},
+		"has ended: job 4: no reply for 1s to a":        &TimeoutError{Card: here, What: "a", Waited: time.Second, job: ", job 4"},
 		"has ended: it refused chunk 7: late: The VID ": &RefusedError{Card: here, What: "chunk 7", Code: wire.CodeLate, job: hereJob},
 	} {
 		if got := ended(err); !strings.Contains(got, want) {

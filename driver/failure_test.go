@@ -87,11 +87,11 @@ func TestOpenWrongCard(t *testing.T) {
 		}
 	}))
 	for format, words := range map[uint64][]string{
-		0x7f7f:              {"format 127", "does not know"},
-		0x0001:              {"into format 0", "does not know"},
-		0x0203:              {"makes no sense", "fp16"}, // bf16 cards cannot have fp16 results
-		0x0600 | 1:          {"makes no sense", "fp32 into int32"},
-		uint64(3)<<8 | 0x01: {"makes no sense", "fp32 into fp16"},
+		0x7f7f:              {"format 127", "is newer than this driver"},
+		0x0001:              {"into format 0", "is newer than this driver"},
+		0x0203:              {"is invalid", "fp16"}, // bf16 cards cannot have fp16 results
+		0x0600 | 1:          {"is invalid", "fp32 into int32"},
+		uint64(3)<<8 | 0x01: {"is invalid", "fp32 into fp16"},
 	} {
 		t.Run(fmt.Sprintf("format %#x", format), bubble(func(t *testing.T) {
 			p := newPeer()
@@ -104,32 +104,32 @@ func TestOpenWrongCard(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegSum] = 0x101
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "SUM is 257", "only int32 saturates")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "is invalid", "SUM is 257", "only int32 saturates")
 	}))
 	t.Run("a maximum that saturates", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegFormat] = uint64(wire.Int32)<<8 | uint64(wire.Int32)
 		p.registers[wire.RegSum] = 0x100 | uint64(wire.SumMax)
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense", "SUM is 260", "only a sum that adds saturates")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "is invalid", "SUM is 260", "only a sum that adds saturates")
 	}))
 	t.Run("nonsense", bubble(func(t *testing.T) {
 		p := newPeer()
 		p.registers[wire.RegLanes] = 0
 		p.hash()
-		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "makes no sense")
+		wantError[*driver.NoCardError](t, openFails(t, p.serve(t)), "is invalid")
 	}))
 	for _, c := range []struct {
 		addr  uint32
 		value uint64
 		words []string
 	}{
-		{wire.RegWindow, 1 << 24, []string{"makes no sense", "WINDOW is 16777216", "a power of two from 1 to 1024"}},
-		{wire.RegWindow, 1 << 40, []string{"makes no sense", "WINDOW is 1099511627776", "a power of two from 1 to 1024"}},
-		{wire.RegChunk, 1024, []string{"makes no sense", "CHUNK is 1024", "4118 bytes", "4095"}},
+		{wire.RegWindow, 1 << 24, []string{"is invalid", "WINDOW is 16777216", "a power of two from 1 to 1024"}},
+		{wire.RegWindow, 1 << 40, []string{"is invalid", "WINDOW is 1099511627776", "a power of two from 1 to 1024"}},
+		{wire.RegChunk, 1024, []string{"is invalid", "CHUNK is 1024", "4118 bytes", "4095"}},
 		{wire.RegSum, 200, []string{"newer than this driver", "SUM is 200"}},
 		{wire.RegShell, 9, []string{"newer than this driver", "SHELL is 9"}},
-		{wire.RegLatency, 1 << 30, []string{"makes no sense", "LATENCY is 1073741824", "from 0 to 65535"}},
+		{wire.RegLatency, 1 << 30, []string{"is invalid", "LATENCY is 1073741824", "from 0 to 65535"}},
 	} {
 		t.Run(fmt.Sprintf("register %#x holds %d", c.addr, c.value), bubble(func(t *testing.T) {
 			p := newPeer()
@@ -166,31 +166,31 @@ func TestOpenNoCard(t *testing.T) {
 				}
 			}
 		})
-		wantError[*driver.NoCardError](t, openFails(t, host), "no Tributary card", "no frame among them")
+		wantError[*driver.NoCardError](t, openFails(t, host), "not a Tributary card", "no frame")
 	}))
 	t.Run("silence", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		defer end.Close()
-		err := wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
-		if n := strings.Count(err.Error(), "allow it more time"); n != 1 {
+		err := wantError[*driver.NoCardError](t, openFails(t, host), "no card replies")
+		if n := strings.Count(err.Error(), "set a longer timeout"); n != 1 {
 			t.Errorf("%q says %d times what to do", err, n)
 		}
 	}))
 	t.Run("a link that takes nothing", bubble(func(t *testing.T) {
 		host, end := pipe.New(1)
 		defer end.Close()
-		wantError[*driver.NoCardError](t, openFails(t, host), "no card answers")
+		wantError[*driver.NoCardError](t, openFails(t, host), "no card replies")
 	}))
 	t.Run("closed after some bytes", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		end.Write([]byte("bye"))
 		end.Close()
-		wantError[*driver.NoCardError](t, openFails(t, host), "went away")
+		wantError[*driver.NoCardError](t, openFails(t, host), "disconnected")
 	}))
 	t.Run("closed without a byte", bubble(func(t *testing.T) {
 		host, end := pipe.New(1 << 10)
 		end.Close()
-		wantError[*driver.BusyError](t, openFails(t, host), "without a byte", "is no card")
+		wantError[*driver.BusyError](t, openFails(t, host), "without a byte", "not a card")
 	}))
 	for name, words := range map[string][]string{
 		"model":          {"SCHEME", "model:"},
@@ -254,7 +254,7 @@ func TestSecondHost(t *testing.T) {
 			}
 			for range 20 {
 				_, err = driver.Open(testContext(t), name)
-				wantError[*driver.BusyError](t, err, name, "another host has")
+				wantError[*driver.BusyError](t, err, name, "another host uses it")
 			}
 			for range 2 {
 				if err := first.Close(); err != nil {
@@ -310,7 +310,7 @@ func TestMissingRank(t *testing.T) {
 				t.Errorf("rank %d: %+v", r, e)
 			}
 		}
-		wantError[*driver.EndedError](t, job.Member(2).AllReduce(testContext(t), make([]float32, 500)), "configure a new one")
+		wantError[*driver.EndedError](t, job.Member(2).AllReduce(testContext(t), make([]float32, 500)), "configure a new job")
 		reuse(t, card)
 	})
 }
@@ -370,7 +370,7 @@ func TestCancel(t *testing.T) {
 			}
 			clear(in[0]) // the race detector checks that nobody uses the arrays
 			err = job.Reduce(testContext(t), in[0], in)
-			wantError[*driver.GivenUpError](t, err, "the call of all ranks was given up", "stopped after", "context canceled")
+			wantError[*driver.GivenUpError](t, err, "the call of all ranks was canceled", "stopped after", "context canceled")
 			if wantError[*driver.EndedError](t, err); errors.Is(err, context.Canceled) {
 				t.Errorf("%v is the error of a context that has not ended", err)
 			}
@@ -383,9 +383,9 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestAbortLetsGoOfTheBuffer aborts a job while the writer reads a call's buffer. The call must
+// TestAbortReleasesTheBuffer aborts a job while the writer reads a call's buffer. The call must
 // return only after the writer has finished, which the race detector checks.
-func TestAbortLetsGoOfTheBuffer(t *testing.T) {
+func TestAbortReleasesTheBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left atomic.Int32 // data frames until the abort
 		abort := func() {}
@@ -453,7 +453,7 @@ func TestCardDies(t *testing.T) {
 		job := configure(t, card, driver.JobConfig{})
 		in := arrays(1, 4, 100_000)
 		err := job.Reduce(testContext(t), in[0], in)
-		wantError[*driver.DiedError](t, err, "card test is gone", "the dog ate the cable")
+		wantError[*driver.DiedError](t, err, "card test disconnected", "the dog ate the cable")
 		wantError[*driver.DiedError](t, job.Reduce(testContext(t), in[0], in))
 		_, err = card.Configure(testContext(t), driver.JobConfig{})
 		wantError[*driver.DiedError](t, err)
@@ -479,7 +479,7 @@ func TestLinkBreaks(t *testing.T) {
 		in := arrays(1, 4, 100_000)
 		err := configure(t, card, driver.JobConfig{}).Reduce(testContext(t), in[0], in)
 		wantError[*driver.DiedError](t, err)
-		if want := "card test is gone: connection reset by peer; start it and open it again"; err.Error() != want {
+		if want := "card test disconnected: connection reset by peer; start it and open it again"; err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
 		}
 		if !errors.Is(err, syscall.ECONNRESET) {
@@ -516,7 +516,7 @@ func TestCardHangs(t *testing.T) {
 		job := configure(t, card, driver.JobConfig{})
 		in := arrays(1, 4, 1_000_000)
 		start := time.Now()
-		wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no answer", "chunk")
+		wantError[*driver.TimeoutError](t, job.Reduce(testContext(t), in[0], in), "no reply", "chunk")
 		card.Close()
 		// The call, its abort and the write in progress; no RELEASE.
 		if took := time.Since(start); took > 2200*time.Millisecond {
@@ -790,8 +790,8 @@ func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
 		end   error
 		words string
 	}{
-		"canceled": {context.Canceled, "the call of rank 0 was given up: reduction stopped after 0 of 100 elements: context canceled"},
-		"overdue":  {context.DeadlineExceeded, "the call of rank 0 was given up: "},
+		"canceled": {context.Canceled, "the call of rank 0 was canceled: reduction stopped after 0 of 100 elements: context canceled"},
+		"overdue":  {context.DeadlineExceeded, "the call of rank 0 was canceled: "},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			card := openHolding(t, 2)
@@ -831,8 +831,8 @@ func TestOnlyTheCallOfAContextAnswersIt(t *testing.T) {
 	}
 }
 
-// TestACloseThatIsGivenUp checks that the next call does not return the context's error.
-func TestACloseThatIsGivenUp(t *testing.T) {
+// TestCloseCanceled checks that the next call does not return the context's error.
+func TestCloseCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := configure(t, open(t, newPeer().serve(t)), driver.JobConfig{}) // it confirms no finish
 		ctx, cancel := context.WithCancel(testContext(t))
@@ -841,7 +841,7 @@ func TestACloseThatIsGivenUp(t *testing.T) {
 			t.Errorf("the close answers %v", err)
 		}
 		err := job.Close(testContext(t))
-		wantError[*driver.GivenUpError](t, err, "the close of the job was given up")
+		wantError[*driver.GivenUpError](t, err, "the close of the job was canceled")
 		if errors.Is(err, context.Canceled) {
 			t.Errorf("the next one answers %v", err)
 		}
@@ -854,7 +854,7 @@ func TestOtherFramesGiveAnAccessNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
 		p.deaf[wire.RegChunk] = true
-		wantError[*driver.NoCardError](t, openFails(t, p.babble(t)), "frames came from there", "no reply to read CHUNK")
+		wantError[*driver.NoCardError](t, openFails(t, p.babble(t)), "frames, but no reply to read CHUNK")
 
 		p = newPeer()
 		p.deaf[wire.RegCycles] = true

@@ -83,7 +83,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 	case len(j.calls) > 0:
 		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.calls[0].members[0].rank)}
 	case j.finish.left != 0:
-		return false, &InputError{"close of the job", "it is being closed already"}
+		return false, &InputError{"close of the job", "another call is closing it"}
 	}
 	if j.ranks == j.evicted {
 		j.endLocked(nil)

@@ -140,7 +140,7 @@ func TestTypedArrays(t *testing.T) {
 			t.Errorf("%v, want %v", sum, want)
 		}
 		wantInputError(t, job.Reduce(testContext(t), make([]float32, 1), [][]float32{{1}, {1}}),
-			"inputs: the card's format there is int32, whose arrays are []int32, not []float32")
+			"inputs: the card's format for it is int32, which takes []int32, not []float32")
 	}))
 	t.Run("bf16 into fp32", bubble(func(t *testing.T) {
 		card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
@@ -167,9 +167,9 @@ func TestTypedArrays(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantInputError(t, driver.Reduce(testContext(t), job, make([]half, 2), [][]half{{1, 2}, {3, 4}}),
-			"result: the card's format there is fp32, whose arrays are []float32, not []driver_test.half")
+			"result: the card's format for it is fp32, which takes []float32, not []driver_test.half")
 		wantInputError(t, job.Member(0).AllReduce(testContext(t), make([]float32, 2)),
-			"buffer of rank 0: the card's format there is bf16, whose arrays are []uint16, not []float32")
+			"buffer of rank 0: the card's format for it is bf16, which takes []uint16, not []float32")
 	}))
 }
 
@@ -191,8 +191,8 @@ func TestByteArrayErrors(t *testing.T) {
 			{b[:7], b[50:54], "result: it has 7 bytes; an element of fp32 has 4"},
 			{b[:8], b[50:53], "array of worker 0: it has 3 bytes; an element of bf16 has 2"},
 			{b[:8], b[50:56], "array of worker 0: it has 3 elements, the result 2; all arrays have the same length"},
-			{b[:8], b[:4], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
-			{b[:8], b[6:10], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite what is still to be sent"},
+			{b[:8], b[:4], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite elements before they are sent; use separate arrays"},
+			{b[:8], b[6:10], "array of worker 0: it overlaps the result, whose elements have 4 bytes each and its own 2; results would overwrite elements before they are sent; use separate arrays"},
 		} {
 			wantInputError(t, job.ReduceBytes(testContext(t), c.dst, [][]byte{c.in}), c.want)
 		}
@@ -270,7 +270,7 @@ func TestModelByName(t *testing.T) {
 		"model:jobs=3":                  {"jobs: 3 is not a power of two from 1 to 16"},
 		"model:format=fp16,result=bf16": {"fp16"},
 		"model:saturate=true":           {"saturate"},
-		"model:./sum=exact":             {"no card's folder"},
+		"model:./sum=exact":             {"not a card's folder"},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			_, err := driver.Open(testContext(t), name)

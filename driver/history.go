@@ -49,9 +49,9 @@ func (h *resultHistory) forget(vid uint32) {
 	}
 }
 
-// stands returns the VIDs of the first missing chunks of the slowest and the fastest member.
+// firstMissing returns the VIDs of the first missing chunks of the slowest and the fastest member.
 // Members that have left do not count.
-func (j *Job) stands() (behind, ahead uint32) {
+func (j *Job) firstMissing() (behind, ahead uint32) {
 	first := true
 	note := func(vid uint32) {
 		if first || int32(vid-behind) < 0 {

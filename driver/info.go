@@ -68,7 +68,7 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 		return Info{}, err
 	}
 	if magic != wire.Magic {
-		return Info{}, &NoCardError{Name: c.name, Reason: fmt.Sprintf("what answers there is no Tributary card: its MAGIC is %016x, not %016x", magic, wire.Magic)}
+		return Info{}, &NoCardError{Name: c.name, Reason: fmt.Sprintf("the other end is not a Tributary card: its MAGIC is %016x, not %016x", magic, wire.Magic)}
 	}
 	version, err := c.readOn(ctx, l, wire.RegVersion)
 	if err != nil {
@@ -153,9 +153,9 @@ func checkIdent(name string, read func(addr uint32) uint64) error {
 	case !errors.As(err, &ident):
 		return err
 	case ident.Newer:
-		return &NoCardError{Name: name, Reason: fmt.Sprintf("the card is newer than this driver, which does not know its %s; take the driver that came with the card's hwgen", ident)}
+		return &NoCardError{Name: name, Reason: fmt.Sprintf("the card is newer than this driver: its %s; use the driver that came with the card's hwgen", ident)}
 	}
-	return &NoCardError{Name: name, Reason: fmt.Sprintf("the card's identification block makes no sense: %s; generate the card again", ident)}
+	return &NoCardError{Name: name, Reason: fmt.Sprintf("the card's identification block is invalid: %s; generate the card again", ident)}
 }
 
 // CheckAdds returns an InputError about what when the card's results are not sums of numbers,
@@ -164,7 +164,7 @@ func (i Info) CheckAdds(what string) error {
 	if sum, ok := i.Sum.Info(); ok && sum.Adds {
 		return nil
 	}
-	return &InputError{What: what, Why: fmt.Sprintf("card %s computes %s, whose results are not sums; take a card that adds", i.Name, i.Sum)}
+	return &InputError{What: what, Why: fmt.Sprintf("card %s computes %s, whose results are not sums; use a card that adds", i.Name, i.Sum)}
 }
 
 // Mean divides results of the card in place by the number of their members, 1 to 64, as

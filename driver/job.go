@@ -135,10 +135,10 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 		return nil, err
 	}
 	if cfg.Partial && cfg.Deadline >= c.opts.timeout {
-		return nil, &InputError{"deadline", fmt.Sprintf("%s, but calls give up when nothing moves for %s, before a sum would be partial; allow them more time, or set a shorter deadline", cfg.Deadline, c.opts.timeout)}
+		return nil, &InputError{"deadline", fmt.Sprintf("%s is not shorter than the timeout of %s, so calls would fail before a sum is partial; set a longer timeout or a shorter deadline", cfg.Deadline, c.opts.timeout)}
 	}
 	if cfg.CarryOn > 0 && c.reopen == nil {
-		return nil, &InputError{"carry on", "card " + c.name + " was opened on a stream of the caller's, which this package cannot open again; open it by its name"}
+		return nil, &InputError{"carry on", "card " + c.name + " was opened on the caller's stream, which the driver cannot open again; open the card by its name"}
 	}
 	if err := c.takeTurn(ctx, c.configuring, "set-up of a job"); err != nil {
 		return nil, err
@@ -214,9 +214,9 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 	}
 	switch {
 	case cfg.CarryOn < 0:
-		return cfg, &InputError{"carry on", fmt.Sprintf("%s is no time to wait", cfg.CarryOn)}
+		return cfg, &InputError{"carry on", fmt.Sprintf("%s is negative", cfg.CarryOn)}
 	case cfg.Workers < 0:
-		return cfg, &InputError{"workers", fmt.Sprintf("%d is no number of workers", cfg.Workers)}
+		return cfg, &InputError{"workers", fmt.Sprintf("%d is negative", cfg.Workers)}
 	case cfg.Workers > i.Ports:
 		return cfg, &InputError{"workers", fmt.Sprintf("%d workers, but card %s has %d ports; use fewer, or a card generated with -workers %d", cfg.Workers, i.Name, i.Ports, cfg.Workers)}
 	case cfg.Chunk < 0 || cfg.Chunk > i.Chunk || cfg.Chunk%i.Lanes != 0:
@@ -240,7 +240,7 @@ func (i Info) complete(cfg JobConfig) (JobConfig, error) {
 			return cfg, &InputError{"ports", fmt.Sprintf("card %s has no port %d, its ports are 0 to %d", i.Name, p, i.Ports-1)}
 		}
 		if r > 0 && p <= cfg.Ports[r-1] {
-			return cfg, &InputError{"ports", fmt.Sprintf("port %d stands behind port %d; ports ascend, as ranks follow them", p, cfg.Ports[r-1])}
+			return cfg, &InputError{"ports", fmt.Sprintf("port %d follows port %d; list ports in ascending order", p, cfg.Ports[r-1])}
 		}
 	}
 	return cfg, nil

@@ -174,8 +174,8 @@ func TestJobsHaveNumbersAndSlots(t *testing.T) {
 	})
 }
 
-// TestNoRoom checks that the error for a full card names the jobs and the remedy.
-func TestNoRoom(t *testing.T) {
+// TestNoFreeSlots checks that the error for a full card names the jobs and the remedy.
+func TestNoFreeSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := openHolding(t, 2)
 		a := configure(t, card, driver.JobConfig{Workers: 2, Window: 1})
@@ -189,14 +189,14 @@ func TestNoRoom(t *testing.T) {
 			return full
 		}
 		full := refused(driver.JobConfig{Window: 4},
-			"card test has no slots left for a window of 4, which takes 8 of its 8 in a row: job 0 has slots 0 to 1; ask for a window of 2, the largest that fits, or close or abort one")
+			"card test has no free slots for a window of 4, which needs 8 consecutive slots of its 8: job 0 has slots 0 to 1; use a window of 2, the largest that fits, or close or abort a job")
 		if full.Fits() != 2 || len(full.Jobs) != 1 || full.Jobs[0].Number != 0 {
 			t.Errorf("%+v", full)
 		}
-		wantError[*driver.RefusedError](t, full, "no slots")
+		wantError[*driver.RefusedError](t, full, "no free slots")
 		b := configure(t, card, driver.JobConfig{})
 		full = refused(driver.JobConfig{},
-			"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort one, or use a card generated with more -jobs")
+			"card test holds 2 jobs at once, and all are in use: job 0 has slots 0 to 1, job 1 has slots 4 to 7; close or abort a job, or use a card generated with more -jobs")
 		if len(full.Jobs) != 2 || full.Err != nil {
 			t.Errorf("%+v", full)
 		}
@@ -208,7 +208,7 @@ func TestNoRoom(t *testing.T) {
 		}
 		all := configure(t, card, driver.JobConfig{Window: 4})
 		refused(driver.JobConfig{},
-			"card test has no slots left for a window of 2, which takes 4 of its 8 in a row: job 0 has slots 0 to 7; close or abort one")
+			"card test has no free slots for a window of 2, which needs 4 consecutive slots of its 8: job 0 has slots 0 to 7; close or abort a job")
 		reduceOnce(t, all, rng)
 	})
 }
@@ -223,7 +223,7 @@ func TestACardOfOneJobReplacesIt(t *testing.T) {
 			t.Errorf("number %d, epoch %d after %d, window %d", second.Number(), second.Epoch(), first.Epoch(), second.Config().Window)
 		}
 		err := first.Close(testContext(t))
-		if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new one to go on", first.Epoch()) {
+		if e := wantError[*driver.EndedError](t, err); e.Error() != fmt.Sprintf("card test: the job of epoch %d has ended: another job was configured; configure a new job to continue", first.Epoch()) {
 			t.Error(e)
 		}
 	})
@@ -242,10 +242,10 @@ func TestErrorsNameTheJob(t *testing.T) {
 	})
 }
 
-// TestOneJobsEndIsNothingToOthers ends jobs while the card sums for another: by a cancelled
+// TestEndOfOneJobDoesNotAffectOthers ends jobs while the card sums for another: by a cancelled
 // context, an abort, a missing rank or a deadline. Their numbers and slots must be free again
 // each time.
-func TestOneJobsEndIsNothingToOthers(t *testing.T) {
+func TestEndOfOneJobDoesNotAffectOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
 		steady := configure(t, card, driver.JobConfig{})
@@ -336,9 +336,9 @@ func stormy(t testing.TB, job *driver.Job, rng *rand.Rand) {
 	clear(in[1])
 }
 
-// TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers checks a job that lacks a rank while another
+// TestTimersOfOtherJobsDoNotDelayAWaitingJob checks a job that lacks a rank while another
 // job keeps the link busy: it must time out. A job whose result was lost must ask for it.
-func TestAJobThatWaitsIsNotHeldUpByTheTimersOfOthers(t *testing.T) {
+func TestTimersOfOtherJobsDoNotDelayAWaitingJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lose := make(chan struct{}, 1)
 		conn := &watched{Conn: serve(t, holding(2), 4000), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
@@ -693,8 +693,8 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 		<-gone
 		buf := []float32{1}
 		reduce := func(j *driver.Job) error { return j.Member(0).AllReduce(testContext(t), buf) }
-		wantError[*driver.DiedError](t, reduce(ends), "is gone")
-		wantError[*driver.LostError](t, reduce(brief), "was not back after 1", "ms: not yet")
+		wantError[*driver.DiedError](t, reduce(ends), "disconnected")
+		wantError[*driver.LostError](t, reduce(brief), "did not return within 1", "ms: not yet")
 		start := time.Now()
 		if err := aborted.Abort(testContext(t)); err != nil || time.Since(start) > time.Second {
 			t.Errorf("abort while the card is away: %v, after %s", err, time.Since(start))
@@ -724,9 +724,9 @@ func TestCarryOnIsEachJobsOwn(t *testing.T) {
 	})
 }
 
-// TestTheLastJobGivesTheCardUp checks that an absent card is gone when the last waiting job has
+// TestLastJobEndsTheSearchForTheCard checks that an absent card is gone when the last waiting job has
 // lost patience.
-func TestTheLastJobGivesTheCardUp(t *testing.T) {
+func TestLastJobEndsTheSearchForTheCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := serve(t, holding(2), 4000)
 		card := openName(t, comes(func(n int) (transport.Conn, error) {
@@ -746,7 +746,7 @@ func TestTheLastJobGivesTheCardUp(t *testing.T) {
 		if took := time.Since(start); took < 250*time.Millisecond || took > 3*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		wantError[*driver.LostError](t, card.Err(), "was not back after 30")
+		wantError[*driver.LostError](t, card.Err(), "did not return within 30")
 	})
 }
 

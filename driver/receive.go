@@ -29,7 +29,7 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 		idle &^= k.ranks
 	}
 	if j.history != nil {
-		behind, _ := j.stands()
+		behind, _ := j.firstMissing()
 		j.history.forget(behind)
 	}
 	for ; idle != 0; idle &= idle - 1 {

@@ -147,9 +147,9 @@ func (j *Job) checkInput(what string, in, dst []byte, n int) error {
 	case &in[0] == &dst[0] && j.inBytes == j.outBytes:
 		return nil
 	case overlap(in, dst) && j.inBytes == j.outBytes:
-		return &InputError{what, "it overlaps the result without being the same array; results would overwrite what is still to be sent"}
+		return &InputError{what, "it overlaps the result without being the same array; results would overwrite elements before they are sent; use separate arrays"}
 	case overlap(in, dst):
-		return &InputError{what, fmt.Sprintf("it overlaps the result, whose elements have %d bytes each and its own %d; results would overwrite what is still to be sent", j.outBytes, j.inBytes)}
+		return &InputError{what, fmt.Sprintf("it overlaps the result, whose elements have %d bytes each and its own %d; results would overwrite elements before they are sent; use separate arrays", j.outBytes, j.inBytes)}
 	}
 	return nil
 }

@@ -338,10 +338,10 @@ func TestInputErrors(t *testing.T) {
 			what string
 		}{
 			{driver.JobConfig{Workers: 5}, "workers: 5 workers, but card test has 4 ports; use fewer, or a card generated with -workers 5"},
-			{driver.JobConfig{Workers: -1}, "workers: -1 is no number of workers"},
+			{driver.JobConfig{Workers: -1}, "workers: -1 is negative"},
 			{driver.JobConfig{Workers: 2, Ports: []int{1}}, "ports: 1 ports for 2 workers; every worker needs one"},
 			{driver.JobConfig{Ports: []int{4}}, "ports: card test has no port 4, its ports are 0 to 3"},
-			{driver.JobConfig{Ports: []int{2, 1}}, "ports: port 1 stands behind port 2; ports ascend, as ranks follow them"},
+			{driver.JobConfig{Ports: []int{2, 1}}, "ports: port 1 follows port 2; list ports in ascending order"},
 			{driver.JobConfig{Chunk: 6}, "chunk: 6 elements; card test takes multiples of 4 up to 16"},
 			{driver.JobConfig{Chunk: 20}, "chunk: 20 elements; card test takes multiples of 4 up to 16"},
 			{driver.JobConfig{Chunk: -4}, "chunk: -4 elements; card test takes multiples of 4 up to 16"},
@@ -362,7 +362,7 @@ func TestInputErrors(t *testing.T) {
 			{a, [][]float32{a}, "inputs: 1 arrays for a job of 2 workers; every worker has one"},
 			{a, [][]float32{a, a[:39]}, "array of worker 1: it has 39 elements, the result 40; all arrays have the same length"},
 			{nil, [][]float32{nil, nil}, "result: it is empty; a reduction has at least one element"},
-			{a[:20], [][]float32{a[20:], a[1:21]}, "array of worker 1: it overlaps the result without being the same array; results would overwrite what is still to be sent"},
+			{a[:20], [][]float32{a[20:], a[1:21]}, "array of worker 1: it overlaps the result without being the same array; results would overwrite elements before they are sent; use separate arrays"},
 		} {
 			wantInputError(t, job.Reduce(testContext(t), c.dst, c.inputs), c.what)
 		}

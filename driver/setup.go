@@ -85,7 +85,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		}
 		epoch++
 	}
-	return epoch, &failure{at: place{card: j.card.name}, what: fmt.Sprintf("job %d was set up %d times, and never with what was written; see whether another program writes the card's registers",
+	return epoch, &failure{at: place{card: j.card.name}, what: fmt.Sprintf("job %d was set up %d times, but never with the values written; check whether another program writes the card's registers",
 		j.number, mostSetUps)}
 }
 

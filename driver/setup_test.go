@@ -53,10 +53,10 @@ var lateJobs = [2]driver.JobConfig{
 	{Ports: []int{1, 3}, Chunk: 8, Window: 2},
 }
 
-// TestLateCopyOfWhatWasStaged: fault injection found a job with the members of another job. A
+// TestLateCopyOfStagedWrite: fault injection found a job with the members of another job. A
 // late copy of a write to JOB_PORTS had come between staging and commit. The job's data then
 // waited for ranks that it did not have.
-func TestLateCopyOfWhatWasStaged(t *testing.T) {
+func TestLateCopyOfStagedWrite(t *testing.T) {
 	for name, register := range map[string]uint32{
 		"ports": wire.RegJobPorts, "chunk": wire.RegJobChunk, "window": wire.RegJobWindow, "deadline": wire.RegJobDeadline,
 	} {
@@ -78,14 +78,14 @@ func TestLateCopyOfWhatWasStaged(t *testing.T) {
 	}
 }
 
-// TestNeverWhatWasStaged checks the error for a card that repeatedly sets up other parameters.
-func TestNeverWhatWasStaged(t *testing.T) {
+// TestStagedValuesAreNeverSetUp checks the error for a card that repeatedly sets up other parameters.
+func TestStagedValuesAreNeverSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := &lateCopy{Conn: serve(t, holding(2), 64<<10), register: wire.RegJobPorts, scan: frame.NewScanner(frame.ToCard, 0), times: 10}
 		card := open(t, link)
 		closes(t, configure(t, card, lateJobs[0]))
 		_, err := card.Configure(testContext(t), lateJobs[1])
-		if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, and never with what was written") {
+		if err == nil || !strings.Contains(err.Error(), "card test: job 0 was set up 10 times, but never with the values written") {
 			t.Errorf("got %v", err)
 		}
 		closes(t, configure(t, card, lateJobs[1]))

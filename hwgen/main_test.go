@@ -276,7 +276,7 @@ func TestUnknownBoard(t *testing.T) {
 func TestBoardClocks(t *testing.T) {
 	status, _, stderr := hwgen("-board ecpix5 -lanes 4 -clock 7")
 	assert.Equal(t, exitUsage, status)
-	assert.Contains(t, stderr, "-clock 7 MHz: the PLL of ecpix5 does not make that out of 100 MHz")
+	assert.Contains(t, stderr, "-clock 7 MHz: the PLL of ecpix5 cannot make it from 100 MHz")
 	status, _, _ = hwgen("-board ecpix5 -lanes 4 -clock 60 -dry-run")
 	assert.Equal(t, exitDone, status)
 }
@@ -410,7 +410,7 @@ func TestForeignFolderIsLeftAlone(t *testing.T) {
 	status, stdout, stderr := hwgen("-lanes 2 -o mine")
 	assert.Equal(t, exitFailed, status)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "mine is there already and holds no manifest of hwgen; name another with -o, or remove it")
+	assert.Contains(t, stderr, "mine exists and holds no manifest of hwgen; name another folder with -o, or remove it")
 	assert.Equal(t, map[string]string{"mine/notes.txt": "notes"}, contents(t, "."))
 }
 

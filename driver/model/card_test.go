@@ -86,7 +86,7 @@ func TestRegisterKindsAreNoPacketsOfAPort(t *testing.T) {
 }
 
 func TestEmptyAndForeignPayloadsAreBadLength(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 1, chunk: 2, window: 1})
 	for _, payload := range [][]byte{nil, words(0), words(0, 0, 0), words(0, 0)[:7]} {
 		p := d.chunk(0, 0, 0)
@@ -101,7 +101,7 @@ func TestEmptyAndForeignPayloadsAreBadLength(t *testing.T) {
 }
 
 func TestRanksBelongToPorts(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b1010, chunk: 1, window: 1}) // rank 0 at port 1, rank 1 at port 3
 	for port, rank := range []uint8{0, 1, 0, 2} {
 		p := d.chunk(rank, 0, 1)
@@ -117,7 +117,7 @@ func TestRanksBelongToPorts(t *testing.T) {
 }
 
 func TestARefusalIsAnsweredOnlyToAPortOfItsRank(t *testing.T) {
-	d := newDesk(t) // no job yet: rank r belongs to port r
+	d := newHarness(t) // no job yet: rank r belongs to port r
 	p := d.packet(wire.KindAsk, 2, 0)
 	d.card.Handle(1, &p)
 	d.sends()
@@ -254,12 +254,12 @@ func TestFinishOfAnAbortedJobAfterAFinishedOneIsRefused(t *testing.T) {
 }
 
 // ends lists the ways to end a job, except the finish of all members.
-var ends = map[string]func(*desk){
-	"abort":     func(d *desk) { require.Equal(d, wire.CodeDone, d.abort(d.now)) },
-	"release":   func(d *desk) { require.Equal(d, wire.CodeDone, d.write(wire.RegRelease, owner)) },
-	"reset":     func(d *desk) { require.Equal(d, wire.CodeDone, d.write(wire.RegReset, owner)) },
-	"link down": func(d *desk) { d.card.LinkDown() },
-	"new epoch": func(d *desk) { d.now++; require.Equal(d, wire.CodeDone, d.commit(d.now, 10)) },
+var ends = map[string]func(*harness){
+	"abort":     func(d *harness) { require.Equal(d, wire.CodeDone, d.abort(d.now)) },
+	"release":   func(d *harness) { require.Equal(d, wire.CodeDone, d.write(wire.RegRelease, owner)) },
+	"reset":     func(d *harness) { require.Equal(d, wire.CodeDone, d.write(wire.RegReset, owner)) },
+	"link down": func(d *harness) { d.card.LinkDown() },
+	"new epoch": func(d *harness) { d.now++; require.Equal(d, wire.CodeDone, d.commit(d.now, 10)) },
 }
 
 func TestAnEndedJobLeavesNothingBehind(t *testing.T) {
@@ -302,7 +302,7 @@ func TestAnEndedJobOfWhichNothingIsSetUp(t *testing.T) {
 }
 
 func TestAnotherChunkSizeForTheNextJob(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for epoch, chunk := range []uint64{4, 1, 3, 2} {
 		d.setUp(uint16(epoch), setup{ports: 0b11, chunk: chunk, window: 4})
 		d.both(0, 1, float32(chunk))
@@ -317,7 +317,7 @@ func TestAnotherChunkSizeForTheNextJob(t *testing.T) {
 func TestSixtyFourPorts(t *testing.T) {
 	card, err := NewCard(Config{Lanes: 1, Ports: 64, Chunk: 1, Window: 1})
 	require.NoError(t, err)
-	d := &desk{T: t, card: card}
+	d := &harness{T: t, card: card}
 	d.setUp(1, setup{ports: ^uint64(0), chunk: 1, window: 1})
 	for rank := range uint8(64) {
 		d.data(63-rank, 0, 1)

@@ -13,7 +13,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// patience is the deadline in the tests, longer than a few packets of a desk take.
+// patience is the deadline in the tests, longer than a few packets of a harness take.
 const patience = 100_000
 
 // three is a job of ports 0, 1 and 2 with a deadline: one element, a window of one chunk, so two
@@ -23,19 +23,19 @@ var three = setup{ports: 0b111, chunk: 1, window: 1, first: 10, deadline: patien
 // threePartial is three with partial sums.
 var threePartial = setup{ports: 0b111, chunk: 1, window: 1, first: 10, deadline: deadlinePartial | patience}
 
-// newDeadlines returns a desk with the job s.
-func newDeadlines(t *testing.T, s setup) *desk {
+// newDeadlines returns a harness with the job s.
+func newDeadlines(t *testing.T, s setup) *harness {
 	t.Helper()
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, s)
 	return d
 }
 
 // late waits until a deadline has passed.
-func (d *desk) late() { d.card.Advance(patience) }
+func (d *harness) late() { d.card.Advance(patience) }
 
 // all sends the contributions of ranks 0 to 2 to a chunk, x from each, and collects the replies.
-func (d *desk) all(vid uint32, x float32) {
+func (d *harness) all(vid uint32, x float32) {
 	for rank := range uint8(3) {
 		d.data(rank, vid, x)
 	}
@@ -43,7 +43,7 @@ func (d *desk) all(vid uint32, x float32) {
 }
 
 // next returns the next packet.
-func (d *desk) next() Packet {
+func (d *harness) next() Packet {
 	d.Helper()
 	var p Packet
 	_, ok := d.card.Next(AllPorts, &p)
@@ -52,7 +52,7 @@ func (d *desk) next() Packet {
 }
 
 func TestBadDeadline(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for deadline, want := range map[uint64]wire.Code{
 		0: wire.CodeDone, 1: wire.CodeDone, 1<<32 - 1: wire.CodeDone, 1<<32 | 1: wire.CodeDone, 1<<33 - 1: wire.CodeDone,
 		1 << 32: wire.CodeBadDeadline, 1 << 33: wire.CodeBadDeadline, 1<<63 | 5: wire.CodeBadDeadline,
@@ -64,8 +64,8 @@ func TestBadDeadline(t *testing.T) {
 	}
 }
 
-func TestBadDeadlineIsCheckedBehindTheWindowAndBeforeTheSlots(t *testing.T) {
-	d := newDesks(t, 2)
+func TestDeadlineIsCheckedAfterWindowBeforeSlots(t *testing.T) {
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, of(4)) // all slots
 	bad := of(4)
 	bad.deadline = 1 << 40
@@ -115,7 +115,7 @@ func TestTheReportIsRepeatedWithEveryDeadline(t *testing.T) {
 	assert.Zero(t, d.count("partial"), "this job wants whole sums")
 }
 
-func TestTimeBeginsWithTheTurnOverNotWithEachContribution(t *testing.T) {
+func TestDeadlineRunsFromTheTurnover(t *testing.T) {
 	d := newDeadlines(t, three)
 	d.data(1, 10, 1)
 	d.card.Advance(patience / 2)
@@ -124,7 +124,7 @@ func TestTimeBeginsWithTheTurnOverNotWithEachContribution(t *testing.T) {
 	d.sends("status overdue v10 to rank 0, missing 4", "status overdue v10 to rank 1, missing 4")
 }
 
-func TestSlotThatIsKeptFromTurningOverIsReported(t *testing.T) {
+func TestBlockedTurnoverIsReported(t *testing.T) {
 	d := newDeadlines(t, three)
 	d.all(10, 1)
 	d.late()
@@ -155,7 +155,7 @@ func TestSlotThatIsBeingReducedIsNotOverdue(t *testing.T) {
 	assert.Zero(t, d.count("overdue"))
 }
 
-func TestReducedSlotThatNobodyWantsIsNotOverdue(t *testing.T) {
+func TestReducedSlotWithoutWaitersIsNotOverdue(t *testing.T) {
 	d := newDeadlines(t, threePartial)
 	d.all(10, 1)
 	for range 5 {
@@ -176,7 +176,7 @@ func TestNoDeadlineIsForEver(t *testing.T) {
 	assert.Zero(t, d.count("overdue"))
 }
 
-func TestPartialSumHoldsWhatCameInTime(t *testing.T) {
+func TestPartialSumHoldsPunctualContributions(t *testing.T) {
 	d := newDeadlines(t, threePartial)
 	d.data(2, 10, 0.5)
 	p := d.chunk(0, 10, 2)
@@ -207,7 +207,7 @@ func TestPartialSumIsThatOfItsContributorsBitForBit(t *testing.T) {
 	// Ports 0, 1 and 3 of the tree: (p0+p1)+(-0+p3). Without the absent port, big+1+1 would be rounded
 	// twice.
 	const big = 1 << 24
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b1111, chunk: 1, window: 1, deadline: deadlinePartial | patience})
 	d.data(3, 0, 1)
 	d.data(1, 0, 1)
@@ -237,9 +237,9 @@ func TestWhoIsLateForAPartialSumGoesOn(t *testing.T) {
 	assert.Equal(t, 1, d.count("partial"))
 }
 
-// evicted returns a desk whose job has evicted rank 2. 10 and 11 are reduced, and the others have
+// evicted returns a harness whose job has evicted rank 2. 10 and 11 are reduced, and the others have
 // sent 13, for which rank 2 was not done with 11.
-func evicted(t *testing.T) *desk {
+func evicted(t *testing.T) *harness {
 	t.Helper()
 	d := newDeadlines(t, threePartial)
 	d.all(10, 1)
@@ -279,7 +279,7 @@ func TestWhoWasEvictedIsRefused(t *testing.T) {
 	assert.Zero(t, d.read(wire.RegJobFinished))
 }
 
-func TestTheCheckForTheEvictedStandsBehindTheRankAndBeforeTheFormat(t *testing.T) {
+func TestEvictionIsCheckedAfterRankBeforeFormat(t *testing.T) {
 	d := evicted(t)
 	p := d.chunk(2, 12, 1)
 	p.Format = wire.BF16
@@ -295,7 +295,7 @@ func TestTheCheckForTheEvictedStandsBehindTheRankAndBeforeTheFormat(t *testing.T
 	assert.Equal(t, 1, d.count("evicted"))
 }
 
-func TestSlotsWaitForTheEvictedNoMore(t *testing.T) {
+func TestSlotsDoNotWaitForEvictedRanks(t *testing.T) {
 	d := evicted(t)
 	d.data(0, 13, 5)
 	d.data(1, 13, 6)
@@ -330,7 +330,7 @@ func TestWhatTheEvictedContributedBeforeStaysInItsSums(t *testing.T) {
 	assert.Zero(t, p.Flags&wire.FlagPartial, "all n are in it")
 }
 
-func TestCollectingSlotThatHoldsAllThatAreLeftGoesOnAtItsDeadline(t *testing.T) {
+func TestSlotWithAllRemainingRanksReducesAtItsDeadline(t *testing.T) {
 	s := threePartial
 	s.window = 2
 	d := newDeadlines(t, s)
@@ -351,7 +351,7 @@ func TestCollectingSlotThatHoldsAllThatAreLeftGoesOnAtItsDeadline(t *testing.T) 
 	assert.Equal(t, "result v11 to 3 = 3", line(&p))
 }
 
-func TestAllThatWereEvictedAreNamed(t *testing.T) {
+func TestAllEvictedRanksAreNamed(t *testing.T) {
 	d := evicted(t)
 	d.both(13, 1, 1)
 	d.out(AllPorts)
@@ -365,7 +365,7 @@ func TestAllThatWereEvictedAreNamed(t *testing.T) {
 	d.sends("result v15 to 1 = 7")
 }
 
-func TestTheJobEndsWhenAllThatAreLeftFinish(t *testing.T) {
+func TestJobEndsWhenAllRemainingRanksFinish(t *testing.T) {
 	d := evicted(t)
 	d.finish(0, 12)
 	assert.EqualValues(t, 1, d.read(wire.RegJobState)&1)
@@ -379,7 +379,7 @@ func TestTheJobEndsWhenAllThatAreLeftFinish(t *testing.T) {
 	d.sends("status evicted v12 to rank 2, missing 0")
 }
 
-func TestTheJobEndsWithTheEvictionOfAllThatHaveNotFinished(t *testing.T) {
+func TestJobEndsWhenAllUnfinishedRanksAreEvicted(t *testing.T) {
 	d := newDeadlines(t, threePartial)
 	d.all(10, 1)
 	d.data(0, 12, 1) // refused: ranks 1 and 2 are not done with 10
@@ -395,7 +395,7 @@ func TestTheJobEndsWithTheEvictionOfAllThatHaveNotFinished(t *testing.T) {
 	d.sends("status done v11 to rank 0, missing 0")
 }
 
-func TestTheEvictedComeBackWithANewEpoch(t *testing.T) {
+func TestEvictedRanksReturnInANewEpoch(t *testing.T) {
 	d := evicted(t)
 	assert.Equal(t, wire.CodeDone, d.trySetUp(1, threePartial), "the same again changes nothing")
 	assert.EqualValues(t, 0b100, d.read(wire.RegJobEvicted))
@@ -409,8 +409,8 @@ func TestTheEvictedComeBackWithANewEpoch(t *testing.T) {
 	assert.Zero(t, p.Flags&wire.FlagPartial)
 }
 
-func TestANoticeReplacesWhatWasNotSentOfTheLast(t *testing.T) {
-	d := newDesks(t, 2)
+func TestNoticeReplacesUnsentNotice(t *testing.T) {
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, setup{ports: 0b111, chunk: 1, window: 1, first: 10, deadline: patience})
 	d[1].setUp(1, setup{ports: 0b1110, chunk: 1, window: 1, first: 50, deadline: patience})
 	d[0].data(0, 10, 1)
@@ -447,18 +447,18 @@ func TestANoticeWaitsForItsPorts(t *testing.T) {
 }
 
 func TestTheEndOfAJobDropsItsNoticeAlone(t *testing.T) {
-	for name, end := range map[string]func(*desk){
-		"abort":    func(d *desk) { d.abort(1) },
-		"set-up":   func(d *desk) { d.setUp(2, three) },
-		"release":  func(d *desk) { d.write(wire.RegRelease, owner) },
-		"reset":    func(d *desk) { d.write(wire.RegReset, owner) },
-		"link":     func(d *desk) { d.card.LinkDown() },
-		"none":     func(*desk) {},
-		"another":  func(d *desk) { (&desk{T: d.T, card: d.card, number: 1}).setUp(1, of(1)) },
-		"finished": func(d *desk) { d.finish(0, 10); d.finish(1, 10); d.finish(2, 10) },
+	for name, end := range map[string]func(*harness){
+		"abort":    func(d *harness) { d.abort(1) },
+		"set-up":   func(d *harness) { d.setUp(2, three) },
+		"release":  func(d *harness) { d.write(wire.RegRelease, owner) },
+		"reset":    func(d *harness) { d.write(wire.RegReset, owner) },
+		"link":     func(d *harness) { d.card.LinkDown() },
+		"none":     func(*harness) {},
+		"another":  func(d *harness) { (&harness{T: d.T, card: d.card, number: 1}).setUp(1, of(1)) },
+		"finished": func(d *harness) { d.finish(0, 10); d.finish(1, 10); d.finish(2, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesks(t, 2)[0]
+			d := newHarnesses(t, 2)[0]
 			d.setUp(1, three)
 			d.data(1, 10, 1)
 			d.late()
@@ -474,7 +474,7 @@ func TestTheEndOfAJobDropsItsNoticeAlone(t *testing.T) {
 }
 
 func TestDeadlinesOfJobsAreTheirOwn(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, threePartial)
 	d[1].setUp(1, three)
 	for _, d := range d {
@@ -484,12 +484,12 @@ func TestDeadlinesOfJobsAreTheirOwn(t *testing.T) {
 	assert.Equal(t, []string{"1: status overdue v10 to rank 0, missing 6", "0: result v10 to 7 = 1"}, allOut(d[0].card, AllPorts))
 }
 
-func TestEveryCallLooksAtTheDeadlines(t *testing.T) {
-	for name, call := range map[string]func(*desk){
-		"packet":   func(d *desk) { p := d.packet(wire.KindAsk, 0, 99); d.card.Handle(0, &p) },
-		"register": func(d *desk) { d.read(wire.RegMagic) },
-		"leaving":  func(d *desk) { d.ask(1, 10); d.card.cycles += 2000; d.next() },
-		"advance":  func(d *desk) { d.card.Advance(0) },
+func TestEveryCallChecksTheDeadlines(t *testing.T) {
+	for name, call := range map[string]func(*harness){
+		"packet":   func(d *harness) { p := d.packet(wire.KindAsk, 0, 99); d.card.Handle(0, &p) },
+		"register": func(d *harness) { d.read(wire.RegMagic) },
+		"leaving":  func(d *harness) { d.ask(1, 10); d.card.cycles += 2000; d.next() },
+		"advance":  func(d *harness) { d.card.Advance(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDeadlines(t, three)
@@ -505,7 +505,7 @@ func TestEveryCallLooksAtTheDeadlines(t *testing.T) {
 }
 
 // lagsOf returns the JOB_LAG counts of a rank, by bucket.
-func (d *desk) lagsOf(rank int) map[int]uint64 {
+func (d *harness) lagsOf(rank int) map[int]uint64 {
 	counts := map[int]uint64{}
 	for bucket := range wire.LagBuckets {
 		if n := d.read(wire.LagAddr(int(d.number), rank, bucket)); n != 0 {
@@ -542,7 +542,7 @@ func TestLagsOfStoredContributions(t *testing.T) {
 }
 
 func TestLagRegisters(t *testing.T) {
-	d := newDesks(t, 2)[0] // 4 ports
+	d := newHarnesses(t, 2)[0] // 4 ports
 	for _, addr := range []uint32{wire.LagAddr(0, 0, 0), wire.LagAddr(1, 3, 15)} {
 		code, value := d.card.Register(false, addr, 0)
 		assert.Equal(t, wire.CodeDone, code, "%#x", addr)

@@ -142,7 +142,7 @@ func headerFrame(h Header) []byte {
 	return frame
 }
 
-func TestHeadersThatTheCardDoesNotTake(t *testing.T) {
+func TestRejectedHeaders(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		header  Header
@@ -193,7 +193,7 @@ func crcOf(b []byte) uint16 {
 	return crc
 }
 
-func TestThePayloadOfABadLengthIsHuntedThrough(t *testing.T) {
+func TestPayloadOfBadLengthIsHunted(t *testing.T) {
 	p := Packet{Header: Header{Version: 1, Kind: wire.KindData, Length: 5}, Payload: words(1, 2, 3, 4, 5)}
 	w := newWireTap(t)
 	w.feed(9, append(AppendFrame(nil, &p), decodeHex(t, askFrame)...)...)

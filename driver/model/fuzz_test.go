@@ -72,14 +72,14 @@ const playedJobs = 4
 
 // player is one of a script's jobs.
 type player struct {
-	*desk
+	*harness
 	sums map[uint32][]byte // sent for a VID of this epoch
 }
 
 // play runs a script of four bytes a step.
-func play(t *testing.T, script []byte) *desk {
+func play(t *testing.T, script []byte) *harness {
 	var players []player
-	for number, d := range newDesks(t, playedJobs) {
+	for number, d := range newHarnesses(t, playedJobs) {
 		// The last job gets no slots until another ends.
 		d.trySetUp(1, setup{
 			ports: 0b1011, chunk: 2, window: []uint64{2, 1, 1, 1}[number], first: 0xfffffffe,
@@ -98,7 +98,7 @@ func play(t *testing.T, script []byte) *desk {
 			p.invariants()
 		}
 	}
-	return players[0].desk
+	return players[0].harness
 }
 
 // TestRandomTraffic plays scripts that resemble real jobs. VIDs are near those in the slots; one
@@ -196,12 +196,12 @@ func (d player) collect(ready uint64, packets int, all []player) {
 	}
 }
 
-// state returns the desk's job.
-func (d *desk) state() *job { return &d.card.jobs[d.number] }
+// state returns the harness's job.
+func (d *harness) state() *job { return &d.card.jobs[d.number] }
 
 // holds fails the test unless a condition on a job holds. It runs so often that testify's
 // comparisons would dominate the test's time.
-func (d *desk) holds(ok bool, what string, args ...any) {
+func (d *harness) holds(ok bool, what string, args ...any) {
 	if !ok {
 		d.Helper()
 		d.Fatalf("job %d: "+what, append([]any{d.number}, args...)...)
@@ -209,7 +209,7 @@ func (d *desk) holds(ok bool, what string, args ...any) {
 }
 
 // invariants checks a job's invariants between any two packets.
-func (d *desk) invariants() {
+func (d *harness) invariants() {
 	j := d.state()
 	t := &j.table
 	d.holds(j.evicted&^j.all == 0, "evicted %x of %x", j.evicted, j.all)
@@ -228,7 +228,7 @@ func (d *desk) invariants() {
 }
 
 // slotHolds checks one slot of a running job.
-func (d *desk) slotHolds(number int, s *slot) {
+func (d *harness) slotHolds(number int, s *slot) {
 	j := d.state()
 	t := &j.table
 	d.holds(s.vid%t.count == uint32(number), "VID %d in slot %d of %d", s.vid, number, t.count)
@@ -251,7 +251,7 @@ func (d *desk) slotHolds(number int, s *slot) {
 }
 
 // slotsAreItsOwn checks the placement of a running job's slots.
-func (d *desk) slotsAreItsOwn() {
+func (d *harness) slotsAreItsOwn() {
 	slots := d.state().slots
 	d.holds(int(d.state().table.count) == slots.count && slots.first%slots.count == 0 && slots.first+slots.count <= 2*d.card.cfg.Window, "slots %v", slots)
 	for number := range d.card.jobs {

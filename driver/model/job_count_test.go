@@ -18,7 +18,7 @@ type counted struct {
 	firstIn, firstOut, firstOverflow uint64
 }
 
-func (d *desk) counted() counted {
+func (d *harness) counted() counted {
 	return counted{
 		d.read(wire.RegJobNonfiniteIn), d.read(wire.RegJobNonfiniteOut), d.read(wire.RegJobOverflow),
 		d.read(wire.RegJobFirstIn), d.read(wire.RegJobFirstOut), d.read(wire.RegJobFirstOverflow),
@@ -26,7 +26,7 @@ func (d *desk) counted() counted {
 }
 
 // elements sends data with the given encodings.
-func (d *desk) elements(rank uint8, vid uint32, x ...uint32) {
+func (d *harness) elements(rank uint8, vid uint32, x ...uint32) {
 	p := d.chunk(rank, vid, 0)
 	p.Payload = words(x...)
 	d.in(p)
@@ -38,7 +38,7 @@ const (
 )
 
 func TestAJobCounts(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b1010, chunk: 4, window: 4, first: math.MaxUint32})
 	assert.Zero(t, d.counted())
 
@@ -71,7 +71,7 @@ func TestAJobCounts(t *testing.T) {
 }
 
 func TestAnOverflowOnTheWayCounts(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b1111, chunk: 1, window: 1})
 	for rank, x := range []uint32{maximum, maximum, maximum | minus0, maximum | minus0} {
 		d.elements(uint8(rank), 0, x)
@@ -84,7 +84,7 @@ func TestIntegersOverflowButAreNeverNonfinite(t *testing.T) {
 	for saturate, sum := range map[bool]uint32{false: 1 << 31, true: math.MaxInt32} {
 		card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Format: wire.Int32, Sum: wire.SumExact, Saturate: saturate})
 		require.NoError(t, err)
-		d := &desk{T: t, card: card}
+		d := &harness{T: t, card: card}
 		d.setUp(1, setup{ports: 0b11, chunk: 2, window: 2})
 		for rank := range uint8(2) {
 			p := d.chunk(rank, 1, 0)
@@ -104,7 +104,7 @@ func TestIntegersOverflowButAreNeverNonfinite(t *testing.T) {
 func TestResultsOfAWiderFormat(t *testing.T) {
 	card, err := NewCard(Config{Lanes: 1, Ports: 2, Chunk: 4, Window: 1, Format: wire.FP8E4M3, Result: wire.FP16})
 	require.NoError(t, err)
-	d := &desk{T: t, card: card}
+	d := &harness{T: t, card: card}
 	assert.EqualValues(t, 0x0304, d.read(wire.RegFormat), "fp16 of fp8e4m3")
 	d.setUp(1, setup{ports: 0b11, chunk: 3, window: 1})
 	for rank := range uint8(2) {

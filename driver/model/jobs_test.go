@@ -19,7 +19,7 @@ import (
 func of(window uint64) setup { return setup{ports: 0b11, chunk: 1, window: window, first: 10} }
 
 // slots returns the value of JOB_SLOTS.
-func (d *desk) slots() span {
+func (d *harness) slots() span {
 	value := d.read(wire.RegJobSlots)
 	return span{int(value & 0xffff), int(value >> 16)}
 }
@@ -37,7 +37,7 @@ func allOut(card *Card, ready uint64) []string {
 }
 
 func TestJobsGetTheFirstSlotsThatAreFree(t *testing.T) {
-	d := newDesks(t, 4) // 8 slots
+	d := newHarnesses(t, 4) // 8 slots
 	for number, window := range []uint64{1, 2, 1} {
 		d[number].setUp(1, of(window))
 	}
@@ -56,7 +56,7 @@ func TestJobsGetTheFirstSlotsThatAreFree(t *testing.T) {
 }
 
 func TestSlotsThatAreFreeInPiecesHoldNoLargeWindow(t *testing.T) {
-	d := newDesks(t, 4)
+	d := newHarnesses(t, 4)
 	for _, d := range d {
 		d.setUp(1, of(1))
 	}
@@ -71,7 +71,7 @@ func TestSlotsThatAreFreeInPiecesHoldNoLargeWindow(t *testing.T) {
 }
 
 func TestTheSlotsOfTheJobThatIsReplacedAreFree(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, of(4)) // all
 	d[0].setUp(2, of(4))
 	assert.Equal(t, span{0, 8}, d[0].slots())
@@ -92,7 +92,7 @@ func TestTheSlotsOfTheJobThatIsReplacedAreFree(t *testing.T) {
 }
 
 func TestNoSlotsIsTheLastCheck(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, of(4))
 	for _, c := range []struct {
 		code wire.Code
@@ -112,7 +112,7 @@ func TestJobNumbersEndAtJOBS(t *testing.T) {
 	for _, jobs := range []int{1, 2, 16} {
 		card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 16, Jobs: jobs})
 		require.NoError(t, err)
-		d := &desk{T: t, card: card, number: uint8(jobs - 1)}
+		d := &harness{T: t, card: card, number: uint8(jobs - 1)}
 		d.setUp(1, of(1))
 		assert.EqualValues(t, jobs, d.read(wire.RegJobs))
 		d.number = uint8(jobs)
@@ -124,7 +124,7 @@ func TestJobNumbersEndAtJOBS(t *testing.T) {
 }
 
 func TestEachJobHasABlockOfRegisters(t *testing.T) {
-	d := newDesks(t, 4)
+	d := newHarnesses(t, 4)
 	d[1].setUp(7, setup{ports: 0b1010, chunk: 1, window: 2, first: 10})
 	d[1].finish(1, 10)
 	p := d[1].chunk(0, 10, 0)
@@ -157,7 +157,7 @@ func TestEachJobHasABlockOfRegisters(t *testing.T) {
 }
 
 func TestJobsHaveEpochsOfTheirOwn(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(100, of(1))
 	d[1].setUp(5, of(1)) // older than 100
 	assert.Equal(t, wire.CodeStaleEpoch, d[0].trySetUp(99, of(1)))
@@ -173,7 +173,7 @@ func TestJobsHaveEpochsOfTheirOwn(t *testing.T) {
 }
 
 func TestJobsHaveMembersChunksAndVIDsOfTheirOwn(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, setup{ports: 0b0011, chunk: 1, window: 1, first: 10})
 	d[1].setUp(1, setup{ports: 0b1110, chunk: 4, window: 2, first: 10}) // shares port 1
 	for rank := range uint8(3) {
@@ -193,7 +193,7 @@ func TestJobsHaveMembersChunksAndVIDsOfTheirOwn(t *testing.T) {
 }
 
 func TestRefusalsGoToThePortsOfTheirNumber(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, setup{ports: 0b1000, chunk: 1, window: 1})
 	d[0].abort(1)
 	d[0].ask(0, 0) // rank 0 stays with port 3
@@ -203,7 +203,7 @@ func TestRefusalsGoToThePortsOfTheirNumber(t *testing.T) {
 		port, ok := d[0].card.PortOf(number, 0)
 		assert.True(t, ok)
 		assert.Equal(t, want, port, "rank 0 of job %d", number)
-		beyond := desk{T: t, card: d[0].card, number: number}
+		beyond := harness{T: t, card: d[0].card, number: number}
 		beyond.ask(0, 0)
 		assert.Equal(t, []string{fmt.Sprintf("%d: status bad_job v0 to rank 0, missing 0", number)}, allOut(d[0].card, 1<<want))
 	}
@@ -212,7 +212,7 @@ func TestRefusalsGoToThePortsOfTheirNumber(t *testing.T) {
 }
 
 func TestTheLimitOfRefusalsIsTheCards(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	for _, d := range d {
 		p := d.packet(wire.KindAsk, d.number, 0)
 		d.card.Handle(int(d.number), &p)
@@ -220,8 +220,8 @@ func TestTheLimitOfRefusalsIsTheCards(t *testing.T) {
 	assert.Equal(t, []string{"0: status bad_job v0 to rank 0, missing 0"}, allOut(d[0].card, AllPorts))
 }
 
-func TestPacketsOfAnEndedJobReachNothingOfTheNextInItsSlots(t *testing.T) {
-	d := newDesks(t, 2)
+func TestPacketsOfAnEndedJobDoNotReachTheNext(t *testing.T) {
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, of(4))
 	d[0].data(0, 10, 100)
 	d[0].abort(1)
@@ -239,8 +239,8 @@ func TestPacketsOfAnEndedJobReachNothingOfTheNextInItsSlots(t *testing.T) {
 	assert.Equal(t, 2, d[0].count("bad_job"))
 }
 
-func TestAJobComesAndGoesWhileAnotherHasChunksInFlight(t *testing.T) {
-	d := newDesks(t, 2)
+func TestJobIsSetUpAndEndsWhileAnotherRuns(t *testing.T) {
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, of(2))
 	d[0].data(0, 10, 1) // collecting
 	d[0].both(11, 5, 6) // complete
@@ -262,7 +262,7 @@ func TestAJobComesAndGoesWhileAnotherHasChunksInFlight(t *testing.T) {
 }
 
 func TestFinishOfAllEndsOneJobAlone(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	for _, d := range d {
 		d.setUp(1, of(1))
 		d.both(10, 1, float32(d.number))
@@ -287,7 +287,7 @@ func TestFinishOfAllEndsOneJobAlone(t *testing.T) {
 
 func TestAJobsEndDropsItsOwnStatusesAlone(t *testing.T) {
 	for name, end := range ends {
-		d := newDesks(t, 2)
+		d := newHarnesses(t, 2)
 		d[0].setUp(1, of(1))
 		d[1].setUp(1, of(1))
 		d[0].ask(0, 10)
@@ -303,7 +303,7 @@ func TestAJobsEndDropsItsOwnStatusesAlone(t *testing.T) {
 
 func TestReleaseResetAndLinkDownEndAllJobs(t *testing.T) {
 	for _, name := range []string{"release", "reset", "link down"} {
-		d := newDesks(t, 4)
+		d := newHarnesses(t, 4)
 		for epoch, d := range d {
 			d.setUp(uint16(10+epoch), of(1))
 			d.both(10, 1, 1)
@@ -321,7 +321,7 @@ func TestReleaseResetAndLinkDownEndAllJobs(t *testing.T) {
 }
 
 func TestResultsLeaveJobByJob(t *testing.T) {
-	d := newDesks(t, 4)
+	d := newHarnesses(t, 4)
 	for _, d := range d[:3] {
 		d.setUp(1, of(1))
 	}
@@ -346,8 +346,8 @@ func TestResultsLeaveJobByJob(t *testing.T) {
 	}, allOut(d[0].card, AllPorts))
 }
 
-func TestAJobThatCannotSendKeepsNoOtherWaiting(t *testing.T) {
-	d := newDesks(t, 2)
+func TestBlockedJobDoesNotBlockOthers(t *testing.T) {
+	d := newHarnesses(t, 2)
 	d[0].setUp(1, setup{ports: 0b0011, chunk: 1, window: 2, first: 10})
 	d[1].setUp(1, setup{ports: 0b1100, chunk: 1, window: 2, first: 10})
 	for vid := range uint32(3) {
@@ -377,7 +377,7 @@ func TestTurns(t *testing.T) {
 }
 
 func TestAJobCountsItsOwn(t *testing.T) {
-	d := newDesks(t, 2)
+	d := newHarnesses(t, 2)
 	for _, d := range d {
 		d.setUp(1, of(1))
 	}
@@ -399,7 +399,7 @@ func TestAJobCountsItsOwn(t *testing.T) {
 }
 
 // neighbour performs random actions on the card of a job that it must not disturb.
-func (d *desk) neighbour(r *rand.Rand, ports uint64) {
+func (d *harness) neighbour(r *rand.Rand, ports uint64) {
 	vid := 10 + uint32(r.IntN(12))
 	rank := uint8(r.IntN(3))
 	switch r.IntN(40) {
@@ -418,9 +418,9 @@ func (d *desk) neighbour(r *rand.Rand, ports uint64) {
 	}
 }
 
-// record takes all packets that leave through the ports in ready, and returns those of the desk's
+// record takes all packets that leave through the ports in ready, and returns those of the harness's
 // job, as if it were job 0.
-func (d *desk) record(ready uint64, statuses bool) []Packet {
+func (d *harness) record(ready uint64, statuses bool) []Packet {
 	packets := []Packet{}
 	for {
 		var p Packet
@@ -441,9 +441,9 @@ func TestAJobDoesTheSameAloneAndAmongOthers(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, others := range []uint64{0b1100, 0b0110} {
 			r := rand.New(rand.NewPCG(seed, others))
-			alone, among := newDesk(t), newDesks(t, 4)
+			alone, among := newHarness(t), newHarnesses(t, 4)
 			number := uint8(r.IntN(4))
-			both := []*desk{alone, among[number]}
+			both := []*harness{alone, among[number]}
 			for _, other := range among { // from now on its ranks belong to those ports
 				other.setUp(0, setup{ports: others, chunk: 1, window: 1})
 				other.abort(0)

@@ -14,7 +14,7 @@ import (
 func TestIdentification(t *testing.T) {
 	card, err := NewCard(Config{Lanes: 16, Ports: 4, Chunk: 1008, Window: 8, Shell: wire.ShellStream, Link: 32, Latency: 23})
 	require.NoError(t, err)
-	d := &desk{T: t, card: card}
+	d := &harness{T: t, card: card}
 	for addr, want := range map[uint32]uint64{
 		0x000: 0x5952545542495254, // "TRIBUTRY"
 		0x008: 1,
@@ -37,7 +37,7 @@ func TestIdentification(t *testing.T) {
 }
 
 func TestEveryRegisterAnswersAsTheTableSays(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for _, r := range wire.Registers {
 		code, value := d.card.Register(false, r.Addr, 0)
 		assert.Equal(t, wire.CodeDone, code, r.Name)
@@ -59,7 +59,7 @@ func TestEveryRegisterAnswersAsTheTableSays(t *testing.T) {
 }
 
 func TestAddressesThatAreNotInTheTable(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for _, addr := range []uint32{1, 4, 7, 0x068, 0x0f8, 0x120, 0x238, 0x240, 0x3f8, wire.CounterBase + 4,
 		wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(0) + 1<<31, 0xff8, 0x1004, 0x1058, 0x10f8, 0x1100, 0x1150, 0x1fff8, 0x20004, 0x20200, 0x22000, 0x40000, 0xfffffff8} {
 		for _, write := range []bool{false, true} {
@@ -71,7 +71,7 @@ func TestAddressesThatAreNotInTheTable(t *testing.T) {
 }
 
 func TestOwner(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	for _, c := range []struct{ write, holds uint64 }{
 		{0, 0}, {7, 7}, {7, 7}, {8, 7}, {0, 7},
 	} {
@@ -82,7 +82,7 @@ func TestOwner(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	assert.Equal(t, wire.CodeDone, d.write(wire.RegRelease, 5), "nobody owns the card")
 	d.setUp(1, pair)
 	assert.Equal(t, wire.CodeBusy, d.write(wire.RegRelease, owner+1))
@@ -113,7 +113,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestCyclesCountBeats(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 1, chunk: 4, window: 1})
 	start := d.read(wire.RegCycles)
 	p := d.chunk(0, 0, 1)
@@ -126,7 +126,7 @@ func TestCyclesCountBeats(t *testing.T) {
 
 func TestCommitChecksInTheirOrder(t *testing.T) {
 	// Each step corrects one field, starting from a commit with all of them wrong.
-	d := newDesk(t)
+	d := newHarness(t)
 	d.write(wire.RegOwner, owner)
 	d.stage(setup{ports: 1, chunk: 1, window: 1})
 	require.Equal(t, wire.CodeDone, d.commit(100, 0))
@@ -160,7 +160,7 @@ func TestCommitChecksInTheirOrder(t *testing.T) {
 }
 
 func TestCommitNeedsAnOwner(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.stage(pair)
 	assert.Equal(t, wire.CodeBusy, d.commit(1, 0))
 	d.write(wire.RegJobToken, 0)
@@ -171,7 +171,7 @@ func TestCommitNeedsAnOwner(t *testing.T) {
 func TestCommitChunksAndWindows(t *testing.T) {
 	card, err := NewCard(Config{Lanes: 4, Ports: 2, Chunk: 24, Window: 8})
 	require.NoError(t, err)
-	d := &desk{T: t, card: card}
+	d := &harness{T: t, card: card}
 	d.write(wire.RegOwner, owner)
 	epoch := uint16(0)
 	for _, c := range []struct {
@@ -224,7 +224,7 @@ func TestEpochsAreSerialNumbers(t *testing.T) {
 		{5, 6, wire.CodeDone}, {5, 4, wire.CodeStaleEpoch}, {5, 5 + 0x7fff, wire.CodeDone}, {5, 5 + 0x8000, wire.CodeStaleEpoch},
 		{0xffff, 0, wire.CodeDone}, {0, 0xffff, wire.CodeStaleEpoch}, {0x9000, 0x0fff, wire.CodeDone}, {0x9000, 0x1000, wire.CodeStaleEpoch},
 	} {
-		d := newDesk(t)
+		d := newHarness(t)
 		d.setUp(c.last, pair) // the first epoch may be any
 		assert.Equal(t, c.code, d.commit(c.next, 10), "%#x after %#x", c.next, c.last)
 		want := c.last
@@ -236,7 +236,7 @@ func TestEpochsAreSerialNumbers(t *testing.T) {
 }
 
 func TestEpochsOutliveResetAndLinkDown(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(9, pair)
 	d.write(wire.RegReset, owner)
 	d.write(wire.RegOwner, owner)
@@ -249,7 +249,7 @@ func TestEpochsOutliveResetAndLinkDown(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.write(wire.RegOwner, owner)
 	d.write(wire.RegJobToken, owner)
 	assert.Equal(t, wire.CodeDone, d.abort(77), "no job is set up")

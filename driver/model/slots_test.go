@@ -16,16 +16,16 @@ import (
 // slots; the first VID is 10.
 var pair = setup{ports: 0b11, chunk: 1, window: 1, first: 10}
 
-// newPair returns a desk with the job pair.
-func newPair(t *testing.T) *desk {
+// newPair returns a harness with the job pair.
+func newPair(t *testing.T) *harness {
 	t.Helper()
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, pair)
 	return d
 }
 
 // both sends the contributions of both ranks to a chunk.
-func (d *desk) both(vid uint32, a, b float32) {
+func (d *harness) both(vid uint32, a, b float32) {
 	d.data(0, vid, a)
 	d.data(1, vid, b)
 }
@@ -45,7 +45,7 @@ func TestCompleteChunkIsSummedAndSentToAll(t *testing.T) {
 }
 
 func TestResultFields(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(0xbeef, setup{ports: 0b1010, chunk: 3, window: 2, first: 7})
 	d.data(0, 7, 1)
 	d.data(1, 7, 1)
@@ -63,7 +63,7 @@ func TestResultFields(t *testing.T) {
 func TestPortsBelongToTreeNodesNotRanks(t *testing.T) {
 	// Ports 1, 2 and 3: (-0+p1)+(p2+p3), where ranks 0 and 1 would pair up.
 	const big = 1 << 24
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b1110, chunk: 1, window: 1})
 	d.data(0, 0, big)
 	d.data(1, 0, 1)
@@ -72,7 +72,7 @@ func TestPortsBelongToTreeNodesNotRanks(t *testing.T) {
 }
 
 func TestSetUpSlotsTakeTheFirstVIDsThatLiveInThem(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 1, chunk: 1, window: 2, first: 0xffffffff}) // lives in slot 3 of 4
 	for i, vid := range []uint32{0xffffffff, 0, 1, 2} {
 		d.data(0, vid, float32(i))
@@ -199,7 +199,7 @@ func TestEvidenceOfDataThatIsNotReadyCounts(t *testing.T) {
 }
 
 func TestEvidenceIsForExactlyTheChunkAWindowBefore(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 2}) // slots 0..3
 	d.both(0, 1, 1)
 	d.sends("result v0 to 3 = 2")
@@ -253,7 +253,7 @@ func TestTurnoverNeedsTheResult(t *testing.T) {
 	assert.Equal(t, 3, d.count("not_ready"))
 }
 
-func TestTurnoverForgetsWhatIsOwedAndWhoWasSent(t *testing.T) {
+func TestTurnoverClearsOwedAndSent(t *testing.T) {
 	d := newPair(t)
 	d.both(10, 1, 1)
 	assert.Equal(t, []string{"result v10 to 1 = 2"}, d.out(0b01))
@@ -263,8 +263,8 @@ func TestTurnoverForgetsWhatIsOwedAndWhoWasSent(t *testing.T) {
 	d.sends("status not_ready v12 to rank 0, missing 0", "result v12 to 3 = 4")
 }
 
-func TestOneMemberGoesStraightOnToReducing(t *testing.T) {
-	d := newDesk(t)
+func TestSlotOfOneMemberReducesAtOnce(t *testing.T) {
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b100, chunk: 1, window: 1})
 	for vid := range uint32(5) {
 		d.data(0, vid, float32(vid))
@@ -274,7 +274,7 @@ func TestOneMemberGoesStraightOnToReducing(t *testing.T) {
 }
 
 func TestOneMembersNaNIsCanonical(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 1, chunk: 1, window: 1})
 	p := d.chunk(0, 0, 0)
 	p.Payload = words(0xffbfffff)
@@ -287,7 +287,7 @@ func TestOneMembersNaNIsCanonical(t *testing.T) {
 }
 
 func TestVIDsWrapAround(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 2, first: 0xfffffffd})
 	for i := range uint32(8) {
 		vid := 0xfffffffd + i
@@ -315,7 +315,7 @@ func TestWindowSmallerThanTheCards(t *testing.T) {
 }
 
 func TestLargestWindow(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 4})
 	for vid := range uint32(8) {
 		d.data(0, vid, 1)
@@ -326,7 +326,7 @@ func TestLargestWindow(t *testing.T) {
 }
 
 func TestReplaysGoBeforeFreshResults(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 4})
 	d.both(0, 1, 1)
 	d.sends("result v0 to 3 = 2")
@@ -337,7 +337,7 @@ func TestReplaysGoBeforeFreshResults(t *testing.T) {
 }
 
 func TestFreshResultsGoInTheOrderOfReduction(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 4})
 	d.both(2, 3, 3)
 	d.both(0, 1, 1)
@@ -345,8 +345,8 @@ func TestFreshResultsGoInTheOrderOfReduction(t *testing.T) {
 	d.sends("result v2 to 3 = 6", "result v0 to 3 = 2", "result v1 to 3 = 4")
 }
 
-func TestAReceiverThatCannotTakeAPacketKeepsNoOtherWaiting(t *testing.T) {
-	d := newDesk(t)
+func TestBlockedReceiverDoesNotBlockOthers(t *testing.T) {
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 1, window: 4})
 	d.both(0, 1, 1)
 	d.both(1, 2, 2)
@@ -383,7 +383,7 @@ func TestReplaysRepeatBitsAndMarks(t *testing.T) {
 }
 
 func TestAskWhileCollecting(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b111, chunk: 1, window: 1, first: 10})
 	d.data(1, 10, 1)
 	d.ask(0, 10)
@@ -488,7 +488,7 @@ func TestOnlyWhatIsSummedMerges(t *testing.T) {
 }
 
 func TestMarksAreClearedByTurnover(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 1, chunk: 1, window: 1})
 	var out Packet
 	for _, c := range []struct {
@@ -510,7 +510,7 @@ func TestMarksAreClearedByTurnover(t *testing.T) {
 }
 
 func TestNonfinite(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	d.setUp(1, setup{ports: 0b11, chunk: 4, window: 1})
 	a, b := d.chunk(0, 0, 0), d.chunk(1, 0, 0)
 	a.Payload = words(0x7f800000, 0x7f7fffff, f(1), 0xff800001)

@@ -57,7 +57,7 @@ func readHeader(r io.Reader) (fileHeader, error) {
 	case nil:
 		return fileHeader{}, errors.New("its header is damaged: no descr")
 	default:
-		return fileHeader{}, fmt.Errorf("it holds records; only plain arrays are read, of %s", typeList)
+		return fileHeader{}, fmt.Errorf("it holds records; only plain arrays of %s are supported", typeList)
 	}
 	var ok bool
 	if h.fortran, ok = values["fortran_order"].(bool); !ok {
@@ -70,7 +70,7 @@ func readHeader(r io.Reader) (fileHeader, error) {
 	for _, d := range dims {
 		n, ok := d.(int)
 		if !ok {
-			return fileHeader{}, errors.New("its header is damaged: the shape is not made of numbers")
+			return fileHeader{}, errors.New("its header is damaged: the shape holds something other than numbers")
 		}
 		h.shape = append(h.shape, n)
 	}
@@ -85,11 +85,11 @@ const typeList = "float32, float16, int32, uint16 and uint8"
 func unknownType(descr string) error {
 	switch descr {
 	case "|V2", "<V2":
-		return fmt.Errorf("its type is '%s', as NumPy saves types that it does not have; if it is bfloat16, save a.view('<u2')", descr)
+		return fmt.Errorf("its type is '%s', which NumPy writes for types that it does not have; if it is bfloat16, save a.view('<u2')", descr)
 	case "|V1", "<V1":
-		return fmt.Errorf("its type is '%s', as NumPy saves types that it does not have; if it is an 8-bit float, save a.view('|u1')", descr)
+		return fmt.Errorf("its type is '%s', which NumPy writes for types that it does not have; if it is an 8-bit float, save a.view('|u1')", descr)
 	}
-	return fmt.Errorf("its type is '%s'; what is read is %s, little-endian: convert it, as with a.astype('%s')", descr, typeList, string(Float32))
+	return fmt.Errorf("its type '%s' is not supported; little-endian %s are: convert it, as with a.astype('%s')", descr, typeList, string(Float32))
 }
 
 // readDict reads the magic, the version and the text of the header.
@@ -107,7 +107,7 @@ func readDict(r io.Reader) (string, error) {
 		lengthBytes = 2
 	case 2, 3:
 	default:
-		return "", fmt.Errorf("it is of version %d of NumPy's format; 1, 2 and 3 are read", major)
+		return "", fmt.Errorf("it has version %d of NumPy's format; versions 1, 2 and 3 are supported", major)
 	}
 	size := make([]byte, 4)
 	if _, err := io.ReadFull(r, size[:lengthBytes]); err != nil {
@@ -184,7 +184,7 @@ func (p *literal) accept(c byte) bool {
 
 func (p *literal) expect(c byte) {
 	if !p.accept(c) {
-		p.fail(fmt.Sprintf("no %q where one belongs", c))
+		p.fail(fmt.Sprintf("%q is missing", c))
 	}
 }
 
@@ -250,7 +250,7 @@ func (p *literal) integer() int {
 	}
 	n, err := strconv.Atoi(p.rest[:end])
 	if err != nil {
-		p.fail("a value that is not understood")
+		p.fail("a value cannot be read")
 		return 0
 	}
 	p.rest = strings.TrimPrefix(p.rest[end:], "L")

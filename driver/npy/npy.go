@@ -125,7 +125,7 @@ func Read(r io.Reader) (Array, error) {
 	}
 	switch _, err := br.ReadByte(); {
 	case err == nil:
-		return Array{}, fmt.Errorf("there is more in it than the %d elements that its header announces", n)
+		return Array{}, fmt.Errorf("it holds more than the %d elements that its header announces", n)
 	case err != io.EOF:
 		return Array{}, err
 	}
@@ -192,7 +192,7 @@ func toCOrder(data []byte, shape []int, size int) []byte {
 func Write(w io.Writer, a Array) error {
 	size := a.Type.Size()
 	if size == 0 {
-		return fmt.Errorf("arrays of type %q are not written", string(a.Type))
+		return fmt.Errorf("arrays of type %q cannot be written", string(a.Type))
 	}
 	n, err := Elements(a.Shape)
 	if err != nil {

@@ -90,34 +90,34 @@ func TestReadRefuses(t *testing.T) {
 	const good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
 	with := func(old, new string) string { return file(strings.Replace(good, old, new, 1), "12345678") }
 	for want, in := range map[string]string{
-		"the file is empty":                              "",
-		"it is not a NumPy array file":                   "\x93NUM",
-		"it is of version 9 of NumPy's format":           "\x93NUMPY\x09\x00",
-		"it is cut off inside its header":                rowMajor[:40],
-		"it is cut off: 23 bytes of data":                rowMajor[:len(rowMajor)-1],
-		"it is cut off: 0 bytes of data":                 rowMajor[:128],
-		"there is more in it than the 6 elements":        rowMajor + "x",
-		"a.astype('<f4')":                                with("<f4", "<f8"),
-		"its type is '>f4'":                              with("<f4", ">f4"),
-		"if it is bfloat16, save a.view('<u2')":          with("<f4", "|V2"),
-		"if it is an 8-bit float, save a.view('|u1')":    with("<f4", "|V1"),
-		"it holds records":                               with("'<f4'", "[('x', '<f4')]"),
-		"no descr":                                       with("descr", "dascr"),
-		"no fortran_order":                               with("False", "1"),
-		"no shape":                                       with("(2,)", "2"),
-		"the shape is not made of numbers":               with("(2,)", "('2',)"),
-		"the shape has 65 dimensions; NumPy allows 64":   with("(2,)", "("+strings.Repeat("1,", 65)+")"),
-		"a negative dimension":                           with("(2,)", "(-1, -2)"),
-		"more than 2^40 elements":                        with("(2,)", "(1048577, 1048576)"),
-		"it is cut off: 8 bytes of data, its header":     with("(2,)", "(1048576, 1048576)"),
-		"no '}' where one belongs":                       with(", }", ""),
-		"text after the dictionary":                      with("}", "} + {}"),
-		"a string does not end":                          with("'shape': (2,), }", "'shape"),
-		"brackets nested too deep":                       with("(2,)", strings.Repeat("(", 100)),
-		"a value is missing":                             file("{'descr':", ""),
-		"a value that is not understood":                 with("(2,)", "None"),
-		"its header is damaged: 4278190080 bytes":        "\x93NUMPY\x02\x00\x00\x00\x00\xff",
-		"its header is damaged: no '{' where one belong": file("\xff\xff", ""),
+		"the file is empty":                            "",
+		"it is not a NumPy array file":                 "\x93NUM",
+		"it has version 9 of NumPy's format":           "\x93NUMPY\x09\x00",
+		"it is cut off inside its header":              rowMajor[:40],
+		"it is cut off: 23 bytes of data":              rowMajor[:len(rowMajor)-1],
+		"it is cut off: 0 bytes of data":               rowMajor[:128],
+		"it holds more than the 6 elements":            rowMajor + "x",
+		"a.astype('<f4')":                              with("<f4", "<f8"),
+		"its type '>f4' is not supported":              with("<f4", ">f4"),
+		"if it is bfloat16, save a.view('<u2')":        with("<f4", "|V2"),
+		"if it is an 8-bit float, save a.view('|u1')":  with("<f4", "|V1"),
+		"it holds records":                             with("'<f4'", "[('x', '<f4')]"),
+		"no descr":                                     with("descr", "dascr"),
+		"no fortran_order":                             with("False", "1"),
+		"no shape":                                     with("(2,)", "2"),
+		"the shape holds something other than numbers": with("(2,)", "('2',)"),
+		"the shape has 65 dimensions; NumPy allows 64": with("(2,)", "("+strings.Repeat("1,", 65)+")"),
+		"a negative dimension":                         with("(2,)", "(-1, -2)"),
+		"more than 2^40 elements":                      with("(2,)", "(1048577, 1048576)"),
+		"it is cut off: 8 bytes of data, its header":   with("(2,)", "(1048576, 1048576)"),
+		"'}' is missing":                               with(", }", ""),
+		"text after the dictionary":                    with("}", "} + {}"),
+		"a string does not end":                        with("'shape': (2,), }", "'shape"),
+		"brackets nested too deep":                     with("(2,)", strings.Repeat("(", 100)),
+		"a value is missing":                           file("{'descr':", ""),
+		"a value cannot be read":                       with("(2,)", "None"),
+		"its header is damaged: 4278190080 bytes":      "\x93NUMPY\x02\x00\x00\x00\x00\xff",
+		"its header is damaged: '{' is missing":        file("\xff\xff", ""),
 	} {
 		t.Run(want, func(t *testing.T) {
 			_, err := Read(strings.NewReader(in))
@@ -142,7 +142,7 @@ func TestWriteRefusesShape(t *testing.T) {
 	for want, a := range map[string]Array{
 		"shape (2, 2) of float32 does not fit 12 bytes": {[]int{2, 2}, Float32, make([]byte, 12)},
 		"shape (3,) of uint16 does not fit 12 bytes":    {[]int{3}, Uint16, make([]byte, 12)},
-		`arrays of type "<f8" are not written`:          {[]int{1}, "<f8", make([]byte, 8)},
+		`arrays of type "<f8" cannot be written`:        {[]int{1}, "<f8", make([]byte, 8)},
 	} {
 		if err := Write(&bytes.Buffer{}, a); err == nil || err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
@@ -182,7 +182,7 @@ func TestReadArchiveRefuses(t *testing.T) {
 	for want, in := range map[string][]byte{
 		"it is not a NumPy archive, or it is cut off": archive("w")[:200],
 		`array "w": zip: checksum error`:              flipped,
-		`array "w" is in it twice`:                    archive("w", "w"),
+		`it holds array "w" twice`:                    archive("w", "w"),
 	} {
 		if _, err := ReadArchive(bytes.NewReader(in), int64(len(in))); err == nil || err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)

@@ -54,7 +54,7 @@ func ReadArchiveWithin(r io.ReaderAt, size int64, limit uint64) ([]Named, error)
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, memberSuffix)
 		if seen[name] {
-			bad = append(bad, fmt.Errorf("array %q is in it twice", name))
+			bad = append(bad, fmt.Errorf("it holds array %q twice", name))
 			continue
 		}
 		seen[name] = true

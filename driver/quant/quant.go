@@ -58,7 +58,7 @@ func (e *NonfiniteError) Error() string {
 	if e.Value == e.Value {
 		what = "an infinity"
 	}
-	return fmt.Sprintf("element %d is %s, which no integer can stand for", e.Element, what)
+	return fmt.Sprintf("element %d is %s, which no integer represents", e.Element, what)
 }
 
 // Exponents appends the exponent of every block of x to dst. block is the number of elements in

@@ -267,8 +267,8 @@ func TestRefuses(t *testing.T) {
 		x    []float32
 		want string
 	}{
-		{[]float32{1, 2, 3, inf, nan}, "element 3 is an infinity, which no integer can stand for"},
-		{[]float32{1, nan, inf}, "element 1 is a NaN, which no integer can stand for"},
+		{[]float32{1, 2, 3, inf, nan}, "element 3 is an infinity, which no integer represents"},
+		{[]float32{1, nan, inf}, "element 1 is a NaN, which no integer represents"},
 	} {
 		_, err := Exponents(nil, c.x, 2)
 		var e *NonfiniteError

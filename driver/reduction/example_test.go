@@ -38,7 +38,7 @@ func ExampleReduce() {
 		log.Fatal(err)
 	}
 	done, err := reduction.Reduce(ctx, card, files, reduction.Options{
-		OnOutage: func(o driver.Outage) { log.Print("the card is gone, or back: ", o.Cause) },
+		OnOutage: func(o driver.Outage) { log.Print("the card disconnected, or is back: ", o.Cause) },
 	})
 	if err != nil {
 		log.Fatal(err)

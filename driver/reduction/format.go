@@ -42,9 +42,9 @@ func formatOf(arrays contribution, asked wire.Format) (wire.Format, error) {
 	}
 	e := &FormatError{Type: arrays.element, Asked: asked}
 	if asked == 0 {
-		e.words = say("%s: its type is %s, which does not say what the numbers stand for; add "+strings.Join(could, " or "), arrays.name, arrays.element)
+		e.words = say("%s: its type %s does not determine the format; add "+strings.Join(could, " or "), arrays.name, arrays.element)
 	} else {
-		e.words = say("${format} %s: ${files} keep that as %s, but the type of %s is %s", asked, keptAs[asked], arrays.name, arrays.element)
+		e.words = say("${format} %s: ${files} store it as %s, but the type of %s is %s", asked, keptAs[asked], arrays.name, arrays.element)
 	}
 	return 0, e
 }
@@ -66,13 +66,13 @@ func checkCard(card driver.Info, format wire.Format, o Options) error {
 	}
 	switch {
 	case o.Quantize && card.Format != wire.Int32:
-		return refuse("${quantize}: it sends int32, but card %s sums %s; leave ${quantize} out, or take a card generated with -format int32", card.Name, card.Format)
+		return refuse("${quantize}: it sends int32, but card %s sums %s; leave ${quantize} out, or use a card generated with -format int32", card.Name, card.Format)
 	case o.Quantize || card.Format == format:
 		return nil
 	case card.Format == wire.Int32 && format == wire.FP32:
-		return refuse("card %s sums int32, but the ${files} hold fp32; add ${quantize}, which sends them as integers with an exponent for each block, or take a card generated with -format fp32", card.Name)
+		return refuse("card %s sums int32, but the ${files} hold fp32; add ${quantize}, which sends them as integers with an exponent for each block, or use a card generated with -format fp32", card.Name)
 	}
-	return refuse("card %s sums %s, but the ${files} hold %s; convert them to arrays of %s, or take a card generated with -format %s",
+	return refuse("card %s sums %s, but the ${files} hold %s; convert them to arrays of %s, or use a card generated with -format %s",
 		card.Name, card.Format, format, kept(card.Format), format)
 }
 

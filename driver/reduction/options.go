@@ -56,13 +56,13 @@ func (o Options) Check(workers int) error {
 	case o.CarryOn < 0:
 		return badOption("carry-on", "%s: it must be more than zero", o.CarryOn)
 	case o.CarryOn > 0 && o.FailNonfinite:
-		return wrongOption("fail-nonfinite", "not with ${carry-on}, as a card that comes back has lost its counts")
+		return wrongOption("fail-nonfinite", "it cannot be used with ${carry-on}: a card that returns has lost its counts")
 	}
 	if err := o.checkDeadline(); err != nil {
 		return err
 	}
 	if o.Block != 0 && !o.Quantize {
-		return wrongOption("block", "it is for ${quantize}")
+		return wrongOption("block", "it needs ${quantize}")
 	}
 	if o.Block < 0 {
 		return badOption("block", "%d: it must be more than zero", o.Block)
@@ -78,11 +78,11 @@ func (o Options) checkDeadline() error {
 	case o.Deadline < 0:
 		return badOption("deadline", "%s: it must be more than zero", o.Deadline)
 	case o.Partial && o.Deadline == 0:
-		return wrongOption("partial", "${deadline} is missing, after which sums are partial")
+		return wrongOption("partial", "it needs ${deadline}")
 	case o.Partial && o.Quantize:
-		return wrongOption("partial", "not with ${quantize}, whose scales are for all workers")
+		return wrongOption("partial", "it cannot be used with ${quantize}, whose scales cover all workers")
 	case o.Partial && o.Verify:
-		return wrongOption("partial", "not with ${verify}, which sums all workers' arrays")
+		return wrongOption("partial", "it cannot be used with ${verify}, which sums all workers' arrays")
 	}
 	return nil
 }

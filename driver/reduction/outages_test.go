@@ -25,8 +25,8 @@ func TestOutagesArriveLate(t *testing.T) {
 	})
 }
 
-// TestOutagesAreNotAwaitedForEver checks that a context ends the wait.
-func TestOutagesAreNotAwaitedForEver(t *testing.T) {
+// TestContextEndsTheWaitForOutages checks that a context ends the wait.
+func TestContextEndsTheWaitForOutages(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	log := newOutageLog()

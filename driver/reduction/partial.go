@@ -70,7 +70,7 @@ func (r *Reduction) partialLines() []string {
 		lines = append(lines, fmt.Sprintf("%d of %d elements of the sum lack %s, which came too late; the first is %s", l.elements, r.elements, l.who, r.workers[0].place(l.first)))
 	}
 	for _, worker := range r.report.Evicted {
-		lines = append(lines, fmt.Sprintf("%s was left out in the end: it held the others up", r.workers[worker].name))
+		lines = append(lines, fmt.Sprintf("%s was evicted: it blocked the others for a second deadline", r.workers[worker].name))
 	}
 	return lines
 }

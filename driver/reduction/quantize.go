@@ -60,7 +60,7 @@ func refused(worker int, c contribution, err error) error {
 	if !errors.As(err, &e) {
 		return fmt.Errorf("quantize: %s: %w", c.name, err)
 	}
-	text := say("${quantize}: %s: %s is %g, which no integer can stand for; leave ${quantize} out, with a card that sums fp32", c.name, c.place(e.Element), e.Value)
+	text := say("${quantize}: %s: %s is %g, which no integer represents; leave ${quantize} out, with a card that sums fp32", c.name, c.place(e.Element), e.Value)
 	text.err = err
 	return &NonfiniteError{Worker: worker, Element: e.Element, Value: float64(e.Value), words: text}
 }

@@ -78,7 +78,7 @@ func Reduce(ctx context.Context, card *driver.Card, workers []Arrays, o Options)
 // Errors: OptionError, ArraysError, FormatError.
 func New(workers []Arrays, o Options) (*Reduction, error) {
 	if len(workers) == 0 {
-		return nil, &OptionError{Option: "workers", words: say("no arrays: one worker's at least")}
+		return nil, &OptionError{Option: "workers", words: say("no arrays; pass those of at least one worker")}
 	}
 	if err := o.Check(len(workers)); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func New(workers []Arrays, o Options) (*Reduction, error) {
 		return nil, err
 	}
 	if o.Quantize && format != wire.FP32 {
-		return nil, wrongOption("quantize", "it is for float32, but the ${files} hold %s", format)
+		return nil, wrongOption("quantize", "it needs float32, but the ${files} hold %s", format)
 	}
 	return &Reduction{opts: o, workers: all, format: format, elements: len(all[0].data) / all[0].element.Size(), outages: newOutageLog()}, nil
 }

@@ -135,8 +135,8 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no workers", "model:", nil, reduction.Options{}, new(*reduction.OptionError), "no arrays"},
 		{"op", "model:", good, reduction.Options{Op: "max"}, new(*reduction.OptionError), "op max: it must be sum or mean"},
-		{"block", "model:", good, reduction.Options{Block: 4}, new(*reduction.OptionError), "block: it is for quantize"},
-		{"partial", "model:", good, reduction.Options{Partial: true}, new(*reduction.OptionError), "partial: deadline is missing"},
+		{"block", "model:", good, reduction.Options{Block: 4}, new(*reduction.OptionError), "block: it needs quantize"},
+		{"partial", "model:", good, reduction.Options{Partial: true}, new(*reduction.OptionError), "partial: it needs deadline"},
 		{"ports", "model:", good, reduction.Options{Ports: []int{2, 1}}, new(*reduction.OptionError), "they must ascend"},
 		{"shapes", "model:", append(workers([2]float32{}), short), reduction.Options{}, new(*reduction.ArraysError), "worker 1: it has 8 bytes of data; its shape (3,) and type float32 make 12"},
 		{"two of two", "model:", []reduction.Arrays{short, short}, reduction.Options{}, new(*reduction.ArraysError), "2 of the 2 workers' arrays cannot be used:\n  worker 0: "},
@@ -161,7 +161,7 @@ func TestTextNamesOptions(t *testing.T) {
 	option := new(reduction.OptionError)
 	require.ErrorAs(t, err, &option)
 	require.Equal(t, "partial", option.Option)
-	require.Equal(t, "PARTIAL: DEADLINE is missing, after which sums are partial", option.Text(strings.ToUpper))
+	require.Equal(t, "PARTIAL: it needs DEADLINE", option.Text(strings.ToUpper))
 }
 
 // TestTypeOf checks that every format's type has the format's size.

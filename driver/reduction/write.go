@@ -32,11 +32,11 @@ func CheckOutput(path string, inputs []string) error {
 		return nil // a new file
 	}
 	if !there.Mode().IsRegular() {
-		return notWritable(path, "what is there is not a file")
+		return notWritable(path, "it is not a file")
 	}
 	for _, in := range inputs {
 		if info, err := os.Stat(in); err == nil && os.SameFile(info, there) {
-			return badOption("out", "%s: it is the input %s; give the sum a file of its own", path, in)
+			return badOption("out", "%s: it is the input %s; name another file for the sum", path, in)
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func CheckFile(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return tryFile(path, target)
 	case err == nil && there.IsDir():
-		return notWritable(path, "what is there is not a file")
+		return notWritable(path, "it is not a file")
 	}
 	return nil
 }

@@ -9,12 +9,12 @@ import (
 // arithmetic is a card's arithmetic as its registers describe it.
 type arithmetic struct {
 	format, result wire.FormatInfo
-	book           book
+	expected       expectedSums
 	saturate       bool
 }
 
 func newArithmetic(i driver.Info) arithmetic {
-	a := arithmetic{book: books[i.Sum], saturate: i.Saturate}
+	a := arithmetic{expected: expected[i.Sum], saturate: i.Saturate}
 	a.format, _ = i.Format.Info()
 	a.result, _ = i.Result.Info()
 	return a
@@ -84,7 +84,7 @@ func infinity(f wire.FormatInfo) uint32 {
 
 // overflows reports whether twice the largest input overflows the format of the sums.
 func (a *arithmetic) overflows() bool {
-	if !a.book.overflows {
+	if !a.expected.overflows {
 		return false
 	}
 	top := element.Value(a.format.Format, largest(a.format))
@@ -140,7 +140,7 @@ func (a *arithmetic) wholeInputs(ports, n int) [][]byte {
 func (a *arithmetic) wholeSum(ports, i int) uint32 {
 	sum := a.whole(ports, 0, i)
 	for p := 1; p < ports; p++ {
-		sum = a.book.whole(sum, a.whole(ports, p, i))
+		sum = a.expected.whole(sum, a.whole(ports, p, i))
 	}
 	return encode(a.result.Format, sum)
 }

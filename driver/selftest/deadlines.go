@@ -11,16 +11,16 @@ import (
 // deadlineCycles is long enough for a host to send a chunk, and short enough for a simulation.
 const deadlineCycles = 20_000
 
-// askDeadlines lets the second of two ports be late, and then absent.
-func askDeadlines(ctx context.Context, s *subject) error {
+// checkDeadlines lets the second of two ports be late, and then absent.
+func checkDeadlines(ctx context.Context, s *subject) error {
 	job, err := s.Configure(ctx, driver.JobConfig{Workers: 2, Chunk: s.smallChunk(), Window: 1, DeadlineCycles: deadlineCycles, Partial: true})
 	if err != nil {
 		return err
 	}
-	if err := s.askPartial(ctx, job); err != nil {
+	if err := s.checkPartial(ctx, job); err != nil {
 		return err
 	}
-	if err := s.askEviction(ctx, job); err != nil {
+	if err := s.checkEviction(ctx, job); err != nil {
 		return err
 	}
 	return job.Close(ctx)
@@ -35,15 +35,15 @@ func (s *subject) reduceAlone(ctx context.Context, job *driver.Job, rank, chunks
 		return err
 	}
 	if err := s.compare([]int{0}, sum, func(i int) uint32 { return s.wholeSum(1, i) }); err != nil {
-		return wrong("the sum without port 1, as rank %d was sent it: %w", rank, err)
+		return wrong("the sum without port 1, as sent to rank %d: %w", rank, err)
 	}
 	partials := job.Member(rank).Partials()
 	ok := len(partials) == 1 && partials[0].From == 0 && partials[0].To == n && slices.Equal(partials[0].Ranks, []int{0})
 	return check(nil, ok, "rank %d was told of partial sums %v, must be all of rank 0 alone", rank, partials)
 }
 
-// askPartial lets rank 1 contribute after the chunk is summed.
-func (s *subject) askPartial(ctx context.Context, job *driver.Job) error {
+// checkPartial lets rank 1 contribute after the chunk is summed.
+func (s *subject) checkPartial(ctx context.Context, job *driver.Job) error {
 	for rank := range 2 {
 		if err := s.reduceAlone(ctx, job, rank, 1); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (s *subject) askPartial(ctx context.Context, job *driver.Job) error {
 	return check(nil, len(job.Evicted()) == 0, "ranks %v were evicted though they came", job.Evicted())
 }
 
-// askEviction lets rank 0 continue alone.
-func (s *subject) askEviction(ctx context.Context, job *driver.Job) error {
+// checkEviction lets rank 0 continue alone.
+func (s *subject) checkEviction(ctx context.Context, job *driver.Job) error {
 	const chunks = 4 // the card has slots for two
 	if err := s.reduceAlone(ctx, job, 0, chunks); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *subject) askEviction(ctx context.Context, job *driver.Job) error {
 	err := s.reduceAlone(ctx, job, 1, chunks)
 	var evicted *driver.EvictedError
 	if !errors.As(err, &evicted) {
-		return wrong("the call of rank 1, which held rank 0 up, answered %v, must say that it was evicted", err)
+		return wrong("the call of rank 1, which blocked rank 0, returned %v, must be an eviction", err)
 	}
 	states, err := s.Card.Jobs(ctx)
 	if err != nil {

@@ -70,7 +70,7 @@ func runFlips(ctx context.Context, name string, o Options, report func(Outcome))
 		return err
 	}
 	defer card.Close()
-	err = askFlips(ctx, card, link)
+	err = checkFlips(ctx, card, link)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func runFlips(ctx context.Context, name string, o Options, report func(Outcome))
 	return nil
 }
 
-func askFlips(ctx context.Context, card *driver.Card, link *flipper) error {
+func checkFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	s := newSubject(card)
 	chunk, ports := s.smallChunk(), s.allPorts()
 	inputs := s.wholeInputs(len(ports), flipChunks*chunk)

@@ -33,12 +33,12 @@ type frameTest struct {
 }
 
 var frameTests = []frameTest{
-	{"registers", "register accesses and set-ups that cannot be are refused with their reason", 1, askRegisters},
-	{"refusals", "packets that must not be summed are refused and counted, each under its reason", 1, askRefusals},
-	{"damage", "flipped bits in headers and payloads are caught and counted, garbage is passed over", 1, askDamage},
-	{"missing", "an ask is answered with who is missing", 2, askMissing},
-	{"replay", "a result that is asked for again comes again, bit for bit", 1, askReplay},
-	{"finish", "a job ends when all ranks have finished", 1, askFinish},
+	{"registers", "invalid register accesses and set-ups are refused with their reason", 1, checkRegisters},
+	{"refusals", "packets that must not be summed are refused and counted, each under its reason", 1, checkRefusals},
+	{"damage", "flipped bits in headers and payloads are caught and counted, garbage is skipped", 1, checkDamage},
+	{"missing", "the reply to an ask names the missing ranks", 2, checkMissing},
+	{"replay", "a result that is asked for again is repeated, bit for bit", 1, checkReplay},
+	{"finish", "a job ends when all ranks have finished", 1, checkFinish},
 }
 
 func runFrames(ctx context.Context, name string, o Options, report func(Outcome)) error {
@@ -108,7 +108,7 @@ func (r *rehearsal) stage(ctx context.Context, token, ports uint64, chunk, windo
 		{wire.RegJobChunk, uint64(chunk)}, {wire.RegJobWindow, uint64(window)}, {wire.RegJobDeadline, 0},
 	} {
 		_, code, err := r.write(ctx, w.addr, w.value)
-		if err := check(err, code == wire.CodeDone, "staging register 0x%x is answered %s", w.addr, code); err != nil {
+		if err := check(err, code == wire.CodeDone, "staging register 0x%x has the reply %s", w.addr, code); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (r *rehearsal) setUp(ctx context.Context) error {
 		return err
 	}
 	_, code, err := r.write(ctx, wire.RegJobCommit, commitValue(r.epoch))
-	return check(err, code == wire.CodeDone, "the job's set-up is answered %s", code)
+	return check(err, code == wire.CodeDone, "the job's set-up has the reply %s", code)
 }
 
 // header returns the header of a packet of the job.
@@ -138,7 +138,7 @@ func (r *rehearsal) header(kind wire.Kind, rank int, vid uint32) frame.Header {
 	return h
 }
 
-// wholePayload returns the payload of a rank: whole numbers, as in askPorts.
+// wholePayload returns the payload of a rank: whole numbers, as in checkPorts.
 func (r *rehearsal) wholePayload(rank int) []byte { return r.wholeInput(r.ports, rank, r.chunk) }
 
 // sendWhole sends that payload as chunk vid.
@@ -189,7 +189,7 @@ func (r *rehearsal) collect(ctx context.Context, vid uint32) error {
 			return err
 		}
 		if receivers&missing == 0 {
-			return wrong("chunk %d comes again for ranks %#x, ranks %#x have not got it yet", vid, receivers, missing)
+			return wrong("chunk %d is repeated for ranks %#x before ranks %#x received it", vid, receivers, missing)
 		}
 		missing &^= receivers
 	}
@@ -205,7 +205,7 @@ func (r *rehearsal) status(ctx context.Context, rank int, vid uint32, code wire.
 		return wrong("waiting for the status %s for rank %d: %w", code, rank, err)
 	}
 	if f.Code != code || f.Mask != mask {
-		return wrong("rank %d is answered %s with mask %#x, must be %s with %#x", rank, f.Code, f.Mask, code, mask)
+		return wrong("rank %d has the reply %s with mask %#x, must be %s with %#x", rank, f.Code, f.Mask, code, mask)
 	}
 	return nil
 }

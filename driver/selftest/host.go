@@ -115,7 +115,7 @@ func (h *host) counters(ctx context.Context) (map[string]uint32, error) {
 	values := map[string]uint32{}
 	for i, c := range wire.Counters {
 		v, code, err := h.read(ctx, wire.CounterAddr(i))
-		if err := check(err, code == wire.CodeDone, "reading counter %s is answered %s", c.Name, code); err != nil {
+		if err := check(err, code == wire.CodeDone, "reading counter %s has the reply %s", c.Name, code); err != nil {
 			return nil, err
 		}
 		values[c.Name] = uint32(v)

@@ -11,9 +11,9 @@ import (
 // jobTimes is how often each job sums.
 const jobTimes = 3
 
-// askJobs sets up as many jobs as the card can hold. They sum whole numbers side by side. The
+// checkJobs sets up as many jobs as the card can hold. They sum whole numbers side by side. The
 // first one stays; the others end after each sum and are set up again.
-func askJobs(ctx context.Context, s *subject) error {
+func checkJobs(ctx context.Context, s *subject) error {
 	jobs := make([]*driver.Job, s.Info.Jobs)
 	for n := range jobs {
 		var err error

@@ -55,18 +55,18 @@ type sumTest struct {
 }
 
 // jobsTest is the question for cards that can hold several jobs.
-var jobsTest = sumTest{"jobs", "jobs side by side, which come and go, keep out of one another's sums", 1, askJobs}
+var jobsTest = sumTest{"jobs", "jobs that run side by side, begin and end do not affect one another's sums", 1, checkJobs}
 
 var sumTests = []sumTest{
-	{"lanes", "what one port sends comes back from every lane and beat, port by port", 1, askLanes},
-	{"ports", "whole numbers from all ports add up", 1, askPorts},
-	{"single", "the edges of the number range pass one port alone; every NaN comes back as the one NaN", 1, askSingle},
-	{"edges", "known sums at the edges of the arithmetic, in every lane of every pair of neighbouring ports", 2, askEdges},
-	{"order", "ties, cancellation and overflow between every three neighbouring ports, added in the order that the card's sum has, or in none", 3, askOrder},
-	{"far", "between four ports, ties that are broken, or not, by what is far below them", 4, askFar},
-	{"counted", "overflows and NaNs are counted for each job, with the chunk and the rank of the first", 2, askCounted},
-	{"deadlines", "a chunk is summed without who does not come in time, and who holds the others up is evicted", 2, askDeadlines},
-	{"sizes", "lengths around the borders of lane, beat, chunk and window", 1, askSizes},
+	{"lanes", "what one port sends comes back from every lane and beat, port by port", 1, checkLanes},
+	{"ports", "whole numbers from all ports add up", 1, checkPorts},
+	{"single", "extreme values pass a single port unchanged; every NaN comes back as the canonical one", 1, checkSingle},
+	{"edges", "known sums at the edges of the arithmetic, in every lane of every pair of neighbouring ports", 2, checkEdges},
+	{"order", "ties, cancellation and overflow between every three neighbouring ports, added in the order of the card's sum, or in any order", 3, checkOrder},
+	{"far", "between four ports, ties that much smaller inputs break, or do not", 4, checkFar},
+	{"counted", "overflows and NaNs are counted for each job, with the chunk and the rank of the first", 2, checkCounted},
+	{"deadlines", "a chunk is summed without late ranks, and a rank that blocks the others is evicted", 2, checkDeadlines},
+	{"sizes", "lengths around the boundaries of lane, beat, chunk and window", 1, checkSizes},
 }
 
 func runSums(ctx context.Context, name string, o Options, report func(Outcome)) error {

@@ -214,9 +214,9 @@ func TestAnswersForEveryKind(t *testing.T) {
 			}
 			for _, sum := range wire.Sums {
 				a := newArithmetic(driver.Info{Format: format.Format, Result: result.Format, Sum: sum.Sum})
-				require.NotEmpty(t, a.book.edges(&a), "%s of %s into %s", sum.Name, format.Name, result.Name)
-				require.NotEmpty(t, a.book.triples(&a))
-				require.NotEmpty(t, a.book.quadruples(&a))
+				require.NotEmpty(t, a.expected.edges(&a), "%s of %s into %s", sum.Name, format.Name, result.Name)
+				require.NotEmpty(t, a.expected.triples(&a))
+				require.NotEmpty(t, a.expected.quadruples(&a))
 			}
 			a := newArithmetic(driver.Info{Format: format.Format, Result: result.Format, Sum: wire.SumTree})
 			for i := range 10_000 {

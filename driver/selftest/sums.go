@@ -48,9 +48,9 @@ func (s *subject) compare(ports []int, have []byte, want func(i int) uint32) err
 // smallChunk is two beats, or one if the card takes no more.
 func (s *subject) smallChunk() int { return min(2*s.Lanes, s.Chunk) }
 
-// askLanes sends a pattern through each port alone, often enough to use every
+// checkLanes sends a pattern through each port alone, often enough to use every
 // slot twice.
-func askLanes(ctx context.Context, s *subject) error {
+func checkLanes(ctx context.Context, s *subject) error {
 	chunk := s.smallChunk()
 	n := (4*s.Window + 1) * chunk
 	for port := range s.Ports {
@@ -76,8 +76,8 @@ func (s *subject) allPorts() []int {
 	return ports
 }
 
-// askWhole sums n whole numbers from all ports.
-func (s *subject) askWhole(ctx context.Context, n, chunk, window int) error {
+// checkWhole sums n whole numbers from all ports.
+func (s *subject) checkWhole(ctx context.Context, n, chunk, window int) error {
 	ports := s.allPorts()
 	sum, err := s.reduce(ctx, ports, chunk, window, s.wholeInputs(len(ports), n))
 	if err != nil {
@@ -86,18 +86,18 @@ func (s *subject) askWhole(ctx context.Context, n, chunk, window int) error {
 	return s.compare(ports, sum, func(i int) uint32 { return s.wholeSum(len(ports), i) })
 }
 
-// askPorts sums whole numbers from all ports, in the card's largest chunks.
-func askPorts(ctx context.Context, s *subject) error { return s.askWhole(ctx, 2*s.Chunk, 0, 0) }
+// checkPorts sums whole numbers from all ports, in the card's largest chunks.
+func checkPorts(ctx context.Context, s *subject) error { return s.checkWhole(ctx, 2*s.Chunk, 0, 0) }
 
-// askSizes sums arrays with lengths around the boundaries.
-func askSizes(ctx context.Context, s *subject) error {
+// checkSizes sums arrays with lengths around the boundaries.
+func checkSizes(ctx context.Context, s *subject) error {
 	chunk := s.smallChunk()
 	for _, n := range []int{1, s.Lanes, s.Lanes + 1, chunk - 1, chunk, chunk + 1, s.Window * chunk, 2*s.Window*chunk + 1} {
 		if n < 1 {
 			continue
 		}
 		for _, window := range []int{1, s.Window} {
-			if err := s.askWhole(ctx, n, chunk, window); err != nil {
+			if err := s.checkWhole(ctx, n, chunk, window); err != nil {
 				return wrong("%d elements, window %d: %w", n, window, err)
 			}
 		}
@@ -105,8 +105,8 @@ func askSizes(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askSingle sends the singles through every lane of every port alone.
-func askSingle(ctx context.Context, s *subject) error {
+// checkSingle sends the singles through every lane of every port alone.
+func checkSingle(ctx context.Context, s *subject) error {
 	rows := singles[s.Format]
 	in := s.pack(len(rows)*s.Lanes, func(i int) uint32 { return rows[i/s.Lanes][0] })
 	for _, port := range s.allPorts() {
@@ -122,9 +122,9 @@ func askSingle(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askEdges sums the edges in both orders in every lane, at every two neighbouring ports.
-func askEdges(ctx context.Context, s *subject) error {
-	rows := s.book.edges(&s.arithmetic)
+// checkEdges sums the edges in both orders in every lane, at every two neighbouring ports.
+func checkEdges(ctx context.Context, s *subject) error {
+	rows := s.expected.edges(&s.arithmetic)
 	n := 2 * len(rows) * s.Lanes
 	row := func(i int) [3]uint32 { return rows[i/s.Lanes%len(rows)] }
 	swapped := func(i int) int { return i / (n / 2) }
@@ -152,14 +152,14 @@ var (
 )
 
 // independent reports whether the order of the inputs never matters.
-func (s *subject) independent() bool { return !s.book.ordered || s.integers() }
+func (s *subject) independent() bool { return !s.expected.ordered || s.integers() }
 
-// askOrder sums the triples at every three neighbouring ports. It uses the order with a known
+// checkOrder sums the triples at every three neighbouring ports. It uses the order with a known
 // answer of the tree, and all orders if the sum must not depend on the order.
-func askOrder(ctx context.Context, s *subject) error {
-	rows := s.book.triples(&s.arithmetic)
+func checkOrder(ctx context.Context, s *subject) error {
+	rows := s.expected.triples(&s.arithmetic)
 	for port := 0; port+2 < s.Ports; port++ {
-		err := s.askNeighbours(ctx, port, orders, len(rows),
+		err := s.checkNeighbours(ctx, port, orders, len(rows),
 			func(row, k int) uint32 { return rows[row].inputs[k] },
 			func(row int) uint32 { return rows[row].answer(port) })
 		if err != nil {
@@ -169,11 +169,11 @@ func askOrder(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askFar sums the quadruples at every four neighbouring ports with an even first port.
-func askFar(ctx context.Context, s *subject) error {
-	rows := s.book.quadruples(&s.arithmetic)
+// checkFar sums the quadruples at every four neighbouring ports with an even first port.
+func checkFar(ctx context.Context, s *subject) error {
+	rows := s.expected.quadruples(&s.arithmetic)
 	for port := 0; port+3 < s.Ports; port += 2 {
-		err := s.askNeighbours(ctx, port, fourOrders, len(rows),
+		err := s.checkNeighbours(ctx, port, fourOrders, len(rows),
 			func(row, k int) uint32 { return rows[row].inputs[k] },
 			func(row int) uint32 { return rows[row].sum })
 		if err != nil {
@@ -183,10 +183,10 @@ func askFar(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// askNeighbours sums rows, each in every lane, at neighbouring ports from port on. It tries all
+// checkNeighbours sums rows, each in every lane, at neighbouring ports from port on. It tries all
 // orders of the inputs, or only the first one if the order matters. input returns the k-th
 // input of a row.
-func (s *subject) askNeighbours(ctx context.Context, port int, orders [][]int, rows int, input func(row, k int) uint32, want func(row int) uint32) error {
+func (s *subject) checkNeighbours(ctx context.Context, port int, orders [][]int, rows int, input func(row, k int) uint32, want func(row int) uint32) error {
 	if !s.independent() {
 		orders = orders[:1]
 	}
@@ -207,10 +207,10 @@ func (s *subject) askNeighbours(ctx context.Context, port int, orders [][]int, r
 	return nil
 }
 
-// askCounted sums three chunks: zeros, one with twice the largest number in an element, and one
+// checkCounted sums three chunks: zeros, one with twice the largest number in an element, and one
 // with a NaN from the last port. It checks the card's counts, the position of the first
 // exception, and that the next job clears them.
-func askCounted(ctx context.Context, s *subject) error {
+func checkCounted(ctx context.Context, s *subject) error {
 	const first = 7 // the first VID
 	chunk, last := s.smallChunk(), s.Ports-1
 	job, err := s.Configure(ctx, driver.JobConfig{Chunk: chunk, FirstVID: first})

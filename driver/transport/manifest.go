@@ -25,7 +25,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	m := &Manifest{Path: filepath.Join(dir, "manifest.json"), Constants: map[string]uint64{}}
 	text, err := os.ReadFile(m.Path)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no card's folder: %w (`hwgen -o DIR` writes one)", dir, err)
+		return nil, fmt.Errorf("%q is not a card's folder: %w (`hwgen -o DIR` writes one)", dir, err)
 	}
 	var file struct {
 		Schema     int    `json:"schema"`
@@ -43,7 +43,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w; generate the card again", m.Path, err)
 	}
 	if file.Generator != wire.ManifestGenerator {
-		return nil, fmt.Errorf("%s is none of hwgen's; give a folder that hwgen wrote", m.Path)
+		return nil, fmt.Errorf("%s is not a manifest of hwgen; name a folder that hwgen wrote", m.Path)
 	}
 	if file.Schema != wire.ManifestSchema {
 		return nil, fmt.Errorf("%s is a manifest of schema %d, this program reads schema %d; generate the card again with the hwgen of this program", m.Path, file.Schema, wire.ManifestSchema)
@@ -53,14 +53,14 @@ func ReadManifest(dir string) (*Manifest, error) {
 	}
 	m.Shell, m.Prefix = file.Shell, file.Prefix
 	if m.ConfigHash, err = strconv.ParseUint(file.ConfigHash, 16, 64); err != nil {
-		return nil, fmt.Errorf("%s: config_hash is %q and not 16 hex digits; generate the card again", m.Path, file.ConfigHash)
+		return nil, fmt.Errorf("%s: config_hash is %q, not 16 hex digits; generate the card again", m.Path, file.ConfigHash)
 	}
 	for _, r := range file.Registers {
 		if r.Value == "" {
 			continue
 		}
 		if m.Constants[r.Name], err = strconv.ParseUint(r.Value, 0, 64); err != nil {
-			return nil, fmt.Errorf("%s: register %s has the value %q, which is no number; generate the card again", m.Path, r.Name, r.Value)
+			return nil, fmt.Errorf("%s: register %s has the value %q, which is not a number; generate the card again", m.Path, r.Name, r.Value)
 		}
 	}
 	return m, m.check()

@@ -73,7 +73,7 @@ func openBuilt(ctx context.Context, dir, wave string) (Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", process.socket)
 	if err != nil {
 		process.stop()
-		return nil, fmt.Errorf("the virtual card does not take its host: %w", err)
+		return nil, fmt.Errorf("the virtual card does not accept its host: %w", err)
 	}
 	if err := process.folder.Remove(); err != nil {
 		conn.Close()
@@ -102,7 +102,7 @@ func startSim(ctx context.Context, program string, args []string) (*simProcess, 
 	p := &simProcess{folder: folder, socket: folder.Path("card"), ended: make(chan struct{})}
 	if err := CheckSocket(p.socket); err != nil {
 		folder.Remove()
-		return nil, fmt.Errorf("%w, for the folder for temporary files (TMPDIR)", err)
+		return nil, fmt.Errorf("%w; the path is in TMPDIR", err)
 	}
 	p.cmd = exec.Command(program, append([]string{"--listen", "unix:" + p.socket, "--once", "--end-with-stdin"}, args...)...)
 	p.cmd.Stderr = &p.stderr

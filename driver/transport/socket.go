@@ -14,7 +14,7 @@ import (
 
 func openTCP(ctx context.Context, r Request) (Conn, error) {
 	if _, _, err := net.SplitHostPort(r.Address); err != nil {
-		return nil, fmt.Errorf("%q is no HOST:PORT", r.Address)
+		return nil, fmt.Errorf("%q is not HOST:PORT", r.Address)
 	}
 	return dial(ctx, "tcp", r.Address)
 }
@@ -45,7 +45,7 @@ func dial(ctx context.Context, network, address string) (Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("%w; see whether a card listens there (`tributary sim DIR -listen %s` starts one)", err, shell.Quote(network+":"+address))
+		return nil, fmt.Errorf("%w; check that a card listens there (`tributary sim DIR -listen %s` starts one)", err, shell.Quote(network+":"+address))
 	}
 	return conn, nil
 }

@@ -77,7 +77,7 @@ type SchemeError struct {
 }
 
 func (e *SchemeError) Error() string {
-	return fmt.Sprintf("%q is no card's name; a name begins with one of %s:", e.Name, strings.Join(e.Known, ":, "))
+	return fmt.Sprintf("%q is not a card's name; names begin with %s:", e.Name, strings.Join(e.Known, ":, "))
 }
 
 // TakenError is an Opener's error for a card that another program uses.

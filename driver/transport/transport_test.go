@@ -315,11 +315,11 @@ func TestSimCannotStart(t *testing.T) {
 		manifest, how string
 		words         []string
 	}{
-		"no folder":     {"", "", []string{"no card's folder", "hwgen -o"}},
+		"no folder":     {"", "", []string{"not a card's folder", "hwgen -o"}},
 		"not built":     {goodManifest, "", []string{"not built", "make -C"}},
 		"broken":        {goodManifest, "broken", []string{"exit status 3", "cannot find itself"}},
 		"no JSON":       {"{", "echo", []string{"cannot be read"}},
-		"someone's":     {`{"generator": "x"}`, "echo", []string{"none of hwgen's"}},
+		"someone's":     {`{"generator": "x"}`, "echo", []string{"not a manifest of hwgen"}},
 		"schema":        {changed(t, `"schema": 1`, `"schema": 2`), "echo", []string{"schema 2", "reads schema 1", "generate the card again"}},
 		"protocol":      {changed(t, `"protocol": 1`, `"protocol": 9`), "echo", []string{"protocol version 9", "version 1", "generate the card again"}},
 		"no hash":       {changed(t, `"config_hash"`, `"hash"`), "echo", []string{"config_hash"}},

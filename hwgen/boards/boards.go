@@ -148,7 +148,7 @@ func (b Board) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	must(b.Title != "" && b.Part != "", "title and part say something")
+	must(b.Title != "" && b.Part != "", "title or part is empty")
 	if err := oneOf("leds.lit", b.LEDs.Lit, High, Low); err != nil {
 		errs = append(errs, err)
 	}
@@ -167,7 +167,7 @@ func (b Board) check() error {
 	}
 	seen := map[string]string{}
 	for _, p := range b.Pins() {
-		must(pin.MatchString(p.Site), "%s: %q is no pin", p.Port, p.Site)
+		must(pin.MatchString(p.Site), "%s: %q is not a pin", p.Port, p.Site)
 		must(p.IO != "", "%s has no io", p.Port)
 		must(seen[p.Site] == "", "pin %s is given to %s and %s", p.Site, seen[p.Site], p.Port)
 		seen[p.Site] = p.Port

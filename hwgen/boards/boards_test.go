@@ -31,8 +31,8 @@ func TestWrongFilesAreRefused(t *testing.T) {
 	for file, changes := range map[string]map[[2]string]string{
 		"ecpix5": {
 			{`"H24"`, `"F22"`}:               `pin F22 is given to ulpi_clk and ulpi_dir`,
-			{`"H24"`, `"24H"`}:               `ulpi_clk: "24H" is no pin`,
-			{`"F22"`, `""`}:                  `ulpi_dir: "" is no pin`,
+			{`"H24"`, `"24H"`}:               `ulpi_clk: "24H" is not a pin`,
+			{`"F22"`, `""`}:                  `ulpi_dir: "" is not a pin`,
 			{`"M26", `, ``}:                  `ulpi.data has 7 pins, not 8`,
 			{`from PHY`, `from nowhere`}:     `ulpi.clock is "from nowhere": must be "from PHY" or "to PHY"`,
 			{`"reset": "high"`, `"reset":1`}: `cannot unmarshal`,
@@ -43,15 +43,15 @@ func TestWrongFilesAreRefused(t *testing.T) {
 			{`"amaranth-boards 0.0.21": "amaranth_boards/ecpix5.py",`, ``}:                                                         `sources has 1 entries`,
 			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"],`, ``}:                                            `the part is named for 0 tools: must be for exactly one of nextpnr, vivado`,
 			{`"nextpnr": [`, `"vivado": {"part": "x", "config_volts": 3.3}, "nextpnr": [`}:                                         `the part is named for 2 tools`,
-			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"]`, `"vivado": {"part": "x", "config_volts": 3.3}`}: `no times are known at the pins of USB 2.0 high speed (ULPI)`,
+			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"]`, `"vivado": {"part": "x", "config_volts": 3.3}`}: `the timing of the pins of USB 2.0 high speed (ULPI), which Vivado needs, is unknown`,
 		},
 		"nexys-video": {
 			{`"FT2232H"`, `"FT245"`}:         `fifo.chip is "FT245": must be "FT232H" or "FT2232H"`,
 			{`, "N14"`, ``}:                  `fifo.data has 7 pins, not 8`,
 			{`"Y18"`, `"R4"`}:                `pin R4 is given to clk_in and fifo_clk`,
-			{`xc7a200tsbg484-1`, ``}:         `vivado.part says nothing`,
+			{`xc7a200tsbg484-1`, ``}:         `vivado.part is empty`,
 			{`_volts": 3.3`, `_volts": 1.8`}: `vivado.config_volts is 1.8: must be 3.3 or 2.5`,
-			{`"vivado": {"part": "xc7a200tsbg484-1", "config_volts": 3.3}`, `"nextpnr": ["--85k"]`}: `nextpnr does not time pins, which USB 2.0 high speed (FT2232H) needs`,
+			{`"vivado": {"part": "xc7a200tsbg484-1", "config_volts": 3.3}`, `"nextpnr": ["--85k"]`}: `nextpnr does not check the timing of pins, which USB 2.0 high speed (FT2232H) needs`,
 		},
 	} {
 		text, err := constraints.Files.ReadFile(file + ".json")
@@ -103,7 +103,7 @@ func TestUART(t *testing.T) {
 	} {
 		assert.ErrorContains(t, (&UART{Chip: "FT232R", Baud: baud}).check(), want)
 	}
-	assert.ErrorContains(t, (&UART{Baud: 3_000_000}).check(), "uart.chip must say what is at the other end of the lines")
+	assert.ErrorContains(t, (&UART{Baud: 3_000_000}).check(), "uart.chip is empty: must name the chip at the other end of the lines")
 	assert.Equal(t, "UART, 115,200 baud", (&UART{Baud: 115_200}).Title())
 }
 
@@ -152,7 +152,7 @@ func TestEveryPinIsConstrainedOnce(t *testing.T) {
 
 // Vivado's constraints on a board's clocks and on the chip at its pins. The numbers are the chip
 // datasheet's, and 1.1 ns for traces. The limit between the clocks is a period of the faster clock.
-func TestVivadoIsToldTheTimes(t *testing.T) {
+func TestVivadoGetsTheTiming(t *testing.T) {
 	b := mustFind(t, "nexys-video")
 	for coreMHz, limit := range map[int]string{50: "16.666", 60: "16.666", 80: "12.500"} {
 		_, text := b.Constraints(coreMHz)
@@ -229,7 +229,7 @@ func TestPLLChoices(t *testing.T) {
 		1000: "100, 150, 200 and 300",
 	} {
 		_, err := b.PLL(mhz)
-		assert.EqualError(t, err, fmt.Sprintf("%d MHz: the PLL of ulx3s does not make that out of 25 MHz; of the 7 that it makes, from 25 to 300, the nearest are %s", mhz, nearest))
+		assert.EqualError(t, err, fmt.Sprintf("%d MHz: the PLL of ulx3s cannot make it from 25 MHz; of the 7 that it makes, from 25 to 300, the nearest are %s", mhz, nearest))
 	}
 }
 

@@ -15,7 +15,7 @@ func (ecp5) Constraints() string { return ".lpf" }
 
 func (ecp5) check(b Board) error {
 	if b.Link().Timing() != nil {
-		return fmt.Errorf("nextpnr does not time pins, which %s needs: a board of an ECP5 has another link", b.Link().Title())
+		return fmt.Errorf("nextpnr does not check the timing of pins, which %s needs: use another link on an ECP5", b.Link().Title())
 	}
 	return nil
 }

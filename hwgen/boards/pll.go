@@ -29,7 +29,7 @@ func (b Board) PLL(coreMHz int) (PLL, error) {
 	if p, ok := b.pll(coreMHz); ok {
 		return p, nil
 	}
-	return PLL{}, fmt.Errorf("%d MHz: the PLL of %s does not make that out of %d MHz; %s",
+	return PLL{}, fmt.Errorf("%d MHz: the PLL of %s cannot make it from %d MHz; %s",
 		coreMHz, b.Name, b.Clock.MHz, b.choices(coreMHz))
 }
 

@@ -74,7 +74,7 @@ func (u *UART) check() error {
 			u.Baud, uartMHz, uartMHz*1e6/float64(u.Divide()), u.off(), maxBaudOff)
 	}
 	if u.Chip == "" {
-		return errors.New("uart.chip must say what is at the other end of the lines")
+		return errors.New("uart.chip is empty: must name the chip at the other end of the lines")
 	}
 	return nil
 }

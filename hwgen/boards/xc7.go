@@ -23,13 +23,13 @@ func (xc7) Constraints() string { return ".xdc" }
 func (xc7) check(b Board) error {
 	var errs []error
 	if b.Vivado.Part == "" {
-		errs = append(errs, errors.New("vivado.part says nothing"))
+		errs = append(errs, errors.New("vivado.part is empty"))
 	}
 	if v := b.Vivado.ConfigVolts; v != 3.3 && v != 2.5 {
 		errs = append(errs, fmt.Errorf("vivado.config_volts is %g: must be 3.3 or 2.5", v))
 	}
 	if b.Link().Timing() == nil {
-		errs = append(errs, fmt.Errorf("no times are known at the pins of %s, which Vivado is to keep: a board of the 7 series has another link", b.Link().Title()))
+		errs = append(errs, fmt.Errorf("the timing of the pins of %s, which Vivado needs, is unknown: use another link on a 7-series FPGA", b.Link().Title()))
 	}
 	return errors.Join(errs...)
 }

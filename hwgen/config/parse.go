@@ -38,7 +38,7 @@ func Parse(args []string, known Known) (Options, error) {
 		return o, nil
 	}
 	for _, a := range p.flags.Args() {
-		p.errs = append(p.errs, fmt.Errorf("%s: unexpected; everything is said with flags", a))
+		p.errs = append(p.errs, fmt.Errorf("%s: unexpected; hwgen takes only flags", a))
 	}
 	given := map[string]bool{}
 	p.flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
@@ -170,7 +170,7 @@ func (p *parser) normalise(args []string) []string {
 		case hasValue && (value != "" || f.Value.Type() != numberType):
 			out = append(out, "--"+name+"="+value)
 		case hasValue || i+1 == len(args):
-			p.errs = append(p.errs, fmt.Errorf("-%s lacks its value", name))
+			p.errs = append(p.errs, fmt.Errorf("-%s needs a value", name))
 			p.bad[name] = true
 		default:
 			i++

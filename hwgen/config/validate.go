@@ -114,7 +114,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error) {
 	if !given["board"] {
 		if given["clock"] {
-			errs = append(errs, fmt.Errorf("-clock %d: is for a card on a -board; leave it out", c.Clock))
+			errs = append(errs, fmt.Errorf("-clock %d: needs a -board; leave it out", c.Clock))
 		}
 		return errs
 	}
@@ -130,7 +130,7 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, b.Link)
 	}
 	if c.Bundle {
-		fail("-bundle: what is made for a board has one module a file; leave it out")
+		fail("-bundle: files for a board hold one module each; leave it out")
 	}
 	c.Shell, c.Link = b.Shell, b.Link
 	if given["clock"] && !bad["clock"] {
@@ -145,7 +145,7 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 			return errs // an unreadable flag, already reported, may select another card
 		}
 		if !ok {
-			fail("-board %s: no card like this is recorded for it; say how large it is with -lanes", b.Name)
+			fail("-board %s: no card like this is recorded for it; set the size with -lanes", b.Name)
 		} else {
 			*c = largest
 		}

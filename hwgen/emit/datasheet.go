@@ -124,7 +124,7 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 		seen[name] = true
 		doc, ok := portDocs[name]
 		if !ok {
-			return "", fmt.Errorf("the datasheet does not know port %s", name)
+			return "", fmt.Errorf("the datasheet does not describe port %s", name)
 		}
 		if name == "link_up" {
 			doc += " " + shell.Down

@@ -38,7 +38,7 @@ func (f Folder) Manifest() []byte {
 }
 
 // ErrForeign reports a folder that hwgen did not write. hwgen does not change it.
-var ErrForeign = errors.New("is there already and holds no manifest of hwgen")
+var ErrForeign = errors.New("exists and holds no manifest of hwgen")
 
 // Write writes exactly the given files to dir, all or none: it writes a folder beside dir
 // and then renames it. Write makes missing parents.
@@ -92,7 +92,7 @@ func replaceable(dir string) (exists bool, err error) {
 	}
 	if cwd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(dir, cwd); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return true, fmt.Errorf("%s holds the folder you are in; name another with -o", dir)
+			return true, fmt.Errorf("%s holds the working directory; name another folder with -o", dir)
 		}
 	}
 	entries, err := os.ReadDir(dir)
@@ -100,7 +100,7 @@ func replaceable(dir string) (exists bool, err error) {
 		return true, err
 	}
 	if m, err := readManifest(dir); err != nil || m.Generator != wire.ManifestGenerator {
-		return true, fmt.Errorf("%s %w; name another with -o, or remove it", dir, ErrForeign)
+		return true, fmt.Errorf("%s %w; name another folder with -o, or remove it", dir, ErrForeign)
 	}
 	return true, nil
 }

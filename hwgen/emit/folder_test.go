@@ -196,12 +196,12 @@ func TestWriteRefusesAFile(t *testing.T) {
 	assert.FileExists(t, dir)
 }
 
-func TestWriteRefusesTheFolderYouAreIn(t *testing.T) {
+func TestWriteRefusesTheWorkingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "card")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "below"), 0o777))
 	t.Chdir(filepath.Join(dir, "below"))
 	for _, name := range []string{".", ".."} {
-		assert.ErrorContains(t, emit.Write(context.Background(), name, card("one"), false), "the folder you are in", name)
+		assert.ErrorContains(t, emit.Write(context.Background(), name, card("one"), false), "the working directory", name)
 	}
 }
 

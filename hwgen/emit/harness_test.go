@@ -222,14 +222,14 @@ func TestHarness(t *testing.T) {
 		c := start(t, program, socket)
 		output, err := exec.Command(program, "--listen", socket).CombinedOutput()
 		assert.Error(t, err)
-		assert.Contains(t, string(output), "Address already in use; end what listens there, or listen elsewhere")
+		assert.Contains(t, string(output), "Address already in use; stop the program that listens there, or use another address")
 		echo(t, c.connect(t), []byte("hello"))
 	})
 
-	t.Run("mistakes are said", func(t *testing.T) {
+	t.Run("invalid arguments are reported", func(t *testing.T) {
 		for args, want := range map[string]string{
 			"":                                       "usage: card --listen",
-			"--listen":                               "--listen is not understood",
+			"--listen":                               "invalid argument --listen",
 			"--listen pigeon:1":                      "must be unix:PATH or tcp:HOST:PORT",
 			"--listen tcp:80":                        "must be tcp:HOST:PORT",
 			"--listen unix:/no/such/folder":          "No such file or directory",

@@ -57,7 +57,7 @@ func (e *Expr) Value(names map[string]int64) (int64, error) {
 	case name:
 		v, ok := names[e.text]
 		if !ok {
-			return 0, fmt.Errorf("%s is no parameter", e.text)
+			return 0, fmt.Errorf("%s is not a parameter", e.text)
 		}
 		return v, nil
 	case unary:

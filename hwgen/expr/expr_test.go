@@ -37,7 +37,7 @@ func TestValue(t *testing.T) {
 		assert.Equal(t, want, got, text)
 	}
 	for text, want := range map[string]string{
-		"A + C":   "C is no parameter",
+		"A + C":   "C is not a parameter",
 		"A / 0":   "a division by 0",
 		"1 << 64": "a shift by 64",
 		"A & B":   "& has no value here",
@@ -85,8 +85,8 @@ func TestWidth(t *testing.T) {
 		"0":           "0 has no size",
 		"b + 1":       "1 has no size",
 		"{a, 1}":      "1 has no size",
-		"{b{a}}":      "b is no parameter",
-		"c[b:0]":      "b is no parameter",
+		"{b{a}}":      "b is not a parameter",
+		"c[b:0]":      "b is not a parameter",
 		"$clog2(b)":   "the width of $clog2() is not known here",
 		"a ? b : 'd0": "'d0 has no size",
 	} {
@@ -122,14 +122,14 @@ func TestDriven(t *testing.T) {
 // An error quotes the invalid text.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":        `cannot read "": "" where an operand is wanted`,
-		"a b":     `cannot read "a b": b is too much`,
-		"(a":      `cannot read "(a": "" where ) is wanted`,
-		"a[3":     `cannot read "a[3": "" where ] is wanted`,
-		"{a, }":   `cannot read "{a, }": "}" where an operand is wanted`,
-		"a ? b":   `cannot read "a ? b": "" where : is wanted`,
-		"a @ b":   `cannot read "a @ b": @ b is nothing known here`,
-		"8'd1 +":  `cannot read "8'd1 +": "" where an operand is wanted`,
+		"":        `cannot read "": "" instead of an operand`,
+		"a b":     `cannot read "a b": unexpected b`,
+		"(a":      `cannot read "(a": "" instead of )`,
+		"a[3":     `cannot read "a[3": "" instead of ]`,
+		"{a, }":   `cannot read "{a, }": "}" instead of an operand`,
+		"a ? b":   `cannot read "a ? b": "" instead of :`,
+		"a @ b":   `cannot read "a @ b": unexpected @ b`,
+		"8'd1 +":  `cannot read "8'd1 +": "" instead of an operand`,
 		"8'd1abc": `cannot read "8'd1abc": strconv.ParseUint: parsing "1abc": invalid syntax`,
 	} {
 		_, err := expr.Parse(text)

@@ -55,7 +55,7 @@ func parse(text string, read func(*parser) (*Expr, error)) (*Expr, error) {
 		e, err = read(p)
 	}
 	if err == nil && p.next != "" {
-		err = fmt.Errorf("%s is too much", p.next)
+		err = fmt.Errorf("unexpected %s", p.next)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", text, err)
@@ -68,7 +68,7 @@ func (p *parser) advance() error {
 	found := token.FindStringSubmatch(p.rest)
 	if found == nil {
 		if rest := strings.TrimSpace(p.rest); rest != "" {
-			return fmt.Errorf("%s is nothing known here", rest)
+			return fmt.Errorf("unexpected %s", rest)
 		}
 		return nil
 	}
@@ -81,7 +81,7 @@ func (p *parser) advance() error {
 // expect takes the given mark.
 func (p *parser) expect(mark string) error {
 	if p.mark != mark {
-		return fmt.Errorf("%q where %s is wanted", p.next, mark)
+		return fmt.Errorf("%q instead of %s", p.next, mark)
 	}
 	return p.advance()
 }
@@ -149,7 +149,7 @@ func (p *parser) operand() (*Expr, error) {
 	case p.mark == "{":
 		return p.braces()
 	}
-	return nil, fmt.Errorf("%q where an operand is wanted", p.next)
+	return nil, fmt.Errorf("%q instead of an operand", p.next)
 }
 
 // named reads a name, a selection of its bits, or a call.

@@ -73,7 +73,7 @@ func TestBind(t *testing.T) {
 	assert.Equal(t, "clk 0 1, y 1 31, z 0 2, pads 2 512, ", widths(netlist.Pair{Name: "EXP", Expr: "4'd10"}))
 	for _, c := range []struct{ name, value, want string }{
 		{"DEPTH", "3", "agg_sample has no parameter DEPTH"},
-		{"EXP", "other", "parameter EXP: other is no parameter"},
+		{"EXP", "other", "parameter EXP: other is not a parameter"},
 		{"EXP", "1 +", `parameter EXP: cannot read "1 +"`},
 		{"EXP", "-30", "port y of agg_sample: its bits are [-90:0]"},
 		{"WORD", "0", "port z of agg_sample: an expression of this kind has no value here"},

@@ -38,7 +38,7 @@ func (m *Module) check(earlier []error) []error {
 			c.instance(it)
 		case *Wire, Comment:
 		default:
-			c.mistake("unknown", "%T is no item that a module holds", it)
+			c.mistake("unknown", "%T is not an item of a module", it)
 		}
 	}
 	c.drivers()
@@ -60,7 +60,7 @@ func (c *checker) port(it Item) {
 		}
 	case Comment:
 	default:
-		c.mistake("unknown", "%T is no item that a port list holds", it)
+		c.mistake("unknown", "%T is not an item of a port list", it)
 	}
 }
 

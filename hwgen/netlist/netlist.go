@@ -94,7 +94,7 @@ func (Comment) item()   {}
 func New(name, doc string) *Module {
 	m := &Module{Name: name, Doc: doc, widths: map[string]int{}, named: map[string]bool{}}
 	if !identifier.MatchString(name) {
-		m.fail(caller(), "module name %q is no identifier", name)
+		m.fail(caller(), "module name %q is not an identifier", name)
 	}
 	return m
 }
@@ -126,7 +126,7 @@ func (m *Module) Comment(text string) { m.Items = append(m.Items, Comment{text})
 func (m *Module) Assign(left, right string) {
 	where := caller()
 	if left == "" || right == "" {
-		m.fail(where, "assign %q = %q lacks a side", left, right)
+		m.fail(where, "assign %q = %q lacks one side", left, right)
 	}
 	m.Items = append(m.Items, &Assign{left, right, where})
 }
@@ -136,10 +136,10 @@ func (m *Module) Assign(left, right string) {
 func (m *Module) Instance(module, name, comment string) *Instance {
 	i := &Instance{Module: module, Name: name, Comment: comment, owner: m, where: caller()}
 	if !identifier.MatchString(module) || !identifier.MatchString(name) {
-		m.fail(i.where, "instance %q of %q: no identifier", name, module)
+		m.fail(i.where, "instance %q of %q is not an identifier", name, module)
 	}
 	if m.named[name] {
-		m.fail(i.where, "instance %s stands there twice", name)
+		m.fail(i.where, "instance %s is declared twice", name)
 	}
 	m.named[name] = true
 	m.Items = append(m.Items, i)
@@ -209,7 +209,7 @@ func (m *Module) port(d Direction, name string, width int, where string) {
 
 func (m *Module) declare(name string, width int, where string) {
 	if !identifier.MatchString(name) {
-		m.fail(where, "%q is no identifier", name)
+		m.fail(where, "%q is not an identifier", name)
 	}
 	if m.widths[name] != 0 {
 		m.fail(where, "%s is declared twice", name)

@@ -115,11 +115,11 @@ func TestLinkReports(t *testing.T) {
 		"netlist_test.go:48: module agg_m: nothing drives b[2:0]": func(m *netlist.Module) {
 			m.Assign("b[7:3]", "d[4:0]")
 		},
-		"unknown: module agg_m: netlist_test.strange is no item that a module holds": func(m *netlist.Module) {
+		"unknown: module agg_m: netlist_test.strange is not an item of a module": func(m *netlist.Module) {
 			m.Assign("b", "d")
 			m.Items = append(m.Items, strange{})
 		},
-		"unknown: module agg_m: netlist_test.strange is no item that a port list holds": func(m *netlist.Module) {
+		"unknown: module agg_m: netlist_test.strange is not an item of a port list": func(m *netlist.Module) {
 			m.Assign("b", "d")
 			m.Ports = append(m.Ports, strange{})
 		},
@@ -137,7 +137,7 @@ func TestLinkReports(t *testing.T) {
 		"netlist_test.go:138: module agg_m: width of 0: 0 has no size": func(m *netlist.Module) {
 			m.Assign("b", "0")
 		},
-		`netlist_test.go:141: module agg_m: cannot read "d +": "" where an operand is wanted`: func(m *netlist.Module) {
+		`netlist_test.go:141: module agg_m: cannot read "d +": "" instead of an operand`: func(m *netlist.Module) {
 			m.Assign("b[7:0]", "d +")
 			m.Assign("b", "d")
 		},
@@ -171,18 +171,18 @@ func TestLinkReportsEveryMistake(t *testing.T) {
 	err := link(m)
 	require.Error(t, err)
 	for _, want := range []string{
-		`netlist_test.go:156: module 9bad: module name "9bad" is no identifier`,
+		`netlist_test.go:156: module 9bad: module name "9bad" is not an identifier`,
 		"netlist_test.go:158: module 9bad: a is declared twice",
-		`netlist_test.go:159: module 9bad: "b-c" is no identifier`,
+		`netlist_test.go:159: module 9bad: "b-c" is not an identifier`,
 		"netlist_test.go:160: module 9bad: w has a width of 0 bits",
-		`netlist_test.go:161: module 9bad: assign "w" = "" lacks a side`,
+		`netlist_test.go:161: module 9bad: assign "w" = "" lacks one side`,
 		"netlist_test.go:162: module 9bad: gone is not declared",
 		"netlist_test.go:163: module 9bad: instance u: parameter N is given twice",
 		"netlist_test.go:163: module 9bad: instance u: parameter M has no value",
 		"netlist_test.go:165: module 9bad: instance u: port x is given twice",
 		"netlist_test.go:165: module 9bad: lost is not declared",
-		"netlist_test.go:166: module 9bad: instance u stands there twice",
-		`netlist_test.go:167: module 9bad: instance "u2" of "agg leaf": no identifier`,
+		"netlist_test.go:166: module 9bad: instance u is declared twice",
+		`netlist_test.go:167: module 9bad: instance "u2" of "agg leaf" is not an identifier`,
 		"netlist_test.go:169: module 9bad: v[8:1] selects from 8 bits",
 		"netlist_test.go:169: module 9bad: a[0] selects from 1 bits",
 		"netlist_test.go:170: module 9bad: instance u: port q is left open",

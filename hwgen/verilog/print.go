@@ -20,7 +20,7 @@ const lineLimit = 100
 // and wire. It fails if m has mistakes, if netlist.Link has not checked it, or if w fails.
 func Print(w io.Writer, m *netlist.Module) error {
 	if !m.Linked() {
-		return fmt.Errorf("module %s has mistakes, or was not linked", m.Name)
+		return fmt.Errorf("module %s has errors, or is not linked", m.Name)
 	}
 	p := &printer{w: w}
 	p.comment("", m.Doc)
@@ -95,7 +95,7 @@ func (p *printer) header(m *netlist.Module) {
 			end++
 		}
 		if end == i {
-			p.fail("%T is no item of a port list that can be printed", m.Ports[i])
+			p.fail("%T in a port list cannot be printed", m.Ports[i])
 			return
 		}
 		p.ports(m.Ports[i:end], end > last)
@@ -211,7 +211,7 @@ func (p *printer) run(items []netlist.Item) {
 		case *netlist.Instance:
 			p.instance(it)
 		default:
-			p.fail("%T is no item that can be printed", it)
+			p.fail("%T cannot be printed", it)
 		}
 	}
 }

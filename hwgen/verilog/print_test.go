@@ -128,8 +128,8 @@ func TestPrintRefusesWhatIsNotLinked(t *testing.T) {
 	m.Assign("y", "x")
 	require.ErrorContains(t, netlist.Link([]*netlist.Module{m}, nil, sampleLeaves{}), "y is not declared")
 	var b strings.Builder
-	assert.EqualError(t, verilog.Print(&b, m), "module agg_m has mistakes, or was not linked")
-	assert.ErrorContains(t, verilog.Print(&b, sample()), "was not linked")
+	assert.EqualError(t, verilog.Print(&b, m), "module agg_m has errors, or is not linked")
+	assert.ErrorContains(t, verilog.Print(&b, sample()), "is not linked")
 	assert.Empty(t, b.String())
 }
 
@@ -139,10 +139,10 @@ type strange struct{ netlist.Comment }
 func TestPrintRefusesUnknownItems(t *testing.T) {
 	m := linked(t)
 	m.Items = append(m.Items, strange{})
-	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange is no item that can be printed")
+	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange cannot be printed")
 	m = linked(t)
 	m.Ports = append(m.Ports, strange{})
-	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange is no item of a port list that can be printed")
+	assert.EqualError(t, verilog.Print(&strings.Builder{}, m), "verilog_test.strange in a port list cannot be printed")
 }
 
 // failing takes some bytes and then fails for ever; it counts the calls after

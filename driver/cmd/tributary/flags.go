@@ -54,7 +54,7 @@ func flagError(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("-%s: no such flag", unknown.GetSpecifiedName())
 	case errors.As(err, &lacking):
-		return fmt.Errorf("-%s lacks its value", lacking.GetSpecifiedName())
+		return fmt.Errorf("-%s needs a value", lacking.GetSpecifiedName())
 	case errors.As(err, &invalid):
 		return fmt.Errorf("-%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), whyInvalid(invalid))
 	}

@@ -113,9 +113,9 @@ func TestReduceIsKilled(t *testing.T) {
 	require.Empty(t, temporary(t))
 }
 
-// TestNotesOfTheKilled checks that a new note removes the notes and sockets of dead writers,
+// TestNotesOfKilledProcesses checks that a new note removes the notes and sockets of dead writers,
 // published or not, and keeps the valid ones.
-func TestNotesOfTheKilled(t *testing.T) {
+func TestNotesOfKilledProcesses(t *testing.T) {
 	workFolder(t)
 	require.NoError(t, os.MkdirAll(notesDir(), 0o700))
 	for _, name := range []string{"card-1.json", "card-1.sock", "host-2.new", "host-2.sock"} {

@@ -44,7 +44,7 @@ func TestRecordThroughALink(t *testing.T) {
 	require.NoError(t, os.Symlink("sum.npy", "log"))
 	s := tributary(context.Background(), "reduce", "-o", "sum.npy", "-record", "log", "w0.npy")
 	require.Equal(t, 2, s.status)
-	require.Contains(t, s.errs, "-record log: that is sum.npy; give the link log a file of its own")
+	require.Contains(t, s.errs, "-record log: it is the same file as sum.npy; name another file for the link log")
 }
 
 // TestReduceKeepsPermissions checks that a replaced sum keeps its permissions.

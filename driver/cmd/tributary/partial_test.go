@@ -36,14 +36,14 @@ func TestReducePartial(t *testing.T) {
 	sameArray(t, float32s([]int{2, 3}, 1, 2, 3, 4, 5, 6), readArray(t, "sum.npy"))
 }
 
-// TestReduceLeavesOut checks that a worker that blocks the others is evicted in the end.
-func TestReduceLeavesOut(t *testing.T) {
+// TestReduceEvicts checks that a worker that blocks the others is evicted in the end.
+func TestReduceEvicts(t *testing.T) {
 	workFolder(t)
 	writeArray(t, "v0.npy", float32s([]int{100}, make([]float32, 100)...))
 	writeArray(t, "v1.npy", float32s([]int{100}, make([]float32, 100)...))
 	s := tributary(context.Background(), "reduce", "-card", withoutDataOf(t, 0), "-deadline", "20ms", "-partial", "-json", "-o", "sum.npy", "v0.npy", "v1.npy")
 	require.Equal(t, 0, s.status, s.errs)
-	require.Contains(t, s.errs, "warning: v0.npy was left out in the end: it held the others up\n")
+	require.Contains(t, s.errs, "warning: v0.npy was evicted: it blocked the others for a second deadline\n")
 	var report reduction.Report
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Equal(t, []int{0}, report.Evicted)

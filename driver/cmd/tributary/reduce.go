@@ -129,10 +129,10 @@ func (f *reduceFlags) check(inputs []string) error {
 		return asFlags(err)
 	}
 	if f.out == "" {
-		return usagef("-o is missing: the file for the result")
+		return usagef("-o is missing; name the file for the result")
 	}
 	if len(inputs) == 0 {
-		return usagef("no input files: one array from each worker")
+		return usagef("no input files; name one for each worker")
 	}
 	if err := f.cardFlags.check(); err != nil {
 		return err
@@ -204,10 +204,10 @@ func (c *carriedOut) reduce(ctx context.Context, arrays []reduction.Arrays, o re
 // showOutage prints that the card has disconnected, or is back.
 func (c *carriedOut) showOutage(o driver.Outage) {
 	if o.Away == 0 {
-		c.progress.say("%s: the card is gone: %s; waiting for it, %s at most", c.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
+		c.progress.say("%s: the card disconnected: %s; waiting for it, %s at most", c.command, o.Cause.Reason(), o.Patience.Round(time.Millisecond))
 		return
 	}
-	c.progress.say("%s: the card is back after %s; carrying on with chunk %d", c.command, o.Away.Round(time.Millisecond), o.VID)
+	c.progress.say("%s: the card is back after %s; continuing with chunk %d", c.command, o.Away.Round(time.Millisecond), o.VID)
 }
 
 // showOverdue prints the workers for which the card waits.

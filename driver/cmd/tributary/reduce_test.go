@@ -277,7 +277,7 @@ func TestReduceDeadCards(t *testing.T) {
 		status int
 		says   string
 	}{
-		"dies":   {newDyingCard(t), 1, "is gone"},
+		"dies":   {newDyingCard(t), 1, "disconnected"},
 		"busy":   {pipe(func(c net.Conn) { c.Close() }), 1, "busy"},
 		"silent": {pipe(drain), 3, "no card at"},
 		"nonsense": {pipe(func(c net.Conn) {

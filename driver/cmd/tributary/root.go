@@ -133,7 +133,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return usagef("%s is missing", names[len(args)])
 		case len(args) > len(names):
-			return usagef("%q is one operand too many", args[len(names)])
+			return usagef("unexpected operand %q", args[len(names)])
 		}
 		return nil
 	}

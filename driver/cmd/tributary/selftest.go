@@ -65,7 +65,7 @@ func runSelftest(ctx context.Context, f *cardFlags, asJSON bool, out io.Writer) 
 		err = printJSON(out, outcomes)
 	}
 	if err == nil && failed > 0 {
-		err = fmt.Errorf("card %s gave wrong answers to %d of %d questions", f.card, failed, len(outcomes))
+		err = fmt.Errorf("card %s failed %d of %d checks", f.card, failed, len(outcomes))
 	}
 	return err
 }

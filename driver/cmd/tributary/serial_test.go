@@ -181,7 +181,7 @@ func TestSerialUnplugged(t *testing.T) {
 	s.after(middle, replug(func() { back <- true }))
 	said := tributary(t.Context(), args...)
 	require.Equal(t, 1, said.status)
-	require.Contains(t, said.errs, "is gone: its serial port was unplugged")
+	require.Contains(t, said.errs, "disconnected: its serial port was unplugged")
 	<-back
 	said = tributary(t.Context(), args...)
 	require.Equal(t, 0, said.status, said.errs)
@@ -222,7 +222,7 @@ func TestSerialRates(t *testing.T) {
 	said := tributary(t.Context(), "info", "-card", "serial:"+s.path, "-timeout", "1s")
 	require.Equal(t, 3, said.status)
 	require.Less(t, time.Since(start), bridge.AnswerTime, "it is asked for as long as a board may take")
-	require.Contains(t, said.errs, "no card answers at 3,000,000 baud at "+s.path)
+	require.Contains(t, said.errs, "no card replies at 3,000,000 baud on "+s.path)
 	said = tributary(t.Context(), "info", "-card", "serial:"+s.path+"@1000000")
 	require.Equal(t, 0, said.status, said.errs)
 }

@@ -97,7 +97,7 @@ func (f *simFlags) check() error {
 		return usagef("-bridge %s: it must be %s", f.bridge, chips())
 	}
 	if f.pty != "" && (f.usbip != "" || f.listen != "") {
-		return usagef("-pty: a card has one host, by a serial port, by USB or by a socket; give one of them")
+		return usagef("-pty, -usbip and -listen: a card has one host; use only one of the three")
 	}
 	if f.pty == "" && f.baud != serial.DefaultBaud {
 		return usagef("-baud: only a serial port has one; add -pty PATH")
@@ -109,7 +109,7 @@ func (f *simFlags) check() error {
 		return nil
 	}
 	if f.listen != "" {
-		return usagef("-usbip and -listen: a card has one host, by USB or by a socket; give one of them")
+		return usagef("-usbip and -listen: a card has one host; use only one of the two")
 	}
 	if _, _, err := net.SplitHostPort(f.usbip); err != nil {
 		return usagef("-usbip %s: it must be HOST:PORT", f.usbip)

@@ -19,7 +19,7 @@ var stopTime = 10 * time.Second
 type gaveUpError struct{ cause error }
 
 func (e *gaveUpError) Error() string {
-	return fmt.Sprintf("stopped, %v; the command was left where it hung, after %s", e.cause, stopTime)
+	return fmt.Sprintf("stopped, %v; the command did not end within %s", e.cause, stopTime)
 }
 
 // execute runs a command line and returns the command and its error. It abandons a command that

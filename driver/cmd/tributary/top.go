@@ -147,7 +147,7 @@ func (v *view) look(ctx context.Context) error {
 		var busy *driver.BusyError
 		switch {
 		case errors.As(err, &busy) && time.Since(began) > busyGrace:
-			return fmt.Errorf("%w; top can look at it while tributary reduce of the same user drives it, or a Go program that calls Card.ServeReads", err)
+			return fmt.Errorf("%w; top can read a busy card only through the same user's tributary reduce, or through a Go program that calls Card.ServeReads", err)
 		case err != nil && busy == nil:
 			return err
 		case v.card == nil:

@@ -148,7 +148,7 @@ func TestTopThroughAProgram(t *testing.T) {
 	out, errs, stop := startTop("-card", shown, "-interval", "1ms")
 	out.soon(t, "through the program")
 	require.NoError(t, card.Close())
-	errs.soon(t, "is gone: ")
+	errs.soon(t, "disconnected: ")
 	require.Equal(t, 1, stop())
 }
 
@@ -163,7 +163,7 @@ func TestTopBusy(t *testing.T) {
 	s := tributary(context.Background(), "top", "-card", card)
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.errs, "is busy: ")
-	require.Contains(t, s.errs, "; top can look at it while tributary reduce of the same user drives it")
+	require.Contains(t, s.errs, "; top can read a busy card only through the same user's tributary reduce")
 }
 
 // TestScreen checks that the terminal's window is taken once, redrawn, and restored with the last

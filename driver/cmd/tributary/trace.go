@@ -88,7 +88,7 @@ func (f *traceFlags) check(paths []string) error {
 		return err
 	}
 	if len(paths) == 0 && f.format != 0 {
-		return usagef("-format: it is for files, and there are none")
+		return usagef("-format: it needs input files")
 	}
 	if err := checkRecord(f.record, f.out, paths); err != nil {
 		return err
@@ -106,17 +106,17 @@ func checkFolder(out string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("-o %s: what is there is not a folder", out)
+		return fmt.Errorf("-o %s: it is not a folder", out)
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
 		if !slices.Contains([]string{waveFile, gtkwaveFile, surferFile, sumFile + ".npy", sumFile + ".npz"}, e.Name()) {
-			return fmt.Errorf("-o %s: that folder holds %s, which is no file of a trace; name another folder", out, e.Name())
+			return fmt.Errorf("-o %s: the folder holds %s, which is not part of a trace; name another folder", out, e.Name())
 		}
 	}
 	if !slices.Contains(names, waveFile) {
-		return fmt.Errorf("-o %s: that folder is not of an earlier trace; name another folder", out)
+		return fmt.Errorf("-o %s: the folder holds no earlier trace; name another folder", out)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type Stream interface {
 const AnswerTime = 10 * time.Second
 
 // ErrMute is the error for a bridge that is a USB chip.
-var ErrMute = errors.New("no card answers behind the chip: see that its FPGA is loaded with one")
+var ErrMute = errors.New("no card replies behind the chip; check that its FPGA is configured")
 
 // readBytes is the size of a read.
 const readBytes = 64 << 10

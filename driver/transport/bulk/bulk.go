@@ -71,12 +71,12 @@ type Stream interface {
 	Close() error
 }
 
-// Errors of a Bus and its devices. The texts fit after "the card is gone:".
+// Errors of a Bus and its devices. The texts fit after "the card disconnected:".
 var (
 	ErrAccess    = errors.New("this user may not open it")
 	ErrClaimed   = errors.New("another program has claimed it")
 	ErrStalled   = errors.New("it halted an endpoint, which opening it again clears")
 	ErrUnplugged = errors.New("it was unplugged")
 	ErrFailed    = errors.New("a USB transfer failed: it was unplugged, or its cable or port is at fault")
-	ErrSilent    = errors.New("it does not answer requests in time")
+	ErrSilent    = errors.New("it does not reply to requests in time")
 )

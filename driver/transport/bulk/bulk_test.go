@@ -146,18 +146,18 @@ func TestOpenErrors(t *testing.T) {
 		plugged []*device
 		want    string
 	}{
-		"no name":      {"1209", nil, "usb:1209 is no card's name; it is usb: or usb:VENDOR:PRODUCT or usb:VENDOR:PRODUCT#SERIAL with numbers in hex, as in usb:1209:0001#A1"},
-		"no number":    {"1209:x", nil, "usb:1209:x is no card's name"},
-		"large number": {"1209:10000", nil, "usb:1209:10000 is no card's name"},
-		"empty serial": {"1209:1#", nil, "usb:1209:1# is no card's name"},
+		"no name":      {"1209", nil, "usb:1209 is not a card's name; use usb: or usb:VENDOR:PRODUCT or usb:VENDOR:PRODUCT#SERIAL with numbers in hex, as in usb:1209:0001#A1"},
+		"no number":    {"1209:x", nil, "usb:1209:x is not a card's name"},
+		"large number": {"1209:10000", nil, "usb:1209:10000 is not a card's name"},
+		"empty serial": {"1209:1#", nil, "usb:1209:1# is not a card's name"},
 		"nothing":      {"", []*device{other}, "no device 1209:0001 is plugged in; see lsusb"},
-		"no card":      {"", []*device{stranger, mute}, "device 1209:0001 is no Tributary card (bus 1, device 2: its identification is not a card's; bus 1, device 2: it does not know a card's request)"},
-		"which":        {"", []*device{card("A"), card("B")}, "2 cards are plugged in; say which: usb:1209:0001#A, usb:1209:0001#B"},
-		"another":      {"1209:0001#C", []*device{card("A"), stranger}, "no card with serial number C is plugged in; there is usb:1209:0001#A"},
-		"forbidden": {"", []*device{forbidden}, "device 1209:0001 at bus 1, device 2: this user may not open it; put this line into /etc/udev/rules.d/70-tributary.rules, then plug the card in again:\n" +
+		"no card":      {"", []*device{stranger, mute}, "device 1209:0001 is no Tributary card (bus 1, device 2: its identification is not a card's; bus 1, device 2: it does not support a card's request)"},
+		"which":        {"", []*device{card("A"), card("B")}, "2 cards are plugged in; name one of them: usb:1209:0001#A, usb:1209:0001#B"},
+		"another":      {"1209:0001#C", []*device{card("A"), stranger}, "no card with serial number C is plugged in; name one of these: usb:1209:0001#A"},
+		"forbidden": {"", []*device{forbidden}, "device 1209:0001 at bus 1, device 2: this user may not open it; add this line to /etc/udev/rules.d/70-tributary.rules, then plug the card in again:\n" +
 			`    SUBSYSTEM=="usb", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"`},
 		"taken":  {"", []*device{taken}, "another program has claimed usb:1209:0001#T"},
-		"broken": {"", []*device{broken}, "usb:1209:0001#B cannot be claimed: it does not answer requests in time"},
+		"broken": {"", []*device{broken}, "usb:1209:0001#B cannot be claimed: it does not reply to requests in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &bus{plugged: c.plugged}

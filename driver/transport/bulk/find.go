@@ -101,7 +101,7 @@ func (v *survey) choose() (*candidate, error) {
 	case 1:
 		return fitting[0], nil
 	}
-	return nil, fmt.Errorf("%d %ss are plugged in; say which: %s", len(fitting), v.Noun, v.names())
+	return nil, fmt.Errorf("%d %ss are plugged in; name one of them: %s", len(fitting), v.Noun, v.names())
 }
 
 // names lists the names of the cards.
@@ -119,7 +119,7 @@ func (v *survey) none() error {
 	case len(v.closed) > 0:
 		return v.accessError(v.closed[0])
 	case len(v.cards) > 0:
-		return fmt.Errorf("no %s with serial number %s is plugged in; there is %s", v.Noun, v.serial, v.names())
+		return fmt.Errorf("no %s with serial number %s is plugged in; name one of these: %s", v.Noun, v.serial, v.names())
 	case len(v.strange) > 0:
 		return fmt.Errorf("device %s is no %s (%s)", v.numbered(), v.What, strings.Join(v.strange, "; "))
 	}
@@ -131,7 +131,7 @@ func (v *survey) accessError(f closed) error {
 	if !errors.Is(f.Err, ErrAccess) {
 		return fmt.Errorf("device %s at %s cannot be opened: %w", f.number, f.Place, f.Err)
 	}
-	return fmt.Errorf("device %s at %s: %w; put this line into /etc/udev/rules.d/70-tributary.rules, then plug the %s in again:\n    %s", f.number, f.Place, f.Err, v.Noun, f.number.udevRule())
+	return fmt.Errorf("device %s at %s: %w; add this line to /etc/udev/rules.d/70-tributary.rules, then plug the %s in again:\n    %s", f.number, f.Place, f.Err, v.Noun, f.number.udevRule())
 }
 
 // List returns the attached devices with the scheme's own numbers, including those that this

@@ -33,7 +33,7 @@ func (s *Scheme) parse(address string) (selector, error) {
 	v, errVendor := strconv.ParseUint(vendor, 16, 16)
 	p, errProduct := strconv.ParseUint(product, 16, 16)
 	if !ok || errVendor != nil || errProduct != nil || named && serial == "" {
-		return selector{}, fmt.Errorf("%[1]s:%[2]s is no card's name; it is %[1]s: or %[1]s:VENDOR:PRODUCT or %[1]s:VENDOR:PRODUCT#SERIAL with numbers in hex, as in %[1]s:%[3]s#A1", s.Name, address, s.Numbers[0])
+		return selector{}, fmt.Errorf("%[1]s:%[2]s is not a card's name; use %[1]s: or %[1]s:VENDOR:PRODUCT or %[1]s:VENDOR:PRODUCT#SERIAL with numbers in hex, as in %[1]s:%[3]s#A1", s.Name, address, s.Numbers[0])
 	}
 	return selector{s, []Number{{uint16(v), uint16(p)}}, serial}, nil
 }

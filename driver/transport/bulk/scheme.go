@@ -45,7 +45,7 @@ func identify(f Found) (block []byte, err error) {
 	n, err := f.Device.Control(wire.USBIdentifyType, wire.USBIdentify, 0, 0, block)
 	switch {
 	case errors.Is(err, ErrStalled):
-		return nil, errors.New("it does not know a card's request")
+		return nil, errors.New("it does not support a card's request")
 	case err != nil:
 		return nil, err
 	case n < len(block) || binary.LittleEndian.Uint64(block) != wire.Magic:

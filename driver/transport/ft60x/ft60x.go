@@ -69,7 +69,7 @@ func checkSettings(d bulk.Device) error {
 	n, err := d.Control(wire.FT60xGet, wire.FT60xSettings, wire.FT60xSettingsValue, 0, settings)
 	switch {
 	case errors.Is(err, bulk.ErrStalled):
-		return errors.New("the chip does not know the request for its settings")
+		return errors.New("the chip does not support the request for its settings")
 	case err != nil:
 		return fmt.Errorf("the chip's settings: %w", err)
 	case n != len(settings):
@@ -86,7 +86,7 @@ func checkSettings(d bulk.Device) error {
 		wrong = append(wrong, "no notification messages for channel 1 (they are on)")
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("the chip is not set to %s; if it is the card's chip, set that with FTDI's FT60X Chip Configuration Programmer", strings.Join(wrong, ", "))
+		return fmt.Errorf("the chip is not set to %s; if it is the card's chip, configure it with FTDI's FT60X Chip Configuration Programmer", strings.Join(wrong, ", "))
 	}
 	return nil
 }

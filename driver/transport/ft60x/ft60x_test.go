@@ -179,7 +179,7 @@ func TestHalted(t *testing.T) {
 // TestSettings checks that claim rejects a chip with other settings, and that the error names
 // the remedy.
 func TestSettings(t *testing.T) {
-	const tool = "; if it is the card's chip, set that with FTDI's FT60X Chip Configuration Programmer"
+	const tool = "; if it is the card's chip, configure it with FTDI's FT60X Chip Configuration Programmer"
 	for _, c := range []struct {
 		mode, channels, features uint8
 		says                     string
@@ -208,11 +208,11 @@ func TestSettings(t *testing.T) {
 // TestErrors checks that claim returns the error and releases the chip.
 func TestErrors(t *testing.T) {
 	for says, change := range map[string]func(*chip){
-		"the chip does not know the request for its settings": func(c *chip) { c.settingsErr = bulk.ErrStalled },
-		"the chip's settings: it does not answer":             func(c *chip) { c.settingsErr = bulk.ErrSilent },
-		"the chip's settings have 100 bytes, not 152":         func(c *chip) { c.settings = 100 },
-		"another program has claimed it":                      func(c *chip) { c.claimErr = bulk.ErrClaimed },
-		"it was unplugged":                                    func(c *chip) { c.commandErr = bulk.ErrUnplugged },
+		"the chip does not support the request for its settings": func(c *chip) { c.settingsErr = bulk.ErrStalled },
+		"the chip's settings: it does not reply":                 func(c *chip) { c.settingsErr = bulk.ErrSilent },
+		"the chip's settings have 100 bytes, not 152":            func(c *chip) { c.settings = 100 },
+		"another program has claimed it":                         func(c *chip) { c.claimErr = bulk.ErrClaimed },
+		"it was unplugged":                                       func(c *chip) { c.commandErr = bulk.ErrUnplugged },
 	} {
 		c := newChip()
 		change(c)
@@ -229,7 +229,7 @@ func TestMute(t *testing.T) {
 		c.mute = true
 		start := time.Now()
 		_, err := claim(t.Context(), c)
-		require.EqualError(t, err, "no card answers behind the chip: see that its FPGA is loaded with one")
+		require.EqualError(t, err, "no card replies behind the chip; check that its FPGA is configured")
 		require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
 		require.Equal(t, [2]int{}, c.claims)
 	})

@@ -77,7 +77,7 @@ func checkMode(d bulk.Device) error {
 		return refused("EEPROM", err)
 	}
 	if w := binary.LittleEndian.Uint16(word); w&wire.FTDIType != wire.FTDITypeFIFO {
-		return fmt.Errorf("the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is %04x; if it is the card's chip, set that with FT_PROG or ftdi_eeprom", w)
+		return fmt.Errorf("the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is %04x; if it is the card's chip, configure it with FT_PROG or ftdi_eeprom", w)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func setUp(d bulk.Device) error {
 // refused returns the error for a failed request, named by what.
 func refused(what string, err error) error {
 	if errors.Is(err, bulk.ErrStalled) {
-		err = errors.New("it does not know the request")
+		err = errors.New("it does not support the request")
 	}
 	return fmt.Errorf("the chip's %s: %w", what, err)
 }

@@ -154,7 +154,7 @@ func TestClaim(t *testing.T) {
 func TestClaimErrors(t *testing.T) {
 	c := &chip{setUpErr: bulk.ErrStalled}
 	_, err := claim(t.Context(), c)
-	require.EqualError(t, err, "the chip's reset: it does not know the request")
+	require.EqualError(t, err, "the chip's reset: it does not support the request")
 	require.Zero(t, c.claims)
 
 	c = &chip{setUpErr: bulk.ErrSilent}
@@ -170,7 +170,7 @@ func TestClaimErrors(t *testing.T) {
 	for word, want := range map[string]string{"\x00\x00": "0000", "\xff\xff": "ffff", "\x08\x01": "0108", "\x02\x01": "0102"} {
 		c = &chip{eeprom: word}
 		_, err = claim(t.Context(), c)
-		require.EqualError(t, err, "the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is "+want+"; if it is the card's chip, set that with FT_PROG or ftdi_eeprom")
+		require.EqualError(t, err, "the chip's EEPROM does not set FIFO mode (245) for channel A: word 0 is "+want+"; if it is the card's chip, configure it with FT_PROG or ftdi_eeprom")
 		require.Empty(t, c.requests) // no request that changes the chip
 		require.Empty(t, c.wrote)
 		require.Zero(t, c.claims)
@@ -203,7 +203,7 @@ func TestMute(t *testing.T) {
 		for _, c := range []*chip{{mute: true}, {babbles: true}} {
 			start := time.Now()
 			_, err := claim(t.Context(), c)
-			require.EqualError(t, err, "no card answers behind the chip: see that its FPGA is loaded with one")
+			require.EqualError(t, err, "no card replies behind the chip; check that its FPGA is configured")
 			require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
 			require.Zero(t, c.claims)
 		}

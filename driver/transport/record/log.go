@@ -47,7 +47,7 @@ type Entry struct {
 }
 
 // ErrNoLog is the error for a file that is not a link log of this version.
-var ErrNoLog = errors.New("no link log of this version: it does not begin with TRIBLOG and a 1")
+var ErrNoLog = errors.New("not a link log of this version, which begins with TRIBLOG and a 1")
 
 // DamagedError is the error for a damaged log.
 type DamagedError struct {

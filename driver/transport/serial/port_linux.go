@@ -41,7 +41,7 @@ func control(file *os.File, do func(fd int) error) (err error) {
 // setUp locks and configures an open port.
 func setUp(fd int, n name) error {
 	if _, err := unix.IoctlGetTermios(fd, unix.TCGETS2); err != nil {
-		return fmt.Errorf("%s is no serial port", n.path)
+		return fmt.Errorf("%s is not a serial port", n.path)
 	}
 	// The kernel applies TIOCEXCL to everyone but root. Programs that use serial ports check
 	// for the flock.
@@ -49,13 +49,13 @@ func setUp(fd int, n name) error {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return taken(n)
 		}
-		return fmt.Errorf("%s cannot be had alone: %w", n.path, err)
+		return fmt.Errorf("%s cannot be locked: %w", n.path, err)
 	}
 	if err := setLine(fd, n); err != nil {
 		return err
 	}
 	if err := unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIOFLUSH); err != nil {
-		return fmt.Errorf("%s: what it holds cannot be dropped: %w", n.path, err)
+		return fmt.Errorf("%s: its buffers cannot be flushed: %w", n.path, err)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func setUp(fd int, n name) error {
 func setLine(fd int, n name) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
 	if err != nil {
-		return fmt.Errorf("%s cannot be asked for its rate: %w", n.path, err)
+		return fmt.Errorf("the rate of %s cannot be read: %w", n.path, err)
 	}
 	t.Iflag, t.Oflag, t.Lflag = unix.IGNBRK|unix.IGNPAR, 0, 0
 	t.Cflag = unix.BOTHER | unix.CS8 | unix.CREAD | unix.CLOCAL
@@ -74,11 +74,11 @@ func setLine(fd int, n name) error {
 		return fmt.Errorf("%s cannot be set to %s baud: %w", n.path, thousands(n.baud), err)
 	}
 	if t, err = unix.IoctlGetTermios(fd, unix.TCGETS2); err != nil {
-		return fmt.Errorf("%s cannot be asked for its rate: %w", n.path, err)
+		return fmt.Errorf("the rate of %s cannot be read: %w", n.path, err)
 	}
 	// Drivers return the actual rate of their chip here.
 	if off := int64(t.Ospeed) - int64(n.baud); max(off, -off) > int64(n.baud)/100 {
-		return fmt.Errorf("%s does not have %s baud: its next rate is %s", n.path, thousands(n.baud), thousands(t.Ospeed))
+		return fmt.Errorf("%s does not support %s baud; its nearest rate is %s", n.path, thousands(n.baud), thousands(t.Ospeed))
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func permission(path string) string {
 	if group := groupOf(path); group != "" && group != "root" {
 		say = fmt.Sprintf("group %s may: `sudo usermod -aG %s $USER`, then log in again; or ", group, shell.Quote(group))
 	}
-	return say + fmt.Sprintf("put this line into /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n    "+
+	return say + fmt.Sprintf("add this line to /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n    "+
 		`SUBSYSTEM=="tty", KERNEL=="%s[0-9]*", MODE="0660", TAG+="uaccess"`, strings.TrimRight(filepath.Base(path), "0123456789"))
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func openPort(name) (*os.File, error) {
-	return nil, errors.New("serial ports can be opened on Linux alone")
+	return nil, errors.New("serial ports work only on Linux")
 }
 
 func dropOutput(*os.File) {}

@@ -47,12 +47,12 @@ func parse(address string) (name, error) {
 	if at := strings.LastIndexByte(address, '@'); at >= 0 {
 		baud, err := strconv.ParseUint(address[at+1:], 10, 32)
 		if err != nil || baud == 0 {
-			return n, fmt.Errorf("serial:%s: %q is no rate in baud, as in serial:%s@1000000", address, address[at+1:], address[:at])
+			return n, fmt.Errorf("serial:%s: %q is not a rate in baud, as in serial:%s@1000000", address, address[at+1:], address[:at])
 		}
 		n.path, n.baud = address[:at], uint32(baud)
 	}
 	if n.path == "" {
-		return n, fmt.Errorf("serial:%s lacks a port; it is serial:PORT or serial:PORT@BAUD, as in serial:/dev/ttyUSB1@1000000; %s", address, known("/dev"))
+		return n, fmt.Errorf("serial:%s lacks a port; use serial:PORT or serial:PORT@BAUD, as in serial:/dev/ttyUSB1@1000000; %s", address, known("/dev"))
 	}
 	return n, nil
 }
@@ -70,7 +70,7 @@ func thousands(n uint32) string {
 
 // mute returns the error for a card that does not reply.
 func (n name) mute() error {
-	return fmt.Errorf("no card answers at %s baud at %s: see that its FPGA is loaded with one, that this is its port, and that its link has this rate (serial:%s@BAUD says another)",
+	return fmt.Errorf("no card replies at %s baud on %s; check that its FPGA is configured, that this is its port, and that its link has this rate (serial:%s@BAUD sets another)",
 		thousands(n.baud), n.path, n.path)
 }
 
@@ -96,7 +96,7 @@ func Open(ctx context.Context, address string, patience time.Duration) (transpor
 	return c, nil
 }
 
-// errUnplugged has a text that fits after "the card is gone:".
+// errUnplugged has a text that fits after "the card disconnected:".
 var errUnplugged = errors.New("its serial port was unplugged")
 
 // words returns the error that explains an error of a port.

@@ -32,13 +32,13 @@ func TestParse(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for address, want := range map[string]string{
-		"":                          "serial: lacks a port; it is serial:PORT or serial:PORT@BAUD, as in serial:/dev/ttyUSB1@1000000",
+		"":                          "serial: lacks a port; use serial:PORT or serial:PORT@BAUD, as in serial:/dev/ttyUSB1@1000000",
 		"@9600":                     "serial:@9600 lacks a port",
-		"/dev/ttyUSB1@":             `serial:/dev/ttyUSB1@: "" is no rate in baud, as in serial:/dev/ttyUSB1@1000000`,
-		"/dev/ttyUSB1@fast":         `"fast" is no rate in baud`,
-		"/dev/ttyUSB1@0":            `"0" is no rate in baud`,
-		"/dev/ttyUSB1@-9":           `"-9" is no rate in baud`,
-		"/dev/ttyUSB1@999999999999": "is no rate in baud",
+		"/dev/ttyUSB1@":             `serial:/dev/ttyUSB1@: "" is not a rate in baud, as in serial:/dev/ttyUSB1@1000000`,
+		"/dev/ttyUSB1@fast":         `"fast" is not a rate in baud`,
+		"/dev/ttyUSB1@0":            `"0" is not a rate in baud`,
+		"/dev/ttyUSB1@-9":           `"-9" is not a rate in baud`,
+		"/dev/ttyUSB1@999999999999": "is not a rate in baud",
 	} {
 		_, err := parse(address)
 		require.ErrorContains(t, err, want)
@@ -187,20 +187,20 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o660))
 	for path, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none"): "there is no ",
-		file:                               file + " is no serial port",
-		"/dev/null":                        "/dev/null is no serial port",
+		file:                               file + " is not a serial port",
+		"/dev/null":                        "/dev/null is not a serial port",
 		t.TempDir():                        "is a directory",
 	} {
 		_, err := Open(t.Context(), path, 0)
 		require.ErrorContains(t, err, want)
 	}
 	require.EqualError(t, name{"/dev/ttyUSB1", 3_000_000}.mute(),
-		"no card answers at 3,000,000 baud at /dev/ttyUSB1: see that its FPGA is loaded with one, that this is its port, and that its link has this rate (serial:/dev/ttyUSB1@BAUD says another)")
+		"no card replies at 3,000,000 baud on /dev/ttyUSB1; check that its FPGA is configured, that this is its port, and that its link has this rate (serial:/dev/ttyUSB1@BAUD sets another)")
 
 	// The error names the group, if one has access, and the rule that gives the user access.
 	denied := openError(name{path: file}, &fs.PathError{Err: unix.EACCES})
 	require.ErrorContains(t, denied, "this user may not open "+file+"; ")
-	require.ErrorContains(t, denied, "put this line into /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n"+
+	require.ErrorContains(t, denied, "add this line to /etc/udev/rules.d/70-tributary.rules, then plug it in again:\n"+
 		`    SUBSYSTEM=="tty", KERNEL=="ttyX[0-9]*", MODE="0660", TAG+="uaccess"`)
 	dialout, err := user.LookupGroup("dialout")
 	if os.Getuid() != 0 || err != nil {
@@ -210,7 +210,7 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(os.Chown(file, 0, gid), os.Chmod(file, 0o660)))
 	denied = openError(name{path: file}, &fs.PathError{Err: unix.EACCES})
-	require.ErrorContains(t, denied, "group dialout may: `sudo usermod -aG dialout $USER`, then log in again; or put this line")
+	require.ErrorContains(t, denied, "group dialout may: `sudo usermod -aG dialout $USER`, then log in again; or add this line")
 	require.NoError(t, os.Chmod(file, 0o600))
 	require.NotContains(t, openError(name{path: file}, &fs.PathError{Err: unix.EACCES}).Error(), "dialout")
 }

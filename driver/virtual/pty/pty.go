@@ -59,7 +59,7 @@ func (p *Port) Serve(dial func() (net.Conn, error)) error {
 	defer at.Close()
 	session, err := at.Session()
 	if err != nil {
-		return fmt.Errorf("the card takes no host: %w", err)
+		return fmt.Errorf("the card does not accept a host: %w", err)
 	}
 	var ended atomic.Bool
 	var carrying sync.WaitGroup

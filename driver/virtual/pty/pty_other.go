@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-var errLinux = errors.New("serial ports can be made on Linux alone")
+var errLinux = errors.New("virtual serial ports work only on Linux")
 
 func open() (*os.File, string, error) { return nil, "", errLinux }
 

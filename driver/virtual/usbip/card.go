@@ -47,7 +47,7 @@ var serialPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 // CheckSerial rejects an invalid serial number.
 func CheckSerial(serial string) error {
 	if !serialPattern.MatchString(serial) {
-		return fmt.Errorf("%q is no serial number; it has 1 to 32 letters, digits, '-', '_' or '.'", serial)
+		return fmt.Errorf("%q is not a serial number; it has 1 to 32 letters, digits, '-', '_' or '.'", serial)
 	}
 	return nil
 }

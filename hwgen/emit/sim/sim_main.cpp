@@ -58,7 +58,7 @@ constexpr int DOWN_CYCLES = 64;                 // cycles for which a link is do
 [[noreturn]] void fail_errno(const std::string &what) { fail(what + ": " + strerror(errno)); }
 
 [[noreturn]] void fail_bind(const std::string &where) {
-    fail(where + ": " + strerror(errno) + (errno == EADDRINUSE ? "; end what listens there, or listen elsewhere" : ""));
+    fail(where + ": " + strerror(errno) + (errno == EADDRINUSE ? "; stop the program that listens there, or use another address" : ""));
 }
 
 volatile sig_atomic_t stopped = 0;
@@ -453,7 +453,7 @@ int main(int argc, char **argv) {
         } else if (a == "--trace" && i + 1 < argc) {
             trace = argv[++i];
         } else {
-            fprintf(stderr, "card: %s is not understood\n%s", argv[i], usage);
+            fprintf(stderr, "card: invalid argument %s\n%s", argv[i], usage);
             return 2;
         }
     }

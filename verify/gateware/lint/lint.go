@@ -141,7 +141,7 @@ func (t Tool) Run(ctx context.Context, cards []Card) error {
 		names[i] = c.Dir
 	}
 	if err == nil {
-		err = errors.New("has complaints")
+		err = errors.New("has warnings or errors")
 	}
 	return fmt.Errorf("%s on %s: %w\n%s", t.Name, strings.Join(names, " "), err, said.String())
 }

@@ -254,7 +254,7 @@ func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) 
 	}
 	head := regexp.MustCompile(`(?s)\nmodule ` + leaf + `\b.*?\n\);\n`).FindString(string(source))
 	if head == "" {
-		return "", fmt.Errorf("%s has no head that can be copied", leaf)
+		return "", fmt.Errorf("%s has no module header that can be copied", leaf)
 	}
 	text.WriteString(head + "  generate\n")
 	for i, m := range b.modules {

@@ -55,7 +55,7 @@ func publish(done []record) error {
 	}
 	fmt.Print(written)
 	for leaf, names := range unexplained(records, said) {
-		fmt.Fprintf(os.Stderr, "mutate: survivors.txt says nothing of %s: %s\n", leaf, strings.Join(names, "; "))
+		fmt.Fprintf(os.Stderr, "mutate: survivors.txt has no reason for %s: %s\n", leaf, strings.Join(names, "; "))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func parseReasons(text string) (map[string]string, error) {
 			names = append(names, line)
 			reasons[line] = ""
 		case names == nil:
-			return nil, fmt.Errorf("survivors.txt:%d: a text of no mutant", number+1)
+			return nil, fmt.Errorf("survivors.txt:%d: a reason without a mutant", number+1)
 		default:
 			for _, name := range names {
 				reasons[name] = strings.TrimSpace(reasons[name] + " " + trimmed)
@@ -91,7 +91,7 @@ func parseReasons(text string) (map[string]string, error) {
 	}
 	for name, reason := range reasons {
 		if reason == "" {
-			return nil, fmt.Errorf("survivors.txt says nothing of %s", name)
+			return nil, fmt.Errorf("survivors.txt has no reason for %s", name)
 		}
 	}
 	return reasons, nil

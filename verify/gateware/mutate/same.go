@@ -97,7 +97,7 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		}
 	}
 	if !found[0] {
-		return nil, fmt.Errorf("%s: %s is not found to be the same as itself", dir, leaf)
+		return nil, fmt.Errorf("%s: the equivalence check fails for %s against itself", dir, leaf)
 	}
 	return found, nil
 }

@@ -66,7 +66,7 @@ func Expect(s Shape, stream []byte) (*Received, []span, error) {
 			continue
 		}
 		if len(rest) < len(syncWord)+longHeader+2 {
-			return nil, nil, fmt.Errorf("the stream ends in a header at byte %d", at)
+			return nil, nil, fmt.Errorf("the stream ends inside a header, at byte %d", at)
 		}
 		header := rest[len(syncWord):]
 		size := shortHeader
@@ -91,7 +91,7 @@ func Expect(s Shape, stream []byte) (*Received, []span, error) {
 		case kind == kindData:
 			n := s.Elem * int(binary.LittleEndian.Uint16(header[12:]))
 			if len(stream) < f.to+n+2 {
-				return nil, nil, fmt.Errorf("the stream ends in a payload at byte %d", f.to)
+				return nil, nil, fmt.Errorf("the stream ends inside a payload, at byte %d", f.to)
 			}
 			payload := stream[f.to : f.to+n]
 			how := "good"

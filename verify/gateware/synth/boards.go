@@ -171,7 +171,7 @@ func readReport(text []byte, row *boards.Row) error {
 		}
 	}
 	if len(report.Fmax) != 2 || row.USBMHz == 0 || row.CoreMHz == 0 {
-		return fmt.Errorf("a report of %d clocks that are not the card's and its link's", len(report.Fmax))
+		return fmt.Errorf("the report has %d clocks, not those of the card and its link", len(report.Fmax))
 	}
 	used := func(cell string) int { return report.Utilization[cell].Used }
 	row.COMB, row.FF, row.BRAM, row.Mults = used("TRELLIS_COMB"), used("TRELLIS_FF"), used("DP16KD"), used("MULT18X18D")

@@ -91,15 +91,15 @@ func parsePorts(list string) ([]port, error) {
 		}
 		var high int
 		if _, err := fmt.Sscanf(fields[1], "[%d:0]", &high); err != nil {
-			return nil, fmt.Errorf("a port that is not understood: %q", line)
+			return nil, fmt.Errorf("a port cannot be read: %q", line)
 		}
 		if fields[0] != "input" && fields[0] != "output" {
-			return nil, fmt.Errorf("a port that is neither in nor out: %q", line)
+			return nil, fmt.Errorf("a port is neither in nor out: %q", line)
 		}
 		ports = append(ports, port{fields[2], high + 1, fields[0] == "input"})
 	}
 	if !slices.ContainsFunc(ports, func(p port) bool { return p.in && p.name == "clk" }) {
-		return nil, fmt.Errorf("a circuit without a clk: %q", list)
+		return nil, fmt.Errorf("the circuit has no clk: %q", list)
 	}
 	return ports, nil
 }
@@ -161,14 +161,14 @@ func parseFrequency(report []byte) (float64, error) {
 		return 0, err
 	}
 	if len(r.Fmax) != 1 {
-		return 0, fmt.Errorf("a report of %d clocks, not one", len(r.Fmax))
+		return 0, fmt.Errorf("the report has %d clocks, not 1", len(r.Fmax))
 	}
 	for _, clock := range r.Fmax {
 		if clock.Achieved > 0 {
 			return round(clock.Achieved), nil
 		}
 	}
-	return 0, fmt.Errorf("a report without a frequency: %.200s", report)
+	return 0, fmt.Errorf("the report has no frequency: %.200s", report)
 }
 
 // round keeps one decimal.

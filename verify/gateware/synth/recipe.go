@@ -80,7 +80,7 @@ func cellTypes(text []byte) (map[string]int, error) {
 		return nil, err
 	}
 	if len(stat.Design.Types) == 0 {
-		return nil, fmt.Errorf("statistics without cells: %s", text)
+		return nil, fmt.Errorf("the statistics have no cells: %s", text)
 	}
 	return stat.Design.Types, nil
 }
@@ -121,7 +121,7 @@ func add(types map[string]int, of map[string]weights) (weights, error) {
 	for name, n := range types {
 		w, ok := of[name]
 		if !ok && !strings.HasPrefix(name, "$scopeinfo") {
-			return sum, fmt.Errorf("%d cells %s: nobody has said what one costs", n, name)
+			return sum, fmt.Errorf("the cost of the %d cells %s is unknown", n, name)
 		}
 		sum.table += n * w.table
 		sum.ff += n * w.ff

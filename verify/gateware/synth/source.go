@@ -78,7 +78,7 @@ func (s *source) readLatencies(card string) error {
 	}
 	s.latency, s.laneLatency = manifest.Latency, manifest.LaneLatency
 	if s.latency == 0 || s.laneLatency == 0 {
-		return fmt.Errorf("%s: the manifest says nothing of latencies", card)
+		return fmt.Errorf("%s: the manifest has no latencies", card)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{"-config two-by-one", 0, "every property holds"},
 		{"-config two-by-one -limit 10", 0, "limit of states"},
-		{"-weaken no-bitmap", exitBroken, "broken: summed once"},
+		{"-weaken no-bitmap", exitBroken, "violated: summed once"},
 		{"-weaken no-bitmap -config partial", exitBroken, "partial: "},
 		{"-list", 0, "send-one-ahead"},
 		{"-walk 7", 0, `"Answer":"stored"`},

@@ -20,14 +20,14 @@ func TestEverythingHappens(t *testing.T) {
 		all.WriteString(text + "\n")
 	}
 	for _, text := range []string{
-		"the card stores it", "the card drops it: a repetition", "is owed the result", "not ready", "late, the slot is empty",
+		"the card stores it", "the card drops it: a duplicate", "is owed the result", "not ready", "late, the slot is empty",
 		"the card drops it: late", "the card drops it: early", "VID 2",
-		"answers: send it", "answers: wait for {", "the card owes", "the card does nothing",
-		"its epoch is another", "rank does not belong to this port", "is not set up", "was evicted",
+		"replies: send it", "replies: wait for {", "the card owes", "the card does nothing",
+		"refuses it: another epoch", "rank does not belong to this port", "is not set up", "was evicted",
 		"has summed {0} of", "has summed {0,1} of", "sums the first beat", "the deadline of", "the card evicts",
-		"begins to send", "sends the rest", "is broken off", "sends the result",
-		"knows that it is out", "waits for the answer to its finish", "the news that the job has ended", "lacks no such result", "not of its epoch",
-		"sends finish", "the job has ended", "answers: done, the job has ended", "finish was heard",
+		"begins to send", "sends the rest", "is cut off", "sends the result",
+		"knows that it is evicted", "waits for the reply to its finish", "the notice that the job has ended", "lacks no such result", "not of its epoch",
+		"sends finish", "the job has ended", "replies: done, the job has ended", "the card took its finish",
 		"acknowledges it again", "a stale epoch", "ends epoch 0 and sets up epoch 1", "the card is reset", "begins in epoch 1",
 		"payload 1", "of job 1",
 	} {
@@ -94,10 +94,10 @@ func listen(c config, heard map[string]bool) {
 		w.steps(func(s step) {
 			next := e.world()
 			next.state = w.state
-			next.tale = &tale{}
+			next.trace = &trace{}
 			next.begin()
 			if next.take(s) {
-				for _, text := range next.tale.last().text {
+				for _, text := range next.trace.last().text {
 					heard[text] = true
 				}
 			}

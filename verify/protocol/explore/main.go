@@ -161,8 +161,8 @@ func counterexample(c config, weak weakening, found outcome) string {
 		fmt.Fprintf(&b, "weakened: %s\n", weak.Means)
 	}
 	fmt.Fprintf(&b, "\n%s\n", strings.Join(found.trace, "\n"))
-	fmt.Fprintf(&b, "\nbroken: %s\n     %s\n", found.broken.property.Name, found.broken.how)
-	fmt.Fprintf(&b, "must hold: %s\n", found.broken.property.Means)
+	fmt.Fprintf(&b, "\nviolated: %s\n     %s\n", found.broken.property.Name, found.broken.how)
+	fmt.Fprintf(&b, "property: %s\n", found.broken.property.Means)
 	return b.String()
 }
 

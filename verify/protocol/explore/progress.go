@@ -36,7 +36,7 @@ func (w *world) judgeProgress(y *symmetry, good map[string]bool) {
 			return
 		}
 	}
-	w.violate(progress, "this repeats for ever, and %s", w.missing())
+	w.violate(progress, "this repeats forever, and %s", w.missing())
 }
 
 // allDone reports whether no work remains.
@@ -74,7 +74,7 @@ func (w *world) rogueIn(j int) bool {
 
 // missing describes the work that remains.
 func (w *world) missing() string {
-	if w.tale == nil {
+	if w.trace == nil {
 		return ""
 	}
 	m := w.waiting()
@@ -87,7 +87,7 @@ func (w *world) missing() string {
 	if low := int(w.members[m].low); low < w.config.end() {
 		return w.name(m) + " lacks the result of " + w.v(low)
 	}
-	return w.name(m) + " has no answer to its finish"
+	return w.name(m) + " has no reply to its finish"
 }
 
 // round gives each worker, the card and each controller one turn.
@@ -124,7 +124,7 @@ func (w *world) transmitAll(i, m int) {
 	}
 	w.happens(step{kind: stepRest, member: uint8(m)})
 	if w.slots[i].owed&bit(m) != 0 {
-		w.violate(progress, "the card sends the same result to %s for ever, though no member asks for it", w.name(m))
+		w.violate(progress, "the card sends the same result to %s forever, though no member asks for it", w.name(m))
 	}
 }
 
@@ -156,7 +156,7 @@ func (w *world) happens(s step) bool {
 	before := w.state
 	w.begin()
 	if !w.take(s) {
-		w.unbegin()
+		w.dropStep()
 		return false
 	}
 	w.drain()

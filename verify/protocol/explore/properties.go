@@ -19,7 +19,7 @@ var (
 	noEarlyReuse = property{"no early reuse",
 		"no slot is reused and no job ends while a member may still ask for a result"}
 	neverTurnedAway = property{"never turned away",
-		"the card stores data of a member that keeps the rules, or knows it as a repetition; without deadlines no slot makes it wait"}
+		"the card stores data of a member that keeps the rules, or knows it as a duplicate; without deadlines no slot makes it wait"}
 	isolated = property{"isolated",
 		"a packet from one job's member changes nothing in another job"}
 	forCause = property{"evicted for cause",
@@ -175,7 +175,7 @@ func (w *world) judgeAnswer(p packet, a answer) {
 		return
 	}
 	if a == notReady || a == early || a == late && !w.members[m].holds(int(p.vid)) {
-		w.violate(neverTurnedAway, "%s was allowed to send %s, the card did not store it, and it is no repetition", w.name(m), w.v(int(p.vid)))
+		w.violate(neverTurnedAway, "%s was allowed to send %s, the card did not store it, and it is not a duplicate", w.name(m), w.v(int(p.vid)))
 	}
 }
 

@@ -49,16 +49,16 @@ func (w *world) rogue(f forgery) bool {
 	before := w.state
 	switch f.kind {
 	case data:
-		w.say("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
+		w.describe("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
 		w.takeData(h, func(s *slot) tag {
 			// A forged payload belongs to the VID of the slot that it reaches.
 			return contribution(own, h.epoch, int(s.vid), f.variant)
 		})
 	case finish:
-		w.say("%s sends finish, job %d, as worker %d", w.name(own), f.job, f.rank)
+		w.describe("%s sends finish, job %d, as worker %d", w.name(own), f.job, f.rank)
 		w.takeFinish(h)
 	case ask:
-		w.say("%s asks: VID %d, job %d, as worker %d", w.name(own), f.vid, f.job, f.rank)
+		w.describe("%s asks: VID %d, job %d, as worker %d", w.name(own), f.vid, f.job, f.rank)
 		w.takeAsk(h)
 	}
 	w.judgeIsolation(own, &before)

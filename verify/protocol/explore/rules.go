@@ -11,7 +11,7 @@ const (
 	sendOneAhead                              // a worker sends v when it holds all results up to v - W - 1
 	noBitmap                                  // contributions are counted, not marked by member
 	storeWhenComplete                         // the card stores a contribution after the sum has begun
-	duplicateWrites                           // the card writes the payload of a repetition
+	duplicateWrites                           // the card writes the payload of a duplicate
 	turnoverWithoutDone                       // u + 2W takes the slot though not all members are done with u
 	turnoverUnreduced                         // u + 2W takes the slot before u is reduced
 	turnoverKeepsHeld                         // a new use of the slot starts with the last one's held bits
@@ -26,8 +26,8 @@ const (
 	overwriteWhileSending                     // a sum overwrites a result that the card is sending
 
 	// Replays.
-	noReplay           // the card does not answer a repetition or an ask of a reduced slot
-	noReplayOfData     // nor a repetition alone
+	noReplay           // the card does not answer a duplicate or an ask of a reduced slot
+	noReplayOfData     // nor a duplicate alone
 	noReplayOfAsk      // nor an ask alone
 	notOwedWhenReduced // a reduction sets no owed bits
 	turnoverLeavesOwed // a turnover leaves owed bits; only reduced slots send

@@ -138,7 +138,7 @@ func (e *explorer) retell(number int32, broken *violation) ([]string, *violation
 		path = append(path, n)
 	}
 	w := e.world()
-	w.tale = &tale{}
+	w.trace = &trace{}
 	w.start()
 	for i := len(path) - 1; i >= 0; i-- {
 		e.tellStep(w, func(next *world) bool {
@@ -147,7 +147,7 @@ func (e *explorer) retell(number int32, broken *violation) ([]string, *violation
 	}
 	if broken != nil {
 		e.tellStep(w, func(next *world) bool { return next.broken != nil && next.broken.property == broken.property })
-		return w.tale.lines(), w.broken
+		return w.trace.lines(), w.broken
 	}
 	return e.tellNoProgress(w)
 }
@@ -155,16 +155,16 @@ func (e *explorer) retell(number int32, broken *violation) ([]string, *violation
 // tellNoProgress describes the run without faults that does not complete. The recorded state may
 // number the workers differently, so it tries each order of turns.
 func (e *explorer) tellNoProgress(w *world) ([]string, *violation) {
-	before := len(w.tale.steps)
+	before := len(w.trace.steps)
 	from := w.state
 	for _, order := range e.symmetry.orders {
 		w.state, w.turns = from, order
-		w.tale.steps = w.tale.steps[:before]
+		w.trace.steps = w.trace.steps[:before]
 		w.begin()
-		w.say("the network loses everything that is under way; from here on it loses nothing, and timers run out")
-		w.tale.calm = true
+		w.describe("the network loses all packets in flight; from here on it loses nothing, and timers expire")
+		w.trace.calm = true
 		if w.judgeProgress(e.symmetry, map[string]bool{}); w.broken != nil {
-			return w.tale.lines(), w.broken
+			return w.trace.lines(), w.broken
 		}
 	}
 	panic("explore: the counterexample cannot be retold")

@@ -139,7 +139,7 @@ func (w *world) sendAgain(m, vid int) bool {
 	if me.life != active || me.holds(vid) || w.network.has(n) {
 		return false
 	}
-	w.say("%s sends %s again", w.name(m), w.v(vid))
+	w.describe("%s sends %s again", w.name(m), w.v(vid))
 	w.network.add(n)
 	w.sent(n)
 	return true
@@ -152,7 +152,7 @@ func (w *world) deliver(n int) {
 	w.arrived(n)
 	switch p.kind {
 	case data:
-		w.say("%s of %s%s reaches the card", w.v(int(p.vid)), who, w.during(int(p.epoch)))
+		w.describe("%s of %s%s reaches the card", w.v(int(p.vid)), who, w.during(int(p.epoch)))
 		before := w.state
 		a := w.takeData(w.headerOf(p), func(*slot) tag {
 			return contribution(int(p.member), int(p.epoch), int(p.vid), 0)
@@ -160,24 +160,24 @@ func (w *world) deliver(n int) {
 		w.judgeAnswer(p, a)
 		w.judgeIsolation(int(p.member), &before)
 	case finish:
-		w.say("the finish of %s%s reaches the card", who, w.during(int(p.epoch)))
+		w.describe("the finish of %s%s reaches the card", who, w.during(int(p.epoch)))
 		before := w.state
 		w.takeFinish(w.headerOf(p))
 		w.judgeIsolation(int(p.member), &before)
 	case commit:
-		w.say("JOB_COMMIT of epoch %d reaches the card", p.epoch)
+		w.describe("JOB_COMMIT of epoch %d reaches the card", p.epoch)
 		w.takeCommit(int(p.job), int(p.epoch), int(p.vid))
 	case result:
-		w.say("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
+		w.describe("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
 		w.takeResult(p)
 	case finished:
-		w.say("the answer to its finish%s reaches %s", w.during(int(p.epoch)), who)
+		w.describe("the reply to its finish%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeFinished(p)
 	case evicted:
-		w.say("the news that it is out%s reaches %s", w.during(int(p.epoch)), who)
+		w.describe("the eviction notice%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeOut(p)
 	case ended:
-		w.say("the news that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
+		w.describe("the notice that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeEnded(p)
 	}
 }
@@ -185,7 +185,7 @@ func (w *world) deliver(n int) {
 // deliverAsk delivers to the card an ask for the VID of a data packet.
 func (w *world) deliverAsk(n int) answer {
 	p := w.packets.packets[n]
-	w.say("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
+	w.describe("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
 	before := w.state
 	h := w.headerOf(p)
 	h.kind = ask

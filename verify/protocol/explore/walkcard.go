@@ -129,23 +129,23 @@ func (k *walk) overdue(e *walkEvent, i int) {
 		missing = before &^ s.held
 	}
 	if missing == 0 && s.phase == reduced {
-		k.say("the deadline of %s passes, and it waits for nobody any more", k.v(int(s.vid)))
+		k.describe("the deadline of %s passes, but the slot waits for no member", k.v(int(s.vid)))
 		return
 	}
 	k.counts["overdue"]++
 	acted, closed := k.deadline(i), s.phase == reducing
-	told, code, named := before&^missing, "overdue", missing
+	notified, code, named := before&^missing, "overdue", missing
 	switch {
 	case closed:
 		return
 	case acted:
 		k.counts["evictions"]++
-		told, code, named = k.config.membersOf(e.Job), "evicted", k.config.membersOf(e.Job)&^j.members
+		notified, code, named = k.config.membersOf(e.Job), "evicted", k.config.membersOf(e.Job)&^j.members
 	default:
-		k.say("the deadline of %s passes: the card tells %s that it waits for %s", k.v(int(s.vid)), k.set(told), k.set(named))
+		k.describe("the deadline of %s passes: the card notifies %s that it waits for %s", k.v(int(s.vid)), k.set(notified), k.set(named))
 	}
 	for m := range k.config.members() {
-		if told&bit(m) != 0 {
+		if notified&bit(m) != 0 {
 			e.Sent = append(e.Sent, walkPacket{Kind: "status", Job: e.Job, Epoch: e.Epoch, Rank: k.rank(e.Job, m), Code: code, VID: e.VID, Mask: k.ranks(e.Job, named)})
 		}
 	}
@@ -173,12 +173,12 @@ func (k *walk) passDeadlines() {
 // happen makes an event happen at its time, with all its effects, and prints it.
 func (k *walk) happen(e walkEvent, do func(*walkEvent) answer) {
 	k.now = e.At
-	k.tale = &tale{}
+	k.trace = &trace{}
 	k.begin()
 	a := do(&e)
 	e.Answer = answerNames[a]
 	k.settle(&e)
-	e.Says = k.tale.last().text
+	e.Says = k.trace.last().text
 	for j := range k.config.Jobs {
 		of := &k.jobs[j]
 		e.Jobs = append(e.Jobs, walkJob{Up: of.up, Epoch: k.epochBase + uint16(of.epoch),

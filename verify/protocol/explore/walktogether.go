@@ -86,7 +86,7 @@ func (k *walk) commute(all []sending) bool {
 // restores the walk.
 func (k *walk) try(all []sending, order []int, rests bool) *walkOutcome {
 	before, counts, sentTo := k.state, k.counts, k.sentTo
-	k.counts, k.sentTo, k.tale = maps.Clone(counts), maps.Clone(sentTo), nil
+	k.counts, k.sentTo, k.trace = maps.Clone(counts), maps.Clone(sentTo), nil
 	e := walkEvent{}
 	o := &walkOutcome{answer: make([]answer, len(all))}
 	for _, i := range order {

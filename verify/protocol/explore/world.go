@@ -11,7 +11,7 @@ type world struct {
 	only   property   // the property under test; the zero property: all
 
 	turns [maxMembers]int // order of the workers' turns after faults have ceased
-	tale  *tale           // nil while exploring, so that no text is formatted
+	trace *trace          // nil while exploring, so that no text is formatted
 
 	alphabet []forgery // of the rogue; filled on first use
 }

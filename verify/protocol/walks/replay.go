@@ -326,7 +326,7 @@ func (r *replay) compareCount(name string, want int) (what string, err error) {
 		}
 		return "", err
 	}
-	return "", fmt.Errorf("no counter is called %s", name)
+	return "", fmt.Errorf("there is no counter %s", name)
 }
 
 // compareJobs compares the registers of the jobs.

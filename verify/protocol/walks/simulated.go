@@ -150,12 +150,12 @@ func parseSent(line string) (model.Packet, error) {
 	for _, word := range words[min(1, len(words)):] {
 		v, err := strconv.ParseUint(word, 10, 64)
 		if err != nil {
-			return model.Packet{}, fmt.Errorf("the card says %q: %w", line, err)
+			return model.Packet{}, fmt.Errorf("the card printed %q: %w", line, err)
 		}
 		n = append(n, v)
 	}
 	if len(n) < 11 || words[0] != "sent" {
-		return model.Packet{}, fmt.Errorf("the card says %q", line)
+		return model.Packet{}, fmt.Errorf("the card printed %q", line)
 	}
 	p := model.Packet{Header: model.Header{
 		Version: wire.Version, Kind: wire.Kind(n[0]), Flags: uint8(n[1]), Job: uint8(n[2]), Format: wire.Format(n[3]), Epoch: uint16(n[4]),
@@ -172,7 +172,7 @@ func (s *Simulated) line() (string, error) {
 	line, err := s.out.ReadString('\n')
 	line = strings.TrimSuffix(line, "\n")
 	if err != nil || strings.HasPrefix(line, "FAILED") {
-		return "", fmt.Errorf("the card ends: %q %s: %w", line, &s.said, err)
+		return "", fmt.Errorf("the card ended after %q: %s: %w", line, &s.said, err)
 	}
 	return line, nil
 }

@@ -159,8 +159,8 @@ func TestPermutationsAreAll(t *testing.T) {
 	}
 }
 
-// TestKindsThatHurt: every kind that Hurts names exists, for floats or integers.
-func TestKindsThatHurt(t *testing.T) {
+// TestDamagingKinds: every kind that Hurts names exists, for floats or integers.
+func TestDamagingKinds(t *testing.T) {
 	hurt := map[string]bool{}
 	for _, format := range []wire.Format{wire.FP32, wire.Int32} {
 		source, x := New(format, format, 1), make([]uint32, 8)

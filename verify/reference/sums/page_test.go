@@ -1,6 +1,7 @@
 package sums
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path"
@@ -86,7 +87,11 @@ func TestThePageListsTheFilesOfACommit(t *testing.T) {
 	}
 }
 
-// filesOf returns the files of the last commit with this subject, or nil.
+// renamed maps files of the example's commit to their names of today.
+var renamed = map[string]string{"driver/selftest/book.go": "driver/selftest/expected.go"}
+
+// filesOf returns the files of the last commit with this subject, under their names of today, or
+// nil.
 func filesOf(subject string) []string {
 	log := exec.Command("git", "log", "-1", "--format=", "--name-only", "--no-renames", "--grep", "^"+subject+"$")
 	log.Dir = root
@@ -94,7 +99,11 @@ func filesOf(subject string) []string {
 	if err != nil {
 		return nil
 	}
-	return strings.Fields(string(out))
+	files := strings.Fields(string(out))
+	for i, file := range files {
+		files[i] = cmp.Or(renamed[file], file)
+	}
+	return files
 }
 
 // TestThePageNamesWhatIsThere needs no history: every file that the page calls hand-written

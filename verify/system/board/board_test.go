@@ -357,7 +357,7 @@ type link struct {
 var (
 	native  = &link{card: "usb:", listed: "usb:1209:0001#", faults: usbFaults(1)}
 	bridged = &link{card: "ftdi:", listed: "ftdi:0403:6010#", begins: breakBytes, faults: usbFaults(2)}
-	line    = &link{begins: breakBytes, faults: []fault{{"unplug", "is gone: its serial port was unplugged"}}}
+	line    = &link{begins: breakBytes, faults: []fault{{"unplug", "disconnected: its serial port was unplugged"}}}
 )
 
 // breakBytes is the number of bytes that a host sends first behind a bridge.
@@ -369,10 +369,10 @@ type fault struct{ what, says string }
 // usbFaults are the faults of a USB device that takes data at endpoint out.
 func usbFaults(out int) []fault {
 	return []fault{
-		{fmt.Sprint("halt ", out), "is gone: it halted an endpoint"},
-		{"halt 129", "is gone: it halted an endpoint"},
-		{"reset", "is gone: "}, // the driver sees first either the unplugging or a failed transfer
-		{"unplug", "is gone: it was unplugged"},
+		{fmt.Sprint("halt ", out), "disconnected: it halted an endpoint"},
+		{"halt 129", "disconnected: it halted an endpoint"},
+		{"reset", "disconnected: "}, // the driver sees first either the unplugging or a failed transfer
+		{"unplug", "disconnected: it was unplugged"},
 	}
 }
 
@@ -474,7 +474,7 @@ func TestLine(t *testing.T) {
 		require.Len(t, c.when(t, "error on"), 1)
 		status, out := c.tributary(t, "info", "-timeout", "10s", "-card", c.name+"@2000000")
 		require.Equal(t, 3, status, out)
-		require.Contains(t, out, "no card answers at 2,000,000 baud")
+		require.Contains(t, out, "no card replies at 2,000,000 baud")
 		c.sums(t, board.workers, board.elements)
 	})
 }

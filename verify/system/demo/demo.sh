@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sums the gradients of a real training step, four workers', through a virtual card made of the emitted
-# gateware, and checks every bit of the sum against the Go model and against NumPy. `make demo` runs it.
+# Sums the gradients of four workers, from a real training step, through a simulated card. It compares every
+# bit of the sum with the Go model and with NumPy. `make demo` runs it.
 #
-# Leaves in build/demo: the card, sum.npy, and trace, a waveform of a reduction of a few chunks.
+# It writes into build/demo: card, sum.npy, and trace, the waveform of a short reduction.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
@@ -17,7 +17,7 @@ run() {
   "$@"
 }
 
-# Makes files of the first elements of every gradient.
+# Writes files with the first 1024 elements of each gradient.
 shorten() {
   mkdir -p "$1"
   python - "$1" "${gradients[@]}" <<'PY'
@@ -31,7 +31,7 @@ PY
 say "A card with 16 lanes for 4 workers"
 run bin/hwgen -lanes 16 -o "$card"
 
-say "A virtual card made of its Verilog"
+say "A virtual card, compiled from its Verilog"
 run make -s -C "$card/sim" all trace
 
 say "The gradients of one training step of ${#gradients[@]} workers, summed by that card"
@@ -44,7 +44,7 @@ say "A waveform of a short reduction"
 shorten build/demo/short
 run bin/tributary trace "$card" -o build/demo/trace build/demo/short/w*.npy
 
-say "To look at"
+say "Results"
 cat <<END
   $card/block.svg   picture of the design
   $card/README.md   its datasheet

@@ -47,8 +47,8 @@ func through(t *testing.T, r Rates, counts *Counts, frames [][]byte, watch func(
 	return got.Bytes(), err
 }
 
-// TestFateIsTheFrames: frames in another order get the same faults.
-func TestFateIsTheFrames(t *testing.T) {
+// TestFaultDependsOnlyOnTheFrame: frames in another order get the same faults.
+func TestFaultDependsOnlyOnTheFrame(t *testing.T) {
 	rates := Rates{Drop: 0.2, Flip: 0.2, Repeat: 0.2, Seed: 5}
 	frames := some(50)
 	fates := func(order []int) map[identity]Kind {

@@ -39,7 +39,7 @@ func (c *card) startLocked() error {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if !strings.HasPrefix(line, "listening ") {
-		return fmt.Errorf("the card says %q in the place of its address: %w", line, err)
+		return fmt.Errorf("the card printed %q instead of its address: %w", line, err)
 	}
 	return nil
 }

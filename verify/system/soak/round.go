@@ -54,7 +54,7 @@ func init() {
 	transport.Register("soak", func(ctx context.Context, to transport.Request) (transport.Conn, error) {
 		r, there := running.Load(to.Address)
 		if !there {
-			return nil, fmt.Errorf("no round %s is under way", to.Address)
+			return nil, fmt.Errorf("no round %s is running", to.Address)
 		}
 		return r.(*round).dial(ctx)
 	})

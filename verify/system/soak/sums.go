@@ -119,7 +119,7 @@ func (s *sums) contributors(partials []driver.Partial) ([]uint64, error) {
 		first, n := p.From/s.cfg.Chunk, len(s.inputs[0])
 		if !s.cfg.Partial || ranks == 0 || ranks&^all != 0 || ranks == all || p.From%s.cfg.Chunk != 0 || p.VID != s.vid+uint32(first) ||
 			p.From >= p.To || p.To > n || p.To%s.cfg.Chunk != 0 && p.To != n {
-			return nil, fmt.Errorf("of %d elements from chunk %d on it is said: %+v", n, s.vid, p)
+			return nil, fmt.Errorf("invalid run of partial sums in %d elements from chunk %d on: %+v", n, s.vid, p)
 		}
 		for chunk := first; chunk*s.cfg.Chunk < p.To; chunk++ {
 			said[chunk] = ranks
@@ -162,7 +162,7 @@ type wrongSum struct {
 
 func (w *wrongSum) Error() string {
 	if w.ranks != w.others {
-		return fmt.Sprintf("chunk %d: it is said to be the sum of ranks %b, and to another rank of %b", w.chunk, w.ranks, w.others)
+		return fmt.Sprintf("chunk %d: one rank received a sum of ranks %b, another rank a sum of ranks %b", w.chunk, w.ranks, w.others)
 	}
 	return fmt.Sprintf("chunk %d: element %d is %08x, the sum of ranks %b is %08x", w.chunk, w.element, math.Float32bits(w.got), w.ranks, math.Float32bits(w.want))
 }

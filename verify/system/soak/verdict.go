@@ -125,7 +125,7 @@ func (v *verdict) judgeNotices(number int, vid uint32) error {
 	for _, o := range v.overdue {
 		if v.cfg.DeadlineCycles == 0 || v.cfg.Partial || o.Job != number || o.VID-v.cfg.FirstVID >= vid-v.cfg.FirstVID ||
 			len(o.Ranks) == 0 || len(o.Ranks) >= v.cfg.Workers || o.Ranks[len(o.Ranks)-1] >= v.cfg.Workers {
-			return fmt.Errorf("job %d of chunks %d to %d and %d members was told %+v", number, v.cfg.FirstVID, vid-1, v.cfg.Workers, o)
+			return fmt.Errorf("job %d of chunks %d to %d and %d members received the notice %+v", number, v.cfg.FirstVID, vid-1, v.cfg.Workers, o)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func TestVerdict(t *testing.T) {
 			v.outcomes[1][1].buffer[4] *= -1
 		}, "rank 1: chunk 2: element 0"},
 		"evicted from a job whose sums are whole": {func(v *verdict) { v.cfg.Partial, v.evicted = false, []int{1} }, "were evicted"},
-		"some hold a partial sum":                 {func(v *verdict) { lacks(v, 1) }, "rank 1: chunk 1: it is said to be the sum of ranks 101, and to another rank of 111"},
+		"some hold a partial sum":                 {func(v *verdict) { lacks(v, 1) }, "rank 1: chunk 1: one rank received a sum of ranks 101, another rank a sum of ranks 111"},
 		"says the wrong ranks": {func(v *verdict) {
 			for rank := range 3 {
 				lacks(v, rank)
@@ -84,7 +84,7 @@ func TestVerdict(t *testing.T) {
 		"says it of another chunk": {func(v *verdict) {
 			lacks(v, 0)
 			v.outcomes[1][0].partials[0].VID++
-		}, "it is said"},
+		}, "invalid run of partial sums"},
 		"nobody is left": {func(v *verdict) { v.outcomes[1][0].err, v.outcomes[1][1].err, v.outcomes[1][2].err = gone, gone, gone }, ""},
 		"nobody is left of a job whose sums are whole": {func(v *verdict) {
 			v.cfg.Partial = false
@@ -94,7 +94,7 @@ func TestVerdict(t *testing.T) {
 		"told of somebody else's chunk": {func(v *verdict) {
 			v.cfg.Partial = false
 			v.overdue = []driver.Overdue{{Job: 2, VID: 13, Ranks: []int{1}}}
-		}, "was told"},
+		}, "received the notice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := job()

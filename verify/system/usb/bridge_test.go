@@ -87,8 +87,8 @@ func TestBridgeCommands(t *testing.T) {
 		}
 		for line, want := range map[string]string{
 			"info -card " + b.scheme + "0403:6010": "no device 0403:6010 is plugged in",
-			"info -card " + card + "#B2":           "no chip with serial number B2 is plugged in; there is " + card + "#A1",
-			"info -card " + b.scheme + "12":        b.scheme + "12 is no card's name; it is " + b.scheme + " or " + b.scheme + "VENDOR:PRODUCT",
+			"info -card " + card + "#B2":           "no chip with serial number B2 is plugged in; name one of these: " + card + "#A1",
+			"info -card " + b.scheme + "12":        b.scheme + "12 is not a card's name; use " + b.scheme + " or " + b.scheme + "VENDOR:PRODUCT",
 			"info -card usb:":                      "no device 1209:0001 is plugged in",
 		} {
 			r := tributary(t, bed, strings.Fields(line)...)
@@ -155,7 +155,7 @@ func TestTwoBridges(t *testing.T) {
 	plug(t, bed, other)
 	r := tributary(t, bed, "info", "-card", "ftdi:")
 	require.Equal(t, 3, r.status)
-	words(t, r.errs, "2 chips are plugged in; say which:", "ftdi:0403:6014#A1", "ftdi:0403:6010#B2")
+	words(t, r.errs, "2 chips are plugged in; name one of them:", "ftdi:0403:6014#A1", "ftdi:0403:6010#B2")
 	require.Zero(t, a.Passed())
 	require.Zero(t, other.Passed())
 	works(t, bed, "ftdi:0403:6014#A1")
@@ -177,7 +177,7 @@ func TestBridgeWithoutCard(t *testing.T) {
 				plug(t, bed, rig.NewBridgedFake(t, b.chip, "A1", serve))
 				r := tributary(t, bed, "info", "-card", b.scheme)
 				require.Equal(t, 3, r.status)
-				words(t, r.errs, b.scheme+b.number+"#A1 cannot be claimed: no card answers behind the chip: see that its FPGA is loaded")
+				words(t, r.errs, b.scheme+b.number+"#A1 cannot be claimed: no card replies behind the chip; check that its FPGA is configured")
 			})
 		}
 	})
@@ -269,7 +269,7 @@ func TestBridgeFaults(t *testing.T) {
 				c.After(middle, func() { f.do(t, c, bed, d); close(over) })
 				r := reduce(t, bed, long, "-card", b.scheme)
 				require.Equal(t, 1, r.status, r.errs)
-				words(t, r.errs, "card "+b.scheme+" is gone: "+f.says)
+				words(t, r.errs, "card "+b.scheme+" disconnected: "+f.says)
 				<-over
 				works(t, bed, b.scheme)
 			})

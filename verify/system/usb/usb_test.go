@@ -54,8 +54,8 @@ func TestCommands(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"info -card usb:1209:0002":    "no device 1209:0002 is plugged in",
-		"info -card usb:1209:0001#B2": "no card with serial number B2 is plugged in; there is usb:1209:0001#A1",
-		"info -card usb:12":           "usb:12 is no card's name",
+		"info -card usb:1209:0001#B2": "no card with serial number B2 is plugged in; name one of these: usb:1209:0001#A1",
+		"info -card usb:12":           "usb:12 is not a card's name",
 	} {
 		r := tributary(t, bed, strings.Fields(line)...)
 		require.Equal(t, 3, r.status, line)
@@ -105,7 +105,7 @@ func TestTwoCards(t *testing.T) {
 	plug(t, bed, newCard(t, "B2"))
 	r := tributary(t, bed, "info", "-card", "usb:")
 	require.Equal(t, 3, r.status)
-	words(t, r.errs, "2 cards are plugged in; say which:", "usb:1209:0001#A1", "usb:1209:0001#B2")
+	words(t, r.errs, "2 cards are plugged in; name one of them:", "usb:1209:0001#A1", "usb:1209:0001#B2")
 	sums := make(chan ran, 2)
 	for _, serial := range []string{"A1", "B2"} {
 		line := reduceArgs(t, long/2, "-card", "usb:1209:0001#"+serial)
@@ -160,13 +160,13 @@ type fault struct {
 
 var faults = []fault{
 	{"stall in", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBIn) },
-		"card usb: is gone: it halted an endpoint"},
+		"card usb: disconnected: it halted an endpoint"},
 	{"stall out", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBOut) },
-		"card usb: is gone: it halted an endpoint"},
+		"card usb: disconnected: it halted an endpoint"},
 	{"unplug", func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
 		d.Unplug()
 		plug(t, bed, c)
-	}, "card usb: is gone: it was unplugged"},
+	}, "card usb: disconnected: it was unplugged"},
 }
 
 // TestFaults: each fault ends a reduction with a clear error, and the card works afterwards.
@@ -216,7 +216,7 @@ func TestCarryOn(t *testing.T) {
 			require.Equal(t, 0, r.status, r.errs)
 			<-over
 			words(t, r.out, fmt.Sprintf("outages %d", times))
-			words(t, r.errs, "the card is gone", "the card is back")
+			words(t, r.errs, "the card disconnected", "the card is back")
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestGoneForGood(t *testing.T) {
 	c.After(middle, d.Unplug)
 	r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "1s")
 	require.Equal(t, 3, r.status, r.errs)
-	words(t, r.errs, "card usb: went away (it was unplugged) and was not back after 1s: no device 1209:0001 is plugged in")
+	words(t, r.errs, "card usb: disconnected (it was unplugged) and did not return within 1s: no device 1209:0001 is plugged in")
 }
 
 // TestTimeout: the driver gives up a card that stops answering in time, and can use it again

@@ -46,7 +46,7 @@ type Transfer struct {
 type BusyError struct{ Status uint32 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the device is not to be had: status %d", e.Status)
+	return fmt.Sprintf("the device cannot be attached: status %d", e.Status)
 }
 
 // List returns the devices that a server offers.
@@ -116,7 +116,7 @@ func answer(conn net.Conn, code uint16) error {
 		return err
 	}
 	if a.Version != 0x0111 || a.Code != code {
-		return fmt.Errorf("answered with version %04x, code %04x", a.Version, a.Code)
+		return fmt.Errorf("the reply has version %04x and code %04x", a.Version, a.Code)
 	}
 	if a.Status != 0 {
 		return &BusyError{a.Status}
@@ -234,7 +234,7 @@ func (h *Host) take(head usbip.Head) error {
 	h.mu.Unlock()
 	switch {
 	case t == nil:
-		return fmt.Errorf("an answer to %d, which was not asked", head.Seq)
+		return fmt.Errorf("a reply to request %d, which was not sent", head.Seq)
 	case head.Command == usbip.RetUnlink:
 		if head.Args[usbip.ArgStatus] != 0 {
 			h.forget(t)
@@ -242,11 +242,11 @@ func (h *Host) take(head usbip.Head) error {
 		}
 		return nil
 	case head.Command != usbip.RetSubmit:
-		return fmt.Errorf("an answer of kind %d", head.Command)
+		return fmt.Errorf("a reply of kind %d", head.Command)
 	}
 	n := int(head.Args[usbip.ArgActual])
 	if n > len(t.Data) {
-		return fmt.Errorf("%d bytes came for %d", n, len(t.Data))
+		return fmt.Errorf("received %d bytes, at most %d were requested", n, len(t.Data))
 	}
 	if t.Endpoint&0x80 != 0 {
 		if _, err := io.ReadFull(h.conn, t.Data[:n]); err != nil {

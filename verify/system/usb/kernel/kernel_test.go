@@ -63,7 +63,7 @@ var steps = []step{
 	{"a reduction, every bit", works},
 	{"stall of the IN endpoint", fails("it halted an endpoint", func(b *bench) { b.card.Halt(wire.USBIn) })},
 	{"stall of the OUT endpoint", fails("it halted an endpoint", func(b *bench) { b.card.Halt(wire.USBOut) })},
-	{"unplugged", fails("is gone:", func(b *bench) { b.card.Unplug() })},
+	{"unplugged", fails("disconnected:", func(b *bench) { b.card.Unplug() })},
 	{"stall, carrying on", carriesOn(func(b *bench) { b.card.Halt(wire.USBIn) })},
 	{"unplugged and plugged in again, carrying on", carriesOn(func(b *bench) { b.card.Unplug() })},
 	{"a card that stops answering", func(t *testing.T, b *bench) string {

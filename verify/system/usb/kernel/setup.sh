@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a kernel and its modules into FOLDER. As root it installs QEMU and the guest's programs with
-# apt-get; otherwise it prints the command to type.
+# Downloads Debian's kernel and its USB modules into FOLDER. As root it installs QEMU and the guest's
+# programs with apt-get; otherwise it prints the command to type.
 #
 # usage: setup.sh FOLDER
 set -euo pipefail
@@ -25,17 +25,17 @@ if [ -n "$packages" ]; then
     "    sudo apt-get install -y --no-install-recommends $packages"
   echo "setup: installing $packages"
   export DEBIAN_FRONTEND=noninteractive
-  # shellcheck disable=SC2086 # they are several
+  # shellcheck disable=SC2086 # several words
   apt-get install -y -qq --no-install-recommends $packages >/dev/null || { apt-get update -qq &&
-    apt-get install -y -qq --no-install-recommends $packages >/dev/null; } || fail "apt-get failed"
+    apt-get install -y -qq --no-install-recommends $packages >/dev/null; } || fail "apt-get failed; see its output above"
 fi
 
 [ -f "$folder/vmlinuz" ] && [ -f "$folder/vhci-hcd.ko" ] && exit 0
-echo "setup: getting Debian's kernel"
+echo "setup: downloading Debian's kernel"
 rm -rf "$folder"
 mkdir -p "$folder/package"
 kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -1)
-[ -n "$kernel" ] || fail "apt-cache knows no linux-image-amd64; apt-get update may help"
+[ -n "$kernel" ] || fail "apt-cache has no linux-image-amd64; run apt-get update"
 (cd "$folder/package" && apt-get download -qq "$kernel") || fail "apt-get could not download $kernel"
 for module in $modules; do
   paths+=("./lib/modules/*/kernel/drivers/$module.ko")

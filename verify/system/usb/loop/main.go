@@ -99,7 +99,7 @@ func fill(piece, want []byte, _ int) error {
 
 func check(piece, want []byte, from int) error {
 	if !bytes.Equal(piece, want) {
-		return fmt.Errorf("of the bytes from %d to %d some came back as others", from, from+len(piece))
+		return fmt.Errorf("bytes %d to %d came back changed", from, from+len(piece))
 	}
 	return nil
 }
@@ -146,13 +146,13 @@ func giveUp(conn transport.Conn) error {
 	}()
 	select {
 	case err := <-wrote:
-		return fmt.Errorf("the device took all, or broke: %w", err)
+		return fmt.Errorf("the write did not time out: %w", err)
 	case <-time.After(300 * time.Millisecond):
 	}
 	start := time.Now()
 	err := conn.Close()
 	if <-wrote == nil {
-		return errors.New("the write that was given up has no error")
+		return errors.New("the canceled write returned no error")
 	}
 	fmt.Printf("closed after %s\n", time.Since(start).Round(time.Millisecond))
 	return err

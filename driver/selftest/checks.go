@@ -8,8 +8,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// askRegisters makes invalid accesses and set-ups. The running job must survive them.
-func askRegisters(ctx context.Context, r *rehearsal) error {
+// checkRegisters makes invalid accesses and set-ups. The running job must survive them.
+func checkRegisters(ctx context.Context, r *rehearsal) error {
 	const otherToken = 0x0dd
 	next := r.epoch + 1
 	for _, t := range []struct {
@@ -35,23 +35,23 @@ func askRegisters(ctx context.Context, r *rehearsal) error {
 			return err
 		}
 		_, code, err := r.write(ctx, wire.RegJobCommit, t.commit)
-		if err := check(err, code == t.want, "JOB_COMMIT with %s is answered %s, must be %s", t.what, code, t.want); err != nil {
+		if err := check(err, code == t.want, "JOB_COMMIT with %s has the reply %s, must be %s", t.what, code, t.want); err != nil {
 			return err
 		}
 	}
-	if err := askBadDeadline(ctx, r); err != nil {
+	if err := checkBadDeadline(ctx, r); err != nil {
 		return err
 	}
 	if r.jobs > 1 {
-		if err := askNoSlots(ctx, r); err != nil {
+		if err := checkNoSlots(ctx, r); err != nil {
 			return err
 		}
 	}
-	return askAccesses(ctx, r, otherToken)
+	return checkAccesses(ctx, r, otherToken)
 }
 
-// askBadDeadline tries to set up a job with partial sums but no deadline.
-func askBadDeadline(ctx context.Context, r *rehearsal) error {
+// checkBadDeadline tries to set up a job with partial sums but no deadline.
+func checkBadDeadline(ctx context.Context, r *rehearsal) error {
 	if err := r.stage(ctx, r.token, r.members(), r.chunk, 1); err != nil {
 		return err
 	}
@@ -59,42 +59,42 @@ func askBadDeadline(ctx context.Context, r *rehearsal) error {
 		return err
 	}
 	_, code, err := r.write(ctx, wire.RegJobCommit, commitValue(r.epoch+1))
-	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline is answered %s, must be %s", code, wire.CodeBadDeadline)
+	return check(err, code == wire.CodeBadDeadline, "JOB_COMMIT with partial sums without a deadline has the reply %s, must be %s", code, wire.CodeBadDeadline)
 }
 
-// askNoSlots tries to set up a second job that needs all slots.
-func askNoSlots(ctx context.Context, r *rehearsal) error {
+// checkNoSlots tries to set up a second job that needs all slots.
+func checkNoSlots(ctx context.Context, r *rehearsal) error {
 	const second = 1
 	state := wire.JobAddr(wire.RegJobState, second)
 	before, code, err := r.read(ctx, state)
-	if err := check(err, code == wire.CodeDone, "reading JOB_STATE of job %d is answered %s", second, code); err != nil {
+	if err := check(err, code == wire.CodeDone, "reading JOB_STATE of job %d has the reply %s", second, code); err != nil {
 		return err
 	}
 	if err := r.stage(ctx, r.token, r.members(), r.chunk, r.maxWindow); err != nil {
 		return err
 	}
 	_, code, err = r.write(ctx, wire.RegJobCommit, commitValue(uint16(before>>16)+1)|second<<48)
-	if err := check(err, code == wire.CodeNoSlots, "JOB_COMMIT with a window that the slots left do not hold is answered %s, must be %s", code, wire.CodeNoSlots); err != nil {
+	if err := check(err, code == wire.CodeNoSlots, "JOB_COMMIT with a window too large for the free slots has the reply %s, must be %s", code, wire.CodeNoSlots); err != nil {
 		return err
 	}
 	after, _, err := r.read(ctx, state)
-	return check(err, after == before, "JOB_STATE of job %d is %#x after a set-up that was refused, must be %#x as before", second, after, before)
+	return check(err, after == before, "JOB_STATE of job %d is %#x after a refused set-up, must be %#x as before", second, after, before)
 }
 
-// askAccesses makes single accesses that must change nothing.
-func askAccesses(ctx context.Context, r *rehearsal, otherToken uint64) error {
+// checkAccesses makes single accesses that must change nothing.
+func checkAccesses(ctx context.Context, r *rehearsal, otherToken uint64) error {
 	for _, nowhere := range []uint32{0x3f8, wire.JobAddr(wire.RegJobState, r.jobs)} {
 		v, code, err := r.read(ctx, nowhere)
-		if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x is answered %s with %x", nowhere, code, v); err != nil {
+		if err := check(err, code == wire.CodeBadAddress && v == 0, "reading 0x%x has the reply %s with value %x", nowhere, code, v); err != nil {
 			return err
 		}
 	}
 	v, code, err := r.write(ctx, wire.RegMagic, 0)
-	if err := check(err, code == wire.CodeReadOnly && v == 0, "writing MAGIC is answered %s with %x", code, v); err != nil {
+	if err := check(err, code == wire.CodeReadOnly && v == 0, "writing MAGIC has the reply %s with value %x", code, v); err != nil {
 		return err
 	}
 	v, code, err = r.write(ctx, wire.RegOwner, otherToken)
-	if err := check(err, code == wire.CodeDone && v == r.token, "writing OWNER while it is taken is answered %s with %x", code, v); err != nil {
+	if err := check(err, code == wire.CodeDone && v == r.token, "writing OWNER while it is taken has the reply %s with value %x", code, v); err != nil {
 		return err
 	}
 	return r.running(ctx, true)
@@ -107,8 +107,8 @@ func (r *rehearsal) running(ctx context.Context, want bool) error {
 	return check(err, ok, "JOB_STATE is %#x, must say set up: %t, epoch %d", state, want, r.epoch)
 }
 
-// askRefusals sends contributions that the card must refuse.
-func askRefusals(ctx context.Context, r *rehearsal) error {
+// checkRefusals sends contributions that the card must refuse.
+func checkRefusals(ctx context.Context, r *rehearsal) error {
 	good := r.header(wire.KindData, 0, firstVID)
 	for _, t := range []struct {
 		counter string
@@ -128,7 +128,7 @@ func askRefusals(ctx context.Context, r *rehearsal) error {
 			return wrong("data that is %s: %w", t.counter, err)
 		}
 	}
-	for _, ask := range []func(context.Context, *rehearsal) error{askForeignHeaders, askLengths, askRepeats} {
+	for _, ask := range []func(context.Context, *rehearsal) error{checkForeignHeaders, checkLengths, checkRepeats} {
 		if err := ask(ctx, r); err != nil {
 			return err
 		}
@@ -146,8 +146,8 @@ func (r *rehearsal) otherFormat() wire.Format {
 	return 0
 }
 
-// askForeignHeaders sends headers of another version and of an unknown kind.
-func askForeignHeaders(ctx context.Context, r *rehearsal) error {
+// checkForeignHeaders sends headers of another version and of an unknown kind.
+func checkForeignHeaders(ctx context.Context, r *rehearsal) error {
 	version := r.header(wire.KindAsk, 0, firstVID)
 	version.Version = wire.Version + 1
 	const noKind = wire.Kind(7)
@@ -159,9 +159,9 @@ func askForeignHeaders(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askLengths sends a length other than the job's, and one over the card's limit. It sends only
+// checkLengths sends a length other than the job's, and one over the card's limit. It sends only
 // the header of the latter, because the card does not wait for the rest.
-func askLengths(ctx context.Context, r *rehearsal) error {
+func checkLengths(ctx context.Context, r *rehearsal) error {
 	want := map[string]uint32{"bad_length": 1}
 	h := r.header(wire.KindData, 0, firstVID)
 	if r.chunk > r.lanes {
@@ -179,9 +179,9 @@ func askLengths(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askRepeats sends a contribution twice. It also sends one that would overwrite a result that
+// checkRepeats sends a contribution twice. It also sends one that would overwrite a result that
 // others may still ask for.
-func askRepeats(ctx context.Context, r *rehearsal) error {
+func checkRepeats(ctx context.Context, r *rehearsal) error {
 	if r.ports == 1 {
 		return nil // the first contribution completes a chunk
 	}
@@ -200,14 +200,14 @@ func askRepeats(ctx context.Context, r *rehearsal) error {
 	}
 	err = r.rises(ctx, map[string]uint32{"not_ready": 1}, func() error { return r.sendWhole(0, firstVID+2) })
 	if err != nil {
-		return wrong("a contribution to a slot that others are not done with: %w", err)
+		return wrong("a contribution to a slot that other ranks still need: %w", err)
 	}
 	return nil
 }
 
-// askDamage sends frames with a flipped bit and bytes that are no frame. The card must still
+// checkDamage sends frames with a flipped bit and bytes that are no frame. The card must still
 // sum the next chunk correctly.
-func askDamage(ctx context.Context, r *rehearsal) error {
+func checkDamage(ctx context.Context, r *rehearsal) error {
 	h := r.header(wire.KindData, 0, firstVID)
 	whole := frame.Append(nil, &h, r.wholePayload(0))
 	flipped := func(at int) []byte {
@@ -239,8 +239,8 @@ func askDamage(ctx context.Context, r *rehearsal) error {
 	return r.collect(ctx, firstVID)
 }
 
-// askMissing contributes for rank 0 only, and asks.
-func askMissing(ctx context.Context, r *rehearsal) error {
+// checkMissing contributes for rank 0 only, and asks.
+func checkMissing(ctx context.Context, r *rehearsal) error {
 	if err := r.sendWhole(0, firstVID); err != nil {
 		return err
 	}
@@ -265,9 +265,9 @@ func askMissing(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askReplay has a chunk summed. Every rank then requests the sum again, by an ask and by
+// checkReplay has a chunk summed. Every rank then requests the sum again, by an ask and by
 // repeating its contribution.
-func askReplay(ctx context.Context, r *rehearsal) error {
+func checkReplay(ctx context.Context, r *rehearsal) error {
 	if err := r.sendAll(firstVID); err != nil {
 		return err
 	}
@@ -294,9 +294,9 @@ func askReplay(ctx context.Context, r *rehearsal) error {
 	return nil
 }
 
-// askFinish finishes rank after rank. The last finish must end the job, and the card must still
+// checkFinish finishes rank after rank. The last finish must end the job, and the card must still
 // confirm a repeated finish.
-func askFinish(ctx context.Context, r *rehearsal) error {
+func checkFinish(ctx context.Context, r *rehearsal) error {
 	finish := func(rank int) error {
 		if err := r.send(r.header(wire.KindFinish, rank, firstVID), nil); err != nil {
 			return err

@@ -5,58 +5,58 @@ import (
 	"strings"
 )
 
-// tale describes a run step by step.
-type tale struct {
-	steps []told
-	calm  bool // faults have ceased, so a second arrival is a retransmission, not a repetition
+// trace describes a run step by step.
+type trace struct {
+	steps []traceStep
+	calm  bool // faults have ceased, so a second arrival is a retransmission, not a duplicate
 }
 
-// told is one step: its text, and the packets that it sent and delivered.
-type told struct {
+// traceStep is one step: its text, and the packets that it sent and delivered.
+type traceStep struct {
 	text          []string
 	sent, arrived []int
 }
 
-func (t *tale) last() *told { return &t.steps[len(t.steps)-1] }
+func (t *trace) last() *traceStep { return &t.steps[len(t.steps)-1] }
 
 // begin opens the next step.
 func (w *world) begin() {
-	if w.tale != nil {
-		w.tale.steps = append(w.tale.steps, told{})
+	if w.trace != nil {
+		w.trace.steps = append(w.trace.steps, traceStep{})
 	}
 }
 
-// unbegin removes the last step, in which nothing happened.
-func (w *world) unbegin() {
-	if w.tale != nil {
-		w.tale.steps = w.tale.steps[:len(w.tale.steps)-1]
+// dropStep removes the last step, in which nothing happened.
+func (w *world) dropStep() {
+	if w.trace != nil {
+		w.trace.steps = w.trace.steps[:len(w.trace.steps)-1]
 	}
 }
 
-// say adds a line to the current step.
-func (w *world) say(format string, args ...any) {
-	if w.tale != nil {
-		w.tale.last().text = append(w.tale.last().text, fmt.Sprintf(format, args...))
+// describe adds a line to the current step.
+func (w *world) describe(format string, args ...any) {
+	if w.trace != nil {
+		w.trace.last().text = append(w.trace.last().text, fmt.Sprintf(format, args...))
 	}
 }
 
 // sent records that the current step sent a packet.
 func (w *world) sent(n int) {
-	if w.tale != nil && !w.tale.calm {
-		w.tale.last().sent = append(w.tale.last().sent, n)
+	if w.trace != nil && !w.trace.calm {
+		w.trace.last().sent = append(w.trace.last().sent, n)
 	}
 }
 
 // arrived records that the current step delivered a packet.
 func (w *world) arrived(n int) {
-	if w.tale != nil && !w.tale.calm {
-		w.tale.last().arrived = append(w.tale.last().arrived, n)
+	if w.trace != nil && !w.trace.calm {
+		w.trace.last().arrived = append(w.trace.last().arrived, n)
 	}
 }
 
 // lines returns the steps, numbered. A packet that never arrives was lost; one that arrives again
 // was repeated.
-func (t *tale) lines() []string {
+func (t *trace) lines() []string {
 	arrivals := map[int]int{}
 	for _, s := range t.steps {
 		for _, n := range s.arrived {
@@ -88,7 +88,7 @@ func (t *tale) lines() []string {
 
 // name returns a member's name in texts.
 func (w *world) name(member int) string {
-	if w.tale == nil {
+	if w.trace == nil {
 		return ""
 	}
 	kind := "worker"
@@ -104,7 +104,7 @@ func (w *world) name(member int) string {
 // v formats a VID: the absolute one, and the field after it has wrapped.
 func (w *world) v(vid int) string {
 	switch {
-	case w.tale == nil:
+	case w.trace == nil:
 		return ""
 	case vid >= w.config.Modulus:
 		return fmt.Sprintf("v=%d (VID %d)", vid, w.field(vid))
@@ -114,7 +114,7 @@ func (w *world) v(vid int) string {
 
 // during formats the epoch, in configurations with more than one.
 func (w *world) during(epoch int) string {
-	if w.tale == nil || w.config.Epochs == 1 {
+	if w.trace == nil || w.config.Epochs == 1 {
 		return ""
 	}
 	return fmt.Sprintf(" of epoch %d", epoch)
@@ -122,7 +122,7 @@ func (w *world) during(epoch int) string {
 
 // set formats a set of members.
 func (w *world) set(members uint8) string {
-	if w.tale == nil {
+	if w.trace == nil {
 		return ""
 	}
 	var names []string

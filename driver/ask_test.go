@@ -16,10 +16,10 @@ func resultOf(f *frame.Frame, kind wire.Kind, vid uint32, receivers uint64) fram
 	return frame.Header{Kind: kind, Epoch: f.Epoch, VID: vid, Format: wire.FP32, Length: 16, Mask: 3, Receivers: receivers}
 }
 
-// TestAsksForAllThatWereOvertaken checks that the driver asks together for all results that
+// TestAsksForAllOvertakenResults checks that the driver asks together for all results that
 // later ones have overtaken. This card replies to none of these asks before it has received
 // all.
-func TestAsksForAllThatWereOvertaken(t *testing.T) {
+func TestAsksForAllOvertakenResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer()
 		p.payload = func(int) byte { return 0 }

@@ -7,8 +7,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// book holds the answers of one sum.
-type book struct {
+// expectedSums holds the correct answers of one sum.
+type expectedSums struct {
 	edges      func(*arithmetic) [][3]uint32 // two inputs and their sum
 	triples    func(*arithmetic) []triple
 	quadruples func(*arithmetic) []quadruple
@@ -38,8 +38,8 @@ type quadruple struct {
 	sum    uint32
 }
 
-// books are the answers of every sum that the self-test supports.
-var books = map[wire.Sum]book{
+// expected has the correct answers of every sum that the self-test supports.
+var expected = map[wire.Sum]expectedSums{
 	wire.SumTree: {
 		edges:      addedEdges,
 		triples:    addedTriples(func(t addedTriple) triple { return triple{t.inputs, t.even, t.odd} }),
@@ -74,7 +74,7 @@ func add(x, y int) int { return x + y }
 
 // Knows reports whether the self-test has answers for a sum.
 func Knows(sum wire.Sum) bool {
-	_, known := books[sum]
+	_, known := expected[sum]
 	return known
 }
 
@@ -83,5 +83,5 @@ func checkSum(i driver.Info) error {
 	if Knows(i.Sum) {
 		return nil
 	}
-	return &driver.NoCardError{Name: i.Name, Reason: fmt.Sprintf("the self-test has no answers for %v; take the tributary that came with the card's hwgen", i.Sum)}
+	return &driver.NoCardError{Name: i.Name, Reason: fmt.Sprintf("the self-test has no answers for %v; use the tributary that came with the card's hwgen", i.Sum)}
 }

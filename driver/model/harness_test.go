@@ -43,9 +43,9 @@ func counterAddr(name string) uint32 {
 	panic("no counter " + name)
 }
 
-// desk is one job of a card without a shell. The card has 4 ports, one lane, 8 slots, and chunks of
+// harness is one job of a card without a shell. The card has 4 ports, one lane, 8 slots, and chunks of
 // at most 4 elements.
-type desk struct {
+type harness struct {
 	*testing.T
 	card   *Card
 	number uint8
@@ -53,29 +53,29 @@ type desk struct {
 	now    uint16 // the epoch that packets carry
 }
 
-// newDesk returns the desk of a card with one job.
-func newDesk(t *testing.T) *desk {
+// newHarness returns the harness of a card with one job.
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	return newDesks(t, 1)[0]
+	return newHarnesses(t, 1)[0]
 }
 
-// newDesks returns the desks of a card, one per job.
-func newDesks(t *testing.T, jobs int) []*desk {
+// newHarnesses returns the harnesses of a card, one per job.
+func newHarnesses(t *testing.T, jobs int) []*harness {
 	t.Helper()
 	card, err := NewCard(Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Jobs: jobs})
 	require.NoError(t, err)
-	var desks []*desk
+	var harnesses []*harness
 	for number := range jobs {
-		desks = append(desks, &desk{T: t, card: card, number: uint8(number)})
+		harnesses = append(harnesses, &harness{T: t, card: card, number: uint8(number)})
 	}
-	return desks
+	return harnesses
 }
 
-// owner is the token of the desk's host.
+// owner is the token of the harness's host.
 const owner = 0x1234_5678_9abc_def0
 
 // stage writes the registers for a commit.
-func (d *desk) stage(s setup) {
+func (d *harness) stage(s setup) {
 	d.write(wire.RegJobToken, owner)
 	d.write(wire.RegJobPorts, s.ports)
 	d.write(wire.RegJobChunk, s.chunk)
@@ -84,13 +84,13 @@ func (d *desk) stage(s setup) {
 }
 
 // setUp owns the card and sets the job up.
-func (d *desk) setUp(epoch uint16, s setup) {
+func (d *harness) setUp(epoch uint16, s setup) {
 	d.Helper()
 	require.Equal(d, wire.CodeDone, d.trySetUp(epoch, s))
 }
 
 // trySetUp owns the card and sets the job up, unless that is refused.
-func (d *desk) trySetUp(epoch uint16, s setup) wire.Code {
+func (d *harness) trySetUp(epoch uint16, s setup) wire.Code {
 	d.write(wire.RegOwner, owner)
 	d.stage(s)
 	code := d.commit(epoch, s.first)
@@ -100,13 +100,13 @@ func (d *desk) trySetUp(epoch uint16, s setup) wire.Code {
 	return code
 }
 
-func (d *desk) write(addr uint32, value uint64) wire.Code {
+func (d *harness) write(addr uint32, value uint64) wire.Code {
 	code, _ := d.card.Register(true, addr, value)
 	return code
 }
 
-// read reads a register; if each job has one, the desk's.
-func (d *desk) read(addr uint32) uint64 {
+// read reads a register; if each job has one, the harness's.
+func (d *harness) read(addr uint32) uint64 {
 	if addr >= wire.JobBase {
 		addr = wire.JobAddr(addr, int(d.number))
 	}
@@ -114,24 +114,24 @@ func (d *desk) read(addr uint32) uint64 {
 	return value
 }
 
-func (d *desk) commit(epoch uint16, first uint32) wire.Code {
+func (d *harness) commit(epoch uint16, first uint32) wire.Code {
 	return d.write(wire.RegJobCommit, uint64(d.number)<<48|uint64(epoch)<<32|uint64(first))
 }
 
-func (d *desk) abort(epoch uint16) wire.Code {
+func (d *harness) abort(epoch uint16) wire.Code {
 	return d.write(wire.RegJobAbort, uint64(d.number)<<48|uint64(epoch)<<32)
 }
 
 // count reads a counter.
-func (d *desk) count(name string) int { return int(d.read(counterAddr(name))) }
+func (d *harness) count(name string) int { return int(d.read(counterAddr(name))) }
 
-// packet returns a packet of the desk's job without payload.
-func (d *desk) packet(kind wire.Kind, rank uint8, vid uint32) Packet {
+// packet returns a packet of the harness's job without payload.
+func (d *harness) packet(kind wire.Kind, rank uint8, vid uint32) Packet {
 	return Packet{Header: Header{Version: wire.Version, Kind: kind, Job: d.number, Epoch: d.now, Rank: rank, VID: vid}}
 }
 
-// chunk returns a data packet of the desk's job; every element is x.
-func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
+// chunk returns a data packet of the harness's job; every element is x.
+func (d *harness) chunk(rank uint8, vid uint32, x float32) Packet {
 	p := d.packet(wire.KindData, rank, vid)
 	p.Format, p.Length = wire.FP32, uint16(d.job.chunk)
 	for range d.job.chunk {
@@ -141,15 +141,15 @@ func (d *desk) chunk(rank uint8, vid uint32, x float32) Packet {
 }
 
 // in passes a packet to the port of its rank, late enough for a refusal to be answered.
-func (d *desk) in(p Packet) {
+func (d *harness) in(p Packet) {
 	d.card.Advance(1024)
 	port, _ := d.card.PortOf(p.Job, p.Rank)
 	d.card.Handle(port, &p)
 }
 
-func (d *desk) data(rank uint8, vid uint32, x float32) { d.in(d.chunk(rank, vid, x)) }
-func (d *desk) ask(rank uint8, vid uint32)             { d.in(d.packet(wire.KindAsk, rank, vid)) }
-func (d *desk) finish(rank uint8, vid uint32)          { d.in(d.packet(wire.KindFinish, rank, vid)) }
+func (d *harness) data(rank uint8, vid uint32, x float32) { d.in(d.chunk(rank, vid, x)) }
+func (d *harness) ask(rank uint8, vid uint32)             { d.in(d.packet(wire.KindAsk, rank, vid)) }
+func (d *harness) finish(rank uint8, vid uint32)          { d.in(d.packet(wire.KindFinish, rank, vid)) }
 
 // line describes a sent packet: "result v5 to 3 = 2.5" (receivers are a mask, the value is the
 // first element), "status late v5 to rank 1, missing 0".
@@ -161,8 +161,8 @@ func line(p *Packet) string {
 }
 
 // out returns the packets that leave while only the ports in ready can take packets, one line each.
-// All must belong to the desk's job.
-func (d *desk) out(ready uint64) []string {
+// All must belong to the harness's job.
+func (d *harness) out(ready uint64) []string {
 	lines := []string{}
 	var p Packet
 	for {
@@ -182,7 +182,7 @@ func (d *desk) out(ready uint64) []string {
 }
 
 // sends checks the packets that leave while all ports are ready.
-func (d *desk) sends(lines ...string) {
+func (d *harness) sends(lines ...string) {
 	d.Helper()
 	if lines == nil {
 		lines = []string{}
