@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -134,6 +135,35 @@ func TestOneMemberAsksForAll(t *testing.T) {
 		}
 		if again := job.Member(1).Stats().Resent; again != chunks/16 || s.Resent != again {
 			t.Errorf("%+v: want %d chunks sent again, by rank 1", s, chunks/16)
+		}
+	})
+}
+
+// TestAlternatingMissingRanksTimeOut has a card whose replies name rank 1 as missing, then both
+// ranks, again and again. Fewer missing ranks counted as progress, so the reduction never timed
+// out.
+func TestAlternatingMissingRanksTimeOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Second
+		p := newPeer()
+		asks := 0
+		p.other = func(f *frame.Frame) []frame.Header {
+			if f.Kind != wire.KindAsk {
+				return nil
+			}
+			asks++
+			return []frame.Header{{Kind: wire.KindStatus, Epoch: f.Epoch, Rank: f.Rank, VID: f.VID,
+				Code: wire.CodeSend, Mask: 2 | uint64(asks%2)}}
+		}
+		card := open(t, p.serve(t), driver.WithTimeout(timeout))
+		job := configure(t, card, driver.JobConfig{})
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		in := make([]float32, 16)
+		e := wantError[*driver.MissingError](t, job.Reduce(ctx, make([]float32, len(in)), [][]float32{in, in}))
+		if took := time.Since(begun); took > 3*timeout {
+			t.Errorf("%v after %v and %d asks; the timeout is %v", e, took, asks, timeout)
 		}
 	})
 }

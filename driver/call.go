@@ -67,6 +67,7 @@ type chunkState struct {
 	order   uint64    // the call's order at that time
 	known   bool      // missing is the card's last report
 	missing uint64    // ranks whose contribution the card lacks
+	arrived uint64    // ranks that some report of the card did not lack
 	resend  uint64    // ranks that must send again
 }
 

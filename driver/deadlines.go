@@ -104,7 +104,7 @@ func (j *Job) takeOverdue(h *frame.Header) {
 	missing := h.Mask & j.ranks
 	for _, k := range j.calls {
 		if s := k.awaited(h.VID); s != nil {
-			s.known, s.missing = true, missing
+			s.lacks(missing, j.ranks)
 		}
 	}
 	if told := j.ranks &^ missing; j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {

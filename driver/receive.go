@@ -151,14 +151,25 @@ func (k *call) takeMissing(h *frame.Header, now time.Time) {
 		return
 	}
 	k.noteAnswer(s, now, k.ranks>>h.Rank&1 != 0)
-	if s.known && bits.OnesCount64(h.Mask) < bits.OnesCount64(s.missing) {
+	known := s.known
+	if s.lacks(h.Mask, k.job.ranks) && known {
 		k.moved = now
 	}
-	s.known, s.missing = true, h.Mask&k.job.ranks
 	k.noteOrder(s.order)
 	k.ordered(s) // the missing ranks send it now
 	k.setResend(s, s.missing&k.ranks)
 	if s.resend != 0 {
 		k.job.card.kick()
 	}
+}
+
+// lacks records the card's report of the ranks whose contribution it lacks. It returns whether
+// another rank has arrived than all earlier reports show, so the reports of a chunk are progress
+// at most once per rank, whatever a card sends.
+func (s *chunkState) lacks(missing, ranks uint64) (progress bool) {
+	arrived := ranks &^ missing
+	progress = arrived&^s.arrived != 0
+	s.known, s.missing = true, missing&ranks
+	s.arrived |= arrived
+	return progress
 }

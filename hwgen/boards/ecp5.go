@@ -74,7 +74,7 @@ func (ecp5) constraints(b Board, _ int) string {
 	var t strings.Builder
 	b.writeSources(&t)
 	t.WriteString(`
-# Clocks; those of the PLL's outputs follow from that of its input.
+# Clocks. nextpnr derives those of the PLL's outputs from that of its input.
 `)
 	fmt.Fprintf(&t, "FREQUENCY PORT \"clk_in\" %d MHZ;\n", b.Clock.MHz)
 	if port := b.Link().ClockPort(); port != "" {

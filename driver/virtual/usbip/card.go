@@ -25,9 +25,24 @@ type Card struct {
 	// (SPEC.md, section 10). Empty means that the card is a USB device itself.
 	Bridge string
 
+	// Memory is how many bytes the transfers of a host may take while they wait. A transfer beyond
+	// it ends at once with StatusNoMemory. Zero means DefaultMemory.
+	Memory int
+
 	// Link opens the card's byte stream. The card's link is up until the stream
 	// is closed.
 	Link func() (net.Conn, error)
+}
+
+// DefaultMemory is the default of Card.Memory: four of the largest transfers.
+const DefaultMemory = 4 * (MaxTransfer + transferBytes)
+
+// memory returns the limit of the bytes of waiting transfers.
+func (c *Card) memory() int {
+	if c.Memory == 0 {
+		return DefaultMemory
+	}
+	return c.Memory
 }
 
 // Ident returns the identification block of a card whose register values register returns.
@@ -59,6 +74,9 @@ func (c *Card) check() error {
 	}
 	if _, ok := bridges[c.Bridge]; c.Bridge != "" && !ok {
 		return fmt.Errorf("usbip: there is no bridge %q", c.Bridge)
+	}
+	if c.Memory < 0 {
+		return fmt.Errorf("usbip: a memory of %d bytes", c.Memory)
 	}
 	return CheckSerial(c.Serial)
 }

@@ -28,6 +28,7 @@ type transfer struct {
 	data   []byte // for an IN transfer: a buffer up to a whole packet
 	length int    // requested length
 	done   int    // bytes of data that stay, after a wait for the host's request
+	held   int    // bytes of device.held that are this transfer's
 
 	// Set when something other than its bytes ends the transfer.
 	ended  int32
@@ -53,6 +54,7 @@ type device struct {
 	setting       byte
 
 	mu      sync.Mutex
+	held    int // bytes of the transfers that have not ended
 	out, in endpoint
 	sides   [2]endpoint    // for a commanded face
 	link    net.Conn       // nil while it is down
@@ -134,6 +136,24 @@ func (d *device) linkDown() {
 	d.running.Wait()
 }
 
+// transferBytes is what a transfer takes besides its data, generously.
+const transferBytes = 256
+
+// reserve gives a transfer its data of n bytes, unless all transfers together would exceed the
+// card's memory.
+func (d *device) reserve(t *transfer, n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held+n+transferBytes > d.card.memory() {
+		d.finish(t, StatusNoMemory, 0)
+		return false
+	}
+	t.held = n + transferBytes
+	d.held += t.held
+	t.data = make([]byte, n)
+	return true
+}
+
 // submit adds a transfer to an endpoint.
 func (d *device) submit(address uint8, t *transfer) {
 	d.mu.Lock()
@@ -205,6 +225,7 @@ func (d *device) end(e *endpoint, t *transfer, status int32) {
 // finish reports the end of a transfer to the host. The caller holds mu, so that replies leave
 // in the order of events.
 func (d *device) finish(t *transfer, status int32, n int) {
+	d.held -= t.held
 	if t.unlink != 0 {
 		d.answerUnlink(t.unlink, status)
 		return

@@ -101,6 +101,7 @@ const MaxTransfer = 16 << 20
 
 // Status values: negative error numbers of Linux.
 const (
+	StatusNoMemory  int32 = -12  // ENOMEM: the waiting transfers take all of Card.Memory
 	StatusStall     int32 = -32  // EPIPE: a halted endpoint or an unknown request
 	StatusProtocol  int32 = -71  // EPROTO: no reply at that endpoint
 	StatusOverflow  int32 = -75  // EOVERFLOW: a packet exceeds the rest of the transfer

@@ -199,24 +199,37 @@ func (a *attachment) serve(d *device) error {
 
 // submit starts a transfer, or handles a request at once.
 func (a *attachment) submit(d *device, h Head) error {
-	t := &transfer{seq: h.Seq, length: int(h.Args[ArgLength])}
-	if h.Direction == Out {
-		t.data = make([]byte, t.length)
-		if _, err := io.ReadFull(a.conn, t.data); err != nil {
-			return err
-		}
-	}
+	length := int(h.Args[ArgLength])
 	if h.Endpoint == 0 {
-		a.request(d, h, t.length)
+		if h.Direction == Out {
+			if err := a.skip(length); err != nil { // no request takes data
+				return err
+			}
+		}
+		a.request(d, h, length)
 		return nil
 	}
-	address := uint8(h.Endpoint)
+	t := &transfer{seq: h.Seq, length: length}
 	if h.Direction == In {
-		address |= 0x80
-		t.data = make([]byte, (t.length+wire.USBPacket-1)/wire.USBPacket*wire.USBPacket)
+		if d.reserve(t, (length+wire.USBPacket-1)/wire.USBPacket*wire.USBPacket) {
+			d.submit(uint8(h.Endpoint)|0x80, t)
+		}
+		return nil
 	}
-	d.submit(address, t)
+	if !d.reserve(t, length) {
+		return a.skip(length)
+	}
+	if _, err := io.ReadFull(a.conn, t.data); err != nil {
+		return err
+	}
+	d.submit(uint8(h.Endpoint), t)
 	return nil
+}
+
+// skip drops data of the host.
+func (a *attachment) skip(n int) error {
+	_, err := io.CopyN(io.Discard, a.conn, int64(n))
+	return err
 }
 
 // request handles a control transfer.

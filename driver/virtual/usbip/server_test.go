@@ -48,6 +48,12 @@ func newBench(t *testing.T) *bench {
 // newBenchOf offers a card, behind a bridge unless bridge is empty.
 func newBenchOf(t *testing.T, bridge string) *bench {
 	t.Helper()
+	return newBenchWith(t, usbip.Card{Bridge: bridge})
+}
+
+// newBenchWith offers a card whose other fields are the bench's.
+func newBenchWith(t *testing.T, offered usbip.Card) *bench {
+	t.Helper()
 	b := &bench{t: t, links: make(chan net.Conn, 8)}
 	card, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -60,12 +66,9 @@ func newBenchOf(t *testing.T, bridge string) *bench {
 			b.links <- conn
 		}
 	}()
-	b.server, err = usbip.NewServer(usbip.Card{
-		Ident:  usbip.Ident(registers),
-		Serial: "T-1",
-		Bridge: bridge,
-		Link:   func() (net.Conn, error) { return net.Dial("tcp", card.Addr().String()) },
-	})
+	offered.Ident, offered.Serial = usbip.Ident(registers), "T-1"
+	offered.Link = func() (net.Conn, error) { return net.Dial("tcp", card.Addr().String()) }
+	b.server, err = usbip.NewServer(offered)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -450,6 +453,36 @@ func TestUnplug(t *testing.T) {
 			require.Equal(t, usbip.StatusUnplugged, ended(t, done).Status)
 		})
 	}
+}
+
+// TestMemory checks that waiting transfers take no more memory than the card allows, and that a
+// transfer returns its memory at its end. A host could queue transfers without bound.
+func TestMemory(t *testing.T) {
+	b := newBenchWith(t, usbip.Card{Memory: 2 * (wire.USBPacket + 256)})
+	h := b.attach()
+	link := b.claim(h)
+	_, first := submit(h, 0x81, make([]byte, 1))
+	last, second := submit(h, 0x81, make([]byte, wire.USBPacket))
+	for range 3 {
+		_, refused := submit(h, 0x81, make([]byte, 1))
+		require.Equal(t, usbip.StatusNoMemory, ended(t, refused).Status)
+		_, refused = submit(h, 0x01, []byte("dropped"))
+		require.Equal(t, usbip.StatusNoMemory, ended(t, refused).Status)
+	}
+	pending(t, h, first)
+	pending(t, h, second)
+
+	h.Unlink(last)
+	require.Equal(t, usbip.StatusUnlinked, ended(t, second).Status)
+	_, out := submit(h, 0x01, []byte("taken"))
+	require.Zero(t, ended(t, out).Status)
+	got := make([]byte, 5)
+	_, err := io.ReadFull(link, got)
+	require.NoError(t, err)
+	require.Equal(t, "taken", string(got))
+
+	_, err = usbip.NewServer(usbip.Card{Ident: usbip.Ident(registers), Serial: "x", Memory: -1})
+	require.ErrorContains(t, err, "-1 bytes")
 }
 
 // TestNoCard checks that a host cannot claim a card that does not answer, and that the device

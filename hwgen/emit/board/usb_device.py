@@ -3,16 +3,15 @@
 
     python usb_device.py --manifest ../manifest.json --serial 0001 --phy ulpi --top agg_usb_device -o agg_usb_device.v
 
-What the device is, its descriptors, requests, bursts and how it is claimed, is the contract of Tributary's
-specification, section 9 (On USB). Behind a PHY it runs at high speed, and at full speed where the host has no
-other; on pins it knows full speed alone.
+Tributary's specification, section 9 (On USB), defines the device: descriptors, requests, bursts, claims.
+Behind a PHY the device runs at high speed, or at full speed if the host lacks high speed. On pins it supports
+full speed only. All signals without a width have 1 bit. All cycles are of `clk`, 60 MHz.
 
-The layers below the transactions are LUNA's (https://github.com/greatscottgadgets/luna): reset and chirp,
-tokens, CRCs, data packets. Transactions and endpoints are written here, since the contract asks for what
-LUNA's endpoints do not have: NYET, halts, an alternate setting that drops what is under way, bursts that end
-with silence. The transceivers are written here as well: LUNA's for ULPI leaves a PHY too little of the cycle,
-and its one for pins has clocks of 12 and 48 MHz, for which its own timers of resets are not made, and takes
-packets with bits that are stuffed wrongly.
+LUNA (https://github.com/greatscottgadgets/luna) provides the layers below the transactions: reset and chirp,
+tokens, CRCs, data packets. This file has its own transactions and endpoints, because LUNA's endpoints lack
+NYET, halts, an alternate setting that drops waiting data, and bursts that end with silence. It also has its
+own transceivers. LUNA's ULPI transceiver leaves a PHY too little of the cycle. LUNA's transceiver for pins
+uses clocks of 12 and 48 MHz, which its reset timers do not support, and accepts wrongly stuffed bits.
 
     UlpiTransceiver --+-- Packets (LUNA) -- UsbDevice --+-- ControlEndpoint   endpoint 0: descriptors, requests
     PinsTransceiver --+                                 +-- OutEndpoint       endpoint 1 OUT: bytes from the host
@@ -61,14 +60,14 @@ SELF_POWERED = 1  # bit 0 of a device's status
 IDENT_LAST = 0x060  # address of LATENCY, the last register of the identification block
 
 
-# ---- What the device says of itself --------------------------------------------------------------------------
+# ---- Descriptors ---------------------------------------------------------------------------------------------
 
 
 class Card:
-    """The card that a manifest describes: its identification block and what of it stands in descriptors."""
+    """The card of a manifest: its identification block (104 bytes) and its descriptors (bytes)."""
 
     def __init__(self, manifest, serial):
-        """manifest: the parsed manifest.json; serial: the serial number. Raises ValueError for what is none."""
+        """manifest: the parsed manifest.json. serial: the serial number. Raises ValueError if either is invalid."""
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,32}", serial):
             raise ValueError(f"{serial!r} is no serial number; it has 1 to 32 letters, digits, '-', '_' or '.'")
         constants = {int(r["address"], 16): int(r["value"], 16) for r in manifest["registers"] if "value" in r}
@@ -87,7 +86,7 @@ class Card:
         )
 
     def configuration_descriptor(self, packet):
-        """packet: wMaxPacketSize of the link's endpoints, which depends on the speed."""
+        """packet: wMaxPacketSize of the link's endpoints, in bytes; it depends on the speed."""
         interface = [
             descriptor(4, bytes([0, setting, 2 * setting, 0xFF, ord("T"), self.version, 0])) for setting in (0, 1)
         ]
@@ -105,12 +104,12 @@ class Card:
 
 
 def descriptor(kind, body):
-    """Puts length and kind before the bytes of a descriptor."""
+    """Returns a descriptor: its length and kind (1 byte each), then body (bytes)."""
     return bytes([2 + len(body), kind]) + body
 
 
 class Answers:
-    """A ROM of all that the control endpoint may send, and where each answer stands in it."""
+    """A ROM of bytes with all answers of the control endpoint. An attribute is an answer's (address, length)."""
 
     def __init__(self, card):
         self.rom = bytearray(2)  # an answer of one or two bytes, of which a register gives the first
@@ -131,7 +130,7 @@ class Answers:
 
 
 class Answer(enum.Enum, shape=3):
-    """What an endpoint answers to a token or to a data packet."""
+    """An endpoint's answer to a token or to a data packet."""
 
     NONE = 0
     DATA = 1
@@ -145,12 +144,12 @@ PIDS = {Answer.ACK: 0b0010, Answer.NAK: 0b1010, Answer.STALL: 0b1110, Answer.NYE
 
 
 class Transceiver(Elaboratable):
-    """What is at the pins, as LUNA's parts above it know it: the signals of UTMI.
+    """The pins of the device, with the signals of UTMI for LUNA's layers above.
 
-    The source of a packet may not pause; the last byte is the one behind which none waits.
+    A packet's source does not pause: tx_valid falls only after the last byte.
 
-    PORTS: the pins, as ports of the device, of which an instance gets those that it is given by name.
-    PACKET: the most bytes of a packet of bulk, at the speed that it is made for.
+    PORTS: the pins, as ports of the device: names, directions, widths.
+    PACKET: bytes of the largest bulk packet at the transceiver's highest speed.
     """
 
     def __init__(self, ports):
@@ -171,17 +170,17 @@ class Transceiver(Elaboratable):
 
 
 class UlpiTransceiver(Transceiver):
-    """The PHY behind its ULPI pins.
+    """A PHY at its ULPI pins.
 
-    What goes to the pins comes from registers, and what comes from them goes through little before it is in
-    one: a PHY takes a good part of the cycle for itself. So bytes wait here in two places, and `nxt` only moves
-    them on.
+    A PHY uses much of the cycle for itself. So registers drive the output pins, and little logic lies between
+    an input pin and a register. Two bytes wait ahead of the output register, and `nxt` moves them on.
 
-    The two registers that a device needs are written whenever they are to change, before anything is sent.
-    None is read. An RXCMD counts also while one is written: the PHY tells the state of the lines once.
+    A device needs two of the PHY's registers. The transceiver writes them when their values must change, before
+    it sends, and reads none. It handles an RXCMD during a write too, because the PHY reports each state of the
+    lines once.
 
-    ulpi_*: the PHY's pins; the data pins are driven while ulpi_data_oe is high. ulpi_rst is rst: a PHY whose
-        clock stops in reset must get its reset from elsewhere.
+    ulpi_*: the PHY's pins. The device drives ulpi_data_out (8 bits) while ulpi_data_oe is high. ulpi_rst equals
+        rst. A PHY whose clock stops in reset needs another source for its reset.
     """
 
     PORTS = {
@@ -328,18 +327,19 @@ class UlpiTransceiver(Transceiver):
 
 
 class PinsTransceiver(Transceiver):
-    """Full speed on two pins of the FPGA, D+ and D-, of which a cycle sees five samples a bit.
+    """Full speed (12 Mbit/s) on two pins of the FPGA, D+ and D-, sampled once a cycle: five samples a bit.
 
-    Receiving: each edge says where bits begin, and the third sample is their middle. Bits are stuffed, so that
-    there is an edge in any seven of them: a host whose clock is as far off as it may be comes no closer to
-    an edge than that. A bit that is stuffed wrongly ends what is passed on, with a byte too many, so that no
-    handshake, token or data is whole; until the end of packet nothing is a SYNC. Behind six ones an end may come
-    without the stuffed zero, and behind whole bytes with a bit too many: hubs do that (USB 7.1.9).
+    Receiving: each edge begins a bit, and the third sample is its middle. Bit stuffing ensures an edge in any
+    seven bits, so the sample stays inside the bit for any clock that USB allows a host. After a wrongly stuffed
+    bit the transceiver passes on one byte too many, so that no handshake, token or data is whole. It then waits
+    for the end of the packet before the next SYNC. It accepts two effects of hubs (USB 7.1.9): an end after six
+    ones without the stuffed zero, and one bit too many after whole bytes.
 
-    Sending: SYNC, bits as they are stuffed, end of packet. Both pins come out of registers.
+    Sending: SYNC, stuffed bits, end of packet. Registers drive both pins.
 
-    usb_d_p_*, usb_d_n_*: the pins, driven while usb_d_oe is high. usb_pull_up: that of D+, high to connect.
-    VBUS is not looked at: to a device that has another supply, a cable that is pulled is a silent bus.
+    usb_d_p_*, usb_d_n_*: the pins, which the device drives while usb_d_oe is high.
+    usb_pull_up: the pull-up of D+; high connects the device.
+    The transceiver ignores VBUS: a device with another supply sees an unplugged cable as a silent bus.
     """
 
     PORTS = {
@@ -458,9 +458,9 @@ TRANSCEIVERS = {"ulpi": UlpiTransceiver, "pins": PinsTransceiver}
 
 
 class HandshakeSender(Elaboratable):
-    """Sends handshakes, also NYET, which LUNA's generator does not have.
+    """Sends handshakes, including NYET, which LUNA's generator lacks.
 
-    answer: the handshake that is to be sent, for one cycle; NONE otherwise. DATA is not for it.
+    answer: the handshake to send, for one cycle; otherwise NONE. Never DATA.
     tx: to the transceiver.
     """
 
@@ -479,24 +479,26 @@ class HandshakeSender(Elaboratable):
 
 
 class Packets(Elaboratable):
-    """USB's packets, put together of LUNA's parts: what was received, and what is to be sent.
+    """Receives and sends USB packets with LUNA's parts.
 
     Received:
-    token: LUNA's interface of tokens to this device; `new_token` is high in the cycle in which one is known,
-        `ready_for_response` when it may be answered.
-    over: a packet of any kind is over. A token, a handshake and the end of data are known in the same cycle.
-    rx_next, rx_data: a byte of a data packet, of which it is not known yet whether it is whole.
-    rx_done: the data packet behind an OUT or SETUP token to this device is over, and was whole.
-    rx_answer: it may be answered.
+    token: LUNA's interface of tokens to this device. `new_token` is high for one cycle when a token is known,
+        `ready_for_response` for one cycle when the device may answer it.
+    over: any packet has ended; one cycle. A token, a handshake and the end of data are known in this cycle.
+    rx_next, rx_data: a byte (8 bits) of a data packet. Its CRC comes later.
+    rx_done: the data packet after an OUT or SETUP token to this device has ended, and was whole; one cycle.
+    rx_answer: the device may answer that packet; one cycle.
     rx_toggle: the packet was DATA1.
-    ack: an ACK.
+    ack: the device received an ACK; one cycle.
 
     Sent:
-    handshake: for one cycle.
-    tx, tx_toggle: LUNA's stream of a data packet, and whether it is DATA1.
+    handshake: the Answer to send, for one cycle.
+    tx, tx_toggle: LUNA's stream of a data packet, and whether the packet is DATA1.
 
-    address: the device's. bus_reset: high for a cycle, or for as long as there is no VBUS. high_speed, suspended.
-    most: bytes of a packet of bulk that there may be, ever; limit: now.
+    address: the device's address, 7 bits.
+    bus_reset: high for a cycle, or as long as VBUS is off.
+    high_speed, suspended: state of the bus.
+    most, limit: bytes of the largest bulk packet, at any speed and at the current one.
     """
 
     def __init__(self, transceiver):
@@ -612,12 +614,12 @@ class Packets(Elaboratable):
 
 
 class Endpoint(Elaboratable):
-    """What the endpoints have in common, as UsbDevice sees them.
+    """The signals of every endpoint.
 
-    in_answer: to an IN token. ping_answer: to a PING. out_answer: to the data packet that came last.
-    packet_bytes, packet_toggle: of the packet that in_answer DATA stands for.
-    packet_data: the byte at packet_at, a cycle after packet_at is there.
-    packet_acked: the host has it.
+    in_answer: the Answer to an IN token. ping_answer: to a PING. out_answer: to the last data packet.
+    packet_bytes, packet_toggle: length in bytes, and data toggle, of the packet to send if in_answer is DATA.
+    packet_data: the packet's byte (8 bits) at index packet_at, one cycle later.
+    packet_acked: the host has the packet; one cycle.
     """
 
     def __init__(self, packets, most):
@@ -633,15 +635,16 @@ class Endpoint(Elaboratable):
 
 
 class Link(Elaboratable):
-    """Whether the link is up: selected by the host, and nothing of the last one left behind it.
+    """The link's state. It is up when the host has selected it and the card has dropped the last host's data.
 
-    selected: alternate setting 1 is. restart: the link goes down, for one cycle; also as soon as selected falls.
-    link_up, link_clear: to and from what stands behind the stream ports. Each waits for the other:
+    selected: the host has selected configuration 1 and alternate setting 1.
+    restart: takes the link down; one cycle. A fall of selected does the same.
+    link_up, link_clear: to and from the card at the stream ports. Each waits for the other:
 
         link_up     ___/------\\______/---
         link_clear  -----\\______/-----\\__
 
-    open: bytes pass. It falls with restart, link_up as soon as the far side has seen that it was up.
+    open: bytes pass. It falls with restart. link_up falls after the card has seen it high.
     """
 
     def __init__(self):
@@ -665,10 +668,12 @@ class Link(Elaboratable):
 
 
 class OutEndpoint(Endpoint):
-    """Bytes from the host: a ring of bytes into which packets go whole or not at all.
+    """Bytes from the host: a ring buffer of bytes, which takes whole packets or none.
 
-    exists: the alternate setting has this endpoint. open: the link is up. restart: it begins anew.
-    halt, unhalt: for one cycle. rx_*: AXI4-Stream.
+    exists: the alternate setting has this endpoint. open: the link is up.
+    restart: empties the buffer, resets the data toggle and ends a halt; one cycle.
+    halt, unhalt: for one cycle.
+    rx_*: AXI4-Stream to the card, 8 bits of data.
     """
 
     BYTES = 2048  # of the ring: one block RAM of an ECP5
@@ -765,9 +770,9 @@ class OutEndpoint(Endpoint):
 
 
 class InEndpoint(Endpoint):
-    """Bytes to the host, cut into bursts: two packets, one that is filled and one that is sent.
+    """Bytes to the host, in bursts. Of its two packet buffers it fills one while it sends the other.
 
-    exists, open, restart, halt, unhalt: as in OutEndpoint. tx_*: AXI4-Stream.
+    exists, open, restart, halt, unhalt: as in OutEndpoint. tx_*: AXI4-Stream from the card, 8 bits of data.
     """
 
     PACKETS = 2
@@ -857,7 +862,7 @@ class InEndpoint(Endpoint):
 
 
 class Request(enum.Enum, shape=16):
-    """Requests that the device knows: bmRequestType and bRequest."""
+    """The device's requests: bmRequestType (8 bits) and bRequest (8 bits)."""
 
     GET_DEVICE_STATUS = 0x8000
     GET_INTERFACE_STATUS = 0x8100
@@ -877,14 +882,14 @@ ENDPOINT_HALT = 0  # the feature
 
 
 class ControlEndpoint(Endpoint):
-    """Endpoint 0: carries out requests. One that is not known, or not possible now, is stalled.
+    """Endpoint 0: carries out requests. It stalls unknown ones, and ones that are not possible now.
 
-    configured, setting, address: what the host has chosen.
-    restart: the link goes down, since the host chose a setting or a configuration, also the same.
-    link_busy: the link is to come up and has not yet; until then no request is confirmed.
-    out_halted, in_halted: of the link's endpoints. halt, unhalt with at_in, for one cycle: what is to be done
-        to one of them.
-    bus_reset: all that was chosen is forgotten.
+    configured, setting: the host has chosen configuration 1, alternate setting 1. address: 7 bits.
+    restart: the host has chosen a setting or a configuration, perhaps the same again; the link goes down.
+    link_busy: the link is selected but not yet up; until then the endpoint confirms no request.
+    out_halted, in_halted: state of the link's endpoints.
+    halt, unhalt: halts an endpoint, or ends its halt: IN if at_in is high, else OUT; one cycle.
+    bus_reset: resets the host's choices.
     """
 
     def __init__(self, packets, answers):
@@ -1078,21 +1083,20 @@ class ControlEndpoint(Endpoint):
 
 
 class UsbDevice(wiring.Component):
-    """The device. All ports belong to clk.
+    """The device. All ports are synchronous to clk, and the pins are the transceiver's.
 
-    clk, rst: a clock of 60 MHz, which is the PHY's where there is one, and a synchronous reset, after which the
-        device waits a millisecond for the PHY to start.
-    The pins are the transceiver's.
-    link_up: configuration 1 and alternate setting 1 are selected, and nothing of the last host is left.
-    link_clear: what stands behind the stream ports has seen that link_up fell, and has dropped all of the last
-        host. It must fall once link_up has risen: until then link_up stays, though no byte passes any more.
-    rx_*, tx_*: AXI4-Stream, bytes from the host and to it. When the link goes down, a byte that was offered is
-        taken back, and what is offered must be dropped.
-    configured, suspended, traffic: for LEDs; traffic is high in a cycle in which a byte passes either way.
+    clk: 60 MHz; the PHY's clock, if there is a PHY.
+    rst: synchronous reset. After it the device waits a millisecond for the PHY to start.
+    link_up: the host has selected configuration 1 and alternate setting 1, and no data of the last host is left.
+    link_clear: the card has seen link_up fall, and has dropped all data of the last host. It must fall after
+        link_up has risen. Until then link_up stays high, even if the link has closed and passes no byte.
+    rx_*, tx_*: AXI4-Stream, bytes (8 bits) from the host and to it. When the link goes down, the device withdraws
+        an offered byte, and the card must drop the byte that it offers.
+    configured, suspended, traffic: for LEDs. traffic is high in a cycle in which a byte passes either way.
     """
 
     def __init__(self, card, transceiver):
-        """transceiver: a class, one of TRANSCEIVERS."""
+        """card: a Card. transceiver: a class, one of TRANSCEIVERS."""
         super().__init__(
             {
                 "clk": In(1),
@@ -1161,8 +1165,8 @@ class UsbDevice(wiring.Component):
     def _transactions(m, packets, control, out, into, restart):
         """Answers tokens and data packets, and sends the packets of both IN endpoints.
 
-        Whether the host has a packet is known when the next packet comes: an ACK, or anything else, since a
-        host that has not got it, or whose ACK was lost, asks again.
+        The host has a packet if the next packet is an ACK. After any other packet the device keeps it, because
+        the host asks again if it lacks the packet or its ACK was lost.
         """
         token, tx = packets.token, packets.tx
         to_control, to_link = token.endpoint == 0, token.endpoint == LINK_ENDPOINT

@@ -426,7 +426,7 @@ func TestBoards(t *testing.T) {
 			}
 			require.Len(t, c.when(t, "error on"), 1)
 			require.Empty(t, c.when(t, "error out"))
-			if name != "ecpix5" {
+			if name != "ulx3s" { // the board whose simulation of a tenth of a second takes least
 				return
 			}
 			// A tenth of a second later the LEDs go out.
@@ -435,7 +435,8 @@ func TestBoards(t *testing.T) {
 			c.says(t, "pass 101")
 			for _, led := range []string{"traffic", "error"} {
 				require.Less(t, c.says(t, led+" out"), left+101)
-				require.Greater(t, c.says(t, led+" out"), c.says(t, led+" on")+100)
+				const printed = 0.001 // resolution of the times
+				require.Greater(t, c.says(t, led+" out"), c.says(t, led+" on")+100-2*printed)
 			}
 		})
 	}

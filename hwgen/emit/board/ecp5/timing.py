@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Says what nextpnr reports of a design, and fails when a clock, or what crosses between two, is too slow.
+"""Prints the clocks and paths of nextpnr's report, and fails if a clock, or a path between clocks, is too slow.
 
     python timing.py report.json clk=50 usb_clk=60
 
-Each NAME=MHZ is a clock that the design must have, with the constraint that it must have: one that has lost
-its constraint on the way, or that nobody named, fails as well. Paths between pads and registers are said, but
-not judged: nextpnr knows neither the pads nor what is behind them.
+Each NAME=MHZ is a required clock with its required constraint. A clock without its constraint fails, and so
+does a clock that no argument names. Paths between pads and registers are printed, but not checked: nextpnr
+knows neither the delays of the pads nor the devices behind them.
 """
 
 import json
 import sys
 
 
-PADS = "<async>"  # what nextpnr calls what no clock moves
+PADS = "<async>"  # nextpnr's name for ends without a clock
 CARD = "clk"  # the card's clock
 
 
 def clocks(report):
-    """Of each clock: whether it is the card's; MHz that it can have, and MHz that it must.
+    """Returns, for each clock: whether it is the card's, its achieved MHz, its required MHz.
 
-    A net may have any of its names in the report. The card's clock is that whose longest path begins in the card.
+    The report may name a net by any of its names. The card's clock is the one whose longest path begins in the
+    card.
     """
     own = [p for p in report["critical_paths"] if p["from"] == p["to"]]
     cards = {p["from"].split()[-1] for p in own if p["path"][0]["from"]["cell"].startswith("u_card.")}
@@ -27,13 +28,13 @@ def clocks(report):
 
 
 def longest(report, wanted):
-    """The longest path, in ns, of those whose ends are as wanted."""
+    """Returns the longest path, in ns, for whose two clocks wanted(from, to) holds; 0 if there is none."""
     paths = [p for p in report["critical_paths"] if wanted(p["from"], p["to"])]
     return max((sum(step["delay"] for step in p["path"]) for p in paths), default=0)
 
 
 def main(path, *wanted):
-    """Prints what the report says; returns 1 when something is wrong with it."""
+    """Prints the report's clocks and paths. Returns the exit status: 1 if any is wrong, else 0."""
     with open(path) as file:
         report = json.load(file)
     found = clocks(report)
