@@ -101,7 +101,8 @@ soak: soak-card ## Inject a hundred thousand faults, or FAULTS=N (minutes; not p
 	@go run ./verify/system/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # Generates the card FOLDER/card of some flags of hwgen: $(call generate,FOLDER,FLAGS). One that stands is kept
-# when it is what hwgen writes now. $(call card,FOLDER,FLAGS) builds the virtual card too.
+# when it is what hwgen writes now. $(call card,FOLDER,FLAGS) builds the virtual card too, in one piece: every piece
+# reads Verilator's headers.
 define generate
 	@rm -rf $(1)/new
 	@bin/hwgen $(2) -o $(1)/new >/dev/null
@@ -110,7 +111,7 @@ define generate
 endef
 define card
 $(call generate,$(1),$(2))
-	@$(MAKE) -s -C $(1)/card/sim >/dev/null
+	@$(MAKE) -s -C $(1)/card/sim VM_PARALLEL_BUILDS=0 >/dev/null
 endef
 
 # Small lanes, short chunks and a wide window: many frames for what it costs to simulate them.

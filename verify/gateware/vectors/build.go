@@ -30,6 +30,8 @@ type Builder struct {
 	root    string // VERILATOR_ROOT
 	tools   string // versions
 	err     error
+
+	compiling sync.Mutex // of a header
 }
 
 // Program is a C++ program with Verilated modules.
@@ -240,16 +242,45 @@ func (b *Builder) prepare(ctx context.Context) error {
 	return os.Rename(made, b.runtime)
 }
 
+// header returns a file that includes Verilator's headers, for programs with an option of
+// optimization. It is precompiled: the headers take longer to compile than most modules.
+func (b *Builder) header(ctx context.Context, optimize string) (path string, err error) {
+	b.compiling.Lock()
+	defer b.compiling.Unlock()
+	path = filepath.Join(b.Folder, "header_"+key(b.tools, b.root, optimize)+".h")
+	compiled := path + ".gch"
+	if _, err := os.Stat(compiled); err == nil {
+		return path, nil
+	}
+	scratch, err := b.scratch("header")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	if err := os.WriteFile(path, []byte("#include \"verilated.h\"\n"), 0o666); err != nil {
+		return "", err
+	}
+	made := filepath.Join(scratch, "header.gch")
+	if err := run(ctx, "c++", append(b.flags(optimize), "-x", "c++-header", path, "-o", made)...); err != nil {
+		return "", err
+	}
+	return path, os.Rename(made, compiled)
+}
+
 // flags returns the C++ compiler's options for Verilator's output.
 func (b *Builder) flags(optimize string) []string {
 	return []string{"-std=c++17", optimize, "-I", filepath.Join(b.root, "include"), "-I", filepath.Join(b.root, "include", "vltstd"),
 		"-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1", "-pthread", "-w"}
 }
 
-// compile builds the program in a scratch folder. It compiles all of Verilator's output for a
-// module as one text.
+// compile builds the program in a scratch folder. It compiles the program and all of Verilator's
+// output as one text.
 func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made string, err error) {
-	flags := append(b.flags(p.Optimize), "-I", scratch)
+	header, err := b.header(ctx, p.Optimize)
+	if err != nil {
+		return "", err
+	}
+	flags := append(b.flags(p.Optimize), "-include", header, "-I", scratch)
 	for _, d := range p.Defines {
 		flags = append(flags, "-D"+d)
 	}
@@ -259,7 +290,8 @@ func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made 
 		return path
 	}
 	write("module.h", p.Header)
-	texts := []string{write(p.Name+".cpp", p.Text)}
+	var all strings.Builder
+	fmt.Fprintf(&all, "#include \"%s\"\n", filepath.Base(write(p.Name+".cpp", p.Text)))
 	for _, m := range p.Modules {
 		to := filepath.Join(scratch, m.Name)
 		top := m.Top
@@ -280,18 +312,18 @@ func (b *Builder) compile(ctx context.Context, p Program, scratch string) (made 
 		if err != nil {
 			return "", err
 		}
-		var all strings.Builder
+		all.WriteString("#undef VL_PCH_INCLUDED // allows one module in a text\n")
 		for _, file := range files {
 			fmt.Fprintf(&all, "#include \"%s/%s\"\n", m.Name, filepath.Base(file))
 		}
-		texts = append(texts, write("V"+m.Name+".cpp", all.String()))
 		flags = append(flags, "-I", to)
 	}
+	made = filepath.Join(scratch, "program")
+	flags = append(flags, write("all.cpp", all.String()), b.runtime, "-o", made)
 	if err != nil {
 		return "", err
 	}
-	made = filepath.Join(scratch, "program")
-	return made, run(ctx, "c++", append(append(flags, texts...), b.runtime, "-o", made)...)
+	return made, run(ctx, "c++", flags...)
 }
 
 // run runs a command that prints nothing on success.

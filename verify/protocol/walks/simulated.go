@@ -53,9 +53,10 @@ func Build(ctx context.Context, hwgen, source, shell, dir string) (program strin
 		library = filepath.Join(sim, "build")
 	}
 	library = filepath.Join(library, "libverilated.a")
-	run("make", "-C", sim, "build/model/libVcard.a", library, "OPT=-O1")
+	// In one piece: every piece would read Verilator's headers.
+	run("make", "-C", sim, "build/model/libVcard.a", library, "OPT=-O1", "VM_PARALLEL_BUILDS=0")
 	include := filepath.Join(os.Getenv("VERILATOR_ROOT"), "include")
-	program = filepath.Join(sim, "build", "traces")
+	program = filepath.Join(sim, "build", "walks")
 	run("c++", "-std=c++17", "-O1", "-Wall", "-isystem", include, "-isystem", filepath.Join(include, "vltstd"), "-I", sim, "-I", built,
 		source, filepath.Join(built, "libVcard.a"), library, "-pthread", "-o", program)
 	return program, err

@@ -36,11 +36,9 @@ func (o *Oracle) real(x uint32) float64 {
 
 // largestInteger is section 7.10 for int32.
 func (o *Oracle) largestInteger(x []uint32) (y uint32, overflowed bool) {
-	top := o.sum.Set(least)
+	top := math.Inf(-1)
 	for _, e := range x {
-		if o.term.SetInt64(int64(int32(e))).Cmp(top) > 0 {
-			top.Set(&o.term)
-		}
+		top = max(top, float64(int32(e)))
 	}
-	return uint32(int32(top.Int64())), false
+	return uint32(int32(top)), false
 }

@@ -1,11 +1,12 @@
 // Package oracle computes the correct sum of a card independently of the model and the gateware.
-// It computes exact, fused and integer sums by math/big from their definitions in
-// driver/wire/SPEC.md, section 7, and tree sums by the processor's own additions. It imports only
+// It computes exact and fused sums by math/big from their definitions in driver/wire/SPEC.md,
+// section 7, and integer and tree sums by the processor's own additions of floats. It imports only
 // the tables. It is slow, and written to be read.
 package oracle
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 
 	"tributary/driver/wire"
@@ -112,28 +113,21 @@ func (o *Oracle) widen(x uint32) uint32 {
 	return o.result.encode(o.format.float64(x))
 }
 
-// integers is section 7.6.
+// integers is section 7.6. A float64 holds every sum of 64 ports, which needs 38 bits.
 func (o *Oracle) integers(x []uint32) (y uint32, overflowed bool) {
-	o.sum.SetInt64(0)
+	sum := 0.0
 	for _, e := range x {
-		o.sum.Add(&o.sum, o.term.SetInt64(int64(int32(e))))
+		sum += float64(int32(e))
 	}
-	sum := &o.sum
-	overflowed = sum.Cmp(greatest) > 0 || sum.Cmp(least) < 0
+	overflowed = sum > math.MaxInt32 || sum < math.MinInt32
 	if overflowed && o.saturate {
-		if sum.Sign() > 0 {
+		if sum > 0 {
 			return 0x7fffffff, true
 		}
 		return 0x80000000, true
 	}
-	return uint32(o.term.And(sum, all).Uint64()), overflowed
+	return uint32(int64(sum)), overflowed
 }
-
-var (
-	greatest = big.NewInt(1<<31 - 1)
-	least    = big.NewInt(-1 << 31)
-	all      = big.NewInt(1<<32 - 1)
-)
 
 // tree is section 7.3.
 func (o *Oracle) tree(x []uint32, finite bool) uint32 {
