@@ -347,7 +347,7 @@ def test_fused_lane(format, ports, flags):
     run(
         "agg_lane",
         sources=[folder / f for f in [*leaves, "agg_lane.v"]],
-        simulator="verilator",
+        simulator="icarus" if ports < 8 else "verilator",
         testcase=["sums_as_the_model"],
         env={"LANE": json.dumps(lane)},
     )
