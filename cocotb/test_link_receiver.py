@@ -15,7 +15,7 @@ import frames
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import ROOT, leaf, run, start
+from bench import ROOT, leaf, number, run, start, wait_cycles
 from streams import PATTERNS, StreamSink, StreamSource
 
 SYNC = model.SYNC
@@ -68,10 +68,11 @@ class Receiver:
         cocotb.start_soon(self._count())
 
     async def _count(self):
+        handles = [(name, getattr(self.dut, event)) for event, name in EVENTS.items()]
         while True:
             await RisingEdge(self.dut.clk)
-            for event, name in EVENTS.items():
-                self.counts[name] += int(getattr(self.dut, event).value)
+            for name, handle in handles:
+                self.counts[name] += number(handle)
 
     def put(self, data, rng=None):
         """Queues bytes for the link: whole words, or with rng words cut anywhere."""
@@ -86,7 +87,7 @@ class Receiver:
         quiet = 0
         while quiet < 100:
             before = len(self.sink.beats), len(self.registers.beats), self.counts["hunted"]
-            await ClockCycles(self.dut.clk, 20)
+            await wait_cycles(self.dut, 20)
             after = len(self.sink.beats), len(self.registers.beats), self.counts["hunted"]
             quiet = quiet + 20 if before == after else 0
 
