@@ -6,6 +6,7 @@ tuples (header, payload, port); port is None for a packet without a port of its 
 compares them with the Python model's reply.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -13,14 +14,12 @@ import random
 import shutil
 import subprocess
 
-import cocotb
-from cocotb.triggers import ClockCycles
-from cocotb.utils import get_sim_time
+from cocotb.triggers import ClockCycles, Event
 
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import BUILD, CLOCK_PERIOD_NS, ROOT, run, start, wait_cycles
+from bench import BUILD, ROOT, cycle, run, start, wait_cycles
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
@@ -82,7 +81,7 @@ class CardBench:
     @property
     def cycle(self):
         """Returns the number of the clock cycle."""
-        return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
+        return cycle()
 
     async def quiet(self):
         """Waits until all queued input is in and the output has been quiet for a while."""
@@ -219,7 +218,11 @@ class BareCard(CardBench):
         super().__init__(dut, shared=False)
         self.rng = random.Random(seed)
         self.sources = [StreamSource(dut, f"s_axis_p{p}", idle=idle()) for p in range(self.ports)]
-        self.sinks = [StreamSink(dut, f"m_axis_p{p}", stall=stall()) for p in range(self.ports)]
+        self.packets = [[] for _ in range(self.ports)]  # beats of a packet that has not ended
+        self.sinks = [
+            StreamSink(dut, f"m_axis_p{p}", stall=stall(), to=functools.partial(self._collect, p))
+            for p in range(self.ports)
+        ]
         register = {"valid": "valid", "ready": "ready"}
         self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
         self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
@@ -228,18 +231,19 @@ class BareCard(CardBench):
         await super().reset()
         while not int(self.dut.s_reg_ready.value):
             await ClockCycles(self.dut.clk, 1)
-        for port, sink in enumerate(self.sinks):
-            cocotb.start_soon(self._collect(port, sink))
 
-    async def _collect(self, port, sink):
-        while True:
-            beats = await sink.packet()
-            self.moved = self.cycle
-            header = model.unpack(beats[0]["tuser"].to_bytes(self.SENT_HEADER_BYTES, "little"))
-            size = self.result.bytes * self.lanes
-            payload = b"".join(b["tdata"].to_bytes(size, "little") for b in beats if b["tkeep"])
-            assert all(b["tkeep"] in (0, (1 << size) - 1) for b in beats), "tkeep is neither empty nor full"
-            self.arrived((header, payload, port))
+    def _collect(self, port, beat):
+        beats = self.packets[port]
+        beats.append(beat)
+        if not beat["tlast"]:
+            return
+        self.packets[port] = []
+        self.moved = self.cycle
+        header = model.unpack(beats[0]["tuser"].to_bytes(self.SENT_HEADER_BYTES, "little"))
+        size = self.result.bytes * self.lanes
+        payload = b"".join(b["tdata"].to_bytes(size, "little") for b in beats if b["tkeep"])
+        assert all(b["tkeep"] in (0, (1 << size) - 1) for b in beats), "tkeep is neither empty nor full"
+        self.arrived((header, payload, port))
 
     def count_access(self):
         """Counts no frame: the access does not use a link."""
@@ -312,27 +316,23 @@ class LinkCard(CardBench):
         self.word = self.manifest["link"] // 8
         self.slowest = self.lanes * min(self.format.bytes, self.result.bytes)  # a beat per cycle
         self.rx = StreamSource(dut, "link_rx", idle=idle(), fields=("tdata", "tkeep"))
-        self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"))
+        self.tx = StreamSink(dut, "link_tx", stall=stall(), fields=("tdata", "tkeep"), to=self._collect)
         self.bytes = b""  # of an incomplete frame from the card
         self.replies = []  # register replies that no test has checked
+        self.replied = Event()
 
-    async def reset(self):
-        await super().reset()
-        cocotb.start_soon(self._collect())
-
-    async def _collect(self):
-        while True:
-            (beat,) = await self.tx.take(1)
-            self.moved = self.cycle
-            count = beat["tkeep"].bit_length()
-            assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"link_tx_tkeep is {beat['tkeep']:#b}"
-            self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
-            whole, self.bytes = model.whole_frames(self.bytes)
-            for header, payload in whole:
-                if header["kind"] == zwire.KIND_REPLY:
-                    self.replies.append((header, payload, None))
-                else:
-                    self.arrived((header, payload, None))
+    def _collect(self, beat):
+        self.moved = self.cycle
+        count = beat["tkeep"].bit_length()
+        assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"link_tx_tkeep is {beat['tkeep']:#b}"
+        self.bytes += beat["tdata"].to_bytes(self.word, "little")[:count]
+        whole, self.bytes = model.whole_frames(self.bytes)
+        for header, payload in whole:
+            if header["kind"] == zwire.KIND_REPLY:
+                self.replies.append((header, payload, None))
+                self.replied.set()
+            else:
+                self.arrived((header, payload, None))
 
     def hurry(self):
         """Stops stalling both directions of the link."""
@@ -405,7 +405,8 @@ class LinkCard(CardBench):
     async def register(self, header):
         self.put(model.frame(header))
         while not self.replies:
-            await ClockCycles(self.dut.clk, 4)
+            self.replied.clear()
+            await self.replied.wait()
         ((reply, _, _),) = self.replies
         self.replies.clear()
         return reply

@@ -14,7 +14,7 @@ import cocotb
 from cocotb.triggers import Event, RisingEdge
 from cocotb.utils import get_sim_time
 
-from bench import CLOCK_PERIOD_NS
+from bench import bits, cycle
 
 FIELDS = ("tdata", "tkeep", "tlast", "tuser", "tdest")
 
@@ -89,11 +89,48 @@ def packet(words, keep=None, **first):
     return beats
 
 
+class _Edges:
+    """Steps the streams of a clock: at every edge, one task wakes for all of them.
+
+    Waking a task takes longer than what a stream does in a cycle.
+    """
+
+    of = {}  # by the clock's handle
+
+    def __init__(self, clk):
+        self.clk = clk
+        self.steps = []  # functions to call at the next edge; each returns whether to call it at the edge after
+        self.added = []  # others, and when each was added
+        self.task = None
+
+    @classmethod
+    def at(cls, clk):
+        """Returns the clock's edges."""
+        return cls.of.setdefault(clk, cls(clk))
+
+    def add(self, step):
+        """Calls the function from the next edge on."""
+        if self.task is None or self.task.done():
+            self.steps, self.added = [], []  # those of a test that has ended
+            self.task = cocotb.start_soon(self._run())
+        self.added.append((get_sim_time("step"), step))
+
+    async def _run(self):
+        while self.steps or self.added:
+            await RisingEdge(self.clk)
+            if self.added:
+                now = get_sim_time("step")
+                self.steps += [step for since, step in self.added if since < now]
+                self.added = [(since, step) for since, step in self.added if since == now]
+            self.steps = [step for step in self.steps if step()]
+
+
 class _Stream:
     """Handles of one stream of the module under test."""
 
     def __init__(self, dut, prefix, fields, valid, ready):
         self.clk = dut.clk
+        self.edges = _Edges.at(dut.clk)
         self.rst = dut.rst if hasattr(dut, "rst") else None
         self.name = prefix
         if fields is None:
@@ -102,29 +139,16 @@ class _Stream:
         self.valid = getattr(dut, f"{prefix}_{valid}")
         self.ready = getattr(dut, f"{prefix}_{ready}") if hasattr(dut, f"{prefix}_{ready}") else None
 
-    @property
-    def cycle(self):
-        """Returns the number of the clock cycle, the same for all streams."""
-        return int(get_sim_time("ns")) // CLOCK_PERIOD_NS
-
-    def bit(self, handle):
-        """Returns the control signal's value, which must be 0 or 1."""
-        return self.number(handle._name, handle.value)
-
-    def number(self, what, value):
-        """Returns the value, which must have no X, as a number."""
+    def number(self, what, bits):
+        """Returns the bits, which must have no X, as a number."""
         try:
-            return int(value)
+            return int(bits, 2)
         except ValueError:
-            raise AssertionError(f"{self.name}: {what} is {value} in cycle {self.cycle}") from None
+            raise AssertionError(f"{self.name}: {what} is {bits} in cycle {cycle()}") from None
 
-    def in_reset(self):
-        """Returns whether control signals may still be X."""
-        return self.rst is not None and (not self.rst.value.is_resolvable or bool(int(self.rst.value)))
-
-    def accepted(self):
-        """Returns whether this clock edge transfers a beat."""
-        return bool(self.bit(self.valid)) and (self.ready is None or bool(self.bit(self.ready)))
+    def is_ready(self):
+        """Returns whether ready, which must be 0 or 1, is high."""
+        return self.ready is None or self.number("ready", bits(self.ready)) == 1
 
 
 class StreamSource(_Stream):
@@ -140,18 +164,20 @@ class StreamSource(_Stream):
         self.queue = []
         self.accepted_at = []  # cycle in which each beat was accepted
         self._driven = dict.fromkeys(self.fields, 0)
-        self._presenting = False
-        self._filled = Event()
+        self._presenting = False  # valid is high
+        self._offered = False  # the queue's first beat is at the ports
+        self._awake = False
         self._moved = Event()
         self.valid.value = 0
         for handle in self.fields.values():
             handle.value = 0
-        cocotb.start_soon(self._run())
 
     def put(self, beats):
         """Queues beats (a list, or one) and returns at once."""
         self.queue.extend([beats] if isinstance(beats, dict) else beats)
-        self._filled.set()
+        if self.queue and not self._awake:
+            self._awake = True
+            self.edges.add(self._step)
 
     async def send(self, beats):
         """Queues beats and returns after the clock edge that accepts the last of them."""
@@ -164,28 +190,22 @@ class StreamSource(_Stream):
             self._moved.clear()
             await self._moved.wait()
 
-    async def _run(self):
-        while True:
-            await self._filled.wait()
-            self._filled.clear()
-            await RisingEdge(self.clk)
-            await self._empty()
-
-    async def _empty(self):
-        """Drives beats until the queue is empty; begins and ends just after a clock edge."""
-        while self.queue:
-            if next(self.idle):
-                self._quiet()
-                await RisingEdge(self.clk)
-                continue
-            self._drive(self.queue[0])
-            await RisingEdge(self.clk)
-            while not self.accepted():
-                await RisingEdge(self.clk)
+    def _step(self):
+        """Drives a cycle, just after its clock edge; returns whether beats are left."""
+        if self._offered:
+            if not self.is_ready():
+                return True
+            self._offered = False
             self.queue.pop(0)
-            self.accepted_at.append(self.cycle)
+            self.accepted_at.append(cycle())
             self._moved.set()
-        self._quiet()
+        self._awake = bool(self.queue)
+        if not self.queue or next(self.idle):
+            self._quiet()
+        else:
+            self._offered = True
+            self._drive(self.queue[0])
+        return self._awake
 
     def _drive(self, beat):
         unknown = set(beat) - set(self.fields)
@@ -217,16 +237,21 @@ class StreamSink(_Stream):
     In a beat with tkeep, unused bytes of tdata read as 0, and may be X.
     """
 
-    def __init__(self, dut, prefix, stall=None, fields=None, valid="tvalid", ready="tready"):
+    def __init__(self, dut, prefix, stall=None, fields=None, valid="tvalid", ready="tready", to=None):
+        """to: is called with each beat, instead of adding it to self.beats."""
         super().__init__(dut, prefix, fields, valid, ready)
         self.stall = stall if stall is not None else never()
         self.beats = []  # taken so far
         self.taken_at = []  # cycle in which each of them was taken
+        self.to = to if to is not None else self._keep
         self._moved = Event()
         self._ready = None  # what it is driven with
+        self._waiting = None  # the beat that was offered and not accepted in the last cycle
+        self._bits = None  # of that beat
+        self._idle = 0  # cycles without an offer
         if self.ready is not None:
             self._set_ready(0)
-        cocotb.start_soon(self._run())
+        self.edges.add(self._step)
 
     async def take(self, count):
         """Waits for count beats, removes them from self.beats and returns them."""
@@ -243,27 +268,32 @@ class StreamSink(_Stream):
             beats += await self.take(1)
         return beats
 
-    async def _run(self):
-        waiting = None  # the beat that was offered and not accepted in the last cycle
-        idle = 0  # cycles without an offer
-        while True:
-            if idle > ASLEEP:
-                await RisingEdge(self.valid)
-            await RisingEdge(self.clk)
-            offered = self._read() if self._offers() else None
-            if waiting is not None:
-                assert offered == waiting, (
-                    f"{self.name}: {waiting} was offered, not accepted, and became {offered}"
-                )
-            waiting = offered
-            idle = 0 if offered is not None else idle + 1
-            if offered is not None and (self.ready is None or self.bit(self.ready)):
-                self.beats.append(offered)
-                self.taken_at.append(self.cycle)
-                waiting = None
-                self._moved.set()
-            if self.ready is not None:
-                self._set_ready(int(not next(self.stall)))
+    def _keep(self, beat):
+        self.beats.append(beat)
+        self._moved.set()
+
+    def _step(self):
+        """Samples and drives a cycle, just after its clock edge; returns whether to watch the next."""
+        offered = self._read() if self._offers() else None
+        if self._waiting is not None:
+            assert offered == self._waiting, (
+                f"{self.name}: {self._waiting} was offered, not accepted, and became {offered}"
+            )
+        self._waiting = offered
+        self._idle = 0 if offered is not None else self._idle + 1
+        if offered is not None and self.is_ready():
+            self._waiting = self._bits = None
+            self.taken_at.append(cycle())
+            self.to(offered)
+        if self.ready is not None:
+            self._set_ready(int(not next(self.stall)))
+        if self._idle > ASLEEP:
+            cocotb.start_soon(self._sleep())
+        return self._idle <= ASLEEP
+
+    async def _sleep(self):
+        await RisingEdge(self.valid)
+        self.edges.add(self._step)
 
     def _set_ready(self, ready):
         """Drives ready, if it changes: a write every cycle takes as long as everything else."""
@@ -272,35 +302,28 @@ class StreamSink(_Stream):
 
     def _offers(self):
         """Returns whether valid is high; during reset it may be X and is ignored."""
-        value = self.valid.value
-        if value.is_resolvable and not int(value):
+        valid = bits(self.valid)
+        if valid == "0" or (self.rst is not None and bits(self.rst) != "0"):
             return False
-        return not self.in_reset() and bool(self.bit(self.valid))
+        return self.number("valid", valid) == 1
 
     def _read(self):
-        beat = {}
-        for field, handle in self.fields.items():
-            value = handle.value
-            if field == "tdata" and "tkeep" in self.fields:
-                beat[field] = self._kept(value, int(self.fields["tkeep"].value))
-            else:
-                beat[field] = self.number(field, value)
-        return beat
+        """Returns the beat; a beat whose bits are those of the waiting one is that beat."""
+        now = [bits(handle) for handle in self.fields.values()]
+        if now == self._bits:
+            return self._waiting
+        self._bits = now
+        found = dict(zip(self.fields, now))
+        keep = self.number("tkeep", found["tkeep"]) if "tkeep" in found else None
+        return {
+            field: self.number(field, word) if field != "tdata" or keep is None else self._kept(word, keep)
+            for field, word in found.items()
+        }
 
-    def _kept(self, value, keep):
-        try:
-            word = int(value)
-        except ValueError:
-            return self._kept_of_unknown(str(value)[::-1], keep)
-        if keep == (1 << len(value) // 8) - 1:
-            return word
-        return sum(word & (0xFF << 8 * k) for k in range(len(value) // 8) if keep >> k & 1)
-
-    def _kept_of_unknown(self, bits, keep):
-        word = 0
-        for k in range(len(bits) // 8):
-            if keep >> k & 1:
-                byte = bits[8 * k : 8 * k + 8][::-1]
-                assert set(byte) <= {"0", "1"}, f"{self.name}: kept byte {k} of tdata is {byte}"
-                word |= int(byte, 2) << 8 * k
-        return word
+    def _kept(self, word, keep):
+        """Returns the kept bytes of a word of bits; the others are 0."""
+        size = len(word) // 8
+        if keep == (1 << size) - 1:
+            return self.number("tdata", word)
+        kept = [word[8 * (size - 1 - k) :][:8] if keep >> k & 1 else "00000000" for k in range(size)]
+        return self.number("tdata", "".join(reversed(kept)) or "0")

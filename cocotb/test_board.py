@@ -9,7 +9,7 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, ReadOnly, RisingEdge, Timer, with_timeout
 
-from bench import leaf, run
+from bench import bits, leaf, number, run
 from streams import PATTERNS
 
 # Periods of the PHY's clock and the card's, in ns, the finest resolution of the benches. They are
@@ -30,7 +30,7 @@ def run_with(leaf, pair, **arguments):
 
 def clock(signal, period):
     """Starts a clock with the given period in ns."""
-    cocotb.start_soon(Clock(signal, period, unit="ns", period_high=period // 2).start())
+    cocotb.start_soon(Clock(signal, period, unit="ns", period_high=period // 2, impl="gpi").start())
 
 
 class Feeder:
@@ -48,7 +48,7 @@ class Feeder:
         word = None
         while True:
             await RisingEdge(self.clk)
-            if word is not None and int(self.valid.value) and int(self.ready.value):
+            if word is not None and number(self.valid) and number(self.ready):
                 self.sent.append(word)
                 word = None
             if not self.on():
@@ -73,8 +73,8 @@ class Taker:
     async def _run(self):
         while True:
             await RisingEdge(self.clk)
-            if self.ready.value == 1 and self.valid.value == 1:
-                self.taken.append(int(self.data.value))
+            if bits(self.ready) == bits(self.valid) == "1":
+                self.taken.append(number(self.data))
             self.ready.value = int(not next(self.stall))
 
 
@@ -186,9 +186,9 @@ class Hosts:
         self.down = self.phy = None
         dut.phy_link_up.value = 0
         self.to_card = Feeder(dut, "s_axis_rx", dut.phy_clk, PATTERNS[idle](), self.words(lambda: self.host))
-        self.to_card.on = lambda: dut.phy_link_up.value == 1
+        self.to_card.on = lambda: bits(dut.phy_link_up) == "1"
         self.from_card = Feeder(dut, "s_axis_tx", dut.clk, PATTERNS[idle](), self.words(lambda: self.seen))
-        self.from_card.on = lambda: dut.link_up.value == 1
+        self.from_card.on = lambda: bits(dut.link_up) == "1"
         self.at_card = Taker(dut, "m_axis_rx", dut.clk, PATTERNS[stall]())
         self.at_host = Taker(dut, "m_axis_tx", dut.phy_clk, PATTERNS[stall]())
         cocotb.start_soon(self.count_hosts())
@@ -336,7 +336,7 @@ async def releases_in_step(dut):
         # Without the PHY's clock, the release stops.
         await ClockCycles(dut.clk, 50)
         assert (dut.phy_rst.value, dut.rst.value) == (1, 1)
-        phy = Clock(dut.phy_clk, phy_ns, unit="ns", period_high=phy_ns // 2)
+        phy = Clock(dut.phy_clk, phy_ns, unit="ns", period_high=phy_ns // 2, impl="gpi")
         running = cocotb.start_soon(phy.start())
         edges = 0
         while dut.phy_rst.value == 1:

@@ -10,7 +10,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotb.types import Logic, LogicArray
 
-from bench import CLOCK_PERIOD_NS, ROOT, leaf, run, start
+from bench import CLOCK_PERIOD_NS, ROOT, bits, leaf, number, run, start
 from streams import PATTERNS, Gate, StreamSink, StreamSource
 
 
@@ -53,8 +53,10 @@ class Chip:
         self.asks = []  # cycles at which SIWU# fell, and how many it stayed low
         self.rxf_n = self.txe_n = self.txe_before = self.txe_earlier = 1
         self.before = {"rd_n": 1, "wr_n": 1, "oe_n": 1, "siwu_n": 1}
+        self.inputs = {name: getattr(dut, name) for name in self.before}
+        self.released, self.unknown = (LogicArray(bit * len(dut.data_in)) for bit in "ZX")
         dut.rxf_n.value = dut.txe_n.value = 1
-        dut.data_in.value = LogicArray("Z" * len(dut.data_in))
+        dut.data_in.value = self.released
         cocotb.start_soon(self._run())
 
     @staticmethod
@@ -66,10 +68,10 @@ class Chip:
 
     def pins(self):
         """Returns the chip's input pins, which must be known."""
-        pins = {name: int(getattr(self.dut, name).value) for name in ("rd_n", "wr_n", "oe_n", "siwu_n")}
-        released = {int(bit) for bit in self.dut.drive_n.value}
-        assert len(released) == 1, "some of the data pins are driven, and some not"
-        return {**pins, "drive": 1 - released.pop()}
+        pins = {name: number(handle) for name, handle in self.inputs.items()}
+        released = set(bits(self.dut.drive_n))
+        assert released in ({"0"}, {"1"}), "some of the data pins are driven, and some not"
+        return {**pins, "drive": int("0" in released)}
 
     async def _run(self):
         await FallingEdge(self.dut.rst)
@@ -78,16 +80,16 @@ class Chip:
             await self._pass(self.KNOWN)
             self._drive(self.pins()["oe_n"])
             await self._pass(self.SET_UP - self.KNOWN)
-            set_up, data = self.pins(), self.dut.data_out.value
+            set_up, data = self.pins(), bits(self.dut.data_out)
             await RisingEdge(self.dut.clk)
             pins = self.pins()
             assert pins == set_up, "changed within the set-up time"
-            assert not pins["drive"] or pins["wr_n"] or self.dut.data_out.value == data
+            assert not pins["drive"] or pins["wr_n"] or bits(self.dut.data_out) == data
             self.cycle += 1
             self._judge(pins)
             await self._pass(self.STAYS)
             self.dut.rxf_n.value = self.dut.txe_n.value = Logic("X")
-            self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
+            self.dut.data_in.value = self.unknown
 
     @staticmethod
     async def _pass(ns):
@@ -117,7 +119,7 @@ class Chip:
             assert not (self.before["wr_n"] and self.txe_earlier), "WR# falls without TXE#"
             self.bursts[-1] += not self.txe_n
             if not self.txe_n:
-                self._take(int(self.dut.data_out.value))
+                self._take(number(self.dut.data_out))
         elif self.bursts[-1]:
             self.bursts.append(0)
         if not pins["siwu_n"]:
@@ -133,9 +135,9 @@ class Chip:
         self.txe_n = int(next(self.full))
         self.dut.rxf_n.value, self.dut.txe_n.value = self.rxf_n, self.txe_n
         if oe_n:
-            self.dut.data_in.value = LogicArray("Z" * len(self.dut.data_in))
+            self.dut.data_in.value = self.released
         elif self.rxf_n:
-            self.dut.data_in.value = LogicArray("X" * len(self.dut.data_in))
+            self.dut.data_in.value = self.unknown
         else:
             self.dut.data_in.value = self.words[0]
 
@@ -389,10 +391,10 @@ class FarSide:
         up, wait = 0, 0
         while True:
             await RisingEdge(self.dut.clk)
-            if int(self.dut.rst.value):
+            if number(self.dut.rst):
                 up = 0
                 continue
-            now = int(self.dut.link_up.value)
+            now = number(self.dut.link_up)
             if up and not now:
                 self.falls += 1
                 wait = self.clear_after
@@ -604,17 +606,17 @@ class Card:
         dut, up = self.dut, 0
         while True:
             await RisingEdge(dut.card_clk)
-            if int(dut.card_rst.value):
+            if number(dut.card_rst):
                 continue
-            if int(dut.rx_tvalid.value) and int(dut.rx_tready.value):
-                size = int(dut.rx_tkeep.value).bit_length()
-                came = list(int(dut.rx_tdata.value).to_bytes(self.width, "little")[:size])
+            if number(dut.rx_tvalid) and number(dut.rx_tready):
+                size = number(dut.rx_tkeep).bit_length()
+                came = list(number(dut.rx_tdata).to_bytes(self.width, "little")[:size])
                 self.heard[-1] += came
                 if self.links > 1:
                     self.out += [n + 1 for n in came]
-            if int(dut.tx_tvalid.value) and int(dut.tx_tready.value):
+            if number(dut.tx_tvalid) and number(dut.tx_tready):
                 self.out, self.word = self.out[self.word :], 0
-            now = int(dut.link_up.value)
+            now = number(dut.link_up)
             if now != up:
                 self.out, self.word = [], 0
                 if now:

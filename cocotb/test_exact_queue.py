@@ -8,7 +8,7 @@ import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
-from bench import run, start
+from bench import number, run, start
 
 # Lanes, ports, bits of a slot, of a beat's number and of the queue's length; latency of the lanes
 # and pause.
@@ -41,7 +41,7 @@ class Around:
         self.read = None  # the memories' output in this cycle: (beat, again)
         self.undecided = {}  # by beat: lanes undecided after one pass
         self.written = {}  # by beat: lanes in the cache
-        self.whole = set()
+        self.unfinished = set()  # beats read that are not whole
         self.writes = None  # the next cycle's (beat, lanes, result)
         self.operands = {}  # (beat, lane, port) by the cycle of entering the unit
         self.sum = []  # operands in the unit
@@ -81,8 +81,8 @@ class Around:
     def check_write(self):
         if self.writes:
             beat, lanes, result = self.writes
-            assert int(self.dut.sum_lanes.value) == lanes
-            assert int(self.dut.sum_result.value) == result
+            assert number(self.dut.sum_lanes) == lanes
+            assert number(self.dut.sum_result) == result
             assert not self.written[beat] & lanes, "a lane is written twice"
             self.written[beat] |= lanes
 
@@ -90,7 +90,7 @@ class Around:
         """A first pass writes the decided lanes, a further pass a result of the unit; the last
         write completes the beat."""
         dut = self.dut
-        writes, whole, found = (int(s.value) for s in (dut.sum_next, dut.sum_whole, dut.found))
+        writes, whole, found = map(number, (dut.sum_next, dut.sum_whole, dut.found))
         self.writes = None
         if passed and not passed["again"]:
             self.writes = (passed["beat"], ALL_LANES & ~passed["undecided"], 0)
@@ -104,7 +104,7 @@ class Around:
             beat, lanes, _ = self.writes
             assert whole == int(self.written[beat] | lanes == ALL_LANES)
             if whole:
-                self.whole.add(beat)
+                self.unfinished.remove(beat)
 
     def check_gates(self):
         """Checks the lanes' input: all members of a new beat; a single port, or a result, of a
@@ -113,7 +113,7 @@ class Around:
         if not self.read:
             return
         beat, again = self.read
-        ports, write = int(dut.beat_ports.value), int(dut.beat_write.value)
+        ports, write = number(dut.beat_ports), number(dut.beat_write)
         if not again:
             assert ports == self.member and not write
         elif write:
@@ -126,7 +126,7 @@ class Around:
             "beat": beat,
             "again": int(again),
             "write": write if again else self.rng.getrandbits(1),
-            "last": int(dut.beat_last.value) if again else self.rng.getrandbits(1),
+            "last": number(dut.beat_last) if again else self.rng.getrandbits(1),
             "undecided": self.rng.getrandbits(LANES) if again else self.undecided[beat],
             "ports": ports,
             "result": self.result,
@@ -140,11 +140,11 @@ class Around:
             self.result, self.result_at, self.done = self.done[1:], t, None
         passed = self.entered.get(t - LANE_LATENCY)
         if passed and passed["again"] and not passed["write"]:
-            select = int(dut.select.value)
+            select = number(dut.select)
             assert select.bit_count() == 1
             self.operands[t + 2] = (passed["beat"], select.bit_length() - 1, passed["ports"])
         operand = self.operands.pop(t, None)
-        assert int(dut.operand_valid.value) == int(operand is not None)
+        assert number(dut.operand_valid) == int(operand is not None)
         if operand is None:
             return
         if not self.sum:
@@ -153,7 +153,7 @@ class Around:
         else:
             assert t - self.sum[-1][0] >= UNIT_SPACING
         self.sum.append((t, *operand))
-        assert int(dut.operand_last.value) == int(len(self.sum) == PORTS)
+        assert number(dut.operand_last) == int(len(self.sum) == PORTS)
         if len(self.sum) == PORTS:
             _, beat, lane, _ = self.sum[0]
             assert [s[1:] for s in self.sum] == [(beat, lane, 1 << p & self.member) for p in range(PORTS)]
@@ -166,20 +166,18 @@ class Around:
         """Reads the beat requested again; otherwise perhaps a new beat, unless stopped."""
         dut = self.dut
         self.read = None
-        if int(dut.again_valid.value):
-            place = int(dut.again_slot.value), int(dut.again_beat.value)
-            (beat,) = [b for b in self.undecided if self.place(b) == place and b not in self.whole]
+        if number(dut.again_valid):
+            place = number(dut.again_slot), number(dut.again_beat)
+            (beat,) = [b for b in self.unfinished if self.place(b) == place]
             self.read = (beat, True)
-        elif int(dut.stop.value):
+        elif number(dut.stop):
             self.held_up += 1
-        elif self.rng.random() < chance and self.new - (1 << SLOT_BITS + INDEX_BITS) not in self.unfinished():
+        elif self.rng.random() < chance and self.new - (1 << SLOT_BITS + INDEX_BITS) not in self.unfinished:
             lanes = self.rng.getrandbits(LANES) if undecided < 0 else undecided
             self.undecided[self.new], self.written[self.new] = lanes, 0
+            self.unfinished.add(self.new)
             self.read = (self.new, False)
             self.new += 1
-
-    def unfinished(self):
-        return self.undecided.keys() - self.whole
 
 
 INPUTS = ["undecided", "lane_next", "lane_slot", "lane_beat", "lane_again", "lane_write", "lane_last", "done"]
@@ -203,7 +201,7 @@ async def every_beat_becomes_whole_once(dut, seldom):
         await around.step(rng.choice([0.1, 1]), 0 if rng.random() < seldom else -1)
     for _ in range((1 << DEPTH_BITS) * LANES * ELEMENT_CYCLES + 200):
         await around.step()
-    assert around.new > 100 and not around.unfinished()
+    assert around.new > 100 and not around.unfinished
     assert around.held_up > 100 or seldom > 0.9
     assert around.met > 0 or SHAPE != "ports"
 
@@ -241,7 +239,7 @@ async def a_full_queue_loses_nothing(dut):
         for _ in range(places + 2 * PORTS + LANE_LATENCY):
             await around.step(1, 1 << moment % LANES)
         came.add(around.new - before)
-        while around.unfinished():
+        while around.unfinished:
             await around.step()
     assert max(came) == places and min(came) >= places - PORTS - 1
 
@@ -266,7 +264,7 @@ async def a_reset_leaves_nothing_behind(dut):
             assert not dut.stop.value and not around.read
         for _ in range(60):
             await around.step(0.3, -1)
-        while around.unfinished():
+        while around.unfinished:
             await around.step()
 
 

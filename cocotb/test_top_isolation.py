@@ -16,7 +16,7 @@ sum or at the results' start, by one chunk of each other job and those statuses.
 import random
 
 import cocotb
-from cocotb.triggers import ClockCycles, Combine, RisingEdge
+from cocotb.triggers import ClockCycles, Combine, FallingEdge, RisingEdge
 
 import model
 import zwire
@@ -125,9 +125,9 @@ class Bench(BareCard):
             worker.contribute(chunk)
 
     async def taken(self, a, port, began, chunks):
-        """Waits until the port has that many results of A."""
+        """Waits until the port has that many results of A; looks in the middle of a cycle, when the sinks have run."""
         while len(self.sinks[port].taken_at) - began[port] < chunks * a.chunk // self.lanes:
-            await RisingEdge(self.dut.clk)
+            await FallingEdge(self.dut.clk)
 
 
 class Peer:

@@ -5,7 +5,7 @@ import random
 
 import cocotb
 import pytest
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 
 import zwire
 from cards import BareCard, run_card
@@ -60,7 +60,7 @@ class Bench(BareCard):
         witness = self.sinks[port if trusting is None else trusting]
         for vid in range(CHUNKS):
             while len(witness.taken_at) < (vid - self.window + 1) * self.beats:
-                await RisingEdge(self.dut.clk)
+                await FallingEdge(self.dut.clk)  # when the sinks have run
             self.send_chunk(port, vid)
 
     def check_results(self, port, chunks):

@@ -5,7 +5,7 @@ correct in every bit, and marked as a replay if the rank was sent it before.
 """
 
 import cocotb
-from cocotb.triggers import ClockCycles, Combine
+from cocotb.triggers import Combine
 
 import zwire
 from bench import wait_cycles
@@ -151,7 +151,7 @@ class Worker:
 async def deliver(card, reductions):
     """Forever passes the card's packets to their reductions; a packet for none of them is an error."""
     while True:
-        await ClockCycles(card.dut.clk, 4)
+        await wait_cycles(card.dut, 4)
         for header, payload, port in card.sent:
             of = [r for r in reductions if (r.job, r.epoch) == (header["job"], header["epoch"])]
             assert len(of) == 1, f"sent to port {port}, for no job that was: {header}"
