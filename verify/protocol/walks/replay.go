@@ -104,8 +104,8 @@ func (r *replay) take(e *Event, heard map[string]int) (what string, err error) {
 		for _, s := range e.Sent {
 			heard[strings.TrimSpace(s.Kind+" "+s.Code)]++
 		}
-		if slices.ContainsFunc(e.Says, func(s string) bool { return strings.HasPrefix(s, "nobody is left") }) {
-			heard["nobody is left"]++
+		if slices.ContainsFunc(e.Says, func(s string) bool { return strings.HasPrefix(s, "no member is left") }) {
+			heard["no member is left"]++
 		}
 	}
 	if what, err = r.compareCounts(e); what != "" || err != nil {

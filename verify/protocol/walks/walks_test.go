@@ -89,7 +89,7 @@ var happens = []string{
 	"commit", "abort", "reset", "data", "ask", "finish", "together", "deadline",
 	"stored", "duplicate", "owes", "wait", "send", "not_ready", "late", "early", "done",
 	"bad_job", "bad_epoch", "bad_rank", "evicted", "stale_epoch",
-	"result", "replay", "status overdue", "status evicted", "status done", "nobody is left",
+	"result", "replay", "status overdue", "status evicted", "status done", "no member is left",
 }
 
 // TestModel sends walks to the model.
