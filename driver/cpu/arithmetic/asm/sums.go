@@ -1,0 +1,300 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"tributary/driver/cpu/arithmetic/constants"
+)
+
+// tree writes the kernel of a tree of some rows, a power of two.
+func tree(rows int, r rounding) {
+	k := begin(fmt.Sprintf("tree%d%s", rows, r.name), fmt.Sprintf("adds %d rows by a tree. used is not read.", rows))
+	from := k.pointers(rows)
+	table := r.constants()
+	k.vectors(r.unroll, func(offset int) (sums, undecided VecVirtual) {
+		state := r.begin()
+		var node func(rows []Register) VecVirtual
+		node = func(rows []Register) VecVirtual {
+			if len(rows) == 1 {
+				return read(Mem{Base: rows[0], Index: k.at, Scale: 1, Disp: offset})
+			}
+			half := len(rows) / 2
+			x := node(rows[:half])
+			if half == 1 {
+				VADDPS(Mem{Base: rows[1], Index: k.at, Scale: 1, Disp: offset}, x, x)
+			} else {
+				VADDPS(node(rows[half:]), x, x)
+			}
+			r.round(table, state, x)
+			return x
+		}
+		sums = node(from)
+		return sums, r.undecided(table, state, sums)
+	})
+}
+
+// The sum "fused". The largest magnitude of the members gives E, as the bits of 2^(E - 127). An
+// infinite E, of a NaN or an infinity, makes the last product a NaN or an infinity.
+
+// member is the code for one member.
+type member struct {
+	magnitude, exponent, hidden VecVirtual // constants
+	count                       VecVirtual // places to cut: of all members, above those by their exponents
+}
+
+func newMember() member {
+	return member{magnitude: everywhere(magnitude), exponent: everywhere(exponent), hidden: everywhere(hidden)}
+}
+
+// scan writes a loop that finds E, and the sign that all members have.
+func (m member) scan(k *kernel, label string, least VecVirtual) (e, signs VecVirtual) {
+	e, signs = YMM(), ones()
+	VMOVDQA(least, e)
+	k.eachRow(label, func(vector Mem) {
+		a := YMM()
+		VPAND(vector, signs, signs)
+		VPAND(vector, m.magnitude, a)
+		VPMAXSD(a, e, e)
+	})
+	VPAND(m.exponent, e, e)
+	VPANDN(signs, m.magnitude, signs)
+	return e, signs
+}
+
+// cut returns the member in units, with its sign. guard is the number of places to shift left
+// before.
+func (m member) cut(vector Mem, e VecVirtual, guard uint64) VecVirtual {
+	x, significand, own := read(vector), YMM(), YMM()
+	VPAND(x, m.magnitude, significand)
+	VPMAXSD(m.hidden, significand, own) // a subnormal number has the exponent of the least normal one
+	VPAND(m.exponent, own, own)
+	VPSUBD(own, significand, significand)
+	VPADDD(m.hidden, significand, significand)
+	VPSUBD(own, e, own)
+	VPSRLD(Imm(fraction), own, own)
+	if guard > 0 {
+		VPSLLD(Imm(guard), significand, significand)
+	}
+	if m.count != nil {
+		VPADDD(m.count, own, own)
+	}
+	VPSRLVD(own, significand, significand)
+	VPSIGND(x, significand, significand)
+	return significand
+}
+
+// guard is the number of places that fused keeps below the last place of its largest member.
+const guard = 4
+
+// fusedFP32 writes the kernel for at most eight rows, whose sum fits into an int32: each is below
+// 2^28.
+//
+// The conversion rounds once. Both products are exact: a sum that was rounded is at least 2^24, so
+// with its unit it is normal; and a smaller one is a multiple of the least positive number.
+func fusedFP32() {
+	k := begin("fusedFP32", "adds at most 8 rows by fused.")
+	m := newMember()
+	scale := everywhere(math.Float32bits(float32(math.Ldexp(1, -fraction-guard))))
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		e, signs := m.scan(k, "scan", m.hidden)
+		sums = zeros()
+		k.eachRow("add", func(vector Mem) { VPADDD(m.cut(vector, e, guard), sums, sums) })
+		VCVTDQ2PS(sums, sums)
+		VMULPS(scale, sums, sums)
+		VMULPS(e, sums, sums)
+		VPOR(signs, sums, sums)
+		return sums, difference(nil, nil, sums)
+	})
+}
+
+// fusedFP32Many writes the kernel for any number of rows. It adds the upper and the lower 16 bits
+// of the members apart. float64 holds their sum, of 34 bits, and its product with the unit.
+func fusedFP32Many() {
+	k := begin("fusedFP32Many", "adds any number of rows by fused.")
+	m := newMember()
+	lower := everywhere(0xffff)
+	upper, scale := YMM(), YMM()
+	VCVTPS2PD(everywhere(math.Float32bits(1<<16)).AsX(), upper)
+	VCVTPS2PD(everywhere(math.Float32bits(float32(math.Ldexp(1, -fraction-guard)))).AsX(), scale)
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		e, signs := m.scan(k, "scan", m.hidden)
+		low, high := zeros(), zeros()
+		k.eachRow("add", func(vector Mem) {
+			units, part := m.cut(vector, e, guard), YMM()
+			VPAND(units, lower, part)
+			VPADDD(part, low, low)
+			VPSRAD(Imm(16), units, units)
+			VPADDD(units, high, high)
+		})
+		half := func() VecVirtual { // of the vector: its first four elements
+			x, y := YMM(), YMM()
+			VCVTDQ2PD(high.AsX(), x)
+			VMULPD(upper, x, x)
+			VCVTDQ2PD(low.AsX(), y)
+			VADDPD(y, x, x)
+			VMULPD(scale, x, x)
+			VCVTPS2PD(e.AsX(), y)
+			VMULPD(y, x, x)
+			VCVTPD2PSY(x, x.AsX())
+			return x
+		}
+		sums = half()
+		for _, x := range []VecVirtual{high, low, e} {
+			VEXTRACTF128(Imm(1), x, x.AsX())
+		}
+		VINSERTF128(Imm(1), half().AsX(), sums, sums)
+		VPOR(signs, sums, sums)
+		return sums, difference(nil, nil, sums)
+	})
+}
+
+// fusedNarrow writes the kernel for a narrow result format. The sum has at most 21 bits, so it and
+// its product with the unit are exact.
+func fusedNarrow(r rounding) {
+	k := begin("fused"+r.name, "adds rows by fused, for a narrow result format.")
+	m := newMember()
+	m.count = constant(constants.Cut)
+	least, scale := constant(constants.Least), constant(constants.Unit)
+	table := r.constants()
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		e, signs := m.scan(k, "scan", least)
+		sums = zeros()
+		k.eachRow("add", func(vector Mem) { VPADDD(m.cut(vector, e, 0), sums, sums) })
+		VCVTDQ2PS(sums, sums)
+		VMULPS(scale, sums, sums)
+		VMULPS(e, sums, sums)
+		VPOR(signs, sums, sums)
+		state := r.begin()
+		r.round(table, state, sums)
+		return sums, r.undecided(table, state, sums)
+	})
+}
+
+// exact writes the kernel of exact. It adds in float64, which is exact while the exponents of the
+// members are close enough, and rounds the sum once. A narrow result format takes the way through
+// fp32, rounded to odd: see format.roundOnce.
+//
+// Let all members have p places, and exponents a..b; each is a multiple of 2^(a-p+1) and below
+// 2^(b+1). So every sum of up to n of them is a multiple of 2^(a-p+1) and at most n 2^(b+1), which
+// float64 holds if b - a + p + log2 n <= 53. The constant spread is the largest b - a. A zero is
+// a multiple of anything.
+func exact(r rounding) {
+	k := begin("exact"+r.name, "adds rows by exact.")
+	abs, minusOne, spread := everywhere(magnitude), everywhere(0xffffffff), constant(constants.Spread)
+	table := r.constants()
+	minusZero := everywhere(sign)
+	var below VecVirtual // places of float64 below fp32's last
+	if r.narrow {
+		below = ones()
+		VPSRLQ(Imm(64-(52-fraction)), below, below)
+	}
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		low, high := YMM(), YMM() // elements 0..3 and 4..7
+		largest, least := zeros(), ones()
+		VCVTPS2PD(minusZero.AsX(), low)
+		VMOVDQA(low, high)
+		k.eachRow("add", func(vector Mem) {
+			a, x := YMM(), YMM()
+			VPAND(vector, abs, a)
+			VPMAXSD(a, largest, largest)
+			VPADDD(minusOne, a, a) // 0 becomes the largest
+			VPMINUD(a, least, least)
+			VCVTPS2PD(vector, x)
+			VADDPD(x, low, low)
+			VCVTPS2PD(vector.Offset(16), x)
+			VADDPD(x, high, high)
+		})
+		for _, x := range []VecVirtual{low, high} {
+			if r.narrow {
+				rest := YMM()
+				VPAND(below, x, rest)
+				VPADDQ(below, rest, rest)
+				VPOR(rest, x, x)
+				VPANDN(x, below, x)
+			}
+			VCVTPD2PSY(x, x.AsX())
+		}
+		sums = low
+		VINSERTF128(Imm(1), high.AsX(), sums, sums)
+		state := r.begin()
+		r.round(table, state, sums)
+		undecided = r.undecided(table, state, sums)
+		VPSRLD(Imm(fraction), largest, largest)
+		VPSRLD(Imm(fraction), least, least)
+		VPSUBD(least, largest, largest)
+		VPCMPGTD(spread, largest, largest)
+		VPOR(largest, undecided, undecided)
+		return sums, undecided
+	})
+}
+
+// largest writes the kernel of max, for floating-point numbers. It orders integers that are ordered
+// like the numbers. It stops at NaNs and infinities, which are to be reported.
+func largest() {
+	k := begin("largestFloat", "picks the largest number of rows.")
+	abs, finite := everywhere(magnitude), everywhere(exponent-1)
+	key := func(x VecVirtual) {
+		flip := YMM()
+		VPSRAD(Imm(31), x, flip)
+		VPSRLD(Imm(1), flip, flip)
+		VPXOR(flip, x, x)
+	}
+	least := everywhere(sign)
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		sums, undecided = YMM(), zeros()
+		VMOVDQA(least, sums)
+		k.eachRow("pick", func(vector Mem) {
+			x, a := read(vector), YMM()
+			VPAND(abs, x, a)
+			VPMAXSD(a, undecided, undecided)
+			key(x)
+			VPMAXSD(x, sums, sums)
+		})
+		key(sums)
+		VPCMPGTD(finite, undecided, undecided)
+		return sums, undecided
+	})
+}
+
+// largestInteger writes the kernel of max, for integers.
+func largestInteger() {
+	k := begin("largestInteger", "picks the largest integer of rows.")
+	least := everywhere(sign)
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		sums = YMM()
+		VMOVDQA(least, sums)
+		k.eachRow("pick", func(vector Mem) { VPMAXSD(vector, sums, sums) })
+		return sums, nil
+	})
+}
+
+// integers writes the kernel of sums of int32. It adds the upper and the lower 16 bits apart, and
+// stops where the sum does not fit.
+func integers() {
+	k := begin("addIntegers", "adds rows of integers.")
+	lower := everywhere(0xffff)
+	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+		sums, undecided = zeros(), YMM()
+		low, high := zeros(), zeros()
+		k.eachRow("add", func(vector Mem) {
+			x, part := read(vector), YMM()
+			VPADDD(x, sums, sums)
+			VPAND(lower, x, part)
+			VPADDD(part, low, low)
+			VPSRAD(Imm(16), x, x)
+			VPADDD(x, high, high)
+		})
+		// The upper 16 bits with what the lower ones carry must fit into 16 bits again.
+		VPSRLD(Imm(16), low, low)
+		VPADDD(low, high, high)
+		VPSLLD(Imm(16), high, undecided)
+		VPSRAD(Imm(16), undecided, undecided)
+		VPXOR(high, undecided, undecided)
+		return sums, undecided
+	})
+}

@@ -1,0 +1,16 @@
+//go:build !amd64 || purego
+
+package arithmetic
+
+// useKernels is not read without kernels.
+var useKernels = false
+
+type fastPath struct{ inPlace bool }
+
+func newFastPath(*Arithmetic) *fastPath { return nil }
+
+func (*fastPath) sum(*Workspace, *[MaxRows]*byte, *byte, int) int { return 0 }
+
+func (*fastPath) load(*format, *Workspace, int, int) {}
+
+func (*fastPath) store([]byte, []uint32) int { return 0 }
