@@ -75,6 +75,13 @@ func New(sum wire.Sum, format, result wire.Format, saturate bool) (*Arithmetic, 
 	return a, nil
 }
 
+// Portable returns the same arithmetic without kernels.
+func (a *Arithmetic) Portable() *Arithmetic {
+	portable := *a
+	portable.fast = nil
+	return &portable
+}
+
 // Sum writes the sum of rows to dst. rows[p] is the contribution of port p, and nil where the port
 // is no member or its contribution is missing. At least one row is present. dst and the rows are
 // payloads: little-endian encodings, aligned or not, all of as many elements. dst is the memory of
@@ -84,6 +91,9 @@ func New(sum wire.Sum, format, result wire.Format, saturate bool) (*Arithmetic, 
 // every chunk with something to report, in order.
 func (a *Arithmetic) Sum(dst []byte, rows [][]byte, chunk int, w *Workspace, each func(chunk int, e Exceptions)) {
 	elements := len(dst) / a.out.size
+	if elements*a.out.size != len(dst) {
+		panic(fmt.Sprintf("arithmetic: a result of %d bytes for %v", len(dst), a.out.Format))
+	}
 	w.take(rows, elements*a.in.size, a.which == wire.SumTree && !a.out.integer())
 	defer w.release()
 	reached(dst, rows)

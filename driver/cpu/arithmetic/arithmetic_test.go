@@ -1,255 +1,328 @@
 package arithmetic
 
 import (
-	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/wire"
 	"tributary/verify/reference/operands"
-	"tributary/verify/reference/oracle"
 )
 
-// kind is what New takes.
-type kind struct {
-	sum            wire.Sum
-	format, result wire.Format
-	saturate       bool
-}
-
-func (k kind) String() string {
-	name := fmt.Sprintf("%v_%v_%v", k.sum, k.format, k.result)
-	if k.saturate {
-		name += "_saturate"
-	}
-	return name
-}
-
-// kinds are all that a card may have.
-func kinds() (all []kind) {
-	for _, sum := range wire.Sums {
-		for _, in := range wire.Formats {
-			for _, out := range wire.Formats {
-				if in.FitsIn(out) {
-					all = append(all, kind{sum.Sum, in.Format, out.Format, false})
+func TestWhatACardMayHave(t *testing.T) {
+	allowed := kinds()
+	for sum := wire.Sum(0); int(sum) <= len(wire.Sums)+1; sum++ {
+		for format := wire.Format(0); format <= 7; format++ {
+			for result := wire.Format(0); result <= 7; result++ {
+				for _, saturate := range []bool{false, true} {
+					_, err := New(sum, format, result, saturate)
+					assert.Equal(t, slices.Contains(allowed, kind{sum, format, result, saturate}), err == nil, "%v %v %v %v: %v", sum, format, result, saturate, err)
 				}
 			}
 		}
-		if sum.Adds {
-			all = append(all, kind{sum.Sum, wire.Int32, wire.Int32, true})
-		}
 	}
-	return all
-}
-
-// onBothPaths runs a test with the kernels, where the processor has them, and without.
-func onBothPaths(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	for _, kernels := range []bool{true, false} {
-		if kernels && !useKernels {
-			continue
-		}
-		t.Run(map[bool]string{true: "kernels", false: "portable"}[kernels], func(t *testing.T) {
-			defer func(before bool) { useKernels = before }(useKernels)
-			useKernels = kernels
-			test(t)
-		})
+	for message, k := range map[string]kind{
+		"sum: there is no sum 9":                             {9, wire.FP32, wire.FP32, false},
+		"format: there is no format 0":                       {wire.SumTree, 0, wire.FP32, false},
+		"result: there is no format 9":                       {wire.SumTree, wire.FP32, 9, false},
+		"result: bf16 does not hold every fp32":              {wire.SumTree, wire.FP32, wire.BF16, false},
+		"saturate: fp32 does not saturate":                   {wire.SumTree, wire.FP32, wire.FP32, true},
+		"saturate: max never overflows":                      {wire.SumMax, wire.Int32, wire.Int32, true},
+		"sum: there is no sum 0\nresult: fp32 does not hold": {0, wire.Int32, wire.FP32, false},
+	} {
+		_, err := New(k.sum, k.format, k.result, k.saturate)
+		assert.ErrorContains(t, err, message)
 	}
-}
-
-func newArithmetic(t testing.TB, k kind) *Arithmetic {
-	t.Helper()
-	a, err := New(k.sum, k.format, k.result, k.saturate)
-	require.NoError(t, err)
-	return a
-}
-
-// put writes an element to a payload.
-func put(payload []byte, size, i int, x uint32) {
-	switch size {
-	case 1:
-		payload[i] = byte(x)
-	case 2:
-		binary.LittleEndian.PutUint16(payload[2*i:], uint16(x))
-	default:
-		binary.LittleEndian.PutUint32(payload[4*i:], x)
-	}
-}
-
-func get(payload []byte, size, i int) uint32 {
-	switch size {
-	case 1:
-		return uint32(payload[i])
-	case 2:
-		return uint32(binary.LittleEndian.Uint16(payload[2*i:]))
-	}
-	return binary.LittleEndian.Uint32(payload[4*i:])
-}
-
-// expected is what a sum must give.
-type expected struct {
-	sums    []uint32
-	reports map[int]Exceptions
-}
-
-// expect computes sums by the oracle. columns[i] has an element of every port; absent ports are
-// false in present.
-func expect(k kind, columns [][]uint32, present []bool, chunk int) expected {
-	e := expected{reports: map[int]Exceptions{}}
-	right := oracle.New(k.sum, k.format, k.result, k.saturate)
-	out, _ := k.result.Info()
-	for i, column := range columns {
-		x := slices.Clone(column)
-		var r Exceptions
-		for p, here := range present {
-			if !here {
-				x[p] = k.sum.Identity(k.format)
-			} else if isNonfinite(k.format, x[p]) {
-				r.In |= 1 << p
-			}
-		}
-		y, over := right.Sum(x)
-		if k.format == wire.Int32 && k.sum == wire.SumMax {
-			over = false
-		}
-		if isNonfinite(out.Format, y) {
-			r.Out = 1
-		}
-		if over {
-			r.Overflow = 1
-		}
-		e.sums = append(e.sums, y)
-		if r != (Exceptions{}) {
-			all := e.reports[i/chunk]
-			e.reports[i/chunk] = Exceptions{all.In | r.In, all.Out + r.Out, all.Overflow + r.Overflow}
-		}
-	}
-	return e
-}
-
-// isNonfinite is written from the table of section 7.1.
-func isNonfinite(f wire.Format, x uint32) bool {
-	switch f {
-	case wire.FP32:
-		return x&0x7f800000 == 0x7f800000
-	case wire.BF16:
-		return x&0x7f80 == 0x7f80
-	case wire.FP16:
-		return x&0x7c00 == 0x7c00
-	case wire.FP8E5M2:
-		return x&0x7c == 0x7c
-	case wire.FP8E4M3:
-		return x&0x7f == 0x7f
-	}
-	return false
-}
-
-// check compares a sum with what it must give. Rows and the result begin at odd addresses if skew
-// is odd. If inPlace is a port, the result is its row.
-func check(t testing.TB, k kind, columns [][]uint32, present []bool, chunk, skew, inPlace int, w *Workspace) {
-	t.Helper()
-	a := newArithmetic(t, k)
-	n, in, out := len(columns), a.in.size, a.out.size
-	rows := make([][]byte, len(present))
-	for p, here := range present {
-		if !here {
-			continue
-		}
-		rows[p] = make([]byte, n*in+2*skew)[skew*(1+p%2):][:n*in]
-		for i, column := range columns {
-			put(rows[p], in, i, column[p])
-		}
-	}
-	before := make([][]byte, len(rows))
-	for p := range rows {
-		before[p] = slices.Clone(rows[p])
-	}
-	memory := make([]byte, n*out+64)
-	for i := range memory {
-		memory[i] = 0xa5
-	}
-	dst := memory[16+skew:][:n*out]
-	if inPlace >= 0 {
-		dst = rows[inPlace]
-	}
-	reports := map[int]Exceptions{}
-	last := -1
-	a.Sum(dst, rows, chunk, w, func(chunk int, e Exceptions) {
-		require.Greater(t, chunk, last, "chunks in order")
-		last = chunk
-		reports[chunk] = e
-	})
-	want := expect(k, columns, present, chunk)
-	for i, y := range want.sums {
-		if got := get(dst, out, i); got != y {
-			require.Failf(t, "wrong sum", "%v: element %d of %d, ports %v: %x gives %x, want %x", k, i, n, present, columns[i], got, y)
-		}
-	}
-	require.Equal(t, want.reports, reports, "%v", k)
-	for p := range rows {
-		if p != inPlace {
-			require.Equal(t, before[p], rows[p], "%v: row %d has changed", k, p)
-		}
-	}
-	if inPlace < 0 {
-		for i, b := range memory {
-			if (i < 16+skew || i >= 16+skew+n*out) && b != 0xa5 {
-				t.Fatalf("%v: wrote beyond the result", k)
-			}
-		}
-	}
-	for p, row := range before {
-		holds := false
-		for i := range len(row) / in {
-			holds = holds || isNonfinite(k.format, get(row, in, i))
-		}
-		require.Equal(t, holds, a.HoldsNonfinite(row), "%v: row %d", k, p)
-	}
-}
-
-func all(ports int) []bool { return slices.Repeat([]bool{true}, ports) }
-
-// hostile returns columns of hostile operands.
-func hostile(k kind, ports, n int, seed uint64) (columns [][]uint32) {
-	source := operands.New(k.format, k.result, seed)
-	for range n {
-		x := make([]uint32, ports)
-		source.Next(x)
-		columns = append(columns, x)
-	}
-	return columns
 }
 
 func TestHostileOperands(t *testing.T) {
-	onBothPaths(t, func(t *testing.T) {
-		var w Workspace
-		for _, k := range kinds() {
-			for _, ports := range []int{8, 4} {
-				check(t, k, hostile(k, ports, 2000, uint64(ports)), all(ports), 7, 0, -1, &w)
-			}
+	var w Workspace
+	for _, k := range kinds() {
+		for _, ports := range []int{4, 8} {
+			call{k, hostile(k, ports, 4000/slow, uint64(ports)), everyPort(ports), 7, 0, -1}.check(t, &w)
 		}
-	})
+	}
 }
 
+// TestEveryNumberOfRows also has absent ports: with an even number of ports.
 func TestEveryNumberOfRows(t *testing.T) {
-	onBothPaths(t, func(t *testing.T) {
-		random := rand.New(rand.NewPCG(1, 2))
-		var w Workspace
-		for _, k := range kinds() {
-			for ports := 1; ports <= MaxRows; ports++ {
-				present := all(ports)
-				if ports%2 == 0 {
-					for p := range present {
-						present[p] = random.IntN(3) > 0
-					}
-					present[random.IntN(ports)] = true
+	random := rand.New(rand.NewPCG(1, 2))
+	var w Workspace
+	for _, k := range kinds() {
+		for ports := 1; ports <= MaxRows; ports += 1 + random.IntN(slow) {
+			present := everyPort(ports)
+			if ports%2 == 0 {
+				density := 1 + random.IntN(8)
+				for p := range present {
+					present[p] = random.IntN(8) < density
 				}
-				check(t, k, hostile(k, ports, 33, uint64(ports)), present, 16, ports%2, -1, &w)
+				present[random.IntN(ports)] = true
+			}
+			call{k, hostile(k, ports, 33, uint64(ports)), present, 16, ports % 4, -1}.check(t, &w)
+		}
+	}
+}
+
+// TestEveryLength ends in every place of a vector and beside the end of a tile, on every alignment,
+// with the result beside the rows and in place of each.
+func TestEveryLength(t *testing.T) {
+	const ports = 3
+	lengths := []int{tile - 1, tile, tile + 1, 2*tile + 9}
+	for n := range 70 / slow {
+		lengths = append(lengths, n*slow)
+	}
+	var w Workspace
+	for _, k := range kinds() {
+		in, _ := k.format.Info()
+		out, _ := k.result.Info()
+		columns := hostile(k, ports, slices.Max(lengths), 5)
+		for i, n := range lengths {
+			c := call{k, columns[len(columns)-n:], everyPort(ports), 10, i % 5, -1}
+			if in.Bits == out.Bits {
+				c.inPlace = i%(ports+1) - 1
+			}
+			c.check(t, &w)
+		}
+	}
+}
+
+// TestEveryOrder sums every order of eight hostile operands.
+func TestEveryOrder(t *testing.T) {
+	const ports, orders = 8, 40320
+	var w Workspace
+	for _, k := range kinds() {
+		if k.sum == wire.SumTree && k.format != wire.Int32 {
+			continue // the only sum that depends on the order
+		}
+		source := operands.New(k.format, k.result, 3)
+		x := make([]uint32, ports)
+		for !operands.Hurts(source.Next(x)) {
+		}
+		first := call{k, [][]uint32{x}, everyPort(ports), 1, 0, -1}.expect()
+		c := call{k, nil, everyPort(ports), 1, 0, -1}
+		for order := range operands.Permutations(x) {
+			if c.columns = append(c.columns, slices.Clone(order)); len(c.columns) == orders/slow {
+				break
 			}
 		}
+		a := k.arithmetic(t)
+		for _, a := range []*Arithmetic{a, a.Portable()} {
+			got := c.run(t, a, &w)
+			for i, y := range got.sums {
+				if y != first.sums[0] {
+					require.Failf(t, "another sum", "%v: %x gives %x, in another order %x", k, c.columns[i], y, first.sums[0])
+				}
+				require.Equal(t, first.reports[0], got.reports[i])
+			}
+		}
+	}
+}
+
+// TestAllPairsOfSmallFormats sums all pairs of both fp8 formats.
+func TestAllPairsOfSmallFormats(t *testing.T) {
+	var w Workspace
+	for _, k := range kinds() {
+		if info, _ := k.format.Info(); info.Bits != 8 || k.format != k.result {
+			continue
+		}
+		var pairs [][]uint32
+		for pair := uint32(0); pair < 1<<16; pair += slow {
+			pairs = append(pairs, []uint32{pair >> 8, pair & 0xff})
+		}
+		call{k, pairs, everyPort(2), 100, 0, -1}.check(t, &w)
+	}
+}
+
+// TestNumbersAlone passes every number of the small formats through every sum, alone: they widen
+// to themselves.
+func TestNumbersAlone(t *testing.T) {
+	var w Workspace
+	for _, k := range kinds() {
+		info, _ := k.format.Info()
+		if info.Bits == 32 {
+			continue
+		}
+		var columns [][]uint32
+		for x := uint32(0); x < 1<<info.Bits; x += max(1, uint32(slow)<<info.Bits>>16) {
+			columns = append(columns, []uint32{x})
+		}
+		call{k, columns, everyPort(1), 100, 0, -1}.check(t, &w)
+	}
+}
+
+// TestPairsOfFP32 adds structured pairs like those of Berkeley TestFloat: every exponent, and
+// significands with a few ones at either end, or a few zeros. The processor's addition is the
+// judge: for two members exact is tree.
+func TestPairsOfFP32(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	significand := func() uint32 {
+		ones := uint32(1)<<random.IntN(24) - 1
+		switch random.IntN(4) {
+		case 0:
+			return ones
+		case 1:
+			return 0x7fffff &^ ones
+		case 2:
+			return 1 << random.IntN(23)
+		}
+		return 0x7fffff &^ (1 << random.IntN(23))
+	}
+	number := func(exponent uint32) uint32 { return random.Uint32N(2)<<31 | exponent<<23 | significand() }
+	var columns [][]uint32
+	for a := range uint32(256) {
+		for b := uint32(0); b < 256; b += slow {
+			columns = append(columns, []uint32{number(a), number(b)})
+		}
+	}
+	random.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
+	var w Workspace
+	for _, sum := range []wire.Sum{wire.SumTree, wire.SumExact} {
+		c := call{kind{sum, wire.FP32, wire.FP32, false}, columns, everyPort(2), 100, 0, -1}
+		a := c.arithmetic(t)
+		for _, a := range []*Arithmetic{a, a.Portable()} {
+			for i, y := range c.run(t, a, &w).sums {
+				x := columns[i]
+				want := math.Float32bits(math.Float32frombits(x[0]) + math.Float32frombits(x[1]))
+				if want&0x7fffffff > 0x7f800000 {
+					want = 0x7fc00000
+				}
+				if y != want {
+					require.Failf(t, "wrong sum", "%v: %x gives %x, want %x", sum, x, y, want)
+				}
+			}
+		}
+	}
+}
+
+// TestWideSpreads has members so far apart that exact decides them by whole numbers, among others
+// that it decides at once.
+func TestWideSpreads(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	for _, format := range []wire.Format{wire.FP32, wire.BF16} {
+		info, _ := format.Info()
+		for _, ports := range []int{2, 3, 8, 9, 64} {
+			var columns [][]uint32
+			for range 2000 / slow {
+				column := make([]uint32, ports)
+				base, spread := random.IntN(255), 1+random.IntN(60)
+				for p := range column {
+					exponent := uint32(min(254, base+random.IntN(spread)))
+					column[p] = (random.Uint32()&0x807fffff | exponent<<23) >> (32 - info.Bits)
+				}
+				columns = append(columns, column)
+			}
+			var w Workspace
+			call{kind{wire.SumExact, format, format, false}, columns, everyPort(ports), 50, 0, -1}.check(t, &w)
+		}
+	}
+}
+
+// TestOneArithmeticForAll uses an Arithmetic from several goroutines at once.
+func TestOneArithmeticForAll(t *testing.T) {
+	for _, k := range kinds() {
+		c := call{k, hostile(k, 5, 200, 9), everyPort(5), 16, 0, -1}
+		a, want := c.arithmetic(t), c.expect()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				var w Workspace
+				for range 2 {
+					assert.Equal(t, want, c.run(t, a, &w), "%v", k)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	for _, k := range kinds() {
+		a := k.arithmetic(t)
+		for _, a := range []*Arithmetic{a, a.Portable()} {
+			rows := make([][]byte, 10)
+			for p := range rows {
+				rows[p] = make([]byte, 1000*a.in.size)
+				for i, x := range hostile(k, 1, 1000, uint64(p)) {
+					put(rows[p], a.in.size, i, x[0])
+				}
+			}
+			rows[3] = nil
+			dst := make([]byte, 1000*a.out.size)
+			var w Workspace
+			reports := 0
+			once := func() {
+				a.Sum(dst, rows, 100, &w, func(int, Exceptions) { reports++ })
+				a.HoldsNonfinite(rows[0])
+			}
+			once()
+			require.Zero(t, testing.AllocsPerRun(2, once), "%v", k)
+		}
+	}
+}
+
+func TestWrongCallsPanic(t *testing.T) {
+	a := kind{wire.SumTree, wire.FP32, wire.FP32, false}.arithmetic(t)
+	for message, rows := range map[string][][]byte{
+		"arithmetic: no row is present":            {nil, nil},
+		"arithmetic: row 1 has 7 bytes, want 8":    {nil, make([]byte, 7)},
+		"arithmetic: row 0 has 12 bytes, want 8":   {make([]byte, 12)},
+		"arithmetic: 65 rows, more than 64":        make([][]byte, 65),
+		"arithmetic: a result of 7 bytes for fp32": {make([]byte, 8)},
+	} {
+		size := 8
+		if message == "arithmetic: a result of 7 bytes for fp32" {
+			size = 7
+		}
+		assert.PanicsWithValue(t, message, func() {
+			a.Sum(make([]byte, size), rows, 1, new(Workspace), nil)
+		}, fmt.Sprint(rows))
+	}
+}
+
+// TestReleasesThePayloads: a workspace does not keep the memory of a call.
+func TestReleasesThePayloads(t *testing.T) {
+	var w Workspace
+	for _, k := range kinds() {
+		c := call{k, hostile(k, 20, 20, 1), everyPort(20), 16, 0, -1}
+		c.run(t, c.arithmetic(t), &w)
+		for i := range w.rows {
+			require.Nil(t, w.rows[i])
+			require.Nil(t, w.pointers[i])
+		}
+		for _, p := range w.partial {
+			require.Nil(t, p)
+		}
+	}
+}
+
+// FuzzSum takes a kind, which ports are present, a skew and the elements.
+func FuzzSum(f *testing.F) {
+	f.Add(uint8(0), uint64(0xff), uint8(1), []byte("any bytes are elements of any format, and a few vectors of them"))
+	f.Add(uint8(31), uint64(1)<<63|1<<40|6, uint8(0), make([]byte, 300))
+	all := kinds()
+	f.Fuzz(func(t *testing.T, which uint8, members uint64, skew uint8, elements []byte) {
+		if members == 0 {
+			return
+		}
+		c := call{kind: all[int(which)%len(all)], chunk: 1 + int(skew)%17, skew: int(skew) % 8, inPlace: -1}
+		info, _ := c.format.Info()
+		for ; members != 0; members >>= 1 {
+			c.present = append(c.present, members&1 != 0)
+		}
+		ports, size := len(c.present), info.Bits/8
+		for ; len(elements) >= ports*size; elements = elements[ports*size:] {
+			column := make([]uint32, ports)
+			for p := range column {
+				column[p] = get(elements, size, p)
+			}
+			c.columns = append(c.columns, column)
+		}
+		c.check(t, new(Workspace))
 	})
 }

@@ -22,7 +22,7 @@ func BenchmarkSum(b *testing.B) {
 	} {
 		for _, n := range []int{4, 8} {
 			b.Run(fmt.Sprintf("%v/%d", k, n), func(b *testing.B) {
-				a := newArithmetic(b, k)
+				a := k.arithmetic(b)
 				random := rand.New(rand.NewPCG(1, 1))
 				rows := make([][]byte, n)
 				for p := range rows {

@@ -14,9 +14,6 @@ import (
 
 //go:generate go run ./asm -out zkernels_amd64.s -stubs zkernels_amd64.go -pkg arithmetic
 
-// useKernels selects the fast path for every new Arithmetic.
-var useKernels = cpu.X86.HasAVX2
-
 // kernel is a sum of zkernels_amd64.s: see asm/main.go.
 type kernel func(dst *byte, rows **byte, used, n int, c *uint32) (done int)
 
@@ -43,7 +40,7 @@ var (
 
 // newFastPath returns the kernels of a, or nil.
 func newFastPath(a *Arithmetic) *fastPath {
-	if !useKernels {
+	if !cpu.X86.HasAVX2 {
 		return nil
 	}
 	f := &fastPath{inPlace: a.in.size == 4}

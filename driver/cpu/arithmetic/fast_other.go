@@ -2,9 +2,7 @@
 
 package arithmetic
 
-// useKernels is not read without kernels.
-var useKernels = false
-
+// fastPath has no kernels here.
 type fastPath struct{ inPlace bool }
 
 func newFastPath(*Arithmetic) *fastPath { return nil }

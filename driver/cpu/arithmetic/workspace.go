@@ -42,7 +42,7 @@ func (w *Workspace) take(rows [][]byte, size int, keepAbsent bool) {
 			continue
 		}
 		if row != nil {
-			if len(row) < size {
+			if len(row) != size {
 				panic(fmt.Sprintf("arithmetic: row %d has %d bytes, want %d", p, len(row), size))
 			}
 			present = w.used + 1
