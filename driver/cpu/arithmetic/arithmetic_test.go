@@ -223,6 +223,41 @@ func TestWideSpreads(t *testing.T) {
 	}
 }
 
+// TestEdgeOfTheSpread has sums on which a float64 sum fails as soon as the members are one exponent
+// further apart than the kernels of exact allow: large members that sum to a tie, and two small ones
+// that leave one last place to break it.
+func TestEdgeOfTheSpread(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	for log := 3; log <= 6; log++ {
+		ports := 1 << log
+		var columns [][]uint32
+		for range 6000 / slow {
+			column := make([]uint32, ports)
+			exponent := 60 + random.Uint32N(150)
+			sum := uint64(0)
+			for p := range ports - 2 {
+				significand := uint64(0xfff000 + random.Uint32N(0x1000-64))
+				if p == ports-3 { // the last place of the result is worth 2^log: leave half of it
+					significand += (1<<log*3/2 - (sum+significand)%(1<<log)) % (1 << log)
+				}
+				sum += significand
+				column[p] = exponent<<23 | uint32(significand)&0x7fffff
+			}
+			small := (exponent - uint32(53-24-log) + random.Uint32N(4) - 2) << 23
+			column[ports-2], column[ports-1] = small|2, small|1|1<<31
+			if random.IntN(2) == 0 {
+				for p := range column {
+					column[p] ^= 1 << 31
+				}
+			}
+			random.Shuffle(ports, func(i, j int) { column[i], column[j] = column[j], column[i] })
+			columns = append(columns, column)
+		}
+		var w Workspace
+		call{kind{wire.SumExact, wire.FP32, wire.FP32, false}, columns, everyPort(ports), 50, 0, -1}.check(t, &w)
+	}
+}
+
 // TestOneArithmeticForAll uses an Arithmetic from several goroutines at once.
 func TestOneArithmeticForAll(t *testing.T) {
 	for _, k := range kinds() {

@@ -47,6 +47,9 @@ func run(t *testing.T, folder, name string, args ...string) {
 func TestKernelsNeedNoAVX512(t *testing.T) {
 	text, err := os.ReadFile("../zkernels_amd64.s")
 	require.NoError(t, err)
-	require.Empty(t, regexp.MustCompile(`\b([XY](1[6-9]|2\d|3[01])|Z\d+|K\d)\b`).FindAllString(string(text), -1))
-	require.Contains(t, string(text), "Y15") // the pattern fits how registers are written
+	registers := regexp.MustCompile(`\b[KXYZ]\d+\b`).FindAllString(string(text), -1)
+	require.Greater(t, len(registers), 1000)
+	for _, r := range registers {
+		require.Regexp(t, `^[XY](\d|1[0-5])$`, r)
+	}
 }
