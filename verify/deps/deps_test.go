@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"verify/protocol/explore": {},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":    {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/system/bench":    {"driver", "driver/cpu/arithmetic", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
 	"verify/gateware/mutate": {"hwgen/leaf"},
 	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
 	"verify/system/faults":   {"driver/frame", "driver/transport"},
