@@ -64,6 +64,8 @@ func newFastPath(a *Arithmetic) *fastPath {
 		f.kernels = exacts[results]
 	case wire.SumMax:
 		f.kernels = []kernel{largestFloat}
+	default:
+		return nil
 	}
 	switch {
 	case a.in.Format == wire.BF16:

@@ -22,7 +22,7 @@ import (
 const (
 	arrayBytes = 25_000_000             // of each array, in memory
 	spell      = 300 * time.Millisecond // of one measurement
-	library    = "xsum-2.0.0"           // R. Neal's superaccumulators, from PyPI
+	library    = "xsum-2.0.0"           // R. M. Neal's superaccumulators, from PyPI
 )
 
 // inSoftware is a row: a sum of some arrays beside a peer's sum of them.
@@ -187,6 +187,6 @@ func fetchLibrary(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = output(ctx, "tar", "-xzf", to+".tar.gz", "-C", folder)
+	_, err = output(ctx, "tar", "-xzf", to+".tar.gz", "-C", folder, library+"/xsum/xsum.hpp")
 	return to, err
 }
