@@ -115,24 +115,17 @@ func (a *Arithmetic) sumTile(dst []byte, from, n int, w *Workspace, r *report) {
 	a.load(w, from, n)
 	ordinary := true
 	for done := 0; done < n; {
+		end := n // of what the portable path sums
 		if a.fast != nil {
-			done += a.fast.sum(w, w.wideAt(done), bytesOf(w.sums[done:]), roundUp(n-done))
+			if done += a.fast.sum(w, w.wideAt(done), bytesOf(w.sums[done:]), roundUp(n-done)); done >= n {
+				break
+			}
+			end = min(done+lanes, n)
 		}
-		if done < n {
-			to := min(a.block(done, n), n)
-			ordinary = a.portably(w, done, to, from, r) && ordinary
-			done = to
-		}
+		ordinary = a.portably(w, done, end, from, r) && ordinary
+		done = end
 	}
 	a.store(dst, from, n, w, ordinary)
-}
-
-// block returns the end of the block from element done on that the portable path handles.
-func (a *Arithmetic) block(done, n int) int {
-	if a.fast == nil {
-		return n
-	}
-	return done + lanes
 }
 
 // sumInPlace is sumTile without widening: the kernels read the rows and write to dst.

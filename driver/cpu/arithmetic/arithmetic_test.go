@@ -258,6 +258,38 @@ func TestEdgeOfTheSpread(t *testing.T) {
 	}
 }
 
+// TestTiesBrokenFarBelow has sums beside a tie of the results: a far smaller member breaks it, or one
+// near the last place of a float64, which another may cancel.
+func TestTiesBrokenFarBelow(t *testing.T) {
+	random := rand.New(rand.NewPCG(10, 10))
+	for _, result := range []wire.Format{wire.FP32, wire.BF16} {
+		info, _ := result.Info()
+		var columns [][]uint32
+		for range 20000 / slow {
+			base := 140 + random.IntN(100)
+			power := func(places int) uint32 { return uint32(base-places)<<23 | random.Uint32N(2)<<31 }
+			column := make([]uint32, 8)
+			column[0] = power(0) | random.Uint32N(1<<info.Frac)<<(23-info.Frac)
+			column[1] = power(info.Frac + 1)
+			column[2] = power(50 + random.IntN(20))
+			column[3] = power(70 + random.IntN(60))
+			switch random.IntN(3) {
+			case 0:
+				column[4] = column[2] ^ 1<<31
+			case 1:
+				column[4] = power(70 + random.IntN(60))
+			}
+			for p := range column {
+				column[p] >>= 32 - info.Bits
+			}
+			random.Shuffle(len(column), func(i, j int) { column[i], column[j] = column[j], column[i] })
+			columns = append(columns, column)
+		}
+		var w Workspace
+		call{kind{wire.SumExact, result, result, false}, columns, everyPort(8), 50, 0, -1}.check(t, &w)
+	}
+}
+
 // TestOneArithmeticForAll uses an Arithmetic from several goroutines at once.
 func TestOneArithmeticForAll(t *testing.T) {
 	for _, k := range kinds() {

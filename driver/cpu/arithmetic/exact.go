@@ -7,23 +7,45 @@ import (
 	"math/bits"
 )
 
-// exact adds the members in a whole number of 320 bits, and rounds once.
+// exact adds the members in float64, if all these sums are exact, else in a whole number of 320
+// bits, and rounds once.
 func (a *Arithmetic) exact(w *Workspace, from, to int) {
+	limit := a.spread(w.used)
 	for i := from; i < to; i++ {
-		var sum whole
-		negative, largest := uint32(signBit), uint32(0)
+		negative, largest, least := uint32(signBit), uint32(0), uint32(math.MaxUint32)
+		sum := 0.0
 		for k := range w.used {
 			x := w.wide[k][i]
 			negative &= x
 			largest = max(largest, x&^signBit)
-			sum.add(x)
+			least = min(least, x&^signBit-1) // 0 becomes the largest
+			sum += float64(math.Float32frombits(x))
 		}
-		if largest >= infinity {
+		switch {
+		case largest >= infinity:
 			w.sums[i] = w.nonfinite(i)
 			continue
+		case int(largest>>fp32Frac)-int(least>>fp32Frac) > limit:
+			sum = w.whole(i)
 		}
-		w.sums[i] = a.out.roundOnce(sum.odd()) | negative
+		w.sums[i] = a.out.roundOnce(sum) | negative
 	}
+}
+
+// spread returns the largest distance of exponents of members whose sums are exact in float64.
+//
+// Let all members have p places, and exponents a..b; each is a multiple of 2^(a-p+1) and below
+// 2^(b+1). So every sum of up to n of them is a multiple of 2^(a-p+1) and below n 2^(b+1). float64
+// holds it if b - a + p + log2 n <= 53. A zero is a multiple of anything.
+func (a *Arithmetic) spread(n int) int { return 53 - (a.in.Frac + 1) - bits.Len(uint(n-1)) }
+
+// whole returns the sum of an element rounded to odd.
+func (w *Workspace) whole(element int) float64 {
+	var sum whole
+	for k := range w.used {
+		sum.add(w.wide[k][element])
+	}
+	return sum.odd()
 }
 
 // whole is a sum of fp32 numbers in two's complement, in units of the least positive one. A number

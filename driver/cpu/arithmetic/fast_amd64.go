@@ -5,6 +5,7 @@ package arithmetic
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 
@@ -22,6 +23,7 @@ type fastPath struct {
 	inPlace bool // kernels read payloads and write them
 	tree    bool
 	kernels []kernel // tree: of 2, 4 and 8 rows; else of few rows and of many
+	hard    kernel   // for elements that the others cannot decide, or nil
 	widen   func(to *uint32, from *byte, n int, c *uint32) (right int)
 	narrow  func(to *byte, from *uint32, n int, c *uint32)
 	// by the bits of the number of rows less 1
@@ -36,6 +38,7 @@ var (
 	}
 	fuseds = map[wire.Format][]kernel{wire.FP32: {fusedFP32, fusedFP32Many}, wire.BF16: {fusedBF16}, wire.FP16: {fusedSmall}}
 	exacts = map[wire.Format][]kernel{wire.FP32: {exactFP32}, wire.BF16: {exactBF16}, wire.FP16: {exactSmall}}
+	hards  = map[wire.Format]kernel{wire.FP32: exactHardFP32, wire.BF16: exactHardBF16, wire.FP16: exactHardSmall}
 )
 
 // newFastPath returns the kernels of a, or nil.
@@ -61,7 +64,7 @@ func newFastPath(a *Arithmetic) *fastPath {
 	case wire.SumFused:
 		f.kernels = fuseds[results]
 	case wire.SumExact:
-		f.kernels = exacts[results]
+		f.kernels, f.hard = exacts[results], hards[results]
 	case wire.SumMax:
 		f.kernels = []kernel{largestFloat}
 	default:
@@ -84,16 +87,16 @@ func newFastPath(a *Arithmetic) *fastPath {
 		f.narrow = narrow8
 	}
 	for i := range f.tables {
-		f.tables[i] = newTable(a.in, a.out, i)
+		f.tables[i] = newTable(a.in, a.out, a.spread(1<<i))
 	}
 	return f
 }
 
-// newTable returns the constants for at most 2^logRows rows.
-func newTable(in, out *format, logRows int) constants.Table {
+// newTable returns the constants of formats, with the spread for some number of rows.
+func newTable(in, out *format, spread int) constants.Table {
 	power := func(of int) uint32 { return math.Float32bits(float32(math.Ldexp(1, of))) }
 	return constants.Table{
-		constants.Spread: uint32(53 - (in.Frac + 1) - logRows),
+		constants.Spread: uint32(spread),
 
 		constants.Least:     out.least,
 		constants.Magic:     uint32(out.cut)<<fp32Frac + hiddenBit/2,
@@ -115,8 +118,32 @@ func newTable(in, out *format, logRows int) constants.Table {
 }
 
 // sum sums n elements, a multiple of lanes, from rows, absent ones nil. It returns how many it has
-// done: it stops at elements for the portable path.
+// done: it stops at elements for the portable path. It changes rows.
 func (f *fastPath) sum(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int) (done int) {
+	for {
+		sums := f.easy(w, rows, dst, n-done)
+		if done += sums; done == n || f.hard == nil {
+			return done
+		}
+		dst = advance(dst, rows[:w.used], sums)
+		hard := f.hard(dst, &rows[0], w.used, min(n-done, 8*lanes), &f.tables[0][0])
+		if done += hard; done == n || hard == 0 {
+			return done
+		}
+		dst = advance(dst, rows[:w.used], hard)
+	}
+}
+
+// advance moves the addresses of rows by some elements, and returns dst moved likewise.
+func advance(dst *byte, rows []*byte, elements int) *byte {
+	for i, row := range rows {
+		rows[i] = (*byte)(unsafe.Add(unsafe.Pointer(row), 4*elements))
+	}
+	return (*byte)(unsafe.Add(unsafe.Pointer(dst), 4*elements))
+}
+
+// easy is sum without the kernel for hard elements.
+func (f *fastPath) easy(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int) (done int) {
 	if n == 0 {
 		return 0
 	}

@@ -64,6 +64,11 @@ func fusedFP32Many(dst *byte, rows **byte, used int, n int, c *uint32) (done int
 //go:noescape
 func exactFP32(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 
+// exactHardFP32 adds rows of any exponents by exact.
+//
+//go:noescape
+func exactHardFP32(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+
 // fusedBF16 adds rows by fused, for a narrow result format.
 //
 //go:noescape
@@ -74,6 +79,11 @@ func fusedBF16(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 //go:noescape
 func exactBF16(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 
+// exactHardBF16 adds rows of any exponents by exact.
+//
+//go:noescape
+func exactHardBF16(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+
 // fusedSmall adds rows by fused, for a narrow result format.
 //
 //go:noescape
@@ -83,6 +93,11 @@ func fusedSmall(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 //
 //go:noescape
 func exactSmall(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+
+// exactHardSmall adds rows of any exponents by exact.
+//
+//go:noescape
+func exactHardSmall(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 
 // largestFloat picks the largest number of rows.
 //

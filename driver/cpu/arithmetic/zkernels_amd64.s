@@ -1139,6 +1139,237 @@ end:
 	VZEROUPPER
 	RET
 
+// func exactHardFP32(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+// Requires: AVX, AVX2
+TEXT ·exactHardFP32(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+8(FP), CX
+	MOVQ         used+16(FP), DX
+	MOVQ         n+24(FP), BX
+	SHLQ         $0x02, BX
+	XORQ         SI, SI
+	MOVL         $0x80000000, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+
+one:
+	LEAQ     32(SI), DI
+	CMPQ     DI, BX
+	JG       end
+	VPCMPEQD Y1, Y1, Y1
+	MOVQ     CX, R8
+	MOVQ     DX, R9
+
+signs:
+	MOVQ  (R8), R10
+	VPAND (R10)(SI*1), Y1, Y1
+	ADDQ  $0x08, R8
+	DECQ  R9
+	JNZ   signs
+	VPAND Y0, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+low:
+	MOVQ         (R8), R10
+	VCVTPS2PD    (R10)(SI*1), Y5
+	VADDPD       Y5, Y2, Y6
+	VSUBPD       Y2, Y6, Y8
+	VSUBPD       Y8, Y6, Y7
+	VSUBPD       Y7, Y2, Y7
+	VSUBPD       Y8, Y5, Y5
+	VADDPD       Y5, Y7, Y7
+	VMOVAPD      Y6, Y2
+	VADDPD       Y7, Y3, Y5
+	VSUBPD       Y3, Y5, Y8
+	VSUBPD       Y8, Y5, Y6
+	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y7, Y6, Y6
+	VMOVAPD      Y5, Y3
+	VPSLLQ       $0x01, Y6, Y6
+	VPSRLQ       $0x01, Y6, Y6
+	VADDPD       Y6, Y4, Y4
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          low
+	VADDPD       Y3, Y2, Y5
+	VSUBPD       Y2, Y5, Y7
+	VSUBPD       Y7, Y5, Y6
+	VSUBPD       Y6, Y2, Y6
+	VSUBPD       Y7, Y3, Y3
+	VADDPD       Y3, Y6, Y6
+	VPXOR        Y3, Y3, Y3
+	VCMPPD       $0x00, Y3, Y4, Y3
+	VMOVAPD      Y6, Y2
+	VPSLLQ       $0x01, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y2
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X7
+	VPBROADCASTQ X7, Y7
+	VMULPD       Y7, Y2, Y2
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y4, Y2, Y2
+	VANDNPD      Y2, Y3, Y2
+	VSUBPD       Y2, Y6, Y3
+	VADDPD       Y2, Y6, Y2
+	VADDPD       Y3, Y5, Y4
+	VSUBPD       Y5, Y4, Y7
+	VSUBPD       Y7, Y4, Y6
+	VSUBPD       Y6, Y5, Y6
+	VSUBPD       Y7, Y3, Y3
+	VADDPD       Y3, Y6, Y6
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VCMPPD       $0x00, Y3, Y6, Y3
+	VPXOR        Y4, Y6, Y6
+	VPCMPGTQ     Y6, Y8, Y8
+	VPSLLQ       $0x3f, Y4, Y6
+	VPCMPGTQ     Y6, Y7, Y7
+	VPOR         Y7, Y3, Y3
+	VPCMPEQD     Y6, Y6, Y6
+	VPSRLQ       $0x3f, Y6, Y6
+	VPOR         Y6, Y8, Y8
+	VPANDN       Y8, Y3, Y8
+	VPADDQ       Y8, Y4, Y4
+	VCVTPD2PSY   Y4, X4
+	VADDPD       Y2, Y5, Y3
+	VSUBPD       Y5, Y3, Y7
+	VSUBPD       Y7, Y3, Y6
+	VSUBPD       Y6, Y5, Y6
+	VSUBPD       Y7, Y2, Y2
+	VADDPD       Y2, Y6, Y6
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y7, Y7, Y7
+	VCMPPD       $0x00, Y2, Y6, Y2
+	VPXOR        Y3, Y6, Y6
+	VPCMPGTQ     Y6, Y7, Y7
+	VPSLLQ       $0x3f, Y3, Y6
+	VPCMPGTQ     Y6, Y5, Y5
+	VPOR         Y5, Y2, Y2
+	VPCMPEQD     Y5, Y5, Y5
+	VPSRLQ       $0x3f, Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPANDN       Y7, Y2, Y7
+	VPADDQ       Y7, Y3, Y3
+	VCVTPD2PSY   Y3, X3
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	MOVQ         CX, R8
+	MOVQ         DX, R9
+
+high:
+	MOVQ         (R8), R10
+	VCVTPS2PD    16(R10)(SI*1), Y7
+	VADDPD       Y7, Y2, Y8
+	VSUBPD       Y2, Y8, Y10
+	VSUBPD       Y10, Y8, Y9
+	VSUBPD       Y9, Y2, Y9
+	VSUBPD       Y10, Y7, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVAPD      Y8, Y2
+	VADDPD       Y9, Y5, Y7
+	VSUBPD       Y5, Y7, Y10
+	VSUBPD       Y10, Y7, Y8
+	VSUBPD       Y8, Y5, Y8
+	VSUBPD       Y10, Y9, Y9
+	VADDPD       Y9, Y8, Y8
+	VMOVAPD      Y7, Y5
+	VPSLLQ       $0x01, Y8, Y8
+	VPSRLQ       $0x01, Y8, Y8
+	VADDPD       Y8, Y6, Y6
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          high
+	VADDPD       Y5, Y2, Y7
+	VSUBPD       Y2, Y7, Y9
+	VSUBPD       Y9, Y7, Y8
+	VSUBPD       Y8, Y2, Y8
+	VSUBPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VCMPPD       $0x00, Y5, Y6, Y5
+	VMOVAPD      Y8, Y2
+	VPSLLQ       $0x01, Y2, Y2
+	VPSRLQ       $0x01, Y2, Y2
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X9
+	VPBROADCASTQ X9, Y9
+	VMULPD       Y9, Y2, Y2
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y6, Y2, Y2
+	VANDNPD      Y2, Y5, Y2
+	VSUBPD       Y2, Y8, Y5
+	VADDPD       Y2, Y8, Y2
+	VADDPD       Y5, Y7, Y6
+	VSUBPD       Y7, Y6, Y9
+	VSUBPD       Y9, Y6, Y8
+	VSUBPD       Y8, Y7, Y8
+	VSUBPD       Y9, Y5, Y5
+	VADDPD       Y5, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VCMPPD       $0x00, Y5, Y8, Y5
+	VPXOR        Y6, Y8, Y8
+	VPCMPGTQ     Y8, Y10, Y10
+	VPSLLQ       $0x3f, Y6, Y8
+	VPCMPGTQ     Y8, Y9, Y9
+	VPOR         Y9, Y5, Y5
+	VPCMPEQD     Y8, Y8, Y8
+	VPSRLQ       $0x3f, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPANDN       Y10, Y5, Y10
+	VPADDQ       Y10, Y6, Y6
+	VCVTPD2PSY   Y6, X6
+	VADDPD       Y2, Y7, Y5
+	VSUBPD       Y7, Y5, Y9
+	VSUBPD       Y9, Y5, Y8
+	VSUBPD       Y8, Y7, Y8
+	VSUBPD       Y9, Y2, Y2
+	VADDPD       Y2, Y8, Y8
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y9, Y9, Y9
+	VCMPPD       $0x00, Y2, Y8, Y2
+	VPXOR        Y5, Y8, Y8
+	VPCMPGTQ     Y8, Y9, Y9
+	VPSLLQ       $0x3f, Y5, Y8
+	VPCMPGTQ     Y8, Y7, Y7
+	VPOR         Y7, Y2, Y2
+	VPCMPEQD     Y7, Y7, Y7
+	VPSRLQ       $0x3f, Y7, Y7
+	VPOR         Y7, Y9, Y9
+	VPANDN       Y9, Y2, Y9
+	VPADDQ       Y9, Y5, Y5
+	VCVTPD2PSY   Y5, X5
+	VINSERTF128  $0x01, X6, Y4, Y4
+	VINSERTF128  $0x01, X5, Y3, Y3
+	VPOR         Y1, Y4, Y4
+	VSUBPS       Y4, Y4, Y2
+	VPOR         Y1, Y3, Y3
+	VSUBPS       Y3, Y3, Y1
+	VPOR         Y1, Y2, Y2
+	VPXOR        Y4, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPTEST       Y2, Y2
+	JNZ          end
+	VMOVDQU      Y4, (AX)(SI*1)
+	MOVQ         DI, SI
+	JMP          one
+
+end:
+	SHRQ $0x02, SI
+	MOVQ SI, done+40(FP)
+	VZEROUPPER
+	RET
+
 // func fusedBF16(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
 // Requires: AVX, AVX2
 TEXT ·fusedBF16(SB), NOSPLIT, $0-48
@@ -1264,60 +1495,336 @@ TEXT ·exactBF16(SB), NOSPLIT, $0-48
 	MOVL         $0x80000000, DI
 	VMOVD        DI, X6
 	VPBROADCASTD X6, Y6
-	VPCMPEQD     Y7, Y7, Y7
-	VPSRLQ       $0x23, Y7, Y7
 
 one:
 	LEAQ      32(SI), DI
 	CMPQ      DI, BX
 	JG        end
-	VPXOR     Y10, Y10, Y10
-	VPCMPEQD  Y11, Y11, Y11
-	VCVTPS2PD X6, Y8
-	VMOVDQA   Y8, Y9
+	VPXOR     Y9, Y9, Y9
+	VPCMPEQD  Y10, Y10, Y10
+	VCVTPS2PD X6, Y7
+	VMOVDQA   Y7, Y8
 	MOVQ      CX, R8
 	MOVQ      DX, R9
 
 add:
 	MOVQ        (R8), R10
-	VPAND       (R10)(SI*1), Y0, Y12
-	VPMAXSD     Y12, Y10, Y10
-	VPADDD      Y1, Y12, Y12
-	VPMINUD     Y12, Y11, Y11
-	VCVTPS2PD   (R10)(SI*1), Y12
-	VADDPD      Y12, Y8, Y8
-	VCVTPS2PD   16(R10)(SI*1), Y12
-	VADDPD      Y12, Y9, Y9
+	VPAND       (R10)(SI*1), Y0, Y11
+	VPMAXSD     Y11, Y9, Y9
+	VPADDD      Y1, Y11, Y11
+	VPMINUD     Y11, Y10, Y10
+	VCVTPS2PD   (R10)(SI*1), Y11
+	VADDPD      Y11, Y7, Y7
+	VCVTPS2PD   16(R10)(SI*1), Y11
+	VADDPD      Y11, Y8, Y8
 	ADDQ        $0x08, R8
 	DECQ        R9
 	JNZ         add
-	VPAND       Y7, Y8, Y12
-	VPADDQ      Y7, Y12, Y12
+	VPCMPEQD    Y11, Y11, Y11
+	VPSRLQ      $0x23, Y11, Y11
+	VPAND       Y11, Y7, Y12
+	VPADDQ      Y11, Y12, Y12
+	VPOR        Y12, Y7, Y7
+	VPANDN      Y7, Y11, Y7
+	VCVTPD2PSY  Y7, X7
+	VPCMPEQD    Y11, Y11, Y11
+	VPSRLQ      $0x23, Y11, Y11
+	VPAND       Y11, Y8, Y12
+	VPADDQ      Y11, Y12, Y12
 	VPOR        Y12, Y8, Y8
-	VPANDN      Y8, Y7, Y8
+	VPANDN      Y8, Y11, Y8
 	VCVTPD2PSY  Y8, X8
-	VPAND       Y7, Y9, Y12
-	VPADDQ      Y7, Y12, Y12
-	VPOR        Y12, Y9, Y9
-	VPANDN      Y9, Y7, Y9
-	VCVTPD2PSY  Y9, X9
-	VINSERTF128 $0x01, X9, Y8, Y8
-	VPSRLD      $0x10, Y8, Y9
-	VPAND       Y3, Y9, Y9
-	VPADDD      Y4, Y9, Y9
-	VPADDD      Y9, Y8, Y8
-	VPAND       Y5, Y8, Y8
-	VSUBPS      Y8, Y8, Y9
+	VINSERTF128 $0x01, X8, Y7, Y7
+	VPSRLD      $0x10, Y7, Y8
+	VPAND       Y3, Y8, Y8
+	VPADDD      Y4, Y8, Y8
+	VPADDD      Y8, Y7, Y7
+	VPAND       Y5, Y7, Y7
+	VSUBPS      Y7, Y7, Y8
+	VPSRLD      $0x17, Y9, Y9
 	VPSRLD      $0x17, Y10, Y10
-	VPSRLD      $0x17, Y11, Y11
-	VPSUBD      Y11, Y10, Y10
-	VPCMPGTD    Y2, Y10, Y10
-	VPOR        Y10, Y9, Y9
-	VPTEST      Y9, Y9
+	VPSUBD      Y10, Y9, Y9
+	VPCMPGTD    Y2, Y9, Y9
+	VPOR        Y9, Y8, Y8
+	VPTEST      Y8, Y8
 	JNZ         end
-	VMOVDQU     Y8, (AX)(SI*1)
+	VMOVDQU     Y7, (AX)(SI*1)
 	MOVQ        DI, SI
 	JMP         one
+
+end:
+	SHRQ $0x02, SI
+	MOVQ SI, done+40(FP)
+	VZEROUPPER
+	RET
+
+// func exactHardBF16(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+// Requires: AVX, AVX2
+TEXT ·exactHardBF16(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+8(FP), CX
+	MOVQ         used+16(FP), DX
+	MOVQ         n+24(FP), BX
+	SHLQ         $0x02, BX
+	XORQ         SI, SI
+	MOVL         $0x00000001, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00007fff, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0xffff0000, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x80000000, DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+
+one:
+	LEAQ     32(SI), DI
+	CMPQ     DI, BX
+	JG       end
+	VPCMPEQD Y4, Y4, Y4
+	MOVQ     CX, R8
+	MOVQ     DX, R9
+
+signs:
+	MOVQ  (R8), R10
+	VPAND (R10)(SI*1), Y4, Y4
+	ADDQ  $0x08, R8
+	DECQ  R9
+	JNZ   signs
+	VPAND Y3, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+low:
+	MOVQ         (R8), R10
+	VCVTPS2PD    (R10)(SI*1), Y8
+	VADDPD       Y8, Y5, Y9
+	VSUBPD       Y5, Y9, Y11
+	VSUBPD       Y11, Y9, Y10
+	VSUBPD       Y10, Y5, Y10
+	VSUBPD       Y11, Y8, Y8
+	VADDPD       Y8, Y10, Y10
+	VMOVAPD      Y9, Y5
+	VADDPD       Y10, Y6, Y8
+	VSUBPD       Y6, Y8, Y11
+	VSUBPD       Y11, Y8, Y9
+	VSUBPD       Y9, Y6, Y9
+	VSUBPD       Y11, Y10, Y10
+	VADDPD       Y10, Y9, Y9
+	VMOVAPD      Y8, Y6
+	VPSLLQ       $0x01, Y9, Y9
+	VPSRLQ       $0x01, Y9, Y9
+	VADDPD       Y9, Y7, Y7
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          low
+	VADDPD       Y6, Y5, Y8
+	VSUBPD       Y5, Y8, Y10
+	VSUBPD       Y10, Y8, Y9
+	VSUBPD       Y9, Y5, Y9
+	VSUBPD       Y10, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VCMPPD       $0x00, Y6, Y7, Y6
+	VMOVAPD      Y9, Y5
+	VPSLLQ       $0x01, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y5
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X10
+	VPBROADCASTQ X10, Y10
+	VMULPD       Y10, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VANDNPD      Y5, Y6, Y5
+	VSUBPD       Y5, Y9, Y6
+	VADDPD       Y5, Y9, Y5
+	VADDPD       Y6, Y8, Y7
+	VSUBPD       Y8, Y7, Y10
+	VSUBPD       Y10, Y7, Y9
+	VSUBPD       Y9, Y8, Y9
+	VSUBPD       Y10, Y6, Y6
+	VADDPD       Y6, Y9, Y9
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VCMPPD       $0x00, Y6, Y9, Y6
+	VPXOR        Y7, Y9, Y9
+	VPCMPGTQ     Y9, Y11, Y11
+	VPSLLQ       $0x3f, Y7, Y9
+	VPCMPGTQ     Y9, Y10, Y10
+	VPOR         Y10, Y6, Y6
+	VPCMPEQD     Y9, Y9, Y9
+	VPSRLQ       $0x3f, Y9, Y9
+	VPOR         Y9, Y11, Y11
+	VPANDN       Y11, Y6, Y11
+	VPADDQ       Y11, Y7, Y7
+	VPCMPEQD     Y6, Y6, Y6
+	VPSRLQ       $0x23, Y6, Y6
+	VPAND        Y6, Y7, Y9
+	VPADDQ       Y6, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPANDN       Y7, Y6, Y7
+	VCVTPD2PSY   Y7, X7
+	VADDPD       Y5, Y8, Y6
+	VSUBPD       Y8, Y6, Y10
+	VSUBPD       Y10, Y6, Y9
+	VSUBPD       Y9, Y8, Y9
+	VSUBPD       Y10, Y5, Y5
+	VADDPD       Y5, Y9, Y9
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y10, Y10, Y10
+	VCMPPD       $0x00, Y5, Y9, Y5
+	VPXOR        Y6, Y9, Y9
+	VPCMPGTQ     Y9, Y10, Y10
+	VPSLLQ       $0x3f, Y6, Y9
+	VPCMPGTQ     Y9, Y8, Y8
+	VPOR         Y8, Y5, Y5
+	VPCMPEQD     Y8, Y8, Y8
+	VPSRLQ       $0x3f, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPANDN       Y10, Y5, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPCMPEQD     Y5, Y5, Y5
+	VPSRLQ       $0x23, Y5, Y5
+	VPAND        Y5, Y6, Y8
+	VPADDQ       Y5, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPANDN       Y6, Y5, Y6
+	VCVTPD2PSY   Y6, X6
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	MOVQ         CX, R8
+	MOVQ         DX, R9
+
+high:
+	MOVQ         (R8), R10
+	VCVTPS2PD    16(R10)(SI*1), Y10
+	VADDPD       Y10, Y5, Y11
+	VSUBPD       Y5, Y11, Y13
+	VSUBPD       Y13, Y11, Y12
+	VSUBPD       Y12, Y5, Y12
+	VSUBPD       Y13, Y10, Y10
+	VADDPD       Y10, Y12, Y12
+	VMOVAPD      Y11, Y5
+	VADDPD       Y12, Y8, Y10
+	VSUBPD       Y8, Y10, Y13
+	VSUBPD       Y13, Y10, Y11
+	VSUBPD       Y11, Y8, Y11
+	VSUBPD       Y13, Y12, Y12
+	VADDPD       Y12, Y11, Y11
+	VMOVAPD      Y10, Y8
+	VPSLLQ       $0x01, Y11, Y11
+	VPSRLQ       $0x01, Y11, Y11
+	VADDPD       Y11, Y9, Y9
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          high
+	VADDPD       Y8, Y5, Y10
+	VSUBPD       Y5, Y10, Y12
+	VSUBPD       Y12, Y10, Y11
+	VSUBPD       Y11, Y5, Y11
+	VSUBPD       Y12, Y8, Y8
+	VADDPD       Y8, Y11, Y11
+	VPXOR        Y8, Y8, Y8
+	VCMPPD       $0x00, Y8, Y9, Y8
+	VMOVAPD      Y11, Y5
+	VPSLLQ       $0x01, Y5, Y5
+	VPSRLQ       $0x01, Y5, Y5
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X12
+	VPBROADCASTQ X12, Y12
+	VMULPD       Y12, Y5, Y5
+	VADDPD       Y9, Y5, Y5
+	VADDPD       Y9, Y5, Y5
+	VANDNPD      Y5, Y8, Y5
+	VSUBPD       Y5, Y11, Y8
+	VADDPD       Y5, Y11, Y5
+	VADDPD       Y8, Y10, Y9
+	VSUBPD       Y10, Y9, Y12
+	VSUBPD       Y12, Y9, Y11
+	VSUBPD       Y11, Y10, Y11
+	VSUBPD       Y12, Y8, Y8
+	VADDPD       Y8, Y11, Y11
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y12, Y12, Y12
+	VPXOR        Y13, Y13, Y13
+	VCMPPD       $0x00, Y8, Y11, Y8
+	VPXOR        Y9, Y11, Y11
+	VPCMPGTQ     Y11, Y13, Y13
+	VPSLLQ       $0x3f, Y9, Y11
+	VPCMPGTQ     Y11, Y12, Y12
+	VPOR         Y12, Y8, Y8
+	VPCMPEQD     Y11, Y11, Y11
+	VPSRLQ       $0x3f, Y11, Y11
+	VPOR         Y11, Y13, Y13
+	VPANDN       Y13, Y8, Y13
+	VPADDQ       Y13, Y9, Y9
+	VPCMPEQD     Y8, Y8, Y8
+	VPSRLQ       $0x23, Y8, Y8
+	VPAND        Y8, Y9, Y11
+	VPADDQ       Y8, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPANDN       Y9, Y8, Y9
+	VCVTPD2PSY   Y9, X9
+	VADDPD       Y5, Y10, Y8
+	VSUBPD       Y10, Y8, Y12
+	VSUBPD       Y12, Y8, Y11
+	VSUBPD       Y11, Y10, Y11
+	VSUBPD       Y12, Y5, Y5
+	VADDPD       Y5, Y11, Y11
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y12, Y12, Y12
+	VCMPPD       $0x00, Y5, Y11, Y5
+	VPXOR        Y8, Y11, Y11
+	VPCMPGTQ     Y11, Y12, Y12
+	VPSLLQ       $0x3f, Y8, Y11
+	VPCMPGTQ     Y11, Y10, Y10
+	VPOR         Y10, Y5, Y5
+	VPCMPEQD     Y10, Y10, Y10
+	VPSRLQ       $0x3f, Y10, Y10
+	VPOR         Y10, Y12, Y12
+	VPANDN       Y12, Y5, Y12
+	VPADDQ       Y12, Y8, Y8
+	VPCMPEQD     Y5, Y5, Y5
+	VPSRLQ       $0x23, Y5, Y5
+	VPAND        Y5, Y8, Y10
+	VPADDQ       Y5, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPANDN       Y8, Y5, Y8
+	VCVTPD2PSY   Y8, X8
+	VINSERTF128  $0x01, X9, Y7, Y7
+	VINSERTF128  $0x01, X8, Y6, Y6
+	VPOR         Y4, Y7, Y7
+	VPSRLD       $0x10, Y7, Y5
+	VPAND        Y0, Y5, Y5
+	VPADDD       Y1, Y5, Y5
+	VPADDD       Y5, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VSUBPS       Y7, Y7, Y5
+	VPOR         Y4, Y6, Y6
+	VPSRLD       $0x10, Y6, Y4
+	VPAND        Y0, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y4, Y6, Y6
+	VPAND        Y2, Y6, Y6
+	VSUBPS       Y6, Y6, Y4
+	VPOR         Y4, Y5, Y5
+	VPXOR        Y7, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPTEST       Y5, Y5
+	JNZ          end
+	VMOVDQU      Y7, (AX)(SI*1)
+	MOVQ         DI, SI
+	JMP          one
 
 end:
 	SHRQ $0x02, SI
@@ -1454,66 +1961,354 @@ TEXT ·exactSmall(SB), NOSPLIT, $0-48
 	VPBROADCASTD X6, Y6
 	MOVQ         c+32(FP), DI
 	VPBROADCASTD 12(DI), Y7
-	VPCMPEQD     Y8, Y8, Y8
-	VPSRLQ       $0x23, Y8, Y8
 
 one:
 	LEAQ      32(SI), DI
 	CMPQ      DI, BX
 	JG        end
-	VPXOR     Y11, Y11, Y11
-	VPCMPEQD  Y12, Y12, Y12
-	VCVTPS2PD X6, Y9
-	VMOVDQA   Y9, Y10
+	VPXOR     Y10, Y10, Y10
+	VPCMPEQD  Y11, Y11, Y11
+	VCVTPS2PD X6, Y8
+	VMOVDQA   Y8, Y9
 	MOVQ      CX, R8
 	MOVQ      DX, R9
 
 add:
 	MOVQ        (R8), R10
-	VPAND       (R10)(SI*1), Y0, Y13
-	VPMAXSD     Y13, Y11, Y11
-	VPADDD      Y1, Y13, Y13
-	VPMINUD     Y13, Y12, Y12
-	VCVTPS2PD   (R10)(SI*1), Y13
-	VADDPD      Y13, Y9, Y9
-	VCVTPS2PD   16(R10)(SI*1), Y13
-	VADDPD      Y13, Y10, Y10
+	VPAND       (R10)(SI*1), Y0, Y12
+	VPMAXSD     Y12, Y10, Y10
+	VPADDD      Y1, Y12, Y12
+	VPMINUD     Y12, Y11, Y11
+	VCVTPS2PD   (R10)(SI*1), Y12
+	VADDPD      Y12, Y8, Y8
+	VCVTPS2PD   16(R10)(SI*1), Y12
+	VADDPD      Y12, Y9, Y9
 	ADDQ        $0x08, R8
 	DECQ        R9
 	JNZ         add
-	VPAND       Y8, Y9, Y13
-	VPADDQ      Y8, Y13, Y13
+	VPCMPEQD    Y12, Y12, Y12
+	VPSRLQ      $0x23, Y12, Y12
+	VPAND       Y12, Y8, Y13
+	VPADDQ      Y12, Y13, Y13
+	VPOR        Y13, Y8, Y8
+	VPANDN      Y8, Y12, Y8
+	VCVTPD2PSY  Y8, X8
+	VPCMPEQD    Y12, Y12, Y12
+	VPSRLQ      $0x23, Y12, Y12
+	VPAND       Y12, Y9, Y13
+	VPADDQ      Y12, Y13, Y13
 	VPOR        Y13, Y9, Y9
-	VPANDN      Y9, Y8, Y9
+	VPANDN      Y9, Y12, Y9
 	VCVTPD2PSY  Y9, X9
-	VPAND       Y8, Y10, Y13
-	VPADDQ      Y8, Y13, Y13
-	VPOR        Y13, Y10, Y10
-	VPANDN      Y10, Y8, Y10
-	VCVTPD2PSY  Y10, X10
-	VINSERTF128 $0x01, X10, Y9, Y9
-	VPXOR       Y10, Y10, Y10
-	VPAND       Y3, Y9, Y13
-	VPMAXSD     Y4, Y13, Y13
-	VPADDD      Y5, Y13, Y13
-	VPAND       Y6, Y9, Y14
-	VADDPS      Y13, Y9, Y9
-	VSUBPS      Y13, Y9, Y9
-	VPOR        Y14, Y9, Y9
-	VPADDD      Y9, Y9, Y13
-	VPMAXUD     Y13, Y10, Y10
-	VPMAXUD     Y7, Y10, Y13
-	VPCMPEQD    Y10, Y13, Y13
+	VINSERTF128 $0x01, X9, Y8, Y8
+	VPXOR       Y9, Y9, Y9
+	VPAND       Y3, Y8, Y12
+	VPMAXSD     Y4, Y12, Y12
+	VPADDD      Y5, Y12, Y12
+	VPAND       Y6, Y8, Y13
+	VADDPS      Y12, Y8, Y8
+	VSUBPS      Y12, Y8, Y8
+	VPOR        Y13, Y8, Y8
+	VPADDD      Y8, Y8, Y12
+	VPMAXUD     Y12, Y9, Y9
+	VPMAXUD     Y7, Y9, Y12
+	VPCMPEQD    Y9, Y12, Y12
+	VPSRLD      $0x17, Y10, Y10
 	VPSRLD      $0x17, Y11, Y11
-	VPSRLD      $0x17, Y12, Y12
-	VPSUBD      Y12, Y11, Y11
-	VPCMPGTD    Y2, Y11, Y11
-	VPOR        Y11, Y13, Y13
-	VPTEST      Y13, Y13
+	VPSUBD      Y11, Y10, Y10
+	VPCMPGTD    Y2, Y10, Y10
+	VPOR        Y10, Y12, Y12
+	VPTEST      Y12, Y12
 	JNZ         end
-	VMOVDQU     Y9, (AX)(SI*1)
+	VMOVDQU     Y8, (AX)(SI*1)
 	MOVQ        DI, SI
 	JMP         one
+
+end:
+	SHRQ $0x02, SI
+	MOVQ SI, done+40(FP)
+	VZEROUPPER
+	RET
+
+// func exactHardSmall(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
+// Requires: AVX, AVX2
+TEXT ·exactHardSmall(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+8(FP), CX
+	MOVQ         used+16(FP), DX
+	MOVQ         n+24(FP), BX
+	SHLQ         $0x02, BX
+	XORQ         SI, SI
+	MOVL         $0x7f800000, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         c+32(FP), DI
+	VPBROADCASTD 4(DI), Y1
+	MOVQ         c+32(FP), DI
+	VPBROADCASTD 8(DI), Y2
+	MOVL         $0x80000000, DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+	MOVQ         c+32(FP), DI
+	VPBROADCASTD 12(DI), Y4
+
+one:
+	LEAQ     32(SI), DI
+	CMPQ     DI, BX
+	JG       end
+	VPCMPEQD Y5, Y5, Y5
+	MOVQ     CX, R8
+	MOVQ     DX, R9
+
+signs:
+	MOVQ  (R8), R10
+	VPAND (R10)(SI*1), Y5, Y5
+	ADDQ  $0x08, R8
+	DECQ  R9
+	JNZ   signs
+	VPAND Y3, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+low:
+	MOVQ         (R8), R10
+	VCVTPS2PD    (R10)(SI*1), Y9
+	VADDPD       Y9, Y6, Y10
+	VSUBPD       Y6, Y10, Y12
+	VSUBPD       Y12, Y10, Y11
+	VSUBPD       Y11, Y6, Y11
+	VSUBPD       Y12, Y9, Y9
+	VADDPD       Y9, Y11, Y11
+	VMOVAPD      Y10, Y6
+	VADDPD       Y11, Y7, Y9
+	VSUBPD       Y7, Y9, Y12
+	VSUBPD       Y12, Y9, Y10
+	VSUBPD       Y10, Y7, Y10
+	VSUBPD       Y12, Y11, Y11
+	VADDPD       Y11, Y10, Y10
+	VMOVAPD      Y9, Y7
+	VPSLLQ       $0x01, Y10, Y10
+	VPSRLQ       $0x01, Y10, Y10
+	VADDPD       Y10, Y8, Y8
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          low
+	VADDPD       Y7, Y6, Y9
+	VSUBPD       Y6, Y9, Y11
+	VSUBPD       Y11, Y9, Y10
+	VSUBPD       Y10, Y6, Y10
+	VSUBPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+	VCMPPD       $0x00, Y7, Y8, Y7
+	VMOVAPD      Y10, Y6
+	VPSLLQ       $0x01, Y6, Y6
+	VPSRLQ       $0x01, Y6, Y6
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X11
+	VPBROADCASTQ X11, Y11
+	VMULPD       Y11, Y6, Y6
+	VADDPD       Y8, Y6, Y6
+	VADDPD       Y8, Y6, Y6
+	VANDNPD      Y6, Y7, Y6
+	VSUBPD       Y6, Y10, Y7
+	VADDPD       Y6, Y10, Y6
+	VADDPD       Y7, Y9, Y8
+	VSUBPD       Y9, Y8, Y11
+	VSUBPD       Y11, Y8, Y10
+	VSUBPD       Y10, Y9, Y10
+	VSUBPD       Y11, Y7, Y7
+	VADDPD       Y7, Y10, Y10
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y11, Y11, Y11
+	VPXOR        Y12, Y12, Y12
+	VCMPPD       $0x00, Y7, Y10, Y7
+	VPXOR        Y8, Y10, Y10
+	VPCMPGTQ     Y10, Y12, Y12
+	VPSLLQ       $0x3f, Y8, Y10
+	VPCMPGTQ     Y10, Y11, Y11
+	VPOR         Y11, Y7, Y7
+	VPCMPEQD     Y10, Y10, Y10
+	VPSRLQ       $0x3f, Y10, Y10
+	VPOR         Y10, Y12, Y12
+	VPANDN       Y12, Y7, Y12
+	VPADDQ       Y12, Y8, Y8
+	VPCMPEQD     Y7, Y7, Y7
+	VPSRLQ       $0x23, Y7, Y7
+	VPAND        Y7, Y8, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPANDN       Y8, Y7, Y8
+	VCVTPD2PSY   Y8, X8
+	VADDPD       Y6, Y9, Y7
+	VSUBPD       Y9, Y7, Y11
+	VSUBPD       Y11, Y7, Y10
+	VSUBPD       Y10, Y9, Y10
+	VSUBPD       Y11, Y6, Y6
+	VADDPD       Y6, Y10, Y10
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y11, Y11, Y11
+	VCMPPD       $0x00, Y6, Y10, Y6
+	VPXOR        Y7, Y10, Y10
+	VPCMPGTQ     Y10, Y11, Y11
+	VPSLLQ       $0x3f, Y7, Y10
+	VPCMPGTQ     Y10, Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPCMPEQD     Y9, Y9, Y9
+	VPSRLQ       $0x3f, Y9, Y9
+	VPOR         Y9, Y11, Y11
+	VPANDN       Y11, Y6, Y11
+	VPADDQ       Y11, Y7, Y7
+	VPCMPEQD     Y6, Y6, Y6
+	VPSRLQ       $0x23, Y6, Y6
+	VPAND        Y6, Y7, Y9
+	VPADDQ       Y6, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPANDN       Y7, Y6, Y7
+	VCVTPD2PSY   Y7, X7
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	MOVQ         CX, R8
+	MOVQ         DX, R9
+
+high:
+	MOVQ         (R8), R10
+	VCVTPS2PD    16(R10)(SI*1), Y11
+	VADDPD       Y11, Y6, Y12
+	VSUBPD       Y6, Y12, Y14
+	VSUBPD       Y14, Y12, Y13
+	VSUBPD       Y13, Y6, Y13
+	VSUBPD       Y14, Y11, Y11
+	VADDPD       Y11, Y13, Y13
+	VMOVAPD      Y12, Y6
+	VADDPD       Y13, Y9, Y11
+	VSUBPD       Y9, Y11, Y14
+	VSUBPD       Y14, Y11, Y12
+	VSUBPD       Y12, Y9, Y12
+	VSUBPD       Y14, Y13, Y13
+	VADDPD       Y13, Y12, Y12
+	VMOVAPD      Y11, Y9
+	VPSLLQ       $0x01, Y12, Y12
+	VPSRLQ       $0x01, Y12, Y12
+	VADDPD       Y12, Y10, Y10
+	ADDQ         $0x08, R8
+	DECQ         R9
+	JNZ          high
+	VADDPD       Y9, Y6, Y11
+	VSUBPD       Y6, Y11, Y13
+	VSUBPD       Y13, Y11, Y12
+	VSUBPD       Y12, Y6, Y12
+	VSUBPD       Y13, Y9, Y9
+	VADDPD       Y9, Y12, Y12
+	VPXOR        Y9, Y9, Y9
+	VCMPPD       $0x00, Y9, Y10, Y9
+	VMOVAPD      Y12, Y6
+	VPSLLQ       $0x01, Y6, Y6
+	VPSRLQ       $0x01, Y6, Y6
+	MOVQ         $0x3cd0000000000000, R8
+	VMOVQ        R8, X13
+	VPBROADCASTQ X13, Y13
+	VMULPD       Y13, Y6, Y6
+	VADDPD       Y10, Y6, Y6
+	VADDPD       Y10, Y6, Y6
+	VANDNPD      Y6, Y9, Y6
+	VSUBPD       Y6, Y12, Y9
+	VADDPD       Y6, Y12, Y6
+	VADDPD       Y9, Y11, Y10
+	VSUBPD       Y11, Y10, Y13
+	VSUBPD       Y13, Y10, Y12
+	VSUBPD       Y12, Y11, Y12
+	VSUBPD       Y13, Y9, Y9
+	VADDPD       Y9, Y12, Y12
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y13, Y13, Y13
+	VPXOR        Y14, Y14, Y14
+	VCMPPD       $0x00, Y9, Y12, Y9
+	VPXOR        Y10, Y12, Y12
+	VPCMPGTQ     Y12, Y14, Y14
+	VPSLLQ       $0x3f, Y10, Y12
+	VPCMPGTQ     Y12, Y13, Y13
+	VPOR         Y13, Y9, Y9
+	VPCMPEQD     Y12, Y12, Y12
+	VPSRLQ       $0x3f, Y12, Y12
+	VPOR         Y12, Y14, Y14
+	VPANDN       Y14, Y9, Y14
+	VPADDQ       Y14, Y10, Y10
+	VPCMPEQD     Y9, Y9, Y9
+	VPSRLQ       $0x23, Y9, Y9
+	VPAND        Y9, Y10, Y12
+	VPADDQ       Y9, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPANDN       Y10, Y9, Y10
+	VCVTPD2PSY   Y10, X10
+	VADDPD       Y6, Y11, Y9
+	VSUBPD       Y11, Y9, Y13
+	VSUBPD       Y13, Y9, Y12
+	VSUBPD       Y12, Y11, Y12
+	VSUBPD       Y13, Y6, Y6
+	VADDPD       Y6, Y12, Y12
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y11, Y11, Y11
+	VPXOR        Y13, Y13, Y13
+	VCMPPD       $0x00, Y6, Y12, Y6
+	VPXOR        Y9, Y12, Y12
+	VPCMPGTQ     Y12, Y13, Y13
+	VPSLLQ       $0x3f, Y9, Y12
+	VPCMPGTQ     Y12, Y11, Y11
+	VPOR         Y11, Y6, Y6
+	VPCMPEQD     Y11, Y11, Y11
+	VPSRLQ       $0x3f, Y11, Y11
+	VPOR         Y11, Y13, Y13
+	VPANDN       Y13, Y6, Y13
+	VPADDQ       Y13, Y9, Y9
+	VPCMPEQD     Y6, Y6, Y6
+	VPSRLQ       $0x23, Y6, Y6
+	VPAND        Y6, Y9, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPANDN       Y9, Y6, Y9
+	VCVTPD2PSY   Y9, X9
+	VINSERTF128  $0x01, X10, Y8, Y8
+	VINSERTF128  $0x01, X9, Y7, Y7
+	VPOR         Y5, Y8, Y8
+	VPXOR        Y6, Y6, Y6
+	VPAND        Y0, Y8, Y9
+	VPMAXSD      Y1, Y9, Y9
+	VPADDD       Y2, Y9, Y9
+	VPAND        Y3, Y8, Y10
+	VADDPS       Y9, Y8, Y8
+	VSUBPS       Y9, Y8, Y8
+	VPOR         Y10, Y8, Y8
+	VPADDD       Y8, Y8, Y9
+	VPMAXUD      Y9, Y6, Y6
+	VPMAXUD      Y4, Y6, Y9
+	VPCMPEQD     Y6, Y9, Y9
+	VPOR         Y5, Y7, Y7
+	VPXOR        Y5, Y5, Y5
+	VPAND        Y0, Y7, Y6
+	VPMAXSD      Y1, Y6, Y6
+	VPADDD       Y2, Y6, Y6
+	VPAND        Y3, Y7, Y10
+	VADDPS       Y6, Y7, Y7
+	VSUBPS       Y6, Y7, Y7
+	VPOR         Y10, Y7, Y7
+	VPADDD       Y7, Y7, Y6
+	VPMAXUD      Y6, Y5, Y5
+	VPMAXUD      Y4, Y5, Y6
+	VPCMPEQD     Y5, Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPXOR        Y8, Y7, Y7
+	VPOR         Y7, Y9, Y9
+	VPTEST       Y9, Y9
+	JNZ          end
+	VMOVDQU      Y8, (AX)(SI*1)
+	MOVQ         DI, SI
+	JMP          one
 
 end:
 	SHRQ $0x02, SI

@@ -26,6 +26,7 @@ func main() {
 			fusedNarrow(r)
 		}
 		exact(r)
+		exactHard(r)
 	}
 	largest()
 	largestInteger()

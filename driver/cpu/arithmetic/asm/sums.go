@@ -175,24 +175,14 @@ func fusedNarrow(r rounding) {
 	})
 }
 
-// exact writes the kernel of exact. It adds in float64, which is exact while the exponents of the
-// members are close enough, and rounds the sum once. A narrow result format takes the way through
-// fp32, rounded to odd: see format.roundOnce.
-//
-// Let all members have p places, and exponents a..b; each is a multiple of 2^(a-p+1) and below
-// 2^(b+1). So every sum of up to n of them is a multiple of 2^(a-p+1) and at most n 2^(b+1), which
-// float64 holds if b - a + p + log2 n <= 53. The constant spread is the largest b - a. A zero is
-// a multiple of anything.
+// exact writes the kernel of exact for members whose exponents are close enough to add them in
+// float64: see Arithmetic.spread. It rounds the sum once. A narrow result format takes the way
+// through fp32, rounded to odd: see format.roundOnce.
 func exact(r rounding) {
 	k := begin("exact"+r.name, "adds rows by exact.")
 	abs, minusOne, spread := everywhere(magnitude), everywhere(0xffffffff), constant(constants.Spread)
 	table := r.constants()
 	minusZero := everywhere(sign)
-	var below VecVirtual // places of float64 below fp32's last
-	if r.narrow {
-		below = ones()
-		VPSRLQ(Imm(64-(52-fraction)), below, below)
-	}
 	k.vectors(1, func(int) (sums, undecided VecVirtual) {
 		low, high := YMM(), YMM() // elements 0..3 and 4..7
 		largest, least := zeros(), ones()
@@ -210,14 +200,7 @@ func exact(r rounding) {
 			VADDPD(x, high, high)
 		})
 		for _, x := range []VecVirtual{low, high} {
-			if r.narrow {
-				rest := YMM()
-				VPAND(below, x, rest)
-				VPADDQ(below, rest, rest)
-				VPOR(rest, x, x)
-				VPANDN(x, below, x)
-			}
-			VCVTPD2PSY(x, x.AsX())
+			toFP32(r, x)
 		}
 		sums = low
 		VINSERTF128(Imm(1), high.AsX(), sums, sums)
