@@ -98,12 +98,11 @@ func (a *Arithmetic) Sum(dst []byte, rows [][]byte, chunk int, w *Workspace, eac
 	defer w.release()
 	reached(dst, rows)
 	r := report{chunk: chunk, each: each}
-	for from := 0; from < elements; from += tile {
-		n := min(tile, elements-from)
-		if a.fast != nil && a.fast.inPlace {
-			a.sumInPlace(dst, from, n, w, &r)
-		} else {
-			a.sumTile(dst, from, n, w, &r)
+	if a.fast != nil && a.fast.inPlace {
+		a.sumInPlace(dst, elements, w, &r)
+	} else {
+		for from := 0; from < elements; from += tile {
+			a.sumTile(dst, from, min(tile, elements-from), w, &r)
 		}
 	}
 	r.flush()
@@ -128,19 +127,20 @@ func (a *Arithmetic) sumTile(dst []byte, from, n int, w *Workspace, r *report) {
 	a.store(dst, from, n, w, ordinary)
 }
 
-// sumInPlace is sumTile without widening: the kernels read the rows and write to dst.
-func (a *Arithmetic) sumInPlace(dst []byte, from, n int, w *Workspace, r *report) {
+// sumInPlace sums all n elements without widening: the kernels read the rows and write to dst.
+func (a *Arithmetic) sumInPlace(dst []byte, n int, w *Workspace, r *report) {
 	for done := 0; done < n; {
-		if whole := (n - done) / lanes * lanes; whole > 0 {
-			done += a.fast.sum(w, w.rowsAt((from+done)*a.in.size), &dst[(from+done)*a.out.size], whole)
+		if asked := min((n-done)/lanes*lanes, longest); asked > 0 {
+			sums := a.fast.sum(w, w.rowsAt(done*a.in.size), &dst[done*a.out.size], asked)
+			if done += sums; sums == asked {
+				continue
+			}
 		}
-		if done < n {
-			block := min(lanes, n-done)
-			w.load(a.in, from+done, block)
-			a.portably(w, 0, block, from+done, r)
-			a.out.store(dst[(from+done)*a.out.size:], w.sums[:block])
-			done += block
-		}
+		block := min(lanes, n-done)
+		w.load(a.in, done, block)
+		a.portably(w, 0, block, done, r)
+		a.out.store(dst[done*a.out.size:], w.sums[:block])
+		done += block
 	}
 }
 

@@ -5,6 +5,7 @@ package arithmetic
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -120,13 +121,28 @@ func newTable(in, out *format, spread int) constants.Table {
 // sum sums n elements, a multiple of lanes, from rows, absent ones nil. It returns how many it has
 // done: it stops at elements for the portable path. It changes rows.
 func (f *fastPath) sum(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int) (done int) {
+	c := &f.tables[bits.Len(uint(w.used-1))][0]
+	switch {
+	case f.tree:
+		return f.sumTree(w, rows, dst, n, c)
+	case f.hard != nil:
+		return f.sumHard(w, rows, dst, n, c)
+	case len(f.kernels) > 1 && w.used > 8:
+		return f.kernels[1](dst, &rows[0], w.used, n, c)
+	}
+	return f.kernels[0](dst, &rows[0], w.used, n, c)
+}
+
+// sumHard passes elements that the first kernel cannot decide to the second, a few vectors at a
+// time.
+func (f *fastPath) sumHard(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int, c *uint32) (done int) {
 	for {
-		sums := f.easy(w, rows, dst, n-done)
-		if done += sums; done == n || f.hard == nil {
+		easy := f.kernels[0](dst, &rows[0], w.used, n-done, c)
+		if done += easy; done == n {
 			return done
 		}
-		dst = advance(dst, rows[:w.used], sums)
-		hard := f.hard(dst, &rows[0], w.used, min(n-done, 8*lanes), &f.tables[0][0])
+		dst = advance(dst, rows[:w.used], easy)
+		hard := f.hard(dst, &rows[0], w.used, min(n-done, 8*lanes), c)
 		if done += hard; done == n || hard == 0 {
 			return done
 		}
@@ -137,60 +153,67 @@ func (f *fastPath) sum(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int) (do
 // advance moves the addresses of rows by some elements, and returns dst moved likewise.
 func advance(dst *byte, rows []*byte, elements int) *byte {
 	for i, row := range rows {
-		rows[i] = (*byte)(unsafe.Add(unsafe.Pointer(row), 4*elements))
+		if row != nil {
+			rows[i] = (*byte)(unsafe.Add(unsafe.Pointer(row), 4*elements))
+		}
 	}
 	return (*byte)(unsafe.Add(unsafe.Pointer(dst), 4*elements))
 }
 
-// easy is sum without the kernel for hard elements.
-func (f *fastPath) easy(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int) (done int) {
-	if n == 0 {
-		return 0
+// sumTree sums by the tree. A kernel takes all elements if it takes all rows, else a tile: minusZeros
+// and the workspace's rows are not longer.
+func (f *fastPath) sumTree(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int, c *uint32) (done int) {
+	if level := bits.Len(uint(w.used - 1)); w.used > 1 && w.used == 1<<level && level <= len(f.kernels) && !slices.Contains(rows[:w.used], nil) {
+		return f.kernels[level-1](dst, &rows[0], w.used, n, c)
 	}
-	c := &f.tables[bits.Len(uint(w.used-1))][0]
-	if !f.tree {
-		k := f.kernels[0]
-		if len(f.kernels) > 1 && w.used > 8 {
-			k = f.kernels[1]
+	for {
+		asked := min(tile, n-done)
+		sums := f.tileOfTree(w, rows, dst, asked, c)
+		if done += sums; done == n || sums < asked {
+			return done
 		}
-		return k(dst, &rows[0], w.used, n, c)
+		dst = advance(dst, rows[:w.used], sums)
 	}
+}
+
+// tileOfTree sums at most a tile by the tree.
+func (f *fastPath) tileOfTree(w *Workspace, rows *[MaxRows]*byte, dst *byte, n int, c *uint32) (done int) {
 	if w.used <= 8 {
-		return f.node(dst, rows[:8], w.used, n, c)
+		return f.node(w, dst, rows[:w.used], n, c)
 	}
 	// Eight ports from a multiple of eight on are a subtree.
 	groups := (w.used + 7) / 8
 	for g := range groups {
-		members := rows[8*g : 8*g+8]
-		present, used := 0, 0
-		for i, row := range members[:min(8, w.used-8*g)] {
+		members := rows[8*g : min(8*g+8, w.used)]
+		present, last := 0, 0
+		for i, row := range members {
 			if row != nil {
-				present, used = present+1, i+1
+				present, last = present+1, i
 			}
 		}
-		switch {
-		case present == 0:
+		switch present {
+		case 0:
 			w.partial[g] = nil
-		case present == 1:
-			w.partial[g] = members[used-1]
+		case 1:
+			w.partial[g] = members[last]
 		default:
 			w.partial[g] = bytesOf(w.groups[g])
-			n = f.node(w.partial[g], members, used, n, c)
+			n = f.node(w, w.partial[g], members, n, c)
 		}
 	}
-	return f.node(dst, w.partial[:], groups, n, c)
+	return f.node(w, dst, w.partial[:groups], n, c)
 }
 
 // node adds up to eight rows by a tree.
-func (f *fastPath) node(dst *byte, rows []*byte, used, n int, c *uint32) (done int) {
-	level := max(bits.Len(uint(used-1)), 1)
-	rows = rows[:1<<level]
-	for i, row := range rows {
-		if i >= used || row == nil {
-			rows[i] = &minusZeros[0]
+func (f *fastPath) node(w *Workspace, dst *byte, rows []*byte, n int, c *uint32) (done int) {
+	level := max(bits.Len(uint(len(rows)-1)), 1)
+	for i := range 1 << level {
+		w.eight[i] = &minusZeros[0]
+		if i < len(rows) && rows[i] != nil {
+			w.eight[i] = rows[i]
 		}
 	}
-	return f.kernels[level-1](dst, &rows[0], used, n, c)
+	return f.kernels[level-1](dst, &w.eight[0], 1<<level, n, c)
 }
 
 // minusZeros is the row of an absent port: -0, which changes no sum.

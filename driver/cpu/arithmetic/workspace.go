@@ -9,6 +9,10 @@ import (
 // multiple of lanes.
 const tile = 512
 
+// longest is the largest number of elements that a kernel gets in one call, as the scheduler cannot
+// interrupt it: some ten microseconds.
+const longest = 1 << 16
+
 // lanes is the number of elements in a vector of a kernel.
 const lanes = 8
 
@@ -26,7 +30,8 @@ type Workspace struct {
 	integers [tile]int64               // scratch of fused
 
 	pointers [MaxRows]*byte         // for kernels: to an element of each row
-	partial  [MaxRows / lanes]*byte // for the kernel that adds groups
+	partial  [MaxRows / lanes]*byte // for the kernel of tree that adds groups
+	eight    [8]*byte               // for a kernel of tree
 }
 
 // take notes the rows of a call, each of size bytes. keepAbsent keeps the places of absent ports
@@ -86,6 +91,7 @@ func (w *Workspace) release() {
 	clear(w.rows[:w.used])
 	clear(w.pointers[:w.used])
 	clear(w.partial[:])
+	clear(w.eight[:])
 }
 
 // load widens n elements of every row, from element from on.
