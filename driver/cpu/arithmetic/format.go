@@ -26,12 +26,13 @@ type format struct {
 	size int // bytes of an element
 
 	// For floating-point formats:
-	sign    uint32  // the sign bit
-	cut     int     // places of an fp32 fraction below the format's last
-	rebias  uint32  // fp32's exponent field less the format's, in its place in fp32
-	least   uint32  // least normal number, as fp32
-	largest uint32  // largest finite number, as fp32
-	unit    float64 // least positive number
+	sign    uint32   // the sign bit
+	cut     int      // places of an fp32 fraction below the format's last
+	rebias  uint32   // fp32's exponent field less the format's, in its place in fp32
+	least   uint32   // least normal number, as fp32
+	largest uint32   // largest finite number, as fp32
+	unit    float64  // least positive number
+	numbers []uint32 // of a format of 8 bits, by encoding
 }
 
 func newFormat(info wire.FormatInfo) *format {
@@ -48,6 +49,12 @@ func newFormat(info wire.FormatInfo) *format {
 	f.largest = (f.sign-1)<<f.cut + f.rebias - 1<<f.cut // below NaN, the only code of all ones
 	if info.Infinity {
 		f.largest = (1<<info.Exp-1)<<fp32Frac + f.rebias - 1<<f.cut
+	}
+	if f.size == 1 {
+		f.numbers = make([]uint32, 1<<8)
+		for x := range f.numbers {
+			f.numbers[x] = f.widen(uint32(x))
+		}
 	}
 	return f
 }
@@ -150,12 +157,16 @@ func roundToOdd(v float64, places int) float64 {
 	return math.Float64frombits(bits &^ below)
 }
 
-// load widens the elements of a payload.
+// load widens the elements of a payload. NaNs of fp32 and bf16 keep their payload.
 func (f *format) load(to []uint32, payload []byte) {
 	switch {
 	case f.size == 1:
 		for i, x := range payload[:len(to)] {
-			to[i] = f.widen(uint32(x))
+			to[i] = f.numbers[x]
+		}
+	case f.size == 2 && f.rebias == 0: // bf16
+		for i := range to {
+			to[i] = uint32(binary.LittleEndian.Uint16(payload[2*i:])) << 16
 		}
 	case f.size == 2:
 		for i := range to {
