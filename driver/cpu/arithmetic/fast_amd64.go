@@ -102,7 +102,7 @@ func newTable(in, out *format, spread int) constants.Table {
 		constants.Least:     out.least,
 		constants.Magic:     uint32(out.cut)<<fp32Frac + hiddenBit/2,
 		constants.Beyond:    out.largest*2 + 1,
-		constants.Cut:       uint32(out.cut - guard),
+		constants.Up:        power(out.Frac + guard - 1),
 		constants.Unit:      power(-out.Frac - guard),
 		constants.PerUnit:   math.Float32bits(float32(1 / out.unit)),
 		constants.OutRebias: out.rebias,

@@ -895,69 +895,65 @@ TEXT ·fusedFP32(SB), NOSPLIT, $0-48
 	MOVQ         n+24(FP), BX
 	SHLQ         $0x02, BX
 	XORQ         SI, SI
-	MOVL         $0x7fffffff, DI
+	MOVL         $0x4c800000, DI
 	VMOVD        DI, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x7f800000, DI
+	MOVL         $0x7fffffff, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00800000, DI
+	MOVL         $0x7f800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x32000000, DI
+	MOVL         $0x00800000, DI
 	VMOVD        DI, X3
 	VPBROADCASTD X3, Y3
+	MOVL         $0x32000000, DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
 
 one:
 	LEAQ     32(SI), DI
 	CMPQ     DI, BX
 	JG       end
-	VPCMPEQD Y5, Y5, Y5
-	VMOVDQA  Y2, Y4
+	VPCMPEQD Y7, Y7, Y7
+	VMOVDQA  Y3, Y5
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
 scan:
 	MOVQ    (R8), R10
-	VPAND   (R10)(SI*1), Y5, Y5
-	VPAND   (R10)(SI*1), Y0, Y6
-	VPMAXSD Y6, Y4, Y4
+	VPAND   (R10)(SI*1), Y7, Y7
+	VPAND   (R10)(SI*1), Y1, Y6
+	VPMAXSD Y6, Y5, Y5
 	ADDQ    $0x08, R8
 	DECQ    R9
 	JNZ     scan
-	VPAND   Y1, Y4, Y4
-	VPANDN  Y5, Y0, Y5
-	VPXOR   Y6, Y6, Y6
+	VPAND   Y2, Y5, Y5
+	VPSUBD  Y5, Y2, Y6
+	VPANDN  Y7, Y1, Y7
+	VPXOR   Y8, Y8, Y8
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
 add:
-	MOVQ      (R8), R10
-	VMOVDQU   (R10)(SI*1), Y7
-	VPAND     Y7, Y0, Y8
-	VPMAXSD   Y2, Y8, Y9
-	VPAND     Y1, Y9, Y9
-	VPSUBD    Y9, Y8, Y8
-	VPADDD    Y2, Y8, Y8
-	VPSUBD    Y9, Y4, Y9
-	VPSRLD    $0x17, Y9, Y9
-	VPSLLD    $0x04, Y8, Y8
-	VPSRLVD   Y9, Y8, Y8
-	VPSIGND   Y7, Y8, Y8
-	VPADDD    Y8, Y6, Y6
-	ADDQ      $0x08, R8
-	DECQ      R9
-	JNZ       add
-	VCVTDQ2PS Y6, Y6
-	VMULPS    Y3, Y6, Y6
-	VMULPS    Y4, Y6, Y6
-	VPOR      Y5, Y6, Y6
-	VSUBPS    Y6, Y6, Y4
-	VPTEST    Y4, Y4
-	JNZ       end
-	VMOVDQU   Y6, (AX)(SI*1)
-	MOVQ      DI, SI
-	JMP       one
+	MOVQ       (R8), R10
+	VMULPS     (R10)(SI*1), Y6, Y9
+	VMULPS     Y0, Y9, Y9
+	VCVTTPS2DQ Y9, Y9
+	VPADDD     Y9, Y8, Y8
+	ADDQ       $0x08, R8
+	DECQ       R9
+	JNZ        add
+	VCVTDQ2PS  Y8, Y8
+	VMULPS     Y4, Y8, Y8
+	VMULPS     Y5, Y8, Y8
+	VPOR       Y7, Y8, Y8
+	VSUBPS     Y8, Y8, Y5
+	VPTEST     Y5, Y5
+	JNZ        end
+	VMOVDQU    Y8, (AX)(SI*1)
+	MOVQ       DI, SI
+	JMP        one
 
 end:
 	SHRQ $0x02, SI
@@ -974,96 +970,92 @@ TEXT ·fusedFP32Many(SB), NOSPLIT, $0-48
 	MOVQ         n+24(FP), BX
 	SHLQ         $0x02, BX
 	XORQ         SI, SI
-	MOVL         $0x7fffffff, DI
+	MOVL         $0x4c800000, DI
 	VMOVD        DI, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x7f800000, DI
+	MOVL         $0x7fffffff, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00800000, DI
+	MOVL         $0x7f800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x0000ffff, DI
+	MOVL         $0x00800000, DI
 	VMOVD        DI, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x47800000, DI
+	MOVL         $0x0000ffff, DI
 	VMOVD        DI, X4
 	VPBROADCASTD X4, Y4
-	VCVTPS2PD    X4, Y4
-	MOVL         $0x32000000, DI
+	MOVL         $0x47800000, DI
 	VMOVD        DI, X5
 	VPBROADCASTD X5, Y5
 	VCVTPS2PD    X5, Y5
+	MOVL         $0x32000000, DI
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
+	VCVTPS2PD    X6, Y6
 
 one:
 	LEAQ     32(SI), DI
 	CMPQ     DI, BX
 	JG       end
-	VPCMPEQD Y7, Y7, Y7
-	VMOVDQA  Y2, Y6
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQA  Y3, Y7
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
 scan:
 	MOVQ    (R8), R10
-	VPAND   (R10)(SI*1), Y7, Y7
-	VPAND   (R10)(SI*1), Y0, Y8
-	VPMAXSD Y8, Y6, Y6
+	VPAND   (R10)(SI*1), Y9, Y9
+	VPAND   (R10)(SI*1), Y1, Y8
+	VPMAXSD Y8, Y7, Y7
 	ADDQ    $0x08, R8
 	DECQ    R9
 	JNZ     scan
-	VPAND   Y1, Y6, Y6
-	VPANDN  Y7, Y0, Y7
-	VPXOR   Y8, Y8, Y8
-	VPXOR   Y9, Y9, Y9
+	VPAND   Y2, Y7, Y7
+	VPSUBD  Y7, Y2, Y8
+	VPANDN  Y9, Y1, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
 add:
 	MOVQ         (R8), R10
-	VMOVDQU      (R10)(SI*1), Y10
-	VPAND        Y10, Y0, Y11
-	VPMAXSD      Y2, Y11, Y12
-	VPAND        Y1, Y12, Y12
-	VPSUBD       Y12, Y11, Y11
-	VPADDD       Y2, Y11, Y11
-	VPSUBD       Y12, Y6, Y12
-	VPSRLD       $0x17, Y12, Y12
-	VPSLLD       $0x04, Y11, Y11
-	VPSRLVD      Y12, Y11, Y11
-	VPSIGND      Y10, Y11, Y11
-	VPAND        Y11, Y3, Y10
-	VPADDD       Y10, Y8, Y8
-	VPSRAD       $0x10, Y11, Y11
-	VPADDD       Y11, Y9, Y9
+	VMULPS       (R10)(SI*1), Y8, Y12
+	VMULPS       Y0, Y12, Y12
+	VCVTTPS2DQ   Y12, Y12
+	VPAND        Y12, Y4, Y13
+	VPADDD       Y13, Y10, Y10
+	VPSRAD       $0x10, Y12, Y12
+	VPADDD       Y12, Y11, Y11
 	ADDQ         $0x08, R8
 	DECQ         R9
 	JNZ          add
-	VCVTDQ2PD    X9, Y10
-	VMULPD       Y4, Y10, Y10
-	VCVTDQ2PD    X8, Y11
-	VADDPD       Y11, Y10, Y10
-	VMULPD       Y5, Y10, Y10
-	VCVTPS2PD    X6, Y11
-	VMULPD       Y11, Y10, Y10
-	VCVTPD2PSY   Y10, X10
-	VEXTRACTF128 $0x01, Y9, X9
-	VEXTRACTF128 $0x01, Y8, X8
-	VEXTRACTF128 $0x01, Y6, X6
-	VCVTDQ2PD    X9, Y9
-	VMULPD       Y4, Y9, Y9
-	VCVTDQ2PD    X8, Y8
-	VADDPD       Y8, Y9, Y9
-	VMULPD       Y5, Y9, Y9
-	VCVTPS2PD    X6, Y8
-	VMULPD       Y8, Y9, Y9
-	VCVTPD2PSY   Y9, X9
-	VINSERTF128  $0x01, X9, Y10, Y10
-	VPOR         Y7, Y10, Y10
-	VSUBPS       Y10, Y10, Y6
-	VPTEST       Y6, Y6
+	VCVTDQ2PD    X11, Y8
+	VMULPD       Y5, Y8, Y8
+	VCVTDQ2PD    X10, Y12
+	VADDPD       Y12, Y8, Y8
+	VMULPD       Y6, Y8, Y8
+	VCVTPS2PD    X7, Y12
+	VMULPD       Y12, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VEXTRACTF128 $0x01, Y11, X11
+	VEXTRACTF128 $0x01, Y10, X10
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTDQ2PD    X11, Y11
+	VMULPD       Y5, Y11, Y11
+	VCVTDQ2PD    X10, Y10
+	VADDPD       Y10, Y11, Y11
+	VMULPD       Y6, Y11, Y11
+	VCVTPS2PD    X7, Y10
+	VMULPD       Y10, Y11, Y11
+	VCVTPD2PSY   Y11, X11
+	VINSERTF128  $0x01, X11, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VSUBPS       Y8, Y8, Y7
+	VPTEST       Y7, Y7
 	JNZ          end
-	VMOVDQU      Y10, (AX)(SI*1)
+	VMOVDQU      Y8, (AX)(SI*1)
 	MOVQ         DI, SI
 	JMP          one
 
@@ -1379,86 +1371,76 @@ TEXT ·fusedBF16(SB), NOSPLIT, $0-48
 	MOVQ         n+24(FP), BX
 	SHLQ         $0x02, BX
 	XORQ         SI, SI
+	MOVQ         c+32(FP), DI
+	VPBROADCASTD 16(DI), Y0
 	MOVL         $0x7fffffff, DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x7f800000, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00800000, DI
+	MOVL         $0x7f800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 16(DI), Y3
+	VPBROADCASTD 4(DI), Y3
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 4(DI), Y4
-	MOVQ         c+32(FP), DI
-	VPBROADCASTD 20(DI), Y5
+	VPBROADCASTD 20(DI), Y4
 	MOVL         $0x00000001, DI
+	VMOVD        DI, X5
+	VPBROADCASTD X5, Y5
+	MOVL         $0x00007fff, DI
 	VMOVD        DI, X6
 	VPBROADCASTD X6, Y6
-	MOVL         $0x00007fff, DI
+	MOVL         $0xffff0000, DI
 	VMOVD        DI, X7
 	VPBROADCASTD X7, Y7
-	MOVL         $0xffff0000, DI
-	VMOVD        DI, X8
-	VPBROADCASTD X8, Y8
 
 one:
 	LEAQ     32(SI), DI
 	CMPQ     DI, BX
 	JG       end
 	VPCMPEQD Y10, Y10, Y10
-	VMOVDQA  Y4, Y9
+	VMOVDQA  Y3, Y8
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
 scan:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y10, Y10
-	VPAND   (R10)(SI*1), Y0, Y11
-	VPMAXSD Y11, Y9, Y9
+	VPAND   (R10)(SI*1), Y1, Y9
+	VPMAXSD Y9, Y8, Y8
 	ADDQ    $0x08, R8
 	DECQ    R9
 	JNZ     scan
-	VPAND   Y1, Y9, Y9
-	VPANDN  Y10, Y0, Y10
+	VPAND   Y2, Y8, Y8
+	VPSUBD  Y8, Y2, Y9
+	VPANDN  Y10, Y1, Y10
 	VPXOR   Y11, Y11, Y11
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
 add:
-	MOVQ      (R8), R10
-	VMOVDQU   (R10)(SI*1), Y12
-	VPAND     Y12, Y0, Y13
-	VPMAXSD   Y2, Y13, Y14
-	VPAND     Y1, Y14, Y14
-	VPSUBD    Y14, Y13, Y13
-	VPADDD    Y2, Y13, Y13
-	VPSUBD    Y14, Y9, Y14
-	VPSRLD    $0x17, Y14, Y14
-	VPADDD    Y3, Y14, Y14
-	VPSRLVD   Y14, Y13, Y13
-	VPSIGND   Y12, Y13, Y13
-	VPADDD    Y13, Y11, Y11
-	ADDQ      $0x08, R8
-	DECQ      R9
-	JNZ       add
-	VCVTDQ2PS Y11, Y11
-	VMULPS    Y5, Y11, Y11
-	VMULPS    Y9, Y11, Y11
-	VPOR      Y10, Y11, Y11
-	VPSRLD    $0x10, Y11, Y9
-	VPAND     Y6, Y9, Y9
-	VPADDD    Y7, Y9, Y9
-	VPADDD    Y9, Y11, Y11
-	VPAND     Y8, Y11, Y11
-	VSUBPS    Y11, Y11, Y9
-	VPTEST    Y9, Y9
-	JNZ       end
-	VMOVDQU   Y11, (AX)(SI*1)
-	MOVQ      DI, SI
-	JMP       one
+	MOVQ       (R8), R10
+	VMULPS     (R10)(SI*1), Y9, Y12
+	VMULPS     Y0, Y12, Y12
+	VCVTTPS2DQ Y12, Y12
+	VPADDD     Y12, Y11, Y11
+	ADDQ       $0x08, R8
+	DECQ       R9
+	JNZ        add
+	VCVTDQ2PS  Y11, Y11
+	VMULPS     Y4, Y11, Y11
+	VMULPS     Y8, Y11, Y11
+	VPOR       Y10, Y11, Y11
+	VPSRLD     $0x10, Y11, Y8
+	VPAND      Y5, Y8, Y8
+	VPADDD     Y6, Y8, Y8
+	VPADDD     Y8, Y11, Y11
+	VPAND      Y7, Y11, Y11
+	VSUBPS     Y11, Y11, Y8
+	VPTEST     Y8, Y8
+	JNZ        end
+	VMOVDQU    Y11, (AX)(SI*1)
+	MOVQ       DI, SI
+	JMP        one
 
 end:
 	SHRQ $0x02, SI
@@ -1841,90 +1823,80 @@ TEXT ·fusedSmall(SB), NOSPLIT, $0-48
 	MOVQ         n+24(FP), BX
 	SHLQ         $0x02, BX
 	XORQ         SI, SI
+	MOVQ         c+32(FP), DI
+	VPBROADCASTD 16(DI), Y0
 	MOVL         $0x7fffffff, DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x7f800000, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00800000, DI
+	MOVL         $0x7f800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 16(DI), Y3
+	VPBROADCASTD 4(DI), Y3
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 4(DI), Y4
+	VPBROADCASTD 20(DI), Y4
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 20(DI), Y5
-	MOVQ         c+32(FP), DI
-	VPBROADCASTD 8(DI), Y6
+	VPBROADCASTD 8(DI), Y5
 	MOVL         $0x80000000, DI
-	VMOVD        DI, X7
-	VPBROADCASTD X7, Y7
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
 	MOVQ         c+32(FP), DI
-	VPBROADCASTD 12(DI), Y8
+	VPBROADCASTD 12(DI), Y7
 
 one:
 	LEAQ     32(SI), DI
 	CMPQ     DI, BX
 	JG       end
 	VPCMPEQD Y10, Y10, Y10
-	VMOVDQA  Y4, Y9
+	VMOVDQA  Y3, Y8
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
 scan:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y10, Y10
-	VPAND   (R10)(SI*1), Y0, Y11
-	VPMAXSD Y11, Y9, Y9
+	VPAND   (R10)(SI*1), Y1, Y9
+	VPMAXSD Y9, Y8, Y8
 	ADDQ    $0x08, R8
 	DECQ    R9
 	JNZ     scan
-	VPAND   Y1, Y9, Y9
-	VPANDN  Y10, Y0, Y10
+	VPAND   Y2, Y8, Y8
+	VPSUBD  Y8, Y2, Y9
+	VPANDN  Y10, Y1, Y10
 	VPXOR   Y11, Y11, Y11
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
 add:
-	MOVQ      (R8), R10
-	VMOVDQU   (R10)(SI*1), Y12
-	VPAND     Y12, Y0, Y13
-	VPMAXSD   Y2, Y13, Y14
-	VPAND     Y1, Y14, Y14
-	VPSUBD    Y14, Y13, Y13
-	VPADDD    Y2, Y13, Y13
-	VPSUBD    Y14, Y9, Y14
-	VPSRLD    $0x17, Y14, Y14
-	VPADDD    Y3, Y14, Y14
-	VPSRLVD   Y14, Y13, Y13
-	VPSIGND   Y12, Y13, Y13
-	VPADDD    Y13, Y11, Y11
-	ADDQ      $0x08, R8
-	DECQ      R9
-	JNZ       add
-	VCVTDQ2PS Y11, Y11
-	VMULPS    Y5, Y11, Y11
-	VMULPS    Y9, Y11, Y11
-	VPOR      Y10, Y11, Y11
-	VPXOR     Y9, Y9, Y9
-	VPAND     Y1, Y11, Y10
-	VPMAXSD   Y4, Y10, Y10
-	VPADDD    Y6, Y10, Y10
-	VPAND     Y7, Y11, Y12
-	VADDPS    Y10, Y11, Y11
-	VSUBPS    Y10, Y11, Y11
-	VPOR      Y12, Y11, Y11
-	VPADDD    Y11, Y11, Y10
-	VPMAXUD   Y10, Y9, Y9
-	VPMAXUD   Y8, Y9, Y10
-	VPCMPEQD  Y9, Y10, Y10
-	VPTEST    Y10, Y10
-	JNZ       end
-	VMOVDQU   Y11, (AX)(SI*1)
-	MOVQ      DI, SI
-	JMP       one
+	MOVQ       (R8), R10
+	VMULPS     (R10)(SI*1), Y9, Y12
+	VMULPS     Y0, Y12, Y12
+	VCVTTPS2DQ Y12, Y12
+	VPADDD     Y12, Y11, Y11
+	ADDQ       $0x08, R8
+	DECQ       R9
+	JNZ        add
+	VCVTDQ2PS  Y11, Y11
+	VMULPS     Y4, Y11, Y11
+	VMULPS     Y8, Y11, Y11
+	VPOR       Y10, Y11, Y11
+	VPXOR      Y8, Y8, Y8
+	VPAND      Y2, Y11, Y9
+	VPMAXSD    Y3, Y9, Y9
+	VPADDD     Y5, Y9, Y9
+	VPAND      Y6, Y11, Y10
+	VADDPS     Y9, Y11, Y11
+	VSUBPS     Y9, Y11, Y11
+	VPOR       Y10, Y11, Y11
+	VPADDD     Y11, Y11, Y9
+	VPMAXUD    Y9, Y8, Y8
+	VPMAXUD    Y7, Y8, Y9
+	VPCMPEQD   Y8, Y9, Y9
+	VPTEST     Y9, Y9
+	JNZ        end
+	VMOVDQU    Y11, (AX)(SI*1)
+	MOVQ       DI, SI
+	JMP        one
 
 end:
 	SHRQ $0x02, SI

@@ -41,19 +41,28 @@ func tree(rows int, r rounding) {
 // The sum "fused". The largest magnitude of the members gives E, as the bits of 2^(E - 127). An
 // infinite E, of a NaN or an infinity, makes the last product a NaN or an infinity.
 
+// guard is the number of places that fused keeps below the last place of its largest member.
+const guard = 4
+
 // member is the code for one member.
 type member struct {
-	magnitude, exponent, hidden VecVirtual // constants
-	count                       VecVirtual // places to cut: of all members, above those by their exponents
+	magnitude, exponent VecVirtual // constants
+	up                  VecVirtual // half the units in 2^(E - 127)
 }
 
-func newMember() member {
-	return member{magnitude: everywhere(magnitude), exponent: everywhere(exponent), hidden: everywhere(hidden)}
+func newMember(up VecVirtual) member {
+	return member{magnitude: everywhere(magnitude), exponent: everywhere(exponent), up: up}
 }
 
-// scan writes a loop that finds E, and the sign that all members have.
-func (m member) scan(k *kernel, label string, least VecVirtual) (e, signs VecVirtual) {
-	e, signs = YMM(), ones()
+// fp32Up is up for fp32.
+func fp32Up() VecVirtual { return everywhere(float32Bits(fraction + guard - 1)) }
+
+// float32Bits returns the bits of a power of two.
+func float32Bits(of int) uint32 { return math.Float32bits(float32(math.Ldexp(1, of))) }
+
+// scan writes a loop that finds E, the scale of the members, and the sign that all of them have.
+func (m member) scan(k *kernel, label string, least VecVirtual) (e, scale, signs VecVirtual) {
+	e, scale, signs = YMM(), YMM(), ones()
 	VMOVDQA(least, e)
 	k.eachRow(label, func(vector Mem) {
 		a := YMM()
@@ -62,34 +71,20 @@ func (m member) scan(k *kernel, label string, least VecVirtual) (e, signs VecVir
 		VPMAXSD(a, e, e)
 	})
 	VPAND(m.exponent, e, e)
+	VPSUBD(e, m.exponent, scale) // 2^(128 - E)
 	VPANDN(signs, m.magnitude, signs)
-	return e, signs
+	return e, scale, signs
 }
 
-// cut returns the member in units, with its sign. guard is the number of places to shift left
-// before.
-func (m member) cut(vector Mem, e VecVirtual, guard uint64) VecVirtual {
-	x, significand, own := read(vector), YMM(), YMM()
-	VPAND(x, m.magnitude, significand)
-	VPMAXSD(m.hidden, significand, own) // a subnormal number has the exponent of the least normal one
-	VPAND(m.exponent, own, own)
-	VPSUBD(own, significand, significand)
-	VPADDD(m.hidden, significand, significand)
-	VPSUBD(own, e, own)
-	VPSRLD(Imm(fraction), own, own)
-	if guard > 0 {
-		VPSLLD(Imm(guard), significand, significand)
-	}
-	if m.count != nil {
-		VPADDD(m.count, own, own)
-	}
-	VPSRLVD(own, significand, significand)
-	VPSIGND(x, significand, significand)
-	return significand
+// units returns the member in units, cut towards zero: x * 2^(128 - E) * up. Powers of two scale
+// exactly, except to subnormal numbers, which are far below a unit and cut to 0 all the same.
+func (m member) units(vector Mem, scale VecVirtual) VecVirtual {
+	x := YMM()
+	VMULPS(vector, scale, x)
+	VMULPS(m.up, x, x)
+	VCVTTPS2DQ(x, x)
+	return x
 }
-
-// guard is the number of places that fused keeps below the last place of its largest member.
-const guard = 4
 
 // fusedFP32 writes the kernel for at most eight rows, whose sum fits into an int32: each is below
 // 2^28.
@@ -98,14 +93,14 @@ const guard = 4
 // with its unit it is normal; and a smaller one is a multiple of the least positive number.
 func fusedFP32() {
 	k := begin("fusedFP32", "adds at most 8 rows by fused.")
-	m := newMember()
-	scale := everywhere(math.Float32bits(float32(math.Ldexp(1, -fraction-guard))))
+	m := newMember(fp32Up())
+	least, unit := everywhere(hidden), everywhere(float32Bits(-fraction-guard))
 	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, signs := m.scan(k, "scan", m.hidden)
+		e, scale, signs := m.scan(k, "scan", least)
 		sums = zeros()
-		k.eachRow("add", func(vector Mem) { VPADDD(m.cut(vector, e, guard), sums, sums) })
+		k.eachRow("add", func(vector Mem) { VPADDD(m.units(vector, scale), sums, sums) })
 		VCVTDQ2PS(sums, sums)
-		VMULPS(scale, sums, sums)
+		VMULPS(unit, sums, sums)
 		VMULPS(e, sums, sums)
 		VPOR(signs, sums, sums)
 		return sums, difference(nil, nil, sums)
@@ -116,16 +111,16 @@ func fusedFP32() {
 // of the members apart. float64 holds their sum, of 34 bits, and its product with the unit.
 func fusedFP32Many() {
 	k := begin("fusedFP32Many", "adds any number of rows by fused.")
-	m := newMember()
-	lower := everywhere(0xffff)
-	upper, scale := YMM(), YMM()
-	VCVTPS2PD(everywhere(math.Float32bits(1<<16)).AsX(), upper)
-	VCVTPS2PD(everywhere(math.Float32bits(float32(math.Ldexp(1, -fraction-guard)))).AsX(), scale)
+	m := newMember(fp32Up())
+	least, lower := everywhere(hidden), everywhere(0xffff)
+	upper, unit := YMM(), YMM()
+	VCVTPS2PD(everywhere(float32Bits(16)).AsX(), upper)
+	VCVTPS2PD(everywhere(float32Bits(-fraction-guard)).AsX(), unit)
 	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, signs := m.scan(k, "scan", m.hidden)
+		e, scale, signs := m.scan(k, "scan", least)
 		low, high := zeros(), zeros()
 		k.eachRow("add", func(vector Mem) {
-			units, part := m.cut(vector, e, guard), YMM()
+			units, part := m.units(vector, scale), YMM()
 			VPAND(units, lower, part)
 			VPADDD(part, low, low)
 			VPSRAD(Imm(16), units, units)
@@ -137,7 +132,7 @@ func fusedFP32Many() {
 			VMULPD(upper, x, x)
 			VCVTDQ2PD(low.AsX(), y)
 			VADDPD(y, x, x)
-			VMULPD(scale, x, x)
+			VMULPD(unit, x, x)
 			VCVTPS2PD(e.AsX(), y)
 			VMULPD(y, x, x)
 			VCVTPD2PSY(x, x.AsX())
@@ -157,16 +152,15 @@ func fusedFP32Many() {
 // its product with the unit are exact.
 func fusedNarrow(r rounding) {
 	k := begin("fused"+r.name, "adds rows by fused, for a narrow result format.")
-	m := newMember()
-	m.count = constant(constants.Cut)
-	least, scale := constant(constants.Least), constant(constants.Unit)
+	m := newMember(constant(constants.Up))
+	least, unit := constant(constants.Least), constant(constants.Unit)
 	table := r.constants()
 	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, signs := m.scan(k, "scan", least)
+		e, scale, signs := m.scan(k, "scan", least)
 		sums = zeros()
-		k.eachRow("add", func(vector Mem) { VPADDD(m.cut(vector, e, 0), sums, sums) })
+		k.eachRow("add", func(vector Mem) { VPADDD(m.units(vector, scale), sums, sums) })
 		VCVTDQ2PS(sums, sums)
-		VMULPS(scale, sums, sums)
+		VMULPS(unit, sums, sums)
 		VMULPS(e, sums, sums)
 		VPOR(signs, sums, sums)
 		state := r.begin()

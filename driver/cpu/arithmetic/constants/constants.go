@@ -13,7 +13,7 @@ const (
 	Least     // least normal number, as fp32
 	Magic     // makes an exponent 1.5 times the power of two that rounds to its last place
 	Beyond    // least magnitude beyond the largest number, doubled
-	Cut       // places of an fp32 significand below the unit of fused
+	Up        // half the units of fused in the exponent of 1, as fp32
 	Unit      // unit of fused for the exponent of 1, as fp32
 	PerUnit   // least positive numbers in 1, as fp32
 	OutRebias // fp32's exponent field less the format's, in its place in fp32
