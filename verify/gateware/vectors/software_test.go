@@ -27,9 +27,10 @@ type software struct {
 	byKind map[string][]int // vectors
 	blocks int
 
-	rows  [][]byte
-	sums  []byte
-	order []int // vectors, as in rows
+	rows     [][]byte
+	order    []int // vectors, as in rows
+	sums     []byte
+	overflow []bool
 }
 
 func newSoftware(l Lane) (*software, error) {
@@ -81,12 +82,12 @@ func (s *software) check(path string, a *arithmetic.Arithmetic) error {
 	out, _ := s.lane.Result.Info()
 	size := out.Bits / 8
 	s.sums = append(s.sums[:0], make([]byte, len(s.order)*size)...)
-	overflows := map[int]bool{}
-	a.Sum(s.sums, s.rows, 1, &s.workspace, func(i int, e arithmetic.Exceptions) { overflows[i] = e.Overflow > 0 })
+	s.overflow = append(s.overflow[:0], make([]bool, len(s.order))...)
+	a.Sum(s.sums, s.rows, 1, &s.workspace, func(i int, e arithmetic.Exceptions) { s.overflow[i] = e.Overflow > 0 })
 	for i, v := range s.order {
 		var word [4]byte
 		copy(word[:], s.sums[i*size:(i+1)*size])
-		if got := (answer{binary.LittleEndian.Uint32(word[:]), overflows[i]}); got != s.want[v] {
+		if got := (answer{binary.LittleEndian.Uint32(word[:]), s.overflow[i]}); got != s.want[v] {
 			return fmt.Errorf("a vector:\n%s:%x\n%s %v, want %v", s.lane, s.x[v*s.lane.Ports:(v+1)*s.lane.Ports], path, got, s.want[v])
 		}
 	}
