@@ -87,8 +87,8 @@ func (a *Arithmetic) Portable() *Arithmetic {
 // payloads: little-endian encodings, aligned or not, all of as many elements. dst is the memory of
 // a row with elements of the same size, or overlaps no row.
 //
-// The elements belong to chunks of chunk elements; the last may be shorter. Sum calls each for
-// every chunk with something to report, in order.
+// The elements belong to chunks of chunk elements, at least 1; the last may be shorter. Sum calls
+// each for every chunk with something to report, in order.
 func (a *Arithmetic) Sum(dst []byte, rows [][]byte, chunk int, w *Workspace, each func(chunk int, e Exceptions)) {
 	elements := len(dst) / a.out.size
 	if elements*a.out.size != len(dst) {
@@ -166,7 +166,7 @@ func (a *Arithmetic) load(w *Workspace, from, n int) {
 	w.load(a.in, from, n)
 }
 
-// store encodes the sums of n elements. ordinary tells that all are finite.
+// store encodes the sums of n elements. If ordinary, all are finite.
 func (a *Arithmetic) store(dst []byte, from, n int, w *Workspace, ordinary bool) {
 	dst = dst[from*a.out.size : (from+n)*a.out.size]
 	done := 0

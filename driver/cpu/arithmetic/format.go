@@ -207,14 +207,16 @@ func (f *format) holdsNonfinite(payload []byte) bool {
 	// carries into no other element.
 	signs := repeat(f.sign, f.Bits)
 	lack := repeat(f.sign-f.nonfiniteCode(), f.Bits)
-	for ; len(payload) >= 8; payload = payload[8:] {
-		if (binary.LittleEndian.Uint64(payload)&^signs+lack)&signs != 0 {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(payload[at:])&^signs + lack }
+	for ; len(payload) >= 32; payload = payload[32:] {
+		if (word(0)|word(8)|word(16)|word(24))&signs != 0 {
 			return true
 		}
 	}
-	var last [8]byte // the rest, and zeros
+	var last [32]byte // the rest, and zeros
 	copy(last[:], payload)
-	return (binary.LittleEndian.Uint64(last[:])&^signs+lack)&signs != 0
+	payload = last[:]
+	return (word(0)|word(8)|word(16)|word(24))&signs != 0
 }
 
 // repeat fills a word with an element.

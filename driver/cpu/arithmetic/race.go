@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// reached tells the race detector, which does not see what kernels do, that a sum reads the rows
-// and writes dst.
+// reached reports to the race detector that a sum reads the rows and writes dst: the detector does
+// not see what kernels do.
 func reached(dst []byte, rows [][]byte) {
 	if len(dst) == 0 {
 		return
