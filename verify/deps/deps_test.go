@@ -102,8 +102,9 @@ var allowed = map[string][]string{
 
 // testsNever lists the packages that the tests of a package must not import either.
 var testsNever = map[string][]string{
-	"driver/wire":  {"hwgen/...", "verify/..."},
-	"driver/model": {"hwgen/...", "driver", "driver/frame"},
+	"driver/wire":           {"hwgen/...", "verify/..."},
+	"driver/model":          {"hwgen/...", "driver", "driver/frame"},
+	"driver/cpu/arithmetic": {"hwgen/...", "driver", "driver/frame"},
 	// Not even its tests.
 	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/walks":   {"driver", "hwgen/..."},

@@ -362,9 +362,8 @@ func TestReleasesThePayloads(t *testing.T) {
 			require.Nil(t, w.rows[i])
 			require.Nil(t, w.pointers[i])
 		}
-		for _, p := range w.partial {
-			require.Nil(t, p)
-		}
+		require.Zero(t, w.partial)
+		require.Zero(t, w.eight)
 	}
 }
 

@@ -243,9 +243,11 @@ func (f *fastPath) load(in *format, w *Workspace, from, n int) {
 
 // store encodes finite sums into a payload, and returns how many it has done.
 func (f *fastPath) store(dst []byte, sums []uint32) (done int) {
-	if done = len(sums) / lanes * lanes; done > 0 && f.narrow != nil {
-		f.narrow(&dst[0], &sums[0], done, &f.tables[0][0])
-		return done
+	if f.narrow == nil { // the payload has the order of bytes of this processor
+		return copy(dst, unsafe.Slice(bytesOf(sums), 4*len(sums))) / 4
 	}
-	return 0
+	if done = len(sums) / lanes * lanes; done > 0 {
+		f.narrow(&dst[0], &sums[0], done, &f.tables[0][0])
+	}
+	return done
 }
