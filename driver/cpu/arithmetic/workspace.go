@@ -9,8 +9,8 @@ import (
 // multiple of lanes.
 const tile = 512
 
-// longest is the largest number of elements that a kernel gets in one call, as the scheduler cannot
-// interrupt it: some ten microseconds.
+// longest is the largest number of elements that a kernel gets in one call, which the scheduler
+// cannot interrupt: eight rows of them take a tenth of a millisecond.
 const longest = 1 << 16
 
 // lanes is the number of elements in a vector of a kernel.
@@ -27,7 +27,7 @@ type Workspace struct {
 	sums     []uint32                  // a tile of sums
 	levels   [6][]uint32               // scratch of tree: a tile for each level of its recursion
 	groups   [MaxRows / lanes][]uint32 // scratch of tree: a tile for each group of ports
-	integers [tile]int64               // scratch of fused
+	integers [tile]int64               // the last sums of int32, before they wrap or saturate
 
 	pointers [MaxRows]*byte         // for kernels: to an element of each row
 	partial  [MaxRows / lanes]*byte // for the kernel of tree that adds groups
