@@ -911,6 +911,70 @@ TEXT ·fusedFP32(SB), NOSPLIT, $0-48
 	VMOVD        DI, X4
 	VPBROADCASTD X4, Y4
 
+many:
+	LEAQ     64(SI), DI
+	CMPQ     DI, BX
+	JG       one
+	VPCMPEQD Y7, Y7, Y7
+	VMOVDQA  Y3, Y5
+	VPCMPEQD Y10, Y10, Y10
+	VMOVDQA  Y3, Y8
+	MOVQ     CX, R8
+	MOVQ     DX, R9
+
+scan_many:
+	MOVQ    (R8), R10
+	VPAND   (R10)(SI*1), Y7, Y7
+	VPAND   (R10)(SI*1), Y1, Y6
+	VPMAXSD Y6, Y5, Y5
+	VPAND   32(R10)(SI*1), Y10, Y10
+	VPAND   32(R10)(SI*1), Y1, Y6
+	VPMAXSD Y6, Y8, Y8
+	ADDQ    $0x08, R8
+	DECQ    R9
+	JNZ     scan_many
+	VPAND   Y2, Y5, Y5
+	VPSUBD  Y5, Y2, Y6
+	VPANDN  Y7, Y1, Y7
+	VPAND   Y2, Y8, Y8
+	VPSUBD  Y8, Y2, Y9
+	VPANDN  Y10, Y1, Y10
+	VPXOR   Y11, Y11, Y11
+	VPXOR   Y12, Y12, Y12
+	MOVQ    CX, R8
+	MOVQ    DX, R9
+
+add_many:
+	MOVQ       (R8), R10
+	VMULPS     (R10)(SI*1), Y6, Y13
+	VMULPS     Y0, Y13, Y13
+	VCVTTPS2DQ Y13, Y13
+	VPADDD     Y13, Y11, Y11
+	VMULPS     32(R10)(SI*1), Y9, Y13
+	VMULPS     Y0, Y13, Y13
+	VCVTTPS2DQ Y13, Y13
+	VPADDD     Y13, Y12, Y12
+	ADDQ       $0x08, R8
+	DECQ       R9
+	JNZ        add_many
+	VCVTDQ2PS  Y11, Y11
+	VMULPS     Y4, Y11, Y11
+	VMULPS     Y5, Y11, Y11
+	VPOR       Y7, Y11, Y11
+	VSUBPS     Y11, Y11, Y5
+	VCVTDQ2PS  Y12, Y12
+	VMULPS     Y4, Y12, Y12
+	VMULPS     Y8, Y12, Y12
+	VPOR       Y10, Y12, Y12
+	VSUBPS     Y12, Y12, Y6
+	VPOR       Y6, Y5, Y5
+	VPTEST     Y5, Y5
+	JNZ        one
+	VMOVDQU    Y11, (AX)(SI*1)
+	VMOVDQU    Y12, 32(AX)(SI*1)
+	MOVQ       DI, SI
+	JMP        many
+
 one:
 	LEAQ     32(SI), DI
 	CMPQ     DI, BX
@@ -920,14 +984,14 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-scan:
+scan_one:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y7, Y7
 	VPAND   (R10)(SI*1), Y1, Y6
 	VPMAXSD Y6, Y5, Y5
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     scan
+	JNZ     scan_one
 	VPAND   Y2, Y5, Y5
 	VPSUBD  Y5, Y2, Y6
 	VPANDN  Y7, Y1, Y7
@@ -935,7 +999,7 @@ scan:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-add:
+add_one:
 	MOVQ       (R8), R10
 	VMULPS     (R10)(SI*1), Y6, Y9
 	VMULPS     Y0, Y9, Y9
@@ -943,7 +1007,7 @@ add:
 	VPADDD     Y9, Y8, Y8
 	ADDQ       $0x08, R8
 	DECQ       R9
-	JNZ        add
+	JNZ        add_one
 	VCVTDQ2PS  Y8, Y8
 	VMULPS     Y4, Y8, Y8
 	VMULPS     Y5, Y8, Y8
@@ -1003,14 +1067,14 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-scan:
+scan_one:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y9, Y9
 	VPAND   (R10)(SI*1), Y1, Y8
 	VPMAXSD Y8, Y7, Y7
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     scan
+	JNZ     scan_one
 	VPAND   Y2, Y7, Y7
 	VPSUBD  Y7, Y2, Y8
 	VPANDN  Y9, Y1, Y9
@@ -1019,7 +1083,7 @@ scan:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-add:
+add_one:
 	MOVQ         (R8), R10
 	VMULPS       (R10)(SI*1), Y8, Y12
 	VMULPS       Y0, Y12, Y12
@@ -1030,7 +1094,7 @@ add:
 	VPADDD       Y12, Y11, Y11
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          add
+	JNZ          add_one
 	VCVTDQ2PD    X11, Y8
 	VMULPD       Y5, Y8, Y8
 	VCVTDQ2PD    X10, Y12
@@ -1086,6 +1150,68 @@ TEXT ·exactFP32(SB), NOSPLIT, $0-48
 	VMOVD        DI, X3
 	VPBROADCASTD X3, Y3
 
+many:
+	LEAQ      64(SI), DI
+	CMPQ      DI, BX
+	JG        one
+	VPXOR     Y6, Y6, Y6
+	VPCMPEQD  Y7, Y7, Y7
+	VCVTPS2PD X3, Y4
+	VMOVDQA   Y4, Y5
+	VPXOR     Y10, Y10, Y10
+	VPCMPEQD  Y11, Y11, Y11
+	VCVTPS2PD X3, Y8
+	VMOVDQA   Y8, Y9
+	MOVQ      CX, R8
+	MOVQ      DX, R9
+
+add_many:
+	MOVQ        (R8), R10
+	VPAND       (R10)(SI*1), Y0, Y12
+	VPMAXSD     Y12, Y6, Y6
+	VPADDD      Y1, Y12, Y12
+	VPMINUD     Y12, Y7, Y7
+	VCVTPS2PD   (R10)(SI*1), Y12
+	VADDPD      Y12, Y4, Y4
+	VCVTPS2PD   16(R10)(SI*1), Y12
+	VADDPD      Y12, Y5, Y5
+	VPAND       32(R10)(SI*1), Y0, Y12
+	VPMAXSD     Y12, Y10, Y10
+	VPADDD      Y1, Y12, Y12
+	VPMINUD     Y12, Y11, Y11
+	VCVTPS2PD   32(R10)(SI*1), Y12
+	VADDPD      Y12, Y8, Y8
+	VCVTPS2PD   48(R10)(SI*1), Y12
+	VADDPD      Y12, Y9, Y9
+	ADDQ        $0x08, R8
+	DECQ        R9
+	JNZ         add_many
+	VCVTPD2PSY  Y4, X4
+	VCVTPD2PSY  Y5, X5
+	VINSERTF128 $0x01, X5, Y4, Y4
+	VSUBPS      Y4, Y4, Y5
+	VPSRLD      $0x17, Y6, Y6
+	VPSRLD      $0x17, Y7, Y7
+	VPSUBD      Y7, Y6, Y6
+	VPCMPGTD    Y2, Y6, Y6
+	VPOR        Y6, Y5, Y5
+	VCVTPD2PSY  Y8, X8
+	VCVTPD2PSY  Y9, X9
+	VINSERTF128 $0x01, X9, Y8, Y8
+	VSUBPS      Y8, Y8, Y6
+	VPOR        Y6, Y5, Y5
+	VPSRLD      $0x17, Y10, Y10
+	VPSRLD      $0x17, Y11, Y11
+	VPSUBD      Y11, Y10, Y10
+	VPCMPGTD    Y2, Y10, Y10
+	VPOR        Y10, Y5, Y5
+	VPTEST      Y5, Y5
+	JNZ         one
+	VMOVDQU     Y4, (AX)(SI*1)
+	VMOVDQU     Y8, 32(AX)(SI*1)
+	MOVQ        DI, SI
+	JMP         many
+
 one:
 	LEAQ      32(SI), DI
 	CMPQ      DI, BX
@@ -1097,7 +1223,7 @@ one:
 	MOVQ      CX, R8
 	MOVQ      DX, R9
 
-add:
+add_one:
 	MOVQ        (R8), R10
 	VPAND       (R10)(SI*1), Y0, Y8
 	VPMAXSD     Y8, Y6, Y6
@@ -1109,7 +1235,7 @@ add:
 	VADDPD      Y8, Y5, Y5
 	ADDQ        $0x08, R8
 	DECQ        R9
-	JNZ         add
+	JNZ         add_one
 	VCVTPD2PSY  Y4, X4
 	VCVTPD2PSY  Y5, X5
 	VINSERTF128 $0x01, X5, Y4, Y4
@@ -1152,12 +1278,12 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-signs:
+signs_one:
 	MOVQ  (R8), R10
 	VPAND (R10)(SI*1), Y1, Y1
 	ADDQ  $0x08, R8
 	DECQ  R9
-	JNZ   signs
+	JNZ   signs_one
 	VPAND Y0, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -1165,7 +1291,7 @@ signs:
 	MOVQ  CX, R8
 	MOVQ  DX, R9
 
-low:
+low_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    (R10)(SI*1), Y5
 	VADDPD       Y5, Y2, Y6
@@ -1187,7 +1313,7 @@ low:
 	VADDPD       Y6, Y4, Y4
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          low
+	JNZ          low_one
 	VADDPD       Y3, Y2, Y5
 	VSUBPD       Y2, Y5, Y7
 	VSUBPD       Y7, Y5, Y6
@@ -1256,7 +1382,7 @@ low:
 	MOVQ         CX, R8
 	MOVQ         DX, R9
 
-high:
+high_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    16(R10)(SI*1), Y7
 	VADDPD       Y7, Y2, Y8
@@ -1278,7 +1404,7 @@ high:
 	VADDPD       Y8, Y6, Y6
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          high
+	JNZ          high_one
 	VADDPD       Y5, Y2, Y7
 	VSUBPD       Y2, Y7, Y9
 	VSUBPD       Y9, Y7, Y8
@@ -1402,14 +1528,14 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-scan:
+scan_one:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y10, Y10
 	VPAND   (R10)(SI*1), Y1, Y9
 	VPMAXSD Y9, Y8, Y8
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     scan
+	JNZ     scan_one
 	VPAND   Y2, Y8, Y8
 	VPSUBD  Y8, Y2, Y9
 	VPANDN  Y10, Y1, Y10
@@ -1417,7 +1543,7 @@ scan:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-add:
+add_one:
 	MOVQ       (R8), R10
 	VMULPS     (R10)(SI*1), Y9, Y12
 	VMULPS     Y0, Y12, Y12
@@ -1425,7 +1551,7 @@ add:
 	VPADDD     Y12, Y11, Y11
 	ADDQ       $0x08, R8
 	DECQ       R9
-	JNZ        add
+	JNZ        add_one
 	VCVTDQ2PS  Y11, Y11
 	VMULPS     Y4, Y11, Y11
 	VMULPS     Y8, Y11, Y11
@@ -1489,7 +1615,7 @@ one:
 	MOVQ      CX, R8
 	MOVQ      DX, R9
 
-add:
+add_one:
 	MOVQ        (R8), R10
 	VPAND       (R10)(SI*1), Y0, Y11
 	VPMAXSD     Y11, Y9, Y9
@@ -1501,7 +1627,7 @@ add:
 	VADDPD      Y11, Y8, Y8
 	ADDQ        $0x08, R8
 	DECQ        R9
-	JNZ         add
+	JNZ         add_one
 	VPCMPEQD    Y11, Y11, Y11
 	VPSRLQ      $0x23, Y11, Y11
 	VPAND       Y11, Y7, Y12
@@ -1570,12 +1696,12 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-signs:
+signs_one:
 	MOVQ  (R8), R10
 	VPAND (R10)(SI*1), Y4, Y4
 	ADDQ  $0x08, R8
 	DECQ  R9
-	JNZ   signs
+	JNZ   signs_one
 	VPAND Y3, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -1583,7 +1709,7 @@ signs:
 	MOVQ  CX, R8
 	MOVQ  DX, R9
 
-low:
+low_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    (R10)(SI*1), Y8
 	VADDPD       Y8, Y5, Y9
@@ -1605,7 +1731,7 @@ low:
 	VADDPD       Y9, Y7, Y7
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          low
+	JNZ          low_one
 	VADDPD       Y6, Y5, Y8
 	VSUBPD       Y5, Y8, Y10
 	VSUBPD       Y10, Y8, Y9
@@ -1686,7 +1812,7 @@ low:
 	MOVQ         CX, R8
 	MOVQ         DX, R9
 
-high:
+high_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    16(R10)(SI*1), Y10
 	VADDPD       Y10, Y5, Y11
@@ -1708,7 +1834,7 @@ high:
 	VADDPD       Y11, Y9, Y9
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          high
+	JNZ          high_one
 	VADDPD       Y8, Y5, Y10
 	VSUBPD       Y5, Y10, Y12
 	VSUBPD       Y12, Y10, Y11
@@ -1852,14 +1978,14 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-scan:
+scan_one:
 	MOVQ    (R8), R10
 	VPAND   (R10)(SI*1), Y10, Y10
 	VPAND   (R10)(SI*1), Y1, Y9
 	VPMAXSD Y9, Y8, Y8
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     scan
+	JNZ     scan_one
 	VPAND   Y2, Y8, Y8
 	VPSUBD  Y8, Y2, Y9
 	VPANDN  Y10, Y1, Y10
@@ -1867,7 +1993,7 @@ scan:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-add:
+add_one:
 	MOVQ       (R8), R10
 	VMULPS     (R10)(SI*1), Y9, Y12
 	VMULPS     Y0, Y12, Y12
@@ -1875,7 +2001,7 @@ add:
 	VPADDD     Y12, Y11, Y11
 	ADDQ       $0x08, R8
 	DECQ       R9
-	JNZ        add
+	JNZ        add_one
 	VCVTDQ2PS  Y11, Y11
 	VMULPS     Y4, Y11, Y11
 	VMULPS     Y8, Y11, Y11
@@ -1945,7 +2071,7 @@ one:
 	MOVQ      CX, R8
 	MOVQ      DX, R9
 
-add:
+add_one:
 	MOVQ        (R8), R10
 	VPAND       (R10)(SI*1), Y0, Y12
 	VPMAXSD     Y12, Y10, Y10
@@ -1957,7 +2083,7 @@ add:
 	VADDPD      Y12, Y9, Y9
 	ADDQ        $0x08, R8
 	DECQ        R9
-	JNZ         add
+	JNZ         add_one
 	VPCMPEQD    Y12, Y12, Y12
 	VPSRLQ      $0x23, Y12, Y12
 	VPAND       Y12, Y8, Y13
@@ -2032,12 +2158,12 @@ one:
 	MOVQ     CX, R8
 	MOVQ     DX, R9
 
-signs:
+signs_one:
 	MOVQ  (R8), R10
 	VPAND (R10)(SI*1), Y5, Y5
 	ADDQ  $0x08, R8
 	DECQ  R9
-	JNZ   signs
+	JNZ   signs_one
 	VPAND Y3, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -2045,7 +2171,7 @@ signs:
 	MOVQ  CX, R8
 	MOVQ  DX, R9
 
-low:
+low_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    (R10)(SI*1), Y9
 	VADDPD       Y9, Y6, Y10
@@ -2067,7 +2193,7 @@ low:
 	VADDPD       Y10, Y8, Y8
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          low
+	JNZ          low_one
 	VADDPD       Y7, Y6, Y9
 	VSUBPD       Y6, Y9, Y11
 	VSUBPD       Y11, Y9, Y10
@@ -2148,7 +2274,7 @@ low:
 	MOVQ         CX, R8
 	MOVQ         DX, R9
 
-high:
+high_one:
 	MOVQ         (R8), R10
 	VCVTPS2PD    16(R10)(SI*1), Y11
 	VADDPD       Y11, Y6, Y12
@@ -2170,7 +2296,7 @@ high:
 	VADDPD       Y12, Y10, Y10
 	ADDQ         $0x08, R8
 	DECQ         R9
-	JNZ          high
+	JNZ          high_one
 	VADDPD       Y9, Y6, Y11
 	VSUBPD       Y6, Y11, Y13
 	VSUBPD       Y13, Y11, Y12
@@ -2316,7 +2442,7 @@ one:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-pick:
+pick_one:
 	MOVQ     (R8), R10
 	VMOVDQU  (R10)(SI*1), Y5
 	VPAND    Y0, Y5, Y6
@@ -2327,7 +2453,7 @@ pick:
 	VPMAXSD  Y5, Y3, Y3
 	ADDQ     $0x08, R8
 	DECQ     R9
-	JNZ      pick
+	JNZ      pick_one
 	VPSRAD   $0x1f, Y3, Y5
 	VPSRLD   $0x01, Y5, Y5
 	VPXOR    Y5, Y3, Y3
@@ -2365,12 +2491,12 @@ one:
 	MOVQ    CX, R8
 	MOVQ    DX, R9
 
-pick:
+pick_one:
 	MOVQ    (R8), R10
 	VPMAXSD (R10)(SI*1), Y1, Y1
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     pick
+	JNZ     pick_one
 	VMOVDQU Y1, (AX)(SI*1)
 	MOVQ    DI, SI
 	JMP     one
@@ -2404,7 +2530,7 @@ one:
 	MOVQ  CX, R8
 	MOVQ  DX, R9
 
-add:
+add_one:
 	MOVQ    (R8), R10
 	VMOVDQU (R10)(SI*1), Y4
 	VPADDD  Y4, Y1, Y1
@@ -2414,7 +2540,7 @@ add:
 	VPADDD  Y4, Y3, Y3
 	ADDQ    $0x08, R8
 	DECQ    R9
-	JNZ     add
+	JNZ     add_one
 	VPSRLD  $0x10, Y2, Y2
 	VPADDD  Y2, Y3, Y3
 	VPSLLD  $0x10, Y3, Y2

@@ -30,7 +30,7 @@ func exactHard(r rounding) {
 	k := begin("exactHard"+r.name, "adds rows of any exponents by exact.")
 	table := r.constants()
 	minusSign := everywhere(sign)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
+	k.vectors(1, func([]int) (sums []VecVirtual, undecided VecVirtual) {
 		signs := ones()
 		k.eachRow("signs", func(vector Mem) { VPAND(vector, signs, signs) })
 		VPAND(minusSign, signs, signs) // of a sum of members with one sign
@@ -42,15 +42,10 @@ func exactHard(r rounding) {
 			VPOR(signs, x, x)
 			state := r.begin()
 			r.round(table, state, x)
-			if u := r.undecided(table, state, x); undecided == nil {
-				undecided = u
-			} else {
-				VPOR(u, undecided, undecided)
-			}
+			undecided = either(undecided, r.undecided(table, state, x))
 		}
 		VPXOR(low, high, high)
-		VPOR(high, undecided, undecided)
-		return low, undecided
+		return []VecVirtual{low}, either(undecided, high)
 	})
 }
 

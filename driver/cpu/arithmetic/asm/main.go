@@ -56,6 +56,7 @@ const (
 type kernel struct {
 	dst, rows, used, end Register // addresses; number of rows; end of the tile in bytes
 	at                   Register // the vector, in bytes
+	label                string   // of the current loop over the vectors
 }
 
 // function declares an assembly function.
@@ -78,9 +79,9 @@ func begin(name, doc string) *kernel {
 func load(parameter string) Register { return Load(Param(parameter), GP64()) }
 
 // vectors writes the loops over all vectors: the first takes unroll vectors at a time, the second
-// one. sum writes the code for the vector at an offset in bytes from k.at, and returns the sums and
-// a register that is 0 if all of them are decided.
-func (k *kernel) vectors(unroll int, sum func(offset int) (sums, undecided VecVirtual)) {
+// one. sum writes the code for the vectors at some offsets in bytes from k.at. It returns their
+// sums, and a register that is 0 if all of them are decided, or nil.
+func (k *kernel) vectors(unroll int, sum func(offsets []int) (sums []VecVirtual, undecided VecVirtual)) {
 	if unroll > 1 {
 		k.loop("many", unroll, "one", sum)
 	}
@@ -93,35 +94,36 @@ func (k *kernel) vectors(unroll int, sum func(offset int) (sums, undecided VecVi
 }
 
 // loop writes a loop that takes some vectors at a time, and leaves it for a label.
-func (k *kernel) loop(label string, vectors int, leave string, sum func(offset int) (sums, undecided VecVirtual)) {
+func (k *kernel) loop(label string, vectors int, leave string, sum func(offsets []int) (sums []VecVirtual, undecided VecVirtual)) {
 	next := GP64()
+	k.label = label
 	Label(label)
 	LEAQ(Mem{Base: k.at, Disp: 4 * lanes * vectors}, next)
 	CMPQ(next, k.end)
 	JG(LabelRef(leave))
-	var results []VecVirtual
-	var undecided VecVirtual
+	var offsets []int
 	for v := range vectors {
-		y, u := sum(4 * lanes * v)
-		results = append(results, y)
-		if u == nil {
-			continue
-		}
-		if undecided == nil {
-			undecided = u
-		} else {
-			VPOR(u, undecided, undecided)
-		}
+		offsets = append(offsets, 4*lanes*v)
 	}
+	sums, undecided := sum(offsets)
 	if undecided != nil {
 		VPTEST(undecided, undecided)
 		JNZ(LabelRef(leave))
 	}
-	for v, y := range results {
-		VMOVDQU(y, Mem{Base: k.dst, Index: k.at, Scale: 1, Disp: 4 * lanes * v})
+	for v, y := range sums {
+		VMOVDQU(y, Mem{Base: k.dst, Index: k.at, Scale: 1, Disp: offsets[v]})
 	}
 	MOVQ(next, k.at)
 	JMP(LabelRef(label))
+}
+
+// either returns a register that is 0 if both are, of which the first may be nil.
+func either(x, y VecVirtual) VecVirtual {
+	if x == nil {
+		return y
+	}
+	VPOR(y, x, x)
+	return x
 }
 
 // pointers loads the addresses of the first rows.
@@ -134,11 +136,12 @@ func (k *kernel) pointers(n int) (rows []Register) {
 	return rows
 }
 
-// eachRow writes a loop over the rows. body gets the address of the vector.
+// eachRow writes a loop over the rows. body gets the address of the vector at offset 0.
 func (k *kernel) eachRow(label string, body func(vector Mem)) {
 	row, left, address := GP64(), GP64(), GP64()
 	MOVQ(k.rows, row)
 	MOVQ(k.used, left)
+	label += "_" + k.label
 	Label(label)
 	MOVQ(Mem{Base: row}, address)
 	body(Mem{Base: address, Index: k.at, Scale: 1})

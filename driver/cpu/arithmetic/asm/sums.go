@@ -16,25 +16,29 @@ func tree(rows int, r rounding) {
 	k := begin(fmt.Sprintf("tree%d%s", rows, r.name), fmt.Sprintf("adds %d rows by a tree. used is not read.", rows))
 	from := k.pointers(rows)
 	table := r.constants()
-	k.vectors(r.unroll, func(offset int) (sums, undecided VecVirtual) {
-		state := r.begin()
-		var node func(rows []Register) VecVirtual
-		node = func(rows []Register) VecVirtual {
-			if len(rows) == 1 {
-				return read(Mem{Base: rows[0], Index: k.at, Scale: 1, Disp: offset})
+	k.vectors(r.unroll, func(offsets []int) (sums []VecVirtual, undecided VecVirtual) {
+		for _, offset := range offsets {
+			state := r.begin()
+			var node func(rows []Register) VecVirtual
+			node = func(rows []Register) VecVirtual {
+				if len(rows) == 1 {
+					return read(Mem{Base: rows[0], Index: k.at, Scale: 1, Disp: offset})
+				}
+				half := len(rows) / 2
+				x := node(rows[:half])
+				if half == 1 {
+					VADDPS(Mem{Base: rows[1], Index: k.at, Scale: 1, Disp: offset}, x, x)
+				} else {
+					VADDPS(node(rows[half:]), x, x)
+				}
+				r.round(table, state, x)
+				return x
 			}
-			half := len(rows) / 2
-			x := node(rows[:half])
-			if half == 1 {
-				VADDPS(Mem{Base: rows[1], Index: k.at, Scale: 1, Disp: offset}, x, x)
-			} else {
-				VADDPS(node(rows[half:]), x, x)
-			}
-			r.round(table, state, x)
-			return x
+			sum := node(from)
+			sums = append(sums, sum)
+			undecided = either(undecided, r.undecided(table, state, sum))
 		}
-		sums = node(from)
-		return sums, r.undecided(table, state, sums)
+		return sums, undecided
 	})
 }
 
@@ -60,20 +64,43 @@ func fp32Up() VecVirtual { return everywhere(float32Bits(fraction + guard - 1)) 
 // float32Bits returns the bits of a power of two.
 func float32Bits(of int) uint32 { return math.Float32bits(float32(math.Ldexp(1, of))) }
 
+// scaling is what scan finds for a vector.
+type scaling struct{ e, scale, signs VecVirtual }
+
 // scan writes a loop that finds E, the scale of the members, and the sign that all of them have.
-func (m member) scan(k *kernel, label string, least VecVirtual) (e, scale, signs VecVirtual) {
-	e, scale, signs = YMM(), YMM(), ones()
-	VMOVDQA(least, e)
-	k.eachRow(label, func(vector Mem) {
-		a := YMM()
-		VPAND(vector, signs, signs)
-		VPAND(vector, m.magnitude, a)
-		VPMAXSD(a, e, e)
+func (m member) scan(k *kernel, offsets []int, least VecVirtual) (all []scaling) {
+	for range offsets {
+		s := scaling{YMM(), YMM(), ones()}
+		VMOVDQA(least, s.e)
+		all = append(all, s)
+	}
+	k.eachRow("scan", func(vector Mem) {
+		for i, s := range all {
+			a := YMM()
+			VPAND(vector.Offset(offsets[i]), s.signs, s.signs)
+			VPAND(vector.Offset(offsets[i]), m.magnitude, a)
+			VPMAXSD(a, s.e, s.e)
+		}
 	})
-	VPAND(m.exponent, e, e)
-	VPSUBD(e, m.exponent, scale) // 2^(128 - E)
-	VPANDN(signs, m.magnitude, signs)
-	return e, scale, signs
+	for _, s := range all {
+		VPAND(m.exponent, s.e, s.e)
+		VPSUBD(s.e, m.exponent, s.scale) // 2^(128 - E)
+		VPANDN(s.signs, m.magnitude, s.signs)
+	}
+	return all
+}
+
+// add writes a loop that adds the members, as integers in units.
+func (m member) add(k *kernel, offsets []int, all []scaling) (sums []VecVirtual) {
+	for range offsets {
+		sums = append(sums, zeros())
+	}
+	k.eachRow("add", func(vector Mem) {
+		for i, sum := range sums {
+			VPADDD(m.units(vector.Offset(offsets[i]), all[i].scale), sum, sum)
+		}
+	})
+	return sums
 }
 
 // units returns the member in units, cut towards zero: x * 2^(128 - E) * up. Powers of two scale
@@ -95,15 +122,17 @@ func fusedFP32() {
 	k := begin("fusedFP32", "adds at most 8 rows by fused.")
 	m := newMember(fp32Up())
 	least, unit := everywhere(hidden), everywhere(float32Bits(-fraction-guard))
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, scale, signs := m.scan(k, "scan", least)
-		sums = zeros()
-		k.eachRow("add", func(vector Mem) { VPADDD(m.units(vector, scale), sums, sums) })
-		VCVTDQ2PS(sums, sums)
-		VMULPS(unit, sums, sums)
-		VMULPS(e, sums, sums)
-		VPOR(signs, sums, sums)
-		return sums, difference(nil, nil, sums)
+	k.vectors(2, func(offsets []int) (sums []VecVirtual, undecided VecVirtual) {
+		all := m.scan(k, offsets, least)
+		sums = m.add(k, offsets, all)
+		for i, sum := range sums {
+			VCVTDQ2PS(sum, sum)
+			VMULPS(unit, sum, sum)
+			VMULPS(all[i].e, sum, sum)
+			VPOR(all[i].signs, sum, sum)
+			undecided = either(undecided, difference(nil, nil, sum))
+		}
+		return sums, undecided
 	})
 }
 
@@ -116,11 +145,12 @@ func fusedFP32Many() {
 	upper, unit := YMM(), YMM()
 	VCVTPS2PD(everywhere(float32Bits(16)).AsX(), upper)
 	VCVTPS2PD(everywhere(float32Bits(-fraction-guard)).AsX(), unit)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, scale, signs := m.scan(k, "scan", least)
+	k.vectors(1, func(offsets []int) (sums []VecVirtual, undecided VecVirtual) {
+		all := m.scan(k, offsets, least)[0]
+		e := all.e
 		low, high := zeros(), zeros()
 		k.eachRow("add", func(vector Mem) {
-			units, part := m.units(vector, scale), YMM()
+			units, part := m.units(vector, all.scale), YMM()
 			VPAND(units, lower, part)
 			VPADDD(part, low, low)
 			VPSRAD(Imm(16), units, units)
@@ -138,13 +168,13 @@ func fusedFP32Many() {
 			VCVTPD2PSY(x, x.AsX())
 			return x
 		}
-		sums = half()
+		sum := half()
 		for _, x := range []VecVirtual{high, low, e} {
 			VEXTRACTF128(Imm(1), x, x.AsX())
 		}
-		VINSERTF128(Imm(1), half().AsX(), sums, sums)
-		VPOR(signs, sums, sums)
-		return sums, difference(nil, nil, sums)
+		VINSERTF128(Imm(1), half().AsX(), sum, sum)
+		VPOR(all.signs, sum, sum)
+		return []VecVirtual{sum}, difference(nil, nil, sum)
 	})
 }
 
@@ -155,17 +185,19 @@ func fusedNarrow(r rounding) {
 	m := newMember(constant(constants.Up))
 	least, unit := constant(constants.Least), constant(constants.Unit)
 	table := r.constants()
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		e, scale, signs := m.scan(k, "scan", least)
-		sums = zeros()
-		k.eachRow("add", func(vector Mem) { VPADDD(m.units(vector, scale), sums, sums) })
-		VCVTDQ2PS(sums, sums)
-		VMULPS(unit, sums, sums)
-		VMULPS(e, sums, sums)
-		VPOR(signs, sums, sums)
-		state := r.begin()
-		r.round(table, state, sums)
-		return sums, r.undecided(table, state, sums)
+	k.vectors(1, func(offsets []int) (sums []VecVirtual, undecided VecVirtual) {
+		all := m.scan(k, offsets, least)
+		sums = m.add(k, offsets, all)
+		for i, sum := range sums {
+			VCVTDQ2PS(sum, sum)
+			VMULPS(unit, sum, sum)
+			VMULPS(all[i].e, sum, sum)
+			VPOR(all[i].signs, sum, sum)
+			state := r.begin()
+			r.round(table, state, sum)
+			undecided = either(undecided, r.undecided(table, state, sum))
+		}
+		return sums, undecided
 	})
 }
 
@@ -177,35 +209,47 @@ func exact(r rounding) {
 	abs, minusOne, spread := everywhere(magnitude), everywhere(0xffffffff), constant(constants.Spread)
 	table := r.constants()
 	minusZero := everywhere(sign)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		low, high := YMM(), YMM() // elements 0..3 and 4..7
-		largest, least := zeros(), ones()
-		VCVTPS2PD(minusZero.AsX(), low)
-		VMOVDQA(low, high)
-		k.eachRow("add", func(vector Mem) {
-			a, x := YMM(), YMM()
-			VPAND(vector, abs, a)
-			VPMAXSD(a, largest, largest)
-			VPADDD(minusOne, a, a) // 0 becomes the largest
-			VPMINUD(a, least, least)
-			VCVTPS2PD(vector, x)
-			VADDPD(x, low, low)
-			VCVTPS2PD(vector.Offset(16), x)
-			VADDPD(x, high, high)
-		})
-		for _, x := range []VecVirtual{low, high} {
-			toFP32(r, x)
+	unroll := 1
+	if !r.narrow { // there are registers for two vectors
+		unroll = 2
+	}
+	k.vectors(unroll, func(offsets []int) (sums []VecVirtual, undecided VecVirtual) {
+		type state struct{ low, high, largest, least VecVirtual } // low: elements 0..3, high: 4..7
+		var all []state
+		for range offsets {
+			s := state{YMM(), YMM(), zeros(), ones()}
+			VCVTPS2PD(minusZero.AsX(), s.low)
+			VMOVDQA(s.low, s.high)
+			all = append(all, s)
 		}
-		sums = low
-		VINSERTF128(Imm(1), high.AsX(), sums, sums)
-		state := r.begin()
-		r.round(table, state, sums)
-		undecided = r.undecided(table, state, sums)
-		VPSRLD(Imm(fraction), largest, largest)
-		VPSRLD(Imm(fraction), least, least)
-		VPSUBD(least, largest, largest)
-		VPCMPGTD(spread, largest, largest)
-		VPOR(largest, undecided, undecided)
+		k.eachRow("add", func(vector Mem) {
+			for i, s := range all {
+				a, x := YMM(), YMM()
+				vector := vector.Offset(offsets[i])
+				VPAND(vector, abs, a)
+				VPMAXSD(a, s.largest, s.largest)
+				VPADDD(minusOne, a, a) // 0 becomes the largest
+				VPMINUD(a, s.least, s.least)
+				VCVTPS2PD(vector, x)
+				VADDPD(x, s.low, s.low)
+				VCVTPS2PD(vector.Offset(16), x)
+				VADDPD(x, s.high, s.high)
+			}
+		})
+		for _, s := range all {
+			toFP32(r, s.low)
+			toFP32(r, s.high)
+			VINSERTF128(Imm(1), s.high.AsX(), s.low, s.low)
+			state := r.begin()
+			r.round(table, state, s.low)
+			sums = append(sums, s.low)
+			undecided = either(undecided, r.undecided(table, state, s.low))
+			VPSRLD(Imm(fraction), s.largest, s.largest)
+			VPSRLD(Imm(fraction), s.least, s.least)
+			VPSUBD(s.least, s.largest, s.largest)
+			VPCMPGTD(spread, s.largest, s.largest)
+			undecided = either(undecided, s.largest)
+		}
 		return sums, undecided
 	})
 }
@@ -222,19 +266,19 @@ func largest() {
 		VPXOR(flip, x, x)
 	}
 	least := everywhere(sign)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		sums, undecided = YMM(), zeros()
-		VMOVDQA(least, sums)
+	k.vectors(1, func([]int) (sums []VecVirtual, undecided VecVirtual) {
+		most, largest := YMM(), zeros()
+		VMOVDQA(least, most)
 		k.eachRow("pick", func(vector Mem) {
 			x, a := read(vector), YMM()
 			VPAND(abs, x, a)
-			VPMAXSD(a, undecided, undecided)
+			VPMAXSD(a, largest, largest)
 			key(x)
-			VPMAXSD(x, sums, sums)
+			VPMAXSD(x, most, most)
 		})
-		key(sums)
-		VPCMPGTD(finite, undecided, undecided)
-		return sums, undecided
+		key(most)
+		VPCMPGTD(finite, largest, largest)
+		return []VecVirtual{most}, largest
 	})
 }
 
@@ -242,11 +286,11 @@ func largest() {
 func largestInteger() {
 	k := begin("largestInteger", "picks the largest integer of rows.")
 	least := everywhere(sign)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		sums = YMM()
-		VMOVDQA(least, sums)
-		k.eachRow("pick", func(vector Mem) { VPMAXSD(vector, sums, sums) })
-		return sums, nil
+	k.vectors(1, func([]int) (sums []VecVirtual, undecided VecVirtual) {
+		most := YMM()
+		VMOVDQA(least, most)
+		k.eachRow("pick", func(vector Mem) { VPMAXSD(vector, most, most) })
+		return []VecVirtual{most}, nil
 	})
 }
 
@@ -255,12 +299,11 @@ func largestInteger() {
 func integers() {
 	k := begin("addIntegers", "adds rows of integers.")
 	lower := everywhere(0xffff)
-	k.vectors(1, func(int) (sums, undecided VecVirtual) {
-		sums, undecided = zeros(), YMM()
-		low, high := zeros(), zeros()
+	k.vectors(1, func([]int) (sums []VecVirtual, undecided VecVirtual) {
+		sum, low, high := zeros(), zeros(), zeros()
 		k.eachRow("add", func(vector Mem) {
 			x, part := read(vector), YMM()
-			VPADDD(x, sums, sums)
+			VPADDD(x, sum, sum)
 			VPAND(lower, x, part)
 			VPADDD(part, low, low)
 			VPSRAD(Imm(16), x, x)
@@ -269,9 +312,9 @@ func integers() {
 		// The upper 16 bits with what the lower ones carry must fit into 16 bits again.
 		VPSRLD(Imm(16), low, low)
 		VPADDD(low, high, high)
-		VPSLLD(Imm(16), high, undecided)
-		VPSRAD(Imm(16), undecided, undecided)
-		VPXOR(high, undecided, undecided)
-		return sums, undecided
+		VPSLLD(Imm(16), high, low)
+		VPSRAD(Imm(16), low, low)
+		VPXOR(high, low, low)
+		return []VecVirtual{sum}, low
 	})
 }
