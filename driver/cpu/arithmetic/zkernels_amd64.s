@@ -887,7 +887,7 @@ end:
 	RET
 
 // func fusedFP32(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·fusedFP32(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         rows+8(FP), CX
@@ -923,26 +923,27 @@ many:
 	MOVQ     DX, R9
 
 scan_many:
-	MOVQ    (R8), R10
-	VPAND   (R10)(SI*1), Y7, Y7
-	VPAND   (R10)(SI*1), Y1, Y6
-	VPMAXSD Y6, Y5, Y5
-	VPAND   32(R10)(SI*1), Y10, Y10
-	VPAND   32(R10)(SI*1), Y1, Y6
-	VPMAXSD Y6, Y8, Y8
-	ADDQ    $0x08, R8
-	DECQ    R9
-	JNZ     scan_many
-	VPAND   Y2, Y5, Y5
-	VPSUBD  Y5, Y2, Y6
-	VPANDN  Y7, Y1, Y7
-	VPAND   Y2, Y8, Y8
-	VPSUBD  Y8, Y2, Y9
-	VPANDN  Y10, Y1, Y10
-	VPXOR   Y11, Y11, Y11
-	VPXOR   Y12, Y12, Y12
-	MOVQ    CX, R8
-	MOVQ    DX, R9
+	MOVQ       (R8), R10
+	PREFETCHT0 2048(R10)(SI*1)
+	VPAND      (R10)(SI*1), Y7, Y7
+	VPAND      (R10)(SI*1), Y1, Y6
+	VPMAXSD    Y6, Y5, Y5
+	VPAND      32(R10)(SI*1), Y10, Y10
+	VPAND      32(R10)(SI*1), Y1, Y6
+	VPMAXSD    Y6, Y8, Y8
+	ADDQ       $0x08, R8
+	DECQ       R9
+	JNZ        scan_many
+	VPAND      Y2, Y5, Y5
+	VPSUBD     Y5, Y2, Y6
+	VPANDN     Y7, Y1, Y7
+	VPAND      Y2, Y8, Y8
+	VPSUBD     Y8, Y2, Y9
+	VPANDN     Y10, Y1, Y10
+	VPXOR      Y11, Y11, Y11
+	VPXOR      Y12, Y12, Y12
+	MOVQ       CX, R8
+	MOVQ       DX, R9
 
 add_many:
 	MOVQ       (R8), R10
@@ -1130,7 +1131,7 @@ end:
 	RET
 
 // func exactFP32(dst *byte, rows **byte, used int, n int, c *uint32) (done int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·exactFP32(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         rows+8(FP), CX
@@ -1167,6 +1168,7 @@ many:
 
 add_many:
 	MOVQ        (R8), R10
+	PREFETCHT0  2048(R10)(SI*1)
 	VPAND       (R10)(SI*1), Y0, Y12
 	VPMAXSD     Y12, Y6, Y6
 	VPADDD      Y1, Y12, Y12

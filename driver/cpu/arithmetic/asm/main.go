@@ -117,6 +117,17 @@ func (k *kernel) loop(label string, vectors int, leave string, sum func(offsets 
 	JMP(LabelRef(label))
 }
 
+// ahead is the distance in bytes at which kernels prefetch rows. The processor does so by itself,
+// but not early enough for kernels with many instructions for a vector.
+const ahead = 2048
+
+// prefetch fetches what a later pass of a loop over many vectors reads.
+func (k *kernel) prefetch(vector Mem, offsets []int) {
+	if len(offsets) > 1 {
+		PREFETCHT0(vector.Offset(ahead))
+	}
+}
+
 // either returns a register that is 0 if both are, of which the first may be nil.
 func either(x, y VecVirtual) VecVirtual {
 	if x == nil {

@@ -75,6 +75,7 @@ func (m member) scan(k *kernel, offsets []int, least VecVirtual) (all []scaling)
 		all = append(all, s)
 	}
 	k.eachRow("scan", func(vector Mem) {
+		k.prefetch(vector, offsets)
 		for i, s := range all {
 			a := YMM()
 			VPAND(vector.Offset(offsets[i]), s.signs, s.signs)
@@ -223,6 +224,7 @@ func exact(r rounding) {
 			all = append(all, s)
 		}
 		k.eachRow("add", func(vector Mem) {
+			k.prefetch(vector, offsets)
 			for i, s := range all {
 				a, x := YMM(), YMM()
 				vector := vector.Offset(offsets[i])
