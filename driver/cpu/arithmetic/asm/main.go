@@ -118,7 +118,8 @@ func (k *kernel) loop(label string, vectors int, leave string, sum func(offsets 
 }
 
 // ahead is the distance in bytes at which kernels prefetch rows. The processor does so by itself,
-// but not early enough for kernels with many instructions for a vector.
+// but not early enough for kernels with many instructions for a vector: with this distance, fused of
+// 8 arrays in memory is a quarter faster, and with half or twice of it less so. tree gains nothing.
 const ahead = 2048
 
 // prefetch fetches what a later pass of a loop over many vectors reads.
