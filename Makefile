@@ -17,6 +17,8 @@ PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /
   -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board)
 # These run goroutines, and are tested with the race detector.
 CONCURRENT = $(shell go list ./driver/...)
+# These do an eighth of their work with the race detector, and all of it without.
+LONG = ./driver/cpu/arithmetic
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,11 +52,12 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
 	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
 	go vet ./... && go vet -tags usb ./...
+	go build -tags purego ./driver/cpu/arithmetic
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/gateware/lint
 
 unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
-	go test $(filter-out $(CONCURRENT),$(PURE))
+	go test $(filter-out $(CONCURRENT),$(PURE)) $(LONG)
 	go test -race $(CONCURRENT)
 
 prove: setup ## Prove arithmetic against plain definitions, and control by induction.
