@@ -8,12 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
 
 	"tributary/driver"
+	"tributary/driver/cpu"
 	"tributary/driver/element"
+	"tributary/driver/wire"
 )
 
 // TestOnCPU runs the tests of the model card on the card in software: serve starts that one here.
@@ -210,6 +214,53 @@ func TestCPUAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(20, reduce); n > 0 {
 		t.Errorf("AllReduce allocates %v times", n)
+	}
+}
+
+// TestCPUBehindASocket has the card serve its byte stream on a socket, for one host after another.
+func TestCPUBehindASocket(t *testing.T) {
+	card, err := cpu.New(cpu.Config{Lanes: 4, Ports: 3, Chunk: 32, Window: 8, Shell: wire.ShellStream, Link: 32, Sum: wire.SumExact})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "card")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			served <- card.Serve(conn)
+		}
+	}()
+	t.Cleanup(func() { listener.Close() })
+	for host := range uint64(2) {
+		card, err := driver.Open(testContext(t), "unix:"+path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := configure(t, card, driver.JobConfig{})
+		in := arrays(host, 3, 1000)
+		sum, reference := make([]float32, 1000), make([]float32, 1000)
+		if err := job.Reduce(testContext(t), sum, in); err != nil {
+			t.Fatal(err)
+		}
+		model, err := driver.Open(testContext(t), "model:sum=exact,workers=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := configure(t, model, driver.JobConfig{}).Reduce(testContext(t), reference, in); err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "sum", sum, reference)
+		if err := errors.Join(card.Close(), model.Close(), <-served); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
