@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/gousb v1.1.3
 	github.com/google/renameio/v2 v2.0.2
+	github.com/mmcloughlin/avo v0.5.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/sigurn/crc16 v0.0.0-20211026045750-20ab5afb07e3
 	github.com/spf13/cobra v1.10.2

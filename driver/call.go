@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tributary/driver/cpu"
 )
 
 // fastAsk replies to later packets show, without a timer, that a chunk, an ask or its reply was
@@ -53,6 +55,8 @@ type call struct {
 	progress chan struct{}
 	done     chan error // capacity 1: the outcome
 	timer    *time.Timer
+
+	exchange cpu.Exchange // on a card that takes arrays
 }
 
 // chunkState is the state of one chunk in the window.
@@ -206,7 +210,11 @@ func (k *call) run(ctx context.Context, progress func(done, total int)) error {
 	if progress != nil {
 		progress(0, k.elements)
 	}
-	c.kick()
+	if c.arrays != nil {
+		k.handOver()
+	} else {
+		c.kick()
+	}
 	k.timer.Reset(c.opts.timeout)
 	defer k.timer.Stop()
 	for {
@@ -255,10 +263,13 @@ func (k *call) giveUp(err, reason error) error {
 	return outcome
 }
 
-// forget waits until the writer has released the inputs, and drops them. The members are then
+// forget waits until the writer, or the card, has released the arrays, and drops them. The members are then
 // free for the next call.
 func (k *call) forget() {
 	c := k.job.card
+	if c.arrays != nil {
+		c.arrays.Withdraw(&k.exchange)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.pinned == k {
@@ -322,12 +333,19 @@ func (k *call) stopped(ctx context.Context) error {
 // waits for, if the card has reported them.
 func (k *call) overdue(cause error) error {
 	c := k.job.card
+	var missing uint64
+	if c.arrays != nil {
+		missing = c.arrays.Missing(&k.exchange)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	vid := k.first + uint32(k.low)
 	waited := time.Since(k.lastMoved())
-	if s := k.state(k.low); k.low < k.next && s.known && s.missing != 0 {
-		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(s.missing), Waited: waited, Err: cause, job: k.job.label()}
+	if s := k.state(k.low); k.low < k.next && s.known {
+		missing = s.missing
+	}
+	if missing != 0 {
+		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(missing), Waited: waited, Err: cause, job: k.job.label()}
 	}
 	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: k.job.label()}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"tributary/driver/cpu"
 	"tributary/driver/transport"
 	"tributary/driver/transport/record"
 	_ "tributary/driver/transport/serial" // registers its scheme
@@ -29,6 +30,7 @@ type Card struct {
 	token     uint64                                        // this program's token in OWNER
 	record    func(transport.Conn) transport.Conn           // nil when the link is not recorded
 	reopen    func(context.Context) (transport.Conn, error) // nil for OpenConn
+	arrays    *cpu.Card                                     // the card, if it takes arrays; else nil
 	wake      chan struct{}                                 // capacity 1: the writer has work
 	done      chan struct{}                                 // closed when err is set
 	carrying  sync.WaitGroup                                // the carryOn goroutines
@@ -99,6 +101,8 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 	c.unpinned.L = &c.mu
 	if c.opts.record != nil {
 		c.record = record.New(c.opts.record).Record
+	} else {
+		c.arrays = arraysOf(conn) // a recording has frames
 	}
 	var token [8]byte
 	if _, err := io.ReadFull(c.opts.random, token[:]); err != nil {

@@ -25,11 +25,12 @@
 //
 // A card's name is a scheme and an address:
 //
-//   - "model:": the Go model, without hardware
-//   - "model:OPTION=VALUE,...": the Go model with these options, for example
-//     "model:format=bf16,result=fp32,sum=exact". The options have the names of hwgen's
+//   - "cpu:": a card in software, in this process, at the speed of memory
+//   - "cpu:OPTION=VALUE,...": the same with these options, for example
+//     "cpu:format=bf16,result=fp32,sum=exact". The options have the names of hwgen's
 //     flags: lanes, workers, format, result, sum, saturate, chunk, window, jobs.
-//   - "model:DIR": the Go model of the card that the manifest in DIR describes
+//   - "cpu:DIR": a card in software like the one that the manifest in DIR describes
+//   - "model:", with the same options: the Go model, the reference for all cards
 //   - "sim:DIR": the virtual card built in DIR, which Open starts
 //   - "tcp:HOST:PORT" and "unix:PATH": a running card
 //   - "serial:PORT" and "serial:PORT@BAUD": a card on a serial port, on Linux

@@ -45,13 +45,13 @@ func goType(f wire.Format) string {
 	return fmt.Sprintf("uint%d", 8*element.Size(f))
 }
 
-// checkType rejects arrays of another type than format f needs.
-func checkType[E Element](what string, f wire.Format) error {
+// wrongType returns why arrays of E are not those of format f; "" means that they are.
+func wrongType[E Element](f wire.Format) (why string) {
 	if carries[E](f) {
-		return nil
+		return ""
 	}
 	var zero E
-	return &InputError{what, fmt.Sprintf("the card's format for it is %s, which takes []%s, not []%T", f, goType(f), zero)}
+	return fmt.Sprintf("the card's format for it is %s, which takes []%s, not []%T", f, goType(f), zero)
 }
 
 // hostLittle reports whether this machine is little-endian, like the encoding.

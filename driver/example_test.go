@@ -18,7 +18,7 @@ import (
 // lines.
 func Example() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(3))
 	check(err)
 	defer card.Close()
 	job, err := card.Configure(ctx, driver.JobConfig{})
@@ -40,7 +40,7 @@ func check(err error) {
 // A late worker: at the deadline the card sums without it, and the worker gets the same result.
 func ExampleMember_Partials() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(3))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func ExampleMember_Partials() {
 // card's wider result format.
 func ExampleReduce() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:format=bf16,result=fp32,sum=exact", driver.WithWorkers(2))
+	card, err := driver.Open(ctx, "cpu:format=bf16,result=fp32,sum=exact", driver.WithWorkers(2))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func ExampleReduce() {
 // Find the sums of a job that overflowed fp32.
 func ExampleJob_Exceptions() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(2))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func ExampleJob_Exceptions() {
 // Each worker in a goroutine of its own, with several reductions.
 func ExampleMember_AllReduce() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(2))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(2))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func ExampleMember_AllReduce() {
 // Two jobs on one card at the same time, each in a goroutine of its own.
 func ExampleCard_Configure() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:jobs=2")
+	card, err := driver.Open(ctx, "cpu:jobs=2")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func ExampleCard_Configure() {
 // The error names an absent worker.
 func ExampleMissingError() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(3), driver.WithTimeout(2*time.Second))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(3), driver.WithTimeout(2*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func ExampleMissingError() {
 
 func ExampleWithProgress() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:", driver.WithWorkers(1))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func ExampleWithProgress() {
 // a program that opens it as here.
 func ExampleCard_ServeReads() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "model:")
+	card, err := driver.Open(ctx, "cpu:")
 	if err != nil {
 		log.Fatal(err)
 	}

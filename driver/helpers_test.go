@@ -4,11 +4,13 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"tributary/driver"
+	"tributary/driver/cpu"
 	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
@@ -27,9 +29,18 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// serve starts a model card and returns the link to it.
+// serve starts a model card and returns the link to it. In the subtests of TestOnCPU it starts a
+// card in software instead, which takes arrays.
 func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
 	t.Helper()
+	if strings.HasPrefix(t.Name(), "TestOnCPU/") {
+		conn, err := driver.ServeCPU(cpu.Config(cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
 	card, err := model.NewCard(cfg)
 	if err != nil {
 		t.Fatal(err)

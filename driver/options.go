@@ -45,15 +45,15 @@ func WithRecord(w io.Writer) Option {
 	return func(o *options) { o.record = w }
 }
 
-// WithWorkers sets the number of workers that the caller needs. The card "model:" then has that
-// many ports. Other cards have a fixed number; Configure returns an error when there are too
-// few.
+// WithWorkers sets the number of workers that the caller needs. The cards "cpu:" and "model:"
+// then have that many ports. Other cards have a fixed number; Configure returns an error when
+// there are too few.
 func WithWorkers(n int) Option {
 	return func(o *options) { o.needs.Workers = n }
 }
 
-// WithFormat sets the format of the caller's arrays. The card "model:" has this format unless
-// its name gives a folder or another format. Other cards have a fixed format,
+// WithFormat sets the format of the caller's arrays. The cards "cpu:" and "model:" have this
+// format unless their name gives a folder or another format. Other cards have a fixed format,
 // Card.Info().Format.
 func WithFormat(f wire.Format) Option {
 	return func(o *options) { o.needs.Format = f }
@@ -77,6 +77,19 @@ type ReduceOption func(*reduceOptions)
 
 type reduceOptions struct {
 	progress func(done, total int)
+}
+
+// progressOf returns the progress function of a call, or nil. A call without options allocates
+// nothing for them.
+func progressOf(opts []ReduceOption) func(done, total int) {
+	if len(opts) == 0 {
+		return nil
+	}
+	var o reduceOptions
+	for _, f := range opts {
+		f(&o)
+	}
+	return o.progress
 }
 
 // WithProgress calls f with the number of elements summed so far and the total: at the start,

@@ -74,11 +74,17 @@ func (k *call) take(f *frame.Frame, now time.Time) {
 		return
 	}
 	k.job.card.kick()
-	if k.report {
-		select {
-		case k.progress <- struct{}{}:
-		default:
-		}
+	k.noteProgress()
+}
+
+// noteProgress wakes a caller that wants progress.
+func (k *call) noteProgress() {
+	if !k.report {
+		return
+	}
+	select {
+	case k.progress <- struct{}{}:
+	default:
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"unsafe"
+
+	"tributary/driver/wire"
 )
 
 // Reduce adds up inputs[r] over all ranks r into dst, element by element. All arrays have dst's
@@ -29,15 +31,15 @@ func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opt
 // of its result format (see Element). dst must not overlap an input when the two formats differ
 // in size.
 func Reduce[R, E Element](ctx context.Context, j *Job, dst []R, inputs [][]E, opts ...ReduceOption) error {
-	if err := checkType[E]("inputs", j.card.info.Format); err != nil {
-		return err
+	if why := wrongType[E](j.card.info.Format); why != "" {
+		return &InputError{"inputs", why}
 	}
-	if err := checkType[R]("result", j.card.info.Result); err != nil {
-		return err
+	if why := wrongType[R](j.card.info.Result); why != "" {
+		return &InputError{"result", why}
 	}
-	raw := make([][]byte, len(inputs))
-	for r, in := range inputs {
-		raw[r] = travelling(in)
+	raw := make([][]byte, 0, wire.MaxPorts) // of constant size, so it needs no allocation
+	for _, in := range inputs {
+		raw = append(raw, travelling(in))
 	}
 	err := j.ReduceBytes(ctx, memory(dst), raw, opts...)
 	arrived(dst)
@@ -53,14 +55,11 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 	if err != nil {
 		return err
 	}
-	var o reduceOptions
-	for _, f := range opts {
-		f(&o)
-	}
-	if err := j.whole.start(dst, n, o.progress != nil, inputs...); err != nil {
+	progress := progressOf(opts)
+	if err := j.whole.start(dst, n, progress != nil, inputs...); err != nil {
 		return err
 	}
-	return j.whole.run(ctx, o.progress)
+	return j.whole.run(ctx, progress)
 }
 
 // AllReduce replaces buf by its sum with the buffers of all other members. They must call
@@ -81,12 +80,10 @@ func (m *Member) AllReduce(ctx context.Context, buf []float32) error {
 // Element). dst may be src when the two formats have the same size. Otherwise it must not
 // overlap src.
 func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) error {
-	what := fmt.Sprintf("buffer of rank %d", m.rank)
-	if err := checkType[E](what, m.job.card.info.Format); err != nil {
-		return err
-	}
-	if err := checkType[R](what, m.job.card.info.Result); err != nil {
-		return err
+	for _, why := range []string{wrongType[E](m.job.card.info.Format), wrongType[R](m.job.card.info.Result)} {
+		if why != "" {
+			return &InputError{m.bufferName(), why}
+		}
 	}
 	err := m.AllReduceBytes(ctx, memory(dst), travelling(src))
 	arrived(dst)
@@ -95,11 +92,7 @@ func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) e
 
 // AllReduceBytes is AllReduce on encoded arrays, as in ReduceBytes.
 func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
-	what := fmt.Sprintf("buffer of rank %d", m.rank)
-	n, err := m.job.elements(what, dst)
-	if err == nil {
-		err = m.job.checkInput(what, src, dst, n)
-	}
+	n, err := m.checkBuffers(dst, src)
 	if err != nil {
 		return err
 	}
@@ -109,49 +102,65 @@ func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
 	return m.call.run(ctx, nil)
 }
 
+// checkBuffers rejects buffers that cannot be reduced, and returns their number of elements.
+func (m *Member) checkBuffers(dst, src []byte) (int, error) {
+	n, why := m.job.elements(dst)
+	if why == "" {
+		why = m.job.wrongInput(src, dst, n)
+	}
+	if why != "" {
+		return 0, &InputError{m.bufferName(), why}
+	}
+	return n, nil
+}
+
+// bufferName returns the name of the member's buffer in messages.
+func (m *Member) bufferName() string { return fmt.Sprintf("buffer of rank %d", m.rank) }
+
 // checkArrays rejects arrays that cannot be reduced, and returns their number of elements.
 func (j *Job) checkArrays(dst []byte, inputs [][]byte) (int, error) {
 	if len(inputs) != len(j.members) {
 		return 0, &InputError{"inputs", fmt.Sprintf("%d arrays for a job of %d workers; every worker has one", len(inputs), len(j.members))}
 	}
-	n, err := j.elements("result", dst)
-	if err != nil {
-		return 0, err
+	n, why := j.elements(dst)
+	if why != "" {
+		return 0, &InputError{"result", why}
 	}
 	for r, in := range inputs {
-		if err := j.checkInput(fmt.Sprintf("array of worker %d", r), in, dst, n); err != nil {
-			return 0, err
+		if why := j.wrongInput(in, dst, n); why != "" {
+			return 0, &InputError{fmt.Sprintf("array of worker %d", r), why}
 		}
 	}
 	return n, nil
 }
 
-// elements returns the number of elements of a result array.
-func (j *Job) elements(what string, dst []byte) (int, error) {
+// elements returns the number of elements of a result array, or why it cannot be one.
+func (j *Job) elements(dst []byte) (n int, why string) {
 	switch {
 	case len(dst) == 0:
-		return 0, &InputError{what, "it is empty; a reduction has at least one element"}
+		return 0, "it is empty; a reduction has at least one element"
 	case len(dst)%j.outBytes != 0:
-		return 0, &InputError{what, fmt.Sprintf("it has %d bytes; an element of %s has %d", len(dst), j.card.info.Result, j.outBytes)}
+		return 0, fmt.Sprintf("it has %d bytes; an element of %s has %d", len(dst), j.card.info.Result, j.outBytes)
 	}
-	return len(dst) / j.outBytes, nil
+	return len(dst) / j.outBytes, ""
 }
 
-// checkInput rejects a contribution that cannot be summed into dst, which has n elements.
-func (j *Job) checkInput(what string, in, dst []byte, n int) error {
+// wrongInput returns why a contribution cannot be summed into dst, which has n elements; "" means
+// that it can.
+func (j *Job) wrongInput(in, dst []byte, n int) (why string) {
 	switch {
 	case len(in)%j.inBytes != 0:
-		return &InputError{what, fmt.Sprintf("it has %d bytes; an element of %s has %d", len(in), j.card.info.Format, j.inBytes)}
+		return fmt.Sprintf("it has %d bytes; an element of %s has %d", len(in), j.card.info.Format, j.inBytes)
 	case len(in) != n*j.inBytes:
-		return &InputError{what, fmt.Sprintf("it has %d elements, the result %d; all arrays have the same length", len(in)/j.inBytes, n)}
+		return fmt.Sprintf("it has %d elements, the result %d; all arrays have the same length", len(in)/j.inBytes, n)
 	case &in[0] == &dst[0] && j.inBytes == j.outBytes:
-		return nil
+		return ""
 	case overlap(in, dst) && j.inBytes == j.outBytes:
-		return &InputError{what, "it overlaps the result without being the same array; results would overwrite elements before they are sent; use separate arrays"}
+		return "it overlaps the result without being the same array; results would overwrite elements before they are sent; use separate arrays"
 	case overlap(in, dst):
-		return &InputError{what, fmt.Sprintf("it overlaps the result, whose elements have %d bytes each and its own %d; results would overwrite elements before they are sent; use separate arrays", j.outBytes, j.inBytes)}
+		return fmt.Sprintf("it overlaps the result, whose elements have %d bytes each and its own %d; results would overwrite elements before they are sent; use separate arrays", j.outBytes, j.inBytes)
 	}
-	return nil
+	return ""
 }
 
 // overlap reports whether two arrays share bytes.

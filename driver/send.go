@@ -14,6 +14,9 @@ import (
 // appendFrame appends one data frame if there is one to send; frames that the card asked for
 // again go first. It releases the mutex as appendData does.
 func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
+	if j.card.arrays != nil {
+		return buf // the card has the arrays
+	}
 	size := len(buf)
 	if buf = j.appendResend(buf); len(buf) > size {
 		return buf
@@ -167,6 +170,9 @@ func (k *call) setResend(s *chunkState, ranks uint64) {
 // appendControl appends the due finishes and asks, and returns how long nothing else is due.
 func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	buf, wait := j.appendFinishes(buf, now)
+	if j.card.arrays != nil {
+		return buf, wait
+	}
 	for _, k := range j.calls {
 		var w time.Duration
 		buf, w = k.appendAsks(buf, now)

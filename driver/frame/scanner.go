@@ -26,10 +26,12 @@ type Frame struct {
 	Header
 	Payload []byte // nil for kinds without one; valid until the next Fill or Feed
 	Raw     []byte // the whole frame with sync word and CRCs; valid as long as Payload
+	Bad     bool   // the payload's CRC is wrong; only a card's scanner returns such frames
 }
 
 // Stats counts a Scanner's frames and errors.
 type Stats struct {
+	Headers    uint64 // headers whose CRC was right
 	Frames     uint64 // frames returned
 	Hunted     uint64 // bytes skipped in search of a sync word
 	HeaderCRC  uint64 // headers whose CRC was wrong
@@ -48,8 +50,10 @@ const bufferBytes = 256 << 10
 type Scanner struct {
 	direction Direction
 	maxLength int
+	element   int // a card's: bytes of an element in its format; otherwise 0
 	buf       []byte
 	r, w      int  // buf[r:w] is read but not scanned
+	counted   bool // Headers has the header at r
 	ended     bool // no more bytes will come
 	stats     Stats
 	version   uint8 // of the last header counted as BadVersion
@@ -62,6 +66,16 @@ func NewScanner(d Direction, maxLength int) *Scanner {
 		maxLength = wire.MaxFrameBytes
 	}
 	return &Scanner{direction: d, maxLength: maxLength, buf: make([]byte, bufferBytes)}
+}
+
+// NewCardScanner returns the scanner of a card whose chunks have at most chunk elements of a
+// format. It leaves the checks behind the header to the card's core: it returns a frame whose
+// payload's CRC is wrong, with Bad set, and one that names another format. Payloads have the
+// size of the card's format.
+func NewCardScanner(chunk int, format wire.Format) *Scanner {
+	s := NewScanner(ToCard, chunk)
+	s.element = elementBytes[format]
+	return s
 }
 
 // Stats returns the scanner's counts.
@@ -92,6 +106,9 @@ func (s *Scanner) Feed(p []byte) int {
 // it.
 func (s *Scanner) End() { s.ended = true }
 
+// Drop forgets the bytes that were read but not scanned, as when a link goes down.
+func (s *Scanner) Drop() { s.r, s.w, s.counted = 0, 0, false }
+
 // makeRoom moves the rest of the buffer to its beginning. A frame is shorter than the buffer,
 // so there is room after Next has returned false.
 func (s *Scanner) makeRoom() {
@@ -110,11 +127,11 @@ func (s *Scanner) Next(f *Frame) bool {
 		size, err := s.check(f)
 		switch {
 		case err == nil:
-			s.r += size
+			s.move(size)
 			s.stats.Frames++
 			return true
 		case err != errShort:
-			s.r += size
+			s.move(size)
 		case s.ended:
 			s.skip(1)
 		default:
@@ -124,9 +141,15 @@ func (s *Scanner) Next(f *Frame) bool {
 	return false
 }
 
+// move goes on n bytes later.
+func (s *Scanner) move(n int) {
+	s.r += n
+	s.counted = s.counted && n == 0
+}
+
 // skip skips n bytes.
 func (s *Scanner) skip(n int) {
-	s.r += n
+	s.move(n)
 	s.stats.Hunted += uint64(n)
 }
 
@@ -182,6 +205,10 @@ func (s *Scanner) check(f *Frame) (int, error) {
 		s.stats.Hunted++
 		return 1, errHeaderCRC
 	}
+	if !s.counted {
+		s.counted = true
+		s.stats.Headers++
+	}
 	if version := b[wire.SyncBytes] & 0xf; version != wire.Version {
 		s.stats.BadVersion++
 		s.version = version
@@ -192,12 +219,12 @@ func (s *Scanner) check(f *Frame) (int, error) {
 		return head, errBadHeader
 	}
 	f.Header.decode(b[wire.SyncBytes:])
-	f.Payload = nil
+	f.Payload, f.Bad = nil, false
 	f.Raw = b[:head]
 	if !k.Payload {
 		return head, nil
 	}
-	size := int(f.Length) * elementBytes[f.Format]
+	size := int(f.Length) * s.elementOf(f.Format)
 	whole := head + size + wire.CRCBytes
 	if size == 0 || int(f.Length) > s.maxLength || whole > wire.MaxFrameBytes {
 		s.stats.BadLength++
@@ -208,9 +235,18 @@ func (s *Scanner) check(f *Frame) (int, error) {
 	}
 	f.Payload = b[head : head+size]
 	f.Raw = b[:whole]
-	if CRC(crc, f.Payload) != binary.BigEndian.Uint16(b[head+size:]) {
+	f.Bad = CRC(crc, f.Payload) != binary.BigEndian.Uint16(b[head+size:])
+	if f.Bad && s.element == 0 {
 		s.stats.PayloadCRC++
 		return whole, errPayloadCRC
 	}
 	return whole, nil
+}
+
+// elementOf returns the size of a payload's elements in bytes; 0 for an unknown format.
+func (s *Scanner) elementOf(format wire.Format) int {
+	if s.element != 0 {
+		return s.element
+	}
+	return elementBytes[format]
 }

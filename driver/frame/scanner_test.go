@@ -71,7 +71,7 @@ func TestScannerInPieces(t *testing.T) {
 		if !equal(got, want) {
 			t.Errorf("pieces of %d: found %v", piece, got)
 		}
-		if stats != (Stats{Frames: 40}) {
+		if stats != (Stats{Headers: 40, Frames: 40}) {
 			t.Errorf("pieces of %d: %+v for a clean stream", piece, stats)
 		}
 	}
@@ -119,15 +119,15 @@ func TestScannerPassesOver(t *testing.T) {
 		bytes []byte
 		want  Stats
 	}{
-		{"flipped header", flip(status(9), 12), Stats{Frames: 1, HeaderCRC: 1, Hunted: 28}},
-		{"flipped header CRC", flip(status(9), 27), Stats{Frames: 1, HeaderCRC: 1, Hunted: 28}},
-		{"flipped payload", flip(result(9, 4, rng), 40), Stats{Frames: 1, PayloadCRC: 1}},
-		{"other version", frame(Header{Version: 2, Kind: wire.KindStatus}, 0), Stats{Frames: 1, BadVersion: 1}},
-		{"a kind that goes to the card", frame(Header{Kind: wire.KindAsk}, 0), Stats{Frames: 1, BadKind: 1}},
-		{"no kind", frame(Header{Kind: 15}, 0), Stats{Frames: 1, BadKind: 1}},
-		{"length 0", frame(Header{Kind: wire.KindResult, Format: wire.FP32}, 0), Stats{Frames: 1, BadLength: 1, Hunted: 2}},
-		{"length over the frame", frame(Header{Kind: wire.KindResult, Format: wire.FP32, Length: 1015}, 0), Stats{Frames: 1, BadLength: 1, Hunted: 2}},
-		{"no format", frame(Header{Kind: wire.KindResult, Length: 1}, 4), Stats{Frames: 1, BadLength: 1, Hunted: 6}},
+		{"flipped header", flip(status(9), 12), Stats{Headers: 1, Frames: 1, HeaderCRC: 1, Hunted: 28}},
+		{"flipped header CRC", flip(status(9), 27), Stats{Headers: 1, Frames: 1, HeaderCRC: 1, Hunted: 28}},
+		{"flipped payload", flip(result(9, 4, rng), 40), Stats{Headers: 2, Frames: 1, PayloadCRC: 1}},
+		{"other version", frame(Header{Version: 2, Kind: wire.KindStatus}, 0), Stats{Headers: 2, Frames: 1, BadVersion: 1}},
+		{"a kind that goes to the card", frame(Header{Kind: wire.KindAsk}, 0), Stats{Headers: 2, Frames: 1, BadKind: 1}},
+		{"no kind", frame(Header{Kind: 15}, 0), Stats{Headers: 2, Frames: 1, BadKind: 1}},
+		{"length 0", frame(Header{Kind: wire.KindResult, Format: wire.FP32}, 0), Stats{Headers: 2, Frames: 1, BadLength: 1, Hunted: 2}},
+		{"length over the frame", frame(Header{Kind: wire.KindResult, Format: wire.FP32, Length: 1015}, 0), Stats{Headers: 2, Frames: 1, BadLength: 1, Hunted: 2}},
+		{"no format", frame(Header{Kind: wire.KindResult, Length: 1}, 4), Stats{Headers: 2, Frames: 1, BadLength: 1, Hunted: 6}},
 	} {
 		got, stats := vids(append(c.bytes, status(1)...), 1000)
 		if !equal(got, []uint32{1}) || stats != c.want {
@@ -218,4 +218,52 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCardScanner checks what a card's scanner leaves to the core: the format and the payload's CRC.
+func TestCardScanner(t *testing.T) {
+	h := Header{Kind: wire.KindData, Format: 99, VID: 1, Length: 3}
+	good := append(Append(nil, &h, nil)[:wire.SyncBytes+wire.BaseHeaderBytes+wire.CRCBytes], 1, 2, 3, 4, 5, 6)
+	crc := CRC(uint16(good[18])<<8|uint16(good[19]), good[20:])
+	good = append(good, byte(crc>>8), byte(crc))
+	bad := bytes.Clone(good)
+	bad[22] ^= 1
+	s := NewCardScanner(3, wire.BF16)
+	s.Feed(append(append([]byte("x"), good...), bad...))
+	var f Frame
+	for _, want := range []bool{false, true} {
+		if !s.Next(&f) || f.Bad != want || f.Format != 99 || len(f.Payload) != 6 {
+			t.Fatalf("%+v, want Bad %v", f, want)
+		}
+	}
+	if want := (Stats{Headers: 2, Frames: 2, Hunted: 1}); s.Next(&f) || s.Stats() != want {
+		t.Errorf("%+v, want %+v", s.Stats(), want)
+	}
+	h.Length = 4 // above the card's chunk
+	s.Feed(Append(nil, &h, nil))
+	if s.Next(&f) || s.Stats().BadLength != 1 || s.Stats().Headers != 3 {
+		t.Errorf("%+v, want a bad length", s.Stats())
+	}
+}
+
+// TestDrop checks that a scanner forgets half a frame, but counts its header once.
+func TestDrop(t *testing.T) {
+	whole := result(7, 4, rand.New(rand.NewPCG(1, 2)))
+	var f Frame
+	for cut := range len(whole) {
+		s := NewScanner(FromCard, 0)
+		for _, b := range whole[:cut] {
+			s.Feed([]byte{b})
+			s.Next(&f)
+		}
+		s.Drop()
+		headers := uint64(0)
+		if cut >= wire.SyncBytes+wire.MaxHeaderBytes+wire.CRCBytes {
+			headers = 1
+		}
+		s.Feed(whole)
+		if !s.Next(&f) || f.VID != 7 || s.Stats() != (Stats{Headers: headers + 1, Frames: 1}) {
+			t.Fatalf("after %d bytes: %+v, %+v", cut, f, s.Stats())
+		}
+	}
 }

@@ -1,7 +1,7 @@
 // Package reduction sums arrays through a card: what tributary reduce does, as a
 // library. Arrays come from memory or from files, one Arrays from each worker.
 //
-//	outcome, err := reduction.Run(ctx, "model:", []reduction.Arrays{w0, w1}, reduction.Options{Op: reduction.Mean})
+//	outcome, err := reduction.Run(ctx, "cpu:", []reduction.Arrays{w0, w1}, reduction.Options{Op: reduction.Mean})
 //
 // Run opens a card by its name. A program that holds a card calls Reduce, and one
 // that acts between the steps calls New, Sum and Finish. ReadFiles and WriteFile

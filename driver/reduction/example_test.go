@@ -12,7 +12,7 @@ import (
 // Two workers' arrays in memory are summed on the model of a card.
 func ExampleRun() {
 	w0, w1 := float32s([]int{2}, 1, 2), float32s([]int{2}, 10, 20)
-	done, err := reduction.Run(context.Background(), "model:",
+	done, err := reduction.Run(context.Background(), "cpu:",
 		[]reduction.Arrays{reduction.Array(w0), reduction.Array(w1)}, reduction.Options{Op: reduction.Mean, Verify: true})
 	if err != nil {
 		log.Fatal(err)

@@ -33,7 +33,14 @@ var allowed = map[string][]string{
 	// The driver. The model must not share a mistake with the code that plans, prints or drives
 	// the gateware, so it imports only the tables. driver imports the model in one file only; a
 	// test checks that.
-	"driver/model":             {"driver/wire"},
+	"driver/model": {"driver/wire"},
+
+	// Like the model, the card in software shares nothing with what it is compared with.
+	"driver/cpu":                      {"driver/wire", "driver/frame", "driver/cpu/arithmetic"},
+	"driver/cpu/arithmetic":           {"driver/wire", "driver/cpu/arithmetic/constants"},
+	"driver/cpu/arithmetic/constants": {},
+	"driver/cpu/arithmetic/asm":       {"driver/cpu/arithmetic/constants"},
+
 	"driver/npy":               {},
 	"driver/quant":             {},
 	"driver/element":           {"driver/wire"},
@@ -49,7 +56,7 @@ var allowed = map[string][]string{
 	"driver/transport/ftdi":    {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/ft60x":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/usb":     {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
-	"driver":                   {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model"},
+	"driver":                   {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model", "driver/cpu"},
 	"driver/virtual/pins":      {"driver/wire"},
 	"driver/virtual/pty":       {"driver/virtual/pins"},
 	"driver/virtual/usbip":     {"driver/virtual/pins", "driver/wire"},
@@ -92,14 +99,15 @@ var allowed = map[string][]string{
 	"verify/system/faults":   {"driver/frame", "driver/transport"},
 	"verify/system/soak":     {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
 	// It runs verify/protocol/explore and reads its output.
-	"verify/protocol/walks": {"driver/wire", "driver/model"},
+	"verify/protocol/walks": {"driver/wire", "driver/frame", "driver/model", "driver/cpu"},
 	"verify/...":            {"driver/...", "verify/..."},
 }
 
 // testsNever lists the packages that the tests of a package must not import either.
 var testsNever = map[string][]string{
-	"driver/wire":  {"hwgen/...", "verify/..."},
-	"driver/model": {"hwgen/...", "driver", "driver/frame"},
+	"driver/wire":           {"hwgen/...", "verify/..."},
+	"driver/model":          {"hwgen/...", "driver", "driver/frame"},
+	"driver/cpu/arithmetic": {"hwgen/...", "driver", "driver/frame"},
 	// Not even its tests.
 	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/walks":   {"driver", "hwgen/..."},

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -74,12 +73,14 @@ func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m reducti
 	}
 	out := float64(cfg.Workers * elements * element.Size(info.Format))
 	in := float64(elements * element.Size(info.Result))
-	r.PayloadOut, r.PayloadIn = out/float64(did.link.BytesOut), in/float64(did.link.BytesIn)
+	if !takesArrays(info.Name) {
+		r.PayloadOut, r.PayloadIn = out/float64(did.link.BytesOut), in/float64(did.link.BytesIn)
+	}
 	r.ResentShare, r.AskedShare = float64(r.Resent)/float64(did.member.Sent), float64(r.Asked)/float64(r.Chunks)
 	r.ElementsPerSecond, r.ChunksPerSecond = float64(elements)/r.Seconds, float64(r.Chunks)/r.Seconds
 	r.BytesOutPerSecond, r.BytesInPerSecond = out/r.Seconds, in/r.Seconds
 	bound := reduction.LinkBound(uint64(r.Chunks), cfg.Workers, cfg.Chunk, info)
-	if strings.HasPrefix(info.Name, "model:") || bound == 0 {
+	if !hasClock(info.Name) || bound == 0 {
 		return r
 	}
 	r.Cycles = m.Cycles

@@ -128,7 +128,7 @@ func (d *direction) showFrames() error {
 // showDamage shows the scanner's new counts since the last call, except frames.
 func (d *direction) showDamage() error {
 	now := d.scan.Stats()
-	now.Frames = 0
+	now.Frames, now.Headers = 0, 0
 	was := d.seen
 	if now == was {
 		return nil

@@ -109,7 +109,7 @@ func (f *cardFlags) add(cmd *cobra.Command) {
 
 // addCard adds the flags for a command whose link needs no record.
 func (f *cardFlags) addCard(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.card, "card", "model:", "use this `CARD`, see tributary -h")
+	cmd.Flags().StringVar(&f.card, "card", "cpu:", "use this `CARD`, see tributary -h")
 	f.addTimeout(cmd)
 }
 

@@ -46,7 +46,10 @@ type listedCard struct {
 }
 
 func listCards() ([]listedCard, error) {
-	cards := []listedCard{{"model:", true, "the Go model, of the arrays' format, with as many ports"}}
+	cards := []listedCard{
+		{"cpu:", true, "a card in software, of the arrays' format, with as many ports"},
+		{"model:", true, "the Go model of a card, the reference"},
+	}
 	running, err := runningCards()
 	if err != nil {
 		return nil, err

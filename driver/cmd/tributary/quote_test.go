@@ -71,7 +71,7 @@ func TestPastedBuild(t *testing.T) {
 		require.Equal(t, c.want, pasted(t, behind(t, s.out+s.errs, c.mark, c.end)), c.args)
 	}
 	listed := tributary(context.Background(), "list").out
-	require.Equal(t, []string{"sim:" + awkward}, pasted(t, behind(t, listed, "the Go model, of the arrays' format, with as many ports\n", "  -  ")))
+	require.Equal(t, []string{"sim:" + awkward}, pasted(t, behind(t, listed, "the Go model of a card, the reference\n", "  -  ")))
 }
 
 // TestPastedPort checks the same for the name of a card on a serial port.

@@ -45,7 +45,7 @@ names.
 Formats. float32, float16 and int32 files go to cards of fp32, fp16 and int32.
 bf16 is kept as uint16 and fp8 as uint8, the encodings, and -format says so.
 The sum is of the card's result format, which may be wider; tributary info
-shows both. The card model: takes the files' format.
+shows both. The card cpu: takes the files' format.
 
 The sum is the card's, bit for bit: tributary info names it.
   tree   IEEE 754 additions, each rounded to nearest even, neighbours first:
@@ -87,7 +87,7 @@ The output file appears whole or not at all.`,
   tributary reduce -card sim:tributary_l16_w4_fp32_tree -op mean -o mean.npz w0.npz w1.npz
   tributary reduce -card unix:card.sock -verify -stats -o sum.npy w*.npy
   tributary reduce -card tcp:lab:7000 -carry-on 30s -o sum.npy w*.npy
-  tributary reduce -card model:sum=exact,result=fp32 -format bf16 -o sum.npy b0.npy b1.npy
+  tributary reduce -card cpu:sum=exact,result=fp32 -format bf16 -o sum.npy b0.npy b1.npy
   tributary reduce -card sim:tributary_l16_w4_int32_tree -quantize -o sum.npy w*.npy`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -38,12 +38,15 @@ the Go model of one, a virtual card made of its gateware, or one that runs
 elsewhere.
 
 A CARD is named
-  model:            the Go model, of the arrays' format, with as many ports
-  model:sum=exact,result=fp32
+  cpu:              a card in software, of the arrays' format, with as many
+                    ports as there are arrays
+  cpu:sum=exact,result=fp32
                     the same, with options called as hwgen's flags: lanes,
                     workers, format, result, sum, saturate, chunk, window,
                     jobs
-  model:DIR         the model of the card that hwgen wrote to DIR
+  cpu:DIR           the card that hwgen wrote to DIR, in software
+  model:            the Go model of a card, the reference for all others;
+                    model:DIR and options as with cpu:
   sim:DIR           starts the virtual card built in DIR, for this command
   unix:PATH         a card that listens on a socket
   tcp:HOST:PORT     a card that listens on a port

@@ -274,7 +274,8 @@ func TestListSerial(t *testing.T) {
 	listPorts = func() []serial.Port {
 		return []serial.Port{{Name: "serial:/dev/ttyUSB0"}, {Name: "serial:/dev/ttyUSB1", Title: "usb-Lattice-if01-port0"}}
 	}
-	require.Equal(t, `model:               ready  the Go model, of the arrays' format, with as many ports
+	require.Equal(t, `cpu:                 ready  a card in software, of the arrays' format, with as many ports
+model:               ready  the Go model of a card, the reference
 serial:/dev/ttyUSB0  -      a serial port; that a card is behind it shows when it is opened
 serial:/dev/ttyUSB1  -      a serial port, usb-Lattice-if01-port0; that a card is behind it shows when it is opened
 `, tributary(t.Context(), "list").out)

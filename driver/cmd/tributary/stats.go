@@ -39,11 +39,17 @@ func printStats(out io.Writer, r *reduction.Report) error {
 	return w.Flush()
 }
 
-// printRate prints the card's speed, beside the link's limit. The model has no clock to measure it
-// with.
+// takesArrays reports whether arrays reach the card of that name without its link.
+func takesArrays(card string) bool { return strings.HasPrefix(card, "cpu:") }
+
+// hasClock reports whether the clock of the card of that name measures its speed. Cards in this
+// process follow real time.
+func hasClock(card string) bool { return !takesArrays(card) && !strings.HasPrefix(card, "model:") }
+
+// printRate prints the card's speed, beside the link's limit, if the card has a clock for it.
 func printRate(row func(name, format string, args ...any), r *reduction.Report) {
 	s := r.Stats
-	if strings.HasPrefix(r.Card, "model:") || s.Cycles == 0 || s.LinkBound == 0 {
+	if !hasClock(r.Card) || s.Cycles == 0 || s.LinkBound == 0 {
 		return
 	}
 	bits := float64(r.Workers) * float64(r.Elements) * float64(8*element.Size(formatNamed(r.Format)))

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -55,6 +56,25 @@ func TestAJudgeSeesWhatIsWrong(t *testing.T) {
 		again := kept(t, line)[l]
 		if len(again) != 1 || again[0][0] != wrong.x[0] || again[0][1] != wrong.x[1] {
 			t.Errorf("%q is replayed as %x", line, again)
+		}
+	}
+}
+
+// TestSoftwareIsJudged: a wrong sum or overflow of the card in software is reported in the same
+// form.
+func TestSoftwareIsJudged(t *testing.T) {
+	l := Lane{Sum: wire.SumExact, Format: wire.FP16, Result: wire.FP16, Ports: 2}
+	for want, right := range map[answer]bool{{0x4000, false}: true, {0x4001, false}: false, {0x4000, true}: false} {
+		s, err := newSoftware(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(s.add("zeros", []uint32{0, 0}, answer{}), s.add("ones", []uint32{0x3c00, 0x3c00}, want), s.finish())
+		if right != (err == nil) {
+			t.Errorf("%v: %v", want, err)
+		}
+		if err != nil && len(kept(t, strings.Split(err.Error(), "\n")[1])[l]) != 1 {
+			t.Errorf("cannot be replayed: %v", err)
 		}
 	}
 }

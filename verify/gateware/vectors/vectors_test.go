@@ -48,18 +48,23 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// judge checks a sum against both the model and the oracle.
+// judge checks a sum against both the model and the oracle, and the card in software against them.
 type judge struct {
 	lane      Lane
 	model     *model.Arithmetic
 	oracle    *oracle.Oracle
+	software  *software
 	checked   int
 	undecided int
 }
 
 func newJudge(l Lane) (*judge, error) {
 	m, err := model.NewArithmetic(l.Sum, l.Format, l.Result, l.Saturate)
-	return &judge{lane: l, model: m, oracle: oracle.New(l.Sum, l.Format, l.Result, l.Saturate)}, err
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSoftware(l)
+	return &judge{lane: l, model: m, oracle: oracle.New(l.Sum, l.Format, l.Result, l.Saturate), software: s}, err
 }
 
 func (j *judge) check(kind string, x []uint32, y, flags uint32) error {
@@ -72,7 +77,7 @@ func (j *judge) check(kind string, x []uint32, y, flags uint32) error {
 	fromModel.y, fromModel.over = j.model.Element(x)
 	fromOracle.y, fromOracle.over = j.oracle.Sum(x)
 	if got == fromModel && got == fromOracle {
-		return nil
+		return j.software.add(kind, x, got)
 	}
 	by := "lane"
 	if flags&Undecided != 0 {
@@ -102,6 +107,9 @@ func stream(t *testing.T, l Lane, optimize string, n int, next func([]uint32) st
 		t.Fatal(err)
 	}
 	streamTo(t, l, optimize, n, next, j.check)
+	if err := j.software.finish(); err != nil {
+		t.Fatal(err)
+	}
 	if j.checked != n {
 		t.Fatalf("%d of %d vectors were checked", j.checked, n)
 	}
@@ -246,6 +254,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 					}
 					return j.check(kind, x, y, flags)
 				})
+				if err := j.software.finish(); err != nil {
+					t.Fatal(err)
+				}
 				if j.checked != sets*orders {
 					t.Fatalf("%d of %d orders were checked", j.checked, sets*orders)
 				}

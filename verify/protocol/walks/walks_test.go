@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tributary/driver/wire"
 )
 
 var (
@@ -43,16 +45,22 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// take sends the walk of a seed to a card after its hard reset, and returns the first difference.
-func take(t *testing.T, card Card, seed uint64, weakening string, heard map[string]int) *Difference {
+// walk returns the explorer's walk of a seed.
+func walk(t *testing.T, seed uint64, weakening string) *Walk {
 	t.Helper()
 	w, err := TakeWalk(t.Context(), explore, seed, weakening)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Replay(card, w, heard)
+	return w
+}
+
+// take sends a walk to a card after its hard reset, and returns the first difference.
+func take(t *testing.T, card Card, w *Walk, heard map[string]int) *Difference {
+	t.Helper()
+	err := Replay(card, w, heard)
 	if err := card.Close(); err != nil {
-		t.Errorf("walk %d: the card ends with %v", seed, err)
+		t.Errorf("walk %d: the card ends with %v", w.Seed, err)
 	}
 	if d := new(Difference); errors.As(err, &d) {
 		return d
@@ -63,22 +71,34 @@ func take(t *testing.T, card Card, seed uint64, weakening string, heard map[stri
 	return nil
 }
 
-// takeAll sends n walks to fresh cards. Every entry of happens must occur.
-func takeAll(t *testing.T, n uint64, fresh func(t *testing.T, seed uint64) Card) {
-	heard := map[string]int{}
+// fresh returns a card after its hard reset, for the walk of a seed.
+type fresh func(t *testing.T, seed uint64) Card
+
+// takeAll sends n walks to fresh cards, each to one of each kind. Every entry of happens must occur
+// on each.
+func takeAll(t *testing.T, n uint64, kinds map[string]fresh) {
+	heard := map[string]map[string]int{}
+	for kind := range kinds {
+		heard[kind] = map[string]int{}
+	}
 	from, to := uint64(1), n
 	if *oneSeed != 0 {
 		from, to = *oneSeed, *oneSeed
 	}
 	for seed := from; seed <= to; seed++ {
-		if d := take(t, fresh(t, seed), seed, "", heard); d != nil {
-			t.Fatalf("%v\nalone: go test ./verify/protocol/walks -run '%s' -seed %d", d, t.Name(), seed)
+		w := walk(t, seed, "")
+		for kind, fresh := range kinds {
+			if d := take(t, fresh(t, seed), w, heard[kind]); d != nil {
+				t.Fatalf("%s: %v\nalone: go test ./verify/protocol/walks -run '%s' -seed %d", kind, d, t.Name(), seed)
+			}
 		}
 	}
-	t.Logf("%v", heard)
-	for _, name := range happens {
-		if heard[name] == 0 && *oneSeed == 0 {
-			t.Errorf("it never happens: %s", name)
+	for kind, heard := range heard {
+		t.Logf("%s: %v", kind, heard)
+		for _, name := range happens {
+			if heard[name] == 0 && *oneSeed == 0 {
+				t.Errorf("%s: it never happens: %s", kind, name)
+			}
 		}
 	}
 }
@@ -92,9 +112,22 @@ var happens = []string{
 	"result", "replay", "status overdue", "status evicted", "status done", "no member is left",
 }
 
-// TestModel sends walks to the model.
-func TestModel(t *testing.T) {
-	takeAll(t, 8**walks, func(t *testing.T, _ uint64) Card { return modelled(t) })
+// TestSoftware sends walks to the model, and to the card in software with ports and behind a link.
+func TestSoftware(t *testing.T) {
+	takeAll(t, 8**walks, map[string]fresh{
+		"model": func(t *testing.T, _ uint64) Card { return modelled(t) },
+		"cpu":   func(t *testing.T, _ uint64) Card { return software(t, wire.ShellNone) },
+		"link":  func(t *testing.T, _ uint64) Card { return software(t, wire.ShellStream) },
+	})
+}
+
+func software(t *testing.T, shell wire.Shell) Card {
+	t.Helper()
+	card, err := NewSoftware(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
 }
 
 func modelled(t *testing.T) Card {
@@ -137,7 +170,7 @@ func TestGateware(t *testing.T) {
 			t.Parallel()
 			program := build(t, shell)
 			t.Run("walks", func(t *testing.T) {
-				takeAll(t, *walks, func(t *testing.T, seed uint64) Card { return simulated(t, program, shell, seed) })
+				takeAll(t, *walks, map[string]fresh{shell: func(t *testing.T, seed uint64) Card { return simulated(t, program, shell, seed) }})
 			})
 			if shell == "none" {
 				t.Run("weakened", func(t *testing.T) { differs(t, program, shell) })
@@ -146,8 +179,8 @@ func TestGateware(t *testing.T) {
 	}
 }
 
-// differs searches, for every weakening, for a walk in which the model differs. The gateware must
-// differ there, too.
+// differs searches, for every weakening, for a walk in which the model differs. The gateware and
+// the card in software must differ there, too.
 func differs(t *testing.T, program, shell string) {
 	for _, name := range weakenings(t) {
 		seeds := uint64(300)
@@ -155,8 +188,11 @@ func differs(t *testing.T, program, shell string) {
 			seeds = 12
 		}
 		seed := uint64(1)
-		for seed <= seeds && take(t, modelled(t), seed, name, nil) == nil {
-			seed++
+		var w *Walk
+		for ; seed <= seeds; seed++ {
+			if w = walk(t, seed, name); take(t, modelled(t), w, nil) != nil {
+				break
+			}
 		}
 		switch {
 		case unseen[name] != "":
@@ -165,8 +201,10 @@ func differs(t *testing.T, program, shell string) {
 			}
 		case seed > seeds:
 			t.Errorf("%s: no card differs", name)
-		case take(t, simulated(t, program, shell, seed), seed, name, nil) == nil:
+		case take(t, simulated(t, program, shell, seed), w, nil) == nil:
 			t.Errorf("%s: the model differs in walk %d, and the gateware does not", name, seed)
+		case take(t, software(t, wire.ShellNone), w, nil) == nil:
+			t.Errorf("%s: the model differs in walk %d, and package cpu does not", name, seed)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/driver/cpu/arithmetic"
 	"tributary/driver/model"
 	"tributary/driver/selftest"
 	"tributary/driver/wire"
@@ -44,6 +45,14 @@ var programs = map[string]func(wire.Sum) string{
 	"the Go model": func(sum wire.Sum) string {
 		for _, format := range wire.Formats {
 			if _, err := model.NewArithmetic(sum, format.Format, format.Format, false); err != nil {
+				return err.Error()
+			}
+		}
+		return ""
+	},
+	"the card in software": func(sum wire.Sum) string {
+		for _, format := range wire.Formats {
+			if _, err := arithmetic.New(sum, format.Format, format.Format, false); err != nil {
 				return err.Error()
 			}
 		}

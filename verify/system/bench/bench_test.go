@@ -35,6 +35,14 @@ func TestSpeedsAreWeighedBesideTheirPeers(t *testing.T) {
 		require.True(t, framesRow(pair{machine * 2.71, machine}).Holds)
 		require.False(t, framesRow(pair{machine * 2.69, machine}).Holds)
 	}
+	for _, s := range inSoftwares {
+		if s.least > 0 {
+			require.True(t, s.row(pair{s.least * 1.001, 1}).Holds, s)
+			require.False(t, s.row(pair{s.least * 0.999, 1}).Holds, s)
+		}
+		require.Contains(t, peers, s.peer)
+	}
+	require.Equal(t, "at least 0.7 x, aim 0.95 x", inSoftwares[0].row(pair{2, 1}).Must)
 	require.Equal(t, "at least 1.26 x, aim 1.8 x", saturated{sum: wire.SumFused}.speedRow(pair{2, 1}).Must)
 }
 

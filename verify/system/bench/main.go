@@ -34,7 +34,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var rows []Row
-	for _, measure := range []func(context.Context) ([]Row, error){cardRows, stallRows, linkRows, lossRows, driverRows, usbRows} {
+	for _, measure := range []func(context.Context) ([]Row, error){cardRows, stallRows, linkRows, lossRows, driverRows, softwareRows, usbRows} {
 		measured, err := measure(ctx)
 		if err != nil {
 			return err

@@ -12,18 +12,34 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/driver/cpu"
 	"tributary/driver/frame"
 	"tributary/driver/model"
 	"tributary/driver/wire"
 )
 
-// asCard in the environment makes the test binary a card: the model, either correct or with one
-// of the defects in lies.
+// asCard in the environment makes the test binary a card: one of cards, or the model with one of
+// the defects in lies.
 const asCard = "TRIBUTARY_SOAK_AS_CARD"
+
+// server is a card that serves a host on a connection.
+type server interface {
+	Serve(rw io.ReadWriteCloser) error
+}
+
+// cards are the correct cards.
+var cards = map[string]func() (server, error){
+	"model": func() (server, error) {
+		return model.NewCard(model.Config{Lanes: 1, Ports: ports, Chunk: 8, Window: 64, Jobs: 4, Shell: wire.ShellStream, Link: 32})
+	},
+	"cpu": func() (server, error) {
+		return cpu.New(cpu.Config{Lanes: 1, Ports: ports, Chunk: 8, Window: 64, Jobs: 4, Shell: wire.ShellStream, Link: 32})
+	},
+}
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(asCard); how != "" {
-		if err := serve(strings.TrimPrefix(os.Args[2], "unix:"), lies[how]); err != nil {
+		if err := serve(strings.TrimPrefix(os.Args[2], "unix:"), how); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -63,8 +79,12 @@ var lies = map[string]func(*frame.Frame) bool{
 }
 
 // serve serves one host after another.
-func serve(socket string, lie func(*frame.Frame) bool) error {
-	card, err := model.NewCard(model.Config{Lanes: 1, Ports: ports, Chunk: 8, Window: 64, Jobs: 4, Shell: wire.ShellStream, Link: 32})
+func serve(socket, how string) error {
+	lie := lies[how]
+	if lie != nil {
+		how = "model"
+	}
+	card, err := cards[how]()
 	if err != nil {
 		return err
 	}

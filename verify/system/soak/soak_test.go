@@ -16,11 +16,11 @@ import (
 
 var cardDir = flag.String("card", "../../../build/soak/card", "the virtual card, as `make faults` builds it")
 
-// modelClock is the ratio of the model's clock, 100 MHz, to a simulation's on a busy machine,
+// modelClock is the ratio of the clock of the cards in software, 100 MHz, to a simulation's on a busy machine,
 // some 200 kHz.
 const modelClock = 500
 
-// modelCampaign returns a campaign on the model, small enough for a test.
+// modelCampaign returns a campaign on a card in software, small enough for a test.
 func modelCampaign(t *testing.T, how string) *campaign {
 	return &campaign{program: self(t, how), seed: 1, faults: 2000, parallel: 6, clock: modelClock, report: func(int64) {}}
 }
@@ -67,9 +67,15 @@ func logTable(t *testing.T, c *campaign) {
 	t.Log(out.String())
 }
 
-// TestModel runs the model through two thousand faults.
-func TestModel(t *testing.T) {
-	c := modelCampaign(t, "right")
+// TestSoftware runs the model, and the card in software, through two thousand faults each.
+func TestSoftware(t *testing.T) {
+	for how := range cards {
+		t.Run(how, func(t *testing.T) { software(t, how) })
+	}
+}
+
+func software(t *testing.T, how string) {
+	c := modelCampaign(t, how)
 	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +125,7 @@ func TestWrongCardIsFoundOut(t *testing.T) {
 
 // TestDamage: damage beyond what the CRC must detect is counted, and does not end the campaign.
 func TestDamage(t *testing.T) {
-	c := modelCampaign(t, "right")
+	c := modelCampaign(t, "model")
 	c.damage, c.faults = true, 1000
 	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,207 @@
+package cpu
+
+import (
+	"math/bits"
+
+	"tributary/driver/wire"
+)
+
+// This file is the front of a card for members in this process: they hand over whole arrays. No
+// frame is built, no CRC is computed, and no contribution is copied.
+//
+// A call of members is an Exchange. The card cuts its arrays into chunks, and commits them to the
+// slots by the same rules as data from a link (offer.go). Where all members of a job have handed
+// over their arrays and no slot waits, the chunks need no slots: several goroutines sum them
+// straight from array to array, and the slots are then set as if the chunks had passed them
+// (rounds.go). A contribution enters at the clock of its hand-over; arrays take no beats.
+
+// Observer receives what becomes of an Exchange. The card calls it without holding its lock, from
+// several goroutines.
+type Observer interface {
+	// Summed reports that the chunks first to first+chunks-1 of the arrays have their sums, with
+	// the contributions of ranks. Every chunk is reported once, in any order.
+	Summed(first, chunks int, ranks uint64)
+	// Refused reports that the card does not take the contribution of a rank for a chunk. The
+	// card does nothing more for the exchange.
+	Refused(rank int, vid uint32, code wire.Code)
+}
+
+// Exchange is one reduction by members of a job. The caller sets the exported fields, and leaves
+// them and the arrays alone from Begin until Withdraw returns. It may be used again then.
+type Exchange struct {
+	Job      uint8
+	Epoch    uint16
+	Ranks    uint64   // the members, by rank
+	Inputs   [][]byte // their arrays in the card's format, in the order of ranks
+	Sum      []byte   // in the result format; it is an array of the inputs, or overlaps none
+	Elements int      // of each array
+	Chunk    int      // elements in a chunk of the job
+	First    uint32   // VID of chunk 0
+	Observer Observer
+
+	// Guarded by Card.mu.
+	active  bool
+	users   int    // rounds and reports that use it
+	chunks  int    // of each array
+	low     int    // first chunk without a sum
+	next    int    // first chunk that some member has not offered
+	turn    int    // index of the member that offers it next
+	got     []bool // chunk i has its sum: at i mod window, for low <= i < low+window
+	reports []report
+}
+
+// report is a call of Observer that is due.
+type report struct {
+	first, chunks int
+	ranks         uint64
+	refused       bool
+	rank          int
+	vid           uint32
+	code          wire.Code
+}
+
+// Begin hands over the arrays of an exchange. Its observer may be called before Begin returns.
+func (c *Card) Begin(x *Exchange) {
+	c.lock()
+	defer c.unlock()
+	c.catchUp()
+	x.active = true
+	x.chunks = (x.Elements + x.Chunk - 1) / x.Chunk
+	x.low, x.next, x.turn = 0, 0, 0
+	x.reports = x.reports[:0]
+	window := int(c.engine.jobOf(x.Job).setup.window)
+	if len(x.got) != window {
+		x.got = make([]bool, window)
+	}
+	clear(x.got)
+	c.exchanges = append(c.exchanges, x)
+}
+
+// catchUp advances the clock of a served card to real time.
+func (c *Card) catchUp() {
+	if c.session != nil {
+		c.session.clock.sync(c.engine)
+	}
+}
+
+// Withdraw ends an exchange, whether it is complete or not. When it returns, the card does not use
+// its arrays any more, nor call its observer. Contributions that were committed stay committed.
+func (c *Card) Withdraw(x *Exchange) {
+	c.lock()
+	defer c.unlock()
+	c.drop(x)
+	for x.users > 0 {
+		c.unused.Wait()
+	}
+}
+
+// Missing returns the ranks whose contributions the first chunk without a sum waits for.
+func (c *Card) Missing(x *Exchange) (ranks uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.jobOf(x)
+	if !x.active || j == nil {
+		return 0
+	}
+	s, vid := j.slot(x.vid(x.low)), x.vid(x.low)
+	switch {
+	case s.vid == vid && s.state == collecting:
+		return j.members &^ s.held
+	case s.vid == vid-2*j.window() && s.state == reduced:
+		return j.members &^ s.done
+	}
+	return 0
+}
+
+// jobOf returns the job of an exchange, or nil if that is not set up any more.
+func (c *Card) jobOf(x *Exchange) *job {
+	j := c.engine.jobOf(x.Job)
+	if int(x.Job) >= len(c.engine.jobs) || !j.running || j.epoch != x.Epoch {
+		return nil
+	}
+	return j
+}
+
+// drop removes an exchange from those of the card. The slots get copies of what they hold of it.
+func (c *Card) drop(x *Exchange) {
+	if !x.active {
+		return
+	}
+	x.active = false
+	for i, other := range c.exchanges {
+		if other == x {
+			last := len(c.exchanges) - 1
+			copy(c.exchanges[i:], c.exchanges[i+1:])
+			c.exchanges[last] = nil
+			c.exchanges = c.exchanges[:last]
+			break
+		}
+	}
+	j := c.jobOf(x)
+	if j == nil {
+		return
+	}
+	if r := j.round; r != nil && r.has(x) {
+		r.stop()
+	}
+	for i := x.low; i <= x.next && i < x.chunks; i++ {
+		if s := j.slot(x.vid(i)); s.vid == x.vid(i) && s.state == collecting {
+			c.engine.keepAll(s, x.Ranks)
+		}
+	}
+}
+
+// keepAll copies the contributions of ranks that a slot holds by reference.
+func (e *engine) keepAll(s *slot, ranks uint64) {
+	for held := s.held & ranks; held != 0; held &= held - 1 {
+		port := int(s.job.portOf[bits.TrailingZeros64(held)])
+		s.rows[port] = e.keep(place{slot: s, port: port}, s.rows[port])
+	}
+}
+
+// unlockAndReport releases the lock of the card and makes the calls of observers that are due.
+func (c *Card) unlockAndReport() {
+	for len(c.reporting) > 0 {
+		x := c.reporting[len(c.reporting)-1]
+		c.reporting = c.reporting[:len(c.reporting)-1]
+		r := x.reports[0]
+		x.reports = x.reports[:copy(x.reports, x.reports[1:])]
+		c.mu.Unlock()
+		if r.refused {
+			x.Observer.Refused(r.rank, r.vid, r.code)
+		} else {
+			x.Observer.Summed(r.first, r.chunks, r.ranks)
+		}
+		c.mu.Lock()
+		c.release(x)
+	}
+	c.mu.Unlock()
+}
+
+// report notes a call of the exchange's observer that is due.
+func (c *Card) report(x *Exchange, r report) {
+	if n := len(x.reports); n > 0 && !r.refused && !x.reports[n-1].refused &&
+		x.reports[n-1].ranks == r.ranks && x.reports[n-1].first+x.reports[n-1].chunks == r.first {
+		x.reports[n-1].chunks += r.chunks
+		return
+	}
+	x.users++
+	x.reports = append(x.reports, r)
+	c.reporting = append(c.reporting, x)
+}
+
+// release ends one use of an exchange.
+func (c *Card) release(x *Exchange) {
+	if x.users--; x.users == 0 {
+		c.unused.Broadcast()
+	}
+}
+
+// vid returns the VID of chunk i.
+func (x *Exchange) vid(i int) uint32 { return x.First + uint32(i) }
+
+// part returns chunk i of an array with elements of size bytes. The last chunk may be shorter.
+func (x *Exchange) part(array []byte, i, size int) []byte {
+	n := x.Chunk * size
+	return array[i*n : min((i+1)*n, len(array))]
+}

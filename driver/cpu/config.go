@@ -1,0 +1,115 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tributary/driver/wire"
+)
+
+// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set; for the other
+// fields, the zero value has the meaning in their comments.
+type Config struct {
+	Lanes  int // elements in a beat, a power of two, 1..64
+	Ports  int // 1..64
+	Chunk  int // most elements in a chunk, a multiple of Lanes
+	Window int // most chunks in a job's window, a power of two, 1..1024
+	Jobs   int // most jobs at once, a power of two, 1..16; 0 means 1
+
+	Format   wire.Format // of the contributions; 0 means fp32
+	Result   wire.Format // of the results; 0 means Format
+	Sum      wire.Sum    // 0 means tree
+	Saturate bool        // clamp sums beyond int32
+
+	Shell   wire.Shell // ShellNone or ShellStream
+	Link    int        // bits that the link moves in a cycle; 0 with ShellNone
+	Latency int        // cycles, for the register LATENCY
+}
+
+// withDefaults returns c with its defaults filled in.
+func (c Config) withDefaults() Config {
+	if c.Jobs == 0 {
+		c.Jobs = 1
+	}
+	if c.Format == 0 {
+		c.Format = wire.FP32
+	}
+	if c.Result == 0 {
+		c.Result = c.Format
+	}
+	if c.Sum == 0 {
+		c.Sum = wire.SumTree
+	}
+	return c
+}
+
+// saturates is the bit of the register SUM for Saturate.
+const saturates = 1 << 8
+
+// ident returns the value of a register of the identification block, LANES to LATENCY.
+func (c Config) ident(addr uint32) uint64 {
+	switch addr {
+	case wire.RegLanes:
+		return uint64(c.Lanes)
+	case wire.RegPorts:
+		return uint64(c.Ports)
+	case wire.RegFormat:
+		return uint64(c.Format) | uint64(c.Result)<<8
+	case wire.RegSum:
+		if c.Saturate {
+			return uint64(c.Sum) | saturates
+		}
+		return uint64(c.Sum)
+	case wire.RegShell:
+		return uint64(c.Shell)
+	case wire.RegChunk:
+		return uint64(c.Chunk)
+	case wire.RegWindow:
+		return uint64(c.Window)
+	case wire.RegJobs:
+		return uint64(c.Jobs)
+	case wire.RegLink:
+		return uint64(c.Link)
+	case wire.RegLatency:
+		return uint64(c.Latency)
+	}
+	return 0
+}
+
+// Hash returns the configuration hash: FNV-1a, 64 bits, over the identification block, each
+// register as 8 bytes, lowest first.
+func (c Config) Hash() uint64 { return wire.ConfigHash(c.withDefaults().ident) }
+
+// Validate returns everything that is wrong with c, joined into one error.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var wrong []error
+	for _, b := range wire.Bounds {
+		if v := c.ident(b.Addr); !b.Holds(v) {
+			wrong = append(wrong, fmt.Errorf("%s: %d is not %s", strings.ToLower(b.Name()), int(v), b))
+		}
+	}
+	for _, f := range []wire.Format{c.Format, c.Result} {
+		if _, ok := f.Info(); !ok {
+			wrong = append(wrong, fmt.Errorf("format: there is no format %d", f))
+		}
+	}
+	if _, ok := c.Sum.Info(); !ok {
+		wrong = append(wrong, fmt.Errorf("sum: there is no sum %d", c.Sum))
+	}
+	if c.Shell != wire.ShellNone && c.Shell != wire.ShellStream {
+		wrong = append(wrong, fmt.Errorf("shell: there is no shell %d", c.Shell))
+	}
+	if wrong == nil {
+		return wire.CheckIdent(c.ident) // the rules between registers
+	}
+	return errors.Join(wrong...)
+}
+
+// sizes returns the bytes of an element of the contributions and of the results.
+func (c Config) sizes() (contribution, result int) {
+	in, _ := c.Format.Info()
+	out, _ := c.Result.Info()
+	return in.Bits / 8, out.Bits / 8
+}

@@ -1,0 +1,230 @@
+package driver
+
+// Cards that are made to order in this process: the schemes model and cpu. Their names choose the
+// card's geometry.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"tributary/driver/element"
+	"tributary/driver/transport"
+	"tributary/driver/transport/pipe"
+	"tributary/driver/wire"
+)
+
+// A card that is made to order has by default 16 lanes, as many ports as workers, else 4, and
+// fp32 or the caller's format. Its chunk is the largest that fits into a frame; the rest are
+// hwgen's defaults. It takes no cycles, so its latency is 0.
+const (
+	madeLanes  = 16
+	madePorts  = 4
+	madeWindow = 8
+	madeLink   = 32
+)
+
+// geometry is the configuration of a card that is made to order. It has the fields of
+// model.Config and cpu.Config.
+type geometry struct {
+	Lanes    int
+	Ports    int
+	Chunk    int
+	Window   int
+	Jobs     int
+	Format   wire.Format
+	Result   wire.Format
+	Sum      wire.Sum
+	Saturate bool
+	Shell    wire.Shell
+	Link     int
+	Latency  int
+}
+
+// openMade opens "SCHEME:", "SCHEME:DIR" and "SCHEME:OPTION=VALUE,...". build makes the
+// card. A folder with an equals sign in its name needs a slash, as in ./a=b.
+func openMade(scheme string, r transport.Request, build func(geometry) (server, error)) (transport.Conn, error) {
+	if r.Address == "" || strings.Contains(r.Address, "=") && !strings.Contains(r.Address, "/") {
+		g, err := madeToMeasure(scheme, r)
+		if err != nil {
+			return nil, err
+		}
+		card, err := build(g)
+		if err != nil {
+			return nil, err
+		}
+		return serve(card), nil
+	}
+	manifest, err := transport.ReadManifest(r.Address)
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.CheckLink(); err != nil {
+		return nil, err
+	}
+	card, err := build(manifestGeometry(manifest))
+	if err != nil {
+		return nil, err
+	}
+	return &folderConn{serve(card), manifest}, nil
+}
+
+// madeToMeasure returns the configuration of the card for the options in the name and the
+// caller's needs.
+func madeToMeasure(scheme string, r transport.Request) (geometry, error) {
+	g := geometry{
+		Lanes:  madeLanes,
+		Ports:  cmp.Or(r.Workers, madePorts),
+		Window: madeWindow,
+		Format: cmp.Or(r.Format, wire.FP32),
+		Sum:    wire.SumTree,
+		Shell:  wire.ShellStream,
+		Link:   madeLink,
+	}
+	if r.Address != "" {
+		for option := range strings.SplitSeq(r.Address, ",") {
+			if err := g.set(scheme, option); err != nil {
+				return g, err
+			}
+		}
+	}
+	if g.Window > wire.MaxWindow {
+		return g, fmt.Errorf("option window: %d is more than %d, the largest window of a card", g.Window, wire.MaxWindow)
+	}
+	g.Result = cmp.Or(g.Result, g.Format)
+	if g.Chunk == 0 && g.Lanes > 0 {
+		g.Chunk = g.largestChunk()
+	}
+	return g, nil
+}
+
+// set sets one OPTION=VALUE of a name. Options have the names of hwgen's flags.
+func (g *geometry) set(scheme, option string) error {
+	name, value, _ := strings.Cut(option, "=")
+	var err error
+	switch name {
+	case "lanes":
+		g.Lanes, err = strconv.Atoi(value)
+	case "workers":
+		g.Ports, err = strconv.Atoi(value)
+	case "chunk":
+		g.Chunk, err = strconv.Atoi(value)
+	case "window":
+		g.Window, err = strconv.Atoi(value)
+	case "jobs":
+		g.Jobs, err = strconv.Atoi(value)
+	case "saturate":
+		g.Saturate, err = strconv.ParseBool(value)
+	case "format":
+		g.Format, err = formatNamed(value)
+	case "result":
+		g.Result, err = formatNamed(value)
+	case "sum":
+		g.Sum, err = sumNamed(value)
+	default:
+		return fmt.Errorf("there is no option %q; the options are lanes, workers, format, result, sum, saturate, chunk, window and jobs, as in %s:format=bf16,sum=exact", name, scheme)
+	}
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		err = fmt.Errorf("%q is not a value for it", value)
+	}
+	if err != nil {
+		return fmt.Errorf("option %s: %w", name, err)
+	}
+	return nil
+}
+
+func formatNamed(name string) (wire.Format, error) {
+	var known []string
+	for _, f := range wire.Formats {
+		if f.Name == name {
+			return f.Format, nil
+		}
+		known = append(known, f.Name)
+	}
+	return 0, fmt.Errorf("there is no format %q; the formats are %s", name, strings.Join(known, ", "))
+}
+
+func sumNamed(name string) (wire.Sum, error) {
+	var known []string
+	for _, s := range wire.Sums {
+		if s.Name == name {
+			return s.Sum, nil
+		}
+		known = append(known, s.Name)
+	}
+	return 0, fmt.Errorf("there is no sum %q; the sums are %s", name, strings.Join(known, ", "))
+}
+
+// largestChunk returns the most elements, a multiple of the lanes, that fit into a data frame
+// and into a result frame.
+func (g *geometry) largestChunk() int {
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	// An unknown format has size 0 and is rejected later.
+	in, out := max(1, element.Size(g.Format)), max(1, element.Size(g.Result))
+	most := min((wire.MaxFrameBytes-data.FrameBytes(0))/in, (wire.MaxFrameBytes-result.FrameBytes(0))/out)
+	return most / g.Lanes * g.Lanes
+}
+
+// manifestGeometry returns the geometry of a manifest's card.
+func manifestGeometry(m *transport.Manifest) geometry {
+	at := m.Constants
+	return geometry{
+		Lanes:    int(at["LANES"]),
+		Ports:    int(at["PORTS"]),
+		Chunk:    int(at["CHUNK"]),
+		Window:   int(at["WINDOW"]),
+		Jobs:     int(at["JOBS"]),
+		Format:   wire.Format(at["FORMAT"]),
+		Result:   wire.Format(at["FORMAT"] >> formatResultShift),
+		Sum:      wire.Sum(at["SUM"]),
+		Saturate: at["SUM"]>>sumSaturateShift&1 != 0,
+		Shell:    wire.Shell(at["SHELL"]),
+		Link:     int(at["LINK"]),
+		Latency:  int(at["LATENCY"]),
+	}
+}
+
+// pipeBytes is the capacity of the pipe to a card in this process, in each direction.
+const pipeBytes = 256 << 10
+
+// server is a card in this process.
+type server interface {
+	Serve(io.ReadWriteCloser) error
+}
+
+// madeConn is the link to a card in this process.
+type madeConn struct {
+	*pipe.End
+	card   server
+	served chan struct{} // closed when err is set
+	err    error         // the card's error when its link ended
+}
+
+// folderConn is the link to a folder's card in this process. Open compares its configuration hash
+// with the manifest's.
+type folderConn struct {
+	*madeConn
+	*transport.Manifest
+}
+
+// serve starts a card and returns the link to it.
+func serve(card server) *madeConn {
+	host, end := pipe.New(pipeBytes)
+	c := &madeConn{End: host, card: card, served: make(chan struct{})}
+	go func() {
+		defer close(c.served)
+		c.err = card.Serve(end)
+	}()
+	return c
+}
+
+// Close ends the link and waits until the card has noticed.
+func (c *madeConn) Close() error {
+	c.End.Close()
+	<-c.served
+	return c.err
+}
