@@ -38,8 +38,7 @@ func (k *call) handOver() {
 	k.job.card.arrays.Begin(&k.exchange)
 }
 
-// Summed records that chunks have their sums, with the contributions of ranks. The card calls it
-// in the order of the chunks.
+// Summed records that chunks have their sums, with the contributions of ranks.
 func (k *call) Summed(first, chunks int, ranks uint64) {
 	c := k.job.card
 	c.mu.Lock()

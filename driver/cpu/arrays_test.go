@@ -298,6 +298,12 @@ func TestArraysRefused(t *testing.T) {
 		require.Equal(t, c.want, o.code)
 	}
 	x, o := exchange(1, 0, 0)
+	x.Chunk = 2
+	card.Begin(x)
+	<-o.ended
+	card.Withdraw(x)
+	require.Equal(t, wire.CodeBadLength, o.code)
+	x, o = exchange(1, 0, 0)
 	card.Begin(x)
 	card.LinkDown()
 	<-o.ended

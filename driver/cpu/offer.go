@@ -36,6 +36,9 @@ func (c *Card) collect(x *Exchange) {
 	case x.Ranks&j.members == 0:
 		c.refuse(x, bits.TrailingZeros64(x.Ranks), x.low, wire.CodeEvicted)
 		return
+	case uint64(x.Chunk) != j.setup.chunk:
+		c.refuse(x, bits.TrailingZeros64(x.Ranks), x.low, wire.CodeBadLength)
+		return
 	}
 	for i := x.low; x.active && i <= x.next && i < x.chunks; i++ {
 		if s := j.slot(x.vid(i)); s.vid == x.vid(i) && s.state == reduced {
