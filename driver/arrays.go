@@ -1,8 +1,9 @@
 package driver
 
 // Calls on a card in this process (the scheme cpu). The card takes the arrays of a call as they
-// are: no frames, no CRCs, no copies. Its link carries only register accesses, finishes and
-// notices.
+// are: no frames, no CRCs, no copies. Its link carries register accesses, finishes and notices. It
+// also carries the results of members that have not handed over their arrays yet; these get them
+// again when they do.
 //
 // Locks: the card calls back without its own lock, and the driver calls the card without
 // Card.mu.

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"tributary/driver"
 	"tributary/driver/cpu"
@@ -146,12 +147,15 @@ func TestCPUReleasesArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer card.Close()
-	stopped := 0
+	stopped, between := 0, 0
 	for i := range 20 {
 		job := configure(t, card, driver.JobConfig{})
 		in := [][]float32{make([]float32, 4<<20), make([]float32, 4<<20)}
 		ctx, cancel := context.WithCancel(testContext(t))
 		err := job.Reduce(ctx, in[0], in, driver.WithProgress(func(done, total int) {
+			if done > 0 && done < total {
+				between++
+			}
 			if done >= total*i/20 {
 				cancel()
 			}
@@ -166,9 +170,33 @@ func TestCPUReleasesArrays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if stopped == 0 {
-		t.Error("no call was stopped half-way")
+	if stopped == 0 || between == 0 {
+		t.Errorf("%d calls were stopped, %d reported progress", stopped, between)
 	}
+}
+
+// TestCPUStats checks the counts of a member that comes after its chunks were summed without it. The
+// card has sent it the results over the link by then, where no call took them.
+func TestCPUStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		card, err := driver.Open(testContext(t), "cpu:workers=3,lanes=4,chunk=16,window=4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer card.Close()
+		job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+		inputs := arrays(1, 3, 50)
+		for _, ranks := range [][]int{{0, 1}, {2}} {
+			_, errs := reduceAll(testContext(t), job, ranks, inputs)
+			wantNil(t, errs, ranks...)
+		}
+		for rank, want := range []driver.MemberStats{{Sent: 4, Results: 4}, {Sent: 4, Results: 4}, {Results: 4, Duplicates: 4}} {
+			if got := job.Member(rank).Stats(); got != want {
+				t.Errorf("rank %d: %+v, want %+v", rank, got, want)
+			}
+		}
+		closes(t, job)
+	})
 }
 
 // TestCPUAllocatesNothing checks the steady state of both calls.
@@ -273,8 +301,8 @@ func TestCPURecordsFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := configure(t, card, driver.JobConfig{})
-	in := arrays(1, 2, 100)
-	sum := make([]float32, 100)
+	in := arrays(1, 2, 10_000)
+	sum := make([]float32, 10_000)
 	if err := job.Reduce(testContext(t), sum, in); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +310,7 @@ func TestCPURecordsFrames(t *testing.T) {
 	if err := card.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if recording.Len() < 2*4*100 {
+	if recording.Len() < 3*4*10_000 { // two contributions and the sum
 		t.Errorf("the recording has %d bytes", recording.Len())
 	}
 }
