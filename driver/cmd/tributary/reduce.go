@@ -53,7 +53,9 @@ The sum is the card's, bit for bit: tributary info names it.
   fused  all workers at once in a fixed window, rounded once; the same bits in
          any order of the workers
   exact  the real sum, rounded once; the same bits in any order of the workers
-int32 wraps around, or on a card that saturates stops at the ends of its range.
+  max    the largest element; the same bits in any order of the workers
+Sums of int32 wrap around, or stop at the ends of the range on a card that
+saturates.
 
 -op mean divides every element of the card's sum by the number of workers, and
 rounds once more to the same format, to nearest, ties to even; int32 to the

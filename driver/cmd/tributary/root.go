@@ -34,8 +34,7 @@ func newRoot() *cobra.Command {
 		Use:   "tributary",
 		Short: "Sums gradients through an in-network aggregation card",
 		Long: `Tributary sums arrays of gradients, one from each worker, through a card:
-the Go model of one, a virtual card made of its gateware, or one that runs
-elsewhere.
+a card in software, a virtual card made of the gateware, or a card elsewhere.
 
 A CARD is named
   cpu:              a card in software, of the arrays' format, with as many
