@@ -43,7 +43,8 @@ under names, all of them are summed in one reduction, in the order of their
 names.
 
 Formats. float32, float16 and int32 files go to cards of fp32, fp16 and int32.
-bf16 is kept as uint16 and fp8 as uint8, the encodings, and -format says so.
+Files of bf16 hold their encodings as uint16, files of fp8 as uint8; name the
+format with -format.
 The sum is of the card's result format, which may be wider; tributary info
 shows both. The card cpu: takes the files' format.
 

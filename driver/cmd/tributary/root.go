@@ -64,9 +64,9 @@ written ./-name.
 Exit status
   0  done
   1  failed, or interrupted
-  2  the command line is wrong
-  3  no such card, or one that this program cannot talk to
-  4  timed out; the message says who is missing`,
+  2  usage error
+  3  no such card, or the wrong card
+  4  timed out; the message names the missing workers`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
