@@ -66,7 +66,7 @@ prove: setup ## Prove arithmetic against plain definitions, and control by induc
 recount: setup build ## Count the cells of nodes and lanes, and compare them with the table.
 	go test -count=1 -timeout=20m ./verify/gateware/synth
 
-# VECTORS=N runs N for every sum and format, in the place of ten million.
+# VECTORS=N runs N for every sum and format, instead of ten million.
 VECTORS ?= 10000000
 vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers.
 	go test -count=1 -timeout=60m ./verify/gateware/vectors -vectors=$(VECTORS)
@@ -147,7 +147,7 @@ test-usb-kernel: usb-card ## Run USB cards against Linux's USB stack in QEMU (mi
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
-bench: setup build ## Measure speeds and rates beside their peers (two minutes the first time).
+bench: setup build ## Measure speeds and rates beside their peers (three minutes, more the first time).
 	@go run ./verify/system/bench
 
 # ROWS=REGEXP records the rows of those names alone.

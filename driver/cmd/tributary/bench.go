@@ -34,7 +34,8 @@ meanwhile; tributary top can watch. The card has no job afterwards.
 
 Ratios come first, because they also hold for a simulated card.
   link           share of the card's cycles that the frames take on its link; in the
-                 rest, card or host wait. The model has no clock to measure it
+                 rest, card or host wait. Cards in software have no clock to
+                 measure it
   payload        share of bytes to and from the card that are elements; the rest is
                  headers, CRCs and repeated frames
   cycles a beat  cycles of the card for each summed beat, beside those that the

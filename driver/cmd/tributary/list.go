@@ -17,9 +17,9 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List the cards that can be opened from here",
 		Long: `Lists cards written by hwgen below this folder, virtual cards run by tributary sim,
-cards on USB, FTDI chips and serial ports that may lead to a card, and the Go
-model. list disturbs no card, so it cannot report whether a chip or a port leads
-to one. It skips folders named testdata, and those that begin with a dot.`,
+cards on USB, FTDI chips and serial ports that may lead to a card, and the cards
+in software. list disturbs no card, so it cannot report whether a chip or a port
+leads to one. It skips folders named testdata, and those that begin with a dot.`,
 		Example: `  tributary list
   tributary list -json`,
 		Args: exactly(),

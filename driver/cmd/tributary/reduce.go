@@ -43,7 +43,8 @@ under names, all of them are summed in one reduction, in the order of their
 names.
 
 Formats. float32, float16 and int32 files go to cards of fp32, fp16 and int32.
-bf16 is kept as uint16 and fp8 as uint8, the encodings, and -format says so.
+Files of bf16 hold their encodings as uint16, files of fp8 as uint8; name the
+format with -format.
 The sum is of the card's result format, which may be wider; tributary info
 shows both. The card cpu: takes the files' format.
 
@@ -53,7 +54,9 @@ The sum is the card's, bit for bit: tributary info names it.
   fused  all workers at once in a fixed window, rounded once; the same bits in
          any order of the workers
   exact  the real sum, rounded once; the same bits in any order of the workers
-int32 wraps around, or on a card that saturates stops at the ends of its range.
+  max    the largest element; the same bits in any order of the workers
+Sums of int32 wrap around, or stop at the ends of the range on a card that
+saturates.
 
 -op mean divides every element of the card's sum by the number of workers, and
 rounds once more to the same format, to nearest, ties to even; int32 to the

@@ -34,8 +34,7 @@ func newRoot() *cobra.Command {
 		Use:   "tributary",
 		Short: "Sums gradients through an in-network aggregation card",
 		Long: `Tributary sums arrays of gradients, one from each worker, through a card:
-the Go model of one, a virtual card made of its gateware, or one that runs
-elsewhere.
+a card in software, a virtual card made of the gateware, or a card elsewhere.
 
 A CARD is named
   cpu:              a card in software, of the arrays' format, with as many
@@ -65,9 +64,9 @@ written ./-name.
 Exit status
   0  done
   1  failed, or interrupted
-  2  the command line is wrong
-  3  no such card, or one that this program cannot talk to
-  4  timed out; the message says who is missing`,
+  2  usage error
+  3  no such card, or the wrong card
+  4  timed out; the message names the missing workers`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},

@@ -143,7 +143,7 @@ var weakenings = []weakening{
 	{Name: "eviction-leaves-job", Means: "a job that waited only for the finish of an evicted member does not end",
 		Config: "evict", Harmless: "a member that waits for a slot has not finished, so the job continues unless no member is left", rules: evictionLeavesJob},
 	{Name: "eviction-drops-owed", Means: "the card no longer sends an evicted member the results that it was owed",
-		Config: "evict", Harmless: "the card tells it that it is evicted", rules: evictionDropsOwed},
+		Config: "evict", Harmless: "the card notifies it of its eviction", rules: evictionDropsOwed},
 	{Name: "partial-unmarked", Means: "a partial sum names all members",
 		Config: "partial", Breaks: summedOnce, rules: partialUnmarked},
 	{Name: "deadline-of-any", Means: "a deadline makes a partial sum in a job that did not ask for partial sums",

@@ -122,6 +122,7 @@ var registries = []registry{
 	{"the linted cards", "verify/gateware/sweep/shape_test.go", regexp.MustCompile(`sum := range (wire\.Sums)`)},
 	{"the simulated cards", "verify/gateware/sweep/simulate_test.go", regexp.MustCompile(`shape\{.*sum: "(\w+)".*\}, twoJobs\}`)},
 	{"the synthesized lanes", "verify/gateware/synth/circuits.go", regexp.MustCompile(`newLane\(cells\.Lane\{Sum: "(\w+)"`)},
+	{"the help of tributary reduce", "driver/cmd/tributary/reduce.go", regexp.MustCompile(`(?m)^  (\w+) {2,4}\w`)},
 }
 
 // read returns the source text of the registry.

@@ -42,8 +42,8 @@ func TestSpeedsAreWeighedBesideTheirPeers(t *testing.T) {
 		}
 		require.Contains(t, peers, s.peer)
 	}
-	require.Equal(t, "at least 0.7 x, aim 0.95 x", inSoftwares[0].row(pair{2, 1}).Must)
-	require.Equal(t, "at least 1.26 x, aim 1.8 x", saturated{sum: wire.SumFused}.speedRow(pair{2, 1}).Must)
+	require.Equal(t, "at least 0.7 x, aim 0.95 x", inSoftwares[0].row(pair{2, 1}).Target)
+	require.Equal(t, "at least 1.26 x, aim 1.8 x", saturated{sum: wire.SumFused}.speedRow(pair{2, 1}).Target)
 }
 
 func TestTable(t *testing.T) {
@@ -54,7 +54,7 @@ func TestTable(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, printTable(&b, rows))
 	require.Equal(t, ""+
-		"what   measured       beside      ratio  must\n"+
+		"what   measured       beside      ratio  target\n"+
 		"speed  150 kcycles/s  200 (peer)  0.750  at least 200 (FALLS SHORT)\n"+
 		"alone  5 cycles                          \n", b.String())
 }

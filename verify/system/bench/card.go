@@ -203,7 +203,7 @@ func (c saturated) speedRow(p pair) Row {
 	row := Row{Name: fmt.Sprintf("simulation of %s, 16 lanes x %d ports, saturated", c.sum, c.ports), Value: p.value, Unit: "kcycles/s"}
 	row = row.beside("112 fp32 adders alone", p.peer).mustRatio(leastSpeed[c.sum])
 	if aim, has := aimedSpeed[c.sum]; has {
-		row.Must += fmt.Sprintf(", aim %g x", aim)
+		row.Target += fmt.Sprintf(", aim %g x", aim)
 	}
 	return row
 }

@@ -3,7 +3,7 @@
 // build`, or use `make bench`.
 //
 // It keeps its builds under build/bench, and rebuilds a program when its sources have changed. It
-// also writes the table to build/bench/bench.json. A row that misses its limit is marked, but the
+// also writes the table to build/bench/bench.json. A row that misses its target is marked, but the
 // exit status stays 0: speeds depend on the machine and its load.
 package main
 

@@ -22,8 +22,8 @@ type Row struct {
 	PeerValue float64 `json:"peer_value,omitempty"`
 	Ratio     float64 `json:"ratio,omitempty"` // Value / PeerValue
 
-	Must  string `json:"must,omitempty"` // the limit, in words
-	Holds bool   `json:"holds"`          // true without a limit
+	Target string `json:"target,omitempty"` // in words
+	Holds  bool   `json:"holds"`            // true without a target
 }
 
 // beside returns the row with its peer and their ratio.
@@ -32,13 +32,13 @@ func (r Row) beside(peer string, value float64) Row {
 	return r
 }
 
-// must returns the row with its limit, and whether the value meets it.
+// must returns the row with its target, and whether the value meets it.
 func (r Row) must(what string, holds bool) Row {
-	r.Must, r.Holds = what, holds
+	r.Target, r.Holds = what, holds
 	return r
 }
 
-// mustRatio returns the row, which has a peer, with a limit on the ratio. The speed itself
+// mustRatio returns the row, which has a peer, with a target for the ratio. The speed itself
 // depends on the machine.
 func (r Row) mustRatio(least float64) Row {
 	return r.must(fmt.Sprintf("at least %g x", least), r.Ratio >= least)
@@ -58,17 +58,17 @@ func median(pairs []pair) pair {
 // printTable prints the rows in columns.
 func printTable(to io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tmeasured\tbeside\tratio\tmust")
+	fmt.Fprintln(w, "what\tmeasured\tbeside\tratio\ttarget")
 	for _, r := range rows {
-		beside, ratio, must := "", "", r.Must
+		beside, ratio, target := "", "", r.Target
 		if r.Peer != "" {
 			beside = significant(r.PeerValue) + " (" + r.Peer + ")"
 			ratio = strconv.FormatFloat(r.Ratio, 'f', 3, 64)
 		}
 		if !r.Holds {
-			must += " (FALLS SHORT)"
+			target += " (FALLS SHORT)"
 		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", r.Name, significant(r.Value), r.Unit, beside, ratio, must)
+		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", r.Name, significant(r.Value), r.Unit, beside, ratio, target)
 	}
 	return w.Flush()
 }

@@ -94,7 +94,7 @@ func (s inSoftware) row(p pair) Row {
 		row = row.mustRatio(s.least)
 	}
 	if s.aim > 0 {
-		row.Must += fmt.Sprintf(", aim %g x", s.aim)
+		row.Target += fmt.Sprintf(", aim %g x", s.aim)
 	}
 	return row
 }
