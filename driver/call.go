@@ -269,6 +269,7 @@ func (k *call) forget() {
 	c := k.job.card
 	if c.arrays != nil {
 		c.arrays.Withdraw(&k.exchange)
+		k.exchange.Sum = nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"tributary/driver"
 	"tributary/driver/cpu"
@@ -197,6 +198,43 @@ func TestCPUStats(t *testing.T) {
 		}
 		closes(t, job)
 	})
+}
+
+// TestCPUForgetsArrays checks that the driver and the card keep no array after a call. A call once
+// kept its result until the next one.
+func TestCPUForgetsArrays(t *testing.T) {
+	card, err := driver.Open(testContext(t), "cpu:workers=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	job := configure(t, card, driver.JobConfig{})
+	var kept []weak.Pointer[float32]
+	in := func() []float32 {
+		array := make([]float32, 100_000)
+		kept = append(kept, weak.Make(&array[0]))
+		return array
+	}
+	if err := job.Reduce(testContext(t), in(), [][]float32{in(), in()}); err != nil {
+		t.Fatal(err)
+	}
+	var members sync.WaitGroup
+	for r := range 2 {
+		array := in()
+		members.Go(func() {
+			if err := job.Member(r).AllReduce(testContext(t), array); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	members.Wait()
+	runtime.GC()
+	for i, array := range kept {
+		if array.Value() != nil {
+			t.Errorf("array %d is kept", i)
+		}
+	}
+	runtime.KeepAlive(job)
 }
 
 // TestCPUAllocatesNothing checks the steady state of both calls.

@@ -91,11 +91,8 @@ func madeToMeasure(scheme string, r transport.Request) (geometry, error) {
 			}
 		}
 	}
-	if g.Window > wire.MaxWindow {
-		return g, fmt.Errorf("option window: %d is more than %d, the largest window of a card", g.Window, wire.MaxWindow)
-	}
 	g.Result = cmp.Or(g.Result, g.Format)
-	if g.Chunk == 0 && g.Lanes > 0 {
+	if g.Chunk == 0 {
 		g.Chunk = g.largestChunk()
 	}
 	return g, nil
@@ -107,15 +104,15 @@ func (g *geometry) set(scheme, option string) error {
 	var err error
 	switch name {
 	case "lanes":
-		g.Lanes, err = strconv.Atoi(value)
+		g.Lanes, err = boundedNumber(value, wire.RegLanes)
 	case "workers":
-		g.Ports, err = strconv.Atoi(value)
+		g.Ports, err = boundedNumber(value, wire.RegPorts)
 	case "chunk":
-		g.Chunk, err = strconv.Atoi(value)
+		g.Chunk, err = boundedNumber(value, wire.RegChunk)
 	case "window":
-		g.Window, err = strconv.Atoi(value)
+		g.Window, err = boundedNumber(value, wire.RegWindow)
 	case "jobs":
-		g.Jobs, err = strconv.Atoi(value)
+		g.Jobs, err = boundedNumber(value, wire.RegJobs)
 	case "saturate":
 		g.Saturate, err = strconv.ParseBool(value)
 	case "format":
@@ -134,6 +131,20 @@ func (g *geometry) set(scheme, option string) error {
 		return fmt.Errorf("option %s: %w", name, err)
 	}
 	return nil
+}
+
+// boundedNumber returns the number for the register at addr, within its bounds.
+func boundedNumber(value string, addr uint32) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range wire.Bounds {
+		if b.Addr == addr && !b.Holds(uint64(n)) {
+			return 0, fmt.Errorf("%d is not %s", n, b)
+		}
+	}
+	return n, nil
 }
 
 func formatNamed(name string) (wire.Format, error) {
