@@ -137,12 +137,12 @@ func (c *Card) drop(x *Exchange) {
 			break
 		}
 	}
+	if r := c.engine.jobOf(x.Job).round; r != nil && r.has(x) {
+		r.stop()
+	}
 	j := c.jobOf(x)
 	if j == nil {
 		return
-	}
-	if r := j.round; r != nil && r.has(x) {
-		r.stop()
 	}
 	for i := x.low; i <= x.next && i < x.chunks; i++ {
 		if s := j.slot(x.vid(i)); s.vid == x.vid(i) && s.state == collecting {
