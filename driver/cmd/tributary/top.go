@@ -43,7 +43,8 @@ be ahead of earlier ones.
 
 top reads an idle card once and releases it at once. When tributary reduce drives
 the card, the view continues; when reduce ends, the last reading stays. top can
-start first.`,
+start first. No other program can drive cpu: and model:, which live in this
+process, so top reads these once and ends.`,
 		Example: `  tributary top -card unix:card.sock
   tributary top -card sim:tributary_l16_w4_fp32_tree -interval 200ms
   tributary top -card unix:card.sock -count 1
@@ -68,6 +69,9 @@ func (f *topFlags) check() error {
 }
 
 func (f *topFlags) run(ctx context.Context, out, errs io.Writer) error {
+	if !hasClock(f.card) {
+		f.count = 1 // a card in this process stays idle
+	}
 	if err := f.check(); err != nil {
 		return err
 	}

@@ -205,3 +205,12 @@ func TestRise(t *testing.T) {
 		require.Equal(t, want, shortRate(x))
 	}
 }
+
+// TestTopEndsForACardOfThisProcess: no other program can drive it, so top would wait forever.
+func TestTopEndsForACardOfThisProcess(t *testing.T) {
+	for _, card := range []string{"cpu:", "model:"} {
+		s := tributary(t.Context(), "top", "-card", card, "-count", "2")
+		require.Zero(t, s.status, s.errs)
+		require.Contains(t, s.out, card)
+	}
+}
