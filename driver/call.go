@@ -263,8 +263,8 @@ func (k *call) giveUp(err, reason error) error {
 	return outcome
 }
 
-// forget waits until the writer, or the card, has released the arrays, and drops them. The members are then
-// free for the next call.
+// forget waits until the writer, or the card, has released the arrays, and drops them. The
+// members are then free for the next call.
 func (k *call) forget() {
 	c := k.job.card
 	if c.arrays != nil {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/bits"
+	"slices"
 
 	"tributary/driver/wire"
 )
@@ -128,16 +129,9 @@ func (c *Card) drop(x *Exchange) {
 		return
 	}
 	x.active = false
-	for i, other := range c.exchanges {
-		if other == x {
-			last := len(c.exchanges) - 1
-			copy(c.exchanges[i:], c.exchanges[i+1:])
-			c.exchanges[last] = nil
-			c.exchanges = c.exchanges[:last]
-			break
-		}
-	}
-	if r := c.engine.jobOf(x.Job).round; r != nil && r.has(x) {
+	i := slices.Index(c.exchanges, x)
+	c.exchanges = slices.Delete(c.exchanges, i, i+1)
+	if r := c.engine.jobOf(x.Job).round; r != nil && slices.Contains(r.exchanges, x) {
 		r.stop()
 	}
 	j := c.jobOf(x)

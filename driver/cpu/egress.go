@@ -127,7 +127,7 @@ func (e *engine) nextResult(ready uint64, h *frame.Header) (payload []byte, port
 	s.owed &^= to
 	s.sent |= to
 	s.enqueue()
-	payload, ports = s.result, j.portsOf(to)
+	payload, ports = s.cache, j.portsOf(to)
 	e.advance(uint64(int(j.setup.chunk) / e.cfg.Lanes))
 	return payload, ports
 }

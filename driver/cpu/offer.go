@@ -3,7 +3,6 @@ package cpu
 import (
 	"math/bits"
 
-	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
 
@@ -78,61 +77,71 @@ func (c *Card) whyNoJob(x *Exchange) wire.Code {
 // was refused.
 func (c *Card) offerNext(j *job, x *Exchange) bool {
 	rank := rankAt(x.Ranks, x.turn)
-	e, w, vid := c.engine, bit(uint8(rank)), x.vid(x.next)
-	if j.members&w == 0 {
+	if j.members&bit(uint8(rank)) == 0 {
 		return true // an evicted member offers nothing
 	}
-	s, port := j.slot(vid), int(j.portOf[rank])
+	s := j.slot(x.vid(x.next))
+	switch c.judge(s, x, rank) {
+	case storesIt:
+		c.storePart(s, x, rank)
+		return true
+	case needsNothing:
+		return true
+	}
+	return false
+}
+
+// verdict is what a slot does with the next contribution of an exchange.
+type verdict uint8
+
+const (
+	storesIt     verdict = iota
+	needsNothing         // it has one, or the sum
+	waits                // until the slot turns over; or the exchange was refused
+)
+
+// judge applies the rules for data to the next contribution of an exchange.
+func (c *Card) judge(s *slot, x *Exchange, rank int) verdict {
+	vid, w := x.vid(x.next), bit(uint8(rank))
 	switch vid - s.vid {
 	case 0:
-		switch s.state {
-		case empty:
+		switch {
+		case s.state == empty:
 			c.refuse(x, rank, x.next, wire.CodeLate)
-			return false
-		case reduced:
+			return waits
+		case s.state == collecting && s.held&w == 0:
+			return storesIt
+		case s.state == reduced:
 			c.deliver(s, x)
-			return true
-		case collecting:
-			if s.held&w == 0 {
-				break
-			}
-			return true
-		default:
-			return true // it holds the contribution, which came in another way
 		}
-	case 2 * j.window():
+		return needsNothing
+	case 2 * s.job.window():
 		s.done |= w
-		h := frame.Header{VID: vid}
-		if s.state == reduced && j.members&^s.done != 0 {
-			if s.timer.of == nil {
-				e.wait(s)
-			}
-			return false
+		if !c.engine.turnOver(s, vid) {
+			return waits
 		}
-		if s.state == collecting || s.state == reducing {
-			return false
-		}
-		e.turnOver(s, port, &h)
-	default:
-		c.refuse(x, rank, x.next, serial(vid, s.vid))
-		return false
+		return storesIt
 	}
-	at := place{slot: s, port: port, rank: uint8(rank), flags: uint8(wire.ECT0)}
+	c.refuse(x, rank, x.next, serial(vid, s.vid))
+	return waits
+}
+
+// storePart stores the next contribution of an exchange in its slot, by reference where its chunk is
+// whole.
+func (c *Card) storePart(s *slot, x *Exchange, rank int) {
+	e := c.engine
+	at := place{slot: s, port: int(s.job.portOf[rank]), rank: uint8(rank), flags: uint8(wire.ECT0)}
 	payload := x.part(x.Inputs[x.turn], x.next, e.elementBytes)
 	nonfinite := e.arithmetic.HoldsNonfinite(payload)
 	if short := x.Chunk*e.elementBytes - len(payload); short > 0 {
 		payload = e.keepPadded(at, payload, short)
 	}
 	e.store(at, payload, nonfinite)
-	return true
 }
 
 // keepPadded copies a payload into memory of its slot, with zeros after it.
 func (e *engine) keepPadded(at place, payload []byte, zeros int) []byte {
-	kept := e.keep(at, payload)
-	for range zeros {
-		kept = append(kept, 0)
-	}
+	kept := append(e.keep(at, payload), make([]byte, zeros)...)
 	at.slot.memory[at.port] = kept
 	return kept
 }
@@ -158,7 +167,7 @@ func (c *Card) deliver(s *slot, x *Exchange) {
 	if i < x.low || i >= min(x.chunks, x.low+len(x.got)) || x.got[i&(len(x.got)-1)] {
 		return
 	}
-	copy(x.part(x.Sum, i, c.engine.resultBytes), s.result)
+	copy(x.part(x.Sum, i, c.engine.resultBytes), s.cache)
 	if s.sent == 0 {
 		c.engine.counters[countResults]++ // one for all arrays, as on a shared link
 	}

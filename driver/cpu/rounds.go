@@ -147,16 +147,6 @@ func (r *round) lastsFit() bool {
 	return true
 }
 
-// has reports whether an exchange takes part in the round.
-func (r *round) has(x *Exchange) bool {
-	for _, other := range r.exchanges {
-		if other == x {
-			return true
-		}
-	}
-	return false
-}
-
 // stop ends the round early: the tiles that are taken are summed, and no others.
 func (r *round) stop() {
 	taken := r.next.Swap(int64(r.tiles))
@@ -284,9 +274,8 @@ func (e *engine) passSlot(s *slot, r *round, i int) {
 	s.held, s.done, s.sent, s.owed = r.members, r.members, r.members, 0
 	s.ecn, s.nonfinite = wire.ECT0, false
 	s.cache = sized(s.cache, r.chunk*e.resultBytes)
-	s.result = s.cache
 	from := i * r.chunk * e.resultBytes
-	clear(s.result[copy(s.result, r.sums[0][from:]):])
+	clear(s.cache[copy(s.cache, r.sums[0][from:]):])
 }
 
 // passEvent counts the exceptions of a chunk of a round.

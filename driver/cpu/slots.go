@@ -38,11 +38,10 @@ type slot struct {
 	queue element // among the complete, fresh or replayed slots of its job
 	timer element // among those of its job that have a deadline
 
-	rows   [][]byte // the stored contributions, by port
-	result []byte   // the sum, once it is reduced
+	rows [][]byte // the stored contributions, by port
 
 	memory [][]byte // by port: where the front keeps contributions that it has to copy
-	cache  []byte   // where the result is kept unless the front has another place
+	cache  []byte   // the sum, once the slot is reduced
 }
 
 // clear empties the slot, which then holds vid; every rank of its job is done with that. A slot
@@ -53,7 +52,6 @@ func (s *slot) clear(j *job, vid uint32) {
 	s.release()
 	s.job, s.state, s.vid = j, empty, vid
 	s.held, s.done, s.owed, s.sent = 0, 0, 0, 0
-	s.result = nil
 	if j != nil {
 		s.done = j.all
 	}
@@ -87,7 +85,9 @@ func (e *engine) data(j *job, port int, h *frame.Header) (at place, stores bool)
 		stores = e.repeat(s, port, h)
 	case 2 * j.window():
 		s.done |= w
-		stores = e.turnOver(s, port, h)
+		if stores = e.turnOver(s, h.VID); !stores {
+			e.refuse(port, h, wire.CodeNotReady)
+		}
 	default:
 		e.refuse(port, h, serial(h.VID, s.vid))
 	}
@@ -119,23 +119,21 @@ func (e *engine) repeat(s *slot, port int, h *frame.Header) bool {
 	return false
 }
 
-// turnOver makes the slot hold its next VID, that of h, if it can. Otherwise it refuses the data,
-// and the slot's deadline begins if members keep it from turning over.
-func (e *engine) turnOver(s *slot, port int, h *frame.Header) bool {
+// turnOver makes the slot hold its next VID if it can, and reports whether it did. Otherwise the
+// slot's deadline begins if members keep it from turning over.
+func (e *engine) turnOver(s *slot, vid uint32) bool {
 	blocked := s.state == reduced && s.job.members&^s.done != 0
 	if blocked && s.timer.of == nil {
 		e.wait(s)
 	}
 	if blocked || s.state == collecting || s.state == reducing {
-		e.refuse(port, h, wire.CodeNotReady)
 		return false
 	}
 	s.queue.leave()
 	s.timer.leave()
-	s.state, s.vid = collecting, h.VID
+	s.state, s.vid = collecting, vid
 	s.held, s.done, s.owed, s.sent = 0, 0, 0, 0
 	s.ecn, s.nonfinite = wire.ECNOrder[0], false
-	s.result = nil
 	s.opened = e.now
 	e.wait(s)
 	return true
@@ -211,7 +209,7 @@ func (e *engine) reduce(s *slot) {
 	e.found = arithmetic.Exceptions{}
 	e.arithmetic.Sum(s.cache, s.rows, int(j.setup.chunk), &e.work, e.find)
 	s.release()
-	s.state, s.result = reduced, s.cache
+	s.state = reduced
 	s.owe(j.members)
 	if s.held != j.all {
 		e.counters[countPartial]++
