@@ -39,11 +39,15 @@ func (k *call) handOver() {
 	k.job.card.arrays.Begin(&k.exchange)
 }
 
-// Summed records that chunks have their sums, with the contributions of ranks.
-func (k *call) Summed(first, chunks int, ranks uint64) {
+// Summed records that chunks have their sums, with the contributions of ranks, and which ranks were
+// evicted by then: the card's notice may still be on its way.
+func (k *call) Summed(first, chunks int, ranks, evicted uint64, vid uint32) {
 	c := k.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if k.active && evicted&^k.job.evicted != 0 {
+		k.job.evict(evicted, vid, nil)
+	}
 	if !k.active {
 		return
 	}

@@ -20,8 +20,9 @@ import (
 // several goroutines.
 type Observer interface {
 	// Summed reports that the chunks first to first+chunks-1 of the arrays have their sums, with
-	// the contributions of ranks. Every chunk is reported once, in any order.
-	Summed(first, chunks int, ranks uint64)
+	// the contributions of ranks. Every chunk is reported once, in any order. The job has evicted
+	// the ranks in evicted by then; the last of them blocked the slot of vid.
+	Summed(first, chunks int, ranks, evicted uint64, vid uint32)
 	// Refused reports that the card does not take the contribution of a rank for a chunk. The
 	// card does nothing more for the exchange.
 	Refused(rank int, vid uint32, code wire.Code)
@@ -55,6 +56,7 @@ type Exchange struct {
 type report struct {
 	first, chunks int
 	ranks         uint64
+	evicted       uint64
 	refused       bool
 	rank          int
 	vid           uint32
@@ -164,7 +166,7 @@ func (c *Card) unlockAndReport() {
 		if r.refused {
 			x.Observer.Refused(r.rank, r.vid, r.code)
 		} else {
-			x.Observer.Summed(r.first, r.chunks, r.ranks)
+			x.Observer.Summed(r.first, r.chunks, r.ranks, r.evicted, r.vid)
 		}
 		c.mu.Lock()
 		c.release(x)
@@ -175,7 +177,7 @@ func (c *Card) unlockAndReport() {
 // report notes a call of the exchange's observer that is due.
 func (c *Card) report(x *Exchange, r report) {
 	if n := len(x.reports); n > 0 && !r.refused && !x.reports[n-1].refused &&
-		x.reports[n-1].ranks == r.ranks && x.reports[n-1].first+x.reports[n-1].chunks == r.first {
+		x.reports[n-1].ranks == r.ranks && x.reports[n-1].evicted == r.evicted && x.reports[n-1].first+x.reports[n-1].chunks == r.first {
 		x.reports[n-1].chunks += r.chunks
 		return
 	}

@@ -29,7 +29,7 @@ func newOutcome(chunks int) *outcome {
 	return &outcome{left: chunks, masks: map[int]uint64{}, ended: make(chan struct{})}
 }
 
-func (o *outcome) Summed(first, chunks int, ranks uint64) {
+func (o *outcome) Summed(first, chunks int, ranks, _ uint64, _ uint32) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := first; i < first+chunks; i++ {

@@ -88,6 +88,7 @@ func (e *engine) evict(s *slot, ranks uint64) {
 	e.counters[countEvictions]++
 	j.members &^= ranks
 	j.evicted |= ranks
+	j.evictedAt = s.vid
 	e.notify(s, wire.CodeEvicted, j.evicted, j.all)
 	j.endIfFinished()
 }

@@ -39,6 +39,8 @@ type job struct {
 	finished uint64
 	evicted  uint64
 
+	evictedAt uint32 // VID of the slot that the last evicted ranks blocked
+
 	slots    []slot // the job's of the card's; nil unless it is running
 	complete list   // slots to be summed, in the order in which they were closed
 	fresh    list   // reduced slots that owe no replay, in the order in which they became owing

@@ -183,7 +183,7 @@ func (c *Card) deliver(s *slot, x *Exchange) {
 	if x.next < x.low { // another member's sum came first
 		x.next, x.turn = x.low, 0
 	}
-	c.report(x, report{first: i, chunks: 1, ranks: s.held})
+	c.report(x, report{first: i, chunks: 1, ranks: s.held, evicted: j.evicted, vid: j.evictedAt})
 	if x.low == x.chunks {
 		c.drop(x)
 	}

@@ -226,7 +226,7 @@ func (c *Card) endRound(r *round) {
 	}
 	for _, x := range r.exchanges {
 		if x.active && r.chunks > 0 {
-			c.report(x, report{first: x.low, chunks: r.chunks, ranks: r.members})
+			c.report(x, report{first: x.low, chunks: r.chunks, ranks: r.members, evicted: r.job.evicted, vid: r.job.evictedAt})
 			x.low += r.chunks
 			x.next = x.low
 		}
