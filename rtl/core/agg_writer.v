@@ -1,11 +1,19 @@
 // Writes sums into the result cache, and tracks how much of each slot's result is written.
 //
-// A sum's tag precedes the sum by one cycle: the tag is in cycle 0, the sum and its write (wr_*)
-// in cycle 1. The events begun (a slot's first sum, whichever beat that is) and reduced (its last)
-// are in cycle 0; their users must not act before cycle 1. A slot's sums may come in any order.
-// Each is counted when whole: a sum in several parts counts with its last part. A beat counts as
-// written in the cycle of its write, so a read in the cycle of its query needs a cache that
-// forwards.
+// A sum's tag precedes the sum by one cycle: the tag (next_*) is in cycle 0, the sum and its write
+// (wr_*) in cycle 1. A slot's first passes come in the order of its beats, slot after slot. With
+// PASSES, a first pass may leave its beat incomplete (next_whole low). Later, a further pass with
+// next_whole completes that beat, in any order, and not within 4 cycles of another such pass.
+//
+// A result is whole when all of its beats are. Its slot's generation, which is 1 for the slot's
+// first chunk in a job and alternates, then goes to a memory: so the word of a slot shows whether
+// its present chunk is whole. The slot whose first passes came last, the *front*, is also readable
+// up to its first incomplete beat.
+//
+// Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
+// PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
+// written from the cycle of its write on: its word can be read in cycle 1 or later. nonfinite and
+// overflow follow a write by 2 cycles.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -14,59 +22,194 @@
 
 module agg_writer #(
     parameter integer LANES      = 16,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
     parameter integer INDEX_BITS = 4,   // width of a beat's number in its chunk
-    parameter integer COUNT_BITS = 5    // width of a number of lanes
+    parameter integer COUNT_BITS = 5,   // width of a number of lanes
+    parameter integer PASSES     = 0    // 1: a beat may take several passes
 ) (
     input wire clk,
     input wire rst,
 
+    input wire                 clear,  // no chunk of the slot was whole; not with reduced
+    input wire [SLOT_BITS-1:0] clear_slot,
+
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // the whole sum of that beat, or its last part
+    input wire                  next_again,     // in a further pass of its beat
+    input wire                  next_whole,     // it completes its beat
+    input wire                  next_last,      // the beat is the last of its chunk
     input wire [ SLOT_BITS-1:0] next_slot,
+    input wire                  next_gen,       // the slot's generation
+    input wire [  JOB_BITS-1:0] next_job,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
-    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum or part
+    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum
     input wire [     LANES-1:0] sum_over,       // overflow
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
     output wire [INDEX_BITS-1:0] wr_beat,
 
-    output wire begun,
-    output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum one cycle ago
+    output wire                 reduced,       // a slot's result is whole
+    output wire [SLOT_BITS-1:0] reduced_slot,
+    output wire                 reduced_gen,
+    output wire [ JOB_BITS-1:0] reduced_job,
+
+    output wire                  written,     // a sum was written in the last cycle
+    output wire [  JOB_BITS-1:0] written_job,
+    output wire [COUNT_BITS-1:0] nonfinite,   // elements of the sum two cycles ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
+    input  wire                  query_gen,
     input  wire [INDEX_BITS-1:0] query_beat,
     output wire                  query_written
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam [INDEX_BITS:0] NONE = 0;
+  localparam [INDEX_BITS:0] ONE = 1;
 
-  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written, for a slot that has begun
-  reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
-  reg [SLOTS-1:0] whole_reg;  // all beats are written
+  // -- Front --------------------------------------------------------------------------------------
 
-  // The slot that began last, and how many of its beats are written without a gap.
   reg [SLOT_BITS-1:0] front_slot_reg;
-  reg [INDEX_BITS:0] front_count_reg;
+  reg front_gen_reg;
+  reg [INDEX_BITS:0] front_count_reg;  // beats written before the first incomplete one
+  reg [INDEX_BITS:0] missing_reg;  // incomplete beats
+  reg front_open_reg;  // first passes are still to come
 
-  reg wr_en_reg;
+  wire first = next_valid && !next_again;
+  wire begins = next_beat == {INDEX_BITS{1'b0}};
+  wire completes = next_valid && next_again && next_whole;
+  wire completes_front = completes && front_open_reg && next_slot == front_slot_reg;
+
+  wire [INDEX_BITS:0] missing = begins ? NONE : missing_reg;
+  wire [INDEX_BITS:0] missing_next = missing + {{INDEX_BITS{1'b0}}, !next_whole};
+  wire in_order = missing_next == NONE;
+  wire ends = first && next_last;
+
+  always @(posedge clk) begin
+    if (first) begin
+      front_slot_reg  <= next_slot;
+      front_gen_reg   <= next_gen;
+      front_open_reg  <= !next_last;
+      front_count_reg <= in_order ? {1'b0, next_beat} + ONE : begins ? NONE : front_count_reg;
+      missing_reg     <= missing_next;
+    end else if (completes_front) begin
+      missing_reg <= missing_reg - ONE;
+    end
+    if (rst) begin
+      front_open_reg  <= 1'b0;
+      front_count_reg <= NONE;
+      missing_reg     <= NONE;
+    end
+  end
+
+  // -- Slots of which a beat is incomplete --------------------------------------------------------
+
+  wire late_whole;  // the slot's last incomplete beat is completed
+  wire [SLOT_BITS-1:0] late_slot;
+  wire late_gen;
+  wire [JOB_BITS-1:0] late_job;
+
+  generate
+    if (PASSES == 0) begin : g_one_pass
+      wire unused = &{1'b0, completes, completes_front};
+      assign late_whole = 1'b0;
+      assign late_slot  = {SLOT_BITS{1'b0}};
+      assign late_gen   = 1'b0;
+      assign late_job   = {JOB_BITS{1'b0}};
+    end else begin : g_passes
+      // One completion waits for its slot's word, and for a cycle in which no front ends.
+      reg waits_reg, read_reg;
+      reg [SLOT_BITS-1:0] slot_reg;
+      reg gen_reg;
+      reg [JOB_BITS-1:0] job_reg;
+      wire [INDEX_BITS:0] left;
+      wire acts = waits_reg && read_reg && !ends;
+
+      always @(posedge clk) begin
+        read_reg <= waits_reg && !acts;
+        if (acts) waits_reg <= 1'b0;
+        if (completes && !completes_front) begin
+          waits_reg <= 1'b1;
+          slot_reg  <= next_slot;
+          gen_reg   <= next_gen;
+          job_reg   <= next_job;
+        end
+        if (rst) begin
+          waits_reg <= 1'b0;
+          read_reg  <= 1'b0;
+        end
+      end
+
+      agg_ram #(
+          .WIDTH    (INDEX_BITS + 1),
+          .ADDR_BITS(SLOT_BITS)
+      ) u_left (
+          .clk    (clk),
+          .wr_en  (ends || acts),
+          .wr_addr(ends ? next_slot : slot_reg),
+          .wr_data(ends ? missing_next : left - ONE),
+          .rd_en  (1'b1),
+          .rd_addr(slot_reg),
+          .rd_data(left)
+      );
+
+      assign late_whole = acts && left == ONE;
+      assign late_slot  = slot_reg;
+      assign late_gen   = gen_reg;
+      assign late_job   = job_reg;
+    end
+  endgenerate
+
+  // -- Whole results ------------------------------------------------------------------------------
+
+  wire whole_now = ends && missing_next == NONE;
+  wire reduced_next = whole_now || late_whole;
+  wire [SLOT_BITS-1:0] whole_slot = whole_now ? next_slot : late_slot;
+  wire whole_gen = whole_now ? next_gen : late_gen;
+
+  reg reduced_reg, reduced_gen_reg;
+  reg [SLOT_BITS-1:0] reduced_slot_reg;
+  reg [JOB_BITS-1:0] reduced_job_reg;
+  reg in_front_reg, query_gen_reg;
+  wire last_whole;  // generation of the slot's last whole chunk
+
+  wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
+      {1'b0, query_beat} < front_count_reg;
+
+  always @(posedge clk) begin
+    reduced_reg      <= reduced_next && !rst;
+    reduced_slot_reg <= whole_slot;
+    reduced_gen_reg  <= whole_gen;
+    reduced_job_reg  <= whole_now ? next_job : late_job;
+    in_front_reg     <= in_front;
+    query_gen_reg    <= query_gen;
+  end
+
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_whole (
+      .clk    (clk),
+      .wr_en  (reduced_reg || clear),
+      .wr_addr(reduced_reg ? reduced_slot_reg : clear_slot),
+      .wr_data(reduced_reg && reduced_gen_reg),
+      .rd_en  (1'b1),
+      .rd_addr(query_slot),
+      .rd_data(last_whole)
+  );
+
+  assign query_written = in_front_reg || last_whole == query_gen_reg;
+
+  // -- Write and counts ---------------------------------------------------------------------------
+
+  reg wr_en_reg, written_reg;
   reg [SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
+  reg [JOB_BITS-1:0] wr_job_reg, written_job_reg;
+  reg [LANES-1:0] nonfinite_marks_reg, over_marks_reg;
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg [COUNT_BITS-1:0] nonfinites, overflows;  // sums over the lanes
-
-  wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
-
-  wire counts_next = next_valid && next_whole;
-
-  assign begun   = counts_next && !begun_reg[next_slot];
-  assign reduced = counts_next && already == next_last;
-
-  wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
   integer lane;
 
@@ -74,140 +217,35 @@ module agg_writer #(
     nonfinites = {COUNT_BITS{1'b0}};
     overflows  = {COUNT_BITS{1'b0}};
     for (lane = 0; lane < LANES; lane = lane + 1) begin
-      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
-      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, sum_over[lane]};
+      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, nonfinite_marks_reg[lane]};
+      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, over_marks_reg[lane]};
     end
   end
 
   always @(posedge clk) begin
-    wr_en_reg     <= next_valid;
-    wr_slot_reg   <= next_slot;
-    wr_beat_reg   <= next_beat;
-    nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
-    overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
-    if (counts_next) begin
-      counts[next_slot]    <= already + 1'b1;
-      begun_reg[next_slot] <= !reduced;
-      whole_reg[next_slot] <= reduced;
-    end
-    if (begun) begin
-      front_slot_reg  <= next_slot;
-      front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
-    end else if (counts_next && in_order) begin
-      front_count_reg <= front_count_reg + 1'b1;
-    end
-    if (rst) begin
-      wr_en_reg       <= 1'b0;
-      begun_reg       <= {SLOTS{1'b0}};
-      whole_reg       <= {SLOTS{1'b0}};
-      front_count_reg <= {INDEX_BITS + 1{1'b0}};
-    end
+    wr_en_reg           <= next_valid && !rst;
+    wr_slot_reg         <= next_slot;
+    wr_beat_reg         <= next_beat;
+    wr_job_reg          <= next_job;
+    written_reg         <= wr_en_reg && !rst;
+    written_job_reg     <= wr_job_reg;
+    nonfinite_marks_reg <= wr_en_reg ? sum_nonfinite : {LANES{1'b0}};
+    over_marks_reg      <= wr_en_reg ? sum_over : {LANES{1'b0}};
+    nonfinite_reg       <= nonfinites;
+    overflow_reg        <= overflows;
   end
 
-  assign wr_en = wr_en_reg;
-  assign wr_slot = wr_slot_reg;
-  assign wr_beat = wr_beat_reg;
-  assign nonfinite = nonfinite_reg;
-  assign overflow = overflow_reg;
-  assign query_written = whole_reg[query_slot] ||
-      (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
-
-`ifdef FORMAL
-`ifndef PROMISED
-  `define PROMISED assert
-`endif
-
-  // For any slot: the beats written since its sum began, in any order.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
-  localparam integer BEATS = 1 << INDEX_BITS;
-  reg was_reset = 1'b0;
-  reg known;  // it began in this job
-  reg [BEATS-1:0] written;
-  reg [INDEX_BITS:0] written_count;
-  reg [INDEX_BITS-1:0] its_last;  // of the chunk that began last
-  reg running_was = 1'b0;
-  reg [SLOT_BITS+INDEX_BITS:0] tag_was;
-  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - its_last);
-  wire mine = next_valid && next_whole && next_slot == watched;
-  wire anew = !known || written == all;
-  wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
-  wire [INDEX_BITS-1:0] last_now = anew ? next_last : its_last;
-  wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
-  wire under_way = known && written != all;
-  reg front;  // it began last
-  reg [INDEX_BITS:0] in_row;  // beats from the first on that came in order
-  reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
-  integer n;
-
-  always @(posedge clk) begin
-    if (mine) its_last <= last_now;
-    running_was <= !rst;
-    tag_was <= {next_valid, next_slot, next_beat};
-    if (mine) begin
-      known   <= 1'b1;
-      written <= written_now;
-    end
-    if (begun) front <= mine;
-    if (mine && anew) in_row <= next_beat == 0;
-    else if (mine && next_beat == in_row) in_row <= in_row + 1;
-    nonfinite_was <= wr_en ? nonfinite_lanes : 0;
-    over_was <= wr_en ? over_lanes : 0;
-    if (rst) begin
-      was_reset <= 1'b1;
-      known     <= 1'b0;
-      front     <= 1'b0;
-    end
-  end
-
-  always @* begin
-    nonfinite_lanes = 0;
-    over_lanes = 0;
-    for (n = 0; n < LANES; n = n + 1) begin
-      nonfinite_lanes = nonfinite_lanes + sum_nonfinite[n];
-      over_lanes = over_lanes + sum_over[n];
-    end
-    written_count = 0;
-    for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
-    if (was_reset && !rst) begin
-      // agg_reader: all beats of a slot come, each once, before those of the slot's next chunk.
-      `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
-      // agg_jobs: the chunk length does not change while sums are under way.
-      `PROMISED(!mine || next_last == last_now);
-
-      assert (!known || ((written & ~all) == 0 && written != 0));
-      assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
-      if (under_way) assert (counts[watched] == written_count);
-      assert (!known || front == (front_slot_reg == watched));
-      if (!known && front_slot_reg == watched) assert (front_count_reg == 0);
-      if (front && under_way) assert (front_count_reg == in_row && in_row <= written_count);
-
-      if (mine) begin
-        assert (begun == anew);
-        assert (reduced == (written_now == all_now));
-      end
-      if (!(next_valid && next_whole)) assert (!begun && !reduced);
-
-      // A query hits only written beats, and hits all of them once the slot is whole.
-      if (known && query_slot == watched && query_beat <= its_last) begin
-        assert (!query_written || written[query_beat]);
-        assert (query_written || written != all);
-        assert (query_written || !front || query_beat >= in_row);
-      end
-      if (!known && query_slot == watched) assert (!query_written);
-      if (!known) assert (!whole_reg[watched]);
-      for (n = 0; n < BEATS; n = n + 1) if (front && under_way && n < in_row) assert (written[n]);
-      if (!running_was) assert (!wr_en);
-      if (running_was) assert (nonfinite == nonfinite_was && overflow == over_was);
-      if (running_was)
-        assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
-
-      cover (mine && reduced && next_beat == 0 && next_last == 2);
-      cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
-      cover (mine && !anew && next_slot != front_slot_reg);
-      cover (begun && reduced);
-    end
-  end
-`endif
+  assign wr_en        = wr_en_reg;
+  assign wr_slot      = wr_slot_reg;
+  assign wr_beat      = wr_beat_reg;
+  assign reduced      = reduced_reg;
+  assign reduced_slot = reduced_slot_reg;
+  assign reduced_gen  = reduced_gen_reg;
+  assign reduced_job  = reduced_job_reg;
+  assign written      = written_reg;
+  assign written_job  = written_job_reg;
+  assign nonfinite    = nonfinite_reg;
+  assign overflow     = overflow_reg;
 
 endmodule
 
