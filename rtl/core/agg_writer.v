@@ -3,7 +3,7 @@
 // A sum's tag precedes the sum by one cycle: the tag (next_*) is in cycle 0, the sum and its write
 // (wr_*) in cycle 1. A slot's first passes come in the order of its beats, slot after slot. With
 // PASSES, a first pass may leave its beat incomplete (next_whole low). Later, a further pass with
-// next_whole completes that beat, in any order, and not within 4 cycles of another such pass.
+// next_whole completes that beat, in any order, and not within 6 cycles of another such pass.
 //
 // A result is whole when all of its beats are. Its slot's generation, which is 1 for the slot's
 // first chunk in a job and alternates, then goes to a memory: so the word of a slot shows whether
@@ -78,7 +78,7 @@ module agg_writer #(
 
   wire first = next_valid && !next_again;
   wire begins = next_beat == {INDEX_BITS{1'b0}};
-  wire completes = next_valid && next_again && next_whole;
+  wire completes = PASSES != 0 && next_valid && next_again && next_whole;
   wire completes_front = completes && front_open_reg && next_slot == front_slot_reg;
 
   wire [INDEX_BITS:0] missing = begins ? NONE : missing_reg;
@@ -105,74 +105,55 @@ module agg_writer #(
 
   // -- Slots of which a beat is incomplete --------------------------------------------------------
 
-  wire late_whole;  // the slot's last incomplete beat is completed
-  wire [SLOT_BITS-1:0] late_slot;
-  wire late_gen;
-  wire [JOB_BITS-1:0] late_job;
+  // One completion waits for its slot's word, and for a cycle in which no front ends.
+  reg late_reg, late_read_reg;
+  reg [SLOT_BITS-1:0] late_slot_reg;
+  reg late_gen_reg;
+  reg [JOB_BITS-1:0] late_job_reg;
+  wire [INDEX_BITS:0] left;  // incomplete beats of that slot
+  wire acts = late_reg && late_read_reg && !ends;
+  wire late_whole = acts && left == ONE;
 
-  generate
-    if (PASSES == 0) begin : g_one_pass
-      wire unused = &{1'b0, completes, completes_front};
-      assign late_whole = 1'b0;
-      assign late_slot  = {SLOT_BITS{1'b0}};
-      assign late_gen   = 1'b0;
-      assign late_job   = {JOB_BITS{1'b0}};
-    end else begin : g_passes
-      // One completion waits for its slot's word, and for a cycle in which no front ends.
-      reg waits_reg, read_reg;
-      reg [SLOT_BITS-1:0] slot_reg;
-      reg gen_reg;
-      reg [JOB_BITS-1:0] job_reg;
-      wire [INDEX_BITS:0] left;
-      wire acts = waits_reg && read_reg && !ends;
-
-      always @(posedge clk) begin
-        read_reg <= waits_reg && !acts;
-        if (acts) waits_reg <= 1'b0;
-        if (completes && !completes_front) begin
-          waits_reg <= 1'b1;
-          slot_reg  <= next_slot;
-          gen_reg   <= next_gen;
-          job_reg   <= next_job;
-        end
-        if (rst) begin
-          waits_reg <= 1'b0;
-          read_reg  <= 1'b0;
-        end
-      end
-
-      agg_ram #(
-          .WIDTH    (INDEX_BITS + 1),
-          .ADDR_BITS(SLOT_BITS)
-      ) u_left (
-          .clk    (clk),
-          .wr_en  (ends || acts),
-          .wr_addr(ends ? next_slot : slot_reg),
-          .wr_data(ends ? missing_next : left - ONE),
-          .rd_en  (1'b1),
-          .rd_addr(slot_reg),
-          .rd_data(left)
-      );
-
-      assign late_whole = acts && left == ONE;
-      assign late_slot  = slot_reg;
-      assign late_gen   = gen_reg;
-      assign late_job   = job_reg;
+  always @(posedge clk) begin
+    late_read_reg <= late_reg && !acts;
+    if (acts) late_reg <= 1'b0;
+    if (completes && !completes_front) begin
+      late_reg      <= 1'b1;
+      late_slot_reg <= next_slot;
+      late_gen_reg  <= next_gen;
+      late_job_reg  <= next_job;
     end
-  endgenerate
+    if (rst) begin
+      late_reg      <= 1'b0;
+      late_read_reg <= 1'b0;
+    end
+  end
+
+  localparam integer SLOTS = 1 << SLOT_BITS;
+
+  reg [INDEX_BITS:0] lefts[0:SLOTS-1];
+  reg [INDEX_BITS:0] left_reg;
+
+  always @(posedge clk) begin
+    if (ends || acts) lefts[ends?next_slot : late_slot_reg] <= ends ? missing_next : left - ONE;
+    left_reg <= lefts[late_slot_reg];
+  end
+
+  assign left = left_reg;
 
   // -- Whole results ------------------------------------------------------------------------------
 
   wire whole_now = ends && missing_next == NONE;
   wire reduced_next = whole_now || late_whole;
-  wire [SLOT_BITS-1:0] whole_slot = whole_now ? next_slot : late_slot;
-  wire whole_gen = whole_now ? next_gen : late_gen;
+  wire [SLOT_BITS-1:0] whole_slot = whole_now ? next_slot : late_slot_reg;
+  wire whole_gen = whole_now ? next_gen : late_gen_reg;
 
   reg reduced_reg, reduced_gen_reg;
   reg [SLOT_BITS-1:0] reduced_slot_reg;
   reg [JOB_BITS-1:0] reduced_job_reg;
   reg in_front_reg, query_gen_reg;
-  wire last_whole;  // generation of the slot's last whole chunk
+  reg wholes[0:SLOTS-1];  // generations of the slots' last whole chunks
+  reg last_whole_reg;
 
   wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
       {1'b0, query_beat} < front_count_reg;
@@ -181,25 +162,15 @@ module agg_writer #(
     reduced_reg      <= reduced_next && !rst;
     reduced_slot_reg <= whole_slot;
     reduced_gen_reg  <= whole_gen;
-    reduced_job_reg  <= whole_now ? next_job : late_job;
+    reduced_job_reg  <= whole_now ? next_job : late_job_reg;
     in_front_reg     <= in_front;
     query_gen_reg    <= query_gen;
+    last_whole_reg   <= wholes[query_slot];
+    if (reduced_reg || clear)
+      wholes[reduced_reg?reduced_slot_reg : clear_slot] <= reduced_reg && reduced_gen_reg;
   end
 
-  agg_ram #(
-      .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS)
-  ) u_whole (
-      .clk    (clk),
-      .wr_en  (reduced_reg || clear),
-      .wr_addr(reduced_reg ? reduced_slot_reg : clear_slot),
-      .wr_data(reduced_reg && reduced_gen_reg),
-      .rd_en  (1'b1),
-      .rd_addr(query_slot),
-      .rd_data(last_whole)
-  );
-
-  assign query_written = in_front_reg || last_whole == query_gen_reg;
+  assign query_written = in_front_reg || last_whole_reg == query_gen_reg;
 
   // -- Write and counts ---------------------------------------------------------------------------
 
@@ -246,6 +217,175 @@ module agg_writer #(
   assign written_job  = written_job_reg;
   assign nonfinite    = nonfinite_reg;
   assign overflow     = overflow_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot: the beats of its present chunk whose first pass was made, and those that were left
+  // incomplete.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  localparam integer BEATS = 1 << INDEX_BITS;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg cleared;  // the slot's memories are cleared
+  reg known;  // a chunk of it has begun
+  reg gen;
+  reg [INDEX_BITS:0] came;  // first passes
+  reg all_came;
+  reg [BEATS-1:0] incomplete;
+  reg [JOB_BITS-1:0] its_job;
+  reg whole;
+  reg reported;  // reduced was high, or the chunk is not whole
+  // The chunk whose first passes are coming, of any slot.
+  reg open;
+  reg [SLOT_BITS-1:0] open_slot;
+  reg open_gen;
+  reg [INDEX_BITS:0] open_came;
+  reg began;  // a slot's first pass began in the last cycle
+  reg [3:0] quiet;  // cycles since a further pass completed a beat
+  wire mine = next_valid && next_slot == watched;
+  wire mine_first = mine && !next_again;
+  wire mine_completes = mine && next_again && next_whole;
+  wire [BEATS-1:0] its_bit = 1 << next_beat;
+  wire [BEATS-1:0] incomplete_next = next_again ? incomplete & ~its_bit :
+      (next_beat == 0 ? 0 : incomplete) | (next_whole ? 0 : its_bit);
+  wire its_reduced = reduced && reduced_slot == watched;
+  // A query one cycle ago of the watched slot, and what was written then.
+  reg asked, asked_known, asked_beat_written;
+  reg asked_whole;  // whole, and reported, then
+  reg [COUNT_BITS-1:0] nonfinite_lanes, over_lanes, nonfinite_was, over_was;
+  reg [LANES-1:0] marks_was, overs_was;
+  reg [SLOT_BITS+INDEX_BITS:0] tag_was;
+  reg [INDEX_BITS:0] missing_count, prefix;
+  wire waits = PASSES != 0 && late_reg && late_slot_reg == watched;
+  integer n;
+
+  always @(posedge clk) begin
+    running_was <= !rst;
+    tag_was <= {next_valid && !rst, next_slot, next_beat};
+    if (mine_first && next_beat == 0) begin
+      known <= 1'b1;
+      gen <= next_gen;
+      its_job <= next_job;
+    end
+    if (mine_first) begin
+      came <= next_beat + 1;
+      all_came <= next_last;
+    end
+    if (mine_first || mine_completes) begin
+      incomplete <= incomplete_next;
+      whole <= (next_again ? all_came : next_last) && incomplete_next == 0;
+      reported <= 1'b0;
+    end
+    if (its_reduced) reported <= 1'b1;
+    if (next_valid && !next_again) begin
+      open <= !next_last;
+      open_slot <= next_slot;
+      open_gen <= next_gen;
+      open_came <= next_beat + 1;
+    end
+    began <= next_valid && !next_again && next_beat == 0;
+    quiet <= completes ? 0 : quiet + (quiet != 15);
+    asked <= query_slot == watched && known && query_gen == gen && (!all_came || query_beat < came);
+    asked_beat_written <= query_beat < came && !incomplete[query_beat];
+    asked_whole <= whole && reported && query_beat < came;
+    nonfinite_was <= nonfinite_lanes;
+    over_was <= over_lanes;
+    marks_was <= wr_en ? sum_nonfinite : 0;
+    overs_was <= wr_en ? sum_over : 0;
+    if (clear && clear_slot == watched) begin
+      cleared <= 1'b1;
+      known <= 1'b0;
+    end
+    if (rst) begin
+      was_reset <= 1'b1;
+      cleared <= 1'b0;
+      known <= 1'b0;
+      open <= 1'b0;
+      quiet <= 15;
+      asked <= 1'b0;
+    end
+  end
+
+  always @* begin
+    nonfinite_lanes = 0;
+    over_lanes = 0;
+    for (n = 0; n < LANES; n = n + 1) begin
+      nonfinite_lanes = nonfinite_lanes + marks_was[n];
+      over_lanes = over_lanes + overs_was[n];
+    end
+    missing_count = 0;
+    prefix = came;
+    for (n = BEATS - 1; n >= 0; n = n - 1) begin
+      missing_count = missing_count + incomplete[n];
+      if (incomplete[n]) prefix = n;
+    end
+    if (was_reset) begin
+      // agg_reader: first passes in order, slot after slot, and slots begin at most every second
+      // cycle; a slot is read after it was cleared, and
+      // again only after its last chunk was whole.
+      `PROMISED(!(next_valid && !next_again) || next_beat == (open ? open_came : 0));
+      `PROMISED(!(next_valid && !next_again && next_beat == 0 && began));
+      `PROMISED(!(next_valid && !next_again && open) || (next_slot == open_slot &&
+                                                         next_gen == open_gen));
+      `PROMISED(!mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
+                next_gen != gen : next_gen))));
+      `PROMISED(!mine_first || next_beat == 0 || next_job == its_job);
+      `PROMISED(!(&next_beat) || next_last || next_again);
+      `PROMISED(PASSES != 0 || !next_valid || (next_whole && !next_again));
+      // agg_exact_queue: only beats left incomplete are completed, each once, far from each other.
+      `PROMISED(!mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
+                                    next_job == its_job));
+      `PROMISED(!completes || quiet > 4);
+      // agg_jobs: only slots of which nothing is under way are cleared, and not with reduced.
+      `PROMISED(!clear || !reduced);
+      `PROMISED(!(clear && clear_slot == watched) || (!mine && (!known || (whole && reported))));
+      `PROMISED(!(open && clear && clear_slot == open_slot));
+    end
+    if (was_reset && !rst) begin
+      if (known) assert (cleared && came != 0 && came <= BEATS);
+      if (known) assert (whole == (all_came && incomplete == 0));
+      for (n = 0; n < BEATS; n = n + 1) if (known && n >= came) assert (!incomplete[n]);
+      assert (open == front_open_reg);
+      if (open) assert (open_slot == front_slot_reg && open_gen == front_gen_reg);
+      if (open && open_slot == watched) begin
+        assert (known && !all_came && open_came == came && gen == open_gen);
+        assert (missing_reg == missing_count && !waits);
+      end
+      if (known && !all_came) assert (open && open_slot == watched);
+      if (known && front_slot_reg == watched)
+        assert (front_gen_reg == gen && front_count_reg <= prefix);
+      if (PASSES != 0 && known && all_came && (!whole || waits))
+        assert (lefts[watched] == missing_count + waits);
+      if (known && whole) assert (reported || reduced_reg && reduced_slot_reg == watched || waits);
+      if (known) assert (wholes[watched] == (whole && reported ? gen : !gen));
+      if (cleared && !known) assert (wholes[watched] == 1'b0);
+      if (waits) assert (known && all_came && late_gen_reg == gen && late_job_reg == its_job);
+      if (late_reg) assert (quiet < 4);
+
+      // A result is reported once, when all its beats are written.
+      if (its_reduced) assert (known && whole && !reported && reduced_gen == gen &&
+                               reduced_job == its_job);
+      // A query hits only written beats, and hits every beat of a whole result.
+      if (asked) begin
+        assert (!query_written || asked_beat_written);
+        assert (query_written || !asked_whole);
+      end
+
+      cover (its_reduced && came == 3 && wholes[watched]);
+      cover (asked && query_written && !whole && query_beat == 1);
+      cover (PASSES == 0 || (acts && !late_whole));
+      cover (PASSES == 0 || (its_reduced && open && open_slot != watched));
+    end
+    if (was_reset && running_was && !rst) begin
+      assert (wr_en == tag_was[SLOT_BITS+INDEX_BITS]);
+      if (wr_en) assert ({wr_slot, wr_beat} == tag_was[SLOT_BITS+INDEX_BITS-1:0]);
+      assert (nonfinite == nonfinite_was && overflow == over_was);
+    end
+  end
+`endif
 
 endmodule
 
