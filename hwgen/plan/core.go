@@ -46,7 +46,7 @@ Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, o
 first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-ready; m_axis_tready must then let the whole packet pass.
+ready; m_axis_tready must then let the whole packet pass. Port 0 has the lowest bits of vectors.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
 lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -54,9 +54,7 @@ wait for the commit. Not done here: framing and CRC, which the shell does.`, p.L
 	b.ports()
 	b.jobs()
 	b.portWires()
-	for port := range p.Workers {
-		b.ingress(port)
-	}
+	b.ingress()
 	b.commits()
 	b.reader()
 	b.sums()
@@ -75,8 +73,8 @@ func (b *coreBuilder) note() {
 }
 
 // ram adds a memory with a word for every beat of every slot.
-func (b *coreBuilder) ram(name string, width int, forward bool) *netlist.Instance {
-	i := b.m.Instance("agg_ram", name, "").
+func (b *coreBuilder) ram(in *netlist.Body, name string, width int, forward bool) *netlist.Instance {
+	i := in.Instance("agg_ram", name, "").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits))
 	if forward {

@@ -27,7 +27,7 @@ func (b *coreBuilder) cache() {
 		m.Wire(marks, b.Lanes, "")
 		m.Assign("sum_nonfinite", "lane_nonfinite & sum_lanes")
 	}
-	b.nonfinite(b.Result, "u_nonfinite_sum", "sum", marks)
+	b.nonfinite(m.Body, b.Result, "u_nonfinite_sum", "sum", marks)
 
 	i := m.Instance("agg_writer", "u_writer", "").Param("LANES", fmt.Sprint(b.Lanes))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
@@ -38,24 +38,14 @@ func (b *coreBuilder) cache() {
 		Connect("wr_en", "cache_wr_en").Connect("wr_slot", "cache_wr_slot").Connect("wr_beat", "cache_wr_beat").
 		Connect("query_slot", "send_slot").Connect("query_beat", "send_beat").Connect("query_written", "send_written")
 
-	if b.Lane.Shared == nil {
-		b.cacheRAM("u_cache", "cache_wr_en", 0, b.Lanes)
-		return
+	in, lanes, enable := m.Body, b.Lanes, "cache_wr_en"
+	of := func(beat string) string { return beat }
+	if b.Lane.Shared != nil { // an undecided lane is written later than others
+		in, lanes = m.Loop("g_cache", "l", 0, b.Lanes).Body, 1
+		enable += " && " + b.ofLane("sum_lanes", 1)
+		of = func(beat string) string { return b.ofLane(beat, b.ResultBits) }
 	}
-	for l := range b.Lanes {
-		b.cacheRAM(fmt.Sprintf("u_cache_%d", l), "cache_wr_en && "+bit("sum_lanes", l, b.Lanes), l, 1)
-	}
-}
-
-// cacheRAM adds the memory of some neighbouring lanes' results.
-func (b *coreBuilder) cacheRAM(name, enable string, first, lanes int) {
-	of := func(beat string) string {
-		if lanes == b.Lanes {
-			return beat
-		}
-		return netlist.Slice(beat, first*b.ResultBits, lanes*b.ResultBits)
-	}
-	b.ram(name, lanes*b.ResultBits, true).
+	b.ram(in, "u_cache", lanes*b.ResultBits, true).
 		Connect("wr_en", enable).
 		Connect("wr_addr", netlist.Concat("cache_wr_slot", "cache_wr_beat")).
 		Connect("wr_data", of("sum")).
@@ -66,12 +56,12 @@ func (b *coreBuilder) cacheRAM(name, enable string, first, lanes int) {
 
 // nonfinite adds the logic that marks the elements of a beat that are a NaN or an
 // infinity. Integers are always finite.
-func (b *coreBuilder) nonfinite(f Format, name, beat, marks string) {
+func (b *coreBuilder) nonfinite(in *netlist.Body, f Format, name, beat, marks string) {
 	if !f.Float() {
-		b.m.Assign(marks, fmt.Sprintf("%d'd0", b.Lanes))
+		in.Assign(marks, fmt.Sprintf("%d'd0", b.Lanes))
 		return
 	}
-	f.shape(b.m.Instance("agg_fp_nonfinite", name, "").Param("LANES", fmt.Sprint(b.Lanes))).
+	f.shape(in.Instance("agg_fp_nonfinite", name, "").Param("LANES", fmt.Sprint(b.Lanes))).
 		Connect("beat", beat).
 		Connect("nonfinite", marks)
 }

@@ -28,15 +28,11 @@ func (b *coreBuilder) arbiter() {
 	m.Wire("act_next", 1, "agg_slots acts on it in the next cycle")
 	m.Wire("act_slot", b.slotBits, "")
 	m.Wire("act_job", b.jobBits, "")
-	var requests []string
-	for p := b.Workers - 1; p >= 0; p-- {
-		requests = append(requests, fmt.Sprintf("p%d_request", p))
-	}
 	i := m.Instance("agg_arbiter", "u_arbiter", "")
 	b.params(i, "PORTS", "PORT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits)).
 		Connect("hold", "quiet || pause").
-		Connect("req_data", netlist.Concat(requests...)).
+		Connect("req_data", "requests").
 		Connect("out_valid", "granted_valid").
 		Connect("out_ports", "granted_ports").
 		Connect("out_port", "granted_port").
@@ -68,6 +64,7 @@ func (b *coreBuilder) commit() {
 	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index",
 		"epoch", "rank", "vid")
 	i.Connect("refused", "commit_refuse").Connect("from_ports", "commit_ports").Connect("from_port", "commit_port")
+	b.decodeJob("commit_jobs", "commit_index")
 	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
 }
 

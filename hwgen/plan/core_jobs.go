@@ -80,13 +80,7 @@ func (b *coreBuilder) byJob() string {
 
 // ofJob selects the field of a vector for the job whose number is on a wire.
 func (b *coreBuilder) ofJob(name string, width int, index string) string {
-	switch {
-	case b.Jobs == 1:
-		return name
-	case width == 1:
-		return fmt.Sprintf("%s[%s]", name, index)
-	}
-	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
+	return element(name, width, b.Jobs, index)
 }
 
 // forJob selects the field of a vector for one job.
@@ -97,24 +91,29 @@ func (b *coreBuilder) forJob(name string, width, job int) string {
 	return netlist.Slice(name, job*width, width)
 }
 
-// ifJob restricts a condition to the job whose number is on a wire.
-func (b *coreBuilder) ifJob(condition, index string, job int) string {
+// eachJob returns where to add a part of the core that each job has: in a loop, or in the module
+// if there is only one job.
+func (b *coreBuilder) eachJob(loop string) *netlist.Body {
+	if b.Jobs == 1 {
+		return b.m.Body
+	}
+	return b.m.Loop(loop, "j", 0, b.Jobs).Body
+}
+
+// decodeJob adds a wire with the job whose number is on another wire, one hot. ifJob needs it.
+func (b *coreBuilder) decodeJob(jobs, index string) {
+	if b.Jobs > 1 {
+		b.m.Wire(jobs, b.Jobs, index+", one hot")
+		b.m.Assign(jobs, fmt.Sprintf("%d'd1 << %s", b.Jobs, index))
+	}
+}
+
+// ifJob restricts a condition to a job, in the loop over all jobs.
+func (b *coreBuilder) ifJob(condition, jobs string) string {
 	if b.Jobs == 1 {
 		return condition
 	}
-	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
-}
-
-// eachJob concatenates one field of every job, job 0 in the lowest bits.
-func (b *coreBuilder) eachJob(of func(job int) string) string {
-	var parts []string
-	for j := b.Jobs - 1; j >= 0; j-- {
-		parts = append(parts, of(j))
-	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return netlist.Concat(parts...)
+	return fmt.Sprintf("%s && %s[j]", condition, jobs)
 }
 
 // portRanks adds agg_port_ranks, which converts a mask of ports of a job to ranks.

@@ -1,7 +1,5 @@
 package plan
 
-import "fmt"
-
 // owed adds a queue of results and receivers for each job, and agg_turns, which
 // alternates between the jobs.
 func (b *coreBuilder) owed() {
@@ -18,33 +16,31 @@ func (b *coreBuilder) owed() {
 			pick[signal] = "owed_" + signal
 		}
 	}
-	for j := range b.Jobs {
-		name, within := "u_owed", func(slot string) string { return slot }
-		if b.Jobs > 1 {
-			name = fmt.Sprintf("u_owed_j%d", j)
-			within = func(slot string) string { return slot + " & " + b.forJob("slot_mask", b.slotBits, j) }
-		}
-		i := m.Instance("agg_owed", name, "")
-		b.params(i, "PORTS", "SLOT_BITS")
-		i.Connect("flush", b.forJob("flush", 1, j)).
-			Connect("slot_mask", b.forJob("slot_mask", b.slotBits, j)).
-			Connect("member", b.forJob("present", b.Workers, j)).
-			Connect("begun", b.ifJob("begun", "sum_job", j)).Connect("begun_slot", within("sum_slot")).
-			Connect("slot", within("slot")).
-			Connect("turn_over", b.ifJob("turn_over", "commit_index", j)).
-			Connect("owe", b.ifJob("owe", "commit_index", j)).
-			Connect("port", "commit_ports").Connect("ready", "port_ready").
-			Connect("pick_valid", b.forJob(pick["valid"], 1, j)).
-			Connect("pick_slot", b.forJob(pick["slot"], b.slotBits, j)).
-			Connect("pick_receivers", b.forJob(pick["receivers"], b.Workers, j)).
-			Connect("pick_replay", b.forJob(pick["replay"], 1, j)).
-			Connect("pick_take", b.forJob(pick["take"], 1, j))
+	b.decodeJob("sum_jobs", "sum_job")
+	within := func(slot string) string { return slot }
+	if b.Jobs > 1 {
+		within = func(slot string) string { return slot + " & " + b.ofJob("slot_mask", b.slotBits, "j") }
 	}
+	i := b.eachJob("g_owed").Instance("agg_owed", "u_owed", "")
+	b.params(i, "PORTS", "SLOT_BITS")
+	i.Connect("flush", b.ofJob("flush", 1, "j")).
+		Connect("slot_mask", b.ofJob("slot_mask", b.slotBits, "j")).
+		Connect("member", b.ofJob("present", b.Workers, "j")).
+		Connect("begun", b.ifJob("begun", "sum_jobs")).Connect("begun_slot", within("sum_slot")).
+		Connect("slot", within("slot")).
+		Connect("turn_over", b.ifJob("turn_over", "commit_jobs")).
+		Connect("owe", b.ifJob("owe", "commit_jobs")).
+		Connect("port", "commit_ports").Connect("ready", "port_ready").
+		Connect("pick_valid", b.ofJob(pick["valid"], 1, "j")).
+		Connect("pick_slot", b.ofJob(pick["slot"], b.slotBits, "j")).
+		Connect("pick_receivers", b.ofJob(pick["receivers"], b.Workers, "j")).
+		Connect("pick_replay", b.ofJob(pick["replay"], 1, "j")).
+		Connect("pick_take", b.ofJob(pick["take"], 1, "j"))
 	if b.Jobs == 1 {
 		m.Assign("result_job", "1'd0")
 		return
 	}
-	i := m.Instance("agg_turns", "u_turns", "")
+	i = m.Instance("agg_turns", "u_turns", "")
 	b.params(i, "PORTS", "JOBS", "JOB_BITS", "SLOT_BITS")
 	i.Connect("job_valid", "owed_valid").
 		Connect("job_slot", "owed_slot | slot_base").

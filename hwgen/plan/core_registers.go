@@ -11,9 +11,7 @@ import (
 func (b *coreBuilder) registers() {
 	b.m.Comment("-- Registers --")
 	b.registerBank()
-	for j := range b.Jobs {
-		b.jobCounts(j)
-	}
+	b.jobCounts()
 	b.lags()
 	b.counters()
 }
@@ -39,34 +37,30 @@ func (b *coreBuilder) registerBank() {
 	}
 	b.params(i, "JOB_BITS")
 	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
-	i.Connect("job_finished", b.eachJob(func(j int) string {
-		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
-	})).Connect("job_members", b.eachJob(func(j int) string {
-		return widen(b.forJob("member", b.Workers, j), b.Workers, 64)
-	})).Connect("job_evicted", b.eachJob(func(j int) string {
-		return widen(b.forJob("job_evicted", b.Workers, j), b.Workers, 64)
-	})).Connect("job_base", b.eachJob(func(j int) string {
-		return widen(b.forJob("slot_base", b.slotBits, j), b.slotBits, 16)
-	})).Connect("job_slots", b.eachJob(func(j int) string {
-		return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
-	}))
-
+	// each widens the field of every job.
+	each := func(name string, from, to int) string {
+		return join(b.Jobs, func(j int) string { return widen(b.forJob(name, from, j), from, to) })
+	}
+	i.Connect("job_finished", each("job_finished", b.Workers, 64)).
+		Connect("job_members", each("member", b.Workers, 64)).
+		Connect("job_evicted", each("job_evicted", b.Workers, 64)).
+		Connect("job_base", each("slot_base", b.slotBits, 16)).
+		Connect("job_slots", join(b.Jobs, func(j int) string {
+			return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
+		}))
 }
 
 // jobCounts adds agg_job_counts, which counts NaNs, infinities and overflows of one job.
-func (b *coreBuilder) jobCounts(j int) {
-	name := "u_job_counts"
-	if b.Jobs > 1 {
-		name = fmt.Sprintf("u_job_counts_j%d", j)
-	}
-	i := b.m.Instance("agg_job_counts", name, "").
+func (b *coreBuilder) jobCounts() {
+	b.decodeJob("written_jobs", "written_job")
+	i := b.eachJob("g_counts").Instance("agg_job_counts", "u_job_counts", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
-		Connect("clear", b.forJob("sets_up", 1, j)).
-		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_index", j)).
+		Connect("clear", b.ofJob("sets_up", 1, "j")).
+		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_jobs")).
 		Connect("vid", "commit_vid").Connect("rank", "commit_rank").
-		Connect("wr_en", b.ifJob("cache_wr_en", "written_job", j)).Connect("wr_vid", "written_vid")
+		Connect("wr_en", b.ifJob("cache_wr_en", "written_jobs")).Connect("wr_vid", "written_vid")
 	for _, c := range jobCounts {
-		i.Connect(c.name, b.forJob(c.name, c.width, j))
+		i.Connect(c.name, b.ofJob(c.name, c.width, "j"))
 	}
 }
 

@@ -61,17 +61,33 @@ func (b *coreBuilder) sums() {
 // lanes adds a lane for every element of a beat and connects the outputs to the
 // given wires.
 func (b *coreBuilder) lanes(sum, over, undecided string) {
-	for l := range b.Lanes {
-		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "")
-		for p := range b.Workers {
-			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.operandBits(), b.operandBits()))
-		}
-		i.Connect("y", netlist.Slice(sum, l*b.ResultBits, b.ResultBits)).
-			Connect("over", bit(over, l, b.Lanes))
-		if undecided != "" {
-			i.Connect("undecided", bit(undecided, l, b.Lanes))
-		}
+	i := b.m.Loop("g_lane", "l", 0, b.Lanes).Instance("agg_lane", "u_lane", "")
+	for p := range b.Workers {
+		i.Connect(fmt.Sprintf("x_p%d", p), b.operand(p))
 	}
+	i.Connect("y", b.ofLane(sum, b.ResultBits)).Connect("over", b.ofLane(over, 1))
+	if undecided != "" {
+		i.Connect("undecided", b.ofLane(undecided, 1))
+	}
+}
+
+// operand selects a port's element from the gates' outputs, in a loop over the lanes.
+func (b *coreBuilder) operand(port int) string {
+	first, width := port*b.operandBeatBits(), b.operandBits()
+	switch {
+	case b.Lanes == 1 && b.Workers == 1:
+		return "gated"
+	case b.Lanes == 1:
+		return netlist.Slice("gated", first, width)
+	case port == 0:
+		return b.ofLane("gated", width)
+	}
+	return fmt.Sprintf("gated[%d+%d*l+:%d]", first, width, width)
+}
+
+// ofLane selects the element of a vector for a lane, in a loop over the lanes.
+func (b *coreBuilder) ofLane(name string, width int) string {
+	return element(name, width, b.Lanes, "l")
 }
 
 // passage returns the cycles from the memories' output to the sum: one for the

@@ -42,9 +42,7 @@ synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
 	p.nonePorts(m)
 	p.noneCore(m)
-	for port := range p.Workers {
-		p.noneQueue(m, port)
-	}
+	p.noneQueues(m)
 	return []*netlist.Module{m}
 }
 
@@ -97,6 +95,9 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
+	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
+		core.Connect("s_axis_"+signal, p.eachAxis("s", signal))
+	}
 	core.Connect("m_axis_tready", "1'b1")
 	prefixed(core, "unused_", "member", "rank_of_port")
 	for _, e := range shellEvents {
@@ -109,23 +110,43 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }
 
-func (p *Plan) noneQueue(m *netlist.Module, port int) {
+// eachAxis concatenates a signal of the AXI4-Streams of all ports.
+func (p *Plan) eachAxis(side, signal string) string {
+	return join(p.Workers, func(port int) string { return axis(side, port, signal) })
+}
+
+func (p *Plan) noneQueues(m *netlist.Module) {
+	m.Comment("Output queues of the ports, port 0 in the lowest bits of vectors")
+	signals := []struct {
+		name  string
+		width int
+	}{
+		{"tvalid", 1}, {"tready", 1}, {"tdata", p.ResultBeatBits}, {"tkeep", p.ResultKeepBits}, {"tlast", 1},
+		{"tuser", noneHeaderBits},
+	}
+	for _, s := range signals {
+		m.Wire("queue_"+s.name, p.Workers*s.width, "")
+	}
 	depth := indexWidth(p.Beats + queueSlack)
-	q := m.Instance("agg_port_queue", fmt.Sprintf("u_queue_p%d", port), "").
+	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
+	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
+	q := m.Loop("g_queue", "p", 0, p.Workers).Instance("agg_port_queue", "u_queue", "").
 		Param("BEAT_BITS", fmt.Sprint(p.ResultBeatBits)).
 		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
-		Connect("ready", bit("port_ready", port, p.Workers)).
-		Connect("s_axis_tvalid", bit("port_tvalid", port, p.Workers)).
+		Connect("ready", of("port_ready", 1)).
+		Connect("s_axis_tvalid", of("port_tvalid", 1)).
 		Connect("s_axis_tdata", "out_tdata").
 		Connect("s_axis_tpayload", "out_tpayload").
 		Connect("s_axis_tlast", "out_tlast").
 		Connect("s_axis_tuser", netlist.Slice("out_tuser", 0, noneHeaderBits))
-	for _, signal := range []string{"tvalid", "tready", "tdata", "tkeep", "tlast", "tuser"} {
-		q.Connect("m_axis_"+signal, axis("m", port, signal))
-	}
-	if port == 0 {
-		p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
+	for _, s := range signals {
+		q.Connect("m_axis_"+s.name, of("queue_"+s.name, s.width))
+		if s.name == "tready" {
+			m.Assign("queue_tready", p.eachAxis("m", "tready"))
+		} else {
+			m.Assign(p.eachAxis("m", s.name), "queue_"+s.name)
+		}
 	}
 }

@@ -272,15 +272,12 @@ func (p *Plan) streamCore(m *netlist.Module) {
 	m.Comment("-- Core --")
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down")
-	for i := range p.Workers {
-		port := fmt.Sprintf("s_axis_p%d", i)
-		core.Connect(port+"_tdata", "ingress_tdata").
-			Connect(port+"_tkeep", "ingress_tkeep").
-			Connect(port+"_tvalid", bit("port_tvalid", i, p.Workers)).
-			Connect(port+"_tready", bit("port_tready", i, p.Workers)).
-			Connect(port+"_tlast", "ingress_tlast").
-			Connect(port+"_tuser", "ingress_tuser")
-	}
+	core.Connect("s_axis_tdata", repeat(p.Workers, "ingress_tdata")).
+		Connect("s_axis_tkeep", repeat(p.Workers, "ingress_tkeep")).
+		Connect("s_axis_tvalid", "port_tvalid").
+		Connect("s_axis_tready", "port_tready").
+		Connect("s_axis_tlast", repeat(p.Workers, "ingress_tlast")).
+		Connect("s_axis_tuser", repeat(p.Workers, "ingress_tuser"))
 	core.Connect("m_axis_tdata", "egress_tdata").
 		Connect("m_axis_tkeep", "egress_tkeep").
 		Connect("m_axis_tvalid", "egress_tvalid").
@@ -288,7 +285,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_axis_tlast", "egress_tlast").
 		Connect("m_axis_tuser", "egress_tuser").
 		Connect("m_axis_tdest", "unused_tdest").
-		Connect("port_ready", fmt.Sprintf("{%d{1'b1}}", p.Workers)).
+		Connect("port_ready", repeat(p.Workers, "1'b1")).
 		Connect("s_reg_valid", "reg_valid").
 		Connect("s_reg_ready", "reg_ready").
 		Connect("s_reg_write", "reg_write").

@@ -10,7 +10,7 @@
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready; m_axis_tready must then let the whole packet pass. Port 0 has the lowest bits of vectors.
 //
 // Latency from a chunk's last beat to its result's first: 8 cycles, 1 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -27,13 +27,13 @@ module agg_core (
     output wire hold,
     output wire unjudged,
 
-    // Port 0, in
-    input  wire [ 63:0] s_axis_p0_tdata,
-    input  wire [  7:0] s_axis_p0_tkeep,
-    input  wire         s_axis_p0_tvalid,
-    output wire         s_axis_p0_tready,
-    input  wire         s_axis_p0_tlast,
-    input  wire [112:0] s_axis_p0_tuser,
+    // In, for each port
+    input  wire [ 63:0] s_axis_tdata,
+    input  wire [  7:0] s_axis_tkeep,
+    input  wire         s_axis_tvalid,
+    output wire         s_axis_tready,
+    input  wire         s_axis_tlast,
+    input  wire [112:0] s_axis_tuser,
 
     // Out, for all ports
     output wire [ 63:0] m_axis_tdata,
@@ -192,85 +192,91 @@ module agg_core (
   wire [  1:0] rd_beat;
   wire         beat_members;  // ports in the sum of the beat at the lanes
 
-  // -- Port 0 --
-  wire [  1:0] p0_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p0_request;  // for a commit
-  wire         p0_wr_en;
-  wire         p0_wr_slot;
-  wire [  1:0] p0_wr_beat;
-  wire [ 63:0] p0_wr_data;
-  wire [ 63:0] p0_stored;  // the slot memory's output
-  wire [ 63:0] p0_gated;  // the lanes' operands
+  // -- Ports --
+  wire [101:0] requests;  // for a commit
+  wire [ 63:0] gated;  // the lanes' operands
 
-  agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p0 (
-      .beat     (s_axis_p0_tdata),
-      .nonfinite(p0_nonfinite)
-  );
+  genvar p;
+  generate
+    for (p = 0; p < 1; p = p + 1) begin : g_port
+      wire [ 1:0] s_nonfinite;  // elements that are a NaN or an infinity
+      wire        wr_en;
+      wire        wr_slot;
+      wire [ 1:0] wr_beat;
+      wire [63:0] wr_data;
+      wire [63:0] stored;  // the slot memory's output
 
-  agg_ingress #(
-      .BEAT_BITS (64),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2)
-  ) u_ingress_p0 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p0_tdata),
-      .s_axis_tkeep  (s_axis_p0_tkeep),
-      .s_axis_tvalid (s_axis_p0_tvalid),
-      .s_axis_tready (s_axis_p0_tready),
-      .s_axis_tlast  (s_axis_p0_tlast),
-      .s_axis_tuser  (s_axis_p0_tuser),
-      .s_nonfinite   (|p0_nonfinite),
-      .wr_en         (p0_wr_en),
-      .wr_slot       (p0_wr_slot),
-      .wr_beat       (p0_wr_beat),
-      .wr_data       (p0_wr_data),
-      .req_valid     (req_valid),
-      .req_grant     (req_grant),
-      .req_data      (p0_request),
-      .resolve       (resolve),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
+      agg_fp_nonfinite #(
+          .LANES   (2),
+          .EXP     (8),
+          .FRAC    (23),
+          .INFINITY(1)
+      ) u_nonfinite (
+          .beat     (s_axis_tdata),
+          .nonfinite(s_nonfinite)
+      );
 
-  agg_ram #(
-      .WIDTH    (64),
-      .ADDR_BITS(3)
-  ) u_slots_p0 (
-      .clk    (clk),
-      .wr_en  (p0_wr_en),
-      .wr_addr({p0_wr_slot, p0_wr_beat}),
-      .wr_data(p0_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p0_stored)
-  );
+      agg_ingress #(
+          .BEAT_BITS (64),
+          .JOBS      (1),
+          .JOB_BITS  (1),
+          .SLOT_BITS (1),
+          .INDEX_BITS(2)
+      ) u_ingress (
+          .clk           (clk),
+          .rst           (rst),
+          .flush         (flush),
+          .flush_slots   (flush_slots),
+          .job_valid     (job_valid),
+          .slot_mask     (slot_mask),
+          .slot_base     (slot_base),
+          .job_last      (job_last),
+          .s_axis_tdata  (s_axis_tdata),
+          .s_axis_tkeep  (s_axis_tkeep),
+          .s_axis_tvalid (s_axis_tvalid),
+          .s_axis_tready (s_axis_tready),
+          .s_axis_tlast  (s_axis_tlast),
+          .s_axis_tuser  (s_axis_tuser),
+          .s_nonfinite   (|s_nonfinite),
+          .wr_en         (wr_en),
+          .wr_slot       (wr_slot),
+          .wr_beat       (wr_beat),
+          .wr_data       (wr_data),
+          .req_valid     (req_valid),
+          .req_grant     (req_grant),
+          .req_data      (requests),
+          .resolve       (resolve),
+          .resolve_slot  (slot),
+          .resolve_stored(commit_store),
+          .reduced       (reduced),
+          .reduced_slot  (sum_slot)
+      );
 
-  agg_gate #(
-      .LANES    (2),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h80000000)
-  ) u_gate_p0 (
-      .clk   (clk),
-      .enable(beat_members),
-      .x     (p0_stored),
-      .y     (p0_gated)
-  );
+      agg_ram #(
+          .WIDTH    (64),
+          .ADDR_BITS(3)
+      ) u_memory (
+          .clk    (clk),
+          .wr_en  (wr_en),
+          .wr_addr({wr_slot, wr_beat}),
+          .wr_data(wr_data),
+          .rd_en  (rd_en),
+          .rd_addr({rd_slot, rd_beat}),
+          .rd_data(stored)
+      );
+
+      agg_gate #(
+          .LANES    (2),
+          .ELEM_BITS(32),
+          .IDENTITY (64'h80000000)
+      ) u_gate (
+          .clk   (clk),
+          .enable(beat_members),
+          .x     (stored),
+          .y     (gated)
+      );
+    end
+  endgenerate
 
   // -- Commit --
   wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
@@ -292,7 +298,7 @@ module agg_core (
       .hold     (quiet || pause),
       .req_valid(req_valid),
       .req_grant(req_grant),
-      .req_data ({p0_request}),
+      .req_data (requests),
       .out_valid(granted_valid),
       .out_ports(granted_ports),
       .out_port (granted_port),
@@ -521,19 +527,17 @@ module agg_core (
   wire        sum_next;  // the next cycle has a sum
   wire [ 1:0] sum_beat;
 
-  agg_lane u_lane_0 (
-      .clk (clk),
-      .x_p0(p0_gated[31:0]),
-      .y   (sum[31:0]),
-      .over(sum_over[0])
-  );
-
-  agg_lane u_lane_1 (
-      .clk (clk),
-      .x_p0(p0_gated[63:32]),
-      .y   (sum[63:32]),
-      .over(sum_over[1])
-  );
+  genvar l;
+  generate
+    for (l = 0; l < 2; l = l + 1) begin : g_lane
+      agg_lane u_lane (
+          .clk (clk),
+          .x_p0(gated[32*l+:32]),
+          .y   (sum[32*l+:32]),
+          .over(sum_over[l])
+      );
+    end
+  endgenerate
 
   // The tag leaves one cycle before its sum.
   agg_tag_delay #(

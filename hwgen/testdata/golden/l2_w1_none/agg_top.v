@@ -79,12 +79,12 @@ module agg_top (
       .link_down        (down),
       .hold             (hold),
       .unjudged         (unused_unjudged),
-      .s_axis_p0_tdata  (s_axis_p0_tdata),
-      .s_axis_p0_tkeep  (s_axis_p0_tkeep),
-      .s_axis_p0_tvalid (s_axis_p0_tvalid),
-      .s_axis_p0_tready (s_axis_p0_tready),
-      .s_axis_p0_tlast  (s_axis_p0_tlast),
-      .s_axis_p0_tuser  (s_axis_p0_tuser),
+      .s_axis_tdata     (s_axis_p0_tdata),
+      .s_axis_tkeep     (s_axis_p0_tkeep),
+      .s_axis_tvalid    (s_axis_p0_tvalid),
+      .s_axis_tready    (s_axis_p0_tready),
+      .s_axis_tlast     (s_axis_p0_tlast),
+      .s_axis_tuser     (s_axis_p0_tuser),
       .m_axis_tdata     (out_tdata),
       .m_axis_tkeep     (out_tkeep),
       .m_axis_tvalid    (out_tvalid),
@@ -119,27 +119,47 @@ module agg_top (
   assign out_tpayload     = |out_tkeep;
   assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
-  agg_port_queue #(
-      .BEAT_BITS (64),
-      .USER_BITS (176),
-      .BEATS     (4),
-      .DEPTH_BITS(3)
-  ) u_queue_p0 (
-      .clk            (clk),
-      .rst            (rst),
-      .ready          (port_ready),
-      .s_axis_tvalid  (port_tvalid),
-      .s_axis_tdata   (out_tdata),
-      .s_axis_tpayload(out_tpayload),
-      .s_axis_tlast   (out_tlast),
-      .s_axis_tuser   (out_tuser[175:0]),
-      .m_axis_tvalid  (m_axis_p0_tvalid),
-      .m_axis_tready  (m_axis_p0_tready),
-      .m_axis_tdata   (m_axis_p0_tdata),
-      .m_axis_tkeep   (m_axis_p0_tkeep),
-      .m_axis_tlast   (m_axis_p0_tlast),
-      .m_axis_tuser   (m_axis_p0_tuser)
-  );
+  // Output queues of the ports, port 0 in the lowest bits of vectors
+  wire         queue_tvalid;
+  wire         queue_tready;
+  wire [ 63:0] queue_tdata;
+  wire [  7:0] queue_tkeep;
+  wire         queue_tlast;
+  wire [175:0] queue_tuser;
+
+  genvar p;
+  generate
+    for (p = 0; p < 1; p = p + 1) begin : g_queue
+      agg_port_queue #(
+          .BEAT_BITS (64),
+          .USER_BITS (176),
+          .BEATS     (4),
+          .DEPTH_BITS(3)
+      ) u_queue (
+          .clk            (clk),
+          .rst            (rst),
+          .ready          (port_ready),
+          .s_axis_tvalid  (port_tvalid),
+          .s_axis_tdata   (out_tdata),
+          .s_axis_tpayload(out_tpayload),
+          .s_axis_tlast   (out_tlast),
+          .s_axis_tuser   (out_tuser[175:0]),
+          .m_axis_tvalid  (queue_tvalid),
+          .m_axis_tready  (queue_tready),
+          .m_axis_tdata   (queue_tdata),
+          .m_axis_tkeep   (queue_tkeep),
+          .m_axis_tlast   (queue_tlast),
+          .m_axis_tuser   (queue_tuser)
+      );
+    end
+  endgenerate
+
+  assign m_axis_p0_tvalid = queue_tvalid;
+  assign queue_tready     = m_axis_p0_tready;
+  assign m_axis_p0_tdata  = queue_tdata;
+  assign m_axis_p0_tkeep  = queue_tkeep;
+  assign m_axis_p0_tlast  = queue_tlast;
+  assign m_axis_p0_tuser  = queue_tuser;
 
 endmodule
 

@@ -10,7 +10,7 @@
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready; m_axis_tready must then let the whole packet pass. Port 0 has the lowest bits of vectors.
 //
 // Latency from a chunk's last beat to its result's first: 21 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -27,21 +27,13 @@ module agg_core (
     output wire hold,
     output wire unjudged,
 
-    // Port 0, in
-    input  wire [ 31:0] s_axis_p0_tdata,
-    input  wire [  3:0] s_axis_p0_tkeep,
-    input  wire         s_axis_p0_tvalid,
-    output wire         s_axis_p0_tready,
-    input  wire         s_axis_p0_tlast,
-    input  wire [112:0] s_axis_p0_tuser,
-
-    // Port 1, in
-    input  wire [ 31:0] s_axis_p1_tdata,
-    input  wire [  3:0] s_axis_p1_tkeep,
-    input  wire         s_axis_p1_tvalid,
-    output wire         s_axis_p1_tready,
-    input  wire         s_axis_p1_tlast,
-    input  wire [112:0] s_axis_p1_tuser,
+    // In, for each port
+    input  wire [ 63:0] s_axis_tdata,
+    input  wire [  7:0] s_axis_tkeep,
+    input  wire [  1:0] s_axis_tvalid,
+    output wire [  1:0] s_axis_tready,
+    input  wire [  1:0] s_axis_tlast,
+    input  wire [225:0] s_axis_tuser,
 
     // Out, for all ports
     output wire [ 31:0] m_axis_tdata,
@@ -200,165 +192,91 @@ module agg_core (
   wire [  1:0] rd_beat;
   wire [  1:0] beat_members;  // ports in the sum of the beat at the lanes
 
-  // -- Port 0 --
-  wire         p0_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p0_request;  // for a commit
-  wire         p0_wr_en;
-  wire [  1:0] p0_wr_slot;
-  wire [  1:0] p0_wr_beat;
-  wire [ 31:0] p0_wr_data;
-  wire [ 31:0] p0_stored;  // the slot memory's output
-  wire [ 31:0] p0_gated;  // the lanes' operands
+  // -- Ports --
+  wire [203:0] requests;  // for a commit
+  wire [ 63:0] gated;  // the lanes' operands
 
-  agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p0 (
-      .beat     (s_axis_p0_tdata),
-      .nonfinite(p0_nonfinite)
-  );
+  genvar p;
+  generate
+    for (p = 0; p < 2; p = p + 1) begin : g_port
+      wire        s_nonfinite;  // elements that are a NaN or an infinity
+      wire        wr_en;
+      wire [ 1:0] wr_slot;
+      wire [ 1:0] wr_beat;
+      wire [31:0] wr_data;
+      wire [31:0] stored;  // the slot memory's output
 
-  agg_ingress #(
-      .BEAT_BITS (32),
-      .JOBS      (2),
-      .JOB_BITS  (1),
-      .SLOT_BITS (2),
-      .INDEX_BITS(2)
-  ) u_ingress_p0 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p0_tdata),
-      .s_axis_tkeep  (s_axis_p0_tkeep),
-      .s_axis_tvalid (s_axis_p0_tvalid),
-      .s_axis_tready (s_axis_p0_tready),
-      .s_axis_tlast  (s_axis_p0_tlast),
-      .s_axis_tuser  (s_axis_p0_tuser),
-      .s_nonfinite   (|p0_nonfinite),
-      .wr_en         (p0_wr_en),
-      .wr_slot       (p0_wr_slot),
-      .wr_beat       (p0_wr_beat),
-      .wr_data       (p0_wr_data),
-      .req_valid     (req_valid[0]),
-      .req_grant     (req_grant[0]),
-      .req_data      (p0_request),
-      .resolve       (resolve[0]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
+      agg_fp_nonfinite #(
+          .LANES   (1),
+          .EXP     (8),
+          .FRAC    (23),
+          .INFINITY(1)
+      ) u_nonfinite (
+          .beat     (s_axis_tdata[32*p+:32]),
+          .nonfinite(s_nonfinite)
+      );
 
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(4)
-  ) u_slots_p0 (
-      .clk    (clk),
-      .wr_en  (p0_wr_en),
-      .wr_addr({p0_wr_slot, p0_wr_beat}),
-      .wr_data(p0_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p0_stored)
-  );
+      agg_ingress #(
+          .BEAT_BITS (32),
+          .JOBS      (2),
+          .JOB_BITS  (1),
+          .SLOT_BITS (2),
+          .INDEX_BITS(2)
+      ) u_ingress (
+          .clk           (clk),
+          .rst           (rst),
+          .flush         (flush),
+          .flush_slots   (flush_slots),
+          .job_valid     (job_valid),
+          .slot_mask     (slot_mask),
+          .slot_base     (slot_base),
+          .job_last      (job_last),
+          .s_axis_tdata  (s_axis_tdata[32*p+:32]),
+          .s_axis_tkeep  (s_axis_tkeep[4*p+:4]),
+          .s_axis_tvalid (s_axis_tvalid[p]),
+          .s_axis_tready (s_axis_tready[p]),
+          .s_axis_tlast  (s_axis_tlast[p]),
+          .s_axis_tuser  (s_axis_tuser[113*p+:113]),
+          .s_nonfinite   (|s_nonfinite),
+          .wr_en         (wr_en),
+          .wr_slot       (wr_slot),
+          .wr_beat       (wr_beat),
+          .wr_data       (wr_data),
+          .req_valid     (req_valid[p]),
+          .req_grant     (req_grant[p]),
+          .req_data      (requests[102*p+:102]),
+          .resolve       (resolve[p]),
+          .resolve_slot  (slot),
+          .resolve_stored(commit_store),
+          .reduced       (reduced),
+          .reduced_slot  (sum_slot)
+      );
 
-  agg_gate #(
-      .LANES    (1),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h80000000)
-  ) u_gate_p0 (
-      .clk   (clk),
-      .enable(beat_members[0]),
-      .x     (p0_stored),
-      .y     (p0_gated)
-  );
+      agg_ram #(
+          .WIDTH    (32),
+          .ADDR_BITS(4)
+      ) u_memory (
+          .clk    (clk),
+          .wr_en  (wr_en),
+          .wr_addr({wr_slot, wr_beat}),
+          .wr_data(wr_data),
+          .rd_en  (rd_en),
+          .rd_addr({rd_slot, rd_beat}),
+          .rd_data(stored)
+      );
 
-  // -- Port 1 --
-  wire         p1_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p1_request;  // for a commit
-  wire         p1_wr_en;
-  wire [  1:0] p1_wr_slot;
-  wire [  1:0] p1_wr_beat;
-  wire [ 31:0] p1_wr_data;
-  wire [ 31:0] p1_stored;  // the slot memory's output
-  wire [ 31:0] p1_gated;  // the lanes' operands
-
-  agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p1 (
-      .beat     (s_axis_p1_tdata),
-      .nonfinite(p1_nonfinite)
-  );
-
-  agg_ingress #(
-      .BEAT_BITS (32),
-      .JOBS      (2),
-      .JOB_BITS  (1),
-      .SLOT_BITS (2),
-      .INDEX_BITS(2)
-  ) u_ingress_p1 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p1_tdata),
-      .s_axis_tkeep  (s_axis_p1_tkeep),
-      .s_axis_tvalid (s_axis_p1_tvalid),
-      .s_axis_tready (s_axis_p1_tready),
-      .s_axis_tlast  (s_axis_p1_tlast),
-      .s_axis_tuser  (s_axis_p1_tuser),
-      .s_nonfinite   (|p1_nonfinite),
-      .wr_en         (p1_wr_en),
-      .wr_slot       (p1_wr_slot),
-      .wr_beat       (p1_wr_beat),
-      .wr_data       (p1_wr_data),
-      .req_valid     (req_valid[1]),
-      .req_grant     (req_grant[1]),
-      .req_data      (p1_request),
-      .resolve       (resolve[1]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
-
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(4)
-  ) u_slots_p1 (
-      .clk    (clk),
-      .wr_en  (p1_wr_en),
-      .wr_addr({p1_wr_slot, p1_wr_beat}),
-      .wr_data(p1_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p1_stored)
-  );
-
-  agg_gate #(
-      .LANES    (1),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h80000000)
-  ) u_gate_p1 (
-      .clk   (clk),
-      .enable(beat_members[1]),
-      .x     (p1_stored),
-      .y     (p1_gated)
-  );
+      agg_gate #(
+          .LANES    (1),
+          .ELEM_BITS(32),
+          .IDENTITY (64'h80000000)
+      ) u_gate (
+          .clk   (clk),
+          .enable(beat_members[p]),
+          .x     (stored),
+          .y     (gated[32*p+:32])
+      );
+    end
+  endgenerate
 
   // -- Commit --
   wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
@@ -380,7 +298,7 @@ module agg_core (
       .hold     (quiet || pause),
       .req_valid(req_valid),
       .req_grant(req_grant),
-      .req_data ({p1_request, p0_request}),
+      .req_data (requests),
       .out_valid(granted_valid),
       .out_ports(granted_ports),
       .out_port (granted_port),
@@ -449,6 +367,9 @@ module agg_core (
       .from_port   (commit_port)
   );
 
+  wire [1:0] commit_jobs;  // commit_index, one hot
+
+  assign commit_jobs     = 2'd1 << commit_index;
   assign commit_rank_bit = 2'd1 << commit_rank[0];
 
   wire        turn_over;  // the slot advances to a new VID
@@ -609,13 +530,18 @@ module agg_core (
   wire        sum_next;  // the next cycle has a sum
   wire [ 1:0] sum_beat;
 
-  agg_lane u_lane_0 (
-      .clk (clk),
-      .x_p0(p0_gated[31:0]),
-      .x_p1(p1_gated[31:0]),
-      .y   (sum[31:0]),
-      .over(sum_over)
-  );
+  genvar l;
+  generate
+    for (l = 0; l < 1; l = l + 1) begin : g_lane
+      agg_lane u_lane (
+          .clk (clk),
+          .x_p0(gated[31:0]),
+          .x_p1(gated[63:32]),
+          .y   (sum),
+          .over(sum_over)
+      );
+    end
+  endgenerate
 
   // The tag leaves one cycle before its sum.
   agg_tag_delay #(
@@ -707,52 +633,37 @@ module agg_core (
   wire [3:0] owed_receivers;
   wire [1:0] owed_replay;
   wire [1:0] owed_take;
+  wire [1:0] sum_jobs;  // sum_job, one hot
 
-  agg_owed #(
-      .PORTS    (2),
-      .SLOT_BITS(2)
-  ) u_owed_j0 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush[0]),
-      .slot_mask     (slot_mask[1:0]),
-      .member        (present[1:0]),
-      .begun         (begun && sum_job == 1'd0),
-      .begun_slot    (sum_slot & slot_mask[1:0]),
-      .slot          (slot & slot_mask[1:0]),
-      .turn_over     (turn_over && commit_index == 1'd0),
-      .owe           (owe && commit_index == 1'd0),
-      .port          (commit_ports),
-      .ready         (port_ready),
-      .pick_valid    (owed_valid[0]),
-      .pick_slot     (owed_slot[1:0]),
-      .pick_receivers(owed_receivers[1:0]),
-      .pick_replay   (owed_replay[0]),
-      .pick_take     (owed_take[0])
-  );
+  assign sum_jobs = 2'd1 << sum_job;
 
-  agg_owed #(
-      .PORTS    (2),
-      .SLOT_BITS(2)
-  ) u_owed_j1 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush[1]),
-      .slot_mask     (slot_mask[3:2]),
-      .member        (present[3:2]),
-      .begun         (begun && sum_job == 1'd1),
-      .begun_slot    (sum_slot & slot_mask[3:2]),
-      .slot          (slot & slot_mask[3:2]),
-      .turn_over     (turn_over && commit_index == 1'd1),
-      .owe           (owe && commit_index == 1'd1),
-      .port          (commit_ports),
-      .ready         (port_ready),
-      .pick_valid    (owed_valid[1]),
-      .pick_slot     (owed_slot[3:2]),
-      .pick_receivers(owed_receivers[3:2]),
-      .pick_replay   (owed_replay[1]),
-      .pick_take     (owed_take[1])
-  );
+  genvar j;
+  generate
+    for (j = 0; j < 2; j = j + 1) begin : g_owed
+      agg_owed #(
+          .PORTS    (2),
+          .SLOT_BITS(2)
+      ) u_owed (
+          .clk           (clk),
+          .rst           (rst),
+          .flush         (flush[j]),
+          .slot_mask     (slot_mask[2*j+:2]),
+          .member        (present[2*j+:2]),
+          .begun         (begun && sum_jobs[j]),
+          .begun_slot    (sum_slot & slot_mask[2*j+:2]),
+          .slot          (slot & slot_mask[2*j+:2]),
+          .turn_over     (turn_over && commit_jobs[j]),
+          .owe           (owe && commit_jobs[j]),
+          .port          (commit_ports),
+          .ready         (port_ready),
+          .pick_valid    (owed_valid[j]),
+          .pick_slot     (owed_slot[2*j+:2]),
+          .pick_receivers(owed_receivers[2*j+:2]),
+          .pick_replay   (owed_replay[j]),
+          .pick_take     (owed_take[j])
+      );
+    end
+  endgenerate
 
   agg_turns #(
       .PORTS    (2),
@@ -1001,47 +912,34 @@ module agg_core (
       .clear_counters(clear_counters)
   );
 
-  agg_job_counts #(
-      .COUNT_BITS(1)
-  ) u_job_counts_j0 (
-      .clk             (clk),
-      .rst             (rst),
-      .clear           (sets_up[0]),
-      .stored_nonfinite(store_nonfinite && commit_index == 1'd0),
-      .vid             (commit_vid),
-      .rank            (commit_rank),
-      .wr_en           (cache_wr_en && written_job == 1'd0),
-      .wr_vid          (written_vid),
-      .nonfinite       (nonfinite),
-      .overflow        (overflow),
-      .nonfinite_in    (nonfinite_in[31:0]),
-      .nonfinite_out   (nonfinite_out[31:0]),
-      .overflows       (overflows[31:0]),
-      .first_in        (first_in[63:0]),
-      .first_out       (first_out[63:0]),
-      .first_overflow  (first_overflow[63:0])
-  );
+  wire [1:0] written_jobs;  // written_job, one hot
 
-  agg_job_counts #(
-      .COUNT_BITS(1)
-  ) u_job_counts_j1 (
-      .clk             (clk),
-      .rst             (rst),
-      .clear           (sets_up[1]),
-      .stored_nonfinite(store_nonfinite && commit_index == 1'd1),
-      .vid             (commit_vid),
-      .rank            (commit_rank),
-      .wr_en           (cache_wr_en && written_job == 1'd1),
-      .wr_vid          (written_vid),
-      .nonfinite       (nonfinite),
-      .overflow        (overflow),
-      .nonfinite_in    (nonfinite_in[63:32]),
-      .nonfinite_out   (nonfinite_out[63:32]),
-      .overflows       (overflows[63:32]),
-      .first_in        (first_in[127:64]),
-      .first_out       (first_out[127:64]),
-      .first_overflow  (first_overflow[127:64])
-  );
+  assign written_jobs = 2'd1 << written_job;
+
+  generate
+    for (j = 0; j < 2; j = j + 1) begin : g_counts
+      agg_job_counts #(
+          .COUNT_BITS(1)
+      ) u_job_counts (
+          .clk             (clk),
+          .rst             (rst),
+          .clear           (sets_up[j]),
+          .stored_nonfinite(store_nonfinite && commit_jobs[j]),
+          .vid             (commit_vid),
+          .rank            (commit_rank),
+          .wr_en           (cache_wr_en && written_jobs[j]),
+          .wr_vid          (written_vid),
+          .nonfinite       (nonfinite),
+          .overflow        (overflow),
+          .nonfinite_in    (nonfinite_in[32*j+:32]),
+          .nonfinite_out   (nonfinite_out[32*j+:32]),
+          .overflows       (overflows[32*j+:32]),
+          .first_in        (first_in[64*j+:64]),
+          .first_out       (first_out[64*j+:64]),
+          .first_overflow  (first_overflow[64*j+:64])
+      );
+    end
+  endgenerate
 
   agg_lags #(
       .RANK_BITS(1),

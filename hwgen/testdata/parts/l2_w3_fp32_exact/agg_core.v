@@ -10,7 +10,7 @@
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready; m_axis_tready must then let the whole packet pass. Port 0 has the lowest bits of vectors.
 //
 // Latency from a chunk's last beat to its result's first: 26 cycles, 19 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -27,29 +27,13 @@ module agg_core (
     output wire hold,
     output wire unjudged,
 
-    // Port 0, in
-    input  wire [ 63:0] s_axis_p0_tdata,
-    input  wire [  7:0] s_axis_p0_tkeep,
-    input  wire         s_axis_p0_tvalid,
-    output wire         s_axis_p0_tready,
-    input  wire         s_axis_p0_tlast,
-    input  wire [112:0] s_axis_p0_tuser,
-
-    // Port 1, in
-    input  wire [ 63:0] s_axis_p1_tdata,
-    input  wire [  7:0] s_axis_p1_tkeep,
-    input  wire         s_axis_p1_tvalid,
-    output wire         s_axis_p1_tready,
-    input  wire         s_axis_p1_tlast,
-    input  wire [112:0] s_axis_p1_tuser,
-
-    // Port 2, in
-    input  wire [ 63:0] s_axis_p2_tdata,
-    input  wire [  7:0] s_axis_p2_tkeep,
-    input  wire         s_axis_p2_tvalid,
-    output wire         s_axis_p2_tready,
-    input  wire         s_axis_p2_tlast,
-    input  wire [112:0] s_axis_p2_tuser,
+    // In, for each port
+    input  wire [191:0] s_axis_tdata,
+    input  wire [ 23:0] s_axis_tkeep,
+    input  wire [  2:0] s_axis_tvalid,
+    output wire [  2:0] s_axis_tready,
+    input  wire [  2:0] s_axis_tlast,
+    input  wire [338:0] s_axis_tuser,
 
     // Out, for all ports
     output wire [ 63:0] m_axis_tdata,
@@ -208,76 +192,82 @@ module agg_core (
   wire         rd_beat;
   wire [  2:0] beat_members;  // ports in the sum of the beat at the lanes
 
-  // -- Port 0 --
-  wire [  1:0] p0_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p0_request;  // for a commit
-  wire         p0_wr_en;
-  wire         p0_wr_slot;
-  wire         p0_wr_beat;
-  wire [ 63:0] p0_wr_data;
-  wire [ 63:0] p0_stored;  // the slot memory's output
-  wire [ 63:0] p0_gated;  // the lanes' operands
+  // -- Ports --
+  wire [305:0] requests;  // for a commit
+  wire [191:0] operands;  // the slot memories' outputs, in the result's format
+  wire [191:0] gated;  // the lanes' operands
 
-  agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p0 (
-      .beat     (s_axis_p0_tdata),
-      .nonfinite(p0_nonfinite)
-  );
+  genvar p;
+  generate
+    for (p = 0; p < 3; p = p + 1) begin : g_port
+      wire [ 1:0] s_nonfinite;  // elements that are a NaN or an infinity
+      wire        wr_en;
+      wire        wr_slot;
+      wire        wr_beat;
+      wire [63:0] wr_data;
 
-  agg_ingress #(
-      .BEAT_BITS (64),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(1)
-  ) u_ingress_p0 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p0_tdata),
-      .s_axis_tkeep  (s_axis_p0_tkeep),
-      .s_axis_tvalid (s_axis_p0_tvalid),
-      .s_axis_tready (s_axis_p0_tready),
-      .s_axis_tlast  (s_axis_p0_tlast),
-      .s_axis_tuser  (s_axis_p0_tuser),
-      .s_nonfinite   (|p0_nonfinite),
-      .wr_en         (p0_wr_en),
-      .wr_slot       (p0_wr_slot),
-      .wr_beat       (p0_wr_beat),
-      .wr_data       (p0_wr_data),
-      .req_valid     (req_valid[0]),
-      .req_grant     (req_grant[0]),
-      .req_data      (p0_request),
-      .resolve       (resolve[0]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
+      agg_fp_nonfinite #(
+          .LANES   (2),
+          .EXP     (8),
+          .FRAC    (23),
+          .INFINITY(1)
+      ) u_nonfinite (
+          .beat     (s_axis_tdata[64*p+:64]),
+          .nonfinite(s_nonfinite)
+      );
 
-  agg_ram #(
-      .WIDTH    (64),
-      .ADDR_BITS(2)
-  ) u_slots_p0 (
-      .clk    (clk),
-      .wr_en  (p0_wr_en),
-      .wr_addr({p0_wr_slot, p0_wr_beat}),
-      .wr_data(p0_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p0_stored)
-  );
+      agg_ingress #(
+          .BEAT_BITS (64),
+          .JOBS      (1),
+          .JOB_BITS  (1),
+          .SLOT_BITS (1),
+          .INDEX_BITS(1)
+      ) u_ingress (
+          .clk           (clk),
+          .rst           (rst),
+          .flush         (flush),
+          .flush_slots   (flush_slots),
+          .job_valid     (job_valid),
+          .slot_mask     (slot_mask),
+          .slot_base     (slot_base),
+          .job_last      (job_last),
+          .s_axis_tdata  (s_axis_tdata[64*p+:64]),
+          .s_axis_tkeep  (s_axis_tkeep[8*p+:8]),
+          .s_axis_tvalid (s_axis_tvalid[p]),
+          .s_axis_tready (s_axis_tready[p]),
+          .s_axis_tlast  (s_axis_tlast[p]),
+          .s_axis_tuser  (s_axis_tuser[113*p+:113]),
+          .s_nonfinite   (|s_nonfinite),
+          .wr_en         (wr_en),
+          .wr_slot       (wr_slot),
+          .wr_beat       (wr_beat),
+          .wr_data       (wr_data),
+          .req_valid     (req_valid[p]),
+          .req_grant     (req_grant[p]),
+          .req_data      (requests[102*p+:102]),
+          .resolve       (resolve[p]),
+          .resolve_slot  (slot),
+          .resolve_stored(commit_store),
+          .reduced       (reduced),
+          .reduced_slot  (sum_slot)
+      );
 
-  // Signals to all gates
+      agg_ram #(
+          .WIDTH    (64),
+          .ADDR_BITS(2)
+      ) u_memory (
+          .clk    (clk),
+          .wr_en  (wr_en),
+          .wr_addr({wr_slot, wr_beat}),
+          .wr_data(wr_data),
+          .rd_en  (rd_en),
+          .rd_addr({rd_slot, rd_beat}),
+          .rd_data(operands[64*p+:64])
+      );
+    end
+  endgenerate
+
+  // Gates; results of undecided elements pass through that of port 0
   wire [ 2:0] beat_ports;  // members, or the one port that is read again
   wire        beat_write;  // selects the unit's result instead
   wire [31:0] exact_result;
@@ -286,174 +276,29 @@ module agg_core (
       .LANES    (2),
       .ELEM_BITS(32),
       .IDENTITY (64'h80000000)
-  ) u_gate_p0 (
+  ) u_exact_gate (
       .clk   (clk),
       .enable(beat_ports[0]),
-      .x     (p0_stored),
+      .x     (operands[63:0]),
       .write (beat_write),
       .result(exact_result),
-      .y     (p0_gated)
+      .y     (gated[63:0])
   );
 
-  // -- Port 1 --
-  wire [  1:0] p1_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p1_request;  // for a commit
-  wire         p1_wr_en;
-  wire         p1_wr_slot;
-  wire         p1_wr_beat;
-  wire [ 63:0] p1_wr_data;
-  wire [ 63:0] p1_stored;  // the slot memory's output
-  wire [ 63:0] p1_gated;  // the lanes' operands
-
-  agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p1 (
-      .beat     (s_axis_p1_tdata),
-      .nonfinite(p1_nonfinite)
-  );
-
-  agg_ingress #(
-      .BEAT_BITS (64),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(1)
-  ) u_ingress_p1 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p1_tdata),
-      .s_axis_tkeep  (s_axis_p1_tkeep),
-      .s_axis_tvalid (s_axis_p1_tvalid),
-      .s_axis_tready (s_axis_p1_tready),
-      .s_axis_tlast  (s_axis_p1_tlast),
-      .s_axis_tuser  (s_axis_p1_tuser),
-      .s_nonfinite   (|p1_nonfinite),
-      .wr_en         (p1_wr_en),
-      .wr_slot       (p1_wr_slot),
-      .wr_beat       (p1_wr_beat),
-      .wr_data       (p1_wr_data),
-      .req_valid     (req_valid[1]),
-      .req_grant     (req_grant[1]),
-      .req_data      (p1_request),
-      .resolve       (resolve[1]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
-
-  agg_ram #(
-      .WIDTH    (64),
-      .ADDR_BITS(2)
-  ) u_slots_p1 (
-      .clk    (clk),
-      .wr_en  (p1_wr_en),
-      .wr_addr({p1_wr_slot, p1_wr_beat}),
-      .wr_data(p1_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p1_stored)
-  );
-
-  agg_gate #(
-      .LANES    (2),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h80000000)
-  ) u_gate_p1 (
-      .clk   (clk),
-      .enable(beat_ports[1]),
-      .x     (p1_stored),
-      .y     (p1_gated)
-  );
-
-  // -- Port 2 --
-  wire [  1:0] p2_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p2_request;  // for a commit
-  wire         p2_wr_en;
-  wire         p2_wr_slot;
-  wire         p2_wr_beat;
-  wire [ 63:0] p2_wr_data;
-  wire [ 63:0] p2_stored;  // the slot memory's output
-  wire [ 63:0] p2_gated;  // the lanes' operands
-
-  agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
-  ) u_nonfinite_p2 (
-      .beat     (s_axis_p2_tdata),
-      .nonfinite(p2_nonfinite)
-  );
-
-  agg_ingress #(
-      .BEAT_BITS (64),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(1)
-  ) u_ingress_p2 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p2_tdata),
-      .s_axis_tkeep  (s_axis_p2_tkeep),
-      .s_axis_tvalid (s_axis_p2_tvalid),
-      .s_axis_tready (s_axis_p2_tready),
-      .s_axis_tlast  (s_axis_p2_tlast),
-      .s_axis_tuser  (s_axis_p2_tuser),
-      .s_nonfinite   (|p2_nonfinite),
-      .wr_en         (p2_wr_en),
-      .wr_slot       (p2_wr_slot),
-      .wr_beat       (p2_wr_beat),
-      .wr_data       (p2_wr_data),
-      .req_valid     (req_valid[2]),
-      .req_grant     (req_grant[2]),
-      .req_data      (p2_request),
-      .resolve       (resolve[2]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
-
-  agg_ram #(
-      .WIDTH    (64),
-      .ADDR_BITS(2)
-  ) u_slots_p2 (
-      .clk    (clk),
-      .wr_en  (p2_wr_en),
-      .wr_addr({p2_wr_slot, p2_wr_beat}),
-      .wr_data(p2_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p2_stored)
-  );
-
-  agg_gate #(
-      .LANES    (2),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h80000000)
-  ) u_gate_p2 (
-      .clk   (clk),
-      .enable(beat_ports[2]),
-      .x     (p2_stored),
-      .y     (p2_gated)
-  );
+  generate
+    for (p = 1; p < 3; p = p + 1) begin : g_gate
+      agg_gate #(
+          .LANES    (2),
+          .ELEM_BITS(32),
+          .IDENTITY (64'h80000000)
+      ) u_gate (
+          .clk   (clk),
+          .enable(beat_ports[p]),
+          .x     (operands[64*p+:64]),
+          .y     (gated[64*p+:64])
+      );
+    end
+  endgenerate
 
   // -- Commit --
   wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
@@ -475,7 +320,7 @@ module agg_core (
       .hold     (quiet || pause),
       .req_valid(req_valid),
       .req_grant(req_grant),
-      .req_data ({p2_request, p1_request, p0_request}),
+      .req_data (requests),
       .out_valid(granted_valid),
       .out_ports(granted_ports),
       .out_port (granted_port),
@@ -712,25 +557,20 @@ module agg_core (
   wire [ 1:0] lane_over;
   wire [ 1:0] lane_undecided;  // undecided elements, two cycles before the sum
 
-  agg_lane u_lane_0 (
-      .clk      (clk),
-      .x_p0     (p0_gated[31:0]),
-      .x_p1     (p1_gated[31:0]),
-      .x_p2     (p2_gated[31:0]),
-      .y        (sum[31:0]),
-      .over     (lane_over[0]),
-      .undecided(lane_undecided[0])
-  );
-
-  agg_lane u_lane_1 (
-      .clk      (clk),
-      .x_p0     (p0_gated[63:32]),
-      .x_p1     (p1_gated[63:32]),
-      .x_p2     (p2_gated[63:32]),
-      .y        (sum[63:32]),
-      .over     (lane_over[1]),
-      .undecided(lane_undecided[1])
-  );
+  genvar l;
+  generate
+    for (l = 0; l < 2; l = l + 1) begin : g_lane
+      agg_lane u_lane (
+          .clk      (clk),
+          .x_p0     (gated[32*l+:32]),
+          .x_p1     (gated[64+32*l+:32]),
+          .x_p2     (gated[128+32*l+:32]),
+          .y        (sum[32*l+:32]),
+          .over     (lane_over[l]),
+          .undecided(lane_undecided[l])
+      );
+    end
+  endgenerate
 
   wire beat_last;  // of an element's operands, or of a beat's results
   wire lane_next;  // the next cycle has a sum
@@ -878,33 +718,23 @@ module agg_core (
       .query_written(send_written)
   );
 
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(2),
-      .FORWARD  (1)
-  ) u_cache_0 (
-      .clk    (clk),
-      .wr_en  (cache_wr_en && sum_lanes[0]),
-      .wr_addr({cache_wr_slot, cache_wr_beat}),
-      .wr_data(sum[31:0]),
-      .rd_en  (send_en),
-      .rd_addr({send_slot, send_beat}),
-      .rd_data(m_axis_tdata[31:0])
-  );
-
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(2),
-      .FORWARD  (1)
-  ) u_cache_1 (
-      .clk    (clk),
-      .wr_en  (cache_wr_en && sum_lanes[1]),
-      .wr_addr({cache_wr_slot, cache_wr_beat}),
-      .wr_data(sum[63:32]),
-      .rd_en  (send_en),
-      .rd_addr({send_slot, send_beat}),
-      .rd_data(m_axis_tdata[63:32])
-  );
+  generate
+    for (l = 0; l < 2; l = l + 1) begin : g_cache
+      agg_ram #(
+          .WIDTH    (32),
+          .ADDR_BITS(2),
+          .FORWARD  (1)
+      ) u_cache (
+          .clk    (clk),
+          .wr_en  (cache_wr_en && sum_lanes[l]),
+          .wr_addr({cache_wr_slot, cache_wr_beat}),
+          .wr_data(sum[32*l+:32]),
+          .rd_en  (send_en),
+          .rd_addr({send_slot, send_beat}),
+          .rd_data(m_axis_tdata[32*l+:32])
+      );
+    end
+  endgenerate
 
   // -- Egress --
   wire       result_valid;  // a result is ready to send
