@@ -2,14 +2,15 @@
 //
 // A slot's timer starts when the slot turns over and stops when it closes. It starts again when
 // the closed slot first refuses to turn over, and stops when it turns over. One slot a cycle is
-// examined, and judged in the next. For an overdue slot, pause first blocks grants for two cycles,
-// until no packet is being judged. If the slot is still overdue then, act is high for one cycle.
-// act_next is high in the cycle before; act_slot and act_job name the slot and its job from then
-// on. act restarts the timer. A deadline of 0 means none.
+// examined. For an overdue slot, act_valid asks agg_arbiter for an operation on act_slot, of
+// act_job, until act_grant; examination pauses until the operation's event, six cycles after
+// act_grant. act_ok is low if the slot's timer has started or stopped since, or its job is ending:
+// then agg_slots does nothing. If it acts, acted restarts the timer. A deadline of 0 means none.
 //
-// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus four for
-// each slot found overdue meanwhile, itself included. Not done here: the action itself
-// (agg_slots).
+// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus ten for
+// each slot found overdue meanwhile, itself included, and the cycles in which act_valid waits for
+// act_grant. Memories: a word for each slot; unwritten words do not count, as agg_jobs clears all
+// slots after a reset. Not done here: the action itself (agg_slots).
 
 `default_nettype none
 
@@ -21,103 +22,135 @@ module agg_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [          JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of these jobs
-    input wire [       32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
+    input wire [   JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
+    input wire [32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
 
     // Events of agg_slots, for one slot
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
-    input wire                 turn_over,
-    input wire                 close,      // the slot is queued for summation
-    input wire                 stall,      // data for the next chunk cannot turn it over
+    input wire                 start,  // it turns over, or stalls for the first time
+    input wire                 stop,   // it is queued for summation; wins over the others
+    input wire                 acted,  // it was overdue
 
-    output wire                 pause,
-    output wire                 act_next,
-    output wire                 act,
+    // No event comes in such a cycle
+    input wire                 clear,      // the slot below becomes empty
+    input wire [SLOT_BITS-1:0] clear_slot,
+
+    output wire                 act_valid,
     output wire [SLOT_BITS-1:0] act_slot,
-    output wire [ JOB_BITS-1:0] act_job
+    output wire [ JOB_BITS-1:0] act_job,
+    input  wire                 act_grant,
+    output wire                 act_ok      // in the cycle before the event
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
-  localparam [SLOTS-1:0] ONE_SLOT = 1;
+  localparam [2:0] LAST_CYCLE = 3'd5;
 
-  localparam [1:0] STATE_LOOK = 2'd0;
-  localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_WAIT = 2'd2;  // requests granted earlier are judged
-  localparam [1:0] STATE_ACT = 2'd3;
-
-  reg [31:0] since[0:SLOTS-1];  // start time of the slot's timer
-  reg [JOB_BITS-1:0] owner[0:SLOTS-1];
-  reg [SLOTS-1:0] waits_reg;  // the timer runs
   reg [31:0] now_reg;
-  reg [1:0] state_reg;
-  reg [SLOT_BITS-1:0] at_reg;  // the slot being examined
 
-  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
-  wire [31:0] deadline = job_deadline[32*its_job+:32];
+  // -- Events -------------------------------------------------------------------------------------
 
-  // Result of the examination, one cycle later
-  reg [SLOT_BITS-1:0] seen_reg;
-  reg [JOB_BITS-1:0] seen_job_reg;
-  reg looked_reg;  // valid: state_reg was STATE_LOOK
-  reg runs_reg;  // the timer runs, the job has a deadline and is not ending
-  reg [31:0] deadline_reg;
-  reg [31:0] waited_reg;
-  reg changed_reg;  // but the timer stopped or started in that same cycle
-  wire overdue = runs_reg && waited_reg >= deadline_reg;
+  wire changes = start || stop || acted || clear;
+  wire [SLOT_BITS-1:0] change_slot = clear ? clear_slot : slot;
+  wire [JOB_BITS+32:0] word;  // {runs, job, time of the start}
 
-  wire starts = turn_over || (stall && !waits_reg[slot]);
-  wire writes = starts || act;
+  agg_ram #(
+      .WIDTH    (JOB_BITS + 33),
+      .ADDR_BITS(SLOT_BITS),
+      .FORWARD  (0)
+  ) u_words (
+      .clk    (clk),
+      .wr_en  (changes),
+      .wr_addr(change_slot),
+      .wr_data({!stop && !clear, job, now_reg}),
+      .rd_en  (1'b1),
+      .rd_addr(at_reg),
+      .rd_data(word)
+  );
 
-  wire [SLOTS-1:0] started = starts ? ONE_SLOT << slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] closed = close ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  // -- Examination --------------------------------------------------------------------------------
+
+  // Stages: the slot's word is addressed, read, held, and judged. A slot whose timer changes
+  // meanwhile is not overdue.
+  reg [SLOT_BITS-1:0] at_reg, read_slot_reg, held_slot_reg, judged_slot_reg;
+  reg read_valid_reg, held_valid_reg, judged_valid_reg;
+  reg read_changed_reg, held_changed_reg, judged_changed_reg;
+  reg [JOB_BITS+32:0] held_reg;
+  reg [JOB_BITS-1:0] judged_job_reg;
+  reg runs_reg;  // the timer runs, and the job is not ending
+  reg [31:0] waited_reg, deadline_reg;
+
+  wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_reg[32+:JOB_BITS];
+  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && deadline_reg != 32'd0 &&
+      waited_reg >= deadline_reg;
+
+  // The slot that was found
+  reg busy_reg;  // examination pauses
+  reg act_valid_reg, act_ok_reg;
+  reg [SLOT_BITS-1:0] act_slot_reg;
+  reg [JOB_BITS-1:0] act_job_reg;
+  reg granted_reg;
+  reg [2:0] cycle_reg;  // since act_grant, from 0
+  wire event_now = granted_reg && cycle_reg == LAST_CYCLE;
 
   always @(posedge clk) begin
-    now_reg <= now_reg + 32'd1;
-    if (writes) since[act?at_reg : slot] <= now_reg;
-    if (starts) owner[slot] <= job;
-    waits_reg    <= (waits_reg | started) & ~closed & ~flush_slots;
+    now_reg            <= now_reg + 32'd1;
 
-    seen_reg     <= at_reg;
-    seen_job_reg <= its_job;
-    runs_reg     <= waits_reg[at_reg] && deadline != 32'd0 && !flush[its_job];
-    deadline_reg <= deadline;
-    waited_reg   <= now_reg + 32'd1 - since[at_reg];
-    changed_reg  <= (starts || close) && slot == at_reg;
-    looked_reg   <= state_reg == STATE_LOOK;
+    at_reg             <= (event_now ? act_slot_reg : at_reg) + 1'b1;
 
-    case (state_reg)
-      STATE_LOOK: begin
-        at_reg <= at_reg + 1'b1;
-        if (looked_reg && overdue) begin
-          state_reg  <= STATE_PAUSE;
-          at_reg     <= seen_reg;
-          looked_reg <= 1'b0;
-        end
-      end
-      STATE_PAUSE: state_reg <= STATE_WAIT;
-      STATE_WAIT:  state_reg <= STATE_ACT;
-      default: begin
-        state_reg <= STATE_LOOK;
-        at_reg    <= at_reg + 1'b1;
-      end
-    endcase
+    read_slot_reg      <= at_reg;
+    read_valid_reg     <= !busy_reg && !overdue && !(&flush);
+    read_changed_reg   <= changes && change_slot == at_reg;
+
+    held_slot_reg      <= read_slot_reg;
+    held_valid_reg     <= read_valid_reg && !overdue;
+    held_changed_reg   <= read_changed_reg || (changes && change_slot == read_slot_reg);
+    held_reg           <= word;
+
+    judged_slot_reg    <= held_slot_reg;
+    judged_valid_reg   <= held_valid_reg && !overdue;
+    judged_changed_reg <= held_changed_reg || (changes && change_slot == held_slot_reg);
+    judged_job_reg     <= held_job;
+    runs_reg           <= held_reg[JOB_BITS+32] && !flush[held_job];
+    waited_reg         <= now_reg - held_reg[31:0];
+    deadline_reg       <= job_deadline[32*held_job+:32];
+
+    cycle_reg          <= granted_reg ? cycle_reg + 3'd1 : 3'd0;
+    if (busy_reg) begin
+      act_ok_reg <= act_ok_reg && !flush[act_job_reg] && !(changes && change_slot == act_slot_reg);
+    end else begin
+      act_ok_reg   <= !(changes && change_slot == judged_slot_reg);
+      act_slot_reg <= judged_slot_reg;
+      act_job_reg  <= judged_job_reg;
+    end
+    if (overdue) begin
+      busy_reg      <= 1'b1;
+      act_valid_reg <= 1'b1;
+    end
+    if (act_grant) begin
+      act_valid_reg <= 1'b0;
+      granted_reg   <= 1'b1;
+    end
+    if (event_now) begin
+      busy_reg    <= 1'b0;
+      granted_reg <= 1'b0;
+    end
 
     if (rst) begin
-      waits_reg  <= {SLOTS{1'b0}};
-      now_reg    <= 32'd0;
-      state_reg  <= STATE_LOOK;
-      at_reg     <= {SLOT_BITS{1'b0}};
-      looked_reg <= 1'b0;
+      now_reg          <= 32'd0;
+      at_reg           <= {SLOT_BITS{1'b0}};
+      read_valid_reg   <= 1'b0;
+      held_valid_reg   <= 1'b0;
+      judged_valid_reg <= 1'b0;
+      busy_reg         <= 1'b0;
+      act_valid_reg    <= 1'b0;
+      granted_reg      <= 1'b0;
     end
   end
 
-  assign pause    = state_reg == STATE_PAUSE || state_reg == STATE_WAIT;
-  assign act_next = state_reg == STATE_WAIT;
-  assign act      = state_reg == STATE_ACT && overdue && !changed_reg && !flush[seen_job_reg];
-  assign act_slot = at_reg;
-  assign act_job  = seen_job_reg;
+  assign act_valid = act_valid_reg;
+  assign act_slot  = act_slot_reg;
+  assign act_job   = act_job_reg;
+  assign act_ok    = act_ok_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED

@@ -1,23 +1,48 @@
 // Sets up jobs, ends them, and holds their configuration.
 //
 // An operation (commit, abort, end of all) is requested on op_*, stable until op_done, with the
-// reply in op_code. For a commit, all checks are made first, one cycle before it starts, in the
-// order of the specification. Then slots are allotted: twice the window, aligned to that size, at
-// the first place that no other job uses; one cycle for each place tried. Then the running job with
-// this number ends, and the new one is set up.
+// reply in op_code. All checks are made first (agg_job_checks). For a commit, slots are then
+// allotted: twice the window (agg_job_places). Then the running job with this number ends, and the
+// new one is set up.
 //
-// A job ends by an operation, when the link goes down, or when all its ranks have finished. Its bit
-// of flush is then high, for at least one cycle and until its reductions have drained, with its
-// slots in flush_slots; other jobs keep running. When all jobs end at once, by the link or an
-// operation, quiet is high together with flush: no packet may be judged. The statuses of an ending
-// job are dropped unless all ranks have finished: then they include the answers. hold is high while
-// a job ends or is set up. A link that goes down cancels the operation: no job is set up, and op_*
-// need not be stable. link_down stays high until hold has been low for a while (agg_link_session);
-// by then all jobs have ended.
+// A job ends by an operation, when the link goes down, or when all its ranks have finished; other
+// jobs keep running. Its configuration stays valid until its slots are cleared.
+//
+//   STOP    the pipeline of commits empties; the job ends with the last of these cycles: its bit
+//           of job_valid falls, and its bit of flush rises
+//   DRAIN   commits go on, until the job's reductions have drained
+//   HALT    the pipeline of commits empties
+//   WALK    clear names the job's slots, one a cycle except where reduced is high
+//   REST    every clear has reached its memory; flush falls with the last of these cycles
+//
+// When all jobs end at once, by the link, an operation or a reset, quiet is high together with
+// flush, no commit is judged from STOP to REST, and the walk clears the slots of the whole card.
+// For a new job then follow
+//
+//   RANKS   its configuration is written in the first cycle, its ranks in the others
+//   COUNTS  commits go on, until its predecessor's counts are cleared
+//   ADMIT   the pipeline of commits empties; the job is set up with the last of these cycles
+//
+// So while a packet or an overdue slot is judged, nothing of a job changes except its finished
+// ranks. hold_commits is high in STOP, HALT to RANKS, and ADMIT; idle means that nothing is being
+// judged. An eviction is an event of agg_slots: the arbiter lets nothing follow it too closely.
+//
+// Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
+// 10 cycles each, REST 4, RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after
+// a reset, or if all end, all slots of the card) and for each cycle with reduced. While it lasts
+// nothing turns over, so other jobs reduce each slot at most once: WALK takes no more cycles than
+// the card has slots. A job's end therefore takes at most 2 W + 24 cycles, those in which the lanes
+// finish its sums, and those with reduced. Other jobs' commits pause for at most 2 W + 14 of them
+// in a row. Before, a commit tries one place each cycle: at most as many as the card has slots,
+// divided by 2 W.
+//
+// The statuses of an ending job are dropped unless all ranks have finished: then they include the
+// answers. hold is high while a job ends or is set up. A link that goes down cancels the operation:
+// no job is set up, and op_* need not be stable after the first such cycle. link_down stays high
+// until hold has been low for a while (agg_link_session); by then all jobs have ended.
 //
 // An evicted member keeps its rank and is no longer waited for, not even to finish. Vectors have
-// job 0 in the lowest bits. Slots, window and chunk of a job are valid until it has drained. Not
-// done here: ownership of the card (agg_registers).
+// job 0 in the lowest bits. Not done here: ownership of the card (agg_registers).
 
 `default_nettype none
 
@@ -30,7 +55,8 @@ module agg_jobs #(
     parameter integer WINDOW = 8,  // maximum window, in chunks; the card has twice as many slots
     parameter integer SLOT_BITS = 4,  // width of a slot number
     parameter integer INDEX_BITS = 4,  // width of a beat's number in its chunk
-    parameter integer LANE_BITS = 4  // log2 of the lanes
+    parameter integer LANE_BITS = 4,  // log2 of the lanes
+    parameter integer STAGES = 1  // latency of agg_port_ranks
 ) (
     input wire clk,
     input wire rst,
@@ -50,24 +76,31 @@ module agg_jobs #(
     output wire op_done,
     output wire [7:0] op_code,
 
-    // From agg_slots
-    input wire                finish,
+    // Events of agg_slots
+    input wire finish,
     input wire [JOB_BITS-1:0] finish_job,
-    input wire [   PORTS-1:0] finish_bit,  // rank that has finished
-    input wire [    JOBS-1:0] drained,     // no reduction of the job is under way
-    input wire [   PORTS-1:0] evict,       // ports to evict
-    input wire [JOB_BITS-1:0] evict_job,   // from this job
-    input wire [   PORTS-1:0] evict_ranks, // its evicted ranks, these included
+    input wire [PORTS-1:0] finish_bit,  // rank that has finished
+    input wire [PORTS-1:0] finish_ports,  // its port
+    input wire [PORTS-1:0] evict,  // ports to evict
+    input wire [JOB_BITS-1:0] evict_job,  // from this job
+    input wire [PORTS-1:0] evict_ranks,  // its evicted ranks, these included; STAGES cycles later
+
+    // The path of commits and sums
+    output wire            hold_commits,  // agg_arbiter grants nothing
+    input  wire            idle,          // nothing is being judged
+    input  wire [JOBS-1:0] drained,       // no reduction of the job is under way
+    input  wire            reduced,       // the slot memories are in use
 
     // Ends and beginnings
-    output wire [          JOBS-1:0] flush,
-    output wire [(1<<SLOT_BITS)-1:0] flush_slots,
-    output wire                      quiet,
-    output wire                      hold,
-    output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
-    output wire [      JOB_BITS-1:0] sets_up_job,    // that job, until cleared
-    input  wire                      cleared,        // its predecessor's counts are cleared
+    output wire [     JOBS-1:0] flush,
+    output wire                 quiet,
+    output wire                 hold,
+    output wire [     JOBS-1:0] drop_statuses,
+    output wire                 clear,          // the slot below becomes empty
+    output wire [SLOT_BITS-1:0] clear_slot,
+    output wire [     JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
+    output wire [ JOB_BITS-1:0] sets_up_job,    // that job, until cleared
+    input  wire                 cleared,        // its predecessor's counts are cleared
 
     // Jobs
     output wire [           JOBS-1:0] job_valid,
@@ -92,154 +125,175 @@ module agg_jobs #(
 
   `include "zwire.vh"
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [JOBS-1:0] ONE_JOB = 1;
 
-  localparam [2:0] STATE_IDLE = 3'd0;
-  localparam [2:0] STATE_ALLOT = 3'd1;  // find slots for the new job
-  localparam [2:0] STATE_FLUSH = 3'd2;  // wait for the old job to drain
-  localparam [2:0] STATE_RANKS = 3'd3;  // assign ranks to the new job
-  localparam [2:0] STATE_CLEAR = 3'd4;  // clear the counts of the old job
+  localparam [3:0] STATE_IDLE = 4'd0;
+  localparam [3:0] STATE_PLACE = 4'd1;  // find slots for the new job
+  localparam [3:0] STATE_STOP = 4'd2;
+  localparam [3:0] STATE_DRAIN = 4'd3;
+  localparam [3:0] STATE_HALT = 4'd4;
+  localparam [3:0] STATE_WALK = 4'd5;
+  localparam [3:0] STATE_REST = 4'd6;
+  localparam [3:0] STATE_RANKS = 4'd7;
+  localparam [3:0] STATE_COUNTS = 4'd8;
+  localparam [3:0] STATE_ADMIT = 4'd9;
 
-  localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
-  localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
-  localparam [63:0] LANES = 64'd1 << LANE_BITS;
+  reg [3:0] state_reg, state_next;
+  reg [1:0] cycle_reg;  // of the state, from 0 to 3
+  reg stopped_reg;
+  reg hold_commits_reg;
+  reg walks_now_reg;  // state_reg is STATE_WALK
 
-  reg [2:0] state_reg;
   reg [JOBS-1:0] flush_reg;  // ending jobs
-  reg [JOB_BITS-1:0] flush_job_reg;  // the ending job unless all end; the job being set up
-  reg flush_all_reg;
-  reg flush_slots_reg;  // the ending job was set up, so it has slots
-  reg set_up_reg;  // a new job follows the flush
+  reg [JOB_BITS-1:0] job_reg;  // the ending job unless all end; the job being set up
+  reg quiet_reg;  // all end
+  reg walks_reg;  // the ending job was set up, so it has slots
+  reg set_up_reg;  // a new job follows the end
   reg reply_reg;  // an operation waits for its reply
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
-  reg [SLOT_BITS-1:0] place_reg;  // candidate place for slots
+  reg [SLOT_BITS-1:0] mask_next_reg, place_reg;  // slots of the new job
+  reg [JOBS-1:0] sets_up_reg;
+  reg ranks_start_reg;
+  reg [SLOT_BITS-1:0] clear_slot_reg, last_slot_reg;  // the walk
 
   reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
   reg [16*JOBS-1:0] epoch_reg;
-  reg [PORTS*JOBS-1:0] ports_reg;
   reg [16*JOBS-1:0] chunk_reg;
   reg [INDEX_BITS*JOBS-1:0] last_reg;
   reg [SLOT_BITS*JOBS-1:0] window_reg;
   reg [SLOT_BITS*JOBS-1:0] mask_reg;
   reg [SLOT_BITS*JOBS-1:0] base_reg;
   reg [32*JOBS-1:0] first_reg;
-  reg [33*JOBS-1:0] deadline_reg;  // {partial sums, cycles}
-  reg [PORTS*JOBS-1:0] finished_reg;
+  reg [32*JOBS-1:0] deadline_reg;
+  reg [JOBS-1:0] partial_reg;
+  reg [PORTS*JOBS-1:0] finished_reg, finished_ranks_reg;
   reg [PORTS*JOBS-1:0] evicted_reg, evicted_ranks_reg;
 
-  // -- Checks -------------------------------------------------------------------------------------
+  // -- Checks, and slots for a new job ------------------------------------------------------------
 
-  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 if the job exists
+  wire asked = reply_reg && !link_down;  // the requester is still connected
   wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
+  wire op_checks = state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
+  wire op_checked, op_changes;
+  wire [7:0] op_check;
+  wire place_found, no_place;
+  wire [SLOT_BITS-1:0] found_place;
 
-  wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
-  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg[PORTS*op_index+:PORTS]};
-  wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
-  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
-  wire [31:0] first_now = first_reg[32*op_index+:32];
-  wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
-  wire valid_now = valid_reg[op_index];
+  agg_job_checks #(
+      .PORTS    (PORTS),
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS),
+      .CHUNK    (CHUNK),
+      .WINDOW   (WINDOW),
+      .SLOT_BITS(SLOT_BITS),
+      .LANE_BITS(LANE_BITS)
+  ) u_checks (
+      .clk         (clk),
+      .check       (op_checks),
+      .op_commit   (op_commit),
+      .op_abort    (op_abort),
+      .op_job      (op_job),
+      .op_epoch    (op_epoch),
+      .op_first    (op_first),
+      .op_ports    (op_ports),
+      .op_chunk    (op_chunk),
+      .op_window   (op_window),
+      .op_deadline (op_deadline),
+      .job_valid   (valid_reg),
+      .job_ever    (ever_reg),
+      .job_epoch   (epoch_reg),
+      .job_chunk   (chunk_reg),
+      .job_window  (window_reg),
+      .job_first   (first_reg),
+      .job_deadline(deadline_reg),
+      .job_partial (partial_reg),
+      .member      (member),
+      .checked     (op_checked),
+      .code        (op_check),
+      .changes     (op_changes)
+  );
 
-  wire running = valid_now && op_epoch == epoch_now;  // already set up, with this epoch
-  wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_deadline == deadline_now && op_first == first_now;
-  wire [15:0] newer = op_epoch - epoch_now;
-  wire other_epoch = op_epoch != epoch_now;
-  wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
-  wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
-  wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
-      (op_chunk & (LANES - 64'd1)) == 64'd0;
-  wire window_good = op_window != 64'd0 && op_window <= MOST_WINDOW &&
-      (op_window & (op_window - 64'd1)) == 64'd0;
-  wire deadline_good = (op_deadline >> 33) == 64'd0 &&
-      !(op_deadline[32] && op_deadline[31:0] == 32'd0);
+  agg_job_places #(
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS),
+      .SLOT_BITS(SLOT_BITS)
+  ) u_places (
+      .clk        (clk),
+      .seek       (state_reg == STATE_PLACE),
+      .job        (op_index),
+      .mask       (mask_next_reg),
+      .job_valid  (valid_reg),
+      .slot_mask  (mask_reg),
+      .slot_base  (base_reg),
+      .found      (place_found),
+      .none       (no_place),
+      .found_place(found_place)
+  );
 
-  // Results of the checks one cycle ago, for an operation that was pending while idle
-  reg checked_reg;
-  reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
-  reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
-
-  always @(posedge clk) begin
-    checked_reg       <= state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
-    beyond_reg        <= op_beyond != 8'd0;
-    running_reg       <= running;
-    same_reg          <= same;
-    other_epoch_reg   <= other_epoch;
-    stale_reg         <= stale;
-    ports_good_reg    <= ports_good;
-    chunk_good_reg    <= chunk_good;
-    window_good_reg   <= window_good;
-    deadline_good_reg <= deadline_good;
-  end
-
-  reg [7:0] op_check;  // CODE_DONE if all checks pass
-
-  always @* begin
-    op_check = CODE_DONE;
-    if (op_commit) begin
-      if (beyond_reg) op_check = CODE_BAD_JOB;
-      else if (running_reg && !same_reg) op_check = CODE_EPOCH_IN_USE;
-      else if (running_reg) op_check = CODE_DONE;
-      else if (stale_reg) op_check = CODE_STALE_EPOCH;
-      else if (!ports_good_reg) op_check = CODE_BAD_PORTS;
-      else if (!chunk_good_reg) op_check = CODE_BAD_CHUNK;
-      else if (!window_good_reg) op_check = CODE_BAD_WINDOW;
-      else if (!deadline_good_reg) op_check = CODE_BAD_DEADLINE;
-    end else if (op_abort) begin
-      if (beyond_reg) op_check = CODE_BAD_JOB;
-      else if (valid_now && other_epoch_reg) op_check = CODE_BAD_EPOCH;
-    end
-  end
-
+  wire op_starts = op_checks && op_checked;
   wire op_all = !op_commit && !op_abort;
-  wire op_starts = op_valid && !done_reg && checked_reg && !link_down;
-  wire op_changes = op_check == CODE_DONE &&
-      (op_commit ? !running_reg : op_abort ? valid_now : |valid_reg);
 
-  // -- Slots for a new job ------------------------------------------------------------------------
+  // -- Finished and evicted members ---------------------------------------------------------------
 
-  wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
-  wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
-  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 after the last place
-
-  reg taken;  // another job has slots there
-  integer other;
-
-  always @* begin
-    taken = 1'b0;
-    for (other = 0; other < JOBS; other = other + 1) begin
-      if (valid_reg[other] && other[JOB_BITS-1:0] != op_index &&
-          ((place_reg ^ base_reg[SLOT_BITS*other+:SLOT_BITS]) &
-           ~(new_mask | mask_reg[SLOT_BITS*other+:SLOT_BITS])) == {SLOT_BITS{1'b0}})
-        taken = 1'b1;
-    end
-  end
-
-  // -- Jobs that all ranks have finished ----------------------------------------------------------
-
-  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every assigned rank
-  reg [JOBS-1:0] all_finished;
+  reg [JOBS-1:0] all_finished_reg;
   reg [JOB_BITS-1:0] finished_job;  // lowest of these jobs
+  wire any_finished = |all_finished_reg;
   integer j;
 
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
-    for (j = JOBS - 1; j >= 0; j = j - 1) begin
-      all_finished[j] = valid_reg[j] && (job_ranks[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS] &
-                                         ~evicted_ranks_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
-      if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
+    for (j = JOBS - 1; j >= 0; j = j - 1) if (all_finished_reg[j]) finished_job = j[JOB_BITS-1:0];
+  end
+
+  // Evictions whose ranks are still to come
+  reg [STAGES-1:0] evicts_reg;
+  reg [JOB_BITS*STAGES-1:0] evict_jobs_reg;
+  wire ranks_evict = evicts_reg[STAGES-1];
+  wire [JOB_BITS-1:0] ranks_evict_job = evict_jobs_reg[JOB_BITS*(STAGES-1)+:JOB_BITS];
+  integer e;
+
+  always @(posedge clk) begin
+    evicts_reg <= (evicts_reg << 1) | {{STAGES - 1{1'b0}}, |evict};
+    evict_jobs_reg <= (evict_jobs_reg << JOB_BITS) |
+        {{JOB_BITS * STAGES - JOB_BITS{1'b0}}, evict_job};
+
+    for (e = 0; e < JOBS; e = e + 1) begin
+      all_finished_reg[e] <= valid_reg[e] &&
+          (present[PORTS*e+:PORTS] & ~finished_reg[PORTS*e+:PORTS]) == {PORTS{1'b0}};
+
+      if (finish && valid_reg[e] && (JOBS == 1 || finish_job == e[JOB_BITS-1:0])) begin
+        finished_reg[PORTS*e+:PORTS] <= finished_reg[PORTS*e+:PORTS] | finish_ports;
+        finished_ranks_reg[PORTS*e+:PORTS] <= finished_ranks_reg[PORTS*e+:PORTS] | finish_bit;
+      end
+      if (state_reg == STATE_DRAIN && flush_reg[e]) begin
+        finished_reg[PORTS*e+:PORTS]       <= {PORTS{1'b0}};
+        finished_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
+      end
+
+      if (JOBS == 1 || evict_job == e[JOB_BITS-1:0])
+        evicted_reg[PORTS*e+:PORTS] <= evicted_reg[PORTS*e+:PORTS] | evict;
+      if (ranks_evict && (JOBS == 1 || ranks_evict_job == e[JOB_BITS-1:0]))
+        evicted_ranks_reg[PORTS*e+:PORTS] <= evict_ranks;
+      if (sets_up_reg[e]) begin
+        evicted_reg[PORTS*e+:PORTS]       <= {PORTS{1'b0}};
+        evicted_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
+      end
+    end
+
+    if (rst) begin
+      evicts_reg         <= {STAGES{1'b0}};
+      all_finished_reg   <= {JOBS{1'b0}};
+      finished_reg       <= {PORTS * JOBS{1'b0}};
+      finished_ranks_reg <= {PORTS * JOBS{1'b0}};
+      evicted_reg        <= {PORTS * JOBS{1'b0}};
+      evicted_ranks_reg  <= {PORTS * JOBS{1'b0}};
     end
   end
 
-  // -- States -------------------------------------------------------------------------------------
+  // -- Configuration ------------------------------------------------------------------------------
 
-  wire asked = reply_reg && !link_down;  // the requester is still connected
-  wire follows = set_up_reg && asked;  // a new job follows
-  wire flushed = &(drained | ~flush_reg);
-  wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   agg_ranks #(
@@ -250,164 +304,184 @@ module agg_jobs #(
   ) u_ranks (
       .clk         (clk),
       .rst         (rst),
-      .start       (ranks_start),
-      .job         (flush_job_reg),
+      .start       (ranks_start_reg),
+      .job         (job_reg),
       .ports       (op_ports[PORTS-1:0]),
       .done        (ranks_done),
       .member      (member),
-      .rank_of_port(rank_of_port),
-      .ranks       (job_ranks)
+      .rank_of_port(rank_of_port)
   );
 
-  integer f;
+  integer c;
 
   always @(posedge clk) begin
-    done_reg <= 1'b0;
-    if (finish && valid_reg[finish_job])
-      finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
-
-    if (|evict) begin
-      evicted_reg[PORTS*evict_job+:PORTS] <= evicted_reg[PORTS*evict_job+:PORTS] | evict;
-      evicted_ranks_reg[PORTS*evict_job+:PORTS] <= evict_ranks;
+    for (c = 0; c < JOBS; c = c + 1) begin
+      if (sets_up_reg[c]) begin
+        ever_reg[c]                        <= 1'b1;
+        epoch_reg[16*c+:16]                <= op_epoch;
+        chunk_reg[16*c+:16]                <= op_chunk[15:0];
+        last_reg[INDEX_BITS*c+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
+        window_reg[SLOT_BITS*c+:SLOT_BITS] <= op_window[SLOT_BITS-1:0];
+        mask_reg[SLOT_BITS*c+:SLOT_BITS]   <= mask_next_reg;
+        base_reg[SLOT_BITS*c+:SLOT_BITS]   <= place_reg;
+        first_reg[32*c+:32]                <= op_first;
+        deadline_reg[32*c+:32]             <= op_deadline[31:0];
+        partial_reg[c]                     <= op_deadline[32];
+      end
     end
+    if (rst) begin
+      ever_reg     <= {JOBS{1'b0}};
+      epoch_reg    <= {16 * JOBS{1'b0}};
+      chunk_reg    <= {16 * JOBS{1'b0}};
+      last_reg     <= {INDEX_BITS * JOBS{1'b0}};
+      window_reg   <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
+      mask_reg     <= {SLOT_BITS * JOBS{1'b1}};
+      base_reg     <= {SLOT_BITS * JOBS{1'b0}};
+      first_reg    <= {32 * JOBS{1'b0}};
+      deadline_reg <= {32 * JOBS{1'b0}};
+      partial_reg  <= {JOBS{1'b0}};
+    end
+  end
+
+  // -- States -------------------------------------------------------------------------------------
+
+  wire settled = &cycle_reg;
+  wire decides = state_reg == STATE_STOP && stopped_reg;
+  wire link_ends = decides && link_down && |valid_reg;
+  wire finish_ends = decides && !link_down && any_finished;  // its operation, if any, starts again
+  wire op_ends = decides && asked && !any_finished;
+  wire ends_all = link_ends || (op_ends && op_all);
+  wire ends = link_ends || finish_ends || op_ends;
+  wire sets_up_next = state_reg == STATE_REST && settled && set_up_reg && asked;
+  wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job : op_index;
+
+  always @* begin
+    state_next = state_reg;
+    case (state_reg)
+      STATE_IDLE:
+      if ((link_down && |valid_reg) || any_finished) state_next = STATE_STOP;
+      else if (op_starts && op_changes) state_next = op_commit ? STATE_PLACE : STATE_STOP;
+
+      STATE_PLACE:
+      if (!asked || no_place) state_next = STATE_IDLE;
+      else if (place_found) state_next = STATE_STOP;
+
+      STATE_STOP: if (stopped_reg) state_next = ends ? STATE_DRAIN : STATE_IDLE;
+      STATE_DRAIN: if (settled && &(drained | ~flush_reg)) state_next = STATE_HALT;
+      STATE_HALT: if (stopped_reg) state_next = walks_reg ? STATE_WALK : STATE_REST;
+      STATE_WALK: if (clear && clear_slot_reg == last_slot_reg) state_next = STATE_REST;
+      STATE_REST: if (settled) state_next = sets_up_next ? STATE_RANKS : STATE_IDLE;
+      STATE_RANKS: if (ranks_done) state_next = STATE_COUNTS;
+      STATE_COUNTS: if (cleared) state_next = STATE_ADMIT;
+      default: if (stopped_reg) state_next = STATE_IDLE;
+    endcase
+  end
+
+  always @(posedge clk) begin
+    state_reg <= state_next;
+    cycle_reg <= state_next != state_reg ? 2'd0 : cycle_reg + {1'b0, !settled};
+    stopped_reg <= state_next == state_reg && settled && idle;
+    hold_commits_reg <= state_next == STATE_STOP || state_next == STATE_HALT ||
+        state_next == STATE_WALK || state_next == STATE_REST || state_next == STATE_RANKS ||
+        state_next == STATE_ADMIT ||
+        (state_next == STATE_DRAIN && (ends_all || quiet_reg));
+    walks_now_reg <= state_next == STATE_WALK;
+    mask_next_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+    done_reg <= 1'b0;
+    sets_up_reg <= sets_up_next ? ONE_JOB << job_reg : {JOBS{1'b0}};
+    ranks_start_reg <= sets_up_next;
 
     case (state_reg)
       STATE_IDLE: begin
-        flush_reg         <= {JOBS{1'b1}};
-        flush_all_reg     <= 1'b1;
-        flush_slots_reg   <= 1'b0;
-        set_up_reg        <= 1'b0;
-        reply_reg         <= 1'b0;
-        keep_statuses_reg <= 1'b0;
-        code_reg          <= op_check;
-        place_reg         <= {SLOT_BITS{1'b0}};
-        if (link_down && |valid_reg) begin
-          state_reg    <= STATE_FLUSH;
-          complete_reg <= (complete_reg & ~valid_reg) | all_finished;
-          valid_reg    <= {JOBS{1'b0}};
-        end else if (|all_finished) begin
-          state_reg                  <= STATE_FLUSH;
-          flush_reg                  <= ONE_JOB << finished_job;
-          flush_job_reg              <= finished_job;
-          flush_all_reg              <= 1'b0;
-          flush_slots_reg            <= 1'b1;
-          keep_statuses_reg          <= 1'b1;
-          complete_reg[finished_job] <= 1'b1;
-          valid_reg[finished_job]    <= 1'b0;
-        end else if (op_starts && op_changes) begin
-          state_reg  <= op_commit ? STATE_ALLOT : STATE_FLUSH;
-          set_up_reg <= op_commit;
-          reply_reg  <= 1'b1;
-          if (op_all) begin
-            valid_reg <= {JOBS{1'b0}};
-          end else begin
-            flush_reg       <= ONE_JOB << op_index;
-            flush_job_reg   <= op_index;
-            flush_all_reg   <= 1'b0;
-            flush_slots_reg <= valid_now;
-            if (op_abort) valid_reg[op_index] <= 1'b0;
-          end
-        end else if (op_starts) begin
+        set_up_reg <= op_commit;
+        reply_reg  <= op_starts && op_changes && !any_finished;
+        code_reg   <= op_check;
+        if (state_next != STATE_STOP) done_reg <= op_starts && !op_changes;
+      end
+
+      STATE_PLACE: begin
+        place_reg <= found_place;
+        if (asked && no_place) begin
           done_reg <= 1'b1;
+          code_reg <= CODE_NO_SLOTS;
         end
       end
 
-      STATE_ALLOT: begin
-        if (!asked) begin
-          state_reg <= STATE_IDLE;
-        end else if (!taken) begin
-          state_reg           <= STATE_FLUSH;
-          valid_reg[op_index] <= 1'b0;
-        end else if (next_place == {SLOT_BITS{1'b0}}) begin
-          state_reg <= STATE_IDLE;
-          done_reg  <= 1'b1;
-          code_reg  <= CODE_NO_SLOTS;
+      STATE_STOP: begin
+        if (ends) begin
+          flush_reg         <= ends_all ? {JOBS{1'b1}} : ONE_JOB << end_job;
+          job_reg           <= end_job;
+          quiet_reg         <= ends_all;
+          walks_reg         <= ends_all || valid_reg[end_job];
+          keep_statuses_reg <= finish_ends;
+          if (ends_all) valid_reg <= {JOBS{1'b0}};
+          else valid_reg[end_job] <= 1'b0;
         end
-        if (taken) place_reg <= next_place;
-      end
-
-      STATE_FLUSH: begin
-        for (f = 0; f < JOBS; f = f + 1) begin
-          if (flush_reg[f]) finished_reg[PORTS*f+:PORTS] <= {PORTS{1'b0}};
-        end
-        if (flushed) begin
-          state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
-          done_reg  <= asked && !ranks_start;
-        end
-        if (ranks_start) begin
-          complete_reg[op_index]                    <= 1'b0;
-          evicted_reg[PORTS*op_index+:PORTS]        <= {PORTS{1'b0}};
-          evicted_ranks_reg[PORTS*op_index+:PORTS]  <= {PORTS{1'b0}};
-          deadline_reg[33*op_index+:33]             <= op_deadline[32:0];
-          ever_reg[op_index]                        <= 1'b1;
-          epoch_reg[16*op_index+:16]                <= op_epoch;
-          ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
-          chunk_reg[16*op_index+:16]                <= op_chunk[15:0];
-          last_reg[INDEX_BITS*op_index+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
-          window_reg[SLOT_BITS*op_index+:SLOT_BITS] <= new_window;
-          mask_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= new_mask;
-          base_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= place_reg;
-          first_reg[32*op_index+:32]                <= op_first;
+        if (link_ends) complete_reg <= complete_reg | all_finished_reg;
+        if (finish_ends) begin
+          complete_reg[finished_job] <= 1'b1;
+          reply_reg                  <= 1'b0;
         end
       end
 
-      STATE_RANKS: if (ranks_done) state_reg <= STATE_CLEAR;
-
-      default: begin
-        if (cleared) begin
-          state_reg                <= STATE_IDLE;
-          valid_reg[flush_job_reg] <= asked;
-          done_reg                 <= asked;
-        end
+      STATE_DRAIN, STATE_HALT: begin
+        clear_slot_reg <= quiet_reg ? {SLOT_BITS{1'b0}} : base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+        last_slot_reg <= quiet_reg ? {SLOT_BITS{1'b1}} :
+            base_reg[SLOT_BITS*job_reg+:SLOT_BITS] | mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
       end
+
+      STATE_WALK: if (clear) clear_slot_reg <= clear_slot_reg + 1'b1;
+
+      STATE_REST: begin
+        if (settled) begin
+          flush_reg <= {JOBS{1'b0}};
+          quiet_reg <= 1'b0;
+          done_reg  <= asked && !set_up_reg;
+        end
+        if (sets_up_next) complete_reg[job_reg] <= 1'b0;
+      end
+
+      STATE_ADMIT:
+      if (stopped_reg) begin
+        valid_reg[job_reg] <= asked;
+        done_reg           <= asked;
+      end
+
+      default: ;
     endcase
 
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
-      state_reg         <= STATE_FLUSH;
+      state_reg         <= STATE_DRAIN;
+      cycle_reg         <= 2'd0;
+      stopped_reg       <= 1'b0;
+      hold_commits_reg  <= 1'b1;
+      walks_now_reg     <= 1'b0;
       flush_reg         <= {JOBS{1'b1}};
-      flush_all_reg     <= 1'b1;
-      flush_slots_reg   <= 1'b0;
+      quiet_reg         <= 1'b1;
+      walks_reg         <= 1'b1;
       set_up_reg        <= 1'b0;
       reply_reg         <= 1'b0;
       keep_statuses_reg <= 1'b0;
       done_reg          <= 1'b0;
+      sets_up_reg       <= {JOBS{1'b0}};
+      ranks_start_reg   <= 1'b0;
       valid_reg         <= {JOBS{1'b0}};
       complete_reg      <= {JOBS{1'b0}};
-      ever_reg          <= {JOBS{1'b0}};
-      epoch_reg         <= {16 * JOBS{1'b0}};
-      chunk_reg         <= {16 * JOBS{1'b0}};
-      last_reg          <= {INDEX_BITS * JOBS{1'b0}};
-      window_reg        <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
-      mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
-      base_reg          <= {SLOT_BITS * JOBS{1'b0}};
-      first_reg         <= {32 * JOBS{1'b0}};
-      deadline_reg      <= {33 * JOBS{1'b0}};
-      finished_reg      <= {PORTS * JOBS{1'b0}};
-      evicted_reg       <= {PORTS * JOBS{1'b0}};
-      evicted_ranks_reg <= {PORTS * JOBS{1'b0}};
     end
   end
 
-  // -- Ends ---------------------------------------------------------------------------------------
-
-  wire flushes = state_reg == STATE_FLUSH;
-  wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
-  wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
-
-  // The job's slots: one bit each, starting at its first
-  wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
-  wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
-
   assign op_done       = done_reg;
   assign op_code       = code_reg;
-  assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
-  assign flush_slots   = !flushes ? {SLOTS{1'b0}} : flush_all_reg ? {SLOTS{1'b1}} : one_slots;
-  assign quiet         = flushes && flush_all_reg;
+  assign hold_commits  = hold_commits_reg;
+  assign flush         = flush_reg;
+  assign quiet         = quiet_reg;
   assign hold          = state_reg != STATE_IDLE;
-  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
-  assign sets_up_job   = flush_job_reg;
+  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush_reg);
+  assign clear         = walks_now_reg && !reduced;
+  assign clear_slot    = clear_slot_reg;
+  assign sets_up       = sets_up_reg;
+  assign sets_up_job   = job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -418,17 +492,12 @@ module agg_jobs #(
   assign slot_mask     = mask_reg;
   assign slot_base     = base_reg;
   assign job_first     = first_reg;
-  assign job_finished  = finished_reg;
+  assign job_deadline  = deadline_reg;
+  assign job_partial   = partial_reg;
+  assign job_finished  = finished_ranks_reg;
   assign job_evicted   = evicted_ranks_reg;
   assign evicted       = evicted_reg;
   assign present       = member & ~evicted_reg;
-
-  genvar g;
-  generate
-    for (g = 0; g < JOBS; g = g + 1) begin : g_deadline
-      assign {job_partial[g], job_deadline[32*g+:32]} = deadline_reg[33*g+:33];
-    end
-  endgenerate
 
 `ifdef FORMAL
 `ifndef PROMISED
