@@ -331,7 +331,7 @@ async def every_reader_sees_its_slots_label(dut):
     at which the slot began."""
     rng = random.Random(5)
     slots = 1 << len(dut.complete_slot)
-    fields = ("ports", "vid", "ecn", "nonfinite", "gen")
+    fields = ("job", "ports", "vid", "ecn", "nonfinite", "gen")
     complete, sent = {}, {}  # labels by slot
     dut.complete.value = dut.begun.value = 0
     await start(dut)
@@ -352,10 +352,11 @@ async def every_reader_sees_its_slots_label(dut):
         if reads[-2]:
             assert number(dut.beat_ports) == reads[-2][1]["ports"]
             assert number(dut.beat_gen) == reads[-2][1]["gen"]
+            assert number(dut.beat_job) == reads[-2][1]["job"]
         if writes[-1]:
             assert number(dut.written_vid) == writes[-1]["vid"]
         if sends[-2]:
-            for name in fields:
+            for name in fields[1:]:
                 assert number(getattr(dut, f"send_{name}")) == sends[-2][name]
         reads = [*reads[1:], (read, complete[read]) if read in complete else None]
         sends, writes = [*sends[1:], sent.get(send)], [*writes[1:], sent.get(write)]
@@ -367,12 +368,12 @@ async def every_reader_sees_its_slots_label(dut):
         await RisingEdge(dut.clk)
 
 
-@pytest.mark.parametrize("ports, slot_bits", [(1, 1), (5, 3)])
-def test_agg_labels(ports, slot_bits):
+@pytest.mark.parametrize("ports, job_bits, slot_bits", [(1, 1, 1), (5, 2, 3)])
+def test_agg_labels(ports, job_bits, slot_bits):
     run(
         "agg_labels",
         [leaf("agg_labels"), leaf("agg_ram")],
-        parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
+        parameters={"PORTS": ports, "JOB_BITS": job_bits, "SLOT_BITS": slot_bits},
         testcase=["every_reader_sees_its_slots_label"],
     )
 

@@ -6,13 +6,18 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// coreLatency is the core's latency besides the lanes, in cycles: the port's
-// register, the commit's grant, its check, the slot's read, the gate after the
-// memories, and the egress's register.
-const coreLatency = 7
+// coreLatency is the core's latency besides the lanes, in cycles: two registers of the port; the
+// commit's pick, multiplexer and check; the slot's read, two steps of it, judgement, two steps of
+// it, and events; the choice of the slot, its read, the gate; then, behind the lanes, the write to
+// the cache and its read.
+const coreLatency = 15
 
-// requestBits is the width of a commit request; agg_ingress lists the fields.
-const requestBits = 102
+// commitSpacing is the number of cycles from a commit to the next.
+const commitSpacing = 2
+
+// readLatency is the number of cycles from agg_reader's choice of a beat to its arrival at the slot
+// memories' outputs.
+const readLatency = 2
 
 // coreBuilder builds the module agg_core.
 type coreBuilder struct {
@@ -23,6 +28,7 @@ type coreBuilder struct {
 	jobBits   int // width of a job's number
 	slotBits  int // width of a slot's number
 	indexBits int // width of a beat's number in its chunk
+	rowBits   int // width of a number of a pair of slots
 	countBits int // width of a number of lanes
 }
 
@@ -35,6 +41,7 @@ func (p *Plan) core() *netlist.Module {
 		jobBits:   indexWidth(p.Jobs),
 		slotBits:  indexWidth(p.Slots),
 		indexBits: indexWidth(p.Beats),
+		rowBits:   indexWidth(p.Window),
 		countBits: indexWidth(p.Lanes + 1),
 	}
 	b.m.Doc = fmt.Sprintf(`The aggregator between AXI4-Stream ports.
@@ -73,14 +80,10 @@ func (b *coreBuilder) note() {
 }
 
 // ram adds a memory with a word for every beat of every slot.
-func (b *coreBuilder) ram(in *netlist.Body, name string, width int, forward bool) *netlist.Instance {
-	i := in.Instance("agg_ram", name, "").
+func (b *coreBuilder) ram(in *netlist.Body, name string, width int) *netlist.Instance {
+	return in.Instance("agg_ram", name, "").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits))
-	if forward {
-		i.Param("FORWARD", "1")
-	}
-	return i
 }
 
 // params sets parameters that several leaves share.
@@ -92,6 +95,7 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 		"JOB_BITS":   b.jobBits,
 		"SLOT_BITS":  b.slotBits,
 		"INDEX_BITS": b.indexBits,
+		"ROW_BITS":   b.rowBits,
 		"BEAT_BITS":  b.BeatBits,
 	}
 	for _, n := range names {

@@ -10,12 +10,12 @@ import (
 func (b *coreBuilder) portWires() {
 	m := b.m
 	m.Comment("Signals to all ports")
-	m.Wire("slot", b.slotBits, "of the packet in the commit, or the overdue slot")
-	m.Wire("commit_store", 1, "the packet is stored")
-	m.Wire("resolve", b.Workers, "the port's written data is stored or dropped")
+	m.Wire("judged", b.Workers, "the port's oldest packet is judged")
+	m.Wire("store", 1, "and stored")
 	m.Wire("reduced", 1, "a slot has been summed")
-	m.Wire("sum_slot", b.slotBits, "the summed slot")
-	m.Wire("sum_job", b.jobBits, "its job")
+	m.Wire("reduced_slot", b.slotBits, "")
+	m.Wire("reduced_gen", 1, "")
+	m.Wire("reduced_job", b.jobBits, "")
 	m.Wire("req_valid", b.Workers, "ports that request a commit")
 	m.Wire("req_grant", b.Workers, "")
 	m.Wire("rd_en", 1, "reads all slot memories")
@@ -48,6 +48,9 @@ func (b *coreBuilder) ingress() {
 	}
 	b.nonfinite(in.Body, b.Format, "u_nonfinite", b.ofPort("s_axis_tdata", b.BeatBits), "s_nonfinite")
 
+	for _, f := range requestFields {
+		in.Wire("req_"+f.name, f.width, "")
+	}
 	i := in.Instance("agg_ingress", "u_ingress", "")
 	b.params(i, "BEAT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Connect("s_axis_tdata", b.ofPort("s_axis_tdata", b.BeatBits)).
@@ -59,10 +62,8 @@ func (b *coreBuilder) ingress() {
 		Connect("s_nonfinite", "|s_nonfinite").
 		Connect("req_valid", b.ofPort("req_valid", 1)).
 		Connect("req_grant", b.ofPort("req_grant", 1)).
-		Connect("req_data", b.ofPort("requests", requestBits)).
-		Connect("resolve", b.ofPort("resolve", 1)).
-		Connect("resolve_slot", "slot").Connect("resolve_stored", "commit_store").
-		Connect("reduced_slot", "sum_slot")
+		Connect("judged", b.ofPort("judged", 1)).Connect("judged_stored", "store")
+	in.Assign(b.ofPort("requests", requestBits), request())
 
 	if b.operandBeatBits() == b.BeatBits {
 		b.slotMemory(in, stored)
@@ -85,7 +86,7 @@ func (b *coreBuilder) ingress() {
 
 // slotMemory adds the slot memory of a port.
 func (b *coreBuilder) slotMemory(in *netlist.Loop, stored string) {
-	b.ram(in.Body, "u_memory", b.BeatBits, false).
+	b.ram(in.Body, "u_memory", b.BeatBits).
 		Connect("wr_addr", netlist.Concat("wr_slot", "wr_beat")).
 		Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).
 		Connect("rd_data", stored)

@@ -12,11 +12,13 @@ func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Jobs --")
 	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
-	m.Wire("flush_slots", b.Slots, "slots whose job ends")
-	m.Wire("quiet", 1, "all jobs end: the commit pauses")
+	m.Wire("unused_quiet", 1, "all jobs end")
+	m.Wire("hold_commits", 1, "nothing is picked for the commit")
+	m.Wire("idle", 1, "and nothing is being judged")
+	m.Wire("clear", 1, "empties a slot")
+	m.Wire("clear_slot", b.slotBits, "")
 	m.Wire("drop_statuses", b.Jobs, "")
 	m.Wire("drained", b.Jobs, "no slot of the job is being reduced")
-	m.Wire("sending", 1, "a result is being sent: its cache entry must not change")
 	m.Wire("sets_up", b.Jobs, "the job is being set up")
 	m.Wire("sets_up_job", b.jobBits, "the job's number")
 	m.Wire("cleared", 1, "the job's old counts are cleared")
@@ -26,19 +28,22 @@ func (b *coreBuilder) jobs() {
 	for _, w := range operations {
 		m.Wire(w.name, w.width, "")
 	}
-	m.Wire("commit_finish", 1, "")
-	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the overdue slot")
-	m.Wire("commit_rank_bit", b.Workers, "the packet's sender, one hot")
+	m.Wire("finished", 1, "a rank has all results")
 	m.Wire("evict", b.Workers, "ports to evict")
-	m.Wire("answer_mask", b.Workers, "missing or evicted ranks")
+	m.Wire("e_slot", b.slotBits, "of the packet that is judged, or the overdue slot")
+	m.Wire("e_job", b.jobBits, "its job")
+	m.Wire("e_rank_bit", b.Workers, "the packet's sender, one hot")
 
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("LANE_BITS", fmt.Sprint(bits.TrailingZeros(uint(b.Lanes)))).
-		Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit").
-		Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
+		Param("STAGES", fmt.Sprint(b.rankStages())).
+		Connect("finish", "finished").Connect("finish_job", "e_job").
+		Connect("finish_bit", "e_rank_bit").Connect("finish_ports", "judged").
+		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask").
+		Connect("quiet", "unused_quiet")
 }
 
 // jobWire is an output of agg_jobs, with a field for every job.
@@ -116,11 +121,20 @@ func (b *coreBuilder) ifJob(condition, jobs string) string {
 	return fmt.Sprintf("%s && %s[j]", condition, jobs)
 }
 
+// rankStages returns the cycles that agg_port_ranks takes.
+func (b *coreBuilder) rankStages() int {
+	if b.Workers > 16 {
+		return 2
+	}
+	return 1
+}
+
 // portRanks adds agg_port_ranks, which converts a mask of ports of a job to ranks.
 func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
 	i := b.m.Instance("agg_port_ranks", name, "")
-	b.params(i, "PORTS")
-	i.Connect("member", b.ofJob("member", b.Workers, index)).
+	b.params(i, "PORTS", "PORT_BITS")
+	i.Param("STAGES", fmt.Sprint(b.rankStages())).
+		Connect("member", b.ofJob("member", b.Workers, index)).
 		Connect("rank_of_port", b.ofJob("rank_of_port", 8*b.Workers, index)).
 		Connect("ports", ports).
 		Connect("ranks", ranks)

@@ -56,9 +56,9 @@ func (b *coreBuilder) jobCounts() {
 	i := b.eachJob("g_counts").Instance("agg_job_counts", "u_job_counts", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
 		Connect("clear", b.ofJob("sets_up", 1, "j")).
-		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_jobs")).
-		Connect("vid", "commit_vid").Connect("rank", "commit_rank").
-		Connect("wr_en", b.ifJob("cache_wr_en", "written_jobs")).Connect("wr_vid", "written_vid")
+		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "e_jobs")).
+		Connect("vid", "e_vid").Connect("rank", "e_rank").
+		Connect("wr_en", b.ifJob("written", "written_jobs")).Connect("wr_vid", "written_vid")
 	for _, c := range jobCounts {
 		i.Connect(c.name, b.ofJob(c.name, c.width, "j"))
 	}
@@ -70,7 +70,7 @@ func (b *coreBuilder) lags() {
 		Param("RANK_BITS", fmt.Sprint(b.portBits))
 	b.params(i, "JOB_BITS", "SLOT_BITS")
 	i.Connect("clear", "|sets_up").Connect("clear_job", "sets_up_job").Connect("ready", "cleared").
-		Connect("store", "commit_store").Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
+		Connect("slot", "e_slot").Connect("job", "e_job").Connect("rank", netlist.Slice("e_rank", 0, b.portBits)).
 		Connect("rd_job", "lag_job").Connect("rd_rank", "lag_rank").Connect("rd_bucket", "lag_bucket").
 		Connect("value", "lag_value")
 }
@@ -84,11 +84,10 @@ func (b *coreBuilder) counters() {
 	b.m.Instance("agg_counters", "u_counters", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
 		Connect("clear", "clear_counters").
-		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
+		Connect("stored", "store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
-		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "commit_index"))).
+		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "e_job"))).
 		Connect("evicts", "|evict").
-		Connect("finished", "commit_finish").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
 		Connect("result", "result_take && !result_replay").
 		Connect("replay", "result_take && result_replay").

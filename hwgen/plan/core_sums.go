@@ -10,9 +10,20 @@ import (
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
-	m.Wire("send_slot", b.slotBits, "of the result being sent")
+	m.Wire("label_slot", b.slotBits, "of the beat that is read next")
+	m.Wire("begun", 1, "a slot's first beat was chosen")
+	m.Wire("begun_slot", b.slotBits, "")
+	m.Wire("begun_job", b.jobBits, "")
 	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
+	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
+	m.Wire("beat_job", b.jobBits, "")
+	m.Wire("unused_beat_job", b.jobBits, "only of first passes")
+	m.Wire("beat_gen", 1, "")
+	for _, interlock := range []string{"pick", "prep", "send"} {
+		m.Wire(interlock+"_valid", 1, "")
+		m.Wire(interlock+"_slot", b.slotBits, "of a result on its way out: it does not begin")
+	}
 	stop, valid, slot, beat := "1'b0", "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits)
 	strobe, pass, stalled := "beat_strobe", "unused_beat_pass", "unused_stalled"
 	comment := "No beat is read again: one pass decides every beat."
@@ -32,8 +43,9 @@ func (b *coreBuilder) reader() {
 	}
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending_slot", "send_slot").
-		Connect("reduced_job", "sum_job").
+	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
+		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
+		Connect("beat_last", "beat_chunk_end").Connect("beat_job", "unused_beat_job").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
@@ -48,14 +60,17 @@ func (b *coreBuilder) sums() {
 	m.Wire("sum", b.ResultBeatBits, "of all ports, lane by lane")
 	m.Wire("sum_over", b.Lanes, "elements that overflowed")
 	m.Wire("sum_next", 1, "the next cycle has a sum")
+	m.Wire("sum_slot", b.slotBits, "its slot")
 	m.Wire("sum_beat", b.indexBits, "")
+	m.Wire("sum_gen", 1, "")
+	m.Wire("sum_job", b.jobBits, "")
+	m.Wire("sum_chunk_end", 1, "")
 	if b.Lane.Shared != nil {
 		b.undecided()
 		return
 	}
 	b.lanes("sum", "sum_over", "")
-	b.tags("beat_strobe", netlist.Concat("beat_slot", "beat_index"), "sum_next", netlist.Concat("sum_slot", "sum_beat"),
-		b.slotBits+b.indexBits)
+	b.tags("beat_strobe", "sum_next", nil)
 }
 
 // lanes adds a lane for every element of a beat and connects the outputs to the
@@ -94,13 +109,33 @@ func (b *coreBuilder) ofLane(name string, width int) string {
 // gate, and the lane's latency.
 func (p *Plan) passage() int { return 1 + p.Lane.Latency }
 
-// tags delays a beat's tag by one cycle less than gates and lanes take.
-func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
+// tag is a field that travels beside a beat through the lanes.
+type tag struct {
+	beat, sum string // the wires before and after
+	width     int
+}
+
+// tags delays a beat's tag by one cycle less than gates and lanes take. more are fields in addition
+// to those that every card has.
+func (b *coreBuilder) tags(beat, sum string, more []tag) {
+	all := append([]tag{
+		{"beat_slot", "sum_slot", b.slotBits},
+		{"beat_index", "sum_beat", b.indexBits},
+		{"beat_gen", "sum_gen", 1},
+		{"beat_job", "sum_job", b.jobBits},
+		{"beat_chunk_end", "sum_chunk_end", 1},
+	}, more...)
+	var in, out []string
+	width := 0
+	for _, t := range all {
+		in, out = append(in, t.beat), append(out, t.sum)
+		width += t.width
+	}
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag leaves one cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(b.passage()-1)).
-		Connect("in_valid", inValid).
-		Connect("in_tag", in).
-		Connect("out_valid", valid).
-		Connect("out_tag", out)
+		Connect("in_valid", beat).
+		Connect("in_tag", netlist.Concat(in...)).
+		Connect("out_valid", sum).
+		Connect("out_tag", netlist.Concat(out...))
 }

@@ -36,7 +36,7 @@ func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
 		return Undecided{}
 	}
-	element := 3*p.Workers + p.passage() + p.pause() + 3
+	element := 3*p.Workers + p.passage() + p.pause() + 4
 	_, limit := p.queueDepth()
 	return Undecided{
 		ElementCycles: element,
@@ -49,7 +49,7 @@ func (p *Plan) Undecided() Undecided {
 // queueDepth returns the maximum number of undecided beats in the queue, and the number
 // at which the card stops reading new beats.
 func (p *Plan) queueDepth() (depth, limit int) {
-	lanes := p.passage() + 2
+	lanes := p.passage() + 3
 	depth = 1 << bits.Len(uint(lanes+3))
 	return depth, depth - lanes
 }
@@ -106,28 +106,16 @@ func (b *coreBuilder) undecided() {
 	m.Wire("lane_undecided", b.Lanes, "undecided elements, two cycles before the sum")
 	b.lanes("sum", "lane_over", "lane_undecided")
 
-	tag := []struct {
-		beside, lane string
-		width        int
-	}{
-		{"beat_slot", "sum_slot", b.slotBits},
-		{"beat_index", "sum_beat", b.indexBits},
+	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
+	m.Wire("lane_next", 1, "the next cycle has a sum")
+	m.Wire("lane_again", 1, "")
+	m.Wire("lane_write", 1, "")
+	m.Wire("lane_last", 1, "")
+	b.tags("beat_valid", "lane_next", []tag{
 		{"beat_pass", "lane_again", 1},
 		{"beat_write", "lane_write", 1},
 		{"beat_last", "lane_last", 1},
-	}
-	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
-	m.Wire("lane_next", 1, "the next cycle has a sum")
-	var beside, lane []string
-	width := 0
-	for _, t := range tag {
-		if t.lane != "sum_slot" && t.lane != "sum_beat" {
-			m.Wire(t.lane, 1, "")
-		}
-		beside, lane = append(beside, t.beside), append(lane, t.lane)
-		width += t.width
-	}
-	b.tags("beat_valid", netlist.Concat(beside...), "lane_next", netlist.Concat(lane...), width)
+	})
 
 	m.Comment("Undecided beats")
 	m.Wire("sum_whole", 1, "this write completes the beat")

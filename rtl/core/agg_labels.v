@@ -1,5 +1,5 @@
-// Holds what is known of each slot's chunk from its completion to the next one: contributing ports,
-// VID, marks and the slot's generation.
+// Holds what is known of each slot's chunk from its completion to the next one: job, contributing
+// ports, VID, marks and the slot's generation.
 //
 // Three memories, one for each reader, each read synchronously. A completion in cycle 0 is in the
 // reader's memory from cycle 1 on. When the reader begins a slot, its label is copied to the other
@@ -10,13 +10,14 @@
 // copies that label; wr_slot and send_slot see the copy from cycle 3 on. wr_slot in cycle 0 gives
 // written_vid in cycle 1; send_slot in cycle 0 gives send_* in cycle 2.
 //
-// Not done here: jobs of slots (agg_reader) and their configuration (agg_jobs). A label is
-// undefined before its slot first completes.
+// Not done here: the configuration of jobs (agg_jobs). A label is undefined before its slot first
+// completes.
 
 `default_nettype none
 
 module agg_labels #(
     parameter integer PORTS     = 4,
+    parameter integer JOB_BITS  = 1,
     parameter integer SLOT_BITS = 4
 ) (
     input wire clk,
@@ -24,6 +25,7 @@ module agg_labels #(
     // A slot completes
     input wire                 complete,
     input wire [SLOT_BITS-1:0] complete_slot,
+    input wire [ JOB_BITS-1:0] complete_job,
     input wire [    PORTS-1:0] complete_ports,
     input wire [         31:0] complete_vid,
     input wire [          1:0] complete_ecn,
@@ -37,6 +39,7 @@ module agg_labels #(
     output wire                 begun_gen,
     output wire [    PORTS-1:0] beat_ports,
     output wire                 beat_gen,
+    output wire [ JOB_BITS-1:0] beat_job,
 
     // A sum is written to the cache
     input  wire [SLOT_BITS-1:0] wr_slot,
@@ -51,10 +54,11 @@ module agg_labels #(
     output wire                 send_gen
 );
 
-  localparam integer WIDTH = PORTS + 36;  // {gen, nonfinite, ECN, VID, ports}
+  localparam integer SENT = PORTS + 36;  // {gen, nonfinite, ECN, VID, ports}
+  localparam integer WIDTH = JOB_BITS + SENT;
 
   wire [WIDTH-1:0] complete_label = {
-    complete_gen, complete_nonfinite, complete_ecn, complete_vid, complete_ports
+    complete_job, complete_gen, complete_nonfinite, complete_ecn, complete_vid, complete_ports
   };
 
   wire [WIDTH-1:0] read_label;  // of the read one cycle ago
@@ -62,8 +66,8 @@ module agg_labels #(
   reg              copies_reg;
   reg [SLOT_BITS-1:0] copy_slot_reg;
 
-  wire [WIDTH-1:0] sent_label;
-  reg  [WIDTH-1:0] sent_label_reg;
+  wire [SENT-1:0] sent_label;
+  reg  [SENT-1:0] sent_label_reg;
 
   always @(posedge clk) begin
     label_reg      <= read_label;
@@ -99,21 +103,22 @@ module agg_labels #(
   );
 
   agg_ram #(
-      .WIDTH    (WIDTH),
+      .WIDTH    (SENT),
       .ADDR_BITS(SLOT_BITS)
   ) u_sent (
       .clk    (clk),
       .wr_en  (copies_reg),
       .wr_addr(copy_slot_reg),
-      .wr_data(label_reg),
+      .wr_data(label_reg[SENT-1:0]),
       .rd_en  (1'b1),
       .rd_addr(send_slot),
       .rd_data(sent_label)
   );
 
-  assign begun_gen  = read_label[WIDTH-1];
+  assign begun_gen  = read_label[SENT-1];
   assign beat_ports = label_reg[PORTS-1:0];
-  assign beat_gen   = label_reg[WIDTH-1];
+  assign beat_gen   = label_reg[SENT-1];
+  assign beat_job   = label_reg[WIDTH-1:SENT];
   assign {send_gen, send_nonfinite, send_ecn, send_vid, send_ports} = sent_label_reg;
 
 endmodule
