@@ -1,26 +1,36 @@
 // Receives one port's packets: checks their shape, writes payloads into the port's slot
 // memory and requests their commit.
 //
-// A beat is accepted into register A and moves to the slot memory in the next cycle. With
-// its last beat, the packet requests its commit in the cycle of the write. One more request
-// can be queued, so the next packet proceeds while the arbiter serves other ports.
+// A beat passes registers A and B, and is written to the slot memory from B. A beat that A
+// cannot take waits in the skid, so s_axis_tready is a register. A packet's slot is computed
+// and looked up on its way into A. With its last beat in B, the packet requests its commit,
+// and moves to the queue: the next packet proceeds while the arbiter serves other ports.
 //
 // A payload is written before its commit shows whether it is bad or a repetition. Only a
 // contribution that is held and not yet summed needs protection: its slot is *busy* and is
 // not written. In any other slot a write does no harm, because an uncommitted payload is
 // overwritten before it could be summed. The request reports whether its payload was
 // written (*writable*); a payload that was not cannot be stored. Data for a slot with
-// uncommitted data of this port (*pending*) waits at its first beat, and blocks this port
-// only.
+// unjudged data of this port waits at its first beat, in B, and blocks this port only.
 //
-// Request, 102 bits: {writable, nonfinite, bad, whole, length 16, vid 32, rank 8, epoch 16,
-// format 8, job 8, ecn 2, kind 4, version 4}. agg_commit unpacks it. whole: the packet has
-// as many beats as a chunk of its job, all of them full. Data is written only if its job is
-// set up. When a job ends (its bit of flush, its slots in flush_slots), its contributions
-// are dropped, and its data in flight counts as not written.
+// A slot is busy if its bits in two memories, set and red, differ. A stored contribution
+// inverts the bit in set; the sum of the slot copies it to red. Each memory has one writer, and
+// no decoder. The bits of unjudged requests are kept in places, which are searched for the slot
+// of the next packet.
 //
-// Latency: a beat accepted in cycle 0 is written in cycle 1; a last beat also requests in
-// cycle 1. Not done here: header checks (agg_commit).
+// Request, 103 bits if its fields are concatenated: {entered, writable, nonfinite, bad, whole,
+// length 16, vid 32, rank 8, epoch 16, format 8, job 8, ecn 2, kind 4, version 4}. agg_commit
+// checks it. entered: the job was set up when the packet's first beat was accepted. whole: the
+// packet has as many beats as a chunk of its job, all of them full. Data is written only if its
+// job is set up. When a job ends (its bit of flush), its data in flight counts as not written.
+// The job's slots are then cleared one by one (clear).
+//
+// Latency: a beat accepted in cycle 0 is in A in cycle 1 and in B in cycle 2, in which it is
+// written. With a last beat, req_valid is high in cycle 2; the fields are valid from cycle 3 to
+// the grant. A grant follows its request by a cycle or more; a request in the cycle of a grant
+// is not a new one. A slot that is reduced in cycle 0 is not busy for a packet that begins in
+// cycle 3. A cleared slot is not busy for a packet that begins three cycles later. Not done
+// here: header checks (agg_commit).
 
 `default_nettype none
 
@@ -36,11 +46,10 @@ module agg_ingress #(
 
     // Jobs, job 0 in the lowest bits
     input wire [           JOBS-1:0] flush,
-    input wire [ (1<<SLOT_BITS)-1:0] flush_slots,
-    input wire [           JOBS-1:0] job_valid,    // set up
-    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,    // 2 * window - 1
-    input wire [ SLOT_BITS*JOBS-1:0] slot_base,    // the first slot
-    input wire [INDEX_BITS*JOBS-1:0] job_last,     // number of the last beat of a chunk
+    input wire [           JOBS-1:0] job_valid,  // set up
+    input wire [ SLOT_BITS*JOBS-1:0] slot_mask,  // 2 * window - 1
+    input wire [ SLOT_BITS*JOBS-1:0] slot_base,  // the first slot
+    input wire [INDEX_BITS*JOBS-1:0] job_last,   // number of the last beat of a chunk
 
     // Packets; tuser is valid on the first beat, except bit 112 (bad payload): valid on the last
     input wire [BEAT_BITS-1:0] s_axis_tdata,
@@ -58,356 +67,357 @@ module agg_ingress #(
     output wire [ BEAT_BITS-1:0] wr_data,
 
     // Request for a commit
-    output wire         req_valid,
-    input  wire         req_grant,
-    output wire [101:0] req_data,
+    output wire        req_valid,
+    input  wire        req_grant,
+    output wire        req_entered,
+    output wire        req_writable,
+    output wire        req_nonfinite,
+    output wire        req_bad,
+    output wire        req_whole,
+    output wire [15:0] req_length,
+    output wire [31:0] req_vid,
+    output wire [ 7:0] req_rank,
+    output wire [15:0] req_epoch,
+    output wire [ 7:0] req_format,
+    output wire [ 7:0] req_job,
+    output wire [ 1:0] req_ecn,
+    output wire [ 3:0] req_kind,
+    output wire [ 3:0] req_version,
 
-    // The verdict on writable data of this port, and any slot that was summed
-    input wire                 resolve,
-    input wire [SLOT_BITS-1:0] resolve_slot,
-    input wire                 resolve_stored,
+    // The port's oldest request that was granted and not yet judged is judged, and stored or not
+    input wire judged,
+    input wire judged_stored,
+
+    // Any slot was summed, or is cleared; never both in a cycle
     input wire                 reduced,
-    input wire [SLOT_BITS-1:0] reduced_slot
+    input wire [SLOT_BITS-1:0] reduced_slot,
+    input wire                 clear,
+    input wire [SLOT_BITS-1:0] clear_slot
 );
 
   `include "zwire.vh"
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
-  localparam [SLOTS-1:0] ONE_SLOT = 1;
+  localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
+  localparam integer HEADER = 98;  // the request's fields from length to version
+  localparam integer JOB_LSB = 10;
 
   // On input, code and the flags other than ECN have no meaning.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
 
-  // -- Register A ---------------------------------------------------------------------------------
+  // -- Input --------------------------------------------------------------------------------------
 
-  reg  s_first_reg;  // the next accepted beat begins a packet
-  reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg;
-  reg  [BEAT_BITS-1:0] a_data_reg;
-  reg  [         97:0] header_reg;  // of the packet in A
-  reg                  data_reg;  // data of a job that this card has
-  wire                 a_leaves;
-  wire [          8:0] s_number = {1'b0, s_axis_tuser[HDR_JOB_LSB+:8]};  // of the job
+  reg first_reg;  // the next accepted beat begins a packet
+  wire full = &s_axis_tkeep;
+  wire bad = s_axis_tuser[112];
+  wire [7:0] number = s_axis_tuser[HDR_JOB_LSB+:8];
+  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
+  wire entered = {1'b0, number} < JOBS[8:0] && job_valid[job];
+  wire data = entered && s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA;
+  wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
+      (s_axis_tuser[HDR_VID_LSB+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);
+  wire [HEADER-1:0] header = {
+    s_axis_tuser[HDR_LENGTH_LSB+:16],
+    s_axis_tuser[HDR_VID_LSB+:32],
+    s_axis_tuser[HDR_RANK_LSB+:8],
+    s_axis_tuser[HDR_EPOCH_LSB+:16],
+    s_axis_tuser[HDR_FORMAT_LSB+:8],
+    number,
+    s_axis_tuser[HDR_FLAGS_LSB+:2],
+    s_axis_tuser[HDR_KIND_LSB+:4],
+    s_axis_tuser[HDR_VERSION_LSB+:4]
+  };
 
-  assign s_axis_tready = !a_valid_reg || a_leaves;
+  // -- Skid ---------------------------------------------------------------------------------------
+
+  wire advance;  // B is free: beats move on
+
+  reg ready_reg;  // the skid is empty
+  reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_nonfinite_reg, s_entered_reg;
+  reg s_data_reg;  // a packet of data of a job that is set up
+  reg [SLOT_BITS-1:0] s_slot_reg;
+  reg [HEADER-1:0] s_header_reg;
+  reg [BEAT_BITS-1:0] s_beat_reg;
+
+  wire [JOB_BITS-1:0] s_job = JOBS == 1 ? {JOB_BITS{1'b0}} : s_header_reg[JOB_LSB+:JOB_BITS];
+
+  assign s_axis_tready = ready_reg;
 
   always @(posedge clk) begin
-    if (s_axis_tready) begin
-      a_valid_reg     <= s_axis_tvalid;
-      a_first_reg     <= s_first_reg;
-      a_last_reg      <= s_axis_tlast;
-      a_full_reg      <= &s_axis_tkeep;
-      a_bad_reg       <= s_axis_tuser[112];
-      a_nonfinite_reg <= s_nonfinite;
-      if (s_axis_tvalid) begin
-        a_data_reg  <= s_axis_tdata;
-        s_first_reg <= s_axis_tlast;
-        if (s_first_reg) begin
-          data_reg <= s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA && s_number < JOBS[8:0];
-          header_reg <= {
-            s_axis_tuser[HDR_LENGTH_LSB+:16],
-            s_axis_tuser[HDR_VID_LSB+:32],
-            s_axis_tuser[HDR_RANK_LSB+:8],
-            s_axis_tuser[HDR_EPOCH_LSB+:16],
-            s_axis_tuser[HDR_FORMAT_LSB+:8],
-            s_axis_tuser[HDR_JOB_LSB+:8],
-            s_axis_tuser[HDR_FLAGS_LSB+:2],
-            s_axis_tuser[HDR_KIND_LSB+:4],
-            s_axis_tuser[HDR_VERSION_LSB+:4]
-          };
-        end
+    ready_reg <= advance || (ready_reg && !s_axis_tvalid);
+    if (ready_reg && s_axis_tvalid) first_reg <= s_axis_tlast;
+    if (ready_reg) begin
+      s_first_reg     <= first_reg;
+      s_last_reg      <= s_axis_tlast;
+      s_full_reg      <= full;
+      s_bad_reg       <= bad;
+      s_nonfinite_reg <= s_nonfinite;
+      s_entered_reg   <= entered;
+      s_data_reg      <= data;
+      s_slot_reg      <= slot;
+      s_header_reg    <= header;
+      s_beat_reg      <= s_axis_tdata;
+    end else begin
+      if (flush[s_job]) s_data_reg <= 1'b0;
+    end
+    if (rst) begin
+      ready_reg <= 1'b1;
+      first_reg <= 1'b1;
+    end
+  end
+
+  // -- Register A ---------------------------------------------------------------------------------
+
+  reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
+  reg a_data_reg;
+  reg [SLOT_BITS-1:0] a_slot_reg;
+  reg [HEADER-1:0] a_header_reg;
+  reg [BEAT_BITS-1:0] a_beat_reg;
+
+  wire [JOB_BITS-1:0] a_job = JOBS == 1 ? {JOB_BITS{1'b0}} : a_header_reg[JOB_LSB+:JOB_BITS];
+  wire [SLOT_BITS-1:0] a_slot_next = !advance ? a_slot_reg : ready_reg ? slot : s_slot_reg;
+
+  always @(posedge clk) begin
+    a_slot_reg <= a_slot_next;
+    if (advance) begin
+      a_valid_reg     <= s_axis_tvalid || !ready_reg;
+      a_first_reg     <= ready_reg ? first_reg : s_first_reg;
+      a_last_reg      <= ready_reg ? s_axis_tlast : s_last_reg;
+      a_full_reg      <= ready_reg ? full : s_full_reg;
+      a_bad_reg       <= ready_reg ? bad : s_bad_reg;
+      a_nonfinite_reg <= ready_reg ? s_nonfinite : s_nonfinite_reg;
+      a_entered_reg   <= ready_reg ? entered : s_entered_reg;
+      a_data_reg      <= ready_reg ? data : s_data_reg && !flush[s_job];
+      a_header_reg    <= ready_reg ? header : s_header_reg;
+      a_beat_reg      <= ready_reg ? s_axis_tdata : s_beat_reg;
+    end else begin
+      if (flush[a_job]) a_data_reg <= 1'b0;
+    end
+    if (rst) a_valid_reg <= 1'b0;
+  end
+
+  // -- Register B ---------------------------------------------------------------------------------
+
+  reg b_valid_reg, b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
+  reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
+  reg b_over_reg;  // the packet had as many beats as a chunk before this one
+  reg b_entered_reg;
+  reg b_open_reg;  // the packet's beats are written
+  reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
+  reg b_set_reg;  // the slot's bit in set
+  reg [INDEX_BITS-1:0] b_number_reg;
+  reg [SLOT_BITS-1:0] b_slot_reg;
+  reg [HEADER-1:0] b_header_reg;
+  reg [BEAT_BITS-1:0] b_beat_reg;
+
+  wire [JOB_BITS-1:0] b_job = JOBS == 1 ? {JOB_BITS{1'b0}} : b_header_reg[JOB_LSB+:JOB_BITS];
+  wire at_last = b_number_reg == job_last[INDEX_BITS*b_job+:INDEX_BITS];
+
+  wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
+  wire set, red;  // bits of the slot in A
+  wire found;  // an unjudged request has written the slot in A
+  wire freed, freed_stored;  // the verdict that B waits for was given
+
+  wire may_open = begins && a_data_reg && !flush[a_job];
+  wire stays_open = b_open_reg && !begins && !flush[b_job] && !(freed && freed_stored) &&
+      !(advance && b_valid_reg && at_last);
+
+  always @(posedge clk) begin
+    b_open_reg  <= (may_open && !(set ^ red)) || stays_open;
+    b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
+    if (advance) begin
+      b_valid_reg <= a_valid_reg;
+      b_asks_reg  <= a_valid_reg && a_last_reg;
+      b_bad_reg   <= a_bad_reg;
+      b_beat_reg  <= a_beat_reg;
+      if (a_valid_reg) begin
+        b_full_reg      <= a_full_reg && (a_first_reg || b_full_reg);
+        b_nonfinite_reg <= a_nonfinite_reg || (!a_first_reg && b_nonfinite_reg);
+        b_over_reg      <= !a_first_reg && (b_over_reg || at_last);
+        b_number_reg    <= a_first_reg ? {INDEX_BITS{1'b0}} : b_number_reg + 1'b1;
+      end
+      if (a_valid_reg && a_first_reg) begin
+        b_entered_reg <= a_entered_reg;
+        b_set_reg     <= set;
+        b_slot_reg    <= a_slot_reg;
+        b_header_reg  <= a_header_reg;
       end
     end
     if (rst) begin
-      s_first_reg <= 1'b1;
-      a_valid_reg <= 1'b0;
+      b_valid_reg <= 1'b0;
+      b_asks_reg  <= 1'b0;
+      b_open_reg  <= 1'b0;
+      b_waits_reg <= 1'b0;
     end
   end
 
-  // -- State of the packet before the beat in A ---------------------------------------------------
-
-  reg [INDEX_BITS:0] beat_reg;  // number of the beat in A; saturates
-  reg writable_reg, full_reg, nonfinite_reg;
-
-  wire [INDEX_BITS:0] beat = a_first_reg ? {INDEX_BITS + 1{1'b0}} : beat_reg;
-  wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : header_reg[10+:JOB_BITS];
-  wire [INDEX_BITS-1:0] last = job_last[INDEX_BITS*job+:INDEX_BITS];
-  wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
-      (header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);  // of the VID
-  wire data = data_reg && job_valid[job];
-  wire full = a_full_reg && (a_first_reg || full_reg);
-  wire nonfinite = a_nonfinite_reg || (!a_first_reg && nonfinite_reg);
-  wire whole = full && beat == {1'b0, last};
-
-  reg [SLOTS-1:0] busy_reg;
-  reg [SLOTS-1:0] pending_reg;
-
-  wire writable = !flush[job] && (a_first_reg ? data && !busy_reg[slot] : writable_reg);
-  wire waits = a_first_reg && data && pending_reg[slot];
-
-  always @(posedge clk) begin
-    if (a_leaves) begin
-      beat_reg      <= &beat ? beat : beat + 1'b1;
-      full_reg      <= full;
-      nonfinite_reg <= nonfinite;
-      writable_reg  <= writable;
-    end
-    if (flush[job]) writable_reg <= 1'b0;
-  end
-
-  assign wr_en   = a_leaves && writable && beat <= {1'b0, last};
-  assign wr_slot = slot;
-  assign wr_beat = beat[INDEX_BITS-1:0];
-  assign wr_data = a_data_reg;
+  assign wr_en   = b_valid_reg && b_open_reg && !b_waits_reg;
+  assign wr_slot = b_slot_reg;
+  assign wr_beat = b_number_reg;
+  assign wr_data = b_beat_reg;
 
   // -- Request ------------------------------------------------------------------------------------
 
-  reg                 queued_reg;  // a request that was not granted at once
-  reg  [       101:0] queue_reg;
+  reg queued_reg;
+  reg q_entered_reg, q_writable_reg, q_nonfinite_reg, q_bad_reg, q_whole_reg;
+  reg [HEADER-1:0] q_header_reg;
 
-  wire [JOB_BITS-1:0] queue_job = JOBS == 1 ? {JOB_BITS{1'b0}} : queue_reg[10+:JOB_BITS];
+  wire [JOB_BITS-1:0] q_job = JOBS == 1 ? {JOB_BITS{1'b0}} : q_header_reg[JOB_LSB+:JOB_BITS];
+  wire all_unjudged;  // no place is free
+  wire asks = b_asks_reg && advance;
 
-  wire [       101:0] request = {writable, nonfinite, a_bad_reg, whole, header_reg};
-  wire                asks = a_valid_reg && a_last_reg && !waits;
-
-  assign req_valid = queued_reg || asks;
-  assign req_data  = queued_reg ? queue_reg : request;
-  // Ignores a grant in this very cycle: it would connect the arbiter to s_axis combinationally.
-  assign a_leaves  = a_valid_reg && !waits && !(a_last_reg && queued_reg);
+  assign advance   = !(b_waits_reg || (b_asks_reg && (all_unjudged || (queued_reg && !req_grant))));
+  assign req_valid = queued_reg || (b_asks_reg && !b_waits_reg && !all_unjudged);
 
   always @(posedge clk) begin
-    if (a_leaves && a_last_reg && !req_grant) begin
-      queued_reg <= 1'b1;
-      queue_reg  <= request;
+    if (asks) begin
+      queued_reg      <= 1'b1;
+      q_entered_reg   <= b_entered_reg;
+      q_writable_reg  <= b_open_reg && !flush[b_job];
+      q_nonfinite_reg <= b_nonfinite_reg;
+      q_bad_reg       <= b_bad_reg;
+      q_whole_reg     <= b_full_reg && at_last && !b_over_reg;
+      q_header_reg    <= b_header_reg;
     end else begin
       if (req_grant) queued_reg <= 1'b0;
-      if (flush[queue_job]) queue_reg[101] <= 1'b0;
+      if (flush[q_job]) q_writable_reg <= 1'b0;
     end
     if (rst) queued_reg <= 1'b0;
   end
 
-  // -- Slots that must not be written -------------------------------------------------------------
+  assign req_entered = q_entered_reg;
+  assign req_writable = q_writable_reg;
+  assign req_nonfinite = q_nonfinite_reg;
+  assign req_bad = q_bad_reg;
+  assign req_whole = q_whole_reg;
+  assign {req_length, req_vid, req_rank, req_epoch, req_format, req_job, req_ecn, req_kind,
+          req_version} = q_header_reg;
 
-  wire [SLOTS-1:0] summed = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] resolved = resolve ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] stored = resolve && resolve_stored ? ONE_SLOT << resolve_slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] written = a_leaves && a_last_reg && writable ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  // -- Unjudged requests --------------------------------------------------------------------------
 
-  always @(posedge clk) begin
-    busy_reg    <= ((busy_reg & ~summed) | stored) & ~flush_slots;
-    pending_reg <= ((pending_reg & ~resolved) | written) & ~flush_slots;
-    if (rst) begin
-      busy_reg    <= {SLOTS{1'b0}};
-      pending_reg <= {SLOTS{1'b0}};
-    end
-  end
+  // A place is free two cycles after its verdict, when a look-up of its slot shows the verdict.
+  reg [PLACES-1:0] filled_reg;  // as many ones as places are taken, from bit 0
+  reg [PLACES-1:0] put_reg, get_reg;  // next place to take; of the next verdict
+  reg [PLACES-1:0] judged_reg;  // place of the verdict one cycle ago
+  reg stored_reg, stored_before_reg;  // verdict one and two cycles ago
+  reg [PLACES-1:0] live_reg;  // written data
+  reg [SLOT_BITS*PLACES-1:0] slots_reg;
+  reg [PLACES-1:0] sets_reg;  // the slot's bit in set
+  reg [PLACES-1:0] match_reg;  // place that B waits for
 
-`ifdef FORMAL
-`ifndef PROMISED
-  `define PROMISED assert
-`endif
-
-  // For any slot and any beat: the data last written there, the data of the packet to be committed,
-  // and whether the slot holds a contribution.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
-  (* anyconst *) reg [INDEX_BITS-1:0] place;
-  reg was_reset = 1'b0;
-  reg running_was = 1'b0;
-  wire [7:0] number = header_reg[17:10];  // of the job
-  integer n, m;
-
-  // Jobs: the owner of the slot, and the guarantees of agg_jobs.
-  reg [SLOT_BITS-1:0] mask_n, base_n, mask_m, base_m;
-  reg [JOBS-1:0] owns, flush_was, flush_before, valid_was;  // flush one and two cycles ago
-  reg [JOBS-1:0] ended;  // was set up when its flush began
-  reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
-  reg [INDEX_BITS*JOBS-1:0] last_was;
-
-  // The packet at A and its beats.
-  reg [INDEX_BITS:0] at;  // number of the beat in A; saturates
-  reg all_full, any_special, had_place, writes;
-  reg [BEAT_BITS-1:0] its_place;
-  wire now_place = at == place;
-
-  // A granted request is examined in the next cycle and judged in the one after, for the slot
-  // computed in the first.
-  reg looked_at, looked_writes, flight, flight_writes;
-  reg [JOB_BITS-1:0] looked_job, flight_job;
-  reg [31:0] looked_vid;
-  reg [SLOT_BITS-1:0] flight_slot;
-  wire [SLOT_BITS-1:0] looked_slot = slot_base[SLOT_BITS*looked_job+:SLOT_BITS] |
-      (looked_vid[SLOT_BITS-1:0] & slot_mask[SLOT_BITS*looked_job+:SLOT_BITS]);
-  wire [7:0] req_number = req_data[17:10];
-  wire [JOB_BITS-1:0] req_job = JOBS == 1 ? {JOB_BITS{1'b0}} : req_number[JOB_BITS-1:0];
-  wire [SLOT_BITS-1:0] queue_slot = slot_base[SLOT_BITS*queue_job+:SLOT_BITS] |
-      (queue_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*queue_job+:SLOT_BITS]);
-
-  reg holding;  // the slot holds a contribution that is not yet summed
-  reg [BEAT_BITS-1:0] memory, queue_has, looked_has, flight_has;
-  wire in_queue = queued_reg && queue_reg[101] && queue_slot == watched && job_valid[queue_job];
-  wire is_looked_at = looked_at && looked_writes && looked_slot == watched && job_valid[looked_job];
-  wire is_judged = flight && flight_writes && flight_slot == watched && job_valid[flight_job];
-  wire in_flight = is_looked_at || is_judged;
-
-  always @(posedge clk) begin
-    if (rst) was_reset <= 1'b1;
-    running_was <= !rst;
-    flush_was <= flush;
-    flush_before <= running_was ? flush_was : {JOBS{1'b0}};
-    valid_was <= job_valid;
-    mask_was <= slot_mask;
-    base_was <= slot_base;
-    last_was <= job_last;
-    ended <= job_valid | (ended & flush);
-
-    // The packet at A
-    if (a_leaves) begin
-      at <= a_last_reg ? 0 : &at ? at : at + 1;
-      all_full <= a_full_reg && (at == 0 || all_full);
-      any_special <= a_nonfinite_reg || (at != 0 && any_special);
-      if (now_place) its_place <= a_data_reg;
-      had_place <= !a_last_reg && (had_place || now_place);
-    end
-    if (a_valid_reg) writes <= !(a_leaves && a_last_reg) && writable && !flush[job];
-    if (flush[job]) writes <= 1'b0;
-
-    looked_at <= req_valid && req_grant;
-    looked_writes <= req_data[101];
-    looked_job <= req_job;
-    looked_vid <= req_data[81:50];
-    looked_has <= queued_reg ? queue_has : now_place ? a_data_reg : its_place;
-    flight <= looked_at;
-    flight_writes <= looked_writes;
-    flight_job <= looked_job;
-    flight_slot <= looked_slot;
-    flight_has <= looked_has;
-    if (a_leaves && a_last_reg && !req_grant) queue_has <= now_place ? a_data_reg : its_place;
-
-    if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
-    if (resolve && resolve_stored && resolve_slot == watched) holding <= 1'b1;
-    if ((reduced && reduced_slot == watched) || flush_slots[watched]) holding <= 1'b0;
-    if (rst) begin
-      at <= 0;
-      all_full <= 1'b1;
-      any_special <= 1'b0;
-      had_place <= 1'b0;
-      writes <= 1'b0;
-      looked_at <= 1'b0;
-      flight <= 1'b0;
-      holding <= 1'b0;
-    end
-  end
+  wire match_b = b_asks_reg && b_open_reg && b_slot_reg == a_slot_reg;
+  reg [PLACES-1:0] match;
+  reg [SLOT_BITS-1:0] judged_slot;
+  integer i;
 
   always @* begin
-    for (n = 0; n < JOBS; n = n + 1)
-    owns[n] = job_valid[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
-          slot_base[SLOT_BITS*n+:SLOT_BITS];
-    if (was_reset) begin
-      // agg_jobs: a job that is set up has slots of its own. The slots and the chunk length do not
-      // change until the job has ended, and the slots are in flush_slots while it ends. The job is
-      // not set up again, nor its slots reused, before that.
-      for (n = 0; n < JOBS; n = n + 1) begin
-        mask_n = slot_mask[SLOT_BITS*n+:SLOT_BITS];
-        base_n = slot_base[SLOT_BITS*n+:SLOT_BITS];
-        `PROMISED((base_n & mask_n) == 0);
-        `PROMISED(!(flush[n] && job_valid[n]));
-        if (running_was) begin
-          `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
-          `PROMISED(!((flush_was[n] || flush_before[n]) && job_valid[n]));
-          for (m = 0; m < JOBS; m = m + 1) begin
-            mask_m = slot_mask[SLOT_BITS*m+:SLOT_BITS];
-            base_m = slot_base[SLOT_BITS*m+:SLOT_BITS];
-            `PROMISED(
-                !(ended[n] && flush_was[n] && m != n && job_valid[m] &&
-                       ((base_n ^ base_m) & ~(mask_n | mask_m)) == 0));
-          end
-          `PROMISED(
-              !(valid_was[n] && !job_valid[n] && (watched & ~mask_n) == base_n) ||
-                    flush_slots[watched]);
-          `PROMISED(
-              (mask_n == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
-                     base_n == base_was[SLOT_BITS*n+:SLOT_BITS] &&
-                     job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
-                    (!job_valid[n] && !valid_was[n] && !flush[n]));
+    judged_slot = {SLOT_BITS{1'b0}};
+    for (i = 0; i < PLACES; i = i + 1) begin
+      match[i] = (live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg) ||
+          (match_b && put_reg[i]);
+      if (get_reg[i]) judged_slot = judged_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
+    end
+  end
+
+  wire judged_set = |(get_reg & sets_reg);
+  wire frees = |judged_reg;
+
+  assign found        = |match;
+  assign freed        = b_waits_reg && (match_reg & live_reg) == {PLACES{1'b0}};
+  assign freed_stored = stored_before_reg;
+  assign all_unjudged = filled_reg[PLACES-1];
+
+  integer k;
+
+  always @(posedge clk) begin
+    judged_reg        <= judged ? get_reg : {PLACES{1'b0}};
+    stored_reg        <= judged_stored;
+    stored_before_reg <= stored_reg;
+    if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
+    if (begins) match_reg <= match;
+    live_reg <= live_reg & ~judged_reg;
+    if (asks) begin
+      put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
+      for (k = 0; k < PLACES; k = k + 1) begin
+        if (put_reg[k]) begin
+          live_reg[k]                       <= b_open_reg;
+          slots_reg[SLOT_BITS*k+:SLOT_BITS] <= b_slot_reg;
+          sets_reg[k]                       <= b_set_reg;
         end
       end
-      `PROMISED((owns & (owns - 1'b1)) == 0);
-      `PROMISED(!(owns != 0 && flush_slots[watched]));
-      // agg_arbiter grants only requests. agg_commit and agg_slots judge them two cycles later:
-      // written data is resolved for the slot of its job and VID. It is stored only if the job is
-      // set up and the slot holds no contribution of this port.
-      `PROMISED(!req_grant || req_valid);
-      `PROMISED(resolve == (flight && flight_writes));
-      `PROMISED(!resolve || resolve_slot == flight_slot);
-      `PROMISED(!(resolve && resolve_stored) || job_valid[flight_job]);
-      `PROMISED(!(resolve && resolve_stored && resolve_slot == watched) || !holding);
-      // agg_reader and agg_writer: a slot that is summed held a contribution.
-      `PROMISED(!(reduced && reduced_slot == watched) || holding || flush_slots[watched]);
     end
-    if (was_reset && !rst) begin
-      // The packet: header_reg has the header of its first beat, and the flags are correct.
-      assert (a_first_reg == (at == 0) || !a_valid_reg);
-      assert (s_first_reg == (a_valid_reg ? a_last_reg : at == 0));
-      assert (at == 0 || beat_reg == at);
-      if (a_valid_reg || at != 0)
-        assert (data_reg == (header_reg[7:4] == KIND_DATA && number < JOBS));
-      if (at != 0) assert (full_reg == all_full && nonfinite_reg == any_special);
-      if (at != 0) assert (writable_reg == writes);
-      if (a_valid_reg && at == 0 && slot == watched)
-        assert (writable == (header_reg[7:4] == KIND_DATA && number < JOBS && job_valid[job] &&
-            !holding));
-      if (at != 0 && writes)
-        assert ((job_valid[job] || flush[job]) && header_reg[7:4] == KIND_DATA);
-      assert (had_place == (at > place));
-      if (a_valid_reg && a_last_reg && !queued_reg && req_valid) begin
-        assert (req_data[98] == (a_full_reg && (at == 0 || all_full) &&
-            at == job_last[INDEX_BITS*job+:INDEX_BITS]));
-        assert (req_data[99] == a_bad_reg && req_data[97:0] == header_reg);
-        assert (req_data[100] == (a_nonfinite_reg || (at != 0 && any_special)));
-      end
-
-      // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
-      assert (busy_reg[watched] == holding);
-      if (wr_en && wr_slot == watched) assert (!holding && !in_queue && !in_flight);
-      if (at != 0 && writes && slot == watched && job_valid[job])
-        assert (!holding && !in_queue && !in_flight);
-      if (wr_en) assert (job_valid[job] && wr_beat <= job_last[INDEX_BITS*job+:INDEX_BITS]);
-
-      // Stored data is the packet's data.
-      if (at != 0 && writes && had_place && slot == watched &&
-          place <= job_last[INDEX_BITS*job+:INDEX_BITS])
-        assert (memory == its_place);
-      if (in_queue && place <= job_last[INDEX_BITS*queue_job+:INDEX_BITS] && queue_reg[98])
-        assert (memory == queue_has);
-      if (is_looked_at && place <= job_last[INDEX_BITS*looked_job+:INDEX_BITS] && looked_whole)
-        assert (memory == looked_has);
-      if (is_judged && place <= job_last[INDEX_BITS*flight_job+:INDEX_BITS] && flight_whole)
-        assert (memory == flight_has);
-
-      // A port waits only for its own packets, until their verdict: written data is judged.
-      assert (flush_slots[watched] || pending_reg[watched] == (in_queue || in_flight));
-      assert (in_queue + is_looked_at + is_judged <= 1);
-      if (queued_reg && queue_reg[101])
-        assert ((job_valid[queue_job] || flush[queue_job]) && queue_reg[7:4] == KIND_DATA);
-      if (looked_at && looked_writes)
-        assert (job_valid[looked_job] || flush[looked_job] || flush_was[looked_job]);
-      if (flight && flight_writes)
-        assert (job_valid[flight_job] || flush[flight_job] || flush_was[flight_job] ||
-                flush_before[flight_job]);
-      if (a_valid_reg && !s_axis_tready) assert (waits || (a_last_reg && queued_reg));
-
-      cover (resolve && resolve_stored && resolve_slot == watched && job_last != 0);
-      cover (a_valid_reg && waits);
-      cover (in_queue && flight && flight_writes && a_valid_reg);
-      cover (wr_en && wr_slot == watched && owns == 2 && flush[0]);
+    if (asks && !frees) filled_reg <= {filled_reg[PLACES-2:0], 1'b1};
+    if (frees && !asks) filled_reg <= {1'b0, filled_reg[PLACES-1:1]};
+    if (rst) begin
+      filled_reg <= {PLACES{1'b0}};
+      put_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
+      get_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
+      judged_reg <= {PLACES{1'b0}};
+      live_reg   <= {PLACES{1'b0}};
     end
   end
 
-  reg looked_whole, flight_whole;
+  // -- Busy slots ---------------------------------------------------------------------------------
+
+  // A reduced slot's bit in set is read in the cycle of the event, and written to red two cycles
+  // later. A clear takes as long.
+  reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
+  reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
+  reg  copy_reg;
+  wire copy;
+
   always @(posedge clk) begin
-    looked_whole <= req_data[98];
-    flight_whole <= looked_whole;
+    reduced_reg        <= reduced && !rst;
+    reduced_before_reg <= reduced_reg && !rst;
+    clear_reg          <= clear && !rst;
+    clear_before_reg   <= clear_reg && !rst;
+    done_slot_reg      <= clear ? clear_slot : reduced_slot;
+    done_before_reg    <= done_slot_reg;
+    copy_reg           <= copy;
   end
-`endif
+
+  wire set_wr_en = clear_before_reg || (judged && judged_stored);
+  wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot;
+  wire set_wr_data = !clear_before_reg && !judged_set;
+
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_set (
+      .clk    (clk),
+      .wr_en  (set_wr_en),
+      .wr_addr(set_wr_slot),
+      .wr_data(set_wr_data),
+      .rd_en  (1'b1),
+      .rd_addr(a_slot_next),
+      .rd_data(set)
+  );
+
+  // The same bits, for the copy to red
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_copy (
+      .clk    (clk),
+      .wr_en  (set_wr_en),
+      .wr_addr(set_wr_slot),
+      .wr_data(set_wr_data),
+      .rd_en  (1'b1),
+      .rd_addr(reduced_slot),
+      .rd_data(copy)
+  );
+
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_red (
+      .clk    (clk),
+      .wr_en  (clear_before_reg || reduced_before_reg),
+      .wr_addr(done_before_reg),
+      .wr_data(!clear_before_reg && copy_reg),
+      .rd_en  (1'b1),
+      .rd_addr(a_slot_next),
+      .rd_data(red)
+  );
 
 endmodule
 

@@ -1,7 +1,9 @@
 // A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// First-word fall-through: a push in cycle 0 into an empty queue is at the head in cycle 1. Not
-// done here: a full flag, protection against a pop of an empty queue.
+// The head is a register; the slots behind it are in a memory with a synchronous read. A push in
+// cycle 0 into an empty queue is at the head in cycle 1. After a pop in cycle 0, the next slot is
+// at the head in cycle 1 or 2. Not done here: a full flag, protection against a pop of an empty
+// queue.
 
 `default_nettype none
 
@@ -19,90 +21,49 @@ module agg_slot_fifo #(
     input  wire                 pop
 );
 
-  reg [SLOT_BITS-1:0] slots  [0:(1<<SLOT_BITS)-1];
-  reg [  SLOT_BITS:0] wr_reg;
-  reg [  SLOT_BITS:0] rd_reg;
+  reg head_valid_reg;
+  reg [SLOT_BITS-1:0] head_reg;
+  reg [SLOT_BITS:0] wr_reg, wr_before_reg;  // next place to write: now, and one cycle ago
+  reg [SLOT_BITS:0] rd_reg;  // place behind the head
+  wire [SLOT_BITS-1:0] rd_slot;
 
-  assign head_valid = wr_reg != rd_reg;
-  assign head_slot  = slots[rd_reg[SLOT_BITS-1:0]];
+  // The memory's output was read in the last cycle: a word written in that cycle is not in it.
+  wire behind = rd_reg != wr_before_reg;
+  wire empty = rd_reg == wr_reg;
+  wire open = !head_valid_reg || pop;
+  wire moves = open && behind;
+  wire passes = push && open && empty;
+  wire [SLOT_BITS:0] rd_next = rd_reg + {{SLOT_BITS{1'b0}}, moves};
 
-  always @(posedge clk) begin
-    if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
-    if (clear) begin
-      wr_reg <= {SLOT_BITS + 1{1'b0}};
-      rd_reg <= {SLOT_BITS + 1{1'b0}};
-    end else begin
-      if (push) wr_reg <= wr_reg + 1'b1;
-      if (pop) rd_reg <= rd_reg + 1'b1;
-    end
-  end
-
-`ifdef FORMAL
-`ifndef PROMISED
-  `define PROMISED assert
-`endif
-
-  // The n-th push is the n-th head, and there is a head while any slot is queued: no loss,
-  // repetition or reordering. Numbers are modulo twice the capacity; watched is any of them.
-  (* anyconst *) reg [SLOT_BITS:0] watched;
-  reg cleared = 1'b0;
-  reg [SLOT_BITS:0] pushed, popped;
-  reg [SLOT_BITS-1:0] put;
-  reg [(1<<SLOT_BITS)-1:0] queued;  // slots in the queue
-  reg [SLOT_BITS:0] queued_count;
-  wire [SLOT_BITS:0] waiting = pushed - popped;
-  wire watched_waits = watched - popped < waiting;
-  reg stays = 1'b0;
-  reg [SLOT_BITS-1:0] head_was;
-  integer i, j;
+  agg_ram #(
+      .WIDTH    (SLOT_BITS),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_slots (
+      .clk    (clk),
+      .wr_en  (push && !passes),
+      .wr_addr(wr_reg[SLOT_BITS-1:0]),
+      .wr_data(push_slot),
+      .rd_en  (1'b1),
+      .rd_addr(rd_next[SLOT_BITS-1:0]),
+      .rd_data(rd_slot)
+  );
 
   always @(posedge clk) begin
-    if (push && pushed == watched) put <= push_slot;
-    if (pop) queued[head_slot] <= 1'b0;
-    if (push) queued[push_slot] <= 1'b1;
-    pushed <= pushed + push;
-    popped <= popped + pop;
-    stays <= cleared && !clear && head_valid && !pop;
-    head_was <= head_slot;
+    if (open) head_reg <= behind ? rd_slot : push_slot;
+    head_valid_reg <= !open || behind || passes;
+    if (push && !passes) wr_reg <= wr_reg + 1'b1;
+    wr_before_reg <= wr_reg;
+    rd_reg        <= rd_next;
     if (clear) begin
-      cleared <= 1'b1;
-      pushed  <= 0;
-      popped  <= 0;
-      queued  <= 0;
+      head_valid_reg <= 1'b0;
+      wr_reg         <= {SLOT_BITS + 1{1'b0}};
+      wr_before_reg  <= {SLOT_BITS + 1{1'b0}};
+      rd_reg         <= {SLOT_BITS + 1{1'b0}};
     end
   end
 
-  always @* begin
-    queued_count = 0;
-    for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
-    if (cleared) begin
-      // The queue's user pushes no slot twice, and pops only what is there.
-      `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
-      `PROMISED(!pop || waiting != 0);
-
-      assert (wr_reg == pushed && rd_reg == popped);
-      assert (head_valid == (queued != 0));
-      assert (!head_valid || queued[head_slot]);
-      assert (!stays || (head_valid && head_slot == head_was));
-      if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
-      if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
-
-      // No slot is queued twice, so the queue never overflows.
-      assert (waiting == queued_count);
-      for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
-        if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);
-        for (j = 0; j < i; j = j + 1) begin
-          if (i < waiting)
-            assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=
-                    slots[rd_reg[SLOT_BITS-1:0]+j[SLOT_BITS-1:0]]);
-        end
-      end
-
-      cover (&queued && push && pop);
-      cover (queued == 0 && pushed[SLOT_BITS]);
-    end
-  end
-`endif
+  assign head_valid = head_valid_reg;
+  assign head_slot  = head_reg;
 
 endmodule
 
