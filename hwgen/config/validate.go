@@ -159,11 +159,12 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 // recorded reports whether a recorded card sets the sizes.
 func (c *Config) recorded(given map[string]bool) bool { return c.Board != "" && !given["lanes"] }
 
-// chunkFor returns the default chunk: the usual one, doubled until it has a beat for each
-// worker, or a packet cannot carry more. Fewer beats would leave bubbles between chunks.
+// chunkFor returns the default chunk: the usual one, doubled until it has two beats for each
+// worker and eight in all, or a packet cannot carry more. Fewer beats would leave bubbles between
+// chunks.
 func chunkFor(lanes, workers, most int) int {
 	chunk := defaultChunk
-	for chunk < lanes*workers && 2*chunk <= most {
+	for chunk < lanes*max(2*workers, 8) && 2*chunk <= most {
 		chunk *= 2
 	}
 	return chunk

@@ -64,6 +64,10 @@ type Throughput struct {
 	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
 	FullRate     bool `json:"full_rate"`      // a beat in every cycle: no bubble between chunks
 	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
+
+	CommitSpacing int `json:"commit_spacing"` // cycles from the commit of a packet to the next
+	ResultSpacing int `json:"result_spacing"` // minimum cycles from the start of a result to the next
+	ClearCycles   int `json:"clear_cycles"`   // commits pause for at most as many when a job ends
 }
 
 // Memory is a group of equal RAMs with one purpose.
@@ -94,7 +98,10 @@ func newManifest(p *plan.Plan) Manifest {
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
 		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
-		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
+		Throughput: Throughput{
+			BitsPerCycle: p.BeatBits, ChunkCycles: p.ChunkCycles(), FullRate: p.FullRate(), LinkCycles: p.LinkCycles(),
+			CommitSpacing: plan.CommitSpacing, ResultSpacing: plan.ResultSpacing, ClearCycles: p.ClearCycles(),
+		},
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},

@@ -12,8 +12,16 @@ import (
 // the cache and its read.
 const coreLatency = 15
 
-// commitSpacing is the number of cycles from a commit to the next.
-const commitSpacing = 2
+const (
+	// CommitSpacing is the number of cycles from a commit to the next.
+	CommitSpacing = 2
+
+	// ResultSpacing is the minimum number of cycles from the start of a result to the next one's.
+	ResultSpacing = 6
+
+	// clearOverhead is the maximum number of cycles before and after the clearing of slots.
+	clearOverhead = 14
+)
 
 // readLatency is the number of cycles from agg_reader's choice of a beat to its arrival at the slot
 // memories' outputs.

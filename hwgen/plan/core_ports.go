@@ -41,8 +41,29 @@ func (b *coreBuilder) ports() {
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)
 	}
+	b.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
+}
+
+// verdict lists the outputs that report what became of a data packet.
+func (p *Plan) verdict() []jobWire {
+	return []jobWire{
+		{"verdict_valid", 1, ""},
+		{"verdict_port", indexWidth(p.Workers), ""},
+		{"verdict_slot", indexWidth(p.Slots), ""},
+		{"verdict_vid", 32, ""},
+		{"verdict_result", 3, ""},
+		{"verdict_code", 8, ""},
+	}
+}
+
+// verdictPorts declares the verdicts, which core and top share.
+func (p *Plan) verdictPorts(m *netlist.Module) {
+	m.PortComment("What became of a data packet: one event for each that entered, in the order of their port")
+	for _, w := range p.verdict() {
+		m.Output(w.name, w.width)
+	}
 }
 
 // registerPorts declares the register bus, which core and top share.

@@ -66,6 +66,7 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("m", port, "tuser"), noneHeaderBits)
 	}
 	registerPorts(m)
+	p.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }

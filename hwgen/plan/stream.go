@@ -128,6 +128,9 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Comment("Transmit: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
 	m.Wire("unused_tdest", p.Workers, "headers name the ranks")
+	for _, w := range p.verdict() {
+		m.Wire("unused_"+w.name, w.width, "")
+	}
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -297,6 +300,9 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_reg_value", "answer_value")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "event_"+e.leaf)
+	}
+	for _, w := range p.verdict() {
+		core.Connect(w.name, "unused_"+w.name)
 	}
 }
 
