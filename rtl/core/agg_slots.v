@@ -22,10 +22,10 @@
 // The cycles of an operation, a packet or an overdue slot (agg_commit has the first ones):
 //
 //   C3  the row is addressed; a reduction that ends in C3 or later comes after the operation
-//   C4  the words are in the memories' registers; they move to the operands, unless the operation
-//       before has the same row and writes it in this cycle, its C6
+//   C4  the words are in the memories' registers; they move to the operands, unless these have the
+//       row already, from the operation before
 //   C5  comparisons
-//   C6  decision; the row is written
+//   C6  decision; the row is written, to memories and operands
 //   C7  events, for one cycle
 //
 // Inputs of C5 stay until C6, except act, refuse, data, ask and finish, which are high in C5 only.
@@ -171,9 +171,9 @@ module agg_slots #(
   reg [WORD_BITS-1:0] low_read_reg, high_read_reg;
   reg own_read_reg, other_read_reg;
   reg read_reg;  // C4
-  reg forward_reg;  // the operation in C6 has the row
-  reg judge_reg;  // C5
-  reg [ROW_BITS-1:0] row_reg;  // C5 and C6
+  reg kept_reg;  // the operands have the row
+  reg loaded_reg;  // the operands have row row_reg
+  reg [ROW_BITS-1:0] row_reg;
 
   always @(posedge clk) begin
     if (read) begin
@@ -183,25 +183,26 @@ module agg_slots #(
       other_read_reg <= other_sums[read_other];
     end
     read_reg <= read && !rst;
-    forward_reg <= judge_reg && row_reg == read_row;
+    kept_reg <= loaded_reg && row_reg == read_row;
   end
 
   // -- C4: operands ---------------------------------------------------------------------------------
 
-  wire [WORD_BITS-1:0] low_next, high_next;  // C6: the row after the operation
+  // The row from C5 on; low_next and high_next differ from it in C6 only.
+  reg [WORD_BITS-1:0] low_reg, high_reg;
+  wire [WORD_BITS-1:0] low_next, high_next;
 
   // C5 and C6
-  reg [WORD_BITS-1:0] low_reg, high_reg;
   reg own_sum_reg, other_sum_reg;
   reg high_is_own_reg;
   reg [SLOT_BITS-1:0] slot_reg, mask_reg;
   reg [31:0] vid_reg, one_back_reg, two_back_reg, since_first_reg;
 
   always @(posedge clk) begin
-    judge_reg <= read_reg && !rst;
+    low_reg    <= read_reg && !kept_reg ? low_read_reg : low_next;
+    high_reg   <= read_reg && !kept_reg ? high_read_reg : high_next;
+    loaded_reg <= (loaded_reg || read_reg) && !clear && !rst;
     if (read_reg) begin
-      low_reg <= forward_reg ? low_next : low_read_reg;
-      high_reg <= forward_reg ? high_next : high_read_reg;
       own_sum_reg <= own_read_reg;
       other_sum_reg <= other_read_reg;
       high_is_own_reg <= |(read_slot & read_window);
@@ -275,10 +276,10 @@ module agg_slots #(
     may_join_reg <= active && !closed && !held;
     alone_reg <= (member & ~ports) == {PORTS{1'b0}};
     fills_reg <= (member & ~own_held & ~ports) == {PORTS{1'b0}};
-    proves_reg <= data && other_reduced && other[31:0] == one_back_reg;
+    proves_reg <= data && !rst && other_reduced && other[31:0] == one_back_reg;
     lags_reg <= |(member & ~own_done);
-    cuts_reg <= act && partial && active && !closed;
-    evicts_reg <= act && partial && active && is_reduced && |(member & ~own_done);
+    cuts_reg <= act && !rst && partial && active && !closed;
+    evicts_reg <= act && !rst && partial && active && is_reduced && |(member & ~own_done);
     missing_reg <= member & ~own_held;
     undone_reg <= member & ~own_done;
     marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
@@ -494,6 +495,386 @@ module agg_slots #(
   assign acted              = acted_reg;
   assign overdue            = overdue_reg;
   assign evict              = evict_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot of a job with any window and first VID: section 5 of the specification, from one
+  // clear of its row to the next, which is one life of the job. VIDs have 32 bits; a slot reaches
+  // the same VID again only after 2^32.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched, its_window;
+  (* anyconst *) reg [31:0] its_first;
+  wire [SLOT_BITS-1:0] its_mask = 2 * its_window - 1'b1;
+  wire [SLOT_BITS-1:0] its_base = watched & ~its_mask;
+  wire [SLOT_BITS-1:0] its_other = watched ^ its_window;
+  wire [SLOT_BITS-1:0] its_whole_row = (its_base >> 1) | (watched & (its_mask >> 1));
+  wire [ROW_BITS-1:0] its_row = its_whole_row[ROW_BITS-1:0];
+  wire its_high = |(watched & its_window);
+
+  reg was_reset = 1'b0;
+  reg sums_cleared = 1'b0;
+  reg cleared = 1'b0;  // its row, and no other job came since
+  reg used;  // the slot has turned over in this job
+  reg [31:0] holds;
+  reg [PORTS-1:0] had, finished_with;
+  reg summing, summed;  // queued for summation; its sum is in the cache
+  reg generation, stalled;
+  reg ce, not_ect, ect0, special;
+
+  // The operation: C4, C5, C6
+  reg [SLOT_BITS-1:0] slot_c4, other_c4, window_c4, mask_c4, slot_c5, other_c5, window_c5, mask_c5;
+  reg [ROW_BITS-1:0] row_c4, row_c5;
+  reg [31:0] vid_c4, vid_c5, first_c5;
+  reg seen_c4, seen_c5;  // its sum was in the cache in C3
+  reg in_c5, in_c6, in_c7;
+  reg is_act, is_refuse, is_data, is_ask, is_finish;
+  wire [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_now = {
+    member, evicted, partial, ports, port, job, number, epoch, rank, code, ecn, belongs, of_data,
+    placed, ended, writable, nonfinite
+  };
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c5;
+
+  // The operation in C7
+  reg was_mine, was_act, was_refuse, was_data, was_ask, was_finish, was_carried_out, was_down;
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c7;
+  reg [SLOT_BITS-1:0] slot_c7;
+  reg [31:0] vid_c7, holds_c7, was_vid;
+  reg was_turn, was_join, was_cut, was_stall, was_first_stall, was_close, was_owed, was_repeat;
+  reg was_refused, was_asked, was_answer, was_wait, was_evict, was_special, was_gen;
+  reg may_turn_was, may_store_was, was_used, was_all, was_forwarded, was_in_sum;
+  reg [7:0] was_refusal, was_code;
+  reg [PORTS-1:0] was_named, was_told, was_behind, was_ports;
+  reg [1:0] was_ecn;
+  reg forwarded_c5;
+  wire [PORTS-1:0] member_c7, evicted_c7, ports_c7;
+  wire [PORT_BITS-1:0] port_c7;
+  wire [JOB_BITS-1:0] job_c7;
+  wire [7:0] number_c7, rank_c7, code_c7;
+  wire [15:0] epoch_c7;
+  wire [1:0] ecn_c7;
+  wire partial_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7;
+  assign {
+    member_c7, evicted_c7, partial_c7, ports_c7, port_c7, job_c7, number_c7, epoch_c7, rank_c7,
+    code_c7, ecn_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7
+  } = packet_c7;
+
+  wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
+      (slot_c5 & ~its_mask) == its_base;
+  wire changes = is_data || is_act;
+  wire mine = in_c6 && its_job && slot_c5 == watched;
+  wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
+      vid_c5 - its_window == holds;
+  wire foreign = in_c6 && changes && row_c5 == its_row && !its_job;
+
+  wire is_held = used && vid_c5 == holds;
+  wire in_sum = (summing || summed) && !seen_c5;  // for this operation
+  wire [31:0] two_windows = 2 * its_window;
+  wire [31:0] would_hold = its_first + ((watched - its_first) & its_mask);
+  wire [31:0] distance = vid_c5 - (used ? holds : would_hold - two_windows);
+  wire late = distance[31] || (!used && distance == 0);
+  wire begins = used ? vid_c5 == holds + two_windows : vid_c5 == would_hold;
+  wire [PORTS-1:0] finished_now = finished_with | ports;
+  wire may = !used || (seen_c5 && (member & ~finished_now) == 0);
+  wire does_turn = mine && is_data && writable && begins && may;
+  wire does_join = mine && is_data && writable && is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+  wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
+  wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
+  wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
+  wire ce_now = ecn == ECN_CE || (!does_turn && ce);
+  wire not_ect_now = ecn == ECN_NOT_ECT || (!does_turn && not_ect);
+  wire ect0_now = ecn == ECN_ECT0 || (!does_turn && ect0);
+  wire special_now = nonfinite || (!does_turn && special);
+  wire closes = does_cut || ((does_turn || does_join) && (member & ~had_now) == 0);
+  wire [PORTS-1:0] behind_now = member & ~finished_with;
+  wire [PORTS-1:0] lacks = member & ~had;
+  wire waits = mine && is_act && act_ok && used && (seen_c5 ? behind_now != 0 : !in_sum);
+  wire evicts_now = waits && seen_c5 && partial;
+  wire asks = mine && is_ask && (begins || is_held);
+  wire asks_open = mine && is_ask && (begins || (is_held && !in_sum && !seen_c5));
+  wire is_owed = mine && (is_data || is_ask) && is_held && seen_c5;
+  wire repeats = is_held && (|(had & ports) || in_sum || seen_c5);
+  wire refuses = is_refuse || (is_data && !does_turn && !does_join) || (is_ask && !asks);
+  wire [7:0] refusal = is_refuse ? code : repeats ? CODE_DUPLICATE :
+      is_held || begins ? CODE_NOT_READY : late ? CODE_LATE : CODE_EARLY;
+  wire [WORD_BITS-1:0] its_word = {
+    1'b1, summing || summed, generation, stalled, special, ce, not_ect, ect0, finished_with, had, holds
+  };
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    slot_c4 <= read_slot;
+    other_c4 <= read_other;
+    window_c4 <= read_window;
+    mask_c4 <= read_mask;
+    row_c4 <= read_row;
+    vid_c4 <= read_vid;
+    seen_c4 <= summed && !does_turn;
+    if (read_reg) begin
+      {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
+      {row_c5, vid_c5, first_c5} <= {row_c4, vid_c4, read_first};
+      seen_c5 <= seen_c4 && !does_turn;
+      forwarded_c5 <= kept_reg;
+    end
+    in_c5 <= read_reg && !rst;
+    in_c6 <= in_c5 && !rst;
+    in_c7 <= in_c6 && !rst;
+    packet_c5 <= packet_now;
+    {is_act, is_refuse, is_data, is_ask, is_finish} <= rst ? 0 : {act, refuse, data, ask, finish};
+
+    // Events of the next cycle
+    was_mine <= mine && !rst;
+    {was_act, was_refuse, was_data, was_ask, was_finish} <= rst ? 0 :
+        {is_act, is_refuse, is_data, is_ask, is_finish};
+    was_carried_out <= act_ok;
+    was_down <= link_down;
+    packet_c7 <= packet_now;
+    {slot_c7, vid_c7, holds_c7} <= {slot_c5, vid_c5, holds};
+    {was_turn, was_join, was_cut, was_stall} <= {does_turn, does_join, does_cut, does_stall};
+    {was_first_stall, was_close} <= {does_stall && !stalled, closes};
+    {was_owed, was_repeat} <= {is_owed, repeats};
+    was_refusal <= refusal;
+    {was_refused, was_asked} <= {refuses, asks};
+    was_answer <= is_finish || asks_open;
+    was_code <= is_finish ? CODE_DONE : !begins && |(had & ports) ? CODE_WAIT : CODE_SEND;
+    was_named <= is_finish ? 0 : is_ask ? (begins ? member : lacks) :
+        evicts_now ? evicted | behind_now : seen_c5 ? behind_now : lacks;
+    was_told <= evicts_now ? member | evicted : member & ~(seen_c5 ? behind_now : lacks);
+    {was_wait, was_evict} <= {waits, evicts_now};
+    was_behind <= behind_now;
+    was_ports <= does_cut ? had : had_now;
+    was_vid <= does_cut ? holds : vid_c5;
+    was_special <= does_cut ? special : special_now;
+    if (does_cut)
+      was_ecn <= ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1;
+      else was_ecn <= ce_now ? ECN_CE : not_ect_now ? ECN_NOT_ECT : ect0_now ? ECN_ECT0 : ECN_ECT1;
+    was_gen <= does_turn ? !own_sums[watched] : generation;
+    may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 && vid_c5 == holds + two_windows;
+    may_store_was <= is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+    was_used <= used;
+    was_all <= (member & ~(does_cut ? had : had_now)) == 0;
+    was_forwarded <= forwarded_c5;
+    was_in_sum <= in_sum && summed;
+
+    if (does_turn || does_join) begin
+      used <= 1'b1;
+      holds <= vid_c5;
+      had <= had_now;
+      ce <= ce_now;
+      not_ect <= not_ect_now;
+      ect0 <= ect0_now;
+      special <= special_now;
+    end
+    if (does_turn) begin
+      finished_with <= 0;
+      summed <= 1'b0;
+      stalled <= 1'b0;
+      generation <= !own_sums[watched];
+    end else if ((mine && is_data && used && begins) || (used && proves_mine))
+      finished_with <= finished_now;
+    if (does_stall) stalled <= 1'b1;
+    if (closes) summing <= 1'b1;
+    if (reduced && reduced_slot == watched) begin
+      summing <= 1'b0;
+      summed  <= 1'b1;
+    end
+    if (foreign) cleared <= 1'b0;
+    if (clear && clear_slot == watched) begin
+      sums_cleared <= 1'b1;
+      if (used) cleared <= 1'b0;
+    end
+    if (clear && clear_row == its_row) begin
+      cleared <= 1'b1;
+      used <= 1'b0;
+      summing <= 1'b0;
+      summed <= 1'b0;
+    end
+    if (rst) begin
+      sums_cleared <= 1'b0;
+      cleared <= 1'b0;
+    end
+  end
+
+  always @* begin
+    assume (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+    assume (2 * its_window <= SLOTS);
+  end
+
+  // What other modules promise
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_arbiter, agg_commit: the operations.
+      `PROMISED(!(read && read_reg));
+      `PROMISED(act + refuse + data + ask + finish <= 1);
+      `PROMISED((act || refuse || data || ask || finish) == in_c5);
+      if (read_reg) begin
+        `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
+        `PROMISED({read_mask, read_row, read_vid} == {mask_c4, row_c4, vid_c4});
+      end
+      if (in_c6) `PROMISED(packet_now == packet_c5);
+      if (in_c5 && (data || ask)) begin
+        `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
+        `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
+      end
+      // agg_commit: the row of a slot.
+      if (in_c5 && its_job && (data || ask || act)) begin
+        `PROMISED(row_c5 == ((its_base >> 1) | (slot_c5 & (its_mask >> 1))));
+        `PROMISED(other_c5 == (slot_c5 ^ its_window));
+        // agg_jobs: a job's slots and rows are cleared before its first packet, and no other
+        // job has them until they are cleared again.
+        if (row_c5 == its_row) `PROMISED(cleared && sums_cleared);
+      end
+      if (clear) `PROMISED(!(read || read_reg || in_c5 || in_c6 || in_c7 || reduced));
+      // agg_reader and agg_writer: a slot reduced was complete, and is reduced once.
+      if (cleared && reduced && reduced_slot == watched)
+        `PROMISED(summing && reduced_gen == generation);
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assert (!sums_cleared || own_sums[watched] == other_sums[watched]);
+      assert ((act_reg || refuse_reg || data_reg || ask_reg || finish_reg) == in_c6);
+      assert ({is_act, is_refuse, is_data, is_ask, is_finish} ==
+          {act_reg, refuse_reg, data_reg, ask_reg, finish_reg});
+      assert (!(read_reg && in_c5) && !(in_c5 && in_c6));
+      if (read_reg || in_c5 || in_c6 || in_c7) assert (!kept_reg || loaded_reg);
+      if (in_c5 || in_c6 || in_c7) assert (loaded_reg);
+      if (read_reg && kept_reg) assert (loaded_reg && row_reg == row_c4);
+      if (loaded_reg) assert (row_reg == row_c5);
+      if (in_c5 || in_c6) begin
+        assert (slot_reg == slot_c5 && mask_reg == mask_c5 && vid_reg == vid_c5);
+        assert (high_is_own_reg == |(slot_c5 & window_c5));
+      end
+
+      // Memories and operands hold the slot's word.
+      if (cleared) begin
+        assert (!used || sums_cleared);
+        assert (!(summing && summed) && (used || !(summing || summed)));
+        assert (!used || (its_base | (holds & its_mask)) == watched);
+        assert (!used || (own_sums[watched] == generation) == summed);
+        assert (stored_word[ACTIVE] == used && (!used || stored_word == its_word));
+        if (loaded_reg && row_reg == its_row)
+          assert (loaded_word[ACTIVE] == used && (!used || loaded_word == its_word));
+        if (read_reg && row_c4 == its_row && !kept_reg)
+          assert (fetched_word[ACTIVE] == used && (!used || fetched_word == its_word));
+        if (read_reg && slot_c4 == watched) begin
+          assert (!used || (own_read_reg == generation) == seen_c4);
+          assert (used || own_read_reg == own_sums[watched]);
+        end
+        if (read_reg && other_c4 == watched && used)
+          assert ((other_read_reg == generation) == seen_c4);
+        if ((in_c5 || in_c6) && slot_c5 == watched) begin
+          assert (!used || (own_sum_reg == generation) == seen_c5);
+          assert (used || own_sum_reg == own_sums[watched]);
+        end
+        if ((in_c5 || in_c6) && other_c5 == watched && used)
+          assert ((other_sum_reg == generation) == seen_c5);
+        if (read_reg) assert (!seen_c4 || summed);
+        if (in_c5 || in_c6) assert (!seen_c5 || summed);
+      end
+    end
+  end
+
+  wire [WORD_BITS-1:0] stored_word = its_high ? high_words[its_row] : low_words[its_row];
+  wire [WORD_BITS-1:0] loaded_word = its_high ? high_reg : low_reg;
+  wire [WORD_BITS-1:0] fetched_word = its_high ? high_read_reg : low_read_reg;
+
+  // The rules, event by event
+  always @* begin
+    if (was_reset && !rst) begin
+      // A contribution is stored once, in the slot's chunk or the next one, and never after its
+      // chunk closed. No chunk follows before every rank is done with its predecessor.
+      if (was_mine) begin
+        assert (turn_over == was_turn && store == (was_turn || was_join));
+        if (turn_over && was_used) assert (may_turn_was);
+        if (store && !turn_over) assert (may_store_was);
+        if (store) assert (writable_c7 && was_data);
+
+        // A slot completes once, when it holds all members or its time is up, with all marks.
+        assert (complete == was_close && timer_stop == complete);
+        if (complete) begin
+          assert (complete_ports == was_ports && complete_vid == was_vid);
+          assert (complete_ecn == was_ecn && complete_nonfinite == was_special);
+          assert (was_cut || was_all);
+        end
+
+        // A repeat or an ask is answered by the result, or by the missing members.
+        assert (owe == was_owed && asked == was_asked && answer == was_answer);
+        if (answer) assert (answer_code == was_code && answer_ports == was_named);
+        assert (refused == was_refused);
+        if (refused) assert (refused_code == was_refusal);
+        assert (refused_answer == (refused && belongs_c7 && !owe &&
+                                   refused_code != CODE_PAYLOAD_CRC));
+        assert (stall == was_stall);
+        assert (timer_start == (was_turn || was_first_stall));
+        if (was_data || was_ask) assert (e_gen == was_gen || !(was_used || was_turn));
+      end
+
+      // Overdue members are reported to the others, or evicted; a packet evicts nobody.
+      if (was_mine && was_act) begin
+        assert (overdue == was_wait && evict == (was_evict ? was_behind : 0));
+        assert (notice == (overdue && !was_cut));
+        if (notice) begin
+          assert (notice_code == (was_evict ? CODE_EVICTED : CODE_OVERDUE));
+          assert (was_evict || !partial_c7);
+          assert (answer_ports == was_named && notice_ports == was_told && notice_vid == holds_c7);
+        end
+      end
+      if (!was_act || !was_carried_out) assert (!overdue && !notice && evict == 0);
+      if (was_act && !was_carried_out) assert (!complete);
+      assert (acted == (was_act && was_carried_out));
+      if (!was_data)
+        assert (!store && !turn_over && !stall && !timer_start && !store_ce && !store_nonfinite);
+      if (!was_data && !was_ask) assert (!owe);
+      if (!was_data && !was_act) assert (!complete);
+      assert (store_ce == (store && ecn_c7 == ECN_CE));
+      assert (store_nonfinite == (store && nonfinite_c7));
+      assert (finished == was_finish);
+      if (finished) assert (answer && answer_code == CODE_DONE && answer_ports == 0);
+      if (was_refuse) assert (refused && refused_code == code_c7);
+
+      // The operation
+      assert (e_valid == (was_refuse || was_data || was_ask || was_finish) && e_act == was_act);
+      assert (judged == (e_valid ? ports_c7 : 0));
+      if (e_valid || e_act) begin
+        assert (e_slot == slot_c7 && e_job == job_c7 && e_vid == vid_c7);
+        assert (e_port == port_c7 && e_number == number_c7 && e_epoch == epoch_c7);
+        assert (e_rank == rank_c7);
+      end
+
+      // One verdict for each packet of data, as its events say.
+      assert (verdict_valid == (e_valid && of_data_c7 && (was_data || was_refuse)));
+      if (verdict_valid) begin
+        assert (verdict_port == port_c7 && verdict_vid == vid_c7);
+        assert (verdict_slot == (placed_c7 ? slot_c7 : 0));
+        assert ((verdict_result == 0) == store && (verdict_result == 2) == owe);
+        assert ((verdict_result == 0) == !refused);
+        if (was_mine && was_data)
+          assert ((verdict_result == 1) == (was_repeat && !owe));
+        if (was_refuse) assert (verdict_result == (ended_c7 || was_down ? 4 : 3));
+        assert (verdict_result <= 4);
+        if (verdict_result == 1 || verdict_result == 2)
+          assert (was_data && refused_code == CODE_DUPLICATE);
+        if (verdict_result == 3) assert (!was_down && !ended_c7);
+        if (verdict_result == 4) assert (was_down || ended_c7);
+        assert (verdict_code == (store ? CODE_DONE : refused_code));
+      end
+
+      cover (turn_over && was_mine && was_used && was_forwarded);
+      cover (complete && was_mine && complete_vid == 32'hffffffff && !turn_over && was_forwarded);
+      cover (owe && was_mine && vid_c7 == 0);
+      cover (was_mine && was_data && was_in_sum && !store);  // a sum that ends after C3
+      cover (was_cut && was_ports != 0 && was_ports != member_c7);
+      cover (was_act && was_mine && evict != 0);
+      cover (used && its_window == 1 && its_base != 0 && turn_over && !was_mine);
+      cover (timer_start && !turn_over);
+      cover (stall && !timer_start);
+      cover (verdict_valid && verdict_result == 4 && refused_code == CODE_BAD_JOB);
+    end
+  end
+`endif
 
 endmodule
 
