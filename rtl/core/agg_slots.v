@@ -22,10 +22,10 @@
 // The cycles of an operation, a packet or an overdue slot (agg_commit has the first ones):
 //
 //   C3  the row is addressed; a reduction that ends in C3 or later comes after the operation
-//   C4  the words are in the memories' registers; they move to the operands, unless the operation
-//       before has the same row and writes it in this cycle, its C6
-//   C5  comparisons
-//   C6  decision; the row is written
+//   C4  the words are in the memories' registers; they move to the operands, unless these have the
+//       row already, from the operation before
+//   C5  comparisons, and most of the decision
+//   C6  the rest; the row is written, to memories and operands
 //   C7  events, for one cycle
 //
 // Inputs of C5 stay until C6, except act, refuse, data, ask and finish, which are high in C5 only.
@@ -153,13 +153,7 @@ module agg_slots #(
 
   localparam integer ROWS = 1 << ROW_BITS;
   localparam integer SLOTS = 1 << SLOT_BITS;
-  localparam integer DONE_LSB = 32 + PORTS;
-  localparam integer MARKS_LSB = 32 + 2 * PORTS;
-  localparam integer STALLED = MARKS_LSB + 4;
-  localparam integer GEN = MARKS_LSB + 5;
-  localparam integer CLOSED = MARKS_LSB + 6;
-  localparam integer ACTIVE = MARKS_LSB + 7;
-  localparam integer WORD_BITS = MARKS_LSB + 8;
+  localparam integer WORD_BITS = 2 * PORTS + 40;
 
   reg [WORD_BITS-1:0] low_words[0:ROWS-1];
   reg [WORD_BITS-1:0] high_words[0:ROWS-1];
@@ -168,12 +162,22 @@ module agg_slots #(
 
   // -- C3: read -------------------------------------------------------------------------------------
 
+  wire read_high = |(read_slot & read_window);
+
+  // C4
   reg [WORD_BITS-1:0] low_read_reg, high_read_reg;
   reg own_read_reg, other_read_reg;
-  reg read_reg;  // C4
-  reg forward_reg;  // the operation in C6 has the row
-  reg judge_reg;  // C5
-  reg [ROW_BITS-1:0] row_reg;  // C5 and C6
+  reg read_reg;
+  reg fetch_reg;  // the operands do not have the row
+  reg swap_reg;  // they have it, with the words exchanged
+  reg read_high_reg;
+
+  // From C5 on
+  reg loaded_reg;  // the operands have row row_reg
+  reg [ROW_BITS-1:0] row_reg;
+  reg high_is_own_reg;
+
+  wire kept = loaded_reg && row_reg == read_row;
 
   always @(posedge clk) begin
     if (read) begin
@@ -183,28 +187,33 @@ module agg_slots #(
       other_read_reg <= other_sums[read_other];
     end
     read_reg <= read && !rst;
-    forward_reg <= judge_reg && row_reg == read_row;
+    fetch_reg <= read && !kept && !rst;
+    swap_reg <= read && kept && read_high != high_is_own_reg && !rst;
+    read_high_reg <= read_high;
   end
 
   // -- C4: operands ---------------------------------------------------------------------------------
 
-  wire [WORD_BITS-1:0] low_next, high_next;  // C6: the row after the operation
+  // From C5 on: the slot's word, and that of the row's other slot. The next values differ in C6
+  // only.
+  reg [WORD_BITS-1:0] own_reg, other_reg;
+  wire [WORD_BITS-1:0] own_next, other_next;
 
   // C5 and C6
-  reg [WORD_BITS-1:0] low_reg, high_reg;
   reg own_sum_reg, other_sum_reg;
-  reg high_is_own_reg;
   reg [SLOT_BITS-1:0] slot_reg, mask_reg;
   reg [31:0] vid_reg, one_back_reg, two_back_reg, since_first_reg;
 
   always @(posedge clk) begin
-    judge_reg <= read_reg && !rst;
+    own_reg <= fetch_reg ? (read_high_reg ? high_read_reg : low_read_reg) :
+        swap_reg ? other_next : own_next;
+    other_reg <= fetch_reg ? (read_high_reg ? low_read_reg : high_read_reg) :
+        swap_reg ? own_next : other_next;
+    loaded_reg <= (loaded_reg || read_reg) && !clear && !rst;
     if (read_reg) begin
-      low_reg <= forward_reg ? low_next : low_read_reg;
-      high_reg <= forward_reg ? high_next : high_read_reg;
       own_sum_reg <= own_read_reg;
       other_sum_reg <= other_read_reg;
-      high_is_own_reg <= |(read_slot & read_window);
+      high_is_own_reg <= read_high_reg;
       row_reg <= read_row;
       slot_reg <= read_slot;
       mask_reg <= read_mask;
@@ -215,19 +224,17 @@ module agg_slots #(
     end
   end
 
-  wire [WORD_BITS-1:0] own = high_is_own_reg ? high_reg : low_reg;
-  wire [WORD_BITS-1:0] other = high_is_own_reg ? low_reg : high_reg;  // slot of v - W
+  wire active, closed, gen, stalled, other_active, other_closed, other_gen;
+  wire [3:0] own_marks;
+  wire [PORTS-1:0] own_done, own_held;
+  wire [31:0] own_vid;
+  assign {active, closed, gen, stalled, own_marks, own_done, own_held, own_vid} = own_reg;
+  assign {other_active, other_closed, other_gen} = other_reg[WORD_BITS-1-:3];
 
-  wire [31:0] own_vid = own[31:0];
-  wire [PORTS-1:0] own_held = own[32+:PORTS];
-  wire [PORTS-1:0] own_done = own[DONE_LSB+:PORTS];
-  wire [3:0] own_marks = own[MARKS_LSB+:4];
-  wire active = own[ACTIVE];
-  wire closed = own[CLOSED];
-  wire is_reduced = closed && own[GEN] == own_sum_reg;
-  wire other_reduced = other[ACTIVE] && other[CLOSED] && other[GEN] == other_sum_reg;
+  wire is_reduced = active && closed && gen == own_sum_reg;
+  wire other_reduced = other_active && other_closed && other_gen == other_sum_reg;  // slot of v - W
 
-  // -- C5: compare ----------------------------------------------------------------------------------
+  // -- C5: judge ------------------------------------------------------------------------------------
 
   // VIDs are compared for equality with ones from the cycle before. The next VID of an empty slot
   // is the first VID, or as far after it as the slot is after the first VID's slot.
@@ -237,16 +244,18 @@ module agg_slots #(
   wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
   wire all_done = (member & ~own_done & ~ports) == {PORTS{1'b0}};
   wire held = |(own_held & ports);
+  wire same = active ? vid_reg == own_vid : &(since_first_reg | turn);  // v is the slot's VID
+  wire next = active ? two_back_reg == own_vid : (since_first_reg & ~turn) == 32'd0;
+  wire may_turn = !active || (is_reduced && all_done);
 
   // C6
   reg act_reg, refuse_reg, data_reg, ask_reg, finish_reg;
   reg valid_reg;  // a packet
-  reg same_reg;  // v is the slot's VID
-  reg next_reg;  // v is its next VID
-  reg behind_reg;
+  reg same_reg, next_reg, behind_reg;
   reg active_reg, collecting_reg, reduced_reg;
   reg held_reg;
-  reg may_turn_reg, may_join_reg;
+  reg turns_reg, joins_reg, stalls_reg, owes_reg;
+  reg next_done_reg;  // the sender is done with the slot's VID
   reg alone_reg;  // the sender is the only member
   reg fills_reg;  // no other member is missing
   reg proves_reg;  // the sender is done with v - W
@@ -264,21 +273,24 @@ module agg_slots #(
     finish_reg <= finish && !rst;
     valid_reg <= (refuse || data || ask || finish) && !rst;
 
-    same_reg <= active ? vid_reg == own_vid : &(since_first_reg | turn);
-    next_reg <= active ? two_back_reg == own_vid : (since_first_reg & ~turn) == 32'd0;
+    same_reg <= same;
+    next_reg <= next;
     behind_reg <= active ? since_own[31] : since_empty[31];
     active_reg <= active;
     collecting_reg <= active && !closed;
-    reduced_reg <= active && is_reduced;
+    reduced_reg <= is_reduced;
     held_reg <= held;
-    may_turn_reg <= !active || (is_reduced && all_done);
-    may_join_reg <= active && !closed && !held;
+    turns_reg <= data && !rst && writable && next && may_turn;
+    joins_reg <= data && !rst && writable && same && active && !closed && !held;
+    stalls_reg <= data && !rst && next && is_reduced && !all_done;
+    owes_reg <= (data || ask) && !rst && same && is_reduced;
+    next_done_reg <= data && !rst && next;
     alone_reg <= (member & ~ports) == {PORTS{1'b0}};
     fills_reg <= (member & ~own_held & ~ports) == {PORTS{1'b0}};
-    proves_reg <= data && other_reduced && other[31:0] == one_back_reg;
+    proves_reg <= data && !rst && other_reduced && other_reg[31:0] == one_back_reg;
     lags_reg <= |(member & ~own_done);
-    cuts_reg <= act && partial && active && !closed;
-    evicts_reg <= act && partial && active && is_reduced && |(member & ~own_done);
+    cuts_reg <= act && !rst && partial && active && !closed;
+    evicts_reg <= act && !rst && partial && is_reduced && |(member & ~own_done);
     missing_reg <= member & ~own_held;
     undone_reg <= member & ~own_done;
     marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
@@ -286,64 +298,38 @@ module agg_slots #(
 
   // -- C6: decide -----------------------------------------------------------------------------------
 
-  wire stores = data_reg && writable;
-  wire turns = stores && next_reg && may_turn_reg;
-  wire joins = stores && same_reg && may_join_reg;
+  wire stores = turns_reg || joins_reg;
   wire cuts = cuts_reg && act_ok;
-  wire completes = cuts || (turns && alone_reg) || (joins && fills_reg);
-  wire stalls = data_reg && next_reg && reduced_reg && !may_turn_reg;
-  wire owes = (data_reg || ask_reg) && same_reg && reduced_reg;
+  wire completes = cuts || (turns_reg && alone_reg) || (joins_reg && fills_reg);
   wire evicts = evicts_reg && act_ok;
   wire still_waits = collecting_reg || (reduced_reg && lags_reg);
 
-  wire [3:0] marks = cuts_reg ? own_marks : turns ? marks_reg : own_marks | marks_reg;
-  wire [PORTS-1:0] contributors = cuts_reg ? own_held : turns ? ports : own_held | ports;
+  wire [3:0] marks = cuts_reg ? own_marks : turns_reg ? marks_reg : own_marks | marks_reg;
+  wire [PORTS-1:0] contributors = cuts_reg ? own_held : turns_reg ? ports : own_held | ports;
   wire [1:0] merged = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
 
   // -- C6: update -----------------------------------------------------------------------------------
 
-  agg_slot_word #(
-      .PORTS    (PORTS),
-      .WORD_BITS(WORD_BITS)
-  ) u_low (
-      .word     (low_reg),
-      .is_own   (!high_is_own_reg),
-      .turns    (turns),
-      .joins    (joins),
-      .completes(completes),
-      .stalls   (stalls),
-      .next     (data_reg && next_reg),
-      .proves   (proves_reg),
-      .gen      (!own_sum_reg),
-      .marks    (marks_reg),
-      .ports    (ports),
-      .vid      (vid_reg),
-      .word_next(low_next)
-  );
+  wire [PORTS-1:0] done_next = own_done | (next_done_reg ? ports : {PORTS{1'b0}});
+  wire [PORTS-1:0] proved = proves_reg ? ports : {PORTS{1'b0}};
+  wire [3:0] marks_next = own_marks | marks_reg;
 
-  agg_slot_word #(
-      .PORTS    (PORTS),
-      .WORD_BITS(WORD_BITS)
-  ) u_high (
-      .word     (high_reg),
-      .is_own   (high_is_own_reg),
-      .turns    (turns),
-      .joins    (joins),
-      .completes(completes),
-      .stalls   (stalls),
-      .next     (data_reg && next_reg),
-      .proves   (proves_reg),
-      .gen      (!own_sum_reg),
-      .marks    (marks_reg),
-      .ports    (ports),
-      .vid      (vid_reg),
-      .word_next(high_next)
-  );
+  assign own_next = {
+    active || turns_reg,
+    completes || (closed && !turns_reg),
+    turns_reg ? !own_sum_reg : gen,
+    stalls_reg || (stalled && !turns_reg),
+    turns_reg ? marks_reg : joins_reg ? marks_next : own_marks,
+    turns_reg ? {PORTS{1'b0}} : done_next,
+    turns_reg ? ports : joins_reg ? own_held | ports : own_held,
+    stores ? vid_reg : own_vid
+  };
+  assign other_next = other_reg | {8'd0, proved, {PORTS + 32{1'b0}}};
 
   wire row_changes = data_reg || act_reg;
   wire [ROW_BITS-1:0] clear_row;
   wire [ROW_BITS-1:0] wr_row = clear ? clear_row : row_reg;
-  wire [WORD_BITS-1:0] kept = {!clear, {WORD_BITS - 1{1'b1}}};
+  wire [WORD_BITS-1:0] stays = {!clear, {WORD_BITS - 1{1'b1}}};  // active
 
   generate
     if (SLOT_BITS == 1) begin : g_one_row
@@ -357,8 +343,8 @@ module agg_slots #(
 
   always @(posedge clk) begin
     if (row_changes || clear) begin
-      low_words[wr_row]  <= low_next & kept;
-      high_words[wr_row] <= high_next & kept;
+      low_words[wr_row]  <= (high_is_own_reg ? other_next : own_next) & stays;
+      high_words[wr_row] <= (high_is_own_reg ? own_next : other_next) & stays;
     end
     if (reduced || clear) begin
       own_sums[clear?clear_slot : reduced_slot]   <= reduced_gen && !clear;
@@ -392,20 +378,20 @@ module agg_slots #(
     e_epoch_reg <= epoch;
     e_rank_reg <= rank;
     e_vid_reg <= vid_reg;
-    e_gen_reg <= turns ? !own_sum_reg : own[GEN];
+    e_gen_reg <= turns_reg ? !own_sum_reg : gen;
 
-    turn_over_reg <= turns && !rst;
-    store_reg <= (turns || joins) && !rst;
-    store_ce_reg <= (turns || joins) && marks_reg[2] && !rst;
-    store_nonfinite_reg <= (turns || joins) && marks_reg[3] && !rst;
-    owe_reg <= owes && !rst;
+    turn_over_reg <= turns_reg && !rst;
+    store_reg <= stores && !rst;
+    store_ce_reg <= stores && marks_reg[2] && !rst;
+    store_nonfinite_reg <= stores && marks_reg[3] && !rst;
+    owe_reg <= owes_reg && !rst;
     complete_reg <= completes && !rst;
     complete_ports_reg <= contributors;
     complete_vid_reg <= cuts_reg ? own_vid : vid_reg;
     complete_ecn_reg <= merged;
     complete_nonfinite_reg <= marks[3];
-    stall_reg <= stalls && !rst;
-    timer_start_reg <= (turns || (stalls && !own[STALLED])) && !rst;
+    stall_reg <= stalls_reg && !rst;
+    timer_start_reg <= (turns_reg || (stalls_reg && !stalled)) && !rst;
     acted_reg <= act_reg && act_ok && !rst;
     overdue_reg <= act_reg && act_ok && still_waits && !rst;
     evict_reg <= evicts && !rst ? undone_reg : {PORTS{1'b0}};
@@ -437,8 +423,8 @@ module agg_slots #(
       .active        (active_reg),
       .collecting    (collecting_reg),
       .held          (held_reg),
-      .stores        (turns || joins),
-      .owes          (owes),
+      .stores        (stores),
+      .owes          (owes_reg),
       .overdue       (act_reg && act_ok && still_waits),
       .cuts          (cuts),
       .evicts        (evicts),
@@ -494,6 +480,416 @@ module agg_slots #(
   assign acted              = acted_reg;
   assign overdue            = overdue_reg;
   assign evict              = evict_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot of a job with any window and first VID: section 5 of the specification, from one
+  // clear of its row to the next, which is one life of the job. VIDs have 32 bits; a slot reaches
+  // the same VID again only after 2^32.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched, its_window;
+  (* anyconst *) reg [31:0] its_first;
+  wire [SLOT_BITS-1:0] its_mask = 2 * its_window - 1'b1;
+  wire [SLOT_BITS-1:0] its_base = watched & ~its_mask;
+  wire [SLOT_BITS-1:0] its_other = watched ^ its_window;
+  wire [SLOT_BITS-1:0] its_whole_row = (its_base >> 1) | (watched & (its_mask >> 1));
+  wire [ROW_BITS-1:0] its_row = its_whole_row[ROW_BITS-1:0];
+  wire its_high = |(watched & its_window);
+
+  reg was_reset = 1'b0;
+  reg sums_cleared = 1'b0;
+  reg cleared = 1'b0;  // its row, and no other job came since
+  reg used;  // the slot has turned over in this job
+  reg [31:0] holds;
+  reg [PORTS-1:0] had, finished_with;
+  reg summing, summed;  // queued for summation; its sum is in the cache
+  reg generation, stalls_before;
+  reg ce, not_ect, ect0, special;
+
+  // The operation: C4, C5, C6
+  reg [SLOT_BITS-1:0] slot_c4, other_c4, window_c4, mask_c4, slot_c5, other_c5, window_c5, mask_c5;
+  reg [ROW_BITS-1:0] row_c4, row_c5;
+  reg [31:0] vid_c4, vid_c5, first_c5;
+  reg seen_c4, seen_c5;  // its sum was in the cache in C3
+  reg in_c5, in_c6, in_c7;
+  reg is_act, is_refuse, is_data, is_ask, is_finish;
+  wire [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_now = {
+    member,
+    evicted,
+    partial,
+    ports,
+    port,
+    job,
+    number,
+    epoch,
+    rank,
+    code,
+    ecn,
+    belongs,
+    of_data,
+    placed,
+    ended,
+    writable,
+    nonfinite
+  };
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c5;
+
+  // The operation in C7
+  reg was_mine, was_act, was_refuse, was_data, was_ask, was_finish, was_carried_out, was_down;
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c7;
+  reg [SLOT_BITS-1:0] slot_c7;
+  reg [31:0] vid_c7, holds_c7, was_vid;
+  reg was_turn, was_join, was_cut, was_stall, was_first_stall, was_close, was_owed, was_repeat;
+  reg was_refused, was_asked, was_answer, was_wait, was_evict, was_special, was_gen;
+  reg may_turn_was, may_store_was, was_used, was_all, was_kept, was_in_sum;
+  reg [7:0] was_refusal, was_code;
+  reg [PORTS-1:0] was_named, was_told, was_behind, was_ports;
+  reg [1:0] was_ecn;
+  reg kept_c5;
+  wire [PORTS-1:0] member_c7, evicted_c7, ports_c7;
+  wire [PORT_BITS-1:0] port_c7;
+  wire [ JOB_BITS-1:0] job_c7;
+  wire [7:0] number_c7, rank_c7, code_c7;
+  wire [15:0] epoch_c7;
+  wire [ 1:0] ecn_c7;
+  wire partial_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7;
+  assign {
+    member_c7, evicted_c7, partial_c7, ports_c7, port_c7, job_c7, number_c7, epoch_c7, rank_c7,
+    code_c7, ecn_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7
+  } = packet_c7;
+
+  wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
+      (slot_c5 & ~its_mask) == its_base;
+  wire changes = is_data || is_act;
+  wire mine = in_c6 && its_job && slot_c5 == watched;
+  wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
+      vid_c5 - its_window == holds;
+  wire foreign = in_c6 && changes && row_c5 == its_row && !its_job;
+
+  wire is_held = used && vid_c5 == holds;
+  wire in_sum = (summing || summed) && !seen_c5;  // for this operation
+  wire [31:0] two_windows = 2 * its_window;
+  wire [31:0] would_hold = its_first + ((watched - its_first) & its_mask);
+  wire [31:0] distance = vid_c5 - (used ? holds : would_hold - two_windows);
+  wire late = distance[31] || (!used && distance == 0);
+  wire begins = used ? vid_c5 == holds + two_windows : vid_c5 == would_hold;
+  wire [PORTS-1:0] finished_now = finished_with | ports;
+  wire may = !used || (seen_c5 && (member & ~finished_now) == 0);
+  wire does_turn = mine && is_data && writable && begins && may;
+  wire does_join = mine && is_data && writable && is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+  wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
+  wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
+  wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
+  wire ce_now = ecn == ECN_CE || (!does_turn && ce);
+  wire not_ect_now = ecn == ECN_NOT_ECT || (!does_turn && not_ect);
+  wire ect0_now = ecn == ECN_ECT0 || (!does_turn && ect0);
+  wire special_now = nonfinite || (!does_turn && special);
+  wire closes = does_cut || ((does_turn || does_join) && (member & ~had_now) == 0);
+  wire [PORTS-1:0] behind_now = member & ~finished_with;
+  wire [PORTS-1:0] lacks = member & ~had;
+  wire waits = mine && is_act && act_ok && used && (seen_c5 ? behind_now != 0 : !in_sum);
+  wire evicts_now = waits && seen_c5 && partial;
+  wire asks = mine && is_ask && (begins || is_held);
+  wire asks_open = mine && is_ask && (begins || (is_held && !in_sum && !seen_c5));
+  wire is_owed = mine && (is_data || is_ask) && is_held && seen_c5;
+  wire repeats = is_held && (|(had & ports) || in_sum || seen_c5);
+  wire refuses = is_refuse || (is_data && !does_turn && !does_join) || (is_ask && !asks);
+  wire [7:0] refusal = is_refuse ? code : repeats ? CODE_DUPLICATE :
+      is_held || begins ? CODE_NOT_READY : late ? CODE_LATE : CODE_EARLY;
+  wire [WORD_BITS-1:0] its_word = {
+    1'b1,
+    summing || summed,
+    generation,
+    stalls_before,
+    special,
+    ce,
+    not_ect,
+    ect0,
+    finished_with,
+    had,
+    holds
+  };
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    slot_c4 <= read_slot;
+    other_c4 <= read_other;
+    window_c4 <= read_window;
+    mask_c4 <= read_mask;
+    row_c4 <= read_row;
+    vid_c4 <= read_vid;
+    seen_c4 <= summed && !does_turn;
+    if (read_reg) begin
+      {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
+      {row_c5, vid_c5, first_c5} <= {row_c4, vid_c4, read_first};
+      seen_c5 <= seen_c4 && !does_turn;
+      kept_c5 <= !fetch_reg;
+    end
+    in_c5 <= read_reg && !rst;
+    in_c6 <= in_c5 && !rst;
+    in_c7 <= in_c6 && !rst;
+    packet_c5 <= packet_now;
+    {is_act, is_refuse, is_data, is_ask, is_finish} <= rst ? 0 : {act, refuse, data, ask, finish};
+
+    // Events of the next cycle
+    was_mine <= mine && !rst;
+    {was_act, was_refuse, was_data, was_ask, was_finish} <= rst ? 0 :
+        {is_act, is_refuse, is_data, is_ask, is_finish};
+    was_carried_out <= act_ok;
+    was_down <= link_down;
+    packet_c7 <= packet_now;
+    {slot_c7, vid_c7, holds_c7} <= {slot_c5, vid_c5, holds};
+    {was_turn, was_join, was_cut, was_stall} <= {does_turn, does_join, does_cut, does_stall};
+    {was_first_stall, was_close} <= {does_stall && !stalls_before, closes};
+    {was_owed, was_repeat} <= {is_owed, repeats};
+    was_refusal <= refusal;
+    {was_refused, was_asked} <= {refuses, asks};
+    was_answer <= is_finish || asks_open;
+    was_code <= is_finish ? CODE_DONE : !begins && |(had & ports) ? CODE_WAIT : CODE_SEND;
+    was_named <= is_finish ? 0 : is_ask ? (begins ? member : lacks) :
+        evicts_now ? evicted | behind_now : seen_c5 ? behind_now : lacks;
+    was_told <= evicts_now ? member | evicted : member & ~(seen_c5 ? behind_now : lacks);
+    {was_wait, was_evict} <= {waits, evicts_now};
+    was_behind <= behind_now;
+    was_ports <= does_cut ? had : had_now;
+    was_vid <= does_cut ? holds : vid_c5;
+    was_special <= does_cut ? special : special_now;
+    if (does_cut) was_ecn <= ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1;
+    else was_ecn <= ce_now ? ECN_CE : not_ect_now ? ECN_NOT_ECT : ect0_now ? ECN_ECT0 : ECN_ECT1;
+    was_gen <= does_turn ? !own_sums[watched] : generation;
+    may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 && vid_c5 == holds + two_windows;
+    may_store_was <= is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+    was_used <= used;
+    was_all <= (member & ~(does_cut ? had : had_now)) == 0;
+    was_kept <= kept_c5;
+    was_in_sum <= in_sum && summed;
+
+    if (does_turn || does_join) begin
+      used <= 1'b1;
+      holds <= vid_c5;
+      had <= had_now;
+      ce <= ce_now;
+      not_ect <= not_ect_now;
+      ect0 <= ect0_now;
+      special <= special_now;
+    end
+    if (does_turn) begin
+      finished_with <= 0;
+      summed <= 1'b0;
+      stalls_before <= 1'b0;
+      generation <= !own_sums[watched];
+    end else if ((mine && is_data && used && begins) || (used && proves_mine))
+      finished_with <= finished_now;
+    if (does_stall) stalls_before <= 1'b1;
+    if (closes) summing <= 1'b1;
+    if (reduced && reduced_slot == watched) begin
+      summing <= 1'b0;
+      summed  <= 1'b1;
+    end
+    if (foreign) cleared <= 1'b0;
+    if (clear && clear_slot == watched) begin
+      sums_cleared <= 1'b1;
+      if (used) cleared <= 1'b0;
+    end
+    if (clear && clear_row == its_row) begin
+      cleared <= 1'b1;
+      used <= 1'b0;
+      summing <= 1'b0;
+      summed <= 1'b0;
+    end
+    if (rst) begin
+      sums_cleared <= 1'b0;
+      cleared <= 1'b0;
+    end
+  end
+
+  always @* begin
+    assume (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+    assume (2 * its_window <= SLOTS);
+  end
+
+  // What other modules promise
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_arbiter, agg_commit: the operations.
+      `PROMISED(!(read && read_reg));
+      `PROMISED(act + refuse + data + ask + finish <= 1);
+      `PROMISED((act || refuse || data || ask || finish) == in_c5);
+      if (read_reg) begin
+        `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
+        `PROMISED({read_mask, read_row, read_vid} == {mask_c4, row_c4, vid_c4});
+      end
+      if (in_c6) `PROMISED(packet_now == packet_c5);
+      if (in_c5 && (data || ask)) begin
+        `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
+        `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
+      end
+      // agg_commit: the row of a slot.
+      if (in_c5 && its_job && (data || ask || act)) begin
+        `PROMISED(row_c5 == ((its_base >> 1) | (slot_c5 & (its_mask >> 1))));
+        `PROMISED(other_c5 == (slot_c5 ^ its_window));
+        // agg_jobs: a job's slots and rows are cleared before its first packet, and no other
+        // job has them until they are cleared again.
+        if (row_c5 == its_row) `PROMISED(cleared && sums_cleared);
+      end
+      if (clear) `PROMISED(!(read || read_reg || in_c5 || in_c6 || in_c7 || reduced));
+      // agg_reader and agg_writer: a slot reduced was complete, and is reduced once.
+      if (cleared && reduced && reduced_slot == watched)
+        `PROMISED(summing && reduced_gen == generation);
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assert (!sums_cleared || own_sums[watched] == other_sums[watched]);
+      assert ((act_reg || refuse_reg || data_reg || ask_reg || finish_reg) == in_c6);
+      assert ({is_act, is_refuse, is_data, is_ask, is_finish} ==
+          {act_reg, refuse_reg, data_reg, ask_reg, finish_reg});
+      assert (!(read_reg && in_c5) && !(in_c5 && in_c6));
+      if (in_c5 || in_c6 || in_c7) assert (loaded_reg);
+      assert (!(fetch_reg || swap_reg) || read_reg);
+      if (read_reg) begin
+        assert (read_high_reg == |(slot_c4 & window_c4));
+        if (!fetch_reg) begin
+          assert (loaded_reg && row_reg == row_c4);
+          assert (swap_reg == (read_high_reg != high_is_own_reg));
+        end
+      end
+      if (loaded_reg) assert (row_reg == row_c5);
+      if (in_c5 || in_c6) begin
+        assert (slot_reg == slot_c5 && mask_reg == mask_c5 && vid_reg == vid_c5);
+        assert (high_is_own_reg == |(slot_c5 & window_c5));
+      end
+
+      // Memories and operands hold the slot's word.
+      if (cleared) begin
+        assert (!used || sums_cleared);
+        assert (!(summing && summed) && (used || !(summing || summed)));
+        assert (!used || (its_base | (holds & its_mask)) == watched);
+        assert (!used || (own_sums[watched] == generation) == summed);
+        assert (stored_word[WORD_BITS-1] == used && (!used || stored_word == its_word));
+        if (loaded_reg && row_reg == its_row)
+          assert (loaded_word[WORD_BITS-1] == used && (!used || loaded_word == its_word));
+        if (read_reg && row_c4 == its_row && fetch_reg)
+          assert (fetched_word[WORD_BITS-1] == used && (!used || fetched_word == its_word));
+        if (read_reg && slot_c4 == watched) begin
+          assert (!used || (own_read_reg == generation) == seen_c4);
+          assert (used || own_read_reg == own_sums[watched]);
+        end
+        if (read_reg && other_c4 == watched && used)
+          assert ((other_read_reg == generation) == seen_c4);
+        if ((in_c5 || in_c6) && slot_c5 == watched) begin
+          assert (!used || (own_sum_reg == generation) == seen_c5);
+          assert (used || own_sum_reg == own_sums[watched]);
+        end
+        if ((in_c5 || in_c6) && other_c5 == watched && used)
+          assert ((other_sum_reg == generation) == seen_c5);
+        if (read_reg) assert (!seen_c4 || summed);
+        if (in_c5 || in_c6) assert (!seen_c5 || summed);
+      end
+    end
+  end
+
+  wire [WORD_BITS-1:0] stored_word = its_high ? high_words[its_row] : low_words[its_row];
+  wire [WORD_BITS-1:0] loaded_word = its_high == high_is_own_reg ? own_reg : other_reg;
+  wire [WORD_BITS-1:0] fetched_word = its_high ? high_read_reg : low_read_reg;
+
+  // The rules, event by event
+  always @* begin
+    if (was_reset && !rst) begin
+      // A contribution is stored once, in the slot's chunk or the next one, and never after its
+      // chunk closed. No chunk follows before every rank is done with its predecessor.
+      if (was_mine) begin
+        assert (turn_over == was_turn && store == (was_turn || was_join));
+        if (turn_over && was_used) assert (may_turn_was);
+        if (store && !turn_over) assert (may_store_was);
+        if (store) assert (writable_c7 && was_data);
+
+        // A slot completes once, when it holds all members or its time is up, with all marks.
+        assert (complete == was_close && timer_stop == complete);
+        if (complete) begin
+          assert (complete_ports == was_ports && complete_vid == was_vid);
+          assert (complete_ecn == was_ecn && complete_nonfinite == was_special);
+          assert (was_cut || was_all);
+        end
+
+        // A repeat or an ask is answered by the result, or by the missing members.
+        assert (owe == was_owed && asked == was_asked && answer == was_answer);
+        if (answer) assert (answer_code == was_code && answer_ports == was_named);
+        assert (refused == was_refused);
+        if (refused) assert (refused_code == was_refusal);
+        assert (refused_answer == (refused && belongs_c7 && !owe &&
+                                   refused_code != CODE_PAYLOAD_CRC));
+        assert (stall == was_stall);
+        assert (timer_start == (was_turn || was_first_stall));
+        if (was_data || was_ask) assert (e_gen == was_gen || !(was_used || was_turn));
+      end
+
+      // Overdue members are reported to the others, or evicted; a packet evicts nobody.
+      if (was_mine && was_act) begin
+        assert (overdue == was_wait && evict == (was_evict ? was_behind : 0));
+        assert (notice == (overdue && !was_cut));
+        if (notice) begin
+          assert (notice_code == (was_evict ? CODE_EVICTED : CODE_OVERDUE));
+          assert (was_evict || !partial_c7);
+          assert (answer_ports == was_named && notice_ports == was_told && notice_vid == holds_c7);
+        end
+      end
+      if (!was_act || !was_carried_out) assert (!overdue && !notice && evict == 0);
+      if (was_act && !was_carried_out) assert (!complete);
+      assert (acted == (was_act && was_carried_out));
+      if (!was_data)
+        assert (!store && !turn_over && !stall && !timer_start && !store_ce && !store_nonfinite);
+      if (!was_data && !was_ask) assert (!owe);
+      if (!was_data && !was_act) assert (!complete);
+      assert (store_ce == (store && ecn_c7 == ECN_CE));
+      assert (store_nonfinite == (store && nonfinite_c7));
+      assert (finished == was_finish);
+      if (finished) assert (answer && answer_code == CODE_DONE && answer_ports == 0);
+      if (was_refuse) assert (refused && refused_code == code_c7);
+
+      // The operation
+      assert (e_valid == (was_refuse || was_data || was_ask || was_finish) && e_act == was_act);
+      assert (judged == (e_valid ? ports_c7 : 0));
+      if (e_valid || e_act) begin
+        assert (e_slot == slot_c7 && e_job == job_c7 && e_vid == vid_c7);
+        assert (e_port == port_c7 && e_number == number_c7 && e_epoch == epoch_c7);
+        assert (e_rank == rank_c7);
+      end
+
+      // One verdict for each packet of data, as its events say.
+      assert (verdict_valid == (e_valid && of_data_c7 && (was_data || was_refuse)));
+      if (verdict_valid) begin
+        assert (verdict_port == port_c7 && verdict_vid == vid_c7);
+        assert (verdict_slot == (placed_c7 ? slot_c7 : 0));
+        assert ((verdict_result == 0) == store && (verdict_result == 2) == owe);
+        assert ((verdict_result == 0) == !refused);
+        if (was_mine && was_data) assert ((verdict_result == 1) == (was_repeat && !owe));
+        if (was_refuse) assert (verdict_result == (ended_c7 || was_down ? 4 : 3));
+        assert (verdict_result <= 4);
+        if (verdict_result == 1 || verdict_result == 2)
+          assert (was_data && refused_code == CODE_DUPLICATE);
+        if (verdict_result == 3) assert (!was_down && !ended_c7);
+        if (verdict_result == 4) assert (was_down || ended_c7);
+        assert (verdict_code == (store ? CODE_DONE : refused_code));
+      end
+
+      if (cleared) begin
+        cover (turn_over && was_mine && was_used && was_kept);
+        cover (complete && was_mine && complete_vid == 32'hffffffff && !turn_over);
+        cover (owe && was_mine && vid_c7 == 0);
+        cover (was_mine && was_data && was_in_sum && refused_code == CODE_DUPLICATE);
+        cover (was_cut && was_ports != 0 && was_ports != member_c7);
+        cover (was_act && was_mine && evict != 0);
+        cover (used && its_window == 1 && its_base != 0 && turn_over && !was_mine);
+        cover (was_mine && stall && timer_start);
+      end
+      cover (verdict_valid && verdict_result == 4 && refused_code == CODE_BAD_JOB);
+    end
+  end
+`endif
 
 endmodule
 
