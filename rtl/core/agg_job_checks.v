@@ -144,6 +144,86 @@ module agg_job_checks #(
   assign code    = code_reg;
   assign changes = changes_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The reply and its effect, from the operation and the jobs alone.
+  localparam integer OP_WIDTH = 314;
+  localparam integer JOBS_WIDTH = JOBS * (99 + PORTS + SLOT_BITS);
+  reg check_was = 1'b0;
+  reg [OP_WIDTH-1:0] op_was;
+  reg [JOBS_WIDTH-1:0] jobs_were;
+  wire [OP_WIDTH-1:0] op = {
+    op_commit, op_abort, op_job, op_epoch, op_first, op_ports, op_chunk, op_window, op_deadline
+  };
+  wire [JOBS_WIDTH-1:0] jobs = {
+    job_valid, job_ever, job_epoch, job_chunk, job_window, job_first, job_deadline, job_partial, member
+  };
+  wire its_valid = job_valid[op_index];
+  wire [15:0] its_epoch = job_epoch[16*op_index+:16];
+  wire [15:0] distance = op_epoch - its_epoch;
+  wire [PORTS-1:0] its_member = member[PORTS*op_index+:PORTS];
+  wire [15:0] its_chunk = job_chunk[16*op_index+:16];
+  wire [SLOT_BITS-1:0] its_window = job_window[SLOT_BITS*op_index+:SLOT_BITS];
+  wire [32:0] its_deadline = {job_partial[op_index], job_deadline[32*op_index+:32]};
+  wire repeats = its_valid && op_epoch == its_epoch;
+  wire equal = op_ports == its_member && op_chunk == its_chunk && op_window == its_window &&
+      op_deadline == its_deadline && op_first == job_first[32*op_index+:32];
+  reg [7:0] want;
+  reg is_change;
+
+  initial assume (age_reg == 0);  // agg_jobs: nothing is checked during a reset
+
+  always @* begin
+    want = CODE_DONE;
+    if ((op_commit || op_abort) && op_beyond != 0) want = CODE_BAD_JOB;
+    else if (op_commit && repeats) want = equal ? CODE_DONE : CODE_EPOCH_IN_USE;
+    else if (op_commit) begin
+      if (job_ever[op_index] && (distance == 0 || distance[15])) want = CODE_STALE_EPOCH;
+      else if (op_ports == 0 || (op_ports >> PORTS) != 0) want = CODE_BAD_PORTS;
+      else if (op_chunk == 0 || op_chunk > MOST_CHUNK || (op_chunk & (LANES - 1)) != 0)
+        want = CODE_BAD_CHUNK;
+      else if (op_window == 0 || op_window > MOST_WINDOW || (op_window & (op_window - 1)) != 0)
+        want = CODE_BAD_WINDOW;
+      else if ((op_deadline >> 33) != 0 || (op_deadline[32] && op_deadline[31:0] == 0))
+        want = CODE_BAD_DEADLINE;
+    end else if (op_abort && its_valid && op_epoch != its_epoch) want = CODE_BAD_EPOCH;
+    is_change = want == CODE_DONE &&
+        (op_commit ? !repeats : op_abort ? its_valid : job_valid != 0);
+  end
+
+  always @(posedge clk) begin
+    check_was <= check;
+    op_was    <= op;
+    jobs_were <= jobs;
+  end
+
+  always @* begin
+    `PROMISED(!check || !check_was || (op == op_was && jobs == jobs_were));
+    if (check_was) assert (age_reg[0]);
+    else assert (age_reg == 0);
+    assert (age_reg == 0 || age_reg == 1 || age_reg == 3 || age_reg == 7);
+    if (check && age_reg[0]) begin
+      assert (valid_reg == its_valid && ever_reg == job_ever[op_index] && epoch_reg == its_epoch);
+      assert (chunk_reg == its_chunk && window_reg == its_window && member_reg == its_member);
+      assert (first_reg == job_first[32*op_index+:32]);
+      assert ({partial_reg, deadline_reg} == its_deadline);
+    end
+    if (check && age_reg[1]) begin
+      assert (running == repeats && same == equal && any_reg == (job_valid != 0));
+      assert (beyond_reg == (op_beyond != 0) && was_valid_reg == its_valid);
+      assert (other_epoch_reg == (op_epoch != its_epoch));
+      assert (stale_reg == (job_ever[op_index] && (distance == 0 || distance[15])));
+      assert (code_next == want);
+    end
+    if (check && checked) assert (code == want && changes == is_change);
+    cover (check && checked && changes && op_commit);
+    cover (check && checked && code == CODE_BAD_DEADLINE);
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -61,6 +61,65 @@ module agg_job_places #(
   assign none        = tried_reg && meets_reg != {JOBS{1'b0}} && last_reg;
   assign found_place = tried_place_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Any place, and whether another job has slots there.
+  (* anyconst *)reg [SLOT_BITS-1:0] any_place;
+  localparam integer JOBS_WIDTH = JOBS * (1 + 2 * SLOT_BITS);
+  reg seek_was = 1'b0;
+  reg ended_was = 1'b0;
+  reg [JOB_BITS-1:0] job_was;
+  reg [SLOT_BITS-1:0] mask_was;
+  reg [JOBS_WIDTH-1:0] jobs_were;
+  wire [JOBS_WIDTH-1:0] jobs = {job_valid, slot_mask, slot_base};
+  wire is_place = (any_place & mask) == 0;
+  reg is_taken;
+  integer r;
+
+  initial assume (place_reg == 0 && !tried_reg);  // as after a cycle without a search
+
+  always @* begin
+    is_taken = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1)
+    if (job_valid[r] && r != job && ((any_place ^ slot_base[SLOT_BITS*r+:SLOT_BITS]) &
+          ~(mask | slot_mask[SLOT_BITS*r+:SLOT_BITS])) == 0)
+      is_taken = 1'b1;
+  end
+
+  always @(posedge clk) begin
+    seek_was  <= seek;
+    ended_was <= found || none;
+    job_was   <= job;
+    mask_was  <= mask;
+    jobs_were <= jobs;
+  end
+
+  always @* begin
+    `PROMISED(!seek || (mask != 0 && (mask & (mask + 1'b1)) == 0));
+    `PROMISED(!seek || !seek_was || (job == job_was && mask == mask_was && jobs == jobs_were));
+    `PROMISED(!ended_was || !seek);
+    if (!seek_was) assert (place_reg == 0 && !tried_reg);
+    if (tried_reg) assert (seek_was && !ended_was);
+    if (seek && is_place) begin
+      if (tried_reg) begin
+        assert ((tried_place_reg & mask) == 0 && place_reg == (tried_place_reg | mask) + 1'b1);
+        assert (last_reg == (place_reg == 0));
+        if (any_place == tried_place_reg) assert ((meets_reg != 0) == is_taken);
+        if (any_place < tried_place_reg) assert (is_taken);
+      end else if (!ended_was) assert (place_reg == 0);
+      if (found && any_place == found_place) assert (!is_taken);
+      if (found && any_place < found_place) assert (is_taken);
+      if (none) assert (is_taken);
+    end
+    assert (!(found && none));
+    cover (found && found_place != 0);
+    cover (none);
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -221,7 +221,7 @@ module agg_jobs #(
       .SLOT_BITS(SLOT_BITS)
   ) u_places (
       .clk        (clk),
-      .seek       (state_reg == STATE_PLACE),
+      .seek       (state_reg == STATE_PLACE && !rst),
       .job        (op_index),
       .mask       (mask_next_reg),
       .job_valid  (valid_reg),
@@ -507,15 +507,16 @@ module agg_jobs #(
   // Any job, any other job, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
-  localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  localparam integer JOB_WIDTH = 98 + INDEX_BITS + 3 * SLOT_BITS;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   wire [JOB_WIDTH-1:0] its = {
-    deadline_reg[33*watched+:33],
+    ever_reg[watched],
+    partial_reg[watched],
+    deadline_reg[32*watched+:32],
     epoch_reg[16*watched+:16],
     chunk_reg[16*watched+:16],
     first_reg[32*watched+:32],
-    ports_reg[PORTS*watched+:PORTS],
     last_reg[INDEX_BITS*watched+:INDEX_BITS],
     window_reg[SLOT_BITS*watched+:SLOT_BITS],
     mask_reg[SLOT_BITS*watched+:SLOT_BITS],
@@ -527,34 +528,73 @@ module agg_jobs #(
   wire [SLOT_BITS-1:0] rival_mask = mask_reg[SLOT_BITS*rival+:SLOT_BITS];
   wire [SLOT_BITS-1:0] rival_base = base_reg[SLOT_BITS*rival+:SLOT_BITS];
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_present = present[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_ranks = rank_of_port[8*PORTS*watched+:8*PORTS];
-  wire [PORTS-1:0] its_rank_bits = job_ranks[PORTS*watched+:PORTS];
   wire [PORTS-1:0] its_finished = finished_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_finished_ranks = finished_ranks_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_evicted = evicted_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_evicted_ranks = evicted_ranks_reg[PORTS*watched+:PORTS];
   wire has_slot = (slot & ~its_mask) == its_base;
   wire is_set_up = valid_reg[watched];
   wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
-  reg [JOB_WIDTH-1:0] its_were;
-  reg [9*PORTS-1:0] ranks_were;
-  reg [122:0] op_was;
-  reg [191:0] op_rest_was;
-  reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
-  reg [PORTS-1:0] finished_was;
-  reg [7:0] count;  // ranks assigned to lower ports
-  integer q;
+  wire its_flush = flush_reg[watched];
+  wire all_done = is_set_up && (its_present & ~its_finished) == 0;
 
   // The operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
-  wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
-  reg slot_taken;  // not available to its job
-  integer r;
+  wire [15:0] newer = op_epoch - epoch_reg[16*op_index+:16];
+  wire fits = op_job >> JOB_BITS == 0 && op_ports != 0 && op_ports >> PORTS == 0 &&
+      op_chunk != 0 && op_chunk <= CHUNK && (op_chunk & ((1 << LANE_BITS) - 1)) == 0 &&
+      op_window != 0 && op_window <= WINDOW && (op_window & (op_window - 1)) == 0 &&
+      op_deadline >> 33 == 0 && !(op_deadline[32] && op_deadline[31:0] == 0);
+  wire fresh = !ever_reg[op_index] || (newer != 0 && !newer[15]);
+
+  // The path of commits: hold_commits for so many cycles before this one.
+  reg [3:0] held;
+  reg idle_was;
+  wire stands = hold_commits && idle && held >= 3;  // nothing is judged, and nothing will be
+  reg stood;  // in the last cycle
+
+  // A slot is used from its job's set-up, or from before a reset, until it is cleared.
+  reg used, used_was;
+  reg is_used;  // by a job that is set up
+  reg [2:0] rest;  // cycles since the last clear, saturating
+  reg [3:0] age;  // cycles in this state, saturating
+  reg [SLOT_BITS:0] walked, reduces;  // cycles of the walk, and those with reduced
+  reg [3:0] state_was;
+  reg has_drained;  // seen, from the fourth cycle of flush on
+  wire [SLOT_BITS-1:0] job_base = base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] job_mask = mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] walk_first = quiet ? 0 : job_base;
+  wire [SLOT_BITS-1:0] walk_last = quiet ? {SLOT_BITS{1'b1}} : job_base | job_mask;
+  wire ending = state_reg == STATE_DRAIN || state_reg == STATE_HALT || state_reg == STATE_WALK ||
+      state_reg == STATE_REST;
+  wire gives = state_reg == STATE_RANKS || state_reg == STATE_COUNTS || state_reg == STATE_ADMIT;
+  wire given = gives && sets_up_reg == 0;  // configuration is written
+
+  reg [JOB_WIDTH-1:0] its_were;
+  reg [9*PORTS-1:0] ranks_were;
+  reg [121:0] op_was;
+  reg [191:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, link_was, sets_up_was, all_done_was, complete_was;
+  reg [PORTS-1:0] finished_was, finished_ranks_were;
+  reg [PORTS-1:0] evicted_was, evict_was, evict_before, evicted_ranks_were, ranks_came;
+  reg slot_taken;  // not available to the operation's job
+  reg [7:0] count;  // ranks assigned to lower ports
+  integer q, r;
 
   always @* begin
     slot_taken = 1'b0;
-    for (r = 0; r < JOBS; r = r + 1)
-    if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
-          ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
-      slot_taken = 1'b1;
+    is_used = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1) begin
+      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+            ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
+        slot_taken = 1'b1;
+      if (valid_reg[r] && (slot & ~mask_reg[SLOT_BITS*r+:SLOT_BITS]) ==
+          base_reg[SLOT_BITS*r+:SLOT_BITS])
+        is_used = 1'b1;
+    end
   end
 
   always @(posedge clk) begin
@@ -566,46 +606,61 @@ module agg_jobs #(
     op_rest_was <= {op_chunk, op_window, op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= is_set_up;
-    flush_was <= flush[watched];
-    ends_was <= is_set_up || ends;
-    drained_was <= drained[watched];
+    flush_was <= its_flush;
     link_was <= link_down;
+    sets_up_was <= sets_up[watched];
+    all_done_was <= all_done;
+    complete_was <= complete_reg[watched];
     finished_was <= its_finished;
-    // It was set up when its end began.
-    ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
+    finished_ranks_were <= its_finished_ranks;
+    evicted_was <= its_evicted;
+    evicted_ranks_were <= its_evicted_ranks;
+    evict_was <= !rst && evict_job == watched ? evict : 0;
+    evict_before <= rst ? 0 : evict_was;
+    ranks_came <= evict_ranks;
+    state_was <= state_reg;
+    held <= rst || !hold_commits ? 0 : held + (held != 15);
+    idle_was <= idle;
+    stood <= !rst && stands;
+    used <= rst || is_used || (used && !(clear && clear_slot == slot));
+    used_was <= used;
+    rest <= rst ? 7 : clear ? 0 : rest + (rest != 7);
+    age <= rst || state_next != state_reg ? 0 : age + (age != 15);
+    walked <= rst || state_reg != STATE_WALK ? 0 : walked + 1'b1;
+    reduces <= rst || state_reg != STATE_WALK ? 0 : reduces + reduced;
+    has_drained <= !rst && its_flush &&
+        (has_drained || (state_reg == STATE_DRAIN && age >= 3 && drained[watched]));
   end
 
   always @* begin
     assume (rival != watched);
+    // It starts with a reset: agg_job_checks and agg_job_places rely on agg_jobs from then on.
+    assume (rst || was_reset);
     if (was_reset) begin
-      // agg_registers: an operation is stable until its reply, unless the link goes down.
-      `PROMISED(
-          !op_stays || link_down || (op_valid &&
+      // agg_registers: an operation is stable until its reply, or until the link goes down, and its
+      // fields are still so in the first cycle of that.
+      `PROMISED(!op_stays || ((op_valid || link_down) &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
           op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
+      // agg_arbiter: held for two cycles and idle, it stays idle; it becomes idle in eight.
+      `PROMISED(!hold_commits || held < 3 || !idle_was || idle);
+      `PROMISED(!hold_commits || held < 8 || idle);
+      // agg_slots: an event is the last cycle of a judgement.
+      `PROMISED(!idle || !(finish || |evict));
     end
     if (was_reset && !rst) begin
       // A job that is set up has the requested configuration and slots of its own, and its members'
       // ranks follow the order of the ports.
       if (is_set_up) begin
-        assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
+        assert (ever_reg[watched] && !its_flush && !sets_up[watched] && !quiet);
         assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
         assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
-        assert (its_member != 0 && its_member == ports_reg[PORTS*watched+:PORTS]);
+        assert (its_member != 0 && !complete_reg[watched]);
         if (valid_reg[rival]) assert (!meet);
-        assert (!flush_slots[slot] || !has_slot);
-        assert (!quiet);
+        assert (!clear || clear_slot != slot || !has_slot);
       end
-
-      assert (state_reg <= STATE_CLEAR);
-      if (checked_reg && state_reg == STATE_IDLE && op_valid && !link_down) begin
-        assert (beyond_reg == (op_beyond != 0) && running_reg == running && same_reg == same);
-        assert (other_epoch_reg == other_epoch && stale_reg == stale);
-        assert (ports_good_reg == ports_good && chunk_good_reg == chunk_good);
-        assert (window_good_reg == window_good && deadline_good_reg == deadline_good);
-      end
-      if (is_set_up || (gives && watched == flush_job_reg)) begin
+      if (is_set_up || (given && watched == job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin
           if (its_member[q]) begin
@@ -613,35 +668,58 @@ module agg_jobs #(
             count = count + 1;
           end
         end
-        for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
       end
 
-      // From its end until it has drained, its bit of flush is high, its slots are in flush_slots,
-      // and its configuration is still valid.
+      // A job changes only while nothing is judged, except for its finished and evicted members.
       if (running_was) begin
-        if (set_up_was && !is_set_up) assert (flush[watched]);
-        if (flush_was && !drained_was) assert (flush[watched]);
-        if (flush_was) assert (!is_set_up);
-        if (flush_was && ends_was && valid_reg[rival]) assert (!meet);
-        assert (its == its_were || (flush_was && drained_was && !set_up_was));
-        assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
-        if (its != its_were) assert (!is_set_up && !flush[watched]);
+        if (set_up_was != is_set_up || flush_was != its_flush) assert (stood);
+        assert (its == its_were || (stood && sets_up_was && !set_up_was && !flush_was));
+        assert ({its_member, its_ranks} == ranks_were ||
+            (stood && state_was == STATE_RANKS && !set_up_was && !is_set_up));
+        assert (complete_reg[watched] == complete_was || stood);
+        assert ((its_evicted & ~evicted_was & ~evict_was) == 0);
+        assert ((evicted_was & ~its_evicted) == 0 || (stood && sets_up_was));
+        assert ((evict_was & ~its_evicted) == 0);
+        assert (its_evicted_ranks == (sets_up_was ? 0 : STAGES == 1 && evict_before != 0 ?
+            ranks_came : evicted_ranks_were));
       end
-      if (ends && !is_set_up) assert (flush[watched]);
-      if (valid_reg[rival] || (gives && rival == flush_job_reg))
-        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
-      if (flushes && flush_slots_reg)
-        assert ((flush_base & flush_mask) == 0 && (flush_mask & (flush_mask + 1'b1)) == 0);
-      if (flushes && flush_slots_reg && is_set_up)
-        assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
-      if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
+
+      // From its end until it has drained and its slots are cleared, its bit of flush is high, and
+      // its configuration is still valid. Then it has no used slot.
+      if (running_was) begin
+        if (set_up_was && !is_set_up) assert (its_flush);
+        if (flush_was && !its_flush) assert (has_drained && rest >= 4);
+        if (its_flush) assert (!is_set_up);
+        if (set_up_was && !is_set_up) assert (complete_reg[watched] == all_done_was);
+      end
+      if (clear) begin
+        assert (stands && !reduced && clear_slot >= walk_first && clear_slot <= walk_last);
+        if (its_flush) assert (has_drained);
+      end
+      if (has_slot && is_set_up && !set_up_was && running_was) assert (!used_was && rest >= 4);
+      if (used && !is_used) begin
+        assert (ending && state_reg != STATE_REST && walks_reg);
+        assert (slot <= walk_last && slot >= walk_first);
+        if (state_reg == STATE_WALK) assert (slot >= clear_slot_reg);
+      end
+      if (is_used) assert (!clear || clear_slot != slot);
+
+      // The bounds.
+      if (state_reg == STATE_STOP || state_reg == STATE_HALT || state_reg == STATE_ADMIT)
+        assert (age <= 9 && held >= age && (age < 9 || stopped_reg));
+      if (state_reg == STATE_REST) assert (age <= 3);
+      if (state_reg == STATE_WALK)
+        assert (walked - reduces == clear_slot_reg - walk_first);
 
       // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
         assert ((finished_was & ~its_finished) == 0);
+        assert ((finished_ranks_were & ~its_finished_ranks) == 0);
       end
-      if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
-      assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
+      if (!is_set_up && (!its_flush || state_reg != STATE_DRAIN || age != 0))
+        assert (its_finished == 0 && its_finished_ranks == 0);
+      if (running_was && set_up_was && !is_set_up && all_done_was && !link_was && !link_down)
+        assert (!drop_statuses[watched]);
 
       // A job is set up only with a reply, to a requester still connected, and as requested.
       if (running_was && is_set_up && !set_up_was)
@@ -651,56 +729,84 @@ module agg_jobs #(
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
-        assert ({31'd0, deadline_reg[33*watched+:33]} == op_deadline);
+        assert ({31'd0, partial_reg[watched], deadline_reg[32*watched+:32]} == op_deadline);
         assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
-
-      // Sequence of an operation.
-      if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
-      if (state_reg == STATE_FLUSH && !flush_all_reg)
-        assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
-      if (state_reg == STATE_ALLOT || gives) assert (set_up_reg);
-      if (state_reg != STATE_IDLE && asked)
-        assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
-      if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running);
-        assert (ports_good && chunk_good && window_good && deadline_good);
-        if (!gives) assert (!stale);
-        assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
-      end
-      if (follows && state_reg == STATE_FLUSH) begin
-        if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
-        if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
-      end
-      if (gives) begin
-        assert (!valid_reg[flush_job_reg]);
-        if (rival == flush_job_reg && is_set_up) assert (!meet);
-        if (watched == flush_job_reg) begin
-          assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
-          assert (its_window <= WINDOW && its_mask == 2 * its_window - 1);
-          assert ((its_base & its_mask) == 0 && ever_reg[watched]);
-          assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
-          if (valid_reg[rival]) assert (!meet);
-          if (asked)
-            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
-              op_ports[PORTS-1:0],
-              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
-        end
-      end
-
-      // CODE_NO_SLOTS only if no place is free.
-      if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
-        assert (slot_taken);
       if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
           (slot & op_mask) == 0)
         assert (slot_taken);
 
+      if (valid_reg[rival])
+        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
+
+      // States.
+      assert (state_reg <= STATE_ADMIT && cycle_reg == (age > 3 ? 3 : age));
+      assert (hold_commits == (state_reg == STATE_STOP || state_reg == STATE_HALT ||
+          state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS ||
+          state_reg == STATE_ADMIT || (state_reg == STATE_DRAIN && quiet)));
+      assert (walks_now_reg == (state_reg == STATE_WALK));
+      if (hold_commits && stopped_reg) assert (idle_was && held >= 4);
+      if (state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS)
+        assert (idle_was && held >= 5);
+      if (stopped_reg && !(set_up_was && !is_set_up) && !ending)
+        assert (!hold_commits || all_finished_reg[watched] == all_done);
+      if (all_finished_reg[watched])
+        assert (is_set_up || (state_reg == STATE_DRAIN && age == 0 && its_flush));
+      if (ending) begin
+        assert (quiet ? &flush_reg && valid_reg == 0 && walks_reg :
+            flush_reg == ONE_JOB << job_reg && !valid_reg[job_reg]);
+        if (its_flush && state_reg != STATE_DRAIN) assert (has_drained);
+        if (walks_reg && !quiet) begin
+          assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
+          if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
+          if (valid_reg[rival])
+            assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
+        end
+        if (state_reg != STATE_DRAIN || age != 0) begin
+          assert (last_slot_reg == walk_last || state_reg == STATE_REST);
+          if (state_reg == STATE_WALK)
+            assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last && walks_reg);
+          else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
+        end
+        if (state_reg == STATE_REST) assert (rest >= (walks_reg ? age : 4));
+      end else assert (flush_reg == 0 && !quiet);
+      if (state_reg != STATE_WALK && state_reg != STATE_REST) assert (rest >= 4);
+      if (sets_up_reg != 0)
+        assert (state_reg == STATE_RANKS && age == 0 && sets_up_reg == ONE_JOB << job_reg);
+      assert (ranks_start_reg == (sets_up_reg != 0));
+      if (state_reg == STATE_PLACE || gives) assert (set_up_reg);
+      if (gives) assert (!valid_reg[job_reg] && !complete_reg[job_reg]);
+      if (state_reg != STATE_IDLE && asked) begin
+        assert (op_valid && !done_reg && code_reg == CODE_DONE && set_up_reg == op_commit);
+        assert (mask_next_reg == op_mask || (state_reg == STATE_PLACE && age == 0));
+        if (state_reg != STATE_PLACE && state_reg != STATE_STOP && !op_all)
+          assert (job_reg == op_index && !quiet);
+        if (op_abort && state_reg == STATE_STOP) assert (valid_reg[op_index]);
+        if (set_up_reg) begin
+          assert (fits);
+          if (!given) assert (fresh);
+        end
+        if (set_up_reg && state_reg != STATE_PLACE) begin
+          assert ((place_reg & op_mask) == 0);
+          if (!is_op && is_set_up)
+            assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+          if (is_op && valid_reg[rival])
+            assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
+        end
+        if (given)
+          assert (!is_op || its == {1'b1, op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, place_reg});
+        if (given && is_op) assert (its_member == op_ports);
+        if (given) assert (job_base == place_reg && job_mask == op_mask);
+      end
+
       cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
       cover (op_done && op_code == CODE_NO_SLOTS);
-      cover (flush[watched] && !drained[watched] && valid_reg[rival]);
-      cover (quiet && link_down && ends);
+      cover (its_flush && !drained[watched] && valid_reg[rival]);
+      cover (quiet && link_down && set_up_was);
       cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
+      cover (clear && reduces != 0 && valid_reg[rival]);
     end
   end
 `endif

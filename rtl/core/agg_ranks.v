@@ -94,11 +94,10 @@ module agg_ranks #(
   reg [7:0] cycles;  // since the last walk started, saturating at PORTS + 1
   wire walks = cycles < PORTS;
   reg [7:0] count;  // members at lower ports
-  reg [10*PORTS-1:0] its_were;
+  reg [9*PORTS-1:0] its_were;
   reg mine_was;
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
-  wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
   wire walked = !walks || its_job != watched;
   wire [7:0] at = walked ? PORTS : cycles;  // ports already visited
   reg seen;  // the job had a walk
@@ -111,7 +110,7 @@ module agg_ranks #(
     if (start) its_job <= job;
     if (start && job == watched) given_ports <= ports;
     seen <= !rst && (seen || (start && job == watched));
-    its_were <= {its_member, its_map, its_ranks};
+    its_were <= {its_member, its_map};
     mine_was <= !rst && (start || walks) && job == watched;
   end
 
@@ -133,12 +132,11 @@ module agg_ranks #(
         if (!seen) assert (its_map[8*q+:8] == q);
         if (q < at && given_ports[q]) count = count + 1;
       end
-      if (seen) assert (its_member == given_ports && its_ranks == (1 << count) - 1);
-      if (!seen) assert (&its_member && &its_ranks);
-      if (!walked) assert (rank_reg == count && seen);
+      assert (its_member == (seen ? given_ports : {PORTS{1'b1}}));
+      if (!walked) assert (rank_reg == count && ports_reg == given_ports >> cycles && seen);
 
       // A walk does not change other jobs' ranks.
-      if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
+      if (running_was && !mine_was) assert ({its_member, its_map} == its_were);
 
       cover (done && seen && given_ports == 5);
     end
