@@ -134,11 +134,8 @@ module agg_ingress #(
   reg ready_reg;  // the skid is empty
   reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_nonfinite_reg, s_entered_reg;
   reg s_data_reg;  // a packet of data of a job that is set up
+  reg [JOB_BITS-1:0] s_job_reg;
   reg [SLOT_BITS-1:0] s_slot_reg;
-  reg [HEADER-1:0] s_header_reg;
-  reg [BEAT_BITS-1:0] s_beat_reg;
-
-  wire [JOB_BITS-1:0] s_job = JOBS == 1 ? {JOB_BITS{1'b0}} : s_header_reg[JOB_LSB+:JOB_BITS];
 
   assign s_axis_tready = ready_reg;
 
@@ -153,11 +150,10 @@ module agg_ingress #(
       s_nonfinite_reg <= s_nonfinite;
       s_entered_reg   <= entered;
       s_data_reg      <= data;
+      s_job_reg       <= job;
       s_slot_reg      <= slot;
-      s_header_reg    <= header;
-      s_beat_reg      <= s_axis_tdata;
     end else begin
-      if (flush[s_job]) s_data_reg <= 1'b0;
+      if (flush[s_job_reg]) s_data_reg <= 1'b0;
     end
     if (rst) begin
       ready_reg <= 1'b1;
@@ -169,16 +165,13 @@ module agg_ingress #(
 
   reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
   reg a_data_reg;
+  reg [JOB_BITS-1:0] a_job_reg;
   reg [SLOT_BITS-1:0] a_slot_reg;
-  reg [HEADER-1:0] a_header_reg;
-  reg [BEAT_BITS-1:0] a_beat_reg;
-
-  wire [JOB_BITS-1:0] a_job = JOBS == 1 ? {JOB_BITS{1'b0}} : a_header_reg[JOB_LSB+:JOB_BITS];
-  wire [SLOT_BITS-1:0] a_slot_next = !advance ? a_slot_reg : ready_reg ? slot : s_slot_reg;
+  wire [SLOT_BITS-1:0] a_slot_next = ready_reg ? slot : s_slot_reg;
 
   always @(posedge clk) begin
-    a_slot_reg <= a_slot_next;
     if (advance) begin
+      a_slot_reg      <= a_slot_next;
       a_valid_reg     <= s_axis_tvalid || !ready_reg;
       a_first_reg     <= ready_reg ? first_reg : s_first_reg;
       a_last_reg      <= ready_reg ? s_axis_tlast : s_last_reg;
@@ -186,60 +179,79 @@ module agg_ingress #(
       a_bad_reg       <= ready_reg ? bad : s_bad_reg;
       a_nonfinite_reg <= ready_reg ? s_nonfinite : s_nonfinite_reg;
       a_entered_reg   <= ready_reg ? entered : s_entered_reg;
-      a_data_reg      <= ready_reg ? data : s_data_reg && !flush[s_job];
-      a_header_reg    <= ready_reg ? header : s_header_reg;
-      a_beat_reg      <= ready_reg ? s_axis_tdata : s_beat_reg;
+      a_data_reg      <= ready_reg ? data : s_data_reg && !flush[s_job_reg];
+      a_job_reg       <= ready_reg ? job : s_job_reg;
     end else begin
-      if (flush[a_job]) a_data_reg <= 1'b0;
+      if (flush[a_job_reg]) a_data_reg <= 1'b0;
     end
     if (rst) a_valid_reg <= 1'b0;
+  end
+
+  // Header and payload of the beats in A and in the skid
+  (* ram_style = "distributed" *) reg [HEADER+BEAT_BITS-1:0] beats[0:1];
+  reg wr_place_reg, a_place_reg;  // of the next beat; of the beat in A
+  wire [   HEADER-1:0] a_header;
+  wire [BEAT_BITS-1:0] a_beat;
+
+  assign {a_header, a_beat} = beats[a_place_reg];
+
+  always @(posedge clk) begin
+    if (ready_reg && s_axis_tvalid) begin
+      beats[wr_place_reg] <= {header, s_axis_tdata};
+      wr_place_reg        <= !wr_place_reg;
+    end
+    if (advance && a_valid_reg) a_place_reg <= !a_place_reg;
+    if (rst) begin
+      wr_place_reg <= 1'b0;
+      a_place_reg  <= 1'b0;
+    end
   end
 
   // -- Register B ---------------------------------------------------------------------------------
 
   reg b_valid_reg, b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
-  reg b_over_reg;  // the packet had as many beats as a chunk before this one
   reg b_entered_reg;
   reg b_open_reg;  // the packet's beats are written
   reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
   reg b_set_reg;  // the slot's bit in set
-  reg [INDEX_BITS-1:0] b_number_reg;
+  reg [INDEX_BITS:0] b_number_reg;  // of the beat in its packet; saturates
   reg [SLOT_BITS-1:0] b_slot_reg;
   reg [HEADER-1:0] b_header_reg;
   reg [BEAT_BITS-1:0] b_beat_reg;
 
   wire [JOB_BITS-1:0] b_job = JOBS == 1 ? {JOB_BITS{1'b0}} : b_header_reg[JOB_LSB+:JOB_BITS];
-  wire at_last = b_number_reg == job_last[INDEX_BITS*b_job+:INDEX_BITS];
+  wire at_last = b_number_reg == {1'b0, job_last[INDEX_BITS*b_job+:INDEX_BITS]};
 
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
-  wire set, red;  // bits of the slot in A
+  reg set_reg, red_reg;  // bits of the slot in A, as the packet moved there
+  reg  a_stored_reg;  // a contribution was stored since
   wire found;  // an unjudged request has written the slot in A
   wire freed, freed_stored;  // the verdict that B waits for was given
 
-  wire may_open = begins && a_data_reg && !flush[a_job];
+  wire may_open = begins && a_data_reg && !a_stored_reg && !flush[a_job_reg];
   wire stays_open = b_open_reg && !begins && !flush[b_job] && !(freed && freed_stored) &&
       !(advance && b_valid_reg && at_last);
 
   always @(posedge clk) begin
-    b_open_reg  <= (may_open && !(set ^ red)) || stays_open;
+    b_open_reg  <= (may_open && !(set_reg ^ red_reg)) || stays_open;
     b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
     if (advance) begin
       b_valid_reg <= a_valid_reg;
       b_asks_reg  <= a_valid_reg && a_last_reg;
       b_bad_reg   <= a_bad_reg;
-      b_beat_reg  <= a_beat_reg;
+      b_beat_reg  <= a_beat;
       if (a_valid_reg) begin
-        b_full_reg      <= a_full_reg && (a_first_reg || b_full_reg);
+        b_full_reg <= a_full_reg && (a_first_reg || b_full_reg);
         b_nonfinite_reg <= a_nonfinite_reg || (!a_first_reg && b_nonfinite_reg);
-        b_over_reg      <= !a_first_reg && (b_over_reg || at_last);
-        b_number_reg    <= a_first_reg ? {INDEX_BITS{1'b0}} : b_number_reg + 1'b1;
+        b_number_reg    <= a_first_reg ? {INDEX_BITS + 1{1'b0}} :
+            b_number_reg + {{INDEX_BITS{1'b0}}, !(&b_number_reg)};
       end
       if (a_valid_reg && a_first_reg) begin
         b_entered_reg <= a_entered_reg;
-        b_set_reg     <= set;
+        b_set_reg     <= set_reg;
         b_slot_reg    <= a_slot_reg;
-        b_header_reg  <= a_header_reg;
+        b_header_reg  <= a_header;
       end
     end
     if (rst) begin
@@ -252,7 +264,7 @@ module agg_ingress #(
 
   assign wr_en   = b_valid_reg && b_open_reg && !b_waits_reg;
   assign wr_slot = b_slot_reg;
-  assign wr_beat = b_number_reg;
+  assign wr_beat = b_number_reg[INDEX_BITS-1:0];
   assign wr_data = b_beat_reg;
 
   // -- Request ------------------------------------------------------------------------------------
@@ -275,7 +287,7 @@ module agg_ingress #(
       q_writable_reg  <= b_open_reg && !flush[b_job];
       q_nonfinite_reg <= b_nonfinite_reg;
       q_bad_reg       <= b_bad_reg;
-      q_whole_reg     <= b_full_reg && at_last && !b_over_reg;
+      q_whole_reg     <= b_full_reg && at_last;
       q_header_reg    <= b_header_reg;
     end else begin
       if (req_grant) queued_reg <= 1'b0;
@@ -305,15 +317,15 @@ module agg_ingress #(
   reg [PLACES-1:0] match_reg;  // place that B waits for
 
   wire match_b = b_asks_reg && b_open_reg && b_slot_reg == a_slot_reg;
-  reg [PLACES-1:0] match;
+  reg [PLACES-1:0] match_live, match;
   reg [SLOT_BITS-1:0] judged_slot;
   integer i;
 
   always @* begin
     judged_slot = {SLOT_BITS{1'b0}};
     for (i = 0; i < PLACES; i = i + 1) begin
-      match[i] = (live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg) ||
-          (match_b && put_reg[i]);
+      match_live[i] = live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg;
+      match[i] = match_live[i] || (match_b && put_reg[i]);
       if (get_reg[i]) judged_slot = judged_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
     end
   end
@@ -334,7 +346,8 @@ module agg_ingress #(
     stored_before_reg <= stored_reg;
     if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
     if (begins) match_reg <= match;
-    live_reg <= live_reg & ~judged_reg;
+    a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
+    live_reg     <= live_reg & ~judged_reg;
     if (asks) begin
       put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
       for (k = 0; k < PLACES; k = k + 1) begin
@@ -360,10 +373,12 @@ module agg_ingress #(
 
   // A reduced slot's bit in set is read in the cycle of the event, and written to red two cycles
   // later. A clear takes as long.
+  reg set_bits[0:(1<<SLOT_BITS)-1];
+  reg red_bits[0:(1<<SLOT_BITS)-1];
+
   reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
-  reg  copy_reg;
-  wire copy;
+  reg copy_reg, copy_before_reg;
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -372,52 +387,23 @@ module agg_ingress #(
     clear_before_reg   <= clear_reg && !rst;
     done_slot_reg      <= clear ? clear_slot : reduced_slot;
     done_before_reg    <= done_slot_reg;
-    copy_reg           <= copy;
+    copy_before_reg    <= copy_reg;
   end
 
   wire set_wr_en = clear_before_reg || (judged && judged_stored);
   wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot;
-  wire set_wr_data = !clear_before_reg && !judged_set;
+  wire set_wr_bit = !clear_before_reg && !judged_set;
 
-  agg_ram #(
-      .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS)
-  ) u_set (
-      .clk    (clk),
-      .wr_en  (set_wr_en),
-      .wr_addr(set_wr_slot),
-      .wr_data(set_wr_data),
-      .rd_en  (1'b1),
-      .rd_addr(a_slot_next),
-      .rd_data(set)
-  );
-
-  // The same bits, for the copy to red
-  agg_ram #(
-      .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS)
-  ) u_copy (
-      .clk    (clk),
-      .wr_en  (set_wr_en),
-      .wr_addr(set_wr_slot),
-      .wr_data(set_wr_data),
-      .rd_en  (1'b1),
-      .rd_addr(reduced_slot),
-      .rd_data(copy)
-  );
-
-  agg_ram #(
-      .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS)
-  ) u_red (
-      .clk    (clk),
-      .wr_en  (clear_before_reg || reduced_before_reg),
-      .wr_addr(done_before_reg),
-      .wr_data(!clear_before_reg && copy_reg),
-      .rd_en  (1'b1),
-      .rd_addr(a_slot_next),
-      .rd_data(red)
-  );
+  always @(posedge clk) begin
+    if (advance) begin
+      set_reg <= set_bits[a_slot_next];
+      red_reg <= red_bits[a_slot_next];
+    end
+    copy_reg <= set_bits[reduced_slot];
+    if (set_wr_en) set_bits[set_wr_slot] <= set_wr_bit;
+    if (clear_before_reg || reduced_before_reg)
+      red_bits[done_before_reg] <= !clear_before_reg && copy_before_reg;
+  end
 
 endmodule
 

@@ -25,7 +25,8 @@ module agg_slot_fifo #(
   reg [SLOT_BITS-1:0] head_reg;
   reg [SLOT_BITS:0] wr_reg, wr_before_reg;  // next place to write: now, and one cycle ago
   reg [SLOT_BITS:0] rd_reg;  // place behind the head
-  wire [SLOT_BITS-1:0] rd_slot;
+  reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
+  reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
 
   // The memory's output was read in the last cycle: a word written in that cycle is not in it.
   wire behind = rd_reg != wr_before_reg;
@@ -35,21 +36,10 @@ module agg_slot_fifo #(
   wire passes = push && open && empty;
   wire [SLOT_BITS:0] rd_next = rd_reg + {{SLOT_BITS{1'b0}}, moves};
 
-  agg_ram #(
-      .WIDTH    (SLOT_BITS),
-      .ADDR_BITS(SLOT_BITS)
-  ) u_slots (
-      .clk    (clk),
-      .wr_en  (push && !passes),
-      .wr_addr(wr_reg[SLOT_BITS-1:0]),
-      .wr_data(push_slot),
-      .rd_en  (1'b1),
-      .rd_addr(rd_next[SLOT_BITS-1:0]),
-      .rd_data(rd_slot)
-  );
-
   always @(posedge clk) begin
-    if (open) head_reg <= behind ? rd_slot : push_slot;
+    slot_reg <= slots[rd_next[SLOT_BITS-1:0]];
+    if (push && !passes) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
+    if (open) head_reg <= behind ? slot_reg : push_slot;
     head_valid_reg <= !open || behind || passes;
     if (push && !passes) wr_reg <= wr_reg + 1'b1;
     wr_before_reg <= wr_reg;
