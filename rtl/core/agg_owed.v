@@ -79,8 +79,8 @@ module agg_owed #(
   // Notes move up when note 0 leaves. A new one takes the first free place.
   wire [NOTES-1:0] stay = takes_note ? note_valid_reg >> 1 : note_valid_reg;
   wire [NOTES-1:0] adds = owe ? ~stay & {stay[NOTES-2:0], 1'b1} : {NOTES{1'b0}};
-  reg [NOTES-1:0] voids;
-  integer n;
+  reg  [NOTES-1:0] voids;
+  integer m, n;
 
   always @* begin
     for (n = 0; n < NOTES; n = n + 1)
@@ -96,13 +96,13 @@ module agg_owed #(
       begun_reg <= 1'b0;
     end
 
-    for (n = 0; n < NOTES; n = n + 1) begin
-      if (adds[n]) begin
-        note_slot_reg[SLOT_BITS*n+:SLOT_BITS] <= slot;
-        note_port_reg[PORTS*n+:PORTS]         <= port;
-      end else if (takes_note && n < NOTES - 1) begin
-        note_slot_reg[SLOT_BITS*n+:SLOT_BITS] <= note_slot_reg[SLOT_BITS*((n+1)%NOTES)+:SLOT_BITS];
-        note_port_reg[PORTS*n+:PORTS]         <= note_port_reg[PORTS*((n+1)%NOTES)+:PORTS];
+    for (m = 0; m < NOTES; m = m + 1) begin
+      if (adds[m]) begin
+        note_slot_reg[SLOT_BITS*m+:SLOT_BITS] <= slot;
+        note_port_reg[PORTS*m+:PORTS]         <= port;
+      end else if (takes_note && m < NOTES - 1) begin
+        note_slot_reg[SLOT_BITS*m+:SLOT_BITS] <= note_slot_reg[SLOT_BITS*((m+1)%NOTES)+:SLOT_BITS];
+        note_port_reg[PORTS*m+:PORTS]         <= note_port_reg[PORTS*((m+1)%NOTES)+:PORTS];
       end
     end
     note_valid_reg  <= stay | adds;
