@@ -1,16 +1,24 @@
 // Tracks, for one job, which ports are owed which slot's result, and picks the next result to send
 // and its receivers. Members are identified by port, slots relative to the job's first one.
 //
-// A result whose first sum is written is owed to all members. It is first sent in the order of
-// reduction, to the members that are ready (*fresh*). A scan, one slot a cycle, finds results still
-// owed to members that were not ready or that repeat; what it finds precedes fresh results. A pass
-// of the scan starts at the oldest VID and only serves ports that were ready at its start, so a
-// port that was held up gets its oldest result first. Until then the port may also be sent fresh
-// results.
+// A result is owed to all members once its slot begins to be summed. It is first sent in the order
+// of these beginnings, to the members that are ready (*fresh*). A scan finds results still owed to
+// members that were not ready or that repeat; what it finds precedes fresh results. A pass of the
+// scan starts at the oldest VID, or from rest at the first slot that owes, and only serves ports
+// that were ready at its start, so a port that was held up gets its oldest result first. Until then
+// the port may also be sent fresh results. The scan rests while no slot owes.
 //
-// The pick is combinational and may change until taken; pick_take clears the receivers' owed bits
-// and marks them as sent. Latency: a result begun in cycle 0 can be picked in cycle 1. Not done
-// here: sending (agg_egress).
+// A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
+// starts in a cycle with decide and ends in the next one. In the order of precedence, an operation
+// enters a slot that began, notes a packet's port as owed, or looks at the head of the fresh results
+// or at the scan's slot. The last three take turns. The scan takes every second turn at most.
+//
+// A pick is made in a cycle with decide and pick_ready, for ports of ready, and is shown in the next
+// cycle. It is final: its receivers are no longer owed. A slot may still turn over, and begin, while
+// its pick is on its way; agg_egress cancels such a pick. Latency: a result begun in cycle 0 is
+// picked in cycle 3 or 4 and shown one cycle later. A port noted in cycle 0 is picked in cycle 7 to
+// 10 from rest, and otherwise within two passes of four cycles a slot. Both hold if nothing precedes
+// it. Not done here: sending (agg_egress).
 
 `default_nettype none
 
@@ -22,45 +30,102 @@ module agg_owed #(
     input wire rst,
 
     // The job
-    input wire                 flush,      // the job ends: nothing is owed
+    input wire flush,  // the job ends: nothing is owed
+    input wire clear,  // during flush: empties a row, for each of the job's slots
+    input wire [SLOT_BITS-1:0] clear_slot,
     input wire [SLOT_BITS-1:0] slot_mask,  // 2 * window - 1
-    input wire [    PORTS-1:0] member,     // by port
+    input wire [PORTS-1:0] member,  // by port
 
-    input wire                 begun,      // the slot's first sum is written
+    input wire                 begun,       // the slot is being summed; not in consecutive cycles
     input wire [SLOT_BITS-1:0] begun_slot,
+    input wire                 begun_gen,   // of the slot
 
     // From agg_slots: the effect of a packet on its slot
-    input wire [SLOT_BITS-1:0] slot,
-    input wire                 turn_over,  // drops what was owed for the slot
-    input wire                 owe,        // a port is owed the result, perhaps again
-    input wire [    PORTS-1:0] port,       // that port, one-hot
+    input  wire [SLOT_BITS-1:0] slot,
+    input  wire                 turn_over,       // drops what was owed for the slot
+    input  wire                 gen,             // of the slot, from now on
+    input  wire                 owe,             // a port is owed the result, perhaps again
+    input  wire [    PORTS-1:0] port,            // that port, one-hot
+    output wire                 owe_nearly_full, // has room for four more of them
 
-    input wire [PORTS-1:0] ready,  // ports that can take a packet
+    input wire             decide,  // in every second cycle: operations start and end
+    input wire [PORTS-1:0] ready,   // in a cycle with decide: ports that can take a packet
 
+    output wire                 pick_wants,      // a result could be picked
+    input  wire                 pick_ready,      // in a cycle with decide: pick
     output wire                 pick_valid,
     output wire [SLOT_BITS-1:0] pick_slot,
     output wire [    PORTS-1:0] pick_receivers,
-    output wire                 pick_replay,     // a receiver was sent it before
-    input  wire                 pick_take
+    output wire                 pick_replay      // a receiver was sent it before
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam integer NOTES = 8;  // room for ports to note as owed
+  localparam integer ROW = 2 * PORTS + 3;
 
-  reg [PORTS-1:0] owed[0:SLOTS-1];
-  reg [PORTS-1:0] sent[0:SLOTS-1];
-  reg [SLOTS-1:0] live_reg;  // a result exists; otherwise the slot's row is void
-  reg [SLOTS-1:0] fresh_reg;  // the slot is in the queue of fresh results
-  reg [SLOTS-1:0] scan_reg;  // the scan has to visit the slot
+  // -- Slots that began, and ports to note --------------------------------------------------------
 
-  // -- Fresh results ------------------------------------------------------------------------------
+  reg begun_reg;  // a slot waits to be entered
+  reg [SLOT_BITS-1:0] begun_slot_reg;
+  reg begun_gen_reg;
 
+  reg [NOTES-1:0] note_valid_reg;  // the oldest is note 0
+  reg [NOTES-1:0] note_void_reg;  // the slot has turned over since
+  reg [SLOT_BITS*NOTES-1:0] note_slot_reg;
+  reg [PORTS*NOTES-1:0] note_port_reg;
+  reg nearly_full_reg;
+
+  wire takes_begun, takes_note, takes_fresh, takes_scan;
+
+  // Notes move up when note 0 leaves. A new one takes the first free place.
+  wire [NOTES-1:0] stay = takes_note ? note_valid_reg >> 1 : note_valid_reg;
+  wire [NOTES-1:0] adds = owe ? ~stay & {stay[NOTES-2:0], 1'b1} : {NOTES{1'b0}};
+  reg  [NOTES-1:0] voids;
+  integer m, n;
+
+  always @* begin
+    for (n = 0; n < NOTES; n = n + 1)
+    voids[n] = note_void_reg[n] || (turn_over && slot == note_slot_reg[SLOT_BITS*n+:SLOT_BITS]);
+  end
+
+  always @(posedge clk) begin
+    if (begun) begin
+      begun_reg      <= 1'b1;
+      begun_slot_reg <= begun_slot;
+      begun_gen_reg  <= begun_gen;
+    end else if (takes_begun) begin
+      begun_reg <= 1'b0;
+    end
+
+    for (m = 0; m < NOTES; m = m + 1) begin
+      if (adds[m]) begin
+        note_slot_reg[SLOT_BITS*m+:SLOT_BITS] <= slot;
+        note_port_reg[PORTS*m+:PORTS]         <= port;
+      end else if (takes_note && m < NOTES - 1) begin
+        note_slot_reg[SLOT_BITS*m+:SLOT_BITS] <= note_slot_reg[SLOT_BITS*((m+1)%NOTES)+:SLOT_BITS];
+        note_port_reg[PORTS*m+:PORTS]         <= note_port_reg[PORTS*((m+1)%NOTES)+:PORTS];
+      end
+    end
+    note_valid_reg  <= stay | adds;
+    note_void_reg   <= (takes_note ? voids >> 1 : voids) & ~adds;
+    nearly_full_reg <= note_valid_reg[2];
+
+    if (rst || flush) begin
+      begun_reg       <= 1'b0;
+      note_valid_reg  <= {NOTES{1'b0}};
+      nearly_full_reg <= 1'b0;
+    end
+  end
+
+  assign owe_nearly_full = nearly_full_reg;
+
+  // -- Fresh results that wait --------------------------------------------------------------------
+
+  reg [SLOT_BITS:0] fresh_count_reg;  // queued
+  wire fresh_none = fresh_count_reg == {SLOT_BITS + 1{1'b0}};
   wire head_valid;
   wire [SLOT_BITS-1:0] head;
-  wire [PORTS-1:0] head_owed = live_reg[head] ? owed[head] : {PORTS{1'b0}};
-  wire [PORTS-1:0] head_receivers = head_owed & ready;
-  wire pop;
-  wire stays = fresh_reg[begun_slot] && !(pop && head == begun_slot);
-  wire push = begun && !stays && !flush;
+  wire push, pop;
+  reg [SLOT_BITS-1:0] op_slot_reg;
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
@@ -68,196 +133,225 @@ module agg_owed #(
       .clk       (clk),
       .clear     (rst || flush),
       .push      (push),
-      .push_slot (begun_slot),
+      .push_slot (op_slot_reg),
       .head_valid(head_valid),
       .head_slot (head),
       .pop       (pop)
   );
 
+  // -- Start of an operation ----------------------------------------------------------------------
+
+  reg op_enters_reg, op_notes_reg, op_fresh_reg, op_scans_reg;  // at most one
+  reg [PORTS-1:0] op_port_reg;
+  reg op_gen_reg;  // of a slot that is entered
+  reg noted_reg, scanned_reg;  // who had the last turn
+
+  reg idle_reg;  // the scan rests: no slot owes, except those that are queued as fresh
+  reg found_reg;  // the scan's slot waits to be picked
+  reg [SLOT_BITS-1:0] at_reg;  // the scan's slot
+
+  wire others = head_valid || !idle_reg;
+  wire scan_may = !idle_reg && !op_scans_reg;
+  wire fresh_may = head_valid && !found_reg;
+
+  assign takes_begun = decide && begun_reg;
+  assign takes_note  = decide && !begun_reg && note_valid_reg[0] && !(noted_reg && others);
+  wire takes_other = decide && !begun_reg && !(note_valid_reg[0] && !(noted_reg && others));
+  assign takes_scan  = takes_other && scan_may && !(fresh_may && scanned_reg);
+  assign takes_fresh = takes_other && fresh_may && !(scan_may && !scanned_reg);
+
+  wire [SLOT_BITS-1:0] next_slot = takes_begun ? begun_slot_reg :
+      takes_note ? note_slot_reg[SLOT_BITS-1:0] : takes_scan ? at_reg : head;
+
+  always @(posedge clk) begin
+    if (decide) begin
+      op_enters_reg <= takes_begun;
+      op_notes_reg  <= takes_note && !note_void_reg[0];
+      op_fresh_reg  <= takes_fresh;
+      op_scans_reg  <= takes_scan;
+      op_slot_reg   <= next_slot;
+      op_port_reg   <= note_port_reg[PORTS-1:0];
+      op_gen_reg    <= begun_gen_reg;
+    end
+    if (takes_note) noted_reg <= 1'b1;
+    else if (takes_other) noted_reg <= 1'b0;
+    if (takes_other) scanned_reg <= takes_scan;
+    if (rst || flush) begin
+      op_enters_reg <= 1'b0;
+      op_notes_reg  <= 1'b0;
+      op_fresh_reg  <= 1'b0;
+      op_scans_reg  <= 1'b0;
+    end
+    if (rst) begin
+      noted_reg   <= 1'b0;
+      scanned_reg <= 1'b0;
+    end
+  end
+
+  // -- Rows ---------------------------------------------------------------------------------------
+
+  // A row is written one cycle after its operation's end, and read at the start of the next but
+  // one; the next operation on the same slot takes it from write_reg.
+  reg wr_reg;
+  reg [SLOT_BITS-1:0] wr_slot_reg;
+  reg [ROW-1:0] write_reg;
+  reg same_reg;
+  wire [ROW-1:0] next_row;
+  wire [ROW-1:0] ram_row;
+  wire ram_gen;
+  wire op_valid = op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg;
+
+  agg_ram #(
+      .WIDTH    (ROW),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_rows (
+      .clk    (clk),
+      .wr_en  (wr_reg),
+      .wr_addr(wr_slot_reg),
+      .wr_data(write_reg),
+      .rd_en  (decide),
+      .rd_addr(next_slot),
+      .rd_data(ram_row)
+  );
+
+  // Generations of slots: a row whose generation is not its slot's is void.
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SLOT_BITS)
+  ) u_gens (
+      .clk    (clk),
+      .wr_en  (turn_over),
+      .wr_addr(slot),
+      .wr_data(gen),
+      .rd_en  (decide),
+      .rd_addr(next_slot),
+      .rd_data(ram_gen)
+  );
+
+  reg row_valid_reg, row_gen_reg, row_fresh_reg;  // fresh: queued, and owed to all members
+  reg [PORTS-1:0] row_owed_reg, row_sent_reg;  // of a slot that is not queued
+  reg slot_gen_reg;
+
+  always @(posedge clk) begin
+    if (!decide) begin
+      {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
+          same_reg ? write_reg : ram_row;
+      slot_gen_reg <= ram_gen;
+    end
+    same_reg  <= op_valid && op_slot_reg == next_slot;
+    wr_reg    <= flush ? clear : decide && op_valid;
+    wr_slot_reg <= flush ? clear_slot : op_slot_reg;
+    write_reg <= flush ? {ROW{1'b0}} : next_row;
+    if (rst) wr_reg <= 1'b0;
+  end
+
+  // -- End of an operation ------------------------------------------------------------------------
+
+  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
+  reg none_reg;  // the job has no members
+
+  wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
+  wire head_ends = op_fresh_reg && row_fresh_reg;
+  wire can_fresh = !found_reg && ((head_ends && live) ||
+      (op_enters_reg && !row_fresh_reg && fresh_none));
+  wire can_scan = op_scans_reg && live && !row_fresh_reg;
+  wire [PORTS-1:0] serves = op_scans_reg ? row_owed_reg & serves_reg : member;
+  wire [PORTS-1:0] receivers = serves & ready;
+  wire can = (can_fresh || can_scan) && |receivers;
+  wire pick = can && pick_ready;
+  wire notes = op_notes_reg && live && !row_fresh_reg;
+
+  // The row and what it owes afterwards
+  wire [PORTS-1:0] served = pick ? receivers : {PORTS{1'b0}};
+  wire pops = head_ends && (pick || !live || none_reg);
+  wire pushes = op_enters_reg && !row_fresh_reg && !pick;
+  wire first = op_enters_reg || head_ends;  // nobody was sent it
+  wire [PORTS-1:0] next_owed = ((first ? member : row_owed_reg) & ~served) |
+      (notes ? op_port_reg : {PORTS{1'b0}});
+  wire [PORTS-1:0] next_sent = (first ? {PORTS{1'b0}} : row_sent_reg) | served;
+  wire owes = notes || (can_scan && |(row_owed_reg & ~served)) ||
+      (can_fresh && pick && |(member & ~ready));
+
+  assign next_row = {
+    row_valid_reg || op_enters_reg,
+    op_enters_reg ? op_gen_reg : row_gen_reg,
+    op_enters_reg ? !pick : row_fresh_reg && !pops,
+    next_owed,
+    next_sent
+  };
+
+  assign push = decide && pushes;
+  assign pop = decide && pops;
+
   // -- Scan ---------------------------------------------------------------------------------------
 
   reg [SLOT_BITS-1:0] newest_reg;  // slot that turned over last
-  reg [SLOT_BITS-1:0] at_reg;  // the scan's position
   reg [SLOT_BITS-1:0] left_reg;  // slots left in this pass
-  reg [PORTS-1:0] ready_reg;  // ports that were ready when the pass started
+  reg seen_reg;  // a slot that this pass does not come to, or no more, owes
+  reg fresh_can_reg;  // a fresh result waits to be picked
 
-  wire at_owes = live_reg[at_reg] && scan_reg[at_reg] && !fresh_reg[at_reg];
-  wire [PORTS-1:0] at_owed = at_owes ? owed[at_reg] : {PORTS{1'b0}};
-  wire [PORTS-1:0] at_receivers = at_owed & ready & ready_reg;
-  wire found = |at_receivers;
+  wire moves = op_scans_reg && (pick || !can);
   wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
 
   always @(posedge clk) begin
     if (turn_over) newest_reg <= slot;
-    if (!found) begin
-      at_reg   <= (pass_ends ? newest_reg + 1'b1 : at_reg + 1'b1) & slot_mask;
-      left_reg <= pass_ends ? slot_mask : left_reg - 1'b1;
-      if (pass_ends) ready_reg <= ready;
+    none_reg <= ~|member;
+    if (decide) begin
+      if (op_scans_reg) found_reg <= can && !pick;
+      if (op_fresh_reg) fresh_can_reg <= can && !pick;
+      if (pushes) fresh_can_reg <= 1'b1;
+      if (idle_reg) begin
+        if (owes) begin
+          idle_reg   <= 1'b0;
+          at_reg     <= op_slot_reg;
+          left_reg   <= slot_mask;
+          serves_reg <= ready;
+          seen_reg   <= 1'b0;
+        end
+      end else begin
+        if (owes) seen_reg <= 1'b1;
+        if (moves) begin
+          at_reg   <= at_reg + 1'b1 & slot_mask;
+          left_reg <= left_reg - 1'b1;
+          if (pass_ends) begin
+            idle_reg   <= !seen_reg && !owes;
+            at_reg     <= newest_reg + 1'b1 & slot_mask;
+            left_reg   <= slot_mask;
+            serves_reg <= ready;
+            seen_reg   <= 1'b0;
+          end
+        end
+      end
     end
-    if (rst) begin
-      newest_reg <= {SLOT_BITS{1'b0}};
-      at_reg     <= {SLOT_BITS{1'b0}};
-      left_reg   <= {SLOT_BITS{1'b0}};
-      ready_reg  <= {PORTS{1'b0}};
+    if (push != pop) fresh_count_reg <= push ? fresh_count_reg + 1'b1 : fresh_count_reg - 1'b1;
+    if (rst || flush) begin
+      idle_reg        <= 1'b1;
+      found_reg       <= 1'b0;
+      fresh_can_reg   <= 1'b0;
+      fresh_count_reg <= {SLOT_BITS + 1{1'b0}};
     end
+    if (rst) newest_reg <= {SLOT_BITS{1'b0}};
   end
 
   // -- Pick ---------------------------------------------------------------------------------------
 
-  assign pick_valid     = !flush && (found || (head_valid && |head_receivers));
-  assign pick_slot      = found ? at_reg : head;
-  assign pick_receivers = found ? at_receivers : head_receivers;
-
-  wire [PORTS-1:0] pick_sent = sent[pick_slot];
-  wire [PORTS-1:0] pick_left = (found ? at_owed : head_owed) & ~pick_receivers;
-
-  assign pick_replay = |(pick_receivers & pick_sent);
-  assign pop         = head_valid && (~|head_owed || (pick_take && !found));
+  reg pick_reg, replay_reg;
+  reg [SLOT_BITS-1:0] pick_slot_reg;
+  reg [PORTS-1:0] receivers_reg;
 
   always @(posedge clk) begin
-    if (pick_take) begin
-      owed[pick_slot]     <= pick_left;
-      sent[pick_slot]     <= pick_sent | pick_receivers;
-      scan_reg[pick_slot] <= |pick_left;
-    end
-    if (pop) fresh_reg[head] <= 1'b0;
-    if (owe) begin
-      owed[slot]     <= (pick_take && pick_slot == slot ? pick_left : owed[slot]) | port;
-      scan_reg[slot] <= 1'b1;
-    end
-    if (turn_over) live_reg[slot] <= 1'b0;
-    if (begun) begin
-      owed[begun_slot]     <= member;
-      sent[begun_slot]     <= {PORTS{1'b0}};
-      live_reg[begun_slot] <= 1'b1;
-      scan_reg[begun_slot] <= 1'b0;
-    end
-    if (push) fresh_reg[begun_slot] <= 1'b1;
-    if (rst || flush) begin
-      live_reg  <= {SLOTS{1'b0}};
-      fresh_reg <= {SLOTS{1'b0}};
-    end
+    pick_reg      <= decide && pick && !flush;
+    pick_slot_reg <= op_slot_reg;
+    receivers_reg <= receivers;
+    replay_reg    <= op_scans_reg && |(receivers & row_sent_reg);
+    if (rst) pick_reg <= 1'b0;
   end
 
-`ifdef FORMAL
-`ifndef PROMISED
-  `define PROMISED assert
-`endif
-
-  // For any slot: the ports that are owed its result, and those that were sent it.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
-  reg was_reset = 1'b0;
-  reg flush_was;
-  reg exists;  // a result exists
-  reg [PORTS-1:0] due, had;
-  reg [PORTS-1:0] member_was;
-  reg [SLOT_BITS-1:0] mask_was;
-  reg [7:0] steps;  // of the scan, at rest
-  reg [1:0] passes;  // completed at rest; two of them have visited every slot
-  reg [SLOT_BITS:0] fresh_count;
-  wire [PORTS-1:0] taken = pick_take && pick_slot == watched ? pick_receivers : {PORTS{1'b0}};
-  wire [PORTS-1:0] repeats = owe && slot == watched ? port : {PORTS{1'b0}};
-  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // scan steps before the slot
-  reg began = 1'b0;  // a pass of the scan started
-  reg [SLOT_BITS-1:0] newest, first_was;
-  reg [PORTS-1:0] can;  // ports that were ready then
-  integer n;
-
-  // At rest: no events, all ports are ready, and every pick is taken at once.
-  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
-      &ready && pick_take == pick_valid;
-
-  always @(posedge clk) begin
-    flush_was <= flush;
-    member_was <= member;
-    mask_was <= slot_mask;
-    steps <= !at_rest ? 0 : steps + (!found && steps < 2 * SLOTS);
-    passes <= !at_rest ? 0 : passes + (!found && pass_ends && passes < 2);
-    due <= due & ~taken | repeats;
-    had <= had | taken;
-    if (turn_over && slot == watched) exists <= 1'b0;
-    if (begun && begun_slot == watched) begin
-      exists <= 1'b1;
-      due <= member;
-      had <= 0;
-    end
-    began <= !rst && pass_ends && !found;
-    first_was <= (newest + 1'b1) & slot_mask;
-    if (turn_over) newest <= slot;
-    if (pass_ends && !found) can <= ready;
-    if (rst) begin
-      was_reset <= 1'b1;
-      newest <= 0;
-      can <= 0;
-    end
-    if (rst || flush) exists <= 1'b0;
-  end
-
-  always @* begin
-    fresh_count = 0;
-    for (n = 0; n < SLOTS; n = n + 1) fresh_count = fresh_count + fresh_reg[n];
-    if (was_reset) begin
-      // agg_jobs: window and members do not change until the job has ended.
-      `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
-      `PROMISED(flush || flush_was || slot_mask == mask_was);
-      `PROMISED(!begun || begun_slot <= slot_mask);
-      `PROMISED(!turn_over || slot <= slot_mask);
-      // agg_slots: after a slot turns over, it has no result until its sum begins; until then
-      // nobody is owed it.
-      `PROMISED(!owe || (live_reg[slot] && !turn_over));
-      `PROMISED((port & (port - 1'b1)) == 0);
-      `PROMISED(!begun || !live_reg[begun_slot]);
-      `PROMISED(!begun || !turn_over || slot != begun_slot);
-      // agg_egress takes only valid picks.
-      `PROMISED(!pick_take || pick_valid);
-      // agg_slot_fifo, proved separately: the head is a queued slot.
-      assume (head_valid == (fresh_reg != 0) && (!head_valid || fresh_reg[head]));
-      assert (!push || !fresh_reg[begun_slot] || (pop && head == begun_slot));
-      assert (!pop || head_valid);
-
-      assert (at_reg <= slot_mask || flush || flush_was);
-      assert (exists == live_reg[watched] && (!exists || flush || watched <= slot_mask));
-      if (exists) assert (due == owed[watched] && had == sent[watched]);
-
-      // A pass starts with the oldest slot, the one after the last that turned over, visits all
-      // slots, and uses the ports that were ready at its start.
-      assert (newest_reg == newest && ready_reg == can);
-      if (began) assert (at_reg == first_was && left_reg == mask_was);
-      if (pick_valid && found && pick_slot == watched) assert ((pick_receivers & ~can) == 0);
-
-      // A pick is owed, its receivers are ready, and it is a replay if one of them had it before.
-      if (pick_valid) assert (pick_receivers != 0 && (pick_receivers & ~ready) == 0);
-      if (pick_valid && pick_slot == watched) begin
-        assert (exists && (pick_receivers & ~due) == 0);
-        assert (pick_replay == |(pick_receivers & had));
-      end
-
-      // Nothing owed is forgotten: it is queued as fresh or marked for the scan.
-      if (exists && due != 0) assert (fresh_reg[watched] || scan_reg[watched]);
-
-      // At rest, every cycle sends an owed result or advances the scan, and nothing is owed after
-      // the number of steps in two passes.
-      assert (!at_rest || found == (pick_take && pick_slot == at_reg && !fresh_reg[at_reg]));
-      assert (steps <= 2 * SLOTS && passes <= 2);
-      if (passes == 0) assert (steps + left_reg < SLOTS || steps == 0);
-      if (passes == 1 && !flush) begin
-        assert (steps + left_reg < 2 * SLOTS && left_reg <= slot_mask);
-        assert (ready_reg == {PORTS{1'b1}});
-      end
-      if (passes == 2) assert (ready_reg == {PORTS{1'b1}});
-      assert (fresh_count == 0 || steps + fresh_count <= SLOTS);
-      if (exists && !flush && !fresh_reg[watched] &&
-          (passes == 2 || (passes == 1 && to_come > left_reg)))
-        assert (due == 0);
-      if (exists && !flush && steps == 2 * SLOTS) assert (due == 0);
-
-      cover (exists && due != 0 && had == {PORTS{1'b1}} && pick_valid && pick_replay);
-      cover (begun && begun_slot == watched && fresh_reg[watched]);
-      cover (taken != 0 && repeats != 0);
-      cover (found && head_valid && |head_receivers);
-    end
-  end
-`endif
+  assign pick_wants     = begun_reg || op_enters_reg || found_reg || fresh_can_reg;
+  assign pick_valid     = pick_reg;
+  assign pick_slot      = pick_slot_reg;
+  assign pick_receivers = receivers_reg;
+  assign pick_replay    = replay_reg;
 
 endmodule
 

@@ -2,14 +2,16 @@
 // port can take.
 //
 // An answer is always kept. A refusal is kept if its sender is known and no refusal of any port was
-// kept in the last 1,024 cycles. A port's next status replaces one not yet sent. A notice is sent
+// kept in the last 1,024 cycles. A port's next status replaces one not yet picked. A notice is sent
 // to each of its ports as a status, with the port's rank; the next notice replaces what was not
-// sent of it.
+// picked of it.
 //
 // Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
 // the packet's job number. The pick rotates among ports, and alternates between statuses and the
-// notice. Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: counting all
-// refusals (agg_counters).
+// notice. A candidate is chosen in five steps of one cycle, whether or not pick_ready is high. In a
+// cycle with pick_ready, the candidate is picked if it is still pending and its port ready. The pick
+// is shown in the next cycle; its fields stay until the next pick. Latency: an answer in cycle 0 can
+// be picked in cycle 6 and is shown in cycle 7. Not done here: counting all refusals (agg_counters).
 
 `default_nettype none
 
@@ -44,17 +46,18 @@ module agg_status #(
     input wire [        31:0] notice_vid,
     input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports in that job
 
-    input wire [PORTS-1:0] ready,  // ports that can take a status
+    input wire [PORTS-1:0] ready,  // in a cycle with pick_ready: ports that can take a status
 
-    output wire                 pick_valid,
-    output wire [PORT_BITS-1:0] pick_port,
-    output wire [          7:0] pick_job,
-    output wire [         15:0] pick_epoch,
-    output wire [          7:0] pick_rank,
-    output wire [          7:0] pick_code,
-    output wire [         31:0] pick_vid,
-    output wire [    PORTS-1:0] pick_mask,
-    input  wire                 pick_take
+    output wire             pick_wants,  // there is a candidate
+    input  wire             pick_ready,  // pick; not in consecutive cycles
+    output wire             pick_valid,
+    output wire [PORTS-1:0] pick_ports,  // the port, one-hot
+    output wire [      7:0] pick_job,
+    output wire [     15:0] pick_epoch,
+    output wire [      7:0] pick_rank,
+    output wire [      7:0] pick_code,
+    output wire [     31:0] pick_vid,
+    output wire [PORTS-1:0] pick_mask
 );
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
@@ -89,45 +92,71 @@ module agg_status #(
     for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
-  // -- Pick ---------------------------------------------------------------------------------------
+  // -- Candidate ----------------------------------------------------------------------------------
 
-  wire [PORTS-1:0] can_tell = told_reg & ready;
-  wire [PORTS-1:0] can_send = waits_reg & ready;
-  wire tells = |can_tell && (after_status_reg || ~|can_send);
+  // Ports that could be sent a status, or the notice; the kind; the ports next in turn; the first
+  // of them; its number
+  reg [PORTS-1:0] can_send_reg, can_tell_reg, can_reg, among_reg, lowest_reg, chosen_reg;
+  reg can_tells_reg, among_tells_reg, lowest_tells_reg, tells_reg;
+  reg [PORT_BITS-1:0] index_reg;
+  reg wants_reg;
 
-  wire [PORTS-1:0] can = tells ? can_tell : can_send;
-  wire [PORTS-1:0] ahead = can & above_reg;
-  wire [PORTS-1:0] among = |ahead ? ahead : can;
-  wire [PORTS-1:0] lowest = among & (~among + 1'b1);
-  wire [PORTS-1:0] taken = pick_take ? lowest : {PORTS{1'b0}};
+  wire tells = |can_tell_reg && (after_status_reg || ~|can_send_reg);
+  wire [PORTS-1:0] ahead = can_reg & above_reg;
 
   reg [PORT_BITS-1:0] index;
   integer p;
 
   always @* begin
     index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
+    for (p = 0; p < PORTS; p = p + 1) if (lowest_reg[p]) index = index | p[PORT_BITS-1:0];
   end
 
-  wire [7:0] told_rank = ranks_reg[8*index+:8];
-  wire [STATUS_WIDTH-1:0] pick = tells ? {notice_reg, told_rank} : statuses[index];
+  always @(posedge clk) begin
+    can_send_reg     <= waits_reg & ready;
+    can_tell_reg     <= told_reg & ready;
+    can_reg          <= tells ? can_tell_reg : can_send_reg;
+    can_tells_reg    <= tells;
+    among_reg        <= |ahead ? ahead : can_reg;
+    among_tells_reg  <= can_tells_reg;
+    lowest_reg       <= among_reg & (~among_reg + 1'b1);
+    lowest_tells_reg <= among_tells_reg;
+    chosen_reg       <= lowest_reg;
+    tells_reg        <= lowest_tells_reg;
+    index_reg        <= index;
+    wants_reg        <= |lowest_reg;
+    if (rst) begin
+      chosen_reg <= {PORTS{1'b0}};
+      wants_reg  <= 1'b0;
+    end
+  end
 
-  // -----------------------------------------------------------------------------------------------
+  // -- Pick ---------------------------------------------------------------------------------------
+
+  wire picks = pick_ready && |(chosen_reg & (tells_reg ? told_reg : waits_reg) & ready);
+  wire [PORTS-1:0] taken = picks ? chosen_reg : {PORTS{1'b0}};
+
+  reg pick_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [STATUS_WIDTH-1:0] fields_reg;
 
   always @(posedge clk) begin
     if (keep) begin
       statuses[port] <= {mask, vid, code, epoch, job, rank};
       job_of_reg[JOB_BITS*port+:JOB_BITS] <= job_index;
     end
-    waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
-    if (pick_take) begin
-      above_reg        <= ~(lowest | (lowest - 1'b1));
-      after_status_reg <= !tells;
+    waits_reg <= (waits_reg & ~dropped & (tells_reg ? {PORTS{1'b1}} : ~taken)) | kept;
+    pick_reg  <= picks;
+    if (picks) begin
+      ports_reg        <= chosen_reg;
+      fields_reg       <= tells_reg ? {notice_reg, ranks_reg[8*index_reg+:8]} : statuses[index_reg];
+      above_reg        <= ~(chosen_reg | (chosen_reg - 1'b1));
+      after_status_reg <= !tells_reg;
     end
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
 
-    if (tells) told_reg <= told_reg & ~taken;
+    if (tells_reg) told_reg <= told_reg & ~taken;
     if (notice) begin
       told_reg <= notice_ports;
       told_job_reg <= notice_job;
@@ -145,98 +174,14 @@ module agg_status #(
       told_reg         <= {PORTS{1'b0}};
       told_job_reg     <= {JOB_BITS{1'b0}};
       after_status_reg <= 1'b0;
+      pick_reg         <= 1'b0;
     end
   end
 
-  assign pick_valid = |can;
-  assign pick_port = index;
-  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = pick;
-
-`ifdef FORMAL
-`ifndef PROMISED
-  `define PROMISED assert
-`endif
-
-  // For any port: its pending status and notice.
-  (* anyconst *) reg [PORT_BITS-1:0] watched;
-  reg was_reset = 1'b0;
-  reg waits, told;
-  reg [STATUS_WIDTH-1:0] its, notice_its;
-  reg [JOB_BITS-1:0] its_job, notice_its_job;
-  reg [9:0] since;  // cycles since the last refusal that was kept
-  wire mine = port == watched;
-  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
-  wire it_is_sent = pick_take && pick_port == watched && !tells;
-  wire it_is_told = pick_take && pick_port == watched && tells;
-  wire [PORTS-1:0] bit_ = 1 << watched;
-
-  always @(posedge clk) begin
-    if (rst) was_reset <= 1'b1;
-    since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
-    if (drop[its_job] || it_is_sent) waits <= 1'b0;
-    if (it_keeps) begin
-      waits <= 1'b1;
-      its <= {
-        answer ? answer_mask : {PORTS{1'b0}},
-        vid,
-        answer ? answer_code : refuse_code,
-        epoch,
-        job,
-        rank
-      };
-    end
-    if (it_keeps) its_job <= job_index;
-    if (it_is_told) told <= 1'b0;
-    if (notice) begin
-      told <= |(notice_ports & bit_);
-      notice_its_job <= notice_job;
-      notice_its <= {
-        answer_mask,
-        notice_vid,
-        notice_code,
-        notice_epoch,
-        {8 - JOB_BITS{1'b0}},
-        notice_job,
-        notice_ranks[8*watched+:8]
-      };
-    end
-    if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
-    if (rst) begin
-      waits <= 1'b0;
-      told <= 1'b0;
-      since <= PAUSE;
-      notice_its_job <= 0;
-    end
-  end
-
-  always @* begin
-    if (was_reset) begin
-      // agg_slots: one event at a time. agg_egress takes only valid picks.
-      `PROMISED(answer + refuse + notice <= 1);
-      `PROMISED(!pick_take || pick_valid);
-    end
-    if (was_reset && !rst) begin
-      assert (waits == waits_reg[watched] && told == told_reg[watched]);
-      assert (since <= PAUSE && pause_reg == PAUSE - since);
-      if (waits)
-        assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
-      if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
-      assert (told_job_reg == notice_its_job);
-
-      // A pick is for a port that can take it; with no pick, nothing that could be sent is pending.
-      if (pick_valid && pick_port == watched) begin
-        assert (ready[watched] && (tells ? told : waits));
-        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==
-                (tells ? notice_its : its));
-      end
-      if (ready[watched] && (waits || told)) assert (pick_valid);
-
-      cover (it_is_told && waits);
-      cover (it_is_sent && told && it_keeps);
-      cover (drop[its_job] && waits && told && its_job != notice_its_job);
-    end
-  end
-`endif
+  assign pick_wants = wants_reg;
+  assign pick_valid = pick_reg;
+  assign pick_ports = ports_reg;
+  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = fields_reg;
 
 endmodule
 
