@@ -33,11 +33,11 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	}
 	family := p.OnBoard.Family().Name()
 	vendor := leaf.NewLibrary(rtl, leaf.VendorFolder(family))
-	own, err := leafSources(p.BoardLeaves, vendor)
+	own, err := leafSources(p, p.BoardLeaves, vendor)
 	if err != nil {
 		return nil, err
 	}
-	cards, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
+	cards, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,17 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		values.Sources = append(values.Sources, name)
 	}
 	for _, name := range sources {
-		text, err := vendor.Own("agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix))
+		module := "agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix)
+		text, err := vendor.Own(module)
 		if err != nil {
 			return nil, err
 		}
 		if text == "" {
 			values.Sources = append(values.Sources, "../"+name)
 			continue
+		}
+		if text, err = leafText(p, module, text); err != nil {
+			return nil, err
 		}
 		add(name, madeBy(p.Command())+"\n"+rename(text, p.Prefix))
 		values.Sources = append(values.Sources, name)
