@@ -60,6 +60,17 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		add(name, madeBy(p.Command())+"\n"+rename(l.text, p.Prefix))
 		values.Sources = append(values.Sources, name)
 	}
+	for _, l := range own {
+		text, err := vendor.Constraints(l.module)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			name := rename(l.module, p.Prefix) + ".tcl"
+			add(name, rename(text, p.Prefix))
+			values.Crossings = append(values.Crossings, name)
+		}
+	}
 	for _, name := range sources {
 		module := "agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix)
 		text, err := vendor.Own(module)
@@ -127,6 +138,7 @@ type boardValues struct {
 	Top         string       // module
 	USBDevice   string       // module; "" for a link without one
 	Constraints string       // file
+	Crossings   []string     // files with the constraints of modules where signals change clocks
 	Sources     []string     // Verilog, relative to the board's folder
 }
 
