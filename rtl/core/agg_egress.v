@@ -6,8 +6,8 @@
 // last.
 //
 // Latency: a packet taken in cycle 0 is at the output in cycle 1. A packet under way is
-// completed even if its job ends. Not done here: destinations and order (agg_owed,
-// agg_turns, agg_status), header contents (agg_labels).
+// completed even if its job ends. Not done here: destinations, and order in a job
+// (agg_owed, agg_status), turns of jobs, header contents (agg_labels).
 
 `default_nettype none
 
