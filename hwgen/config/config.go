@@ -26,6 +26,8 @@ type Config struct {
 	Saturate bool   // int32 sums saturate instead of wrapping around
 	DSP      bool   // lanes may use multiplier blocks to save cells
 	Bundle   bool   // one Verilog file instead of one per module
+
+	StripFormal bool // leaves without their properties
 }
 
 // Dir returns the default name of the card's folder.
@@ -74,5 +76,6 @@ func (c Config) Command() string {
 		add("prefix", c.Prefix)
 	}
 	set("bundle", c.Bundle)
+	set("strip-formal", c.StripFormal)
 	return strings.Join(words, " ")
 }

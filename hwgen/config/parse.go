@@ -87,6 +87,7 @@ func newParser(o *Options, known Known) *parser {
 	p.text(&o.Dir, "o", "DIR", "", "write the card to DIR (default named after its flags: tributary_l16_w4_fp32_tree)")
 	p.flag(&o.Force, "force", "replace a card in DIR even if its files were edited")
 	p.flag(&o.Bundle, "bundle", "write all modules into one file, agg.v")
+	p.flag(&o.StripFormal, "strip-formal", "leave the properties for formal verification out of the Verilog")
 	p.flag(&o.DryRun, "dry-run", "print memory, latency and throughput; write nothing")
 	p.flag(&o.JSON, "json", "print the card's manifest on standard output")
 	p.flag(&o.Boards, "list-boards", "print a table of boards and their largest recorded cards")

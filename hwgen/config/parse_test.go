@@ -109,7 +109,7 @@ func TestCommandMakesTheSameCard(t *testing.T) {
 	for _, line := range []string{
 		"",
 		"-lanes 64 -workers 64",
-		"-shell none -window 1 -prefix left -bundle",
+		"-shell none -window 1 -prefix left -bundle -strip-formal",
 		"-link 8 -chunk 512 -o elsewhere -dry-run -json",
 		"-board bench -lanes 2 -clock 60",
 		"-board bench -sum fused",

@@ -36,6 +36,8 @@ type Manifest struct {
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
 
+	StripFormal bool `json:"strip_formal"` // the Verilog lacks the leaves' properties
+
 	Lane           string         `json:"lane"`      // the module that sums one lane; usable alone
 	Top            string         `json:"top"`       // the module to instantiate
 	BeatBits       int            `json:"beat_bits"` // of contributions
@@ -93,7 +95,7 @@ func newManifest(p *plan.Plan) Manifest {
 		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Result: p.Result.Name,
 		Sum: p.Sum.Name, Saturate: p.Saturate, DSP: p.DSP,
 		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link, Board: p.Config.Board, Clock: p.Clock,
-		Prefix: p.Prefix, Bundle: p.Bundle,
+		Prefix: p.Prefix, Bundle: p.Bundle, StripFormal: p.StripFormal,
 		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,

@@ -33,7 +33,7 @@ var (
 // verilogFiles returns the Verilog of the card: one file per module and a list of the
 // files, or one bundle.
 func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
-	sources, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
+	sources, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 type source struct{ module, text string }
 
 // leafSources returns the named leaves and the leaves that they instantiate, in
-// alphabetical order.
-func leafSources(names []string, from *leaf.Library) ([]source, error) {
+// alphabetical order. They lack their properties if the user wants that.
+func leafSources(p *plan.Plan, names []string, from *leaf.Library) ([]source, error) {
 	found := map[string]string{}
 	for todo := slices.Clone(names); len(todo) > 0; {
 		name := todo[0]
@@ -89,8 +89,10 @@ func leafSources(names []string, from *leaf.Library) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		found[name] = string(text)
-		todo = append(todo, moduleUse.FindAllString(leaf.Code(string(text)), -1)...)
+		if found[name], err = leafText(p, name, string(text)); err != nil {
+			return nil, err
+		}
+		todo = append(todo, moduleUse.FindAllString(leaf.Code(found[name]), -1)...)
 	}
 	var list []source
 	for name, text := range found {
@@ -98,6 +100,18 @@ func leafSources(names []string, from *leaf.Library) ([]source, error) {
 	}
 	slices.SortFunc(list, func(a, b source) int { return strings.Compare(a.module, b.module) })
 	return list, nil
+}
+
+// leafText returns the text of a leaf for the card.
+func leafText(p *plan.Plan, name, text string) (string, error) {
+	if !p.StripFormal {
+		return text, nil
+	}
+	stripped, err := stripFormal(text)
+	if err != nil {
+		return "", fmt.Errorf("leaf %s: %w", name, err)
+	}
+	return stripped, nil
 }
 
 func print(m *netlist.Module) (string, error) {

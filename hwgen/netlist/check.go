@@ -72,7 +72,7 @@ func (c *checker) items(p pass) {
 			c.instance(p, it)
 		case *Loop:
 			c.loop(p, it)
-		case *Wire, Comment:
+		case *Wire, Include, Comment:
 		default:
 			c.mistake("unknown", "%T is not an item of a module", it)
 		}

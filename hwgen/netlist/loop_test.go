@@ -42,6 +42,19 @@ func TestLinkLoops(t *testing.T) {
 	assert.NoError(t, link(m), "a second time changes nothing")
 }
 
+// Expressions may use the constants of a header.
+func TestLinkIncludes(t *testing.T) {
+	m := register()
+	m.Include("names.vh", map[string]int{"LSB": 4, "BITS": 4})
+	m.Assign("b", "{d[LSB+:BITS], d[BITS-1:0]}")
+	require.NoError(t, link(m))
+	m.Assign("b", "d[LSB+:BITS]")
+	m.Assign("y", "d[LSB+:2*BITS]")
+	err := link(m)
+	assert.ErrorContains(t, err, "b has 8 bits, d[LSB+:BITS] has 4")
+	assert.ErrorContains(t, err, "d[11:4] selects from 8 bits")
+}
+
 // Every kind of mistake in a loop, by itself. A mistake of
 // every pass is reported once.
 func TestLinkReportsMistakesInLoops(t *testing.T) {

@@ -30,7 +30,7 @@ type Module struct {
 
 // Body holds the items of a module or of a loop.
 type Body struct {
-	Items []Item // *Wire, *Assign, *Instance, *Loop and Comment; a loop has no loops
+	Items []Item // *Wire, *Assign, *Instance, *Loop, Include and Comment; loops only in a module
 
 	module *Module
 	widths map[string]int  // of the nets declared here, by name
@@ -83,6 +83,9 @@ type Assign struct {
 	where       string
 }
 
+// Include reads a header into the module.
+type Include struct{ File string }
+
 // Comment is one or more lines of their own, above the next item.
 type Comment struct{ Text string }
 
@@ -110,6 +113,7 @@ func (*Wire) item()     {}
 func (*Assign) item()   {}
 func (*Instance) item() {}
 func (*Loop) item()     {}
+func (Include) item()   {}
 func (Comment) item()   {}
 
 // New returns an empty module. doc is its purpose.
@@ -168,6 +172,14 @@ func (b *Body) Instance(module, name, comment string) *Instance {
 	b.name("instance", name, i.where)
 	b.Items = append(b.Items, i)
 	return i
+}
+
+// Include reads a header with constants, by name, which expressions may use.
+func (m *Module) Include(file string, constants map[string]int) {
+	m.Items = append(m.Items, Include{file})
+	for name, value := range constants {
+		m.constants[name] = int64(value)
+	}
 }
 
 // Loop adds a loop over from <= genvar < to, and names its block. Expressions of its items may use

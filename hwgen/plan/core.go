@@ -72,6 +72,7 @@ wait for the commit. Not done here: framing and CRC, which the shell does.`, p.L
 	b.ingress()
 	b.commits()
 	b.reader()
+	b.labels()
 	b.sums()
 	b.cache()
 	b.egress()

@@ -89,9 +89,9 @@ func (b *coreBuilder) counters() {
 		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "e_job"))).
 		Connect("evicts", "|evict").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
-		Connect("result", "result_take && !result_replay").
-		Connect("replay", "result_take && result_replay").
-		Connect("status", "status_take").
+		Connect("result", "sends_result").
+		Connect("replay", "sends_replay").
+		Connect("status", "sends_status").
 		Connect("nonfinite_out", "nonfinite").Connect("undecided", undecided).Connect("stalled", stalled).
 		Connect("index", "counter_index").Connect("value", "counter_value")
 }

@@ -10,17 +10,15 @@ import (
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
-	m.Wire("label_slot", b.slotBits, "of the beat that is read next")
+	m.Wire("choice_slot", b.slotBits, "of the beat that is read next")
 	m.Wire("begun", 1, "a slot's first beat was chosen")
 	m.Wire("begun_slot", b.slotBits, "")
 	m.Wire("begun_job", b.jobBits, "")
 	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
 	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
-	m.Wire("beat_job", b.jobBits, "")
 	m.Wire("unused_beat_job", b.jobBits, "only of first passes")
-	m.Wire("beat_gen", 1, "")
-	for _, interlock := range []string{"pick", "prep", "send"} {
+	for _, interlock := range []string{"label", "prep", "send"} {
 		m.Wire(interlock+"_valid", 1, "")
 		m.Wire(interlock+"_slot", b.slotBits, "of a result on its way out: it does not begin")
 	}
@@ -45,6 +43,7 @@ func (b *coreBuilder) reader() {
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
 		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
+		Connect("label_slot", "choice_slot").Connect("pick_valid", "label_valid").Connect("pick_slot", "label_slot").
 		Connect("beat_last", "beat_chunk_end").Connect("beat_job", "unused_beat_job").
 		Connect("stop", stop).
 		Connect("again_valid", valid).

@@ -72,6 +72,7 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 }
 
 func (p *Plan) noneCore(m *netlist.Module) {
+	includeHeader(m)
 	m.Wire("down", 1, "the link is down, or its jobs have not drained")
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unused_unjudged", 1, "workers may send at any time")
@@ -141,7 +142,7 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 		Connect("s_axis_tdata", "out_tdata").
 		Connect("s_axis_tpayload", "out_tpayload").
 		Connect("s_axis_tlast", "out_tlast").
-		Connect("s_axis_tuser", netlist.Slice("out_tuser", 0, noneHeaderBits))
+		Connect("s_axis_tuser", "out_tuser[8*HDR_MASK_BYTES-1:0]")
 	for _, s := range signals {
 		q.Connect("m_axis_"+s.name, of("queue_"+s.name, s.width))
 		if s.name == "tready" {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
@@ -77,6 +78,7 @@ func (p *Plan) streamPorts(m *netlist.Module) {
 }
 
 func (p *Plan) streamWires(m *netlist.Module) {
+	includeHeader(m)
 	w := p.linkWidths()
 
 	m.Comment("Link")
@@ -220,7 +222,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
 		Connect("close", "down").
 		Connect("busy", "ingress_busy").
-		Connect("header", netlist.Slice("rx_header", 0, 8*wire.BaseHeaderBytes)).
+		Connect("header", "rx_header[8*HDR_BASE_BYTES-1:0]").
 		Connect("s_axis_tdata", "rx_tdata").
 		Connect("s_axis_tkeep", "rx_tkeep").
 		Connect("s_axis_tvalid", "rx_tvalid").
@@ -359,12 +361,17 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 		Connect("m_axis_tready", "link_tx_tready")
 }
 
+// includeHeader reads the constants of the packet's header into a module.
+func includeHeader(m *netlist.Module) {
+	constants := map[string]int{"HDR_BASE_BYTES": wire.BaseHeaderBytes, "HDR_MASK_BYTES": wire.MaskHeaderBytes, "HDR_MAX_BYTES": wire.MaxHeaderBytes}
+	for _, f := range wire.Fields {
+		constants["HDR_"+strings.ToUpper(f.Name)+"_LSB"] = f.Bit
+		constants["HDR_"+strings.ToUpper(f.Name)+"_BITS"] = f.Bits
+	}
+	m.Include("zwire.vh", constants)
+}
+
 // headerField selects a header field from a vector that starts with the header.
 func headerField(vector, field string) string {
-	for _, f := range wire.Fields {
-		if f.Name == field {
-			return netlist.Slice(vector, f.Bit, f.Bits)
-		}
-	}
-	panic("a field that the wire table lacks: " + field)
+	return fmt.Sprintf("%s[HDR_%[2]s_LSB+:HDR_%[2]s_BITS]", vector, strings.ToUpper(field))
 }

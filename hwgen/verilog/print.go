@@ -214,6 +214,8 @@ func (p *printer) run(items []netlist.Item) {
 			p.instance(it)
 		case *netlist.Loop:
 			p.loop(it)
+		case netlist.Include:
+			p.line("%s`include \"%s\"", p.indent, it.File)
 		default:
 			p.fail("%T cannot be printed", it)
 		}

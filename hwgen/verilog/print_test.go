@@ -35,6 +35,7 @@ func sample() *netlist.Module {
 	}
 	m.Instance("agg_wide", "u_wide", "").
 		Connect("together", netlist.Concat(append(beats[:5:5], "fine")...)).Connect("all", netlist.Concat(beats...))
+	m.Include("names.vh", map[string]int{"BITS": 16})
 	m.Wire("halves", 32, "")
 	m.Wire("oks", 2, "")
 	m.Comment("-- Halves --")
@@ -42,7 +43,7 @@ func sample() *netlist.Module {
 	half.Wire("ok", 1, "")
 	half.Wire("half", 16, "of a sum")
 	half.Assign("oks[h]", "ok")
-	half.Assign("halves[16*h+:16]", "half")
+	half.Assign("halves[BITS*h+:BITS]", "half")
 	half.Instance("agg_leaf", "u_half", "").Connect("q", "half")
 	m.Loop("g_more", "h", 0, 1).Comment("Nothing yet.")
 	return m
@@ -122,6 +123,8 @@ module agg_sample (
       })
   );
 
+  ` + "`include" + ` "names.vh"
+
   wire [31:0] halves;
   wire [ 1:0] oks;
 
@@ -132,8 +135,8 @@ module agg_sample (
       wire        ok;
       wire [15:0] half;  // of a sum
 
-      assign oks[h]           = ok;
-      assign halves[16*h+:16] = half;
+      assign oks[h]               = ok;
+      assign halves[BITS*h+:BITS] = half;
 
       agg_leaf u_half (
           .clk(clk),

@@ -16,8 +16,8 @@
 // RANKS_LATENCY + 4 on. Its first beat is at the output two cycles after it is written or prepared,
 // whichever is later. Packets follow one another without a bubble if each has RANKS_LATENCY + 4
 // beats or more and results are always ready to be picked. A packet under way is completed even if
-// its job ends. Not done here: destinations and order (agg_owed, agg_turns, agg_status), header
-// contents (agg_labels, agg_port_ranks).
+// its job ends. Not done here: destinations, and order in a job (agg_owed, agg_status), turns of
+// jobs, header contents (agg_labels, agg_port_ranks).
 
 `default_nettype none
 
@@ -97,6 +97,11 @@ module agg_egress #(
     output wire                  query_gen,
     output wire [INDEX_BITS-1:0] query_beat,
     input  wire                  query_written,
+
+    // A packet is certain to be sent: one cycle later in start
+    output wire sends_result,
+    output wire sends_replay,
+    output wire sends_status,
 
     // The cache, whose read data is the stream's tdata
     output wire                  rd_en,
@@ -229,6 +234,9 @@ module agg_egress #(
     end
   end
 
+  assign sends_result = step_reg[0] && !cancel && !replay_reg;
+  assign sends_replay = step_reg[0] && !cancel && replay_reg;
+  assign sends_status = status_first_reg;
   assign decide       = decide_reg;
   assign pick_ready   = pick_ready_reg;
   assign status_ready = status_ready_reg;

@@ -4,7 +4,7 @@
 // LATENCY = 2 cycles from a, b to y; a new pair every cycle. y comes straight from registers.
 //
 // Not done here: no reset, no enable, no valid bit. It does not count anything; a maximum never
-// overflows. agg_fp_canon stands where there is only one operand, agg_int_max compares integers.
+// overflows. Lanes with one operand and lanes of integers have other leaves.
 
 `default_nettype none
 

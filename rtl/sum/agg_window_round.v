@@ -17,7 +17,7 @@
 //   3  overflow
 //   4  special values
 //
-// Not done here: deciding whether the sum suffices for rounding (agg_exact_decide).
+// Not done here: deciding whether the sum suffices for rounding (sum exact does).
 
 `default_nettype none
 

@@ -1035,6 +1035,18 @@ module left_top (
     output wire beat_strobe,
     output wire error_strobe
 );
+  localparam integer HDR_JOB_LSB = 16;
+  localparam integer HDR_JOB_BITS = 8;
+  localparam integer HDR_RANK_LSB = 48;
+  localparam integer HDR_RANK_BITS = 8;
+  localparam integer HDR_VID_LSB = 64;
+  localparam integer HDR_VID_BITS = 32;
+  localparam integer HDR_LENGTH_LSB = 96;
+  localparam integer HDR_LENGTH_BITS = 16;
+  localparam integer HDR_MASK_LSB = 112;
+  localparam integer HDR_MASK_BITS = 64;
+  localparam integer HDR_BASE_BYTES = 14;  // every kind
+
   // Link
   wire         down;  // the link is down, or the last host's work has not drained
   wire         link_rst;
@@ -1177,7 +1189,7 @@ module left_top (
       .rst          (rst),
       .close        (down),
       .busy         (ingress_busy),
-      .header       (rx_header[111:0]),
+      .header       (rx_header[8*HDR_BASE_BYTES-1:0]),
       .s_axis_tdata (rx_tdata),
       .s_axis_tkeep (rx_tkeep),
       .s_axis_tvalid(rx_tvalid),
@@ -1197,8 +1209,8 @@ module left_top (
       .JOBS    (1),
       .JOB_BITS(1)
   ) u_route (
-      .job          (ingress_tuser[23:16]),
-      .rank         (ingress_tuser[55:48]),
+      .job          (ingress_tuser[HDR_JOB_LSB+:HDR_JOB_BITS]),
+      .rank         (ingress_tuser[HDR_RANK_LSB+:HDR_RANK_BITS]),
       .rank_of_port (rank_of_port),
       .member       (member),
       .s_axis_tvalid(ingress_tvalid),
@@ -1215,9 +1227,9 @@ module left_top (
       .s_register_valid(access_valid),
       .s_register_ready(access_ready),
       .s_register_write(access_write),
-      .s_register_addr (rx_header[95:64]),
-      .s_register_tag  (rx_header[111:96]),
-      .s_register_wdata(rx_header[175:112]),
+      .s_register_addr (rx_header[HDR_VID_LSB+:HDR_VID_BITS]),
+      .s_register_tag  (rx_header[HDR_LENGTH_LSB+:HDR_LENGTH_BITS]),
+      .s_register_wdata(rx_header[HDR_MASK_LSB+:HDR_MASK_BITS]),
       .m_reg_valid     (reg_valid),
       .m_reg_ready     (reg_ready),
       .m_reg_write     (reg_write),

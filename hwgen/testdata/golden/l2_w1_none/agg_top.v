@@ -50,6 +50,8 @@ module agg_top (
     // A beat enters the lanes
     output wire beat_strobe
 );
+  `include "zwire.vh"
+
   wire         down;  // the link is down, or its jobs have not drained
   wire         hold;  // the core ends a job or sets one up
   wire         unused_unjudged;  // workers may send at any time
@@ -115,7 +117,7 @@ module agg_top (
 
   wire [63:0] unused_receivers;  // a port's header lacks this field
 
-  assign unused_receivers = out_tuser[239:176];
+  assign unused_receivers = out_tuser[HDR_RECEIVERS_LSB+:HDR_RECEIVERS_BITS];
   assign out_tpayload     = |out_tkeep;
   assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
@@ -143,7 +145,7 @@ module agg_top (
           .s_axis_tdata   (out_tdata),
           .s_axis_tpayload(out_tpayload),
           .s_axis_tlast   (out_tlast),
-          .s_axis_tuser   (out_tuser[175:0]),
+          .s_axis_tuser   (out_tuser[8*HDR_MASK_BYTES-1:0]),
           .m_axis_tvalid  (queue_tvalid),
           .m_axis_tready  (queue_tready),
           .m_axis_tdata   (queue_tdata),

@@ -34,6 +34,8 @@ module agg_top (
     output wire beat_strobe,
     output wire error_strobe
 );
+  `include "zwire.vh"
+
   // Link
   wire         down;  // the link is down, or the last host's work has not drained
   wire         link_rst;
@@ -176,7 +178,7 @@ module agg_top (
       .rst          (rst),
       .close        (down),
       .busy         (ingress_busy),
-      .header       (rx_header[111:0]),
+      .header       (rx_header[8*HDR_BASE_BYTES-1:0]),
       .s_axis_tdata (rx_tdata),
       .s_axis_tkeep (rx_tkeep),
       .s_axis_tvalid(rx_tvalid),
@@ -196,8 +198,8 @@ module agg_top (
       .JOBS    (1),
       .JOB_BITS(1)
   ) u_route (
-      .job          (ingress_tuser[23:16]),
-      .rank         (ingress_tuser[55:48]),
+      .job          (ingress_tuser[HDR_JOB_LSB+:HDR_JOB_BITS]),
+      .rank         (ingress_tuser[HDR_RANK_LSB+:HDR_RANK_BITS]),
       .rank_of_port (rank_of_port),
       .member       (member),
       .s_axis_tvalid(ingress_tvalid),
@@ -214,9 +216,9 @@ module agg_top (
       .s_register_valid(access_valid),
       .s_register_ready(access_ready),
       .s_register_write(access_write),
-      .s_register_addr (rx_header[95:64]),
-      .s_register_tag  (rx_header[111:96]),
-      .s_register_wdata(rx_header[175:112]),
+      .s_register_addr (rx_header[HDR_VID_LSB+:HDR_VID_BITS]),
+      .s_register_tag  (rx_header[HDR_LENGTH_LSB+:HDR_LENGTH_BITS]),
+      .s_register_wdata(rx_header[HDR_MASK_LSB+:HDR_MASK_BITS]),
       .m_reg_valid     (reg_valid),
       .m_reg_ready     (reg_ready),
       .m_reg_write     (reg_write),
