@@ -61,6 +61,7 @@ func (b *coreBuilder) sender() {
 		Connect("result_partial", fmt.Sprintf("|(%s & ~result_ports)", b.ofJob("member", b.Workers, "result_job"))).
 		Connect("rd_en", "send_en").Connect("rd_slot", "send_slot").Connect("rd_beat", "send_beat").
 		Connect("rd_written", "send_written")
+	b.m.Assign("port_start", fmt.Sprintf("(result_take ? result_to : %[1]d'd0) | (status_take ? %[1]d'd1 << status_port : %[1]d'd0)", b.Workers))
 }
 
 // labels adds agg_labels, which holds the header fields of the chunk in every slot.

@@ -128,6 +128,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Comment("Transmit: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
 	m.Wire("unused_tdest", p.Workers, "headers name the ranks")
+	m.Wire("unused_start", p.Workers, "the transmitter takes each packet as it comes")
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -289,6 +290,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_axis_tuser", "egress_tuser").
 		Connect("m_axis_tdest", "unused_tdest").
 		Connect("port_ready", fmt.Sprintf("{%d{1'b1}}", p.Workers)).
+		Connect("port_start", "unused_start").
 		Connect("s_reg_valid", "reg_valid").
 		Connect("s_reg_ready", "reg_ready").
 		Connect("s_reg_write", "reg_write").

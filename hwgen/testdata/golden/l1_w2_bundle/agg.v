@@ -55,7 +55,7 @@ endmodule
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready, and announces it at port_start; m_axis_tready must then let the whole packet pass.
 //
 // Latency from a chunk's last beat to its result's first: 21 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -99,6 +99,9 @@ module left_core (
 
     // Ports with room for a whole packet
     input wire [1:0] port_ready,
+
+    // Ports for which a packet starts: its beats come later
+    output wire [1:0] port_start,
 
     // The members and their ranks
     output wire [ 1:0] member,
@@ -920,6 +923,8 @@ module left_core (
       .m_axis_tdest    (m_axis_tdest)
   );
 
+  assign port_start = (result_take ? result_to : 2'd0) | (status_take ? 2'd1 << status_port : 2'd0);
+
   // -- Registers --
   wire        lag_job;
   wire        lag_rank;
@@ -1174,6 +1179,7 @@ module left_top (
   wire         egress_tlast;
   wire [239:0] egress_tuser;
   wire [  1:0] unused_tdest;  // headers name the ranks
+  wire [  1:0] unused_start;  // the transmitter takes each packet as it comes
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
   wire         tx_tvalid;
@@ -1336,6 +1342,7 @@ module left_top (
       .m_axis_tuser     (egress_tuser),
       .m_axis_tdest     (unused_tdest),
       .port_ready       ({2{1'b1}}),
+      .port_start       (unused_start),
       .member           (member),
       .rank_of_port     (rank_of_port),
       .s_reg_valid      (reg_valid),

@@ -10,7 +10,7 @@
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready, and announces it at port_start; m_axis_tready must then let the whole packet pass.
 //
 // Latency from a chunk's last beat to its result's first: 8 cycles, 1 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
@@ -46,6 +46,9 @@ module agg_core (
 
     // Ports with room for a whole packet
     input wire port_ready,
+
+    // Ports for which a packet starts: its beats come later
+    output wire port_start,
 
     // The members and their ranks
     output wire       member,
@@ -792,6 +795,8 @@ module agg_core (
       .m_axis_tuser    (m_axis_tuser),
       .m_axis_tdest    (m_axis_tdest)
   );
+
+  assign port_start = (result_take ? result_to : 1'd0) | (status_take ? 1'd1 << status_port : 1'd0);
 
   // -- Registers --
   wire        lag_job;

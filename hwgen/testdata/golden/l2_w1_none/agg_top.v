@@ -12,7 +12,7 @@
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
 // incoming packets. Packets in a queue leave completely.
-// Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
+// Latency from the last contribution's last beat to the result's first: 9 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
 `default_nettype none
@@ -62,6 +62,7 @@ module agg_top (
   wire         out_tpayload;  // the beat has payload: all bytes
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
+  wire         port_start;  // a packet starts for the port
   wire         unused_member;  // each port is a link of its own
   wire [  7:0] unused_rank_of_port;
 
@@ -93,6 +94,7 @@ module agg_top (
       .m_axis_tuser     (out_tuser),
       .m_axis_tdest     (out_tdest),
       .port_ready       (port_ready),
+      .port_start       (port_start),
       .member           (unused_member),
       .rank_of_port     (unused_rank_of_port),
       .s_reg_valid      (s_reg_valid),
@@ -120,13 +122,15 @@ module agg_top (
   assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
   agg_port_queue #(
-      .BEAT_BITS (64),
-      .USER_BITS (176),
-      .BEATS     (4),
-      .DEPTH_BITS(3)
+      .BEAT_BITS  (64),
+      .USER_BITS  (176),
+      .BEATS      (4),
+      .DEPTH_BITS (6),
+      .PACKET_BITS(4)
   ) u_queue_p0 (
       .clk            (clk),
       .rst            (rst),
+      .start          (port_start),
       .ready          (port_ready),
       .s_axis_tvalid  (port_tvalid),
       .s_axis_tdata   (out_tdata),
