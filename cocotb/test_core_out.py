@@ -523,62 +523,134 @@ def test_agg_egress(ports, port_bits, slot_bits, index_bits):
 # agg_port_queue
 
 
+class Announced:
+    """As in the core: announces packets while ready is high, and sends their beats in order, each
+    packet some cycles after its announcement."""
+
+    def __init__(self, dut, rng, idle):
+        self.dut, self.rng, self.idle = dut, rng, idle
+        self.largest = int(dut.BEATS.value)
+        self.packets = []  # announced: the cycle in which the first beat may come, and the beats
+        self.left = []  # beats of the packet that arrives
+        self.expected = []
+        self.announced = self.most = 0
+
+    async def run(self, count):
+        dut, cycle = self.dut, 0
+        while self.announced < count or self.packets or self.left:
+            # In the cycle of a start, ready may be sampled for the next one already.
+            start = int(dut.ready.value) and self.announced < count and not next(self.idle)
+            dut.start.value = int(start)
+            if not self.left and self.packets and self.packets[0][0] <= cycle:
+                self.left = self.packets.pop(0)[1]
+            self.drive(self.left.pop(0) if self.left and self.rng.random() < 0.95 else None)
+            if start:
+                self.announced += 1
+                self.packets.append((cycle + self.rng.randint(1, 6), self.packet()))
+            self.most = max(self.most, len(self.packets))
+            await RisingEdge(dut.clk)
+            await FallingEdge(dut.clk)
+            cycle += 1
+        dut.start.value = 0
+        self.drive(None)
+
+    def packet(self):
+        """Returns the beats of a packet, of any size."""
+        rng = self.rng
+        payload = rng.random() < 0.8
+        count = rng.choice([1, self.largest, rng.randint(1, self.largest)]) if payload else 1
+        user = rng.getrandbits(8)
+        beats = []
+        for i in range(count):
+            beat = {"tdata": rng.getrandbits(32), "tuser": user, "tlast": int(i == count - 1)}
+            beats.append((payload, beat))
+            zero = {} if payload else {"tdata": 0}
+            self.expected.append(beat | {"tkeep": 15 if payload else 0} | zero)
+        return beats
+
+    def drive(self, item):
+        dut = self.dut
+        dut.s_axis_tvalid.value = int(item is not None)
+        payload, beat = item or (self.rng.random() < 0.5, {})
+        for name in ("tdata", "tuser", "tlast"):
+            handle = getattr(dut, f"s_axis_{name}")
+            handle.value = beat.get(name, self.rng.getrandbits(len(handle)))
+        dut.s_axis_tpayload.value = int(payload)
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
-async def a_packet_that_was_begun_has_room(dut, idle, stall):
-    """Packets begun while ready is high come out whole and in order, whatever the receiver does."""
-    rng = random.Random(f"{idle} {stall}")
-    idle = PATTERNS[idle]()
-    most = int(dut.BEATS.value)
-    dut.s_axis_tvalid.value = 0
+async def an_announced_packet_has_room(dut, idle, stall):
+    """Packets announced while ready is high come out whole and in order, with their headers,
+    whatever the receiver does. Lanes without payload are zero."""
+    dut.s_axis_tvalid.value = dut.start.value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    zeros = cocotb.start_soon(check_empty_lanes(dut))
     await start(dut)
-    sent, left, ready = [], [], False
-    while len(sent) < 200 or left:
-        # As in the core: a packet begun while ready is high arrives from the next cycle, a beat per
-        # cycle.
-        if not left and ready and not next(idle):
-            payload = rng.random() < 0.8
-            count = rng.choice([1, most]) if payload else 1
-            left = [(payload, i == count - 1) for i in range(count)]
-        dut.s_axis_tvalid.value = int(bool(left))
-        if left:
-            payload, last = left.pop(0)
-            beat = {"tdata": rng.getrandbits(32), "tuser": rng.getrandbits(8), "tlast": int(last)}
-            for name, value in beat.items():
-                getattr(dut, f"s_axis_{name}").value = value
-            dut.s_axis_tpayload.value = int(payload)
-            sent.append(beat | {"tkeep": 15 if payload else 0, "tdata": beat["tdata"] if payload else 0})
+    await FallingEdge(dut.clk)
+    bench = Announced(dut, random.Random(f"{idle} {stall}"), PATTERNS[idle]())
+    await bench.run(200)
+    assert await sink.take(len(bench.expected)) == bench.expected
+    assert bench.most > 1 or idle != "never", "no packet was announced before its predecessor came"
+    zeros.cancel()
+
+
+async def check_empty_lanes(dut):
+    """Checks tdata of beats without payload, which the sink does not look at."""
+    while True:
         await FallingEdge(dut.clk)
-        ready = bool(int(dut.ready.value))
-        await RisingEdge(dut.clk)
-    dut.s_axis_tvalid.value = 0
-    assert await sink.take(len(sent)) == sent
+        if dut.m_axis_tvalid.value == 1 and dut.m_axis_tkeep.value == 0:
+            assert dut.m_axis_tdata.value == 0
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-async def an_empty_queue_lets_a_beat_through(dut):
-    """An empty queue passes a beat in the same cycle, without latency."""
-    dut.s_axis_tvalid.value = 0
-    dut.m_axis_tready.value = 1
+@cocotb.parametrize(size=["one", "largest"])
+async def packets_follow_without_a_bubble(dut, size):
+    """A packet is announced as soon as its beats can follow its predecessor's, six cycles before
+    the first of them: a beat per cycle, each in the cycle after it came."""
+    beats = int(dut.BEATS.value) if size == "largest" else 1
+    dut.s_axis_tvalid.value = dut.start.value = 0
+    dut.s_axis_tpayload.value = 1
+    sink = StreamSink(dut, "m_axis")
     await start(dut)
     await FallingEdge(dut.clk)
-    assert int(dut.m_axis_tvalid.value) == 0
-    dut.s_axis_tvalid.value, dut.s_axis_tdata.value, dut.s_axis_tlast.value = 1, 0x1234, 1
-    dut.s_axis_tuser.value, dut.s_axis_tpayload.value = 5, 1
-    await Timer(1, "ns")
-    assert (int(dut.m_axis_tvalid.value), int(dut.m_axis_tdata.value)) == (1, 0x1234)
-    await RisingEdge(dut.clk)
-    dut.s_axis_tvalid.value = 0
-    await FallingEdge(dut.clk)
-    assert int(dut.m_axis_tvalid.value) == 0
+    await ClockCycles(dut.clk, 2)
+    came = []
+    for cycle in range(40 * beats):
+        await FallingEdge(dut.clk)
+        begins = cycle % beats == 0
+        assert dut.ready.value == 1 or not begins, f"not ready in cycle {cycle}"
+        dut.start.value = int(begins)
+        number = cycle - 6
+        dut.s_axis_tvalid.value = int(number >= 0)
+        dut.s_axis_tdata.value = max(number, 0)
+        dut.s_axis_tuser.value = max(number, 0) // beats % 256
+        dut.s_axis_tlast.value = int(number % beats == beats - 1)
+        if number >= 0:
+            came.append(number)
+            if number > 0:
+                assert (dut.m_axis_tvalid.value, dut.m_axis_tdata.value) == (1, number - 1)
+        await RisingEdge(dut.clk)
+    dut.start.value = dut.s_axis_tvalid.value = 0
+    taken = await sink.take(len(came))
+    assert [(b["tdata"], b["tuser"]) for b in taken] == [(n, n // beats % 256) for n in came]
+    assert sink.taken_at[len(came) - 1] - sink.taken_at[0] == len(came) - 1
 
 
-@pytest.mark.parametrize("beats, depth_bits", [(1, 3), (4, 3), (5, 4)])
+@pytest.mark.parametrize("beats, depth_bits", [(1, 4), (4, 6), (5, 7)])
 def test_agg_port_queue(beats, depth_bits):
     run(
         "agg_port_queue",
-        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": beats, "DEPTH_BITS": depth_bits},
-        testcase=[f"a_packet_that_was_begun_has_room/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["an_empty_queue_lets_a_beat_through"],
+        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": beats, "DEPTH_BITS": depth_bits, "PACKET_BITS": 4},
+        testcase=[f"an_announced_packet_has_room/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
+        + [f"packets_follow_without_a_bubble/size={s}" for s in ("one", "largest")],
+    )
+
+
+def test_agg_port_queue_when_tight():
+    """Room for two of the largest packets, or four of any size."""
+    run(
+        "agg_port_queue",
+        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": 4, "DEPTH_BITS": 3, "PACKET_BITS": 2},
+        testcase=[f"an_announced_packet_has_room/idle={i}/stall={s}" for i in ("never", "bursts") for s in PATTERNS],
     )

@@ -61,7 +61,8 @@ Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, o
 first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-ready; m_axis_tready must then let the whole packet pass. Port 0 has the lowest bits of vectors.
+ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
+has the lowest bits of vectors.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
 lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets

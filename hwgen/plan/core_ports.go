@@ -33,6 +33,8 @@ func (b *coreBuilder) ports() {
 	m.Output("m_axis_tdest", b.Workers)
 	m.PortComment("Ports with room for a whole packet")
 	m.Input("port_ready", b.Workers)
+	m.PortComment("Ports for which a packet starts: its beats come later")
+	m.Output("port_start", b.Workers)
 	m.PortComment("The members and their ranks" + b.byJob())
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)

@@ -16,9 +16,29 @@ var none = Shell{
 	modules: noneModules,
 }
 
-// queueSlack is the number of beats that a port's queue holds besides a packet, so that
-// packets follow one another without a bubble. agg_port_queue needs 3 of them.
-const queueSlack = 4
+const (
+	// queueSlack is the number of beats that a port's queue holds besides a packet, so that
+	// packets follow one another without a bubble. It covers the cycles from the start of a
+	// packet to its first beat, and those from a beat that leaves to the room it frees.
+	queueSlack = 12
+
+	// queuePacketBits is log2 of the packets that a port's queue holds: enough for packets
+	// of one beat without a bubble, with the same slack.
+	queuePacketBits = 4
+
+	// queueFree is the depth of an FPGA's block RAM at its widest. A shallower queue saves
+	// nothing.
+	queueFree = 512
+
+	// queueLatency is the number of cycles that an empty queue adds.
+	queueLatency = 1
+)
+
+// queueDepthBits returns log2 of the beats in a port's queue: room for the largest packet and the
+// slack and, where it is free, for as many of the largest packets as the queue counts.
+func (p *Plan) queueDepthBits() int {
+	return indexWidth(max(p.Beats+queueSlack, min(p.Beats<<queuePacketBits, queueFree)))
+}
 
 // noneHeaderBits is the width of tuser at a port's output: the header with
 // mask.
@@ -39,7 +59,7 @@ it is low, and until its jobs have drained, the card accepts no register access 
 incoming packets. Packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
-		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
+		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency+queueLatency))
 	p.nonePorts(m)
 	p.noneCore(m)
 	p.noneQueues(m)
@@ -85,6 +105,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
+	m.Wire("port_start", p.Workers, "a packet starts for the port")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
@@ -129,14 +150,17 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 	for _, s := range signals {
 		m.Wire("queue_"+s.name, p.Workers*s.width, "")
 	}
-	depth := indexWidth(p.Beats + queueSlack)
-	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
+	depth := p.queueDepthBits()
+	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+1)
+	p.memory("headers in an output queue, one per port", p.Workers, 1<<queuePacketBits, noneHeaderBits+1)
 	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
 	q := m.Loop("g_queue", "p", 0, p.Workers).Instance("agg_port_queue", "u_queue", "").
 		Param("BEAT_BITS", fmt.Sprint(p.ResultBeatBits)).
 		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
+		Param("PACKET_BITS", fmt.Sprint(queuePacketBits)).
+		Connect("start", of("port_start", 1)).
 		Connect("ready", of("port_ready", 1)).
 		Connect("s_axis_tvalid", of("port_tvalid", 1)).
 		Connect("s_axis_tdata", "out_tdata").

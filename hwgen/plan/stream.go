@@ -133,6 +133,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	for _, w := range p.verdict() {
 		m.Wire("unused_"+w.name, w.width, "")
 	}
+	m.Wire("unused_start", p.Workers, "the transmitter takes each packet as it comes")
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -291,6 +292,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_axis_tuser", "egress_tuser").
 		Connect("m_axis_tdest", "unused_tdest").
 		Connect("port_ready", repeat(p.Workers, "1'b1")).
+		Connect("port_start", "unused_start").
 		Connect("s_reg_valid", "reg_valid").
 		Connect("s_reg_ready", "reg_ready").
 		Connect("s_reg_write", "reg_write").

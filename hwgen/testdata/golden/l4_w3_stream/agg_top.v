@@ -98,6 +98,7 @@ module agg_top (
   wire         egress_tlast;
   wire [239:0] egress_tuser;
   wire [  2:0] unused_tdest;  // headers name the ranks
+  wire [  2:0] unused_start;  // the transmitter takes each packet as it comes
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
   wire         tx_tvalid;
@@ -254,6 +255,7 @@ module agg_top (
       .m_axis_tuser     (egress_tuser),
       .m_axis_tdest     (unused_tdest),
       .port_ready       ({3{1'b1}}),
+      .port_start       (unused_start),
       .member           (member),
       .rank_of_port     (rank_of_port),
       .s_reg_valid      (reg_valid),
