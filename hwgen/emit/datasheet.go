@@ -102,6 +102,13 @@ var portDocs = map[string]string{
 	"m_reg_ready": "The reply is accepted.",
 	"m_reg_code":  "0: done; otherwise the reason.",
 	"m_reg_value": "The register's new value; 0 for a refusal without a value.",
+
+	"verdict_valid":  "One cycle for each data packet that entered: what became of it.",
+	"verdict_port":   "Its port.",
+	"verdict_slot":   "Its slot; 0 if its job is not set up.",
+	"verdict_vid":    "Its VID.",
+	"verdict_result": "0 stored, 1 duplicate, 2 owed (a duplicate whose sender is sent the result), 3 refused, 4 flushed (judged by no job: its job ended, or the link went down).",
+	"verdict_code":   "Why it was not stored; 0 if it was.",
 }
 
 var numbered = regexp.MustCompile(`_p[0-9]+_`)

@@ -13,7 +13,11 @@ func (b *coreBuilder) reader() {
 	m.Wire("choice_slot", b.slotBits, "of the beat that is read next")
 	m.Wire("begun", 1, "a slot's first beat was chosen")
 	m.Wire("begun_slot", b.slotBits, "")
-	m.Wire("begun_job", b.jobBits, "")
+	begunJob := "begun_job"
+	if b.Jobs == 1 {
+		begunJob = "unused_begun_job"
+	}
+	m.Wire(begunJob, b.jobBits, "")
 	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
 	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
@@ -44,7 +48,7 @@ func (b *coreBuilder) reader() {
 	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
 		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
 		Connect("label_slot", "choice_slot").Connect("pick_valid", "label_valid").Connect("pick_slot", "label_slot").
-		Connect("beat_last", "beat_chunk_end").Connect("beat_job", "unused_beat_job").
+		Connect("begun_job", begunJob).Connect("beat_last", "beat_chunk_end").Connect("beat_job", "unused_beat_job").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
