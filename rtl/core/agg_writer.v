@@ -96,6 +96,7 @@ module agg_writer #(
     end else if (completes_front) begin
       missing_reg <= missing_reg - ONE;
     end
+    if (clear && clear_slot == front_slot_reg) front_count_reg <= NONE;
     if (rst) begin
       front_open_reg  <= 1'b0;
       front_count_reg <= NONE;
@@ -255,6 +256,7 @@ module agg_writer #(
   // A query one cycle ago of the watched slot, and what was written then.
   reg asked, asked_known, asked_beat_written;
   reg asked_whole;  // whole, and reported, then
+  reg asked_cleared;  // of its first chunk, before that began
   reg [COUNT_BITS-1:0] nonfinite_lanes, over_lanes, nonfinite_was, over_was;
   reg [LANES-1:0] marks_was, overs_was;
   reg [SLOT_BITS+INDEX_BITS:0] tag_was;
@@ -293,6 +295,7 @@ module agg_writer #(
     asked_whole <= whole && reported && query_beat < came;
     nonfinite_was <= nonfinite_lanes;
     over_was <= over_lanes;
+    asked_cleared <= query_slot == watched && cleared && !known && query_gen && !rst;
     marks_was <= wr_en ? sum_nonfinite : 0;
     overs_was <= wr_en ? sum_over : 0;
     if (clear && clear_slot == watched) begin
@@ -355,6 +358,7 @@ module agg_writer #(
         assert (missing_reg == missing_count && !waits);
       end
       if (known && !all_came) assert (open && open_slot == watched);
+      if (!known && cleared && front_slot_reg == watched) assert (front_count_reg == 0);
       if (known && front_slot_reg == watched)
         assert (front_gen_reg == gen && front_count_reg <= prefix);
       if (PASSES != 0 && known && all_came && (!whole || waits))
@@ -373,6 +377,7 @@ module agg_writer #(
         assert (!query_written || asked_beat_written);
         assert (query_written || !asked_whole);
       end
+      if (asked_cleared) assert (!query_written);
 
       cover (its_reduced && came == 3 && wholes[watched]);
       cover (asked && query_written && !whole && query_beat == 1);
