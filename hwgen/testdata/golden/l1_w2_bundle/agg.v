@@ -19,9 +19,9 @@ module left_lane (
   // Level 0: 2 to 1, valid 14 cycles after the inputs.
   // workers 0, 1
   left_fp_add #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),
@@ -30,11 +30,11 @@ module left_lane (
   );
 
   left_fp_over #(
-      .OPERANDS(2),
-      .LATENCY (14),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .OPERANDS  (2),
+      .LATENCY   (14),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_over (
       .clk (clk),
       .x   ({x_p1, x_p0}),
@@ -256,10 +256,10 @@ module left_core (
   wire [ 31:0] p0_gated;  // the lanes' operands
 
   left_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -336,10 +336,10 @@ module left_core (
   wire [ 31:0] p1_gated;  // the lanes' operands
 
   left_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -688,10 +688,10 @@ module left_core (
   wire       send_written;  // the beat is in the cache
 
   left_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

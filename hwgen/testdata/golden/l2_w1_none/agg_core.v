@@ -203,10 +203,10 @@ module agg_core (
   wire [ 63:0] p0_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -561,10 +561,10 @@ module agg_core (
   wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

@@ -219,10 +219,10 @@ module agg_core (
   wire [127:0] p0_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (4),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (4),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -299,10 +299,10 @@ module agg_core (
   wire [127:0] p1_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (4),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (4),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -379,10 +379,10 @@ module agg_core (
   wire [127:0] p2_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (4),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (4),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p2 (
       .beat     (s_axis_p2_tdata),
       .nonfinite(p2_nonfinite)
@@ -759,10 +759,10 @@ module agg_core (
   wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
-      .LANES   (4),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (4),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

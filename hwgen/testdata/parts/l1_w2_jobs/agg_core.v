@@ -211,10 +211,10 @@ module agg_core (
   wire [ 31:0] p0_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -291,10 +291,10 @@ module agg_core (
   wire [ 31:0] p1_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -643,10 +643,10 @@ module agg_core (
   wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

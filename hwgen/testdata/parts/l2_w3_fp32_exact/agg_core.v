@@ -219,10 +219,10 @@ module agg_core (
   wire [ 63:0] p0_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p0 (
       .beat     (s_axis_p0_tdata),
       .nonfinite(p0_nonfinite)
@@ -306,10 +306,10 @@ module agg_core (
   wire [ 63:0] p1_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p1 (
       .beat     (s_axis_p1_tdata),
       .nonfinite(p1_nonfinite)
@@ -386,10 +386,10 @@ module agg_core (
   wire [ 63:0] p2_gated;  // the lanes' operands
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_p2 (
       .beat     (s_axis_p2_tdata),
       .nonfinite(p2_nonfinite)
@@ -842,10 +842,10 @@ module agg_core (
   assign sum_nonfinite = lane_nonfinite & sum_lanes;
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(lane_nonfinite)
