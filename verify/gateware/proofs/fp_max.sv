@@ -5,10 +5,10 @@
 `default_nettype none
 
 module fp_max #(
-    parameter integer EXP      = 8,
-    parameter integer FRAC     = 23,
+    parameter integer EXP        = 8,
+    parameter integer FRAC       = 23,
     parameter integer INFINITIES = 1,
-    parameter integer LATENCY  = 2
+    parameter integer LATENCY    = 2
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -21,8 +21,8 @@ module fp_max #(
   wire due;
 
   agg_fp_max #(
-      .EXP     (EXP),
-      .FRAC    (FRAC),
+      .EXP       (EXP),
+      .FRAC      (FRAC),
       .INFINITIES(INFINITIES)
   ) node (
       .clk(clk),
@@ -32,8 +32,8 @@ module fp_max #(
   );
 
   agg_fp_max #(
-      .EXP     (EXP),
-      .FRAC    (FRAC),
+      .EXP       (EXP),
+      .FRAC      (FRAC),
       .INFINITIES(INFINITIES)
   ) mirror (
       .clk(clk),

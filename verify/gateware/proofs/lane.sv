@@ -5,10 +5,10 @@
 `default_nettype none
 
 module lane #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
     parameter integer INFINITIES = 0,
-    parameter integer FUSED    = 1
+    parameter integer FUSED      = 1
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,

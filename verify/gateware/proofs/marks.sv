@@ -4,10 +4,10 @@
 `default_nettype none
 
 module marks #(
-    parameter integer EXP      = 8,
-    parameter integer FRAC     = 23,
+    parameter integer EXP        = 8,
+    parameter integer FRAC       = 23,
     parameter integer INFINITIES = 1,
-    parameter integer LATENCY  = 1
+    parameter integer LATENCY    = 1
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,

@@ -4,10 +4,10 @@
 `default_nettype none
 
 module node_laws #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
     parameter integer INFINITIES = 1,
-    parameter integer LATENCY  = 14
+    parameter integer LATENCY    = 14
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,

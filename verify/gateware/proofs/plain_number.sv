@@ -3,8 +3,8 @@
 `default_nettype none
 
 module plain_number #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
     parameter integer INFINITIES = 1
 ) (
     input  wire [                 EXP+FRAC:0] x,

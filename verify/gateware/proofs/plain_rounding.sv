@@ -8,11 +8,11 @@
 `default_nettype none
 
 module plain_rounding #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
     parameter integer INFINITIES = 1,
-    parameter integer SUM      = (1 << EXP) + FRAC + 1,  // bits in the sum
-    parameter integer FINER    = 0
+    parameter integer SUM        = (1 << EXP) + FRAC + 1,  // bits in the sum
+    parameter integer FINER      = 0
 ) (
     input  wire signed [   SUM-1:0] sum,
     input  wire                     zero_sign,

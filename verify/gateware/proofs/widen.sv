@@ -4,12 +4,12 @@
 `default_nettype none
 
 module widen #(
-    parameter integer EXP      = 5,
-    parameter integer FRAC     = 10,
+    parameter integer EXP        = 5,
+    parameter integer FRAC       = 10,
     parameter integer INFINITIES = 1,
-    parameter integer TO_EXP   = 8,
-    parameter integer TO_FRAC  = 23,
-    parameter integer LATENCY  = 2
+    parameter integer TO_EXP     = 8,
+    parameter integer TO_FRAC    = 23,
+    parameter integer LATENCY    = 2
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a

@@ -5,12 +5,12 @@
 `default_nettype none
 
 module window_align #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
     parameter integer INFINITIES = 1,
-    parameter integer WINDOW   = 11,
-    parameter integer MARK     = 1,
-    parameter integer DSP      = 0
+    parameter integer WINDOW     = 11,
+    parameter integer MARK       = 1,
+    parameter integer DSP        = 0
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] x,

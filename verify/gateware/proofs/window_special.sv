@@ -4,9 +4,9 @@
 `default_nettype none
 
 module window_special #(
-    parameter integer EXP      = 8,
+    parameter integer EXP        = 8,
     parameter integer INFINITIES = 1,
-    parameter integer OPERANDS = 4
+    parameter integer OPERANDS   = 4
 ) (
     input wire                clk,
     input wire [     EXP-1:0] max,
