@@ -38,6 +38,7 @@ type Manifest struct {
 
 	Lane           string         `json:"lane"`      // the module that sums one lane; usable alone
 	Top            string         `json:"top"`       // the module to instantiate
+	Ports          []Port         `json:"ports"`     // of the top, in its order
 	BeatBits       int            `json:"beat_bits"` // of contributions
 	ResultBeatBits int            `json:"result_beat_bits"`
 	Beats          int            `json:"beats"` // in the largest chunk
@@ -64,6 +65,13 @@ type Throughput struct {
 	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
 	FullRate     bool `json:"full_rate"`      // a beat in every cycle: no bubble between chunks
 	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
+}
+
+// Port is a port of the top.
+type Port struct {
+	Name      string `json:"name"`
+	Direction string `json:"direction"` // in or out
+	Bits      int    `json:"bits"`
 }
 
 // Memory is a group of equal RAMs with one purpose.
@@ -98,6 +106,9 @@ func newManifest(p *plan.Plan) Manifest {
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
+	}
+	for _, port := range ports(p.Top()) {
+		m.Ports = append(m.Ports, Port{port.Name, directionWord(port.Direction), port.Width})
 	}
 	for _, r := range p.Memories {
 		m.Memories = append(m.Memories, Memory{r.Name, r.Count, r.Words, r.Width, r.Bits()})

@@ -494,7 +494,7 @@ class Bench:
     async def quiet(self):
         """Waits until nothing moves for a while."""
         rest, seen = 0, None
-        while rest < 300 + 4 * self.manifest["latency"]:
+        while rest < 100 + 2 * self.manifest["latency"]:
             now = [len(port.packets) for port in self.ports], [port.source.idle() for port in self.ports]
             rest = rest + 10 if now == seen and all(now[1]) else 0
             seen = now
