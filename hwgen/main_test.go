@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/boards"
 	"tributary/rtl"
 )
@@ -156,12 +157,12 @@ func written(t *testing.T, golden string, card map[string]string) map[string]str
 	return own
 }
 
-// copies returns the texts that hwgen copies into cards: leaves, and files of the simulation and of
-// boards that are not templates.
+// copies returns the texts that hwgen copies into cards: leaves, the specification, and files of the
+// simulation and of boards that are not templates.
 func copies(t *testing.T) map[string]bool {
 	t.Helper()
 	texts := map[string]bool{}
-	for _, from := range []fs.FS{rtl.Files, os.DirFS("emit/sim"), os.DirFS("emit/board")} {
+	for _, from := range []fs.FS{rtl.Files, wire.Pages, os.DirFS("emit/sim"), os.DirFS("emit/board")} {
 		require.NoError(t, fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(path, ".tmpl") {
 				return err
@@ -485,12 +486,24 @@ func TestManifest(t *testing.T) {
 			LinkCycles  int  `json:"link_cycles"`
 		}
 		Registers []struct{ Name, Address, Stride, Access, Value string }
+		Ports     []struct {
+			Name, Direction string
+			Bits            int
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &m))
 	assert.Equal(t, []int{1, 16, 5, 512, 4, 64, 1}, []int{m.Schema, m.Lanes, m.Workers, m.Chunk, m.Window, m.Link, m.Jobs})
 	assert.Equal(t, []int{32, 8, 512}, []int{m.Beats, m.Slots, m.BeatBits})
 	assert.Equal(t, []string{"stream", "fp32", "tree", "agg_top"}, []string{m.Shell, m.Format, m.Sum, m.Top})
 	assert.LessOrEqual(t, m.Latency, m.SumLatency+8)
+	var ports []string
+	for _, p := range m.Ports {
+		ports = append(ports, fmt.Sprintf("%s %s %d", p.Name, p.Direction, p.Bits))
+	}
+	assert.Equal(t, []string{"clk in 1", "rst in 1", "link_up in 1",
+		"link_rx_tdata in 64", "link_rx_tkeep in 8", "link_rx_tvalid in 1", "link_rx_tready out 1",
+		"link_tx_tdata out 64", "link_tx_tkeep out 8", "link_tx_tvalid out 1", "link_tx_tready in 1",
+		"beat_strobe out 1", "error_strobe out 1"}, ports)
 	assert.Equal(t, 32, m.Throughput.ChunkCycles)
 	assert.True(t, m.Throughput.FullRate)
 	assert.Equal(t, (5*(4+14+2+4*512+2)+7)/8, m.Throughput.LinkCycles)

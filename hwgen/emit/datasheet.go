@@ -4,8 +4,10 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/cells"
 	"tributary/hwgen/netlist"
 	"tributary/hwgen/plan"
@@ -33,8 +35,68 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		PortTable        string
 		Instance         string
 		RegisterTable    string
+		HeaderTable      string
+		CodeTable        string
+		Recipe           string
+		SumRules         string
+		Zero             []string // sentences about counters that stay zero
 	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.Workers - 1, p.ElemBits,
-		ports, instance(p.Top(), p.Prefix), tables.RegisterTable()})
+		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(),
+		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
+}
+
+// sumRules returns the order of a sum, the contribution of absent ports, and the NaNs.
+func sumRules(p *plan.Plan) string {
+	identity := fmt.Sprintf("%0*x", p.ElemBits/4, p.Sum.Code.Identity(p.Format.Format))
+	text := fmt.Sprintf("A port that is no member of a job contributes %s to its sums, which changes none of them", identity)
+	switch {
+	case !p.Format.Float():
+		return text + ". The order of ports does not matter."
+	case p.Sum.Code == wire.SumTree:
+		text += fmt.Sprintf(".\nThe tree is that of all ports of the card, also for a job of fewer members: %s", treeOrder(p.Workers))
+	default:
+		text += ". The order of ports does not matter"
+	}
+	return text + fmt.Sprintf(".\nA result that is NaN has the bits %0*x. A contribution may have any NaN.", p.ResultBits/4, p.Result.NaN)
+}
+
+// treeOrder writes the additions of a tree with parentheses: neighbours pair up level by level, and
+// an unpaired operand passes.
+func treeOrder(ports int) string {
+	var level []string
+	for port := range ports {
+		level = append(level, fmt.Sprintf("p%d", port))
+	}
+	for len(level) > 1 {
+		var above []string
+		for pair := range slices.Chunk(level, 2) {
+			text := strings.Join(pair, "+")
+			if len(pair) == 2 && len(level) > 2 {
+				text = "(" + text + ")"
+			}
+			above = append(above, text)
+		}
+		level = above
+	}
+	return level[0]
+}
+
+// zeroCounters returns a sentence for each group of counters that stay zero on this card.
+func zeroCounters(p *plan.Plan) (texts []string) {
+	add := func(names, why string) { texts = append(texts, names+" stay zero: "+why+".") }
+	if !p.Shell.Link {
+		add("`COUNT_FRAMES`, `COUNT_HUNTED` and `COUNT_HEADER_CRC`", "ports have no frames")
+	}
+	if p.Lane.Shared == nil {
+		add("`COUNT_UNDECIDED` and `COUNT_STALLED`", "one pass through the lanes decides every beat")
+	}
+	if p.Sum.Code == wire.SumMax {
+		add("`COUNT_OVERFLOW`, `JOB_OVERFLOW` and `JOB_FIRST_OVERFLOW`", "a largest element never overflows")
+	}
+	if !p.Format.Float() {
+		add("`COUNT_NONFINITE_IN`, `COUNT_NONFINITE_OUT` and those of jobs", "integers have no NaN and no infinity")
+	}
+	return texts
 }
 
 // laneCells returns the recorded FPGA resources of one lane, or "" without a record.
@@ -119,11 +181,7 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	var b strings.Builder
 	b.WriteString("| port | | bits | meaning |\n|---|---|---|---|\n")
 	seen := map[string]bool{}
-	for _, it := range top.Ports {
-		port, ok := it.(*netlist.Port)
-		if !ok {
-			continue
-		}
+	for _, port := range ports(top) {
 		name := numbered.ReplaceAllString(port.Name, "_p{n}_")
 		if seen[name] {
 			continue
@@ -141,6 +199,16 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	return b.String(), nil
 }
 
+// ports returns the ports of a module in their order.
+func ports(m *netlist.Module) (list []*netlist.Port) {
+	for _, it := range m.Ports {
+		if port, ok := it.(*netlist.Port); ok {
+			list = append(list, port)
+		}
+	}
+	return list
+}
+
 func directionWord(d netlist.Direction) string {
 	if d == netlist.In {
 		return "in"
@@ -153,15 +221,11 @@ func directionWord(d netlist.Direction) string {
 func instance(top *netlist.Module, prefix string) string {
 	var connections []string
 	width := 0
-	for _, it := range top.Ports {
-		if port, ok := it.(*netlist.Port); ok {
-			width = max(width, len(port.Name))
-		}
+	for _, port := range ports(top) {
+		width = max(width, len(port.Name))
 	}
-	for _, it := range top.Ports {
-		if port, ok := it.(*netlist.Port); ok {
-			connections = append(connections, fmt.Sprintf("    .%-*s(%s)", width, port.Name, port.Name))
-		}
+	for _, port := range ports(top) {
+		connections = append(connections, fmt.Sprintf("    .%-*s(%s)", width, port.Name, port.Name))
 	}
 	return fmt.Sprintf("%s u_%s (\n%s\n);", rename(top.Name, prefix), prefix, strings.Join(connections, ",\n"))
 }

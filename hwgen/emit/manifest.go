@@ -40,6 +40,7 @@ type Manifest struct {
 
 	Lane           string         `json:"lane"`      // the module that sums one lane; usable alone
 	Top            string         `json:"top"`       // the module to instantiate
+	Ports          []Port         `json:"ports"`     // of the top, in its order
 	BeatBits       int            `json:"beat_bits"` // of contributions
 	ResultBeatBits int            `json:"result_beat_bits"`
 	Beats          int            `json:"beats"` // in the largest chunk
@@ -70,6 +71,13 @@ type Throughput struct {
 	CommitSpacing int `json:"commit_spacing"` // cycles from the commit of a packet to the next
 	ResultSpacing int `json:"result_spacing"` // minimum cycles from the start of a result to the next
 	ClearCycles   int `json:"clear_cycles"`   // commits pause for at most as many when a job ends
+}
+
+// Port is a port of the top.
+type Port struct {
+	Name      string `json:"name"`
+	Direction string `json:"direction"` // in or out
+	Bits      int    `json:"bits"`
 }
 
 // Memory is a group of equal RAMs with one purpose.
@@ -107,6 +115,9 @@ func newManifest(p *plan.Plan) Manifest {
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
+	}
+	for _, port := range ports(p.Top()) {
+		m.Ports = append(m.Ports, Port{port.Name, directionWord(port.Direction), port.Width})
 	}
 	for _, r := range p.Memories {
 		m.Memories = append(m.Memories, Memory{r.Name, r.Count, r.Words, r.Width, r.Bits()})

@@ -113,6 +113,9 @@ func TestBoards(t *testing.T) {
 		card.Files = append(slices.Clone(card.Files), filepath.Join("testdata", "board_cells.v"))
 		whole = append(whole, card)
 	}
+	if err := Names(t.Context(), written...); err != nil {
+		t.Error(err)
+	}
 	for _, tool := range Tools {
 		cards := whole
 		if strings.HasPrefix(tool.Name, "verible") {
@@ -204,9 +207,23 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestLeavesAreFormatted checks the style of all of rtl/, including leaves that no golden uses.
+// TestNames: a parameter was once named INFINITY, and a wire far. Names in comments and strings, and
+// keywords of both languages, are no finding.
+func TestNames(t *testing.T) {
+	card := Card{Dir: "testdata", Files: []string{filepath.Join("testdata", "names.v")}}
+	err := Names(t.Context(), card)
+	if err == nil || !strings.HasSuffix(err.Error(), ": EOF INFINITY NAN far new this") {
+		t.Errorf("found %v", err)
+	}
+	card.Files = []string{filepath.Join("testdata", "good.v")}
+	if err := Names(t.Context(), card); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeaves checks the style and the names of all of rtl/, including leaves that no golden uses.
 // The goldens cover the other checks.
-func TestLeavesAreFormatted(t *testing.T) {
+func TestLeaves(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "*.v"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no leaves in rtl: %v", err)
@@ -217,6 +234,9 @@ func TestLeavesAreFormatted(t *testing.T) {
 	}
 	files = append(files, vendor...)
 	leaves := []Card{{Dir: filepath.Join(root, "rtl"), Files: files}}
+	if err := Names(t.Context(), leaves...); err != nil {
+		t.Error(err)
+	}
 	for _, name := range []string{"verible-lint", "verible-format"} {
 		i := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == name })
 		if err := Tools[i].Run(context.Background(), leaves); err != nil {

@@ -196,6 +196,7 @@ module agg_core (
   wire [101:0] requests;  // for a commit
   wire [ 63:0] gated;  // the lanes' operands
 
+<<<<<<< HEAD
   genvar p;
   generate
     for (p = 0; p < 1; p = p + 1) begin : g_port
@@ -205,6 +206,17 @@ module agg_core (
       wire [ 1:0] wr_beat;
       wire [63:0] wr_data;
       wire [63:0] stored;  // the slot memory's output
+=======
+  agg_fp_nonfinite #(
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+>>>>>>> stock
 
       agg_fp_nonfinite #(
           .LANES   (2),
@@ -565,10 +577,10 @@ module agg_core (
   wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

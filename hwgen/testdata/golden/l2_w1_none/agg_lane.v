@@ -17,9 +17,9 @@ module agg_lane (
 );
   // worker 0
   agg_fp_canon #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),

@@ -196,6 +196,7 @@ module agg_core (
   wire [203:0] requests;  // for a commit
   wire [ 63:0] gated;  // the lanes' operands
 
+<<<<<<< HEAD
   genvar p;
   generate
     for (p = 0; p < 2; p = p + 1) begin : g_port
@@ -205,6 +206,17 @@ module agg_core (
       wire [ 1:0] wr_beat;
       wire [31:0] wr_data;
       wire [31:0] stored;  // the slot memory's output
+=======
+  agg_fp_nonfinite #(
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+>>>>>>> stock
 
       agg_fp_nonfinite #(
           .LANES   (1),
@@ -265,6 +277,7 @@ module agg_core (
           .rd_data(stored)
       );
 
+<<<<<<< HEAD
       agg_gate #(
           .LANES    (1),
           .ELEM_BITS(32),
@@ -277,6 +290,87 @@ module agg_core (
       );
     end
   endgenerate
+=======
+  // -- Port 1 --
+  wire         p1_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p1_request;  // for a commit
+  wire         p1_wr_en;
+  wire [  1:0] p1_wr_slot;
+  wire [  1:0] p1_wr_beat;
+  wire [ 31:0] p1_wr_data;
+  wire [ 31:0] p1_stored;  // the slot memory's output
+  wire [ 31:0] p1_gated;  // the lanes' operands
+
+  agg_fp_nonfinite #(
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p1 (
+      .beat     (s_axis_p1_tdata),
+      .nonfinite(p1_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (32),
+      .JOBS      (2),
+      .JOB_BITS  (1),
+      .SLOT_BITS (2),
+      .INDEX_BITS(2)
+  ) u_ingress_p1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
+      .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p1_tdata),
+      .s_axis_tkeep  (s_axis_p1_tkeep),
+      .s_axis_tvalid (s_axis_p1_tvalid),
+      .s_axis_tready (s_axis_p1_tready),
+      .s_axis_tlast  (s_axis_p1_tlast),
+      .s_axis_tuser  (s_axis_p1_tuser),
+      .s_nonfinite   (|p1_nonfinite),
+      .wr_en         (p1_wr_en),
+      .wr_slot       (p1_wr_slot),
+      .wr_beat       (p1_wr_beat),
+      .wr_data       (p1_wr_data),
+      .req_valid     (req_valid[1]),
+      .req_grant     (req_grant[1]),
+      .req_data      (p1_request),
+      .resolve       (resolve[1]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(4)
+  ) u_slots_p1 (
+      .clk    (clk),
+      .wr_en  (p1_wr_en),
+      .wr_addr({p1_wr_slot, p1_wr_beat}),
+      .wr_data(p1_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p1_stored)
+  );
+
+  agg_gate #(
+      .LANES    (1),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p1 (
+      .clk   (clk),
+      .enable(beat_members[1]),
+      .x     (p1_stored),
+      .y     (p1_gated)
+  );
+>>>>>>> stock
 
   // -- Commit --
   wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
@@ -569,10 +663,10 @@ module agg_core (
   wire       send_written;  // the beat is in the cache
 
   agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (1),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(sum_nonfinite)

@@ -197,6 +197,7 @@ module agg_core (
   wire [191:0] operands;  // the slot memories' outputs, in the result's format
   wire [191:0] gated;  // the lanes' operands
 
+<<<<<<< HEAD
   genvar p;
   generate
     for (p = 0; p < 3; p = p + 1) begin : g_port
@@ -205,6 +206,17 @@ module agg_core (
       wire        wr_slot;
       wire        wr_beat;
       wire [63:0] wr_data;
+=======
+  agg_fp_nonfinite #(
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p0 (
+      .beat     (s_axis_p0_tdata),
+      .nonfinite(p0_nonfinite)
+  );
+>>>>>>> stock
 
       agg_fp_nonfinite #(
           .LANES   (2),
@@ -285,6 +297,7 @@ module agg_core (
       .y     (gated[63:0])
   );
 
+<<<<<<< HEAD
   generate
     for (p = 1; p < 3; p = p + 1) begin : g_gate
       agg_gate #(
@@ -299,6 +312,167 @@ module agg_core (
       );
     end
   endgenerate
+=======
+  // -- Port 1 --
+  wire [  1:0] p1_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p1_request;  // for a commit
+  wire         p1_wr_en;
+  wire         p1_wr_slot;
+  wire         p1_wr_beat;
+  wire [ 63:0] p1_wr_data;
+  wire [ 63:0] p1_stored;  // the slot memory's output
+  wire [ 63:0] p1_gated;  // the lanes' operands
+
+  agg_fp_nonfinite #(
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p1 (
+      .beat     (s_axis_p1_tdata),
+      .nonfinite(p1_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (64),
+      .JOBS      (1),
+      .JOB_BITS  (1),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_ingress_p1 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
+      .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p1_tdata),
+      .s_axis_tkeep  (s_axis_p1_tkeep),
+      .s_axis_tvalid (s_axis_p1_tvalid),
+      .s_axis_tready (s_axis_p1_tready),
+      .s_axis_tlast  (s_axis_p1_tlast),
+      .s_axis_tuser  (s_axis_p1_tuser),
+      .s_nonfinite   (|p1_nonfinite),
+      .wr_en         (p1_wr_en),
+      .wr_slot       (p1_wr_slot),
+      .wr_beat       (p1_wr_beat),
+      .wr_data       (p1_wr_data),
+      .req_valid     (req_valid[1]),
+      .req_grant     (req_grant[1]),
+      .req_data      (p1_request),
+      .resolve       (resolve[1]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(2)
+  ) u_slots_p1 (
+      .clk    (clk),
+      .wr_en  (p1_wr_en),
+      .wr_addr({p1_wr_slot, p1_wr_beat}),
+      .wr_data(p1_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p1_stored)
+  );
+
+  agg_gate #(
+      .LANES    (2),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p1 (
+      .clk   (clk),
+      .enable(beat_ports[1]),
+      .x     (p1_stored),
+      .y     (p1_gated)
+  );
+
+  // -- Port 2 --
+  wire [  1:0] p2_nonfinite;  // elements that are a NaN or an infinity
+  wire [101:0] p2_request;  // for a commit
+  wire         p2_wr_en;
+  wire         p2_wr_slot;
+  wire         p2_wr_beat;
+  wire [ 63:0] p2_wr_data;
+  wire [ 63:0] p2_stored;  // the slot memory's output
+  wire [ 63:0] p2_gated;  // the lanes' operands
+
+  agg_fp_nonfinite #(
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
+  ) u_nonfinite_p2 (
+      .beat     (s_axis_p2_tdata),
+      .nonfinite(p2_nonfinite)
+  );
+
+  agg_ingress #(
+      .BEAT_BITS (64),
+      .JOBS      (1),
+      .JOB_BITS  (1),
+      .SLOT_BITS (1),
+      .INDEX_BITS(1)
+  ) u_ingress_p2 (
+      .clk           (clk),
+      .rst           (rst),
+      .flush         (flush),
+      .flush_slots   (flush_slots),
+      .job_valid     (job_valid),
+      .slot_mask     (slot_mask),
+      .slot_base     (slot_base),
+      .job_last      (job_last),
+      .s_axis_tdata  (s_axis_p2_tdata),
+      .s_axis_tkeep  (s_axis_p2_tkeep),
+      .s_axis_tvalid (s_axis_p2_tvalid),
+      .s_axis_tready (s_axis_p2_tready),
+      .s_axis_tlast  (s_axis_p2_tlast),
+      .s_axis_tuser  (s_axis_p2_tuser),
+      .s_nonfinite   (|p2_nonfinite),
+      .wr_en         (p2_wr_en),
+      .wr_slot       (p2_wr_slot),
+      .wr_beat       (p2_wr_beat),
+      .wr_data       (p2_wr_data),
+      .req_valid     (req_valid[2]),
+      .req_grant     (req_grant[2]),
+      .req_data      (p2_request),
+      .resolve       (resolve[2]),
+      .resolve_slot  (slot),
+      .resolve_stored(commit_store),
+      .reduced       (reduced),
+      .reduced_slot  (sum_slot)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(2)
+  ) u_slots_p2 (
+      .clk    (clk),
+      .wr_en  (p2_wr_en),
+      .wr_addr({p2_wr_slot, p2_wr_beat}),
+      .wr_data(p2_wr_data),
+      .rd_en  (rd_en),
+      .rd_addr({rd_slot, rd_beat}),
+      .rd_data(p2_stored)
+  );
+
+  agg_gate #(
+      .LANES    (2),
+      .ELEM_BITS(32),
+      .IDENTITY (64'h80000000)
+  ) u_gate_p2 (
+      .clk   (clk),
+      .enable(beat_ports[2]),
+      .x     (p2_stored),
+      .y     (p2_gated)
+  );
+>>>>>>> stock
 
   // -- Commit --
   wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
@@ -682,10 +856,10 @@ module agg_core (
   assign sum_nonfinite = lane_nonfinite & sum_lanes;
 
   agg_fp_nonfinite #(
-      .LANES   (2),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .LANES     (2),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_nonfinite_sum (
       .beat     (sum),
       .nonfinite(lane_nonfinite)
