@@ -250,11 +250,11 @@ func (p *printer) wire(w *netlist.Wire, ranges ranges) {
 	p.line("%swire %s%s;%s", p.indent, ranges.text(w.Width), w.Name, comment)
 }
 
-// assign prints an assignment, its left side in a column. A left side that is too long is a
-// concatenation.
+// assign prints an assignment, its left side in a column. It breaks a concatenation on the left if
+// the line does not fit.
 func (p *printer) assign(a *netlist.Assign, column int) {
 	before := fmt.Sprintf("assign %-*s = ", column, a.Left)
-	if fits(p.indent+before, a.Left) {
+	if fits(p.indent+before+a.Right+";", a.Left) {
 		p.expr(p.indent, before, a.Right, ";")
 		return
 	}

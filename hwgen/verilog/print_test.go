@@ -25,6 +25,9 @@ func sample() *netlist.Module {
 	m.Wire("fine", 1, "")
 	m.Comment("Lower half,\nthen the rest.")
 	m.Assign("s_tready", "fine")
+	m.Wire("first_of_two_long_names_that_need_most_of_a_line", 1, "")
+	m.Wire("second_of_two_long_names", 1, "")
+	m.Assign("{first_of_two_long_names_that_need_most_of_a_line, second_of_two_long_names}", "s_tkeep[1:0]")
 	m.Assign("sum[15:0]", "s_tdata[15:0]")
 	m.Instance("agg_leaf", "u_leaf", "workers 0, 1").
 		Param("WIDTH", "32").Param("CYCLES", "4").
@@ -93,7 +96,14 @@ module agg_sample (
 
   // Lower half,
   // then the rest.
-  assign s_tready  = fine;
+  assign s_tready = fine;
+
+  wire first_of_two_long_names_that_need_most_of_a_line;
+  wire second_of_two_long_names;
+
+  assign {
+    first_of_two_long_names_that_need_most_of_a_line, second_of_two_long_names
+  } = s_tkeep[1:0];
   assign sum[15:0] = s_tdata[15:0];
 
   // workers 0, 1
