@@ -563,6 +563,8 @@ module agg_slots #(
   wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
       (slot_c5 & ~its_mask) == its_base;
   wire changes = is_data || is_act;
+  // Its slots are none of the watched slot's job's.
+  wire apart = (((slot_c5 & ~mask_c5) ^ its_base) & ~(mask_c5 | its_mask)) != 0;
   wire mine = in_c6 && its_job && slot_c5 == watched;
   wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
       vid_c5 - its_window == holds;
@@ -726,13 +728,17 @@ module agg_slots #(
         `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
         `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
       end
-      // agg_commit: the row of a slot.
-      if (in_c5 && its_job && (data || ask || act)) begin
-        `PROMISED(row_c5 == ((its_base >> 1) | (slot_c5 & (its_mask >> 1))));
-        `PROMISED(other_c5 == (slot_c5 ^ its_window));
-        // agg_jobs: a job's slots and rows are cleared before its first packet, and no other
-        // job has them until they are cleared again.
-        if (row_c5 == its_row) `PROMISED(cleared && sums_cleared);
+      if (in_c5 && (data || ask || act)) begin
+        // agg_jobs: a window is a power of two. agg_commit: the row of a slot.
+        `PROMISED(window_c5 != 0 && (window_c5 & (window_c5 - 1'b1)) == 0);
+        `PROMISED(mask_c5 == 2 * window_c5 - 1'b1);
+        `PROMISED(row_c5 == (((slot_c5 & ~mask_c5) >> 1) | (slot_c5 & (mask_c5 >> 1))));
+        `PROMISED(other_c5 == (slot_c5 ^ window_c5));
+        // agg_jobs: a job's configuration does not change while it uses slots.
+        `PROMISED(!(cleared && used) || its_job || apart);
+        // agg_jobs: a job's slots are cleared before its first packet, and no other job has them
+        // until they are cleared again.
+        if (its_job && row_c5 == its_row) `PROMISED(cleared && sums_cleared);
       end
       if (clear) `PROMISED(!(read || read_reg || in_c5 || in_c6 || in_c7 || reduced));
       // agg_reader and agg_writer: a slot reduced was complete, and is reduced once.
@@ -762,6 +768,9 @@ module agg_slots #(
         assert (slot_reg == slot_c5 && mask_reg == mask_c5 && vid_reg == vid_c5);
         assert (high_is_own_reg == |(slot_c5 & window_c5));
       end
+
+      // No operation of another job changes the row.
+      assert (!(foreign && cleared && used));
 
       // Memories and operands hold the slot's word.
       if (cleared) begin
