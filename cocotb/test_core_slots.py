@@ -266,7 +266,8 @@ class Bench:
             self.begin_operation()
         else:
             self.rests = max(0, self.rests - 1)
-        values = {name: rng.getrandbits(len(getattr(dut, name))) for name in self.inputs} | dict.fromkeys(self.pulses, 0)
+        values = {name: rng.getrandbits(len(getattr(dut, name))) for name in self.inputs}
+        values |= dict.fromkeys(self.pulses, 0)
         reducing = [(job, slot) for job in self.jobs for slot in job.reducing[:1]]
         if clear is not None:
             values |= {"clear": 1, "clear_slot": clear}
