@@ -155,8 +155,8 @@ module agg_slots #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer WORD_BITS = 2 * PORTS + 40;
 
-  reg [WORD_BITS-1:0] low_words[0:ROWS-1];
-  reg [WORD_BITS-1:0] high_words[0:ROWS-1];
+  (* no_rw_check *) reg [WORD_BITS-1:0] low_words[0:ROWS-1];
+  (* no_rw_check *) reg [WORD_BITS-1:0] high_words[0:ROWS-1];
   reg own_sums[0:SLOTS-1];  // two copies of the bits of sums
   reg other_sums[0:SLOTS-1];
 
