@@ -152,14 +152,14 @@ EVENTS = [
 ]
 STORED, DUPLICATE, OWED, REFUSED, FLUSHED = range(5)
 CODES = [zwire.CODE_BAD_EPOCH, zwire.CODE_PAYLOAD_CRC, zwire.CODE_BAD_JOB]
-ADDRESS, FLAGS, EVENT = (3, 4), 5, 7  # the cycles of an operation
+ROW, ADDRESS, FLAGS, EVENT = 2, (3, 4), 5, 7  # the cycles of an operation
 
 
 class Operation:
     """A packet, or an overdue slot, and what is expected of it."""
 
     def __init__(self, rng, rules, kind, order):
-        self.rules, self.kind, self.age = rules, kind, ADDRESS[0]
+        self.rules, self.kind, self.age = rules, kind, ROW
         self.late = []  # slots whose sums end too late for this operation
         self.port = rng.choice(sorted(rules.members))
         self.target = rng.choice(rules.slots)
@@ -277,7 +277,7 @@ class Bench:
             values |= {"reduced": 1, "reduced_slot": job.place(slot.vid), "reduced_gen": slot.gen}
             slot.state = REDUCED
             for operation in self.operations:
-                if operation.age < EVENT:
+                if ADDRESS[0] <= operation.age < EVENT:
                     operation.late.append(slot)
         for operation in self.operations:
             values |= self.stage(operation)
@@ -297,9 +297,10 @@ class Bench:
     def stage(self, o):
         """Returns the inputs of an operation in this cycle."""
         rules, values = o.rules, {}
+        if o.age == ROW:
+            values = {"read": 1, "read_row": rules.row(o.slot)}
         if o.age in ADDRESS:
-            values = {"read": o.age == ADDRESS[0], "read_row": rules.row(o.slot), "read_slot": o.slot}
-            values |= {"read_other": o.slot ^ rules.window, "read_vid": o.vid}
+            values = {"read_slot": o.slot, "read_other": o.slot ^ rules.window, "read_vid": o.vid}
             values |= {"read_window": rules.window, "read_mask": rules.count - 1}
         if o.age == ADDRESS[1]:
             values |= {"read_first": rules.first}

@@ -116,6 +116,7 @@ module commit #(
   reg in_c3 = 1'b0, in_c4 = 1'b0, in_c5 = 1'b0, in_c6 = 1'b0;
   reg is_packet, is_act, act_job_was;
   reg [2:0] act_slot_was;
+  reg [1:0] row_was;
   reg [1:0] port_was;
   reg [PORTS-1:0] ports_was;
   reg [102:0] request_was;
@@ -201,6 +202,7 @@ module commit #(
       is_act <= act;
       {act_slot_was, act_job_was, port_was, ports_was} <= {act_slot, act_job, port, ports};
       request_was <= request;
+      row_was <= read_row;
     end
   end
 
@@ -224,7 +226,7 @@ module commit #(
     assume ((slot_mask[2:0] & (slot_mask[2:0] + 3'd1)) == 0);
 
     assume (was_reset || rst);
-    if (was_reset) assert (read == in_c3);
+    assert (read == (valid || act));
     if (was_reset && !in_c5) assert (!acts && !refused && !data && !ask && !finish);
     if (at_c3) assert (in_c3);
     if (at_c4) assert (in_c4);
@@ -232,7 +234,7 @@ module commit #(
     if (at_c6) assert (in_c6);
     if (at_c3 || at_c4) begin
       assert (read_slot == slot && read_other == (slot ^ window));
-      assert (read_row == (base >> 1 | (slot & mask >> 1)));
+      assert (row_was == (base >> 1 | (slot & mask >> 1)));
       assert (read_window == window && read_mask == mask);
       if (is_packet) assert (read_vid == its_vid);
     end
