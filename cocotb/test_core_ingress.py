@@ -1,4 +1,4 @@
-"""Ingress, leaf by leaf: ingress, arbiter, header checks."""
+"""Ingress, leaf by leaf: ingress, arbiter."""
 
 import random
 
@@ -34,14 +34,6 @@ def unpack_request(value):
         request[name] = value & (1 << bits) - 1
         value >>= bits
     return request
-
-
-def pack_request(request):
-    value = shift = 0
-    for name, bits in REQUEST:
-        value |= request.get(name, 0) << shift
-        shift += bits
-    return value
 
 
 def joined(bits, values):
@@ -353,126 +345,4 @@ def test_agg_arbiter(ports, bits):
         "agg_arbiter",
         parameters={"PORTS": ports, "PORT_BITS": bits, "WIDTH": 9},
         testcase=[f"every_request_has_its_turn/busy={busy}" for busy in BUSY],
-    )
-
-
-# agg_commit
-
-
-def expected_code(request, jobs, port):
-    """Returns the code of the specification's first failed check, or 0."""
-    job = job_of(request, jobs)
-    kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)
-    finish = request["kind"] == zwire.KIND_FINISH
-    confirms = finish and job["complete"] and request["epoch"] == job["epoch"]
-    data = request["kind"] == zwire.KIND_DATA
-    checks = [
-        (request["version"] == zwire.VERSION, zwire.CODE_BAD_VERSION),
-        (request["kind"] in kinds, zwire.CODE_BAD_KIND),
-        (request["job"] < len(jobs) and (job["valid"] or confirms), zwire.CODE_BAD_JOB),
-        (request["epoch"] == job["epoch"], zwire.CODE_BAD_EPOCH),
-        (job["ranks"].get(port) == request["rank"], zwire.CODE_BAD_RANK),
-        (port not in job["evicted"], zwire.CODE_EVICTED),
-        (not data or request["format"] == zwire.FORMAT_FP32, zwire.CODE_BAD_FORMAT),
-        (not data or (request["length"] == job["chunk"] and request["whole"]), zwire.CODE_BAD_LENGTH),
-        (not data or not request["bad"], zwire.CODE_PAYLOAD_CRC),
-    ]
-    return next((code for holds, code in checks if not holds), 0)
-
-
-def job_of(request, jobs):
-    return jobs[request["job"] % len(jobs)]
-
-
-def random_job(rng, ports):
-    """Returns a random job's inputs of agg_commit."""
-    members = sorted(rng.sample(range(ports), rng.randint(1, ports)))
-    return {
-        "valid": rng.random() < 0.8,
-        "complete": rng.random() < 0.5,
-        "epoch": rng.getrandbits(16),
-        "chunk": rng.getrandbits(16),
-        "mask": 3,
-        "base": rng.choice([0, 4, 8, 12]),
-        "ranks": {port: rank for rank, port in enumerate(members)},
-        "evicted": {port for port in members if rng.random() < 0.1},
-    }
-
-
-def show_states(dut, jobs):
-    dut.job_valid.value = joined(1, [job["valid"] for job in jobs])
-    dut.job_complete.value = joined(1, [job["complete"] for job in jobs])
-
-
-def show_jobs(dut, jobs, ports):
-    bits = len(dut.act_slot)
-    dut.slot_mask.value = joined(bits, [job["mask"] for job in jobs])
-    dut.slot_base.value = joined(bits, [job["base"] for job in jobs])
-    dut.job_epoch.value = joined(16, [job["epoch"] for job in jobs])
-    dut.job_chunk.value = joined(16, [job["chunk"] for job in jobs])
-    dut.member.value = joined(1, [p in job["ranks"] for job in jobs for p in range(ports)])
-    dut.evicted.value = joined(1, [p in job["evicted"] for job in jobs for p in range(ports)])
-    dut.rank_of_port.value = joined(8, [job["ranks"].get(p, 200) for job in jobs for p in range(ports)])
-
-
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def the_first_check_that_fails_is_the_refusal(dut):
-    rng = random.Random(3)
-    seen = set()
-    count, ports = len(dut.job_valid), len(dut.member) // len(dut.job_valid)
-    show_states(dut, [random_job(rng, ports) for _ in range(count)])
-    dut.valid.value = dut.act_next.value = 0
-    await start(dut)
-    for _ in range(4000):
-        jobs = [random_job(rng, ports) for _ in range(count)]
-        number = rng.randrange(count)
-        job, port = jobs[number], rng.randrange(ports)
-        ranks = job["ranks"]
-        request = {
-            "version": zwire.VERSION,
-            "kind": rng.choice([zwire.KIND_DATA, zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH]),
-            "job": number,
-            "format": zwire.FORMAT_FP32,
-            "epoch": job["epoch"],
-            "rank": ranks.get(port, 0),
-            "length": job["chunk"],
-            "whole": 1,
-            "bad": 0,
-        }
-        for name, bits in REQUEST:
-            if name not in request or rng.random() < 0.07:
-                request[name] = rng.getrandbits(bits)
-        dut.valid.value = valid = int(rng.random() < 0.9)
-        dut.port.value, dut.ports.value = port, 1 << port
-        act_next, act_slot, act_job = int(not valid and rng.random() < 0.5), rng.randrange(16), rng.randrange(count)
-        dut.act_next.value, dut.act_slot.value, dut.act_job.value = act_next, act_slot, act_job
-        dut.request.value = pack_request(request)
-        show_jobs(dut, jobs, ports)
-        await RisingEdge(dut.clk)
-        show_states(dut, jobs)
-        show_jobs(dut, [random_job(rng, ports) for _ in range(count)], ports)
-        await FallingEdge(dut.clk)
-        code = expected_code(request, jobs, port)
-        seen.add(code)
-        accepted = valid and code == 0
-        assert int(dut.refused.value) == int(valid and code != 0)
-        assert not valid or int(dut.code.value) == code
-        place = job_of(request, jobs)["base"] | request["vid"] & 3
-        assert int(dut.index.value) == (act_job if act_next else request["job"] % count)
-        assert int(dut.slot.value) == (act_slot if act_next else place)
-        assert int(dut.from_port.value) == port and int(dut.from_ports.value) == 1 << port
-        assert int(dut.belongs.value) == int(job_of(request, jobs)["ranks"].get(port) == request["rank"])
-        for kind, name in ((zwire.KIND_DATA, "data"), (zwire.KIND_ASK, "ask"), (zwire.KIND_FINISH, "finish")):
-            assert int(getattr(dut, name).value) == int(accepted and request["kind"] == kind)
-        for name in ("ecn", "job", "epoch", "rank", "vid", "nonfinite", "writable"):
-            assert int(getattr(dut, name).value) == request[name]
-    assert len(seen) == 10, "not every check was tried"
-
-
-@pytest.mark.parametrize("jobs, job_bits", [(1, 1), (4, 2)])
-def test_agg_commit(jobs, job_bits):
-    run(
-        "agg_commit",
-        parameters={"PORTS": 5, "PORT_BITS": 3, "JOBS": jobs, "JOB_BITS": job_bits, "SLOT_BITS": 4},
-        testcase=["the_first_check_that_fails_is_the_refusal"],
     )

@@ -5,9 +5,9 @@
 // An operation is a packet, or an overdue slot to act upon (agg_deadlines). At most every second
 // cycle has one. Cycles are those of the operation:
 //
-//   C2  inputs
-//   C3  read_*, until C4: the VID, its slot and the job's window, for agg_slots to read the row.
-//       read_other is the slot of the VID one window before or after. read_first: in C4 only.
+//   C2  inputs; read and read_row, combinational: agg_slots reads the row of the slot
+//   C3  the other read_*, until C4: the VID, its slot and the job's window. read_other is the slot
+//       of the VID one window before or after. read_first: in C4 only.
 //   C5  acts, refused, data, ask, finish: for this cycle; everything else until C6
 //
 // The request, 103 bits: {entered, writable, nonfinite, bad, whole, length 16, vid 32, rank 8,
@@ -57,9 +57,11 @@ module agg_commit #(
     input wire [    PORTS*JOBS-1:0] evicted,       // ports that were
     input wire [  8*PORTS*JOBS-1:0] rank_of_port,
 
+    // C2
+    output wire                read,
+    output wire [ROW_BITS-1:0] read_row,
+
     // C3 and C4
-    output wire                 read,         // C3 only: agg_slots reads the row
-    output wire [ ROW_BITS-1:0] read_row,
     output wire [SLOT_BITS-1:0] read_slot,
     output wire [SLOT_BITS-1:0] read_other,
     output wire [         31:0] read_vid,
@@ -135,7 +137,6 @@ module agg_commit #(
   end
 
   reg read_valid_reg, read_act_reg;
-  reg [ROW_BITS-1:0] read_row_reg;
   reg [SLOT_BITS-1:0] read_slot_reg, read_other_reg, read_window_reg, read_mask_reg;
   reg [JOB_BITS-1:0] read_index_reg;
   reg [  8*JOBS-1:0] ranks_reg;  // job 0 in the lowest bits
@@ -154,7 +155,6 @@ module agg_commit #(
     read_valid_reg <= valid && !rst;
     read_act_reg   <= act && !rst;
     if (valid || act) begin
-      read_row_reg <= row[ROW_BITS-1:0];
       read_slot_reg <= slot;
       read_other_reg <= slot ^ window;
       read_window_reg <= window;
@@ -180,8 +180,8 @@ module agg_commit #(
 
   wire unused = row[SLOT_BITS-1];  // always 0
 
-  assign read        = read_valid_reg || read_act_reg;
-  assign read_row    = read_row_reg;
+  assign read        = valid || act;
+  assign read_row    = row[ROW_BITS-1:0];
   assign read_slot   = read_slot_reg;
   assign read_other  = read_other_reg;
   assign read_vid    = vid_reg;

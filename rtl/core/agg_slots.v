@@ -21,9 +21,11 @@
 //
 // The cycles of an operation, a packet or an overdue slot (agg_commit has the first ones):
 //
-//   C3  the row is addressed; a reduction that ends in C3 or later comes after the operation
-//   C4  the words are in the memories' registers; they move to the operands, unless these have the
-//       row already, from the operation before
+//   C2  the row is addressed
+//   C3  the words are in the memories' registers; the bits of sums are addressed: a reduction that
+//       ends in C3 or later comes after the operation
+//   C4  the words move to the operands, unless these have the row already, from the operation
+//       before; words that were written in C2 come from a copy
 //   C5  comparisons, and most of the decision
 //   C6  the rest; the row is written, to memories and operands
 //   C7  events, for one cycle
@@ -57,9 +59,11 @@ module agg_slots #(
     input wire [SLOT_BITS-1:0] reduced_slot,
     input wire                 reduced_gen,
 
+    // C2: an operation
+    input wire                read,
+    input wire [ROW_BITS-1:0] read_row,
+
     // C3 and C4
-    input wire                 read,         // C3 only: an operation
-    input wire [ ROW_BITS-1:0] read_row,
     input wire [SLOT_BITS-1:0] read_slot,    // the VID's, or the overdue slot
     input wire [SLOT_BITS-1:0] read_other,   // the other slot of the row
     input wire [         31:0] read_vid,
@@ -155,19 +159,30 @@ module agg_slots #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer WORD_BITS = 2 * PORTS + 40;
 
-  reg [WORD_BITS-1:0] low_words[0:ROWS-1];
-  reg [WORD_BITS-1:0] high_words[0:ROWS-1];
+  (* no_rw_check *) reg [WORD_BITS-1:0] low_words[0:ROWS-1];
+  (* no_rw_check *) reg [WORD_BITS-1:0] high_words[0:ROWS-1];
   reg own_sums[0:SLOTS-1];  // two copies of the bits of sums
   reg other_sums[0:SLOTS-1];
 
-  // -- C3: read -------------------------------------------------------------------------------------
+  // -- C2, C3: read ---------------------------------------------------------------------------------
 
   wire read_high = |(read_slot & read_window);
 
-  // C4
+  // C3
+  reg addressed_reg;
+  reg [ROW_BITS-1:0] addressed_row_reg;
   reg [WORD_BITS-1:0] low_read_reg, high_read_reg;
+
+  // The words written last
+  reg wrote_reg;  // in the last cycle
+  reg [ROW_BITS-1:0] written_row_reg;
+  reg [WORD_BITS-1:0] low_written_reg, high_written_reg;
+
+  // C4
+  reg [WORD_BITS-1:0] low_fetched_reg, high_fetched_reg;
   reg own_read_reg, other_read_reg;
   reg read_reg;
+  reg copy_reg;  // the words were written while they were read
   reg fetch_reg;  // the operands do not have the row
   reg swap_reg;  // they have it, with the words exchanged
   reg read_high_reg;
@@ -177,22 +192,32 @@ module agg_slots #(
   reg [ROW_BITS-1:0] row_reg;
   reg high_is_own_reg;
 
-  wire kept = loaded_reg && row_reg == read_row;
+  wire kept = loaded_reg && row_reg == addressed_row_reg;
 
   always @(posedge clk) begin
+    addressed_reg <= read && !rst;
     if (read) begin
-      low_read_reg   <= low_words[read_row];
-      high_read_reg  <= high_words[read_row];
-      own_read_reg   <= own_sums[read_slot];
-      other_read_reg <= other_sums[read_other];
+      low_read_reg <= low_words[read_row];
+      high_read_reg <= high_words[read_row];
+      addressed_row_reg <= read_row;
     end
-    read_reg <= read && !rst;
-    fetch_reg <= read && !kept && !rst;
-    swap_reg <= read && kept && read_high != high_is_own_reg && !rst;
+    read_reg <= addressed_reg && !rst;
+    if (addressed_reg) begin
+      low_fetched_reg  <= low_read_reg;
+      high_fetched_reg <= high_read_reg;
+      own_read_reg     <= own_sums[read_slot];
+      other_read_reg   <= other_sums[read_other];
+    end
+    copy_reg <= wrote_reg && written_row_reg == addressed_row_reg;
+    fetch_reg <= addressed_reg && !kept && !rst;
+    swap_reg <= addressed_reg && kept && read_high != high_is_own_reg && !rst;
     read_high_reg <= read_high;
   end
 
   // -- C4: operands ---------------------------------------------------------------------------------
+
+  wire [WORD_BITS-1:0] low_fetched = copy_reg ? low_written_reg : low_fetched_reg;
+  wire [WORD_BITS-1:0] high_fetched = copy_reg ? high_written_reg : high_fetched_reg;
 
   // From C5 on: the slot's word, and that of the row's other slot. The next values differ in C6
   // only.
@@ -205,16 +230,16 @@ module agg_slots #(
   reg [31:0] vid_reg, one_back_reg, two_back_reg, since_first_reg;
 
   always @(posedge clk) begin
-    own_reg <= fetch_reg ? (read_high_reg ? high_read_reg : low_read_reg) :
+    own_reg <= fetch_reg ? (read_high_reg ? high_fetched : low_fetched) :
         swap_reg ? other_next : own_next;
-    other_reg <= fetch_reg ? (read_high_reg ? low_read_reg : high_read_reg) :
+    other_reg <= fetch_reg ? (read_high_reg ? low_fetched : high_fetched) :
         swap_reg ? own_next : other_next;
     loaded_reg <= (loaded_reg || read_reg) && !clear && !rst;
     if (read_reg) begin
       own_sum_reg <= own_read_reg;
       other_sum_reg <= other_read_reg;
       high_is_own_reg <= read_high_reg;
-      row_reg <= read_row;
+      row_reg <= addressed_row_reg;
       slot_reg <= read_slot;
       mask_reg <= read_mask;
       vid_reg <= read_vid;
@@ -330,6 +355,8 @@ module agg_slots #(
   wire [ROW_BITS-1:0] clear_row;
   wire [ROW_BITS-1:0] wr_row = clear ? clear_row : row_reg;
   wire [WORD_BITS-1:0] stays = {!clear, {WORD_BITS - 1{1'b1}}};  // active
+  wire [WORD_BITS-1:0] low_next = high_is_own_reg ? other_next : own_next;
+  wire [WORD_BITS-1:0] high_next = high_is_own_reg ? own_next : other_next;
 
   generate
     if (SLOT_BITS == 1) begin : g_one_row
@@ -343,8 +370,14 @@ module agg_slots #(
 
   always @(posedge clk) begin
     if (row_changes || clear) begin
-      low_words[wr_row]  <= (high_is_own_reg ? other_next : own_next) & stays;
-      high_words[wr_row] <= (high_is_own_reg ? own_next : other_next) & stays;
+      low_words[wr_row]  <= low_next & stays;
+      high_words[wr_row] <= high_next & stays;
+    end
+    wrote_reg <= row_changes && !rst;
+    if (row_changes) begin
+      written_row_reg  <= row_reg;
+      low_written_reg  <= low_next;
+      high_written_reg <= high_next;
     end
     if (reduced || clear) begin
       own_sums[clear?clear_slot : reduced_slot]   <= reduced_gen && !clear;
@@ -510,10 +543,10 @@ module agg_slots #(
 
   // The operation: C4, C5, C6
   reg [SLOT_BITS-1:0] slot_c4, other_c4, window_c4, mask_c4, slot_c5, other_c5, window_c5, mask_c5;
-  reg [ROW_BITS-1:0] row_c4, row_c5;
+  reg [ROW_BITS-1:0] row_c3, row_c4, row_c5, row_c7;
   reg [31:0] vid_c4, vid_c5, first_c5;
   reg seen_c4, seen_c5;  // its sum was in the cache in C3
-  reg in_c5, in_c6, in_c7;
+  reg in_c3, in_c4, in_c5, in_c6, in_c7;
   reg is_act, is_refuse, is_data, is_ask, is_finish;
   wire [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_now = {
     member,
@@ -543,11 +576,11 @@ module agg_slots #(
   reg [31:0] vid_c7, holds_c7, was_vid;
   reg was_turn, was_join, was_cut, was_stall, was_first_stall, was_close, was_owed, was_repeat;
   reg was_refused, was_asked, was_answer, was_wait, was_evict, was_special, was_gen;
-  reg may_turn_was, may_store_was, was_used, was_all, was_kept, was_in_sum;
+  reg may_turn_was, may_store_was, was_used, was_all, was_kept, was_copied, was_in_sum;
   reg [7:0] was_refusal, was_code;
   reg [PORTS-1:0] was_named, was_told, was_behind, was_ports;
   reg [1:0] was_ecn;
-  reg kept_c5;
+  reg kept_c5, copied_c5;
   wire [PORTS-1:0] member_c7, evicted_c7, ports_c7;
   wire [PORT_BITS-1:0] port_c7;
   wire [ JOB_BITS-1:0] job_c7;
@@ -563,6 +596,8 @@ module agg_slots #(
   wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
       (slot_c5 & ~its_mask) == its_base;
   wire changes = is_data || is_act;
+  // Its slots are none of the watched slot's job's.
+  wire apart = (((slot_c5 & ~mask_c5) ^ its_base) & ~(mask_c5 | its_mask)) != 0;
   wire mine = in_c6 && its_job && slot_c5 == watched;
   wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
       vid_c5 - its_window == holds;
@@ -618,16 +653,18 @@ module agg_slots #(
     other_c4 <= read_other;
     window_c4 <= read_window;
     mask_c4 <= read_mask;
-    row_c4 <= read_row;
+    {row_c3, row_c4} <= {read_row, row_c3};
     vid_c4 <= read_vid;
     seen_c4 <= summed && !does_turn;
-    if (read_reg) begin
+    if (in_c4) begin
       {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
       {row_c5, vid_c5, first_c5} <= {row_c4, vid_c4, read_first};
       seen_c5 <= seen_c4 && !does_turn;
-      kept_c5 <= !fetch_reg;
+      {kept_c5, copied_c5} <= {!fetch_reg, fetch_reg && copy_reg};
     end
-    in_c5 <= read_reg && !rst;
+    in_c3 <= read && !rst;
+    in_c4 <= in_c3 && !rst;
+    in_c5 <= in_c4 && !rst;
     in_c6 <= in_c5 && !rst;
     in_c7 <= in_c6 && !rst;
     packet_c5 <= packet_now;
@@ -640,7 +677,7 @@ module agg_slots #(
     was_carried_out <= act_ok;
     was_down <= link_down;
     packet_c7 <= packet_now;
-    {slot_c7, vid_c7, holds_c7} <= {slot_c5, vid_c5, holds};
+    {slot_c7, row_c7, vid_c7, holds_c7} <= {slot_c5, row_c5, vid_c5, holds};
     {was_turn, was_join, was_cut, was_stall} <= {does_turn, does_join, does_cut, does_stall};
     {was_first_stall, was_close} <= {does_stall && !stalls_before, closes};
     {was_owed, was_repeat} <= {is_owed, repeats};
@@ -663,7 +700,7 @@ module agg_slots #(
     may_store_was <= is_held && !(|(had & ports)) && !in_sum && !seen_c5;
     was_used <= used;
     was_all <= (member & ~(does_cut ? had : had_now)) == 0;
-    was_kept <= kept_c5;
+    {was_kept, was_copied} <= {kept_c5, copied_c5};
     was_in_sum <= in_sum && summed;
 
     if (does_turn || does_join) begin
@@ -714,27 +751,31 @@ module agg_slots #(
   always @* begin
     if (was_reset && !rst) begin
       // agg_arbiter, agg_commit: the operations.
-      `PROMISED(!(read && read_reg));
+      `PROMISED(!(read && in_c3));
       `PROMISED(act + refuse + data + ask + finish <= 1);
       `PROMISED((act || refuse || data || ask || finish) == in_c5);
-      if (read_reg) begin
+      if (in_c4) begin
         `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
-        `PROMISED({read_mask, read_row, read_vid} == {mask_c4, row_c4, vid_c4});
+        `PROMISED({read_mask, read_vid} == {mask_c4, vid_c4});
       end
       if (in_c6) `PROMISED(packet_now == packet_c5);
       if (in_c5 && (data || ask)) begin
         `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
         `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
       end
-      // agg_commit: the row of a slot.
-      if (in_c5 && its_job && (data || ask || act)) begin
-        `PROMISED(row_c5 == ((its_base >> 1) | (slot_c5 & (its_mask >> 1))));
-        `PROMISED(other_c5 == (slot_c5 ^ its_window));
-        // agg_jobs: a job's slots and rows are cleared before its first packet, and no other
-        // job has them until they are cleared again.
-        if (row_c5 == its_row) `PROMISED(cleared && sums_cleared);
+      if (in_c5 && (data || ask || act)) begin
+        // agg_jobs: a window is a power of two. agg_commit: the row of a slot.
+        `PROMISED(window_c5 != 0 && (window_c5 & (window_c5 - 1'b1)) == 0);
+        `PROMISED(mask_c5 == 2 * window_c5 - 1'b1);
+        `PROMISED(row_c5 == (((slot_c5 & ~mask_c5) >> 1) | (slot_c5 & (mask_c5 >> 1))));
+        `PROMISED(other_c5 == (slot_c5 ^ window_c5));
+        // agg_jobs: a job's configuration does not change while it uses slots.
+        `PROMISED(!(cleared && used) || its_job || apart);
+        // agg_jobs: a job's slots are cleared before its first packet, and no other job has them
+        // until they are cleared again.
+        if (its_job && row_c5 == its_row) `PROMISED(cleared && sums_cleared);
       end
-      if (clear) `PROMISED(!(read || read_reg || in_c5 || in_c6 || in_c7 || reduced));
+      if (clear) `PROMISED(!(read || in_c3 || in_c4 || in_c5 || in_c6 || in_c7 || reduced));
       // agg_reader and agg_writer: a slot reduced was complete, and is reduced once.
       if (cleared && reduced && reduced_slot == watched)
         `PROMISED(summing && reduced_gen == generation);
@@ -747,7 +788,11 @@ module agg_slots #(
       assert ((act_reg || refuse_reg || data_reg || ask_reg || finish_reg) == in_c6);
       assert ({is_act, is_refuse, is_data, is_ask, is_finish} ==
           {act_reg, refuse_reg, data_reg, ask_reg, finish_reg});
-      assert (!(read_reg && in_c5) && !(in_c5 && in_c6));
+      assert (addressed_reg == in_c3 && read_reg == in_c4);
+      assert (!(in_c3 && in_c4) && !(in_c4 && in_c5) && !(in_c5 && in_c6) && !(in_c6 && in_c7));
+      if (in_c3 || in_c4) assert (addressed_row_reg == (in_c3 ? row_c3 : row_c4));
+      assert (wrote_reg == (in_c7 && (was_data || was_act)));
+      if (wrote_reg) assert (written_row_reg == row_c7);
       if (in_c5 || in_c6 || in_c7) assert (loaded_reg);
       assert (!(fetch_reg || swap_reg) || read_reg);
       if (read_reg) begin
@@ -763,6 +808,9 @@ module agg_slots #(
         assert (high_is_own_reg == |(slot_c5 & window_c5));
       end
 
+      // No operation of another job changes the row.
+      assert (!(foreign && cleared && used));
+
       // Memories and operands hold the slot's word.
       if (cleared) begin
         assert (!used || sums_cleared);
@@ -772,7 +820,11 @@ module agg_slots #(
         assert (stored_word[WORD_BITS-1] == used && (!used || stored_word == its_word));
         if (loaded_reg && row_reg == its_row)
           assert (loaded_word[WORD_BITS-1] == used && (!used || loaded_word == its_word));
-        if (read_reg && row_c4 == its_row && fetch_reg)
+        if (in_c3 && row_c3 == its_row && !(wrote_reg && written_row_reg == its_row))
+          assert (read_word[WORD_BITS-1] == used && (!used || read_word == its_word));
+        if (wrote_reg && written_row_reg == its_row)
+          assert (written_word[WORD_BITS-1] == used && (!used || written_word == its_word));
+        if (in_c4 && row_c4 == its_row && fetch_reg)
           assert (fetched_word[WORD_BITS-1] == used && (!used || fetched_word == its_word));
         if (read_reg && slot_c4 == watched) begin
           assert (!used || (own_read_reg == generation) == seen_c4);
@@ -794,7 +846,9 @@ module agg_slots #(
 
   wire [WORD_BITS-1:0] stored_word = its_high ? high_words[its_row] : low_words[its_row];
   wire [WORD_BITS-1:0] loaded_word = its_high == high_is_own_reg ? own_reg : other_reg;
-  wire [WORD_BITS-1:0] fetched_word = its_high ? high_read_reg : low_read_reg;
+  wire [WORD_BITS-1:0] read_word = its_high ? high_read_reg : low_read_reg;
+  wire [WORD_BITS-1:0] written_word = its_high ? high_written_reg : low_written_reg;
+  wire [WORD_BITS-1:0] fetched_word = its_high ? high_fetched : low_fetched;
 
   // The rules, event by event
   always @* begin
@@ -878,6 +932,7 @@ module agg_slots #(
 
       if (cleared) begin
         cover (turn_over && was_mine && was_used && was_kept);
+        cover (store && !turn_over && was_mine && was_copied);
         cover (complete && was_mine && complete_vid == 32'hffffffff && !turn_over);
         cover (owe && was_mine && vid_c7 == 0);
         cover (was_mine && was_data && was_in_sum && refused_code == CODE_DUPLICATE);
