@@ -639,7 +639,8 @@ module agg_jobs #(
     if (was_reset) begin
       // agg_registers: an operation is stable until its reply, or until the link goes down, and its
       // fields are still so in the first cycle of that.
-      `PROMISED(!op_stays || ((op_valid || link_down) &&
+      `PROMISED(
+          !op_stays || ((op_valid || link_down) &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
           op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
@@ -708,8 +709,7 @@ module agg_jobs #(
       if (state_reg == STATE_STOP || state_reg == STATE_HALT || state_reg == STATE_ADMIT)
         assert (age <= 9 && held >= age && (age < 9 || stopped_reg));
       if (state_reg == STATE_REST) assert (age <= 3);
-      if (state_reg == STATE_WALK)
-        assert (walked - reduces == clear_slot_reg - walk_first);
+      if (state_reg == STATE_WALK) assert (walked - reduces == clear_slot_reg - walk_first);
 
       // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
@@ -760,14 +760,13 @@ module agg_jobs #(
         if (walks_reg && !quiet) begin
           assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
           if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
-          if (valid_reg[rival])
-            assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
+          if (valid_reg[rival]) assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
         end
         if (state_reg != STATE_DRAIN || age != 0) begin
           assert (last_slot_reg == walk_last || state_reg == STATE_REST);
           if (state_reg == STATE_WALK)
             assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last && walks_reg);
-          else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
+            else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
         end
         if (state_reg == STATE_REST) assert (rest >= (walks_reg ? age : 4));
       end else assert (flush_reg == 0 && !quiet);
@@ -789,8 +788,7 @@ module agg_jobs #(
         end
         if (set_up_reg && state_reg != STATE_PLACE) begin
           assert ((place_reg & op_mask) == 0);
-          if (!is_op && is_set_up)
-            assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+          if (!is_op && is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
           if (is_op && valid_reg[rival])
             assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
         end
