@@ -1,6 +1,7 @@
 """Jobs and registers, leaf by leaf: ranks, jobs from set-up to end, the register bank, the
 counters."""
 
+import collections
 import random
 
 import cocotb
@@ -48,7 +49,6 @@ async def ranks_follow_the_ports(dut):
     for _ in range(40):
         for job in range(jobs):
             assert ranks_of(dut, ports, job, jobs) == {p: rank for rank, p in enumerate(chosen[job])}
-            assert part(dut.ranks, job, jobs) == (1 << len(chosen[job])) - 1
         members, job = rng.randint(1, (1 << ports) - 1), rng.randrange(jobs)
         chosen[job] = members_of(members)
         dut.start.value, dut.ports.value, dut.job.value = 1, members, job
@@ -70,8 +70,10 @@ def test_agg_ranks(ports, port_bits, jobs, job_bits):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def ports_become_ranks(dut):
+    """A set of ports enters each cycle, and its ranks leave STAGES cycles later."""
     rng = random.Random(2)
-    ports = len(dut.ports)
+    ports, wants = len(dut.ports), collections.deque()
+    await start(dut)
     for _ in range(300):
         members = members_of(rng.randint(1, (1 << ports) - 1))
         # A port without a rank keeps its earlier value, which may be anything.
@@ -79,13 +81,17 @@ async def ports_become_ranks(dut):
         chosen = rng.getrandbits(ports)
         dut.member.value, dut.ports.value = sum(1 << p for p in members), chosen
         dut.rank_of_port.value = sum(rank << 8 * p for p, rank in ranks.items())
-        await Timer(1, "ns")
-        assert int(dut.ranks.value) == sum(1 << rank for rank, p in enumerate(members) if chosen >> p & 1)
+        wants.append(sum(1 << rank for rank, p in enumerate(members) if chosen >> p & 1))
+        await FallingEdge(dut.clk)
+        if len(wants) > int(dut.STAGES.value):
+            assert int(dut.ranks.value) == wants.popleft()
+        await RisingEdge(dut.clk)
 
 
-@pytest.mark.parametrize("ports", [1, 5])
-def test_agg_port_ranks(ports):
-    run("agg_port_ranks", parameters={"PORTS": ports}, testcase=["ports_become_ranks"])
+@pytest.mark.parametrize("ports, port_bits, stages", [(1, 1, 1), (5, 3, 1), (16, 4, 2), (64, 6, 2)])
+def test_agg_port_ranks(ports, port_bits, stages):
+    parameters = {"PORTS": ports, "PORT_BITS": port_bits, "STAGES": stages}
+    run("agg_port_ranks", parameters=parameters, testcase=["ports_become_ranks"])
 
 
 # agg_jobs
@@ -188,8 +194,16 @@ class Jobs:
         self.jobs[number].end_if_finished()
 
 
+# The outputs that may change only while no packet is judged, except for those that an eviction
+# changes.
+STABLE = ("job_valid", "flush", "job_complete", "job_ever", "job_epoch", "job_chunk", "job_last", "job_window")
+STABLE += ("slot_mask", "slot_base", "job_first", "job_deadline", "job_partial", "member", "rank_of_port")
+EVICTED = ("evicted", "present")
+
+
 class JobsBench:
-    """Drives agg_jobs with reductions that take a while to drain."""
+    """Drives agg_jobs with commits that are judged for eight cycles, and reductions that take a
+    while to drain."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng = dut, rng
@@ -199,31 +213,47 @@ class JobsBench:
         self.forget()
         self.evictions = self.ended_by_eviction = 0
         self.clearing, self.cleared_job = 0, None  # cycles until that job's counts are cleared
+        self.judged = []  # for each packet that is judged: cycles until its event
+        self.held = True  # in the last cycle
+        self.since_clear = 99  # cycles
+        self.drained = 0  # jobs that end and have drained
+        self.walked = 0  # slots cleared since flush rose
+        self.evict_ranks = [0] * int(dut.STAGES.value)  # those of the last cycles
+        self.evicting = None  # the evicted ranks, in the cycle of their eviction
+        self.was = None  # the stable outputs, and whether they may change
         dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.evict.value = 0
-        dut.cleared.value = 1
+        dut.evict_ranks.value = dut.reduced.value = 0
+        dut.idle.value = dut.cleared.value = 1
         dut.drained.value = (1 << self.jobs) - 1
 
     def forget(self):
         """Forgets the observed ends."""
-        self.flushed = self.flushed_slots = self.dropped = self.quiet = 0
+        self.flushed = self.cleared_slots = self.dropped = self.quiet = 0
 
     async def cycle(self):
-        """Runs a cycle in which each job is drained rarely; checks that jobs not in touched do
-        not change."""
-        dut = self.dut
-        dut.drained.value = self.rng.getrandbits(self.jobs) & self.rng.getrandbits(self.jobs)
+        """Runs a cycle in which each job is drained or not; checks that jobs not in touched do not
+        change."""
+        dut, rng = self.dut, self.rng
+        self.judge()
+        drained, reduced = rng.getrandbits(self.jobs), rng.random() < 0.3
+        dut.drained.value, dut.reduced.value = drained, int(reduced)
+        dut.evict_ranks.value = self.evict_ranks.pop()
+        self.evict_ranks.insert(0, rng.getrandbits(self.model.ports) if self.evicting is None else self.evicting)
         await FallingEdge(dut.clk)
-        flush, slots, valid = (int(signal.value) for signal in (dut.flush, dut.flush_slots, dut.job_valid))
+        flush, valid = int(dut.flush.value), int(dut.job_valid.value)
+        self.check_clear(flush, valid, reduced)
+        self.check_stable()
+        self.drained = flush & (self.drained | drained)
+        self.held = int(dut.hold_commits.value)
         self.flushed |= flush
-        self.flushed_slots |= slots
         self.dropped |= int(dut.drop_statuses.value)
         self.quiet |= int(dut.quiet.value)
         assert not flush & valid, "a job ends and is set up"
         assert int(dut.hold.value) or not flush
+        assert self.held or not int(dut.quiet.value), "packets are judged though all jobs end"
         for number, job in enumerate(self.model.jobs):
             if number not in self.touched:
                 assert valid >> number & 1 == job.running and not flush >> number & 1, f"job {number} is disturbed"
-                assert not job.running or not slots & job.slots(), f"slots of job {number} are emptied"
         if self.clearing:
             self.clearing -= 1
             assert int(dut.sets_up_job.value) == self.cleared_job
@@ -231,12 +261,54 @@ class JobsBench:
             assert not int(dut.op_done.value)
         sets_up = int(dut.sets_up.value)
         if sets_up:
-            self.clearing, self.cleared_job = self.rng.choice([0, 1, 4, 9]), sets_up.bit_length() - 1
+            self.clearing, self.cleared_job = rng.choice([0, 1, 4, 9]), sets_up.bit_length() - 1
             assert sets_up == 1 << self.cleared_job and int(dut.sets_up_job.value) == self.cleared_job
         code = int(dut.op_code.value) if int(dut.op_done.value) else None
         await RisingEdge(dut.clk)
         dut.cleared.value = int(not self.clearing)
         return code
+
+    def judge(self):
+        """Grants a packet now and then, as agg_arbiter does: none in the cycles after a hold."""
+        self.judged = [left - 1 for left in self.judged if left]
+        if not self.held and 6 not in self.judged and self.rng.random() < 0.5:
+            self.judged.append(7)
+        self.dut.idle.value = int(not self.judged)
+
+    async def event_comes(self):
+        """Runs cycles until the next one has a packet's event."""
+        while 1 not in self.judged:
+            await self.cycle()
+
+    def check_clear(self, flush, valid, reduced):
+        """Checks that a slot is cleared only for a job that has drained, once, and while nothing is
+        judged."""
+        dut = self.dut
+        self.since_clear += 1
+        if not flush:
+            self.walked = 0
+        if not int(dut.clear.value):
+            return
+        slot = 1 << int(dut.clear_slot.value)
+        assert int(dut.hold_commits.value) and not self.judged and not reduced
+        assert flush and self.drained & flush == flush, "a slot is cleared whose job has not drained"
+        assert not self.walked & slot, "a slot is cleared twice"
+        assert not any(valid >> n & 1 and job.slots() & slot for n, job in enumerate(self.model.jobs) if job.setup)
+        self.walked |= slot
+        self.cleared_slots |= slot
+        self.since_clear = 0
+
+    def check_stable(self):
+        """Checks that no output changes while a packet is judged, except by an eviction."""
+        dut = self.dut
+        now = [int(getattr(dut, name).value) for name in STABLE + EVICTED]
+        if self.was:
+            was, may_change, evicts = self.was
+            changed = [name for name, a, b in zip(STABLE + EVICTED, was, now) if a != b]
+            assert may_change or not changed or (evicts and set(changed) <= set(EVICTED)), changed
+            if int(dut.flush.value) == 0 and was[1]:
+                assert self.since_clear > 4, "a job has ended before all slots are cleared"
+        self.was = now, int(dut.hold_commits.value) and not self.judged, int(dut.evict.value)
 
     async def operate(self, kind, job, epoch, setup):
         self.ask(kind, job, epoch, setup)
@@ -261,8 +333,8 @@ class JobsBench:
             getattr(self.dut, field).value = self.rng.getrandbits(16)
 
     async def settle(self):
-        await self.cycle()
-        await self.cycle()
+        for _ in range(4):
+            await self.cycle()
         while int(self.dut.hold.value):
             await self.cycle()
 
@@ -336,7 +408,7 @@ class JobsBench:
             if not running or (job.running and job.epoch == epoch):
                 continue
             assert self.flushed >> number & 1, f"{action} ended job {number} without a flush"
-            assert self.flushed_slots & slots == slots
+            assert self.cleared_slots == ((1 << 2 * WINDOW) - 1 if self.quiet else slots)
             dropped, kept = self.dropped >> number & 1, action in ("finish", "evict")
             assert dropped != kept, f"{action}: statuses of job {number} dropped: {dropped}"
             assert self.quiet or action not in ("end", "link_down"), "packets are judged though all jobs end"
@@ -344,7 +416,10 @@ class JobsBench:
     async def finish(self, number):
         job = self.model.jobs[number]
         rank = self.rng.choice(sorted(job.ranks()) or [0]) if job.setup else 0
-        self.dut.finish.value, self.dut.finish_job.value, self.dut.finish_bit.value = 1, number, 1 << rank
+        port = members_of(job.setup[0])[rank] if job.setup else 0
+        await self.event_comes()
+        self.dut.finish.value, self.dut.finish_job.value = 1, number
+        self.dut.finish_bit.value, self.dut.finish_ports.value = 1 << rank, 1 << port
         self.model.finish(number, rank)
         await self.changing()
         self.dut.finish.value = 0
@@ -357,13 +432,14 @@ class JobsBench:
             return
         left, ports = sorted(job.ranks()), members_of(job.setup[0])
         ranks = set(self.rng.sample(left, self.rng.randint(1, len(left))))
+        await self.event_comes()
         dut.evict.value, dut.evict_job.value = sum(1 << ports[r] for r in ranks), number
-        dut.evict_ranks.value = sum(1 << r for r in job.evicted | ranks)
+        self.evicting = sum(1 << r for r in job.evicted | ranks)
         self.model.evict(number, ranks)
         self.evictions += 1
         self.ended_by_eviction += not job.running
         await self.changing()
-        dut.evict.value = 0
+        dut.evict.value, self.evicting = 0, None
 
     async def changing(self):
         """Runs the cycle in which the driven inputs change the job."""
@@ -415,7 +491,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
     await bench.settle()
     outcomes = set()
     for trial in range(400):
-        running, before = trial % 2 == 0, trial // 2 % 40
+        running, before = trial % 2 == 0, trial // 2 % 80
         for number, job in enumerate(model.jobs if running else []):
             epoch = (job.epoch + 1) % 2**16
             assert await bench.operate("commit", number, epoch, setup) == model.commit(number, epoch, setup)
@@ -453,7 +529,7 @@ async def a_commit_ends_with_the_host_that_asked_for_it(dut):
 def test_agg_jobs(ports, port_bits, jobs, job_bits):
     run(
         "agg_jobs",
-        [leaf("agg_jobs"), leaf("agg_ranks")],
+        [leaf("agg_jobs"), leaf("agg_job_checks"), leaf("agg_job_places"), leaf("agg_ranks")],
         parameters={
             "PORTS": ports,
             "PORT_BITS": port_bits,
@@ -464,6 +540,7 @@ def test_agg_jobs(ports, port_bits, jobs, job_bits):
             "SLOT_BITS": 4,
             "INDEX_BITS": 3,
             "LANE_BITS": 2,
+            "STAGES": 1 if jobs == 1 else 2,
         },
         simulator="verilator" if jobs == 4 else "icarus",
         testcase=[f"jobs_live_as_specified/seed={seed}" for seed in (1, 2, 3)]

@@ -159,7 +159,15 @@ module agg_job_checks #(
     op_commit, op_abort, op_job, op_epoch, op_first, op_ports, op_chunk, op_window, op_deadline
   };
   wire [JOBS_WIDTH-1:0] jobs = {
-    job_valid, job_ever, job_epoch, job_chunk, job_window, job_first, job_deadline, job_partial, member
+    job_valid,
+    job_ever,
+    job_epoch,
+    job_chunk,
+    job_window,
+    job_first,
+    job_deadline,
+    job_partial,
+    member
   };
   wire its_valid = job_valid[op_index];
   wire [15:0] its_epoch = job_epoch[16*op_index+:16];
@@ -190,8 +198,7 @@ module agg_job_checks #(
       else if ((op_deadline >> 33) != 0 || (op_deadline[32] && op_deadline[31:0] == 0))
         want = CODE_BAD_DEADLINE;
     end else if (op_abort && its_valid && op_epoch != its_epoch) want = CODE_BAD_EPOCH;
-    is_change = want == CODE_DONE &&
-        (op_commit ? !repeats : op_abort ? its_valid : job_valid != 0);
+    is_change = want == CODE_DONE && (op_commit ? !repeats : op_abort ? its_valid : job_valid != 0);
   end
 
   always @(posedge clk) begin
@@ -202,8 +209,9 @@ module agg_job_checks #(
 
   always @* begin
     `PROMISED(!check || !check_was || (op == op_was && jobs == jobs_were));
-    if (check_was) assert (age_reg[0]);
-    else assert (age_reg == 0);
+    if (check_was)
+      assert (age_reg[0]);
+      else assert (age_reg == 0);
     assert (age_reg == 0 || age_reg == 1 || age_reg == 3 || age_reg == 7);
     if (check && age_reg[0]) begin
       assert (valid_reg == its_valid && ever_reg == job_ever[op_index] && epoch_reg == its_epoch);

@@ -67,7 +67,7 @@ module agg_job_places #(
 `endif
 
   // Any place, and whether another job has slots there.
-  (* anyconst *)reg [SLOT_BITS-1:0] any_place;
+  (* anyconst *) reg [SLOT_BITS-1:0] any_place;
   localparam integer JOBS_WIDTH = JOBS * (1 + 2 * SLOT_BITS);
   reg seek_was = 1'b0;
   reg ended_was = 1'b0;

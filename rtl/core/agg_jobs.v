@@ -147,7 +147,6 @@ module agg_jobs #(
   reg [JOBS-1:0] flush_reg;  // ending jobs
   reg [JOB_BITS-1:0] job_reg;  // the ending job unless all end; the job being set up
   reg quiet_reg;  // all end
-  reg walks_reg;  // the ending job was set up, so it has slots
   reg set_up_reg;  // a new job follows the end
   reg reply_reg;  // an operation waits for its reply
   reg keep_statuses_reg;
@@ -366,9 +365,12 @@ module agg_jobs #(
       if (!asked || no_place) state_next = STATE_IDLE;
       else if (place_found) state_next = STATE_STOP;
 
-      STATE_STOP: if (stopped_reg) state_next = ends ? STATE_DRAIN : STATE_IDLE;
+      STATE_STOP:
+      if (stopped_reg)
+        state_next = !ends ? STATE_IDLE : ends_all || valid_reg[end_job] ? STATE_DRAIN : STATE_REST;
+
       STATE_DRAIN: if (settled && &(drained | ~flush_reg)) state_next = STATE_HALT;
-      STATE_HALT: if (stopped_reg) state_next = walks_reg ? STATE_WALK : STATE_REST;
+      STATE_HALT: if (stopped_reg) state_next = STATE_WALK;
       STATE_WALK: if (clear && clear_slot_reg == last_slot_reg) state_next = STATE_REST;
       STATE_REST: if (settled) state_next = sets_up_next ? STATE_RANKS : STATE_IDLE;
       STATE_RANKS: if (ranks_done) state_next = STATE_COUNTS;
@@ -412,7 +414,6 @@ module agg_jobs #(
           flush_reg         <= ends_all ? {JOBS{1'b1}} : ONE_JOB << end_job;
           job_reg           <= end_job;
           quiet_reg         <= ends_all;
-          walks_reg         <= ends_all || valid_reg[end_job];
           keep_statuses_reg <= finish_ends;
           if (ends_all) valid_reg <= {JOBS{1'b0}};
           else valid_reg[end_job] <= 1'b0;
@@ -459,7 +460,6 @@ module agg_jobs #(
       walks_now_reg     <= 1'b0;
       flush_reg         <= {JOBS{1'b1}};
       quiet_reg         <= 1'b1;
-      walks_reg         <= 1'b1;
       set_up_reg        <= 1'b0;
       reply_reg         <= 1'b0;
       keep_statuses_reg <= 1'b0;
@@ -605,7 +605,7 @@ module agg_jobs #(
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
     op_rest_was <= {op_chunk, op_window, op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
-    set_up_was <= is_set_up;
+    set_up_was <= !rst && is_set_up;
     flush_was <= its_flush;
     link_was <= link_down;
     sets_up_was <= sets_up[watched];
@@ -639,7 +639,8 @@ module agg_jobs #(
     if (was_reset) begin
       // agg_registers: an operation is stable until its reply, or until the link goes down, and its
       // fields are still so in the first cycle of that.
-      `PROMISED(!op_stays || ((op_valid || link_down) &&
+      `PROMISED(
+          !op_stays || ((op_valid || link_down) &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
           op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
@@ -688,7 +689,7 @@ module agg_jobs #(
       // its configuration is still valid. Then it has no used slot.
       if (running_was) begin
         if (set_up_was && !is_set_up) assert (its_flush);
-        if (flush_was && !its_flush) assert (has_drained && rest >= 4);
+        if (flush_was && !its_flush) assert (rest >= 4);
         if (its_flush) assert (!is_set_up);
         if (set_up_was && !is_set_up) assert (complete_reg[watched] == all_done_was);
       end
@@ -698,7 +699,7 @@ module agg_jobs #(
       end
       if (has_slot && is_set_up && !set_up_was && running_was) assert (!used_was && rest >= 4);
       if (used && !is_used) begin
-        assert (ending && state_reg != STATE_REST && walks_reg);
+        assert (ending && state_reg != STATE_REST);
         assert (slot <= walk_last && slot >= walk_first);
         if (state_reg == STATE_WALK) assert (slot >= clear_slot_reg);
       end
@@ -708,8 +709,7 @@ module agg_jobs #(
       if (state_reg == STATE_STOP || state_reg == STATE_HALT || state_reg == STATE_ADMIT)
         assert (age <= 9 && held >= age && (age < 9 || stopped_reg));
       if (state_reg == STATE_REST) assert (age <= 3);
-      if (state_reg == STATE_WALK)
-        assert (walked - reduces == clear_slot_reg - walk_first);
+      if (state_reg == STATE_WALK) assert (walked - reduces == clear_slot_reg - walk_first);
 
       // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
@@ -754,22 +754,21 @@ module agg_jobs #(
       if (all_finished_reg[watched])
         assert (is_set_up || (state_reg == STATE_DRAIN && age == 0 && its_flush));
       if (ending) begin
-        assert (quiet ? &flush_reg && valid_reg == 0 && walks_reg :
+        assert (quiet ? &flush_reg && valid_reg == 0 :
             flush_reg == ONE_JOB << job_reg && !valid_reg[job_reg]);
-        if (its_flush && state_reg != STATE_DRAIN) assert (has_drained);
-        if (walks_reg && !quiet) begin
+        if (its_flush && (state_reg == STATE_HALT || state_reg == STATE_WALK)) assert (has_drained);
+        if (state_reg != STATE_REST && !quiet) begin
           assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
           if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
-          if (valid_reg[rival])
-            assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
+          if (valid_reg[rival]) assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
         end
         if (state_reg != STATE_DRAIN || age != 0) begin
           assert (last_slot_reg == walk_last || state_reg == STATE_REST);
           if (state_reg == STATE_WALK)
-            assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last && walks_reg);
-          else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
+            assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last);
+            else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
         end
-        if (state_reg == STATE_REST) assert (rest >= (walks_reg ? age : 4));
+        if (state_reg == STATE_REST) assert (rest >= age);
       end else assert (flush_reg == 0 && !quiet);
       if (state_reg != STATE_WALK && state_reg != STATE_REST) assert (rest >= 4);
       if (sets_up_reg != 0)
@@ -789,8 +788,7 @@ module agg_jobs #(
         end
         if (set_up_reg && state_reg != STATE_PLACE) begin
           assert ((place_reg & op_mask) == 0);
-          if (!is_op && is_set_up)
-            assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+          if (!is_op && is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
           if (is_op && valid_reg[rival])
             assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
         end
@@ -805,8 +803,8 @@ module agg_jobs #(
       cover (op_done && op_code == CODE_NO_SLOTS);
       cover (its_flush && !drained[watched] && valid_reg[rival]);
       cover (quiet && link_down && set_up_was);
-      cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
-      cover (clear && reduces != 0 && valid_reg[rival]);
+      cover (complete_reg[watched] && its_finished == 0);
+      cover (clear && reduces != 0 && !quiet);
     end
   end
 `endif
