@@ -11,7 +11,8 @@
 // not written. In any other slot a write does no harm, because an uncommitted payload is
 // overwritten before it could be summed. The request reports whether its payload was
 // written (*writable*); a payload that was not cannot be stored. Data for a slot with
-// unjudged data of this port waits at its first beat, in B, and blocks this port only.
+// unjudged data of this port waits at its first beat, in B, and blocks this port only; also if
+// the job of that data ended since.
 //
 // A slot is busy if its bits in two memories, set and red, differ. A stored contribution
 // inverts the bit in set; the sum of the slot copies it to red. Each memory has one writer, and
