@@ -151,6 +151,112 @@ module agg_arbiter #(
   assign out_slot  = slot_reg;
   assign out_job   = job_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any port: the grants to other ports since its request, and the ports that can precede it;
+  // and the cycles since the last operations were picked (they saturate).
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [PORTS-1:0] picks_were, granted_was, valid_was;
+  reg act_granted_was, act_valid_was, may_was, act_last, hold_was, hold_alone_was, unjudged_was;
+  reg [WIDTH-1:0] data_was;
+  reg [SLOT_BITS-1:0] slot_was;
+  reg [JOB_BITS-1:0] job_was;
+  reg [31:0] since, since_act;
+  reg [31:0] others;
+  reg [31:0] in_front;
+  wire others_turn = |picks && req_valid[watched] && !picks[watched];
+  wire [PORTS-1:0] below = ~above_reg;
+  wire granted = |req_grant || act_grant;
+  wire [31:0] age = granted ? 1 : since;  // the cycle of the last operation
+  wire [31:0] act_age = act_grant ? 1 : since_act;
+  wire may = !hold_was && age > 1 && act_age > EVENTS;
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    hold_was <= rst || hold || slow;
+    hold_alone_was <= hold && !rst;
+    may_was <= may && !rst;
+    valid_was <= req_valid;
+    act_valid_was <= act_valid;
+    if (granted) act_last <= act_grant;
+    since <= age > EVENTS ? age : age + 1;
+    since_act <= act_age > EVENTS ? act_age : act_age + 1;
+    granted_was <= req_grant;
+    act_granted_was <= act_grant;
+    data_was <= req_data >> watched * WIDTH;
+    slot_was <= act_slot;
+    job_was <= act_job;
+    unjudged_was <= |req_valid || picked || age <= EVENTS;
+    others <= rst || !req_valid[watched] || picks[watched] ? 0 : others + others_turn;
+    if (rst) begin
+      act_last <= 1'b0;
+      since <= EVENTS + 1;
+      since_act <= EVENTS + 1;
+      granted_was <= 0;
+      act_granted_was <= 1'b0;
+    end
+  end
+
+  always @* begin
+    in_front = 0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      if (n != watched &&
+          (above_reg[watched] ? n < watched && above_reg[n] : n < watched || above_reg[n]))
+        in_front = in_front + 1;
+    end
+
+    assume (watched < PORTS);  // any existing port
+    if (was_reset) begin
+      // A request is granted within PORTS grants.
+      assert (others < PORTS && others + in_front < PORTS);
+      assert (!others_turn || others + 1 < PORTS);
+      assert ((below & (below + 1'b1)) == 0);  // the ports up to the one granted last
+    end
+    if (running_was && was_reset) begin
+      // One operation, of those that waited; never two in adjacent cycles, and none until the
+      // events of an action are over.
+      assert ((req_grant & (req_grant - 1'b1)) == 0 && !(|req_grant && act_grant));
+      assert ((req_grant & ~valid_was) == 0 && (!act_grant || act_valid_was));
+      assert (granted == (may_was && (|valid_was || act_valid_was)));
+      assert (!granted || (since > 1 && since_act > EVENTS));
+      // Actions and requests alternate if both wait.
+      if (granted && act_valid_was && |valid_was) assert (act_grant == !act_last);
+      if (granted)
+        assert (act_last_reg == act_grant);
+        else assert (act_last_reg == act_last);
+
+      assert (out_valid == |granted_was && out_act == act_granted_was);
+      if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);
+      if (granted_was[watched]) assert (out_port == watched && out_data == data_was);
+      if (out_act) assert (out_slot == slot_was && out_job == job_was);
+
+      for (n = 1; n <= EVENTS; n = n + 1) begin
+        assert (!under_way_reg[n] || n >= age);
+        assert (!acts_reg[n] || (under_way_reg[n] && n == act_age));
+        if (n == age) assert (under_way_reg[n]);
+        if (n == act_age) assert (acts_reg[n]);
+      end
+      assert (acting_reg == (act_age <= EVENTS));
+      assert (hold_reg == hold_was);
+      assert (idle == (hold_alone_was && age > EVENTS) && !(idle && picked));
+      assert (unjudged == unjudged_was);
+
+      cover (others == PORTS - 1 && picks[watched]);
+      cover (out_valid && hold && |req_valid);
+      cover (act_grant && act_last && |valid_was == 0);
+      cover (|req_grant && act_last && since_act == EVENTS + 1);
+      cover (idle);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

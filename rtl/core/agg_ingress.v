@@ -11,7 +11,8 @@
 // not written. In any other slot a write does no harm, because an uncommitted payload is
 // overwritten before it could be summed. The request reports whether its payload was
 // written (*writable*); a payload that was not cannot be stored. Data for a slot with
-// unjudged data of this port waits at its first beat, in B, and blocks this port only.
+// unjudged data of this port waits at its first beat, in B, and blocks this port only; also if
+// the job of that data ended since.
 //
 // A slot is busy if its bits in two memories, set and red, differ. A stored contribution
 // inverts the bit in set; the sum of the slot copies it to red. Each memory has one writer, and
@@ -404,6 +405,343 @@ module agg_ingress #(
     if (clear_before_reg || reduced_before_reg)
       red_bits[done_before_reg] <= !clear_before_reg && copy_before_reg;
   end
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot, any beat and any packet by its number (modulo 16): the packet as it was accepted,
+  // the data last written to that beat of the slot, and whether the slot holds a contribution.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  (* anyconst *) reg [INDEX_BITS-1:0] place;
+  (* anyconst *) reg [3:0] which;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  wire takes = s_axis_tvalid && s_axis_tready;
+  integer n;
+
+  // Jobs: the owner of the slot, and the guarantees of agg_jobs.
+  reg [SLOT_BITS-1:0] mask_n, base_n;
+  reg [JOBS-1:0] owns, valid_was;
+  wire [JOBS-1:0] stands = job_valid | (flush & valid_was);  // not flushed before this cycle
+  reg [SLOT_BITS*JOBS-1:0] mask_was, base_was;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
+
+  // Numbers of packets: being accepted, in the skid, in A, in B, in the queue, to be judged; and
+  // for a beat in these registers, how many precede it in its packet (saturates).
+  reg [3:0] in_count, out_count, judged_count;
+  reg [INDEX_BITS:0] in_at, b_at;
+  reg in_begun, b_begun;  // the packet has beats that passed the input, or moved to B, not its last
+  wire [3:0] b_count = out_count + queued_reg;
+  wire [3:0] a_count = b_count + b_asks_reg;
+  wire a_ends = a_valid_reg && a_last_reg;
+  wire [3:0] s_count = a_count + a_ends;
+  wire s_ends = !ready_reg && s_last_reg;
+  wire a_begun = a_valid_reg ? !a_last_reg : b_begun;
+  wire s_begun = ready_reg ? a_begun : !s_last_reg;
+  wire [INDEX_BITS:0] next_b_at = b_at + !(&b_at);
+  wire [INDEX_BITS:0] a_at = b_begun ? next_b_at : 0;
+  wire [INDEX_BITS:0] next_a_at = a_valid_reg ? a_at + !(&a_at) : a_at;
+  wire [INDEX_BITS:0] s_at = a_begun ? next_a_at : 0;
+
+
+  // The packet, as accepted so far, and where it is
+  reg [HEADER-1:0] its_header;
+  reg its_full, its_special, its_bad, its_entered, its_steady, its_whole;
+  reg [INDEX_BITS:0] its_at;  // number of its latest beat
+  reg [BEAT_BITS-1:0] its_place;
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? 1'b0 : its_header[JOB_LSB+:JOB_BITS];
+  wire in_s = !ready_reg && s_count == which;
+  wire in_a = a_valid_reg && a_count == which;
+  wire in_b = (b_begun || b_asks_reg) && b_count == which;
+  wire in_queue = queued_reg && out_count == which;
+  wire s_place = a_place_reg ^ a_valid_reg;
+  wire [HEADER-1:0] s_header = beats[s_place] >> BEAT_BITS;
+  wire [BEAT_BITS-1:0] s_beat = beats[s_place];
+
+  // Slots of packets, by their jobs
+  wire [SLOT_BITS-1:0] s_home = slot_base[SLOT_BITS*s_job_reg+:SLOT_BITS] |
+      (s_header[50+:SLOT_BITS] & slot_mask[SLOT_BITS*s_job_reg+:SLOT_BITS]);
+  wire [SLOT_BITS-1:0] a_home = slot_base[SLOT_BITS*a_job_reg+:SLOT_BITS] |
+      (a_header[50+:SLOT_BITS] & slot_mask[SLOT_BITS*a_job_reg+:SLOT_BITS]);
+  wire [SLOT_BITS-1:0] b_home = slot_base[SLOT_BITS*b_job+:SLOT_BITS] |
+      (b_header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*b_job+:SLOT_BITS]);
+  wire [SLOT_BITS-1:0] q_home = slot_base[SLOT_BITS*q_job+:SLOT_BITS] |
+      (q_header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*q_job+:SLOT_BITS]);
+  wire [INDEX_BITS-1:0] b_last = job_last >> INDEX_BITS * b_job;
+  wire [INDEX_BITS-1:0] its_last = job_last >> INDEX_BITS * its_job;
+
+  // Places in the order of requests, from the next verdict's
+  wire [3:0] unjudged = out_count + queued_reg - judged_count;
+  wire [3:0] taken = unjudged + |judged_reg;
+  wire [3:0] its_turn = which - judged_count;
+  wire [3:0] granted = out_count - judged_count;  // of these
+  wire all_judged = granted == 0;
+  wire [PLACES-1:0] queue_at = queued_reg ? {put_reg[0], put_reg[PLACES-1:1]} : {PLACES{1'b0}};
+  reg [PLACES-1:0] next_at, unjudged_at, put_at, its_at_place, hits;
+  reg [PLACES-1:0] granted_writes;  // the request's payload was written
+  wire [PLACES-1:0] writes = (granted_writes & ~queue_at) | (q_writable_reg ? queue_at : 0);
+  wire [PLACES-1:0] pending = hits & live_reg & unjudged_at & writes;
+
+  // The watched slot
+  reg known = 1'b0;  // it was cleared
+  reg holding;  // it holds a contribution that is not yet summed
+  reg sums, sums_before;  // one was summed one or two cycles ago
+  reg [BEAT_BITS-1:0] memory;
+  reg a_busy, asked_was, granted_was, began, expected_open;
+  wire set_now = set_bits[watched];
+  wire red_now = red_bits[watched];
+  wire busy = holding || sums || sums_before;
+  wire reduces = reduced && reduced_slot == watched;
+  wire clears = clear && clear_slot == watched;
+  wire reduces_1 = reduced_reg && done_slot_reg == watched;
+  wire reduces_2 = reduced_before_reg && done_before_reg == watched;
+  wire clears_1 = clear_reg && done_slot_reg == watched;
+  wire clears_2 = clear_before_reg && done_before_reg == watched;
+  wire stores = judged && judged_stored && judged_slot == watched;
+  wire stored_now = stored_reg && |(judged_reg & hits & live_reg);  // one cycle ago
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    valid_was <= job_valid;
+    mask_was <= slot_mask;
+    base_was <= slot_base;
+    last_was <= job_last;
+
+    // What is accepted
+    if (takes) begin
+      in_count <= in_count + s_axis_tlast;
+      in_begun <= !s_axis_tlast;
+      in_at <= s_axis_tlast ? 0 : in_at + !(&in_at);
+    end
+    if (takes && in_count == which) begin
+      its_at <= in_at;
+      its_full <= &s_axis_tkeep && (!in_begun || its_full);
+      its_special <= s_nonfinite || (in_begun && its_special);
+      its_bad <= s_axis_tuser[112];
+      if (!in_begun) begin
+        its_header  <= header;
+        its_entered <= number < JOBS && job_valid[job];
+      end
+      if (in_at == place) its_place <= s_axis_tdata;
+    end
+    if (takes && in_count == which && !in_begun)
+      its_steady <= number < JOBS && job_valid[job] && header[7:4] == KIND_DATA;
+    else if (flush[its_job]) its_steady <= 1'b0;
+
+    // What moves on
+    if (advance && a_valid_reg) begin
+      b_begun <= !a_last_reg;
+      b_at <= a_at;
+    end
+    if (advance) a_busy <= busy;
+    began <= begins && a_slot_reg == watched;
+    expected_open <= its_steady && !flush[its_job] && !a_busy && !a_stored_reg;
+    if (asks && in_b) its_whole <= its_full && its_at == {1'b0, b_last};
+    asked_was   <= req_valid && !rst;
+    granted_was <= req_grant;
+    if (req_grant) out_count <= out_count + 1'b1;
+    if (judged) judged_count <= judged_count + 1'b1;
+    if (req_grant)
+      granted_writes <= (granted_writes & ~queue_at) | (req_writable ? queue_at : {PLACES{1'b0}});
+
+    if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
+    if (stores) holding <= 1'b1;
+    if (reduces || clears) holding <= 1'b0;
+    sums <= reduces && holding;
+    sums_before <= sums;
+    if (clears_2) known <= 1'b1;
+    if (rst) begin
+      in_count <= 0;
+      in_begun <= 1'b0;
+      in_at <= 0;
+      b_begun <= 1'b0;
+      out_count <= 0;
+      judged_count <= 0;
+      known <= 1'b0;
+      holding <= 1'b0;
+      sums <= 1'b0;
+      sums_before <= 1'b0;
+      began <= 1'b0;
+    end
+  end
+
+  always @* begin
+    next_at = get_reg;
+    unjudged_at = 0;
+    put_at = 0;
+    its_at_place = 0;
+    for (n = 0; n < PLACES; n = n + 1) begin
+      hits[n] = slots_reg[SLOT_BITS*n+:SLOT_BITS] == watched;
+      if (n < unjudged) unjudged_at = unjudged_at | next_at;
+      if (n == unjudged) put_at = next_at;
+      if (n == its_turn && its_turn < unjudged) its_at_place = next_at;
+      next_at = {next_at[PLACES-2:0], next_at[PLACES-1]};
+    end
+    if (unjudged == PLACES) put_at = get_reg;
+
+    for (n = 0; n < JOBS; n = n + 1)
+    owns[n] = stands[n] && (watched & ~slot_mask[SLOT_BITS*n+:SLOT_BITS]) ==
+          slot_base[SLOT_BITS*n+:SLOT_BITS];
+
+    if (was_reset) begin
+      // agg_jobs: a job that is set up has slots of its own, all of which were cleared before. Its
+      // flush begins as it ends. Its slots and its chunk length do not change until the flush is
+      // over.
+      for (n = 0; n < JOBS; n = n + 1) begin
+        `PROMISED((slot_base[SLOT_BITS*n+:SLOT_BITS] & slot_mask[SLOT_BITS*n+:SLOT_BITS]) == 0);
+        `PROMISED(!(flush[n] && job_valid[n]));
+        if (running_was) begin
+          `PROMISED(!(valid_was[n] && !job_valid[n]) || flush[n]);
+          `PROMISED(
+              (slot_mask[SLOT_BITS*n+:SLOT_BITS] == mask_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     slot_base[SLOT_BITS*n+:SLOT_BITS] == base_was[SLOT_BITS*n+:SLOT_BITS] &&
+                     job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]) ||
+                    (!job_valid[n] && !valid_was[n] && !flush[n]));
+        end
+      end
+      `PROMISED((owns & (owns - 1'b1)) == 0);
+      `PROMISED(owns == 0 || known);
+      `PROMISED(owns == 0 || !(clears || clears_1 || clears_2));
+      // A granted request is judged before any job changes, or a slot is cleared.
+      `PROMISED(!(req_grant || !all_judged) || job_valid == valid_was);
+      `PROMISED(
+          !(clear || clear_reg || clear_before_reg) || (!req_grant && all_judged && !reduced));
+      // agg_arbiter grants a request in a later cycle, and sees the next one after that. Requests
+      // are judged in order, and stored only if their data was written.
+      `PROMISED(!req_grant || (asked_was && !granted_was));
+      `PROMISED(!judged || !all_judged);
+      `PROMISED(!(judged && judged_stored) || |(get_reg & granted_writes));
+      // agg_slots: a slot that was reduced in the last cycles takes no contribution.
+      `PROMISED(!stores || !(reduces || reduces_1 || reduces_2));
+    end
+    if (was_reset && !rst) begin
+      // Order: no packet and no beat is lost or repeated.
+      assert (in_count == s_count + s_ends);
+      assert (first_reg == !s_begun && in_begun == s_begun);
+      if (!ready_reg) assert (s_first_reg == !a_begun);
+      if (a_valid_reg) assert (a_first_reg == !b_begun);
+      assert (in_at == (!s_begun ? 0 : ready_reg ? s_at : s_at + !(&s_at)));
+      assert (wr_place_reg == a_place_reg ^ a_valid_reg ^ !ready_reg);
+      assert (!(b_asks_reg && b_begun) && !(b_asks_reg && !b_valid_reg));
+      assert (!(b_valid_reg && !b_asks_reg && !b_begun));
+      if (b_valid_reg || b_begun) assert (b_number_reg == b_at);
+
+      // The packet in every register is the accepted one.
+      if (in_s && s_first_reg)
+        assert (s_header == its_header && s_entered_reg == its_entered &&
+            s_data_reg == its_steady && s_job_reg == its_job);
+      if (in_a && a_first_reg)
+        assert (a_header == its_header && a_entered_reg == its_entered &&
+            a_data_reg == its_steady && a_job_reg == its_job);
+      if (in_b) assert (b_header_reg == its_header && b_entered_reg == its_entered);
+      if (in_s)
+        assert (its_at == s_at && its_bad == s_bad_reg);
+        else if (in_a)
+          assert (its_at == a_at && its_bad == a_bad_reg);
+          else if (in_b) assert (its_at == b_at && (!b_valid_reg || its_bad == b_bad_reg));
+      if (in_s || in_a || in_b) begin
+        assert (its_full == ((!in_s || s_full_reg) && (!in_a || a_full_reg) &&
+            (!in_b || b_full_reg)));
+        assert (its_special == ((in_s && s_nonfinite_reg) || (in_a && a_nonfinite_reg) ||
+            (in_b && b_nonfinite_reg)));
+      end
+      if (in_s && s_at == place) assert (s_beat == its_place);
+      if (in_a && a_at == place) assert (a_beat == its_place);
+      if (in_b && b_valid_reg && b_at == place) assert (b_beat_reg == its_place);
+      if (in_queue) begin
+        assert (q_header_reg == its_header && q_entered_reg == its_entered);
+        assert (q_bad_reg == its_bad && q_nonfinite_reg == its_special);
+        assert (q_whole_reg == its_whole);
+      end
+
+      // Only data of a job that is set up is written, to the slot of its job and VID.
+      if (!ready_reg && s_first_reg) assert (s_job_reg == s_header[JOB_LSB+:JOB_BITS] % JOBS);
+      if (!ready_reg && s_first_reg && s_data_reg)
+        assert (stands[s_job_reg] && s_slot_reg == s_home && s_header[7:4] == KIND_DATA &&
+            s_header[JOB_LSB+:8] < JOBS);
+      if (a_valid_reg && a_first_reg) assert (a_job_reg == a_header[JOB_LSB+:JOB_BITS] % JOBS);
+      if (a_valid_reg && a_first_reg && a_data_reg)
+        assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
+            a_header[JOB_LSB+:8] < JOBS);
+      if (b_open_reg) begin
+        assert (stands[b_job] && b_slot_reg == b_home && b_header_reg[7:4] == KIND_DATA &&
+            b_header_reg[JOB_LSB+:8] < JOBS);
+        assert (b_number_reg < b_last || (b_number_reg == {1'b0, b_last} && b_valid_reg));
+      end
+      if (queued_reg && q_writable_reg)
+        assert (stands[q_job] && |(queue_at & live_reg) && q_header_reg[7:4] == KIND_DATA);
+      if (queued_reg && q_writable_reg && q_home == watched) assert (|(queue_at & hits));
+      if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
+      if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_number_reg && wr_beat <= b_last);
+      if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
+        assert ((set_reg ^ red_reg) == a_busy);
+      if (began && in_b) assert (b_open_reg == expected_open);
+
+      // Places: taken in order, and free again after their verdict.
+      assert (granted <= unjudged && unjudged <= PLACES && taken <= PLACES);
+      for (n = 0; n < PLACES; n = n + 1) assert (filled_reg[n] == (n < taken));
+      assert (get_reg != 0 && (get_reg & (get_reg - 1'b1)) == 0 && put_reg == put_at);
+      assert (judged_reg == 0 || judged_reg == {get_reg[0], get_reg[PLACES-1:1]});
+      assert ((live_reg & ~unjudged_at & ~judged_reg) == 0);
+      assert ((writes & unjudged_at & ~live_reg) == 0);
+      if (req_grant) assert (queued_reg);
+
+      // The slot is busy while it holds a contribution.
+      if (known && !clears_1 && !clears_2) assert ((set_now ^ red_now) == busy);
+      if (clears_1 || clears_2) assert (!holding);
+      if (reduces_1 && known) assert (copy_reg == set_now);
+      if (reduces_2 && known) assert (copy_before_reg == set_now);
+      if (sums) assert (reduces_1);
+      if (sums_before) assert (reduces_2);
+
+      // One unjudged request at most has written the slot, and the slot holds nothing then.
+      assert ((hits & live_reg & ((hits & live_reg) - 1'b1)) == 0);
+      if (pending != 0) assert (owns != 0 && !busy && |(pending & sets_reg) == set_now);
+
+      // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
+      if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
+          set_reg == red_reg)
+        assert (owns != 0 && ((!busy && set_reg == set_now) || stored_now));
+      if ((b_valid_reg || b_begun) && b_open_reg && b_slot_reg == watched) begin
+        assert (owns != 0);
+        if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
+        if (b_waits_reg && (hits & live_reg) != 0)
+          assert ((hits & live_reg) == (match_reg & live_reg) && (!busy || stored_now));
+        if (b_waits_reg && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
+        if (!busy) assert (b_set_reg == set_now);
+      end
+      if (wr_en && wr_slot == watched) assert (owns != 0 && !busy && pending == 0);
+
+      // Stored data is the packet's data.
+      if (place <= its_last && its_at >= place) begin
+        if (in_b && b_open_reg && b_slot_reg == watched &&
+            (b_at > place || (b_at == place && !b_valid_reg)))
+          assert (memory == its_place);
+        if (|(its_at_place & pending)) assert (memory == its_place);
+      end
+      if (|(its_at_place & writes)) assert (stands[its_job]);
+
+      // A port waits only for its own packets, until their verdict.
+      if (!advance) assert (taken != 0 || freed);
+      if (b_waits_reg) begin
+        assert (b_valid_reg && b_at == 0 && b_header_reg[7:4] == KIND_DATA);
+        if (b_slot_reg == watched) assert ((match_reg & live_reg & ~hits) == 0);
+      end
+
+      cover (stores && job_last != 0);
+      cover (b_waits_reg && b_open_reg && freed && !freed_stored && wr_slot == watched);
+      cover (b_waits_reg && freed && freed_stored);
+      cover (a_stored_reg && begins && a_data_reg && a_slot_reg == watched);
+      cover (pending != 0 && !all_judged && queued_reg && !ready_reg);
+      cover (all_unjudged && !ready_reg);
+      cover (wr_en && wr_slot == watched && owns == 2 && flush[0]);
+      cover (sums_before);
+    end
+  end
+`endif
 
 endmodule
 

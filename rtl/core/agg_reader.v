@@ -7,7 +7,8 @@
 // a read replaces a new beat and is marked as a further pass. With many of these pending, the sum
 // stops new beats (stop). stalled: in the cycle before, one of the two kept a new beat from being
 // read. When a job ends (its bit of flush), the slot being read is completed, and its queued slots
-// are dropped; drained means that no slot of the job is under way.
+// are dropped; drained means that no slot of the job is under way. It falls in the cycle after
+// begun.
 //
 // Cycles: a slot completed in cycle 0 is at the head of its job's queue in cycle 1, in which its
 // first beat is chosen (label_slot). Then begun is high in cycle 2, and the beat is read (rd_en).
@@ -229,31 +230,185 @@ module agg_reader #(
 
   // -- Slots under way ----------------------------------------------------------------------------
 
-  // For each job: slots begun and not yet reduced, and whether there are any
-  genvar d;
-  generate
-    for (d = 0; d < JOBS; d = d + 1) begin : g_drained
-      localparam [JOB_BITS-1:0] JOB = d;
+  localparam [SLOT_BITS:0] ONE_SLOT = 1;
 
-      reg [SLOT_BITS:0] on_way_reg;
-      reg drained_reg;
+  reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // for each job: slots begun and not yet reduced
+  reg [JOBS-1:0] drained_reg;  // there are none
+  reg [JOBS-1:0] more, less;
+  integer k;
 
-      wire more = pops[d];
-      wire less = reduced && reduced_job == JOB;
+  always @* begin
+    for (k = 0; k < JOBS; k = k + 1) begin
+      more[k] = begun_reg && rd_job_reg == k[JOB_BITS-1:0];
+      less[k] = reduced && reduced_job == k[JOB_BITS-1:0];
+    end
+  end
 
-      always @(posedge clk) begin
-        if (more && !less) on_way_reg <= on_way_reg + 1'b1;
-        if (less && !more) on_way_reg <= on_way_reg - 1'b1;
-        if (more != less) drained_reg <= less && on_way_reg == {{SLOT_BITS{1'b0}}, 1'b1};
-        if (rst) begin
-          on_way_reg  <= {SLOT_BITS + 1{1'b0}};
-          drained_reg <= 1'b1;
-        end
+  integer c;
+
+  always @(posedge clk) begin
+    for (c = 0; c < JOBS; c = c + 1) begin
+      if (more[c] && !less[c])
+        on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] + 1'b1;
+      if (less[c] && !more[c])
+        on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] - 1'b1;
+      if (more[c] != less[c])
+        drained_reg[c] <= less[c] && on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] == ONE_SLOT;
+    end
+    if (rst) begin
+      on_way_reg  <= {(SLOT_BITS + 1) * JOBS{1'b0}};
+      drained_reg <= {JOBS{1'b1}};
+    end
+  end
+
+  assign drained = drained_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The slot being read, its job and next beat; for any job, its slots under way.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg running_before = 1'b0;
+  reg [INDEX_BITS-1:0] beat;
+  reg [JOB_BITS-1:0] its_job;
+  reg [INDEX_BITS*JOBS-1:0] last_was;
+  reg [31:0] on_way;
+  reg [JOBS-1:0] head_was, left;
+  reg [SLOT_BITS*JOBS-1:0] slots_were;
+  reg read_was, pass_was, new_was, begun_was, kept_was;
+  reg [SLOT_BITS-1:0] slot_was, begun_last;
+  reg [INDEX_BITS-1:0] beat_was;
+  reg [JOB_BITS-1:0] now_was;
+  reg last_beat_was;
+  reg read_before, pass_before, new_before, last_before;
+  reg [SLOT_BITS-1:0] slot_before;
+  reg [INDEX_BITS-1:0] beat_before;
+  reg [JOB_BITS-1:0] now_before;
+  reg [JOBS-1:0] in_front;  // jobs that began while the watched one could
+  reg waits;
+  wire [JOBS-1:0] below = ~above_reg;
+  wire new_slot = reads && beat == 0;
+  wire [JOB_BITS-1:0] now = beat == 0 ? turn : its_job;
+  wire [SLOT_BITS-1:0] turn_head = heads >> SLOT_BITS * turn;
+  wire [INDEX_BITS-1:0] now_last = job_last >> INDEX_BITS * now;
+  wire [SLOT_BITS-1:0] watched_head = heads >> SLOT_BITS * watched;
+  wire out = (pick_valid && pick_slot == watched_head) ||
+      (prep_valid && prep_slot == watched_head) || (send_valid && send_slot == watched_head);
+  wire may_begin = queued[watched] && !flush[watched] && !out && (JOBS == 1 || !left[watched]);
+  wire held_up = |(turns & leaves);  // the job whose turn it is has to wait
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    running_before <= running_was && !rst;
+    beat <= rst ? 0 : !reads ? beat : beat == now_last ? 0 : beat + 1;
+    if (new_slot) its_job <= now;
+    if (new_slot) begun_last <= label_slot;
+    on_way <= rst ? 0 : on_way + (begun && begun_job == watched) - (reduced && reduced_job == watched);
+    last_was <= job_last;
+    for (n = 0; n < JOBS; n = n + 1) head_was[n] <= queued[n] && !pops[n] && !flush[n];
+    left[watched] <= queued[watched] && out;
+    slots_were <= heads;
+
+    read_was <= reads || again_valid;
+    new_was <= reads;
+    begun_was <= new_slot;
+    kept_was <= (beat != 0 || (|can && !held_up)) && (stop || again_valid);
+    slot_was <= label_slot;
+    beat_was <= again_valid ? again_beat : beat;
+    pass_was <= again_valid;
+    now_was <= now;
+    last_beat_was <= beat == now_last;
+    read_before <= read_was;
+    new_before <= new_was;
+    slot_before <= slot_was;
+    beat_before <= beat_was;
+    pass_before <= pass_was;
+    now_before <= now_was;
+    last_before <= last_beat_was;
+
+    waits <= !rst && may_begin && !(new_slot && now == watched);
+    in_front <= rst || !may_begin || (new_slot && now == watched) ? 0 :
+        in_front | (new_slot ? 1 << now : 0);
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_slot_fifo keeps its head until a pop or a clear.
+      for (n = 0; n < JOBS; n = n + 1)
+      assume (!running_was || !head_was[n] || (queued[n] &&
+            heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
+      // agg_jobs changes a job's chunk length only while the job has no slots under way. agg_writer
+      // pulses reduced once for each slot of which a beat was read, after begun. There are no more
+      // slots than SLOTS.
+      for (n = 0; n < JOBS; n = n + 1)
+      `PROMISED(
+          (beat == 0 || its_job != n) ||
+            job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]);
+      `PROMISED(!(reduced && reduced_job == watched) || on_way != 0);
+      `PROMISED(!(begun && begun_job == watched) || on_way < 1 << SLOT_BITS);
+    end
+    if (was_reset && !rst) begin
+
+      assert (next_reg == beat && begins_reg == (beat == 0) && beat <= now_last);
+      if (beat != 0) assert (job_reg == its_job && slot_reg == begun_last);
+      if (beat != 0) assert (rest_reg == now_last - beat);
+      if (reads)
+        assert (label_slot == (beat == 0 ? turn_head : begun_last) && !stop && !again_valid);
+      if (new_slot) assert (queued[now] && !flush[now]);
+      assert (pops[watched] == (new_slot && now == watched));
+      if (again_valid) assert (label_slot == again_slot);
+
+      // Only a slot's first beat waits: for its cache entry, for its job's end, and for its job's
+      // turn.
+      if (new_slot && now == watched) assert (queued[watched] && !flush[watched] && !out);
+      if (beat != 0 && !again_valid && !stop) assert (reads);
+      if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot || held_up);
+      if (running_was) assert (left_reg[watched] == left[watched]);
+      if (JOBS != 1 && running_was && turns[watched]) assert (!left[watched]);
+
+      // While a job has a slot that may begin, no other job begins two.
+      if (waits && may_begin && new_slot) assert (!in_front[now]);
+      assert ((below & (below + 1'b1)) == 0);
+      assert ((turns & (turns - 1'b1)) == 0 && (turns == 0 || turns[turn]));
+      for (n = 0; n < JOBS; n = n + 1) begin
+        if (in_front[n] && n < watched) assert (above_reg[watched] && !above_reg[n]);
+        if (in_front[n] && n > watched) assert (above_reg[watched] || !above_reg[n]);
+        assert (!in_front[watched]);
       end
 
-      assign drained[d] = drained_reg;
+      assert (on_way <= 1 << SLOT_BITS);
+      assert ((on_way_reg >> (SLOT_BITS + 1) * watched) % (2 << SLOT_BITS) == on_way);
+      assert (drained[watched] == (on_way == 0));
+
+      // Outputs, one cycle after the choice and READ_LATENCY cycles after it
+      if (!running_was) assert (!rd_en && !begun && !beat_valid);
+      if (running_was) begin
+        assert (rd_en == read_was && begun == begun_was && stalled == kept_was);
+        if (rd_en) assert (rd_slot == slot_was && rd_beat == beat_was);
+        if (begun) assert (begun_slot == slot_was && begun_job == now_was);
+      end
+      if (running_before) assert (beat_valid == read_before);
+      if (running_before && beat_valid) begin
+        assert (beat_slot == slot_before && beat_index == beat_before && beat_pass == pass_before);
+        if (new_before) assert (beat_last == last_before && beat_job == now_before);
+      end
+
+      cover (reads && flush[now] && beat == now_last && beat != 0);
+      cover (new_slot && reduced && now_last == 0);
+      cover (new_slot && begun && begun_slot != label_slot && now_last != 0);
+      cover (waits && in_front != 0 && new_slot && now == watched);
+      cover (beat == 0 && held_up && may_begin);
+      cover (again_valid && stalled);
+      cover (reduced && begun && reduced_job == begun_job);
     end
-  endgenerate
+  end
+`endif
 
 endmodule
 

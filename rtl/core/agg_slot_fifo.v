@@ -21,39 +21,116 @@ module agg_slot_fifo #(
     input  wire                 pop
 );
 
+  reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
+  reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the head
+  reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
+  reg fresh_reg;  // it is the slot behind the head
   reg head_valid_reg;
   reg [SLOT_BITS-1:0] head_reg;
-  reg [SLOT_BITS:0] wr_reg, wr_before_reg;  // next place to write: now, and one cycle ago
-  reg [SLOT_BITS:0] rd_reg;  // place behind the head
-  reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
-  reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
 
-  // The memory's output was read in the last cycle: a word written in that cycle is not in it.
-  wire behind = rd_reg != wr_before_reg;
-  wire empty = rd_reg == wr_reg;
+  wire empty = rd_reg == wr_reg;  // no slot is behind the head
   wire open = !head_valid_reg || pop;
-  wire moves = open && behind;
+  wire moves = open && fresh_reg;
   wire passes = push && open && empty;
-  wire [SLOT_BITS:0] rd_next = rd_reg + {{SLOT_BITS{1'b0}}, moves};
 
   always @(posedge clk) begin
-    slot_reg <= slots[rd_next[SLOT_BITS-1:0]];
-    if (push && !passes) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
-    if (open) head_reg <= behind ? slot_reg : push_slot;
-    head_valid_reg <= !open || behind || passes;
+    slot_reg <= slots[rd_reg[SLOT_BITS-1:0]];
+    if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
+    if (open) head_reg <= fresh_reg ? slot_reg : push_slot;
     if (push && !passes) wr_reg <= wr_reg + 1'b1;
-    wr_before_reg <= wr_reg;
-    rd_reg        <= rd_next;
+    if (moves) rd_reg <= rd_reg + 1'b1;
+    fresh_reg      <= !empty && !moves;
+    head_valid_reg <= !open || fresh_reg || passes;
     if (clear) begin
-      head_valid_reg <= 1'b0;
       wr_reg         <= {SLOT_BITS + 1{1'b0}};
-      wr_before_reg  <= {SLOT_BITS + 1{1'b0}};
       rd_reg         <= {SLOT_BITS + 1{1'b0}};
+      fresh_reg      <= 1'b0;
+      head_valid_reg <= 1'b0;
     end
   end
 
   assign head_valid = head_valid_reg;
   assign head_slot  = head_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The n-th push is the n-th head, and there is a head while any slot is queued: no loss,
+  // repetition or reordering. Numbers are modulo twice the capacity; watched is any of them.
+  (* anyconst *) reg [SLOT_BITS:0] watched;
+  reg cleared = 1'b0;
+  reg [SLOT_BITS:0] pushed, popped;
+  reg [SLOT_BITS-1:0] put;
+  reg [(1<<SLOT_BITS)-1:0] queued;  // slots in the queue
+  reg [SLOT_BITS:0] queued_count;
+  wire [SLOT_BITS:0] waiting = pushed - popped;
+  wire watched_waits = watched - popped < waiting;
+  wire [SLOT_BITS:0] behind = waiting - head_valid;
+  wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - head_valid;
+  reg popped_was, alone_was;  // a pop in the last cycle; a push into an empty queue
+  reg stays = 1'b0;
+  reg [SLOT_BITS-1:0] head_was;
+  integer i, j;
+
+  always @(posedge clk) begin
+    if (push && pushed == watched) put <= push_slot;
+    if (pop) queued[head_slot] <= 1'b0;
+    if (push) queued[push_slot] <= 1'b1;
+    pushed <= pushed + push;
+    popped <= popped + pop;
+    popped_was <= pop;
+    alone_was <= push && !clear && waiting == pop;
+    stays <= cleared && !clear && head_valid && !pop;
+    head_was <= head_slot;
+    if (clear) begin
+      cleared <= 1'b1;
+      pushed  <= 0;
+      popped  <= 0;
+      queued  <= 0;
+    end
+  end
+
+  always @* begin
+    queued_count = 0;
+    for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
+    if (cleared) begin
+      // The queue's user pushes no slot twice, and pops only what is there.
+      `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
+      `PROMISED(!pop || head_valid);
+
+      // Behind the head, slots are in the memory in their order.
+      assert (wr_reg - rd_reg == behind);
+      assert (!fresh_reg || (behind != 0 && slot_reg == slots[rd_reg[SLOT_BITS-1:0]]));
+      assert (!head_valid || queued[head_slot]);
+      assert (!stays || (head_valid && head_slot == head_was));
+      if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
+      if (watched_waits && watched - popped >= head_valid) assert (slots[watched_at] == put);
+
+      // The head is missing for one cycle at most, and not after a push into an empty queue.
+      assert (head_valid || waiting == 0 || fresh_reg || popped_was);
+      assert (!(alone_was && !head_valid));
+
+      // No slot is queued twice, so the queue never overflows.
+      assert (waiting == queued_count);
+      for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
+        if (i < behind)
+          assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]] &&
+              !(head_valid && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == head_slot));
+        for (j = 0; j < i; j = j + 1) begin
+          if (i < behind)
+            assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=
+                    slots[rd_reg[SLOT_BITS-1:0]+j[SLOT_BITS-1:0]]);
+        end
+      end
+
+      cover (&queued && push && pop);
+      cover (&queued && !head_valid);
+      cover (queued == 0 && pushed[SLOT_BITS]);
+    end
+  end
+`endif
 
 endmodule
 
