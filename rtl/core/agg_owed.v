@@ -9,7 +9,7 @@
 // the port may also be sent fresh results. The scan rests while no slot owes.
 //
 // A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
-// starts in a cycle with decide and ends in the next one. In the order of precedence, an operation
+// starts in a cycle with decide and is decided in the next one; its row is written one cycle later. In the order of precedence, an operation
 // enters a slot that began, notes a packet's port as owed, or looks at the head of the fresh results
 // or at the scan's slot. The last three take turns. The scan takes every second turn at most.
 //
@@ -121,27 +121,43 @@ module agg_owed #(
   // -- Fresh results that wait --------------------------------------------------------------------
 
   reg [SLOT_BITS:0] fresh_count_reg;  // queued
-  wire fresh_none = fresh_count_reg == {SLOT_BITS + 1{1'b0}};
+  reg fresh_none_reg;
   wire head_valid;
   wire [SLOT_BITS-1:0] head;
-  wire push, pop;
-  reg [SLOT_BITS-1:0] op_slot_reg;
+  reg push_reg, pop_reg;
+  reg [SLOT_BITS-1:0] end_slot_reg;
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
   ) u_fresh (
       .clk       (clk),
       .clear     (rst || flush),
-      .push      (push),
-      .push_slot (op_slot_reg),
+      .push      (push_reg),
+      .push_slot (end_slot_reg),
       .head_valid(head_valid),
       .head_slot (head),
-      .pop       (pop)
+      .pop       (pop_reg)
   );
+
+  always @(posedge clk) begin
+    if (push_reg) begin
+      fresh_count_reg <= fresh_count_reg + 1'b1;
+      fresh_none_reg  <= 1'b0;
+    end
+    if (pop_reg) begin
+      fresh_count_reg <= fresh_count_reg - 1'b1;
+      fresh_none_reg  <= fresh_count_reg == {{SLOT_BITS{1'b0}}, 1'b1};
+    end
+    if (rst || flush) begin
+      fresh_count_reg <= {SLOT_BITS + 1{1'b0}};
+      fresh_none_reg  <= 1'b1;
+    end
+  end
 
   // -- Start of an operation ----------------------------------------------------------------------
 
   reg op_enters_reg, op_notes_reg, op_fresh_reg, op_scans_reg;  // at most one
+  reg [SLOT_BITS-1:0] op_slot_reg;
   reg [PORTS-1:0] op_port_reg;
   reg op_gen_reg;  // of a slot that is entered
   reg noted_reg, scanned_reg;  // who had the last turn
@@ -190,25 +206,22 @@ module agg_owed #(
 
   // -- Rows ---------------------------------------------------------------------------------------
 
-  // A row is written one cycle after its operation's end, and read at the start of the next but
-  // one; the next operation on the same slot takes it from write_reg.
-  reg wr_reg;
-  reg [SLOT_BITS-1:0] wr_slot_reg;
-  reg [ROW-1:0] write_reg;
-  reg same_reg;
+  reg same_reg;  // the operation is on the slot of the one before, whose row is being written
+  reg clear_reg;
+  reg [SLOT_BITS-1:0] clear_slot_reg;
+  reg ends_reg;  // an operation was decided in the last cycle
   wire [ROW-1:0] next_row;
   wire [ROW-1:0] ram_row;
   wire ram_gen;
-  wire op_valid = op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg;
 
   agg_ram #(
       .WIDTH    (ROW),
       .ADDR_BITS(SLOT_BITS)
   ) u_rows (
       .clk    (clk),
-      .wr_en  (wr_reg),
-      .wr_addr(wr_slot_reg),
-      .wr_data(write_reg),
+      .wr_en  (clear_reg || ends_reg),
+      .wr_addr(clear_reg ? clear_slot_reg : end_slot_reg),
+      .wr_data(clear_reg ? {ROW{1'b0}} : next_row),
       .rd_en  (decide),
       .rd_addr(next_slot),
       .rd_data(ram_row)
@@ -231,57 +244,86 @@ module agg_owed #(
   reg row_valid_reg, row_gen_reg, row_fresh_reg;  // fresh: queued, and owed to all members
   reg [PORTS-1:0] row_owed_reg, row_sent_reg;  // of a slot that is not queued
   reg slot_gen_reg;
+  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
 
   always @(posedge clk) begin
     if (!decide) begin
       {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
-          same_reg ? write_reg : ram_row;
+          same_reg ? next_row : ram_row;
       slot_gen_reg <= ram_gen;
     end
-    same_reg  <= op_valid && op_slot_reg == next_slot;
-    wr_reg    <= flush ? clear : decide && op_valid;
-    wr_slot_reg <= flush ? clear_slot : op_slot_reg;
-    write_reg <= flush ? {ROW{1'b0}} : next_row;
-    if (rst) wr_reg <= 1'b0;
+    same_reg       <= op_slot_reg == next_slot &&
+        (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
+    clear_reg <= clear && flush;
+    clear_slot_reg <= clear_slot;
   end
 
-  // -- End of an operation ------------------------------------------------------------------------
+  // -- Decision -----------------------------------------------------------------------------------
 
-  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
   reg none_reg;  // the job has no members
 
+  wire [PORTS-1:0] serves = row_owed_reg & serves_reg;
   wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
-  wire head_ends = op_fresh_reg && row_fresh_reg;
-  wire can_fresh = !found_reg && ((head_ends && live) ||
-      (op_enters_reg && !row_fresh_reg && fresh_none));
-  wire can_scan = op_scans_reg && live && !row_fresh_reg;
-  wire [PORTS-1:0] serves = op_scans_reg ? row_owed_reg & serves_reg : member;
-  wire [PORTS-1:0] receivers = serves & ready;
-  wire can = (can_fresh || can_scan) && |receivers;
-  wire pick = can && pick_ready;
-  wire notes = op_notes_reg && live && !row_fresh_reg;
+  wire can_fresh = !found_reg && |(member & ready) &&
+      ((op_fresh_reg && row_fresh_reg && live) ||
+       (op_enters_reg && !row_fresh_reg && fresh_none_reg));
+  wire can_scan = op_scans_reg && live && !row_fresh_reg && |(serves & ready);
 
-  // The row and what it owes afterwards
-  wire [PORTS-1:0] served = pick ? receivers : {PORTS{1'b0}};
-  wire pops = head_ends && (pick || !live || none_reg);
-  wire pushes = op_enters_reg && !row_fresh_reg && !pick;
-  wire first = op_enters_reg || head_ends;  // nobody was sent it
+  reg end_enters_reg, end_notes_reg, end_fresh_reg, end_scans_reg;
+  reg [PORTS-1:0] end_port_reg;
+  reg end_gen_reg;
+  reg can_reg;  // a pick was possible
+  reg pick_reg, replay_reg;
+  reg [PORTS-1:0] ready_reg;
+  reg [PORTS-1:0] receivers_reg;
+
+  always @(posedge clk) begin
+    ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
+    end_enters_reg <= decide && op_enters_reg;
+    end_notes_reg <= decide && op_notes_reg;
+    end_fresh_reg <= decide && op_fresh_reg;
+    end_scans_reg <= decide && op_scans_reg;
+    end_slot_reg <= op_slot_reg;
+    end_port_reg <= op_port_reg;
+    end_gen_reg <= op_gen_reg;
+    can_reg <= can_fresh || can_scan;
+    pick_reg <= decide && pick_ready && (can_fresh || can_scan);
+    push_reg <= decide && op_enters_reg && !row_fresh_reg && !(pick_ready && can_fresh);
+    pop_reg <= decide && op_fresh_reg && row_fresh_reg &&
+        ((pick_ready && can_fresh) || !live || none_reg);
+    ready_reg <= ready;
+    receivers_reg <= (op_scans_reg ? serves : member) & ready;
+    replay_reg <= op_scans_reg && |(serves & row_sent_reg & ready);
+    if (rst || flush) begin
+      ends_reg       <= 1'b0;
+      end_enters_reg <= 1'b0;
+      end_notes_reg  <= 1'b0;
+      end_fresh_reg  <= 1'b0;
+      end_scans_reg  <= 1'b0;
+      push_reg       <= 1'b0;
+      pop_reg        <= 1'b0;
+      pick_reg       <= 1'b0;
+    end
+  end
+
+  // -- End of an operation: the row, and what it owes afterwards ----------------------------------
+
+  wire head_ends = end_fresh_reg && row_fresh_reg;
+  wire first = end_enters_reg || head_ends;  // nobody was sent the result
+  wire notes = end_notes_reg && live && !row_fresh_reg;
+  wire [PORTS-1:0] served = pick_reg ? receivers_reg : {PORTS{1'b0}};
   wire [PORTS-1:0] next_owed = ((first ? member : row_owed_reg) & ~served) |
-      (notes ? op_port_reg : {PORTS{1'b0}});
+      (notes ? end_port_reg : {PORTS{1'b0}});
   wire [PORTS-1:0] next_sent = (first ? {PORTS{1'b0}} : row_sent_reg) | served;
-  wire owes = notes || (can_scan && |(row_owed_reg & ~served)) ||
-      (can_fresh && pick && |(member & ~ready));
+  wire owes = |next_owed && (first ? pick_reg : live && !row_fresh_reg);
 
   assign next_row = {
-    row_valid_reg || op_enters_reg,
-    op_enters_reg ? op_gen_reg : row_gen_reg,
-    op_enters_reg ? !pick : row_fresh_reg && !pops,
+    row_valid_reg || end_enters_reg,
+    end_enters_reg ? end_gen_reg : row_gen_reg,
+    end_enters_reg ? !pick_reg : row_fresh_reg && !pop_reg,
     next_owed,
     next_sent
   };
-
-  assign push = decide && pushes;
-  assign pop = decide && pops;
 
   // -- Scan ---------------------------------------------------------------------------------------
 
@@ -290,68 +332,52 @@ module agg_owed #(
   reg seen_reg;  // a slot that this pass does not come to, or no more, owes
   reg fresh_can_reg;  // a fresh result waits to be picked
 
-  wire moves = op_scans_reg && (pick || !can);
+  wire moves = end_scans_reg && (pick_reg || !can_reg);
   wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
+  wire wakes = idle_reg && ends_reg && owes;
+  wire restarts = moves && pass_ends;
 
   always @(posedge clk) begin
     if (turn_over) newest_reg <= slot;
     none_reg <= ~|member;
-    if (decide) begin
-      if (op_scans_reg) found_reg <= can && !pick;
-      if (op_fresh_reg) fresh_can_reg <= can && !pick;
-      if (pushes) fresh_can_reg <= 1'b1;
-      if (idle_reg) begin
-        if (owes) begin
-          idle_reg   <= 1'b0;
-          at_reg     <= op_slot_reg;
-          left_reg   <= slot_mask;
-          serves_reg <= ready;
-          seen_reg   <= 1'b0;
-        end
-      end else begin
-        if (owes) seen_reg <= 1'b1;
-        if (moves) begin
-          at_reg   <= at_reg + 1'b1 & slot_mask;
-          left_reg <= left_reg - 1'b1;
-          if (pass_ends) begin
-            idle_reg   <= !seen_reg && !owes;
-            at_reg     <= newest_reg + 1'b1 & slot_mask;
-            left_reg   <= slot_mask;
-            serves_reg <= ready;
-            seen_reg   <= 1'b0;
-          end
-        end
-      end
+    if (end_scans_reg) found_reg <= can_reg && !pick_reg;
+    if (end_fresh_reg) fresh_can_reg <= can_reg && !pick_reg;
+    if (push_reg) fresh_can_reg <= 1'b1;
+
+    if (moves) begin
+      at_reg   <= (at_reg + 1'b1) & slot_mask;
+      left_reg <= left_reg - 1'b1;
     end
-    if (push != pop) fresh_count_reg <= push ? fresh_count_reg + 1'b1 : fresh_count_reg - 1'b1;
+    if (ends_reg && owes) seen_reg <= 1'b1;
+    if (restarts) begin
+      idle_reg <= !seen_reg && !owes;
+      at_reg   <= (newest_reg + 1'b1) & slot_mask;
+    end
+    if (wakes) begin
+      idle_reg <= 1'b0;
+      at_reg   <= end_slot_reg;
+    end
+    if (wakes || restarts) begin
+      left_reg   <= slot_mask;
+      serves_reg <= ready_reg;
+      seen_reg   <= 1'b0;
+    end
+
     if (rst || flush) begin
-      idle_reg        <= 1'b1;
-      found_reg       <= 1'b0;
-      fresh_can_reg   <= 1'b0;
-      fresh_count_reg <= {SLOT_BITS + 1{1'b0}};
+      idle_reg      <= 1'b1;
+      found_reg     <= 1'b0;
+      fresh_can_reg <= 1'b0;
     end
     if (rst) newest_reg <= {SLOT_BITS{1'b0}};
   end
 
-  // -- Pick ---------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
 
-  reg pick_reg, replay_reg;
-  reg [SLOT_BITS-1:0] pick_slot_reg;
-  reg [PORTS-1:0] receivers_reg;
-
-  always @(posedge clk) begin
-    pick_reg      <= decide && pick && !flush;
-    pick_slot_reg <= op_slot_reg;
-    receivers_reg <= receivers;
-    replay_reg    <= op_scans_reg && |(receivers & row_sent_reg);
-    if (rst) pick_reg <= 1'b0;
-  end
-
-  assign pick_wants     = begun_reg || op_enters_reg || found_reg || fresh_can_reg;
-  assign pick_valid     = pick_reg;
-  assign pick_slot      = pick_slot_reg;
+  assign pick_wants = begun_reg || op_enters_reg || end_enters_reg || found_reg || fresh_can_reg;
+  assign pick_valid = pick_reg;
+  assign pick_slot = end_slot_reg;
   assign pick_receivers = receivers_reg;
-  assign pick_replay    = replay_reg;
+  assign pick_replay = replay_reg;
 
 endmodule
 
