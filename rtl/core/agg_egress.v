@@ -2,8 +2,8 @@
 //
 // A result is picked, labelled (its header's fields are read), prepared, and then sent; one result
 // can be at each of these steps. Results stay in the order of their picks. A status has priority
-// over a result, but not twice in a row while a result can be sent. A result can be sent while it
-// is still being written: each beat waits until it is written, and statuses precede the first one.
+// over a result, but not twice in a row while a result is prepared. A result can be sent while it is
+// still being written: each beat waits until it is written.
 // tuser holds the header from a packet's first beat to its last.
 //
 // The port queues are told of a packet (start) when it is certain to be sent; port_ready is right
@@ -331,7 +331,7 @@ module agg_egress #(
 
   wire free = !valid_reg || m_axis_tready;
   wire written = known_reg || (asked_reg && query_written);
-  wire status_first = status_reg && !(after_status_reg && prep_reg && written);
+  wire status_first = status_reg && !(after_status_reg && prep_reg);
   wire ends = sending_reg ? send_ends_reg : prep_one_reg;
   wire [SLOT_BITS-1:0] slot = sending_reg ? send_slot_reg : prep_slot_reg;
   wire gen = sending_reg ? send_gen_reg : prep_gen_reg;
@@ -365,10 +365,11 @@ module agg_egress #(
       send_ends_reg <= beat_reg + 1'b1 == send_last_reg;
     end
 
-    if (takes_result || takes_status) begin
-      header_reg       <= takes_status ? status_header : prep_header_reg;
-      dest_reg         <= takes_status ? status_ports : prep_to_reg;
-      after_status_reg <= takes_status;
+    if (takes_result) after_status_reg <= 1'b0;
+    if (takes_status) after_status_reg <= 1'b1;
+    if (free && !sending_reg) begin
+      header_reg <= status_first ? status_header : prep_header_reg;
+      dest_reg   <= status_first ? status_ports : prep_to_reg;
     end
     if (free) begin
       valid_reg     <= rd_en || takes_status;

@@ -9,7 +9,7 @@
 // the port may also be sent fresh results. The scan rests while no slot owes.
 //
 // A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
-// starts in a cycle with decide and ends in the next one. In the order of precedence, an operation
+// starts in a cycle with decide and is decided in the next one; its row is written one cycle later. In the order of precedence, an operation
 // enters a slot that began, notes a packet's port as owed, or looks at the head of the fresh results
 // or at the scan's slot. The last three take turns. The scan takes every second turn at most.
 //
@@ -69,10 +69,14 @@ module agg_owed #(
   reg begun_gen_reg;
 
   reg [NOTES-1:0] note_valid_reg;  // the oldest is note 0
-  reg [NOTES-1:0] note_void_reg;  // the slot has turned over since
+  reg [NOTES-1:0] note_void_reg;  // the slot has turned over, or the port was sent the result since
   reg [SLOT_BITS*NOTES-1:0] note_slot_reg;
   reg [PORTS*NOTES-1:0] note_port_reg;
   reg nearly_full_reg;
+
+  reg pick_reg;
+  reg [SLOT_BITS-1:0] end_slot_reg;  // of the operation that ends, and of its pick
+  reg [PORTS-1:0] receivers_reg;
 
   wire takes_begun, takes_note, takes_fresh, takes_scan;
 
@@ -84,7 +88,10 @@ module agg_owed #(
 
   always @* begin
     for (n = 0; n < NOTES; n = n + 1)
-    voids[n] = note_void_reg[n] || (turn_over && slot == note_slot_reg[SLOT_BITS*n+:SLOT_BITS]);
+    voids[n] = note_void_reg[n] ||
+          (turn_over && slot == note_slot_reg[SLOT_BITS*n+:SLOT_BITS]) ||
+          (pick_reg && end_slot_reg == note_slot_reg[SLOT_BITS*n+:SLOT_BITS] &&
+           |(receivers_reg & note_port_reg[PORTS*n+:PORTS]));
   end
 
   always @(posedge clk) begin
@@ -121,29 +128,45 @@ module agg_owed #(
   // -- Fresh results that wait --------------------------------------------------------------------
 
   reg [SLOT_BITS:0] fresh_count_reg;  // queued
-  wire fresh_none = fresh_count_reg == {SLOT_BITS + 1{1'b0}};
+  reg fresh_none_reg;
   wire head_valid;
   wire [SLOT_BITS-1:0] head;
-  wire push, pop;
-  reg [SLOT_BITS-1:0] op_slot_reg;
+  reg push_reg, pop_reg;
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
   ) u_fresh (
       .clk       (clk),
       .clear     (rst || flush),
-      .push      (push),
-      .push_slot (op_slot_reg),
+      .push      (push_reg),
+      .push_slot (end_slot_reg),
       .head_valid(head_valid),
       .head_slot (head),
-      .pop       (pop)
+      .pop       (pop_reg)
   );
+
+  always @(posedge clk) begin
+    if (push_reg) begin
+      fresh_count_reg <= fresh_count_reg + 1'b1;
+      fresh_none_reg  <= 1'b0;
+    end
+    if (pop_reg) begin
+      fresh_count_reg <= fresh_count_reg - 1'b1;
+      fresh_none_reg  <= fresh_count_reg == {{SLOT_BITS{1'b0}}, 1'b1};
+    end
+    if (rst || flush) begin
+      fresh_count_reg <= {SLOT_BITS + 1{1'b0}};
+      fresh_none_reg  <= 1'b1;
+    end
+  end
 
   // -- Start of an operation ----------------------------------------------------------------------
 
   reg op_enters_reg, op_notes_reg, op_fresh_reg, op_scans_reg;  // at most one
+  reg [SLOT_BITS-1:0] op_slot_reg;
   reg [PORTS-1:0] op_port_reg;
   reg op_gen_reg;  // of a slot that is entered
+  reg same_reg;  // the operation is on the slot of the one before, whose row is being written
   reg noted_reg, scanned_reg;  // who had the last turn
 
   reg idle_reg;  // the scan rests: no slot owes, except those that are queued as fresh
@@ -173,6 +196,8 @@ module agg_owed #(
       op_port_reg   <= note_port_reg[PORTS-1:0];
       op_gen_reg    <= begun_gen_reg;
     end
+    // The pick of the operation before has served the port.
+    if (!decide && same_reg && pick_reg && |(op_port_reg & receivers_reg)) op_notes_reg <= 1'b0;
     if (takes_note) noted_reg <= 1'b1;
     else if (takes_other) noted_reg <= 1'b0;
     if (takes_other) scanned_reg <= takes_scan;
@@ -190,25 +215,21 @@ module agg_owed #(
 
   // -- Rows ---------------------------------------------------------------------------------------
 
-  // A row is written one cycle after its operation's end, and read at the start of the next but
-  // one; the next operation on the same slot takes it from write_reg.
-  reg wr_reg;
-  reg [SLOT_BITS-1:0] wr_slot_reg;
-  reg [ROW-1:0] write_reg;
-  reg same_reg;
+  reg clear_reg;
+  reg [SLOT_BITS-1:0] clear_slot_reg;
+  reg ends_reg;  // an operation was decided in the last cycle
   wire [ROW-1:0] next_row;
   wire [ROW-1:0] ram_row;
   wire ram_gen;
-  wire op_valid = op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg;
 
   agg_ram #(
       .WIDTH    (ROW),
       .ADDR_BITS(SLOT_BITS)
   ) u_rows (
       .clk    (clk),
-      .wr_en  (wr_reg),
-      .wr_addr(wr_slot_reg),
-      .wr_data(write_reg),
+      .wr_en  (clear_reg || ends_reg),
+      .wr_addr(clear_reg ? clear_slot_reg : end_slot_reg),
+      .wr_data(clear_reg ? {ROW{1'b0}} : next_row),
       .rd_en  (decide),
       .rd_addr(next_slot),
       .rd_data(ram_row)
@@ -231,57 +252,85 @@ module agg_owed #(
   reg row_valid_reg, row_gen_reg, row_fresh_reg;  // fresh: queued, and owed to all members
   reg [PORTS-1:0] row_owed_reg, row_sent_reg;  // of a slot that is not queued
   reg slot_gen_reg;
+  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
 
   always @(posedge clk) begin
     if (!decide) begin
       {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
-          same_reg ? write_reg : ram_row;
+          same_reg ? next_row : ram_row;
       slot_gen_reg <= ram_gen;
     end
-    same_reg  <= op_valid && op_slot_reg == next_slot;
-    wr_reg    <= flush ? clear : decide && op_valid;
-    wr_slot_reg <= flush ? clear_slot : op_slot_reg;
-    write_reg <= flush ? {ROW{1'b0}} : next_row;
-    if (rst) wr_reg <= 1'b0;
+    same_reg       <= op_slot_reg == next_slot &&
+        (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
+    clear_reg <= clear && flush;
+    clear_slot_reg <= clear_slot;
   end
 
-  // -- End of an operation ------------------------------------------------------------------------
+  // -- Decision -----------------------------------------------------------------------------------
 
-  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
   reg none_reg;  // the job has no members
 
+  wire [PORTS-1:0] serves = row_owed_reg & serves_reg;
   wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
-  wire head_ends = op_fresh_reg && row_fresh_reg;
-  wire can_fresh = !found_reg && ((head_ends && live) ||
-      (op_enters_reg && !row_fresh_reg && fresh_none));
-  wire can_scan = op_scans_reg && live && !row_fresh_reg;
-  wire [PORTS-1:0] serves = op_scans_reg ? row_owed_reg & serves_reg : member;
-  wire [PORTS-1:0] receivers = serves & ready;
-  wire can = (can_fresh || can_scan) && |receivers;
-  wire pick = can && pick_ready;
-  wire notes = op_notes_reg && live && !row_fresh_reg;
+  wire can_fresh = !found_reg && |(member & ready) &&
+      ((op_fresh_reg && row_fresh_reg && live) ||
+       (op_enters_reg && !row_fresh_reg && fresh_none_reg));
+  wire can_scan = op_scans_reg && live && !row_fresh_reg && |(serves & ready);
 
-  // The row and what it owes afterwards
-  wire [PORTS-1:0] served = pick ? receivers : {PORTS{1'b0}};
-  wire pops = head_ends && (pick || !live || none_reg);
-  wire pushes = op_enters_reg && !row_fresh_reg && !pick;
-  wire first = op_enters_reg || head_ends;  // nobody was sent it
+  reg end_enters_reg, end_notes_reg, end_fresh_reg, end_scans_reg;
+  reg [PORTS-1:0] end_port_reg;
+  reg end_gen_reg;
+  reg can_reg;  // a pick was possible
+  reg replay_reg;
+  reg [PORTS-1:0] ready_reg;
+
+  always @(posedge clk) begin
+    ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
+    end_enters_reg <= decide && op_enters_reg;
+    end_notes_reg <= decide && op_notes_reg;
+    end_fresh_reg <= decide && op_fresh_reg;
+    end_scans_reg <= decide && op_scans_reg;
+    end_slot_reg <= op_slot_reg;
+    end_port_reg <= op_port_reg;
+    end_gen_reg <= op_gen_reg;
+    can_reg <= can_fresh || can_scan;
+    pick_reg <= decide && pick_ready && (can_fresh || can_scan);
+    push_reg <= decide && op_enters_reg && !row_fresh_reg && !(pick_ready && can_fresh);
+    pop_reg <= decide && op_fresh_reg && row_fresh_reg &&
+        ((pick_ready && can_fresh) || !live || none_reg);
+    ready_reg <= ready;
+    receivers_reg <= (op_scans_reg ? serves : member) & ready;
+    replay_reg <= op_scans_reg && |(serves & row_sent_reg & ready);
+    if (rst || flush) begin
+      ends_reg       <= 1'b0;
+      end_enters_reg <= 1'b0;
+      end_notes_reg  <= 1'b0;
+      end_fresh_reg  <= 1'b0;
+      end_scans_reg  <= 1'b0;
+      push_reg       <= 1'b0;
+      pop_reg        <= 1'b0;
+      pick_reg       <= 1'b0;
+    end
+  end
+
+  // -- End of an operation: the row, and what it owes afterwards ----------------------------------
+
+  wire head_ends = end_fresh_reg && row_fresh_reg;
+  wire first = end_enters_reg || head_ends;  // nobody was sent the result
+  wire notes = end_notes_reg && live && !row_fresh_reg;
+  wire [PORTS-1:0] served = pick_reg ? receivers_reg : {PORTS{1'b0}};
   wire [PORTS-1:0] next_owed = ((first ? member : row_owed_reg) & ~served) |
-      (notes ? op_port_reg : {PORTS{1'b0}});
+      (notes ? end_port_reg : {PORTS{1'b0}});
   wire [PORTS-1:0] next_sent = (first ? {PORTS{1'b0}} : row_sent_reg) | served;
-  wire owes = notes || (can_scan && |(row_owed_reg & ~served)) ||
-      (can_fresh && pick && |(member & ~ready));
+  wire owes = |next_owed && (first ? pick_reg : live && !row_fresh_reg);
 
   assign next_row = {
-    row_valid_reg || op_enters_reg,
-    op_enters_reg ? op_gen_reg : row_gen_reg,
-    op_enters_reg ? !pick : row_fresh_reg && !pops,
+    row_valid_reg || end_enters_reg,
+    end_enters_reg ? end_gen_reg : row_gen_reg,
+    end_enters_reg ? !pick_reg : row_fresh_reg && !pop_reg,
     next_owed,
     next_sent
   };
-
-  assign push = decide && pushes;
-  assign pop = decide && pops;
 
   // -- Scan ---------------------------------------------------------------------------------------
 
@@ -290,68 +339,374 @@ module agg_owed #(
   reg seen_reg;  // a slot that this pass does not come to, or no more, owes
   reg fresh_can_reg;  // a fresh result waits to be picked
 
-  wire moves = op_scans_reg && (pick || !can);
+  wire moves = end_scans_reg && (pick_reg || !can_reg);
   wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
+  wire wakes = idle_reg && ends_reg && owes;
+  wire restarts = moves && pass_ends;
 
   always @(posedge clk) begin
     if (turn_over) newest_reg <= slot;
     none_reg <= ~|member;
-    if (decide) begin
-      if (op_scans_reg) found_reg <= can && !pick;
-      if (op_fresh_reg) fresh_can_reg <= can && !pick;
-      if (pushes) fresh_can_reg <= 1'b1;
-      if (idle_reg) begin
-        if (owes) begin
-          idle_reg   <= 1'b0;
-          at_reg     <= op_slot_reg;
-          left_reg   <= slot_mask;
-          serves_reg <= ready;
-          seen_reg   <= 1'b0;
-        end
-      end else begin
-        if (owes) seen_reg <= 1'b1;
-        if (moves) begin
-          at_reg   <= at_reg + 1'b1 & slot_mask;
-          left_reg <= left_reg - 1'b1;
-          if (pass_ends) begin
-            idle_reg   <= !seen_reg && !owes;
-            at_reg     <= newest_reg + 1'b1 & slot_mask;
-            left_reg   <= slot_mask;
-            serves_reg <= ready;
-            seen_reg   <= 1'b0;
-          end
-        end
-      end
+    if (end_scans_reg) found_reg <= can_reg && !pick_reg;
+    if (end_fresh_reg) fresh_can_reg <= can_reg && !pick_reg;
+    if (push_reg) fresh_can_reg <= 1'b1;
+
+    if (moves) begin
+      at_reg   <= (at_reg + 1'b1) & slot_mask;
+      left_reg <= left_reg - 1'b1;
     end
-    if (push != pop) fresh_count_reg <= push ? fresh_count_reg + 1'b1 : fresh_count_reg - 1'b1;
+    if (ends_reg && owes) seen_reg <= 1'b1;
+    if (restarts) begin
+      idle_reg <= !seen_reg && !owes;
+      at_reg   <= (newest_reg + 1'b1) & slot_mask;
+    end
+    if (wakes) begin
+      idle_reg <= 1'b0;
+      at_reg   <= end_slot_reg;
+    end
+    if (wakes || restarts) begin
+      left_reg   <= slot_mask;
+      serves_reg <= ready_reg;
+      seen_reg   <= 1'b0;
+    end
+
     if (rst || flush) begin
-      idle_reg        <= 1'b1;
-      found_reg       <= 1'b0;
-      fresh_can_reg   <= 1'b0;
-      fresh_count_reg <= {SLOT_BITS + 1{1'b0}};
+      idle_reg      <= 1'b1;
+      found_reg     <= 1'b0;
+      fresh_can_reg <= 1'b0;
     end
     if (rst) newest_reg <= {SLOT_BITS{1'b0}};
   end
 
-  // -- Pick ---------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
 
-  reg pick_reg, replay_reg;
-  reg [SLOT_BITS-1:0] pick_slot_reg;
-  reg [PORTS-1:0] receivers_reg;
+  assign pick_wants = begun_reg || op_enters_reg || end_enters_reg || found_reg || fresh_can_reg;
+  assign pick_valid = pick_reg;
+  assign pick_slot = end_slot_reg;
+  assign pick_receivers = receivers_reg;
+  assign pick_replay = replay_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The contents of the memories and of the queue, and the life of every slot
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  reg was_reset = 1'b0;
+  reg [ROW*SLOTS-1:0] rows;
+  reg [SLOTS-1:0] gens, queued;
+  reg [SLOTS-1:0] cleared;  // the row was emptied since the last job
+  reg [SLOTS-1:0] known;  // the slot turned over in this job
+  reg [SLOTS-1:0] exists;  // it has begun since
+  reg [SLOTS-1:0] turned_0, turned_1, turned_2;  // it turned over one, two, three cycles ago
+  reg [SLOTS-1:0] begun_0, begun_1, begun_2, begun_3, begun_4;  // it began ...
+  reg [SLOTS-1:0] ended_0, ended_1, ended_2;  // and had begun before
+  reg flush_was, decide_was, begun_was, same_was;
+  reg [ROW-1:0] read_row;  // by the operation that started
+  reg read_gen, read_any;  // of its slot; or any, as it turns over
+  reg [SLOT_BITS-1:0] mask_was;
+  reg [SLOT_BITS:0] queue_count;
+  reg [7:0] full_was;  // owe_nearly_full, in the last eight cycles
+  reg [7:0] owe_was;  // owe, likewise
+  reg [3:0] note_count, came;
+  integer j;
+  reg [PORTS-1:0] member_was, ready_was;
+  wire [SLOTS-1:0] turns = turn_over ? 1 << slot : 0;
+  wire [SLOTS-1:0] begins = begun ? 1 << begun_slot : 0;
+  wire op_valid = op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg;
+  wire [SLOTS-1:0] recent = turned_0 | turned_1 | turned_2;
+  wire [SLOTS-1:0] young = begun_0 | begun_1 | begun_2 | begun_3 | begun_4;
+  wire [SLOTS-1:0] enters = (begun_reg ? 1 << begun_slot_reg : 0) |
+      (op_enters_reg ? 1 << op_slot_reg : 0) |
+      (end_enters_reg ? 1 << end_slot_reg : 0);
+  reg all_cleared;  // the job's slots
+  reg [SLOT_BITS-1:0] newest;  // slot that turned over last
+  reg restarted;
+  reg asked_was;  // all ports were ready in the last cycle, and a pick was asked for
+  reg [SLOT_BITS-1:0] newest_was;
+  // At rest: no events, all ports are ready, and every cycle with decide picks.
+  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
+      (decide ? &ready && pick_ready : asked_was);
+  wire settled = at_rest && queued == 0 && note_valid_reg == 0 && enters == 0 && !op_notes_reg &&
+      !end_notes_reg && !op_fresh_reg && !end_fresh_reg;
+  wire pending = !idle_reg || queued != 0 || note_valid_reg != 0 || enters != 0;
+  reg [1:0] passes;  // that began since all is settled; the second has visited every slot
+  reg [3:0] waits;  // cycles without progress, at rest
+  wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // slots before the watched one
+  reg running;  // no flush, now and in the last cycle
+  reg head_stays;
+  reg [SLOT_BITS-1:0] head_was;
+
+  // For any slot: the ports that are owed its result, and those that were sent it.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg fresh;  // sent to nobody
+  reg [PORTS-1:0] due, had;
+  reg [PORTS-1:0] noted;  // ports with a note
+  wire [ROW-1:0] its_row = rows[ROW*watched+:ROW];
+  wire its_fresh = its_row[2*PORTS];
+  wire [PORTS-1:0] its_owed = its_row[PORTS+:PORTS];
+  wire it_exists = exists[watched];
+  wire ended = ended_0[watched] || ended_1[watched] || ended_2[watched];
+  wire it_picks = pick_valid && pick_slot == watched;
+  wire cancelled = begins[watched] || begun_0[watched];  // by agg_egress
+  wire [PORTS-1:0] taken = it_picks && !cancelled ? pick_receivers : 0;
+  integer i;
 
   always @(posedge clk) begin
-    pick_reg      <= decide && pick && !flush;
-    pick_slot_reg <= op_slot_reg;
-    receivers_reg <= receivers;
-    replay_reg    <= op_scans_reg && |(receivers & row_sent_reg);
-    if (rst) pick_reg <= 1'b0;
+    if (rst) was_reset <= 1'b1;
+    flush_was <= flush;
+    head_stays <= head_valid && !pop_reg && !rst && !flush;
+    head_was <= head;
+    decide_was <= decide;
+    passes <= !settled || idle_reg ? 0 : passes + (restarts && passes < 2);
+    waits <= !at_rest || !pending || moves || pick_reg || takes_note || takes_begun || pop_reg ? 0 :
+        waits + 1;
+    if (rst) newest <= 0;
+    else if (turn_over) newest <= slot;
+    newest_was <= newest;
+    asked_was <= decide && &ready && pick_ready;
+    restarted <= restarts && !flush && !rst;
+    begun_was <= begun;
+    mask_was <= slot_mask;
+    member_was <= member;
+    ready_was <= ready;
+    owe_was <= {owe_was[6:0], owe};
+    full_was <= {full_was[6:0], owe_nearly_full};
+    turned_0 <= turns;
+    turned_1 <= turned_0;
+    ended_0 <= turns & exists;
+    ended_1 <= ended_0;
+    ended_2 <= ended_1;
+    turned_2 <= turned_1;
+    begun_0 <= begins;
+    begun_1 <= begun_0;
+    begun_2 <= begun_1;
+    begun_3 <= begun_2;
+    begun_4 <= begun_3;
+    known <= known | turns;
+    exists <= (exists & ~turns) | begins;
+    if (turn_over) gens[slot] <= gen;
+    if (clear && flush) cleared[clear_slot] <= 1'b1;
+    if (clear_reg) rows[ROW*clear_slot_reg+:ROW] <= 0;
+    else if (ends_reg) rows[ROW*end_slot_reg+:ROW] <= next_row;
+    if (decide) begin
+      read_row <= rows[ROW*next_slot+:ROW];
+      read_gen <= gens[next_slot];
+      read_any <= turn_over && slot == next_slot;
+    end
+    if (push_reg) queued[end_slot_reg] <= 1'b1;
+    if (pop_reg) queued[head] <= 1'b0;
+
+    due <= due & ~taken | (owe && slot == watched ? port : 0);
+    had <= had | taken;
+    if (taken != 0) fresh <= 1'b0;
+    if (begins[watched]) begin
+      fresh <= 1'b1;
+      due   <= {PORTS{1'b1}};
+      had   <= 0;
+    end
+    if (taken != 0 && fresh && !begins[watched])
+      due <= (member | noted) & ~taken | (owe && slot == watched ? port : 0);
+
+    // Nobody is left to be owed it.
+    if (pop_reg && !pick_reg && end_slot_reg == watched && !begins[watched]) begin
+      fresh <= 1'b0;
+      due   <= noted | (owe && slot == watched ? port : 0);
+    end
+
+    if (rst || flush) begin
+      ended_0 <= 0;
+      ended_1 <= 0;
+      ended_2 <= 0;
+      queued  <= 0;
+      known   <= 0;
+      exists  <= 0;
+      owe_was <= 0;
+    end
+    if (rst) begin
+      cleared  <= 0;
+      begun_0  <= 0;
+      turned_0 <= 0;
+    end
+    if (flush && !flush_was) cleared <= 0;
   end
 
-  assign pick_wants     = begun_reg || op_enters_reg || found_reg || fresh_can_reg;
-  assign pick_valid     = pick_reg;
-  assign pick_slot      = pick_slot_reg;
-  assign pick_receivers = receivers_reg;
-  assign pick_replay    = replay_reg;
+  always @* begin
+    running = !flush && !flush_was;
+    all_cleared = 1'b1;
+    for (i = 0; i < SLOTS; i = i + 1) if (i <= slot_mask && !cleared[i]) all_cleared = 1'b0;
+    note_count = 0;
+    for (i = 0; i < NOTES; i = i + 1) note_count = note_count + note_valid_reg[i];
+    queue_count = 0;
+    for (i = 0; i < SLOTS; i = i + 1) queue_count = queue_count + queued[i];
+    noted = op_notes_reg && op_slot_reg == watched ? op_port_reg : 0;
+    if (end_notes_reg && end_slot_reg == watched && !decide) noted = noted | end_port_reg;
+    for (i = 0; i < NOTES; i = i + 1)
+    if (note_valid_reg[i] && !note_void_reg[i] && note_slot_reg[SLOT_BITS*i+:SLOT_BITS] == watched)
+      noted = noted | note_port_reg[PORTS*i+:PORTS];
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      `PROMISED(decide == !decide_was);  // agg_egress
+      // agg_jobs: window and members do not change until the job has ended; members may be evicted.
+      // It empties the rows of an ended job's slots.
+      `PROMISED((slot_mask & (slot_mask + 1'b1)) == 0 && slot_mask != 0);
+      `PROMISED(flush || flush_was || (slot_mask == mask_was && (member & ~member_was) == 0));
+      `PROMISED(!turn_over || all_cleared);
+      `PROMISED(!(turn_over || owe || begun) || !flush_was || flush);
+      `PROMISED(!(turn_over || owe) || !flush);
+      `PROMISED(!begun || begun_slot <= slot_mask);
+      `PROMISED(!(turn_over || owe) || slot <= slot_mask);
+      // agg_slots: a slot turns over, begins to be summed two cycles later or later, and has a result
+      // after that.
+      `PROMISED(!turn_over || !known[slot] || (exists[slot] && !young[slot] && gen != gens[slot]));
+      `PROMISED(
+          !owe || (exists[slot] && !young[slot] && !turn_over && port != 0 && (port & ~member) == 0));
+      `PROMISED(
+          !begun || flush || (known[begun_slot] && !exists[begun_slot] &&
+          !turns[begun_slot] && !turned_0[begun_slot] && begun_gen == gens[begun_slot]));
+      `PROMISED((port & (port - 1'b1)) == 0);
+      `PROMISED(!begun || !begun_was);  // agg_reader
+      // agg_arbiter makes no operation once owe_nearly_full was seen, and spaces them.
+      `PROMISED(!owe || !owe_was[0]);
+      `PROMISED(!owe || !(&full_was));
+      // agg_ram: what was read. agg_slot_fifo, proved separately: the head is a queued slot and
+      // stays, and there is one two cycles after a push.
+      assume (decide || (ram_row == read_row && (read_any || ram_gen == read_gen)));
+      assume (!head_valid || queued[head]);
+      assume (!decide || head_valid == (queued != 0));
+      assume (!head_stays || (head_valid && head == head_was));
+
+      if (flush_was) begin
+        assert (!begun_reg && !op_valid && !ends_reg && !pick_valid && !push_reg && !pop_reg);
+        assert (note_valid_reg == 0 && idle_reg && !found_reg && fresh_none_reg);
+        assert (fresh_count_reg == 0 && queued == 0 && known == 0 && exists == 0);
+        for (i = 0; i < SLOTS; i = i + 1)
+        if (cleared[i]) assert (rows[ROW*i+:ROW] == 0 || (clear_reg && clear_slot_reg == i));
+      end
+      assert (!clear_reg || flush_was);
+      assert (newest_reg == newest);
+    end
+    if (was_reset && !rst && running) begin
+      // Operations and the registers that describe their rows
+      assert (op_enters_reg + op_notes_reg + op_fresh_reg + op_scans_reg <= 1);
+      assert (end_enters_reg + end_notes_reg + end_fresh_reg + end_scans_reg == ends_reg);
+      assert (!ends_reg || !decide);
+      assert (push_reg == (end_enters_reg && !row_fresh_reg && !pick_reg));
+      if (pop_reg) assert (end_fresh_reg && row_fresh_reg && (pick_reg || member == 0 || !live));
+      assert (!none_reg || member == 0);
+      if (pick_reg) assert (can_reg && (end_enters_reg || end_fresh_reg || end_scans_reg));
+      if (pick_reg && end_fresh_reg) assert (pop_reg);
+      assert (all_cleared || (known == 0 && queued == 0 && idle_reg && !op_valid && !ends_reg));
+      assert (all_cleared || (note_valid_reg == 0 && !begun_reg));
+      assert (!op_valid || (cleared[op_slot_reg] && op_slot_reg <= slot_mask));
+      assert (!ends_reg || (cleared[end_slot_reg] && end_slot_reg <= slot_mask));
+      if (op_valid && decide)
+        assert ({row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} ==
+                rows[ROW*op_slot_reg+:ROW]);
+      if (ends_reg)
+        assert ({row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} ==
+                rows[ROW*end_slot_reg+:ROW]);
+      if (op_valid && decide && !recent[op_slot_reg]) assert (slot_gen_reg == gens[op_slot_reg]);
+      if (op_valid && !decide) begin
+        assert (read_row == rows[ROW*op_slot_reg+:ROW]);
+        assert (ends_reg ? same_reg == (end_slot_reg == op_slot_reg) : !same_reg);
+        if (!turned_0[op_slot_reg]) assert (read_gen == gens[op_slot_reg]);
+      end
+
+      // Slots that began are entered; a row is queued, or is right, or is void.
+      for (i = 0; i < SLOTS; i = i + 1) begin
+        assert (!known[i] || cleared[i]);
+        assert (!exists[i] || known[i]);
+        assert (!known[i] || i <= slot_mask);
+        assert (!queued[i] || i <= slot_mask);
+        assert (!enters[i] || (exists[i] && young[i]));
+        assert (!(begun_reg && begun_slot_reg == i) || begun_0[i] || begun_1[i]);
+        assert (!(op_enters_reg && op_slot_reg == i) || begun_1[i] || begun_2[i] || begun_3[i]);
+        if (known[i] && !exists[i])
+          assert (!rows[ROW*i+2*PORTS+2] || rows[ROW*i+2*PORTS+1] != gens[i]);
+        if (cleared[i]) assert (rows[ROW*i+2*PORTS] == queued[i]);
+        if (!cleared[i]) assert (!queued[i]);
+        if (cleared[i] && !known[i]) assert (!rows[ROW*i+2*PORTS+2] && !queued[i]);
+        if (exists[i])
+          assert (enters[i] || (rows[ROW*i+2*PORTS+2] && rows[ROW*i+2*PORTS+1] == gens[i]));
+      end
+      if (begun_reg) assert (begun_gen_reg == gens[begun_slot_reg]);
+      if (op_enters_reg) assert (op_gen_reg == gens[op_slot_reg]);
+      if (end_enters_reg) assert (end_gen_reg == gens[end_slot_reg]);
+      if (op_fresh_reg && !decide) assert (head_valid && head == op_slot_reg);
+      if (op_fresh_reg && decide && row_fresh_reg) assert (head_valid && head == op_slot_reg);
+      if (end_fresh_reg && row_fresh_reg) assert (head_valid && head == end_slot_reg);
+
+      // The queue of fresh results holds no slot twice. A result that is not queued is picked first
+      // only when none is queued.
+      assert (!push_reg || !queued[end_slot_reg]);
+      assert (!pop_reg || (head_valid && head == end_slot_reg));
+      assert (fresh_count_reg == queue_count && fresh_none_reg == (queue_count == 0));
+      if (pick_reg && end_enters_reg) assert (queue_count == 0);
+
+      // No note is lost. A note that is not void is for a slot with a result.
+      assert (!owe || !stay[NOTES-1]);
+      assert ((owe_was & owe_was >> 1) == 0);
+      assert (owe_nearly_full || note_count <= 3);
+      for (i = 0; i < 8; i = i + 1) begin
+        came = 3;
+        for (j = 0; j <= i; j = j + 1) came = came + owe_was[j];
+        if (!full_was[i]) assert (note_count <= came);
+      end
+      for (i = 0; i < NOTES; i = i + 1) begin
+        assert (i == 0 || !note_valid_reg[i] || note_valid_reg[i-1]);
+        assert (!note_valid_reg[i] || note_slot_reg[SLOT_BITS*i+:SLOT_BITS] <= slot_mask);
+        if (note_valid_reg[i] && !note_void_reg[i]) begin
+          assert (exists[note_slot_reg[SLOT_BITS*i+:SLOT_BITS]]);
+          assert (!enters[note_slot_reg[SLOT_BITS*i+:SLOT_BITS]]);
+        end
+      end
+      if (op_notes_reg && !recent[op_slot_reg]) assert (exists[op_slot_reg]);
+
+      // Nothing owed is forgotten: it is queued as fresh, or in its row, or noted.
+      if ((it_exists || ended) && fresh) assert (had == 0);
+      if (it_exists && fresh) assert (enters[watched] || its_fresh);
+      if (it_exists && !fresh) begin
+        assert (!enters[watched] && !its_fresh);
+        assert (due == (its_owed | noted) && had == its_row[0+:PORTS]);
+      end
+
+      // The scan comes to every slot that owes, and serves ports that were ready when its pass began,
+      // at the oldest VID or from rest.
+      assert (!op_scans_reg || (op_slot_reg == at_reg && !idle_reg && !end_scans_reg));
+      assert (!end_scans_reg || (end_slot_reg == at_reg && !idle_reg));
+      assert (idle_reg || (at_reg <= slot_mask && left_reg <= slot_mask));
+      if (it_exists && !fresh && its_owed != 0)
+        assert (!idle_reg && (seen_reg || to_come <= left_reg));
+      if (restarted && !idle_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
+      if (it_picks && end_scans_reg) assert ((pick_receivers & ~serves_reg) == 0);
+      assert (!found_reg || !idle_reg);
+
+      // At rest, an operation follows another, and nothing is owed after two passes.
+      assert (waits <= 8);
+      if (passes != 0) assert (&serves_reg);
+      if (it_exists && (passes == 2 || (passes == 1 && to_come > left_reg))) assert (its_owed == 0);
+      if (it_exists && settled && idle_reg) assert (its_owed == 0 && !fresh);
+
+      // For three cycles after a slot turns over, its result can still be picked.
+      if (!it_exists && ended) begin
+        assert (its_fresh == fresh && !enters[watched]);
+        if (!fresh) assert (((its_owed | noted) & ~due) == 0 && had == its_row[0+:PORTS]);
+      end
+
+      // A pick is owed, its receivers are ready, and it is a replay if one of them had it before.
+      if (it_picks) assert (pick_receivers != 0 && (pick_receivers & ~ready_was) == 0);
+      if (taken != 0) begin
+        assert (it_exists || ended);
+        assert ((pick_receivers & ~(fresh ? member_was : due)) == 0);
+        assert (pick_replay == (!fresh && |(pick_receivers & had)));
+      end
+    end
+  end
+`endif
 
 endmodule
 

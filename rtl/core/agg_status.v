@@ -10,7 +10,7 @@
 // the packet's job number. The pick rotates among ports, and alternates between statuses and the
 // notice. A candidate is chosen in five steps of one cycle, whether or not pick_ready is high. In a
 // cycle with pick_ready, the candidate is picked if it is still pending and its port ready. The pick
-// is shown in the next cycle; its fields stay until the next pick. Latency: an answer in cycle 0 can
+// is shown in the next cycle; its fields stay until the next cycle with pick_ready. Latency: an answer in cycle 0 can
 // be picked in cycle 6 and is shown in cycle 7. Not done here: counting all refusals (agg_counters).
 
 `default_nettype none
@@ -147,9 +147,11 @@ module agg_status #(
     end
     waits_reg <= (waits_reg & ~dropped & (tells_reg ? {PORTS{1'b1}} : ~taken)) | kept;
     pick_reg  <= picks;
+    if (pick_ready) begin
+      ports_reg  <= chosen_reg;
+      fields_reg <= tells_reg ? {notice_reg, ranks_reg[8*index_reg+:8]} : statuses[index_reg];
+    end
     if (picks) begin
-      ports_reg        <= chosen_reg;
-      fields_reg       <= tells_reg ? {notice_reg, ranks_reg[8*index_reg+:8]} : statuses[index_reg];
       above_reg        <= ~(chosen_reg | (chosen_reg - 1'b1));
       after_status_reg <= !tells_reg;
     end
