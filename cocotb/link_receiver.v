@@ -42,6 +42,7 @@ module link_receiver #(
 
   wire [8*WINDOW-1:0] window;
   wire [         3:0] count;
+  wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
   wire                rewind;
@@ -67,6 +68,7 @@ module link_receiver #(
       .s_axis_tready(s_axis_tready),
       .window       (window),
       .count        (count),
+      .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
       .rewind       (rewind)
@@ -82,6 +84,7 @@ module link_receiver #(
       .rst              (rst || down),
       .window           (window),
       .count            (count),
+      .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),
       .rewind           (rewind),

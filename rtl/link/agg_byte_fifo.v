@@ -5,7 +5,12 @@
 // after the first one kept, so that the parser can search a bad frame for another that begins
 // inside it.
 //
-// Latency: a byte is in the window in the cycle after it was accepted.
+// The window is in registers, and count and sync_bytes need only
+// a table after registers: the parser's decision begins there. Bytes
+// pass from the memory to a row of one byte for each bank, and from there into the window, as far as
+// there is place. The comparison with the sync word is done before a byte enters the memory.
+//
+// Latency: a byte is in the window three cycles after it was accepted, and two after a rewind.
 //
 // Not done here: frames. The memory has asynchronous reads (distributed RAM).
 
@@ -26,10 +31,13 @@ module agg_byte_fifo #(
 
     output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
     output wire [3:0] count,  // valid bytes in the window, 0..WINDOW
+    output wire [3:0] sync_bytes,  // bit k: byte k of the window is byte k of the sync word
     input wire [3:0] take,  // bytes to take, 0..count
     input wire commit,  // frees the bytes taken so far, including this cycle's
     input wire rewind  // instead of take and commit: return to the byte after the first one kept
 );
+
+  `include "zwire.vh"
 
   generate
     if (LINK_BYTES != 1 && LINK_BYTES != 2 && LINK_BYTES != 4 && LINK_BYTES != 8) begin : g_link
@@ -48,17 +56,18 @@ module agg_byte_fifo #(
   localparam integer ROW = PTR - LANE;  // pointer bits that select the row
 
   // Pointers are modulo twice the depth, to distinguish full from empty.
-  reg  [PTR:0] write_reg;
-  reg  [PTR:0] read_reg;
-  reg  [PTR:0] base_reg;  // the first byte kept; everything before it is committed
+  reg [PTR:0] write_reg;
+  reg [PTR:0] fetch_reg;  // the next byte to leave the memory for the row
+  reg [PTR:0] read_reg;  // the next byte in the window
+  reg [PTR:0] base_reg;  // the first byte kept; everything before it is committed
+  reg         ready_reg;
+
+  // A word may arrive in the cycle in which ready_reg is decided.
+  localparam [PTR:0] ROOM = DEPTH[PTR:0] - 2 * LINK_BYTES[PTR:0];
 
   wire [PTR:0] used = write_reg - base_reg;
-  wire [PTR:0] ahead = write_reg - read_reg;
 
-  localparam [PTR:0] ROOM = DEPTH[PTR:0] - LINK_BYTES[PTR:0];
-
-  assign s_axis_tready = used <= ROOM && !rst;
-  assign count = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
+  assign s_axis_tready = ready_reg && !rst;
 
   reg     [3:0] arriving;  // bytes in the input word
   integer       i;
@@ -72,40 +81,36 @@ module agg_byte_fifo #(
   wire [PTR:0] read_next = read_reg + {{PTR - 3{1'b0}}, take};
   wire [PTR:0] base_next = base_reg + {{PTR{1'b0}}, 1'b1};
 
-  always @(posedge clk) begin
-    if (write) write_reg <= write_reg + {{PTR - 3{1'b0}}, arriving};
-    if (rewind) begin
-      read_reg <= base_next;
-      base_reg <= base_next;
-    end else begin
-      read_reg <= read_next;
-      if (commit) base_reg <= read_next;
+  // -- Memory -------------------------------------------------------------------------------------
+
+  // A byte with its number in the sync word, from 1, or 0 if it is none of its bytes
+  localparam integer CELL = 11;
+
+  function automatic [CELL-1:0] numbered;
+    input [7:0] value;
+    begin
+      numbered = {3'd0, value};
+      if (value == SYNC[7:0]) numbered[10:8] = 3'd1;
+      if (value == SYNC[15:8]) numbered[10:8] = 3'd2;
+      if (value == SYNC[23:16]) numbered[10:8] = 3'd3;
+      if (value == SYNC[31:24]) numbered[10:8] = 3'd4;
     end
-    if (rst) begin
-      write_reg <= {PTR + 1{1'b0}};
-      read_reg  <= {PTR + 1{1'b0}};
-      base_reg  <= {PTR + 1{1'b0}};
-    end
-  end
+  endfunction
 
   // One bank for each byte of the window. The input word is rotated so that its first byte is at
-  // the bank of write_reg; the banks' outputs are rotated back by read_reg. Banks below the
-  // addressed one use the next row.
-  wire [    LANE-1:0] write_lane = write_reg[LANE-1:0];
-  wire [    LANE-1:0] read_lane = read_reg[LANE-1:0];
-  wire [    LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
-  wire [    LANE-1:0] read_lane_left = {LANE{1'b0}} - read_lane;
-  wire [     ROW-1:0] write_row = write_reg[PTR-1:LANE];
-  wire [     ROW-1:0] read_row = read_reg[PTR-1:LANE];
-  wire [  WINDOW-1:0] write_same_row = {WINDOW{1'b1}} << write_lane;
-  wire [  WINDOW-1:0] read_same_row = {WINDOW{1'b1}} << read_lane;
+  // the bank of write_reg. Banks below the addressed one use the next row.
+  wire [       LANE-1:0] write_lane = write_reg[LANE-1:0];
+  wire [       LANE-1:0] write_lane_left = {LANE{1'b0}} - write_lane;
+  wire [        ROW-1:0] write_row = write_reg[PTR-1:LANE];
+  wire [        ROW-1:0] fetch_row = fetch_reg[PTR-1:LANE];
+  wire [     WINDOW-1:0] write_same_row = {WINDOW{1'b1}} << write_lane;
+  wire [     WINDOW-1:0] fetch_same_row = {WINDOW{1'b1}} << fetch_reg[LANE-1:0];
 
-  wire [8*WINDOW-1:0] word;
-  wire [8*WINDOW-1:0] word_turned = word << {write_lane, 3'd0} | word >> {write_lane_left, 3'd0};
-  wire [8*WINDOW-1:0] banks;
+  wire [   8*WINDOW-1:0] word;
+  wire [   8*WINDOW-1:0] word_turned = word << {write_lane, 3'd0} | word >> {write_lane_left, 3'd0};
+  wire [CELL*WINDOW-1:0] banks;
 
   assign word[8*LINK_BYTES-1:0] = s_axis_tdata;
-  assign window = banks >> {read_lane, 3'd0} | banks << {read_lane_left, 3'd0};
 
   genvar k;
   generate
@@ -114,16 +119,111 @@ module agg_byte_fifo #(
     end
     for (k = 0; k < WINDOW; k = k + 1) begin : g_bank
       localparam [LANE-1:0] SELF = k;
-      reg [7:0] bytes[0:DEPTH/WINDOW-1];
+      reg [CELL-1:0] bytes[0:DEPTH/WINDOW-1];
       wire [LANE-1:0] place = SELF - write_lane;  // position of this bank's byte in the word
       wire [ROW-1:0] to_row = write_row + {{ROW - 1{1'b0}}, !write_same_row[k]};
-      wire [ROW-1:0] from_row = read_row + {{ROW - 1{1'b0}}, !read_same_row[k]};
+      wire [ROW-1:0] from_row = fetch_row + {{ROW - 1{1'b0}}, !fetch_same_row[k]};
 
       always @(posedge clk) begin
-        if (write && {{4 - LANE{1'b0}}, place} < arriving) bytes[to_row] <= word_turned[8*k+:8];
+        if (write && {{4 - LANE{1'b0}}, place} < arriving)
+          bytes[to_row] <= numbered(word_turned[8*k+:8]);
       end
 
-      assign banks[8*k+:8] = bytes[from_row];
+      assign banks[CELL*k+:CELL] = bytes[from_row];
+    end
+  endgenerate
+
+  // -- Row ----------------------------------------------------------------------------------------
+
+  reg  [  CELL*WINDOW-1:0] row_reg;  // by bank
+  reg  [              3:0] row_bytes_reg;
+
+  wire [            PTR:0] ahead = write_reg - fetch_reg;
+  wire [              3:0] fetched = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
+  reg                      row_moves;  // into the window
+
+  wire                     row_loads = row_moves || row_bytes_reg == 4'd0;
+
+  // -- Window -------------------------------------------------------------------------------------
+
+  // Twice the window: as long as a row does not fit in, no byte of the window is missing. Cells
+  // from held_reg on are undefined.
+  reg  [2*CELL*WINDOW-1:0] hold_reg;
+  reg  [              4:0] held_reg;
+  reg  [              4:0] held_next;
+  reg  [2*CELL*WINDOW-1:0] hold_next;
+
+  wire [3*CELL*WINDOW-1:0] joined;  // the window's cells, and the row's after them
+  localparam [4:0] FULL = {WINDOW[3:0], 1'b0};
+  wire [4:0] held_joined = held_reg + {1'b0, row_bytes_reg};
+
+  generate
+    for (k = 0; k < 3 * WINDOW; k = k + 1) begin : g_joined
+      localparam [4:0] PLACE = k;
+      wire [LANE-1:0] bank = read_reg[LANE-1:0] + PLACE[LANE-1:0];
+      wire [CELL-1:0] of_row = row_reg[CELL*bank+:CELL];
+      if (k < 2 * WINDOW) begin : g_either
+        assign joined[CELL*k+:CELL] = PLACE < held_reg ? hold_reg[CELL*k+:CELL] : of_row;
+      end else begin : g_row
+        assign joined[CELL*k+:CELL] = of_row;
+      end
+    end
+  endgenerate
+
+  // For each number of bytes that may be taken, so that take comes last.
+  always @* begin
+    hold_next = joined[2*CELL*WINDOW-1:0];
+    row_moves = held_joined <= FULL;
+    held_next = held_joined <= FULL ? held_joined : held_reg;
+    for (i = 1; i <= WINDOW; i = i + 1) begin
+      if (take == i[3:0]) begin
+        hold_next = joined[CELL*i+:2*CELL*WINDOW];
+        row_moves = held_joined <= FULL + i[4:0];
+        held_next = (held_joined <= FULL + i[4:0] ? held_joined : held_reg) - i[4:0];
+      end
+    end
+  end
+
+  always @(posedge clk) begin
+    ready_reg <= used <= ROOM;
+    if (write) write_reg <= write_reg + {{PTR - 3{1'b0}}, arriving};
+    hold_reg <= hold_next;
+    if (row_loads) row_reg <= banks;
+    if (rewind) begin
+      read_reg      <= base_next;
+      base_reg      <= base_next;
+      fetch_reg     <= base_next;
+      held_reg      <= 5'd0;
+      row_bytes_reg <= 4'd0;
+    end else begin
+      read_reg <= read_next;
+      held_reg <= held_next;
+      if (commit) base_reg <= read_next;
+      if (row_loads) begin
+        fetch_reg     <= fetch_reg + {{PTR - 3{1'b0}}, fetched};
+        row_bytes_reg <= fetched;
+      end
+    end
+    if (rst) begin
+      ready_reg     <= 1'b0;
+      write_reg     <= {PTR + 1{1'b0}};
+      read_reg      <= {PTR + 1{1'b0}};
+      base_reg      <= {PTR + 1{1'b0}};
+      fetch_reg     <= {PTR + 1{1'b0}};
+      held_reg      <= 5'd0;
+      row_bytes_reg <= 4'd0;
+    end
+  end
+
+  assign count = held_reg < WINDOW[4:0] ? held_reg[3:0] : WINDOW[3:0];
+
+  generate
+    for (k = 0; k < WINDOW; k = k + 1) begin : g_shown
+      assign window[8*k+:8] = hold_reg[CELL*k+:8];
+    end
+    for (k = 0; k < 4; k = k + 1) begin : g_matches
+      localparam [2:0] NUMBER = k + 1;
+      assign sync_bytes[k] = hold_reg[CELL*k+8+:3] == NUMBER;
     end
   endgenerate
 
@@ -143,18 +243,30 @@ module agg_byte_fifo #(
   wire [PTR:0] bytes_taken = taken - kept;  // and not committed
   wire [PTR:0] bytes_left = came - taken;
   wire watched_kept = watched - kept < bytes_kept;
+  reg running_was = 1'b0;  // no reset in the last cycle
+  reg [1:0] calm;  // cycles since a rewind
+  reg [PTR:0] came_was, came_before, kept_was;  // a cycle ago, two cycles ago
+  wire [PTR:0] lately = came - came_was;
+  wire [PTR:0] earlier = came_was - came_before;
   integer b;
 
   always @(posedge clk) begin
     if (write) came <= came + arriving;
     if (write && place < arriving) put <= s_axis_tdata[8*place+:8];
     taken <= rewind ? kept + 1 : taken + take;
-    kept  <= rewind ? kept + 1 : commit ? taken + take : kept;
+    kept <= rewind ? kept + 1 : commit ? taken + take : kept;
+    running_was <= was_reset && !rst;
+    calm <= rst || rewind ? 0 : calm + (calm != 3);
+    came_was <= came;
+    came_before <= came_was;
+    kept_was <= bytes_kept;
     if (rst) begin
       was_reset <= 1'b1;
       came <= 0;
       taken <= 0;
       kept <= 0;
+      came_was <= 0;
+      came_before <= 0;
     end
   end
 
@@ -167,11 +279,29 @@ module agg_byte_fifo #(
       `PROMISED(!rewind || taken != kept);
 
       assert (write_reg == came && read_reg == taken && base_reg == kept);
+      assert (fetch_reg == taken + held_reg + row_bytes_reg && ahead <= bytes_left);
+      assert (held_reg <= 2 * WINDOW && row_bytes_reg <= WINDOW);
       assert (bytes_kept <= DEPTH && bytes_taken <= bytes_kept);
-      assert (s_axis_tready == (!rst && bytes_kept + LINK_BYTES <= DEPTH));
-      assert (count == (bytes_left < WINDOW ? bytes_left : WINDOW));
+      assert (s_axis_tready == (!rst && ready_reg));
+      assert (!ready_reg || bytes_kept + LINK_BYTES <= DEPTH);
+      if (running_was) assert (ready_reg == (kept_was + 2 * LINK_BYTES <= DEPTH));
+      // A byte is in the window three cycles after it was accepted, if the window has place.
+      assert (count == (held_reg < WINDOW ? held_reg : WINDOW) && count <= bytes_left);
+      if (calm >= 2 && count < WINDOW) assert (count + earlier + lately >= bytes_left);
+      if (calm >= 1 && row_bytes_reg < WINDOW && held_joined <= FULL)
+        assert (held_joined + lately >= bytes_left);
+      assert (lately <= LINK_BYTES && earlier <= LINK_BYTES);
+      for (b = 0; b < 2 * WINDOW; b = b + 1) begin
+        if (b < held_reg && taken + b[PTR:0] == watched)
+          assert (hold_reg[CELL*b+:CELL] == numbered(put));
+      end
       for (b = 0; b < WINDOW; b = b + 1) begin
-        if (b < count && taken + b[PTR:0] == watched) assert (window[8*b+:8] == put);
+        if (b < count && taken + b[PTR:0] == watched) begin
+          assert (window[8*b+:8] == put);
+          if (b < 4) assert (sync_bytes[b] == (put == SYNC[8*b+:8]));
+        end
+        if (b < row_bytes_reg && taken + held_reg + b[PTR:0] == watched)
+          assert (row_reg[CELL*watched[LANE-1:0]+:CELL] == numbered(put));
       end
 
       cover (rewind && bytes_kept == DEPTH && bytes_taken > WINDOW);
@@ -183,7 +313,7 @@ module agg_byte_fifo #(
     for (k = 0; k < WINDOW; k = k + 1) begin : g_watched
       always @* begin
         if (was_reset && watched_kept && watched[LANE-1:0] == k)
-          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == put);
+          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == numbered(put));
       end
     end
   endgenerate

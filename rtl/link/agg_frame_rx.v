@@ -27,6 +27,7 @@ module agg_frame_rx #(
     // agg_byte_fifo
     input  wire [8*WINDOW-1:0] window,
     input  wire [         3:0] count,
+    input  wire [         3:0] sync_bytes,  // byte k is byte k of the sync word
     output reg  [         3:0] take,
     output reg                 commit,
     output reg                 rewind,
@@ -113,10 +114,8 @@ module agg_frame_rx #(
   // -- Bytes --------------------------------------------------------------------------------------
 
   // Skips a byte as soon as it and the bytes present after it cannot start a sync word.
-  wire [31:0] differ = window[31:0] ^ SYNC;
-  wire mismatch =
-      (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
-      (count >= 4'd3 && differ[23:16] != 8'd0) || (count >= 4'd4 && differ[31:24] != 8'd0);
+  wire mismatch = (count >= 4'd1 && !sync_bytes[0]) || (count >= 4'd2 && !sync_bytes[1]) ||
+      (count >= 4'd3 && !sync_bytes[2]) || (count >= 4'd4 && !sync_bytes[3]);
   wire passed_over = state_reg == HUNT && mismatch;
   wire synced = count >= 4'd4 && !mismatch;
   wire header_step = state_reg == HEADER && count == WINDOW[3:0];
@@ -341,6 +340,8 @@ module agg_frame_rx #(
     if (was_reset) begin
       // agg_byte_fifo: at most WINDOW bytes, stable until taken.
       `PROMISED(count <= WINDOW);
+      for (n = 0; n < 4; n = n + 1)
+      if (n < count) `PROMISED(sync_bytes[n] == (window[8*n+:8] == SYNC[8*n+:8]));
       for (n = 0; n < WINDOW; n = n + 1)
       if (running_was && waited && n < count_was)
         `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);

@@ -1148,6 +1148,7 @@ module left_top (
   wire         unjudged;  // packets wait in the core for the commit
   wire [ 31:0] window;  // the next bytes from the link
   wire [  3:0] window_count;
+  wire [  3:0] window_sync_bytes;  // bytes of the sync word, at their places
   wire [  3:0] window_take;
   wire         window_commit;
   wire         window_rewind;
@@ -1239,6 +1240,7 @@ module left_top (
       .s_axis_tready(link_rx_tready),
       .window       (window),
       .count        (window_count),
+      .sync_bytes   (window_sync_bytes),
       .take         (window_take),
       .commit       (window_commit),
       .rewind       (window_rewind)
@@ -1254,6 +1256,7 @@ module left_top (
       .rst              (link_rst),
       .window           (window),
       .count            (window_count),
+      .sync_bytes       (window_sync_bytes),
       .take             (window_take),
       .commit           (window_commit),
       .rewind           (window_rewind),

@@ -18,7 +18,7 @@ module receiver #(
     input  wire                    s_axis_tvalid,
     output wire                    s_axis_tready,
 
-    output wire [   175:0] header,
+    output wire [     175:0] header,
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire [  STEP-1:0] m_axis_tkeep,
     output wire              m_axis_tvalid,
@@ -36,6 +36,7 @@ module receiver #(
 
   wire [8*WINDOW-1:0] window;
   wire [         3:0] count;
+  wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
   wire                rewind;
@@ -54,6 +55,7 @@ module receiver #(
       .s_axis_tready(s_axis_tready),
       .window       (window),
       .count        (count),
+      .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
       .rewind       (rewind)
@@ -69,6 +71,7 @@ module receiver #(
       .rst              (rst),
       .window           (window),
       .count            (count),
+      .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),
       .rewind           (rewind),
