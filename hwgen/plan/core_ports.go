@@ -39,6 +39,8 @@ func (b *coreBuilder) ports() {
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
 	registerPorts(m)
+	m.PortComment("A write lacks bytes: it is refused")
+	m.Input("s_reg_partial", 1)
 	m.PortComment("Events of the shell, one per cycle")
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)

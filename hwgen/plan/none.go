@@ -36,7 +36,7 @@ tkeep is all ones in a beat of a payload; a packet without payload is one beat w
 
 A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 it is low, and until its jobs have drained, the card accepts no register access and drops
-incoming packets. Packets in a queue leave completely.
+incoming packets. An access under way is answered, and packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
@@ -85,6 +85,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
+	m.Wire("reg_ready", 1, "the core can take a register access")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
@@ -93,7 +94,10 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down").
-		Connect("unjudged", "unused_unjudged")
+		Connect("unjudged", "unused_unjudged").
+		Connect("s_reg_valid", "s_reg_valid && !down").
+		Connect("s_reg_ready", "reg_ready").
+		Connect("s_reg_partial", "1'b0")
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
@@ -105,6 +109,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 	m.Wire("unused_receivers", 64, "a port's header lacks this field")
 	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
+	m.Assign("s_reg_ready", "reg_ready && !down")
 	m.Assign("out_tpayload", "|out_tkeep")
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }

@@ -11,7 +11,7 @@
 //
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
-// incoming packets. Packets in a queue leave completely.
+// incoming packets. An access under way is answered, and packets in a queue leave completely.
 // Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
@@ -62,6 +62,7 @@ module agg_top (
   wire         out_tpayload;  // the beat has payload: all bytes
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
+  wire         reg_ready;  // the core can take a register access
   wire         unused_member;  // each port is a link of its own
   wire [  7:0] unused_rank_of_port;
 
@@ -95,8 +96,8 @@ module agg_top (
       .port_ready       (port_ready),
       .member           (unused_member),
       .rank_of_port     (unused_rank_of_port),
-      .s_reg_valid      (s_reg_valid),
-      .s_reg_ready      (s_reg_ready),
+      .s_reg_valid      (s_reg_valid && !down),
+      .s_reg_ready      (reg_ready),
       .s_reg_write      (s_reg_write),
       .s_reg_addr       (s_reg_addr),
       .s_reg_wdata      (s_reg_wdata),
@@ -104,6 +105,7 @@ module agg_top (
       .m_reg_ready      (m_reg_ready),
       .m_reg_code       (m_reg_code),
       .m_reg_value      (m_reg_value),
+      .s_reg_partial    (1'b0),
       .shell_frames     (1'b0),
       .shell_hunted     (1'b0),
       .shell_header_crc (1'b0),
@@ -116,6 +118,7 @@ module agg_top (
   wire [63:0] unused_receivers;  // a port's header lacks this field
 
   assign unused_receivers = out_tuser[239:176];
+  assign s_reg_ready      = reg_ready && !down;
   assign out_tpayload     = |out_tkeep;
   assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
