@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/config"
 	"tributary/hwgen/netlist"
 )
 
@@ -67,7 +68,11 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("m", port, "tlast"), 1)
 		m.Output(axis("m", port, "tuser"), noneHeaderBits)
 	}
-	registerPorts(m)
+	if p.RegPort == config.RegPortAXIL {
+		axilPorts(m)
+	} else {
+		registerPorts(m)
+	}
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }
@@ -85,7 +90,6 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
-	m.Wire("reg_ready", 1, "the core can take a register access")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
@@ -94,10 +98,8 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down").
-		Connect("unjudged", "unused_unjudged").
-		Connect("s_reg_valid", "s_reg_valid && !down").
-		Connect("s_reg_ready", "reg_ready").
-		Connect("s_reg_partial", "1'b0")
+		Connect("unjudged", "unused_unjudged")
+	p.noneRegisters(m, core)
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
@@ -109,9 +111,38 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 	m.Wire("unused_receivers", 64, "a port's header lacks this field")
 	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
-	m.Assign("s_reg_ready", "reg_ready && !down")
 	m.Assign("out_tpayload", "|out_tkeep")
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
+}
+
+// noneRegisters connects the core's register port to the card's. While the link is down, no
+// access passes.
+func (p *Plan) noneRegisters(m *netlist.Module, core *netlist.Instance) {
+	m.Wire("reg_ready", 1, "the core can take a register access")
+	if p.RegPort == config.RegPortBus {
+		core.Connect("s_reg_valid", "s_reg_valid && !down").Connect("s_reg_ready", "reg_ready").
+			Connect("s_reg_partial", "1'b0")
+		m.Assign("s_reg_ready", "reg_ready && !down")
+		return
+	}
+	m.Wire("reg_valid", 1, "")
+	m.Wire("reg_write", 1, "")
+	m.Wire("reg_addr", 32, "")
+	m.Wire("reg_wdata", 64, "")
+	m.Wire("reg_partial", 1, "a write lacks bytes")
+	m.Wire("answer_valid", 1, "")
+	m.Wire("answer_ready", 1, "")
+	m.Wire("answer_code", 8, "")
+	m.Wire("answer_value", 64, "")
+	axil := m.Instance("agg_axil", "u_axil", "").Connect("link_down", "down")
+	for _, signal := range []string{"valid", "ready", "write", "addr", "wdata", "partial"} {
+		axil.Connect("m_reg_"+signal, "reg_"+signal)
+		core.Connect("s_reg_"+signal, "reg_"+signal)
+	}
+	for _, signal := range []string{"valid", "ready", "code", "value"} {
+		axil.Connect("s_reg_"+signal, "answer_"+signal)
+		core.Connect("m_reg_"+signal, "answer_"+signal)
+	}
 }
 
 func (p *Plan) noneQueue(m *netlist.Module, port int) {

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
-//      -shell none
+//      -shell none -registers axil
 
 // The aggregator between AXI4-Stream ports.
 //

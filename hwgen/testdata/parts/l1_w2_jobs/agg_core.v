@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 2 -jobs 2
-//      -shell none
+//      -shell none -registers bus
 
 // The aggregator between AXI4-Stream ports.
 //

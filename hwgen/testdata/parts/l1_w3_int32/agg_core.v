@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format int32 -result int32 -sum tree -saturate -chunk 4
-//      -window 1 -jobs 1 -shell none
+//      -window 1 -jobs 1 -shell none -registers axil
 
 // The aggregator between AXI4-Stream ports.
 //

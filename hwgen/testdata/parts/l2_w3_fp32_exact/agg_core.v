@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
-//      -jobs 1 -shell none
+//      -jobs 1 -shell none -registers axil
 
 // The aggregator between AXI4-Stream ports.
 //
