@@ -80,9 +80,9 @@ module agg_registers #(
     output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
     output wire [          3:0] lag_bucket,
-    input  wire [         31:0] lag_value,       // one cycle after its selection, while that is stable
+    input  wire [         31:0] lag_value,       // one cycle later, while that is stable
     output wire [          5:0] counter_index,
-    input  wire [         31:0] counter_value,   // two cycles after its selection, while that is stable
+    input  wire [         31:0] counter_value,   // two cycles later, likewise
     output wire                 clear_counters
 );
 
@@ -199,8 +199,9 @@ module agg_registers #(
         {26'd0, counter_index} < COUNTERS;
     is_lag_reg <= aligned && addr_reg[31:17] == REG_JOB_LAG[31:17] &&
         {60'd0, lag_number} < JOBS && {58'd0, lag_of} < PORTS;
-    for (k = 0; k < JOBS[31:0]; k = k + 1)
+    for (k = 0; k < JOBS[31:0]; k = k + 1) begin
       is_job_reg[k] <= aligned && addr_reg[31:12] == REG_JOBS_BASE[31:12] && job_number == k[3:0];
+    end
 
     is_constant_reg               <= is_constant;
     constant_reg                  <= constant;
@@ -259,7 +260,7 @@ module agg_registers #(
         {64{at_reg[AT_CHUNK]}} & chunk_reg |
         {64{at_reg[AT_WINDOW]}} & window_reg |
         {64{at_reg[AT_DEADLINE]}} & deadline_reg);
-    for (j = 0; j < JOBS[31:0]; j = j + 1)
+    for (j = 0; j < JOBS[31:0]; j = j + 1) begin
       job_values_reg[64*j+:64] <=
           {64{at_job_reg[AT_STATE]}} &
               {24'd0, j[7:0], job_epoch[16*j+:16], 14'd0, job_ever[j], job_valid[j]} |
@@ -274,6 +275,7 @@ module agg_registers #(
           {64{at_job_reg[AT_FIRST_OUT]}} & first_out[64*j+:64] |
           {64{at_job_reg[AT_FIRST_OVERFLOW]}} & first_overflow[64*j+:64] |
           {64{at_job_reg[AT_EVICTED]}} & job_evicted[64*j+:64];
+    end
     lag_value_reg <= lag_value;
     owned_reg     <= |owned_bytes_reg;
     is_owner_reg  <= owner_differs_reg == 8'd0;
@@ -294,8 +296,9 @@ module agg_registers #(
 
   always @* begin
     job_value = 64'd0;
-    for (i = 0; i < JOBS[31:0]; i = i + 1)
+    for (i = 0; i < JOBS[31:0]; i = i + 1) begin
       job_value = job_value | {64{is_job_reg[i]}} & job_values_reg[64*i+:64];
+    end
   end
 
   wire may_end = !owned_reg || is_owner_reg;
@@ -303,16 +306,16 @@ module agg_registers #(
   wire operates = (writes_reg[AT_COMMIT] || writes_reg[AT_ABORT]) && job_owner_reg;
 
   always @(posedge clk) begin
-    job_value_reg   <= job_value;
-    has_lag_reg     <= is_lag_reg && job_ever[lag_job];
+    job_value_reg <= job_value;
+    has_lag_reg <= is_lag_reg && job_ever[lag_job];
     takes_owner_reg <= writes_reg[AT_OWNER] && !owned_reg;
-    stages_reg      <= writes_reg[CARD_PLACES-1:AT_TOKEN];
-    frees_reg       <= ends;
-    resets_reg      <= writes_reg[AT_RESET] && may_end;
-    ends_all_reg    <= ends && (owned_reg || writes_reg[AT_RESET]);
-    op_commit_reg   <= writes_reg[AT_COMMIT] && job_owner_reg;
-    op_abort_reg    <= writes_reg[AT_ABORT] && job_owner_reg;
-    granted_reg     <= writes_reg[AT_OWNER] || |writes_reg[CARD_PLACES-1:AT_TOKEN] || ends || operates;
+    stages_reg <= writes_reg[CARD_PLACES-1:AT_TOKEN];
+    frees_reg <= ends;
+    resets_reg <= writes_reg[AT_RESET] && may_end;
+    ends_all_reg <= ends && (owned_reg || writes_reg[AT_RESET]);
+    op_commit_reg <= writes_reg[AT_COMMIT] && job_owner_reg;
+    op_abort_reg <= writes_reg[AT_ABORT] && job_owner_reg;
+    granted_reg <= writes_reg[AT_OWNER] || |writes_reg[CARD_PLACES-1:AT_TOKEN] || ends || operates;
   end
 
   // -- Step 3: the reply --------------------------------------------------------------------------
@@ -490,7 +493,8 @@ module agg_registers #(
       // agg_jobs works for whole writes alone, made while the link was up.
       if (op_valid) assert (due_write && !due_partial && !met_down && age >= 3'd5);
       if (op_valid) assert (!effect && !changed);
-      if (op_valid) assert (due_addr == REG_RELEASE || due_addr == REG_RESET ||
+      if (op_valid)
+        assert (due_addr == REG_RELEASE || due_addr == REG_RESET ||
           due_addr == REG_JOB_COMMIT || due_addr == REG_JOB_ABORT);
 
       // Reads, and writes that are refused as busy, change nothing.
@@ -512,7 +516,8 @@ module agg_registers #(
     cover (was_reset && answered && due_write && m_reg_code == CODE_BUSY && met_down);
     cover (was_reset && m_reg_valid && due_addr == REG_LAST_CODE && m_reg_value == CODE_READ_ONLY);
     cover (was_reset && m_reg_valid && due_addr == REG_RESET && effect && link_down);
-    cover (was_reset && m_reg_valid && due_addr == REG_RESET && m_reg_code == CODE_BUSY && !met_down);
+    cover (was_reset && m_reg_valid && due_addr == REG_RESET && m_reg_code == CODE_BUSY &&
+        !met_down);
   end
 `endif
 

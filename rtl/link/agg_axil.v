@@ -150,8 +150,8 @@ module agg_axil (
   `define PROMISED assert
 `endif
 
-  reg was_reset = 1'b0;
-  reg was_running = 1'b0;  // the last cycle had no reset
+  reg  was_reset = 1'b0;
+  reg  was_running = 1'b0;  // the last cycle had no reset
 
   // Responses that are due: at most one of each kind
   wire accepts_write = s_axil_awvalid && s_axil_awready && s_axil_wvalid && s_axil_wready;
@@ -163,7 +163,7 @@ module agg_axil (
   reg [31:0] due_addr;  // the access
   reg [63:0] due_data;
   reg due_write, due_partial;
-  reg [1:0] due_resp;  // of the write whose response waits
+  reg [ 1:0] due_resp;  // of the write whose response waits
   reg [65:0] due_value;  // of the read
 
   // What the manager offered in the last cycle, and still has to offer
@@ -246,8 +246,10 @@ module agg_axil (
 
   always @* begin
     cover (was_reset && s_axil_bvalid && s_axil_bresp == RESP_SLVERR && s_axil_rvalid);
-    cover (was_reset && s_axil_rvalid && s_axil_rresp == RESP_DECERR && state_reg == ACCESS && link_down);
-    cover (was_reset && s_axil_bvalid && s_axil_bresp == RESP_OKAY && state_reg == ANSWER && !write_reg);
+    cover (was_reset && s_axil_rvalid && s_axil_rresp == RESP_DECERR && state_reg == ACCESS &&
+        link_down);
+    cover (was_reset && s_axil_bvalid && s_axil_bresp == RESP_OKAY && state_reg == ANSWER &&
+        !write_reg);
   end
 `endif
 

@@ -14,7 +14,7 @@ module agg_register_link (
     input wire clk,
     input wire rst,
     input wire link_down,
-    input wire hold, // start no access: earlier packets have not reached the core
+    input wire hold,  // start no access: earlier packets have not reached the core
 
     input  wire        s_register_valid,
     output wire        s_register_ready,
