@@ -139,8 +139,10 @@ module agg_counters #(
   integer g;
 
   always @(posedge clk) begin
-    for (g = 0; g < GROUPS; g = g + 1) group_reg[32*g+:32] <= counts[256*g+32*index[2:0]+:32];
-    value_reg <= group_reg[32*index[5:3]+:32];
+    for (g = 0; g < GROUPS; g = g + 1) begin
+      group_reg[32*g+:32] <= counts[{g[2:0], index[2:0], 5'd0}+:32];
+    end
+    value_reg <= group_reg[{index[5:3], 5'd0}+:32];
   end
 
   assign value = value_reg;
