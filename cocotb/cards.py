@@ -8,6 +8,7 @@ compares them with the Python model's reply.
 
 import functools
 import json
+import logging
 import os
 import pathlib
 import random
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 
 from cocotb.triggers import ClockCycles, Event
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 import model
 import zwire
@@ -223,14 +225,11 @@ class BareCard(CardBench):
             StreamSink(dut, f"m_axis_p{p}", stall=stall(), to=functools.partial(self._collect, p))
             for p in range(self.ports)
         ]
-        register = {"valid": "valid", "ready": "ready"}
-        self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
-        self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
+        self.registers = {"axil": AxilPort, "bus": BusPort}[self.manifest["register_port"]](dut, idle, stall)
 
     async def reset(self):
         await super().reset()
-        while not int(self.dut.s_reg_ready.value):
-            await ClockCycles(self.dut.clk, 1)
+        await self.read("MAGIC")  # the card takes accesses when it takes packets
 
     def _collect(self, port, beat):
         beats = self.packets[port]
@@ -299,10 +298,61 @@ class BareCard(CardBench):
 
     async def register(self, header):
         write = header["kind"] == zwire.KIND_REGWRITE
-        self.asks.put({"write": int(write), "addr": header["vid"], "wdata": header.get("mask", 0)})
-        (answer,) = await self.answers.take(1)
+        code, value = await self.registers.access(write, header["vid"], header.get("mask", 0))
         self.moved = self.cycle
-        return {"code": answer["code"], "mask": answer["value"]}
+        return {"code": code, "mask": value}
+
+
+class BusPort:
+    """The register port of a card made with -registers bus."""
+
+    def __init__(self, dut, idle, stall):
+        register = {"valid": "valid", "ready": "ready"}
+        self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
+        self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
+
+    async def access(self, write, address, value):
+        """Returns the reply's code and value."""
+        self.asks.put({"write": int(write), "addr": address, "wdata": value})
+        (answer,) = await self.answers.take(1)
+        return answer["code"], answer["value"]
+
+
+class AxilPort:
+    """The AXI4-Lite register port of a card made with -registers axil."""
+
+    def __init__(self, dut, idle, stall):
+        """idle, stall: patterns of what the master offers and takes."""
+        self.master = axil_master(dut, idle, stall)
+
+    async def access(self, write, address, value):
+        """Returns the code and the value of the reply that a bus would give, by further reads."""
+        if not write:
+            return await self._read(address)
+        response = await self.master.write(address, value.to_bytes(8, "little"))
+        if response.resp == AxiResp.OKAY:
+            return await self._read(address)
+        if response.resp == AxiResp.DECERR:
+            return zwire.CODE_BAD_ADDRESS, 0
+        _, code = await self._read(model.address_of("LAST_CODE"))
+        return code, 0
+
+    async def _read(self, address):
+        response = await self.master.read(address, 8)
+        assert response.resp in (AxiResp.OKAY, AxiResp.DECERR), f"a read of {address:#x} is refused: {response.resp}"
+        code = zwire.CODE_DONE if response.resp == AxiResp.OKAY else zwire.CODE_BAD_ADDRESS
+        return code, int.from_bytes(response.data, "little")
+
+
+def axil_master(dut, idle=never, stall=never):
+    """Returns a master at s_axil; idle, stall: patterns of what it offers and takes."""
+    logging.getLogger(f"cocotb.{dut._name}.s_axil").setLevel(logging.WARNING)
+    master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    for channel in (master.write_if.aw_channel, master.write_if.w_channel, master.read_if.ar_channel):
+        channel.set_pause_generator(idle())
+    for channel in (master.write_if.b_channel, master.read_if.r_channel):
+        channel.set_pause_generator(stall())
+    return master
 
 
 class LinkCard(CardBench):

@@ -175,7 +175,7 @@ class Card:
         }
         self.values["CONFIG_HASH"] = config_hash(self.values)
         self.counters = {name: 0 for name, _ in zwire.COUNTER_NAMES}
-        self.owner = 0
+        self.owner = self.last_code = 0
         self.staged = dict.fromkeys(["JOB_TOKEN", "JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW", "JOB_DEADLINE"], 0)
         self.blocks = [Block(number, ports) for number in range(jobs)]
         self.link = b""  # bytes received that are no whole frame yet
@@ -266,6 +266,8 @@ class Card:
         else:
             code = self._write(name, header["mask"])
             value = 0 if code == zwire.CODE_READ_ONLY else self._read(name, block)
+        if header["kind"] == zwire.KIND_REGWRITE:
+            self.last_code = code
         reply = {"kind": zwire.KIND_REPLY, "code": code, "vid": header["vid"], "length": header["length"]}
         return ({**reply, "mask": value}, b"", None)
 
@@ -298,6 +300,8 @@ class Card:
             return block.read(name)
         if name == "OWNER":
             return self.owner
+        if name == "LAST_CODE":
+            return self.last_code
         return self.values[name]
 
     def _write(self, name, value):

@@ -2,6 +2,7 @@
 counters."""
 
 import collections
+import itertools
 import random
 
 import cocotb
@@ -553,6 +554,7 @@ def test_agg_jobs(ports, port_bits, jobs, job_bits):
 TOKEN = 0x1122_3344_5566_7788
 STAGED = {"JOB_TOKEN": "token", "JOB_PORTS": "op_ports", "JOB_CHUNK": "op_chunk", "JOB_WINDOW": "op_window"}
 STAGED |= {"JOB_DEADLINE": "op_deadline"}
+WRITABLE = [name for name, (_, access, _) in zwire.REGISTERS.items() if access != "RO"]
 IDENT = {"LANES": 3, "PORTS": 5, "FORMAT": 0x0101, "SUM": 1, "SHELL": 1, "CHUNK": 99, "WINDOW": 4}
 IDENT |= {"LINK": 32, "LATENCY": 13, "CONFIG_HASH": 0x0123_4567_89AB_CDEF}
 RANK_BITS = 3  # bits of a rank
@@ -580,21 +582,31 @@ class Bank:
     """The expected registers and replies; agg_jobs' codes come from the bench."""
 
     def __init__(self, jobs):
-        self.owner = 0
+        self.owner = self.last_code = 0
         self.staged = dict.fromkeys(STAGED, 0)
         self.constants = IDENT | {"MAGIC": zwire.MAGIC, "VERSION": zwire.VERSION, "JOBS": jobs}
         self.blocks = [{} for _ in range(jobs)]  # each job's registers
 
-    def access(self, name, block, write, value, job):
+    def access(self, name, block, write, value, job, partial=False):
         """Returns the code, the value after the access, and the operation requested of agg_jobs, or
         None.
 
-        block: the job whose block is accessed; job: the operation's code.
+        block: the job whose block is accessed; job: the operation's code; partial: a write lacks
+        bytes.
         """
+        reply = self.perform(name, block, write, value, job, partial)
+        if write:
+            self.last_code = reply[0]
+        return reply
+
+    def perform(self, name, block, write, value, job, partial):
+        """As access, without LAST_CODE."""
         if name is None:
             return zwire.CODE_BAD_ADDRESS, 0, None
         if not write:
             return zwire.CODE_DONE, self.read(name, block), None
+        if partial and name in WRITABLE:
+            return zwire.CODE_BAD_LENGTH, 0, None
         if name == "OWNER":
             self.owner = self.owner or value
             return zwire.CODE_DONE, self.owner, None
@@ -619,13 +631,13 @@ class Bank:
         return zwire.CODE_DONE, 0, operation
 
     def read(self, name, block):
-        return {"OWNER": self.owner, **self.staged, **self.constants, **self.blocks[block]}.get(name, 0)
+        return {"OWNER": self.owner, "LAST_CODE": self.last_code, **self.staged, **self.constants, **self.blocks[block]}.get(name, 0)
 
 
 class RegistersBench:
     def __init__(self, dut, idle, stall, rng):
         self.dut, self.rng, self.bank = dut, rng, Bank(len(dut.job_valid))
-        self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata"), "valid", "ready")
+        self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata", "partial"), "valid", "ready")
         self.answers = StreamSink(dut, "m_reg", stall, ("code", "value"), "valid", "ready")
         self.counters = {}
         self.lags = {}  # the count to be read, by (job, rank, bucket)
@@ -650,14 +662,16 @@ class RegistersBench:
 
     async def jobs(self):
         """Stands in for agg_jobs, agg_counters and agg_lags."""
-        dut, looked_at = self.dut, None
+        dut, looked_at, indexes = self.dut, None, []
         while True:
             await FallingEdge(dut.clk)
             if self.lags:
                 # The value is the count selected in the previous cycle.
                 dut.lag_value.value = self.lags.get(looked_at, self.rng.getrandbits(32))
                 looked_at = tuple(int(s.value) for s in (dut.lag_job, dut.lag_rank, dut.lag_bucket))
-            index = dut.counter_index.value
+            # The counter's value is that of the index two cycles ago.
+            indexes = [*indexes[-2:], dut.counter_index.value]
+            index = indexes[0]
             dut.counter_value.value = self.counters.get(int(index), 0) if index.is_resolvable else 0
             asked = dut.op_valid.value.is_resolvable and int(dut.op_valid.value)
             done = asked and self.rng.random() < 0.3
@@ -674,7 +688,7 @@ class RegistersBench:
     async def step(self):
         """Makes a random access and compares it with the bank."""
         rng = self.rng
-        often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", "JOB_LAG", "JOB_LAG", None]
+        often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", "JOB_LAG", "JOB_LAG", "LAST_CODE", None]
         name = rng.choice([*zwire.REGISTERS, *often])
         self.lags = {}
         write = rng.random() < 0.5
@@ -709,8 +723,9 @@ class RegistersBench:
         ends = name in ("RELEASE", "RESET")
         self.job_code = zwire.CODE_DONE if ends else self.job_code
         staged = dict(self.bank.staged)
-        code, after, operation = self.bank.access(name, block, write, value, self.job_code)
-        self.accesses.put({"write": int(write), "addr": address, "wdata": value})
+        partial = rng.random() < 0.1  # of no meaning to a read
+        code, after, operation = self.bank.access(name, block, write, value, self.job_code, partial)
+        self.accesses.put({"write": int(write), "addr": address, "wdata": value, "partial": int(partial)})
         (answer,) = await self.answers.take(1)
         what = f"{'write' if write else 'read'} of {name} at {address:#x}: {answer}"
         assert answer["code"] == code, f"{what}, want code {code}"
@@ -739,32 +754,86 @@ async def registers_do_as_specified(dut, idle, stall):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_link_that_goes_down_clears_the_owner(dut):
-    """The link's fall also drops an answer that was not taken."""
-    for name in ("op_done", "m_reg_ready", "link_down", "s_reg_valid"):
+    """An answer that was not taken waits on, unchanged."""
+    for name in ("op_done", "m_reg_ready", "link_down", "s_reg_valid", "s_reg_partial"):
         getattr(dut, name).value = 0
     await start(dut)
-    dut.m_reg_ready.value = 0
     await access(dut, 1, zwire.REG_OWNER, TOKEN)
-    assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, TOKEN)
     dut.link_down.value = 1
-    await RisingEdge(dut.clk)
-    await FallingEdge(dut.clk)
-    assert int(dut.m_reg_valid.value) == 0 and int(dut.s_reg_ready.value) == 0
+    for _ in range(20):
+        assert answer_of(dut) == (1, zwire.CODE_DONE, TOKEN)
+        await RisingEdge(dut.clk)
+        await FallingEdge(dut.clk)
     dut.link_down.value = 0
+    dut.m_reg_ready.value = 1
+    await RisingEdge(dut.clk)
     await access(dut, 0, zwire.REG_OWNER, 0)
-    assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, 0)
+    assert answer_of(dut) == (1, zwire.CODE_DONE, 0)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_write_that_meets_a_link_that_is_down_is_busy(dut):
+    """The link falls at any moment of a write: it is done whole, or not at all and answered `busy`.
+    An operation of agg_jobs is cancelled. Reads go on.
+    """
+    for name in ("op_done", "op_code", "link_down", "s_reg_valid", "s_reg_partial"):
+        getattr(dut, name).value = 0
+    dut.m_reg_ready.value = 1
+    await start(dut)
+
+    async def done(write, register, value):
+        await access(dut, write, register, value)
+        code, after = int(dut.m_reg_code.value), int(dut.m_reg_value.value)
+        await RisingEdge(dut.clk)
+        assert code == zwire.CODE_DONE
+        return after
+
+    seen = set()
+    writes = {"OWNER": (zwire.REG_OWNER, TOKEN), "JOB_WINDOW": (zwire.REG_JOB_WINDOW, 99)}
+    writes |= {"RESET": (zwire.REG_RESET, TOKEN), "JOB_COMMIT": (zwire.REG_JOB_COMMIT, 1 << 32)}
+    for (name, (address, value)), moment in itertools.product(writes.items(), range(9)):
+        await done(1, zwire.REG_JOB_TOKEN, TOKEN)
+        await done(1, zwire.REG_JOB_WINDOW, 7)
+        if name != "OWNER":
+            assert await done(1, zwire.REG_OWNER, TOKEN) == TOKEN
+        dut.s_reg_valid.value, dut.s_reg_write.value = 1, 1
+        dut.s_reg_addr.value, dut.s_reg_wdata.value = address, value
+        replies, cleared = [], 0
+        for cycle in range(14):
+            dut.link_down.value = int(cycle >= moment)
+            await FallingEdge(dut.clk)
+            cleared |= int(dut.clear_counters.value)
+            if int(dut.m_reg_valid.value):
+                replies.append((int(dut.m_reg_code.value), int(dut.m_reg_value.value)))
+            await RisingEdge(dut.clk)
+            dut.s_reg_valid.value = 0
+        assert not cleared and len(replies) == 1, f"{name}, link down in cycle {moment}: {replies}"
+        (code, after), last = replies[0], await done(0, zwire.REG_LAST_CODE, 0)
+        staged = await done(0, zwire.REG_JOB_WINDOW, 0)
+        seen.add((name, code))
+        assert last == code and after == (value if code == zwire.CODE_DONE else 0)
+        assert staged == (99 if (name, code) == ("JOB_WINDOW", zwire.CODE_DONE) else 7)
+        assert await done(0, zwire.REG_OWNER, 0) == 0
+        dut.link_down.value = 0
+    # agg_jobs never completes an operation in this bench.
+    whole = {(name, zwire.CODE_DONE) for name in ("OWNER", "JOB_WINDOW")}
+    assert seen == whole | {(name, zwire.CODE_BUSY) for name in writes}
+
+
+def answer_of(dut):
+    return int(dut.m_reg_valid.value), int(dut.m_reg_code.value), int(dut.m_reg_value.value)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_lag_is_read_a_cycle_later(dut):
-    """The value of a lag is valid only in the cycle after its selection."""
-    for name in ("op_done", "link_down", "s_reg_valid"):
+    """The value of a lag is valid only from the cycle after its selection."""
+    for name in ("op_done", "link_down", "s_reg_valid", "s_reg_partial"):
         getattr(dut, name).value = 0
     dut.m_reg_ready.value = 1
     dut.job_ever.value = (1 << len(dut.job_ever)) - 1
     await start(dut)
     for rank in range(IDENT["PORTS"]):
-        cocotb.start_soon(count_is_there_for_a_cycle(dut, (0, rank, 7), rank))
+        cocotb.start_soon(count_follows_its_selection(dut, (0, rank, 7), rank))
         await access(dut, 0, lag_address(0, rank, 7), 0)
         assert (int(dut.m_reg_valid.value), int(dut.m_reg_value.value)) == (1, rank)
         await RisingEdge(dut.clk)
@@ -773,16 +842,16 @@ async def a_lag_is_read_a_cycle_later(dut):
         await RisingEdge(dut.clk)
 
 
-async def count_is_there_for_a_cycle(dut, which, count):
-    """Checks that the lag is selected in the access's second cycle; drives its count in the
-    third."""
+async def count_follows_its_selection(dut, which, count):
+    """Checks that the lag is selected from the access's first cycle to its fourth; drives its count
+    from the cycle after."""
     dut.lag_value.value = 1000
-    await ClockCycles(dut.clk, 2)
-    await FallingEdge(dut.clk)
-    assert (int(dut.lag_job.value), int(dut.lag_rank.value), int(dut.lag_bucket.value)) == which
     await RisingEdge(dut.clk)
-    dut.lag_value.value = count
-    await RisingEdge(dut.clk)
+    for _ in range(4):
+        await FallingEdge(dut.clk)
+        assert (int(dut.lag_job.value), int(dut.lag_rank.value), int(dut.lag_bucket.value)) == which
+        await RisingEdge(dut.clk)
+        dut.lag_value.value = count
     dut.lag_value.value = 1000
 
 
@@ -790,7 +859,7 @@ async def count_is_there_for_a_cycle(dut, which, count):
 async def an_address_that_is_one_bit_off_is_another(dut):
     """Flips each bit of every register's address: only another register's address may be
     answered."""
-    for name in ("op_done", "link_down", "s_reg_valid"):
+    for name in ("op_done", "link_down", "s_reg_valid", "s_reg_partial"):
         getattr(dut, name).value = 0
     dut.m_reg_ready.value = 1
     jobs = len(dut.job_valid)
@@ -816,7 +885,7 @@ async def access(dut, write, address, value):
     dut.s_reg_addr.value, dut.s_reg_wdata.value = address, value
     await RisingEdge(dut.clk)
     dut.s_reg_valid.value = 0
-    for _ in range(4):
+    for _ in range(5):
         await FallingEdge(dut.clk)
         assert not int(dut.m_reg_valid.value), "answered too early"
         await RisingEdge(dut.clk)
@@ -831,7 +900,7 @@ def test_agg_registers(jobs, job_bits):
         | {"JOB_BITS": job_bits, "RANK_BITS": RANK_BITS},
         testcase=[f"registers_do_as_specified/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS if jobs > 1 or i == s]
         + ["a_link_that_goes_down_clears_the_owner", "a_lag_is_read_a_cycle_later"]
-        + ["an_address_that_is_one_bit_off_is_another"],
+        + ["an_address_that_is_one_bit_off_is_another", "a_write_that_meets_a_link_that_is_down_is_busy"],
     )
 
 
@@ -898,9 +967,7 @@ async def every_event_counts_once(dut):
     await RisingEdge(dut.clk)
     await RisingEdge(dut.clk)
     for index, name in enumerate(names):
-        dut.index.value = index
-        await FallingEdge(dut.clk)
-        assert int(dut.value.value) == counts[name], name
+        assert await count_at(dut, index) == counts[name], name
     assert all(counts.values())
 
 
@@ -924,9 +991,15 @@ async def every_bit_of_a_count_counts(dut):
             counts[name] += 1
         await RisingEdge(dut.clk)
         for index, name in enumerate(names):
-            dut.index.value = index
-            await FallingEdge(dut.clk)
-            assert int(dut.value.value) == counts[name] % 2**32, f"{name}, in trial {trial}"
+            assert await count_at(dut, index) == counts[name] % 2**32, f"{name}, in trial {trial}"
+
+
+async def count_at(dut, index):
+    """Returns the value of index, two cycles after it was chosen."""
+    dut.index.value = index
+    await ClockCycles(dut.clk, 2)
+    await FallingEdge(dut.clk)
+    return int(dut.value.value)
 
 
 def test_agg_counters():

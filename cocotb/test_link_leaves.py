@@ -117,7 +117,7 @@ def test_agg_route(ports, jobs, job_bits):
 async def carries_accesses_and_replies(dut, idle, stall):
     """agg_register_link: forwards accesses in order; each reply precedes the next access."""
     rng = random.Random(f"{idle} {stall}")
-    dut.hold.value = 0
+    dut.hold.value = dut.link_down.value = 0
     fields = ("write", "addr", "tag", "wdata")
     accesses = StreamSource(dut, "s_register", PATTERNS[idle](), fields, "valid", "ready")
     core = StreamSink(dut, "m_reg", PATTERNS[stall](), ("write", "addr", "wdata"), "valid", "ready")
@@ -155,7 +155,7 @@ async def carries_accesses_and_replies(dut, idle, stall):
 async def loses_no_reply(dut):
     """agg_register_link: no access begins during hold or before a reply has left; reset drops
     it."""
-    dut.hold.value = 1
+    dut.hold.value, dut.link_down.value = 1, 0
     fields = ("write", "addr", "tag", "wdata")
     accesses = StreamSource(dut, "s_register", None, fields, "valid", "ready")
     answers = StreamSource(dut, "s_reg", None, ("code", "value"), "valid", "ready")
@@ -181,11 +181,49 @@ async def loses_no_reply(dut):
     assert not int(dut.m_reply_valid.value)
 
 
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def no_reply_reaches_the_next_host(dut):
+    """agg_register_link: the link falls at any moment of an access. The core, which may take longer
+    than the link is down, is answered for every access that it accepted; the host is not."""
+    dut.hold.value = dut.link_down.value = 0
+    fields = ("write", "addr", "tag", "wdata")
+    core = StreamSink(dut, "m_reg", None, ("write", "addr", "wdata"), "valid", "ready")
+    answers = StreamSource(dut, "s_reg", None, ("code", "value"), "valid", "ready")
+    replies = StreamSink(dut, "m_reply", None, ("header",), "valid", "ready")
+    for signal in fields:
+        getattr(dut, f"s_register_{signal}").value = 0
+    dut.s_register_valid.value = 0
+    await start(dut)
+    late = set()
+    for moment in range(12):
+        for host in ("last", "next"):
+            dut.s_register_valid.value, dut.s_register_tag.value = 1, 2 * moment + (host == "next")
+            for cycle in range(40):
+                dut.link_down.value = down = int(host == "last" and cycle >= moment and cycle < moment + 2)
+                if core.beats and cycle >= 8:
+                    core.beats.clear()
+                    answers.put({"value": 2 * moment + (host == "next")})
+                await FallingEdge(dut.clk)
+                taken = int(dut.s_register_ready.value)
+                late |= {moment} if int(dut.s_reg_valid.value) and not taken else set()
+                await RisingEdge(dut.clk)
+                if taken or down:
+                    dut.s_register_valid.value = 0
+            assert not answers.queue and not core.beats
+        headers = [model.unpack(beat["header"].to_bytes(22, "little")) for beat in replies.beats]
+        replies.beats.clear()
+        last = [header for header in headers if header["length"] == 2 * moment]
+        assert headers[len(last) :] == headers[-1:] and len(last) <= 1
+        assert (headers[-1]["length"], headers[-1]["mask"]) == (2 * moment + 1,) * 2
+    assert late, "no answer came after its host"
+
+
 def test_agg_register_link():
     patterns = [f"/idle={idle}/stall={stall}" for idle in PATTERNS for stall in PATTERNS]
     run(
         "agg_register_link",
-        testcase=[f"carries_accesses_and_replies{p}" for p in patterns] + ["loses_no_reply"],
+        testcase=[f"carries_accesses_and_replies{p}" for p in patterns]
+        + ["loses_no_reply", "no_reply_reaches_the_next_host"],
     )
 
 

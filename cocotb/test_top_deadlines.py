@@ -21,8 +21,8 @@ from traffic import TOKEN, Traffic, data_header, elements
 from workers import Reduction, Worker, deliver
 
 CARDS = {
-    "one": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
-    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
+    "one": ["-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none", "-registers", "bus"],
+    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none", "-registers", "bus"],
     "one_link": ["-lanes", 1, "-workers", 4, "-chunk", 12, "-window", 2, "-link", 32, "-shell", "stream"],
     "two_link": ["-jobs", 2, "-lanes", 1, "-workers", 3, "-chunk", 6, "-window", 2, "-shell", "stream"],
 }

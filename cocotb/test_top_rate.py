@@ -28,7 +28,7 @@ CARDS = {
 
 @pytest.mark.parametrize("card", CARDS)
 def test_top_rate(card):
-    run_card(f"rate_{card}", [*CARDS[card], "-shell", "none"])
+    run_card(f"rate_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 
 
 class Bench(BareCard):

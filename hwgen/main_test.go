@@ -41,7 +41,7 @@ var goldenParts = map[string]string{
 	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
 	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",
 	"l1_w3_int32":           "-lanes 1 -workers 3 -format int32 -saturate -shell none -chunk 4 -window 1",
-	"l1_w2_jobs":            "-lanes 1 -workers 2 -jobs 2 -shell none -chunk 4 -window 2",
+	"l1_w2_jobs":            "-lanes 1 -workers 2 -jobs 2 -shell none -registers bus -chunk 4 -window 2",
 }
 
 var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
@@ -525,7 +525,7 @@ func TestManifest(t *testing.T) {
 // do not matter.
 func TestFilesNameTheCommand(t *testing.T) {
 	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n" +
-		"//      -jobs 1 -shell none\n"
+		"//      -jobs 1 -shell none -registers axil\n"
 	for name, text := range contents(t, makeCard(t, "--shell=none --workers=2 -lanes 4")) {
 		if strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") {
 			assert.True(t, strings.HasPrefix(text, command), name)

@@ -78,6 +78,7 @@ func newParser(o *Options, known Known) *parser {
 	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "allow this many chunks of a reduction in flight, a power of two;\nthe card holds twice as many")
 	p.number(&o.Jobs, "jobs", "N", 1, "run N reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "put this shell around the core: "+orList(known.Shells))
+	p.text(&o.RegPort, "registers", "PORT", RegPortAXIL, "shell none: make the register port AXI4-Lite (axil),\nor a bus of one access at a time (bus)")
 	p.number(&o.Link, "link", "BITS", defaultLink, "make the byte stream 8, 16, 32 or 64 bits wide;\na board sets its own width")
 	if len(known.Boards) > 0 {
 		p.text(&o.Board, "board", "NAME", "", "add top, constraints and build script of a board: "+orList(known.boardNames())+";\nwithout -lanes, use the largest recorded card that fits and meets its clock")

@@ -70,6 +70,8 @@ func TestSpellings(t *testing.T) {
 	assert.Equal(t, 8, want.Lanes)
 	assert.Equal(t, "card", want.Dir)
 	assert.True(t, want.Bundle)
+	assert.Equal(t, config.RegPortAXIL, want.RegPort, "the default of shell none")
+	assert.Equal(t, config.RegPortBus, parse(t, "-shell none -registers bus").RegPort)
 	assert.Zero(t, want.Link, "shell none has no link")
 }
 
@@ -142,7 +144,7 @@ func TestErrors(t *testing.T) {
 		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
 		"-window 3", "-window 0", "-window 2048",
 		"-jobs 3", "-jobs 0", "-jobs 32",
-		"-link 24", "-shell none -link 32",
+		"-link 24", "-shell none -link 32", "-registers axil", "-shell none -registers wishbone",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
 		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -clock 999", "-board bench -lanes 4 -clock fast",
 		"-board bench", "-board bench -sum fused -workers 5", "-board bench -lanes 3",

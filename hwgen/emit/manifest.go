@@ -30,9 +30,10 @@ type Manifest struct {
 	Window   int    `json:"window"` // chunks
 	Jobs     int    `json:"jobs"`
 	Shell    string `json:"shell"`
-	Link     int    `json:"link"`                // bits; 0 without a link
-	Board    string `json:"board,omitempty"`     // target board
-	Clock    int    `json:"clock_mhz,omitempty"` // of the card on the board
+	Link     int    `json:"link"`                    // bits; 0 without a link
+	RegPort  string `json:"register_port,omitempty"` // axil or bus; absent if packets access registers
+	Board    string `json:"board,omitempty"`         // target board
+	Clock    int    `json:"clock_mhz,omitempty"`     // of the card on the board
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
 
@@ -102,7 +103,7 @@ func newManifest(p *plan.Plan) Manifest {
 		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
 		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Result: p.Result.Name,
 		Sum: p.Sum.Name, Saturate: p.Saturate, DSP: p.DSP,
-		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link, Board: p.Config.Board, Clock: p.Clock,
+		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link, RegPort: p.RegPort, Board: p.Config.Board, Clock: p.Clock,
 		Prefix: p.Prefix, Bundle: p.Bundle, StripFormal: p.StripFormal,
 		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),

@@ -39,6 +39,8 @@ func (b *coreBuilder) ports() {
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
 	registerPorts(m)
+	m.PortComment("A write lacks bytes: it is refused")
+	m.Input("s_reg_partial", 1)
 	m.PortComment("Events of the shell, one per cycle")
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)
@@ -80,6 +82,30 @@ func registerPorts(m *netlist.Module) {
 	m.Input("m_reg_ready", 1)
 	m.Output("m_reg_code", 8)
 	m.Output("m_reg_value", 64)
+}
+
+// axilPorts declares the AXI4-Lite port of a top.
+func axilPorts(m *netlist.Module) {
+	m.PortComment("Registers, as an AXI4-Lite subordinate")
+	m.Input("s_axil_awaddr", 32)
+	m.Input("s_axil_awprot", 3)
+	m.Input("s_axil_awvalid", 1)
+	m.Output("s_axil_awready", 1)
+	m.Input("s_axil_wdata", 64)
+	m.Input("s_axil_wstrb", 8)
+	m.Input("s_axil_wvalid", 1)
+	m.Output("s_axil_wready", 1)
+	m.Output("s_axil_bresp", 2)
+	m.Output("s_axil_bvalid", 1)
+	m.Input("s_axil_bready", 1)
+	m.Input("s_axil_araddr", 32)
+	m.Input("s_axil_arprot", 3)
+	m.Input("s_axil_arvalid", 1)
+	m.Output("s_axil_arready", 1)
+	m.Output("s_axil_rdata", 64)
+	m.Output("s_axil_rresp", 2)
+	m.Output("s_axil_rvalid", 1)
+	m.Input("s_axil_rready", 1)
 }
 
 // axis names a signal of a port's AXI4-Stream; side is "s" for input, "m" for

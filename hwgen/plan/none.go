@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/config"
 	"tributary/hwgen/netlist"
 )
 
@@ -56,7 +57,7 @@ tkeep is all ones in a beat of a payload; a packet without payload is one beat w
 
 A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 it is low, and until its jobs have drained, the card accepts no register access and drops
-incoming packets. Packets in a queue leave completely.
+incoming packets. An access under way is answered, and packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency+queueLatency))
@@ -85,7 +86,11 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("m", port, "tlast"), 1)
 		m.Output(axis("m", port, "tuser"), noneHeaderBits)
 	}
-	registerPorts(m)
+	if p.RegPort == config.RegPortAXIL {
+		axilPorts(m)
+	} else {
+		registerPorts(m)
+	}
 	p.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
@@ -115,6 +120,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down").
 		Connect("unjudged", "unused_unjudged")
+	p.noneRegisters(m, core)
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
@@ -136,6 +142,36 @@ func (p *Plan) noneCore(m *netlist.Module) {
 // eachAxis concatenates a signal of the AXI4-Streams of all ports.
 func (p *Plan) eachAxis(side, signal string) string {
 	return join(p.Workers, func(port int) string { return axis(side, port, signal) })
+}
+
+// noneRegisters connects the core's register port to the card's. While the link is down, no
+// access passes.
+func (p *Plan) noneRegisters(m *netlist.Module, core *netlist.Instance) {
+	m.Wire("reg_ready", 1, "the core can take a register access")
+	if p.RegPort == config.RegPortBus {
+		core.Connect("s_reg_valid", "s_reg_valid && !down").Connect("s_reg_ready", "reg_ready").
+			Connect("s_reg_partial", "1'b0")
+		m.Assign("s_reg_ready", "reg_ready && !down")
+		return
+	}
+	m.Wire("reg_valid", 1, "")
+	m.Wire("reg_write", 1, "")
+	m.Wire("reg_addr", 32, "")
+	m.Wire("reg_wdata", 64, "")
+	m.Wire("reg_partial", 1, "a write lacks bytes")
+	m.Wire("answer_valid", 1, "")
+	m.Wire("answer_ready", 1, "")
+	m.Wire("answer_code", 8, "")
+	m.Wire("answer_value", 64, "")
+	axil := m.Instance("agg_axil", "u_axil", "").Connect("link_down", "down")
+	for _, signal := range []string{"valid", "ready", "write", "addr", "wdata", "partial"} {
+		axil.Connect("m_reg_"+signal, "reg_"+signal)
+		core.Connect("s_reg_"+signal, "reg_"+signal)
+	}
+	for _, signal := range []string{"valid", "ready", "code", "value"} {
+		axil.Connect("s_reg_"+signal, "answer_"+signal)
+		core.Connect("m_reg_"+signal, "answer_"+signal)
+	}
 }
 
 func (p *Plan) noneQueues(m *netlist.Module) {

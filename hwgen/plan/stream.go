@@ -255,7 +255,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 func (p *Plan) streamRegisters(m *netlist.Module) {
 	m.Comment("-- Register accesses --")
 	m.Instance("agg_register_link", "u_registers", "").
-		Connect("rst", "link_rst").
+		Connect("link_down", "down").
 		Connect("hold", "ingress_busy").
 		Connect("s_register_valid", "access_valid").
 		Connect("s_register_ready", "access_ready").
@@ -301,6 +301,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("s_reg_write", "reg_write").
 		Connect("s_reg_addr", "reg_addr").
 		Connect("s_reg_wdata", "reg_wdata").
+		Connect("s_reg_partial", "1'b0").
 		Connect("m_reg_valid", "answer_valid").
 		Connect("m_reg_ready", "answer_ready").
 		Connect("m_reg_code", "answer_code").

@@ -23,6 +23,9 @@ var breaks = []string{
 	"test_bridge.py::test_agg_link_break_of_links",
 }
 
+// A card whose registers are behind AXI4-Lite.
+var axil = []string{"test_axil.py::test_top_axil[two_jobs]"}
+
 // The complete chain between a bridge's pins and a card.
 var bridge = []string{"test_bridge.py::test_bridge_chain[4]"}
 
@@ -44,7 +47,7 @@ var (
 var campaignLeaves = []leaf{
 	{"agg_ingress", "ingress", []string{"test_core_ingress.py::test_agg_ingress"}, bare},
 	{"agg_jobs", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
-	{"agg_registers", "", []string{"test_core_registers.py::test_agg_registers"}, bare},
+	{"agg_registers", "registers", []string{"test_core_registers.py::test_agg_registers"}, bare},
 	{"agg_slots", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
 	{"agg_replies", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
 	{"agg_egress", "egress", []string{"test_core_out.py::test_agg_egress"}, bare},
@@ -75,6 +78,7 @@ var campaignLeaves = []leaf{
 	{"agg_crc16", "", []string{"test_link_leaves.py::test_agg_crc16"}, link}, // the proof contains two instances of it
 	{"agg_route", "", []string{"test_link_leaves.py::test_agg_route"}, link},
 	{"agg_register_link", "", []string{"test_link_leaves.py::test_agg_register_link"}, link},
+	{"agg_axil", "axil", []string{"test_axil.py::test_agg_axil"}, axil},
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
 	{"agg_fifo_bus", "fifo_bus", []string{"test_bridge.py::test_agg_fifo_bus[8]"}, bridge},
 	{"agg_link_break", "link_break", breaks, bridge},

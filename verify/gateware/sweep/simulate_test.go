@@ -165,12 +165,13 @@ func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
 	return inputs
 }
 
-// TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells.
+// TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells and both
+// register ports.
 func TestEmittedSelfTest(t *testing.T) {
 	for _, s := range []shape{
 		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},
 		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
-		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
+		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", registers: "bus", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
 		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
 		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},

@@ -108,7 +108,7 @@ func buildSaturated(ctx context.Context, sum wire.Sum, ports int, arrays [][]uin
 	c := saturated{sum: sum, ports: ports}
 	name := fmt.Sprintf("l16_w%d_none_%s", ports, sum)
 	var err error
-	if c.dir, err = generate(ctx, name, "-lanes", "16", "-workers", strconv.Itoa(ports), "-shell", "none",
+	if c.dir, err = generate(ctx, name, "-lanes", "16", "-workers", strconv.Itoa(ports), "-shell", "none", "-registers", "bus",
 		"-sum", sum.String(), "-chunk", strconv.Itoa(chunk)); err != nil {
 		return c, err
 	}

@@ -107,6 +107,9 @@ module left_core (
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
+    // A write lacks bytes: it is refused
+    input wire s_reg_partial,
+
     // Events of the shell, one per cycle
     input wire shell_frames,
     input wire shell_hunted,
@@ -975,6 +978,7 @@ module left_core (
       .s_reg_write   (s_reg_write),
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
+      .s_reg_partial (s_reg_partial),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),
@@ -1319,7 +1323,8 @@ module left_top (
   // -- Register accesses --
   left_register_link u_registers (
       .clk             (clk),
-      .rst             (link_rst),
+      .rst             (rst),
+      .link_down       (down),
       .hold            (ingress_busy),
       .s_register_valid(access_valid),
       .s_register_ready(access_ready),
@@ -1373,6 +1378,7 @@ module left_top (
       .m_reg_ready      (answer_ready),
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
+      .s_reg_partial    (1'b0),
       .shell_frames     (event_frame),
       .shell_hunted     (event_hunted),
       .shell_header_crc (event_header_crc),

@@ -1,4 +1,5 @@
 agg_arbiter.v
+agg_axil.v
 agg_commit.v
 agg_counters.v
 agg_deadlines.v

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
-//      -shell none
+//      -shell none -registers axil
 
 // The card with bare AXI4-Stream ports: 1 ports, 2 lanes.
 //
@@ -11,7 +11,7 @@
 //
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
-// incoming packets. Packets in a queue leave completely.
+// incoming packets. An access under way is answered, and packets in a queue leave completely.
 // Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
@@ -36,16 +36,26 @@ module agg_top (
     output wire         m_axis_p0_tlast,
     output wire [175:0] m_axis_p0_tuser,
 
-    // Register accesses, one at a time; replies in order
-    input  wire        s_reg_valid,
-    output wire        s_reg_ready,
-    input  wire        s_reg_write,
-    input  wire [31:0] s_reg_addr,
-    input  wire [63:0] s_reg_wdata,
-    output wire        m_reg_valid,
-    input  wire        m_reg_ready,
-    output wire [ 7:0] m_reg_code,
-    output wire [63:0] m_reg_value,
+    // Registers, as an AXI4-Lite subordinate
+    input  wire [31:0] s_axil_awaddr,
+    input  wire [ 2:0] s_axil_awprot,
+    input  wire        s_axil_awvalid,
+    output wire        s_axil_awready,
+    input  wire [63:0] s_axil_wdata,
+    input  wire [ 7:0] s_axil_wstrb,
+    input  wire        s_axil_wvalid,
+    output wire        s_axil_wready,
+    output wire [ 1:0] s_axil_bresp,
+    output wire        s_axil_bvalid,
+    input  wire        s_axil_bready,
+    input  wire [31:0] s_axil_araddr,
+    input  wire [ 2:0] s_axil_arprot,
+    input  wire        s_axil_arvalid,
+    output wire        s_axil_arready,
+    output wire [63:0] s_axil_rdata,
+    output wire [ 1:0] s_axil_rresp,
+    output wire        s_axil_rvalid,
+    input  wire        s_axil_rready,
 
     // A beat enters the lanes
     output wire beat_strobe
@@ -97,15 +107,16 @@ module agg_top (
       .port_ready       (port_ready),
       .member           (unused_member),
       .rank_of_port     (unused_rank_of_port),
-      .s_reg_valid      (s_reg_valid),
-      .s_reg_ready      (s_reg_ready),
-      .s_reg_write      (s_reg_write),
-      .s_reg_addr       (s_reg_addr),
-      .s_reg_wdata      (s_reg_wdata),
-      .m_reg_valid      (m_reg_valid),
-      .m_reg_ready      (m_reg_ready),
-      .m_reg_code       (m_reg_code),
-      .m_reg_value      (m_reg_value),
+      .s_reg_valid      (reg_valid),
+      .s_reg_ready      (reg_ready),
+      .s_reg_write      (reg_write),
+      .s_reg_addr       (reg_addr),
+      .s_reg_wdata      (reg_wdata),
+      .m_reg_valid      (answer_valid),
+      .m_reg_ready      (answer_ready),
+      .m_reg_code       (answer_code),
+      .m_reg_value      (answer_value),
+      .s_reg_partial    (reg_partial),
       .shell_frames     (1'b0),
       .shell_hunted     (1'b0),
       .shell_header_crc (1'b0),
@@ -113,6 +124,52 @@ module agg_top (
       .shell_bad_kind   (1'b0),
       .shell_bad_length (1'b0),
       .beat_strobe      (beat_strobe)
+  );
+
+  wire        reg_ready;  // the core can take a register access
+  wire        reg_valid;
+  wire        reg_write;
+  wire [31:0] reg_addr;
+  wire [63:0] reg_wdata;
+  wire        reg_partial;  // a write lacks bytes
+  wire        answer_valid;
+  wire        answer_ready;
+  wire [ 7:0] answer_code;
+  wire [63:0] answer_value;
+
+  agg_axil u_axil (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (down),
+      .s_axil_awaddr (s_axil_awaddr),
+      .s_axil_awprot (s_axil_awprot),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_wdata  (s_axil_wdata),
+      .s_axil_wstrb  (s_axil_wstrb),
+      .s_axil_wvalid (s_axil_wvalid),
+      .s_axil_wready (s_axil_wready),
+      .s_axil_bresp  (s_axil_bresp),
+      .s_axil_bvalid (s_axil_bvalid),
+      .s_axil_bready (s_axil_bready),
+      .s_axil_araddr (s_axil_araddr),
+      .s_axil_arprot (s_axil_arprot),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_rdata  (s_axil_rdata),
+      .s_axil_rresp  (s_axil_rresp),
+      .s_axil_rvalid (s_axil_rvalid),
+      .s_axil_rready (s_axil_rready),
+      .m_reg_valid   (reg_valid),
+      .m_reg_ready   (reg_ready),
+      .m_reg_write   (reg_write),
+      .m_reg_addr    (reg_addr),
+      .m_reg_wdata   (reg_wdata),
+      .m_reg_partial (reg_partial),
+      .s_reg_valid   (answer_valid),
+      .s_reg_ready   (answer_ready),
+      .s_reg_code    (answer_code),
+      .s_reg_value   (answer_value)
   );
 
   wire [63:0] unused_receivers;  // a port's header lacks this field

@@ -62,6 +62,9 @@ module agg_core (
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
+    // A write lacks bytes: it is refused
+    input wire s_reg_partial,
+
     // Events of the shell, one per cycle
     input wire shell_frames,
     input wire shell_hunted,
@@ -1011,6 +1014,7 @@ module agg_core (
       .s_reg_write   (s_reg_write),
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
+      .s_reg_partial (s_reg_partial),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),

@@ -215,7 +215,8 @@ module agg_top (
   // -- Register accesses --
   agg_register_link u_registers (
       .clk             (clk),
-      .rst             (link_rst),
+      .rst             (rst),
+      .link_down       (down),
       .hold            (ingress_busy),
       .s_register_valid(access_valid),
       .s_register_ready(access_ready),
@@ -270,6 +271,7 @@ module agg_top (
       .m_reg_ready      (answer_ready),
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
+      .s_reg_partial    (1'b0),
       .shell_frames     (event_frame),
       .shell_hunted     (event_hunted),
       .shell_header_crc (event_header_crc),

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 2 -jobs 2
-//      -shell none
+//      -shell none -registers bus
 
 // The adder tree of one lane: y is the sum of x_p0..x_p1, 14 cycles later; a new sum
 // every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -chunk 4 -window 1
-//      -jobs 1 -shell none
+//      -jobs 1 -shell none -registers axil
 
 // One lane: y is the sum of x_p0..x_p2, 18 cycles later; a new sum every cycle. It aligns
 // all operands to the largest exponent, truncates them 4 bits below the last place of the largest,

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format int32 -result int32 -sum tree -saturate -chunk 4
-//      -window 1 -jobs 1 -shell none
+//      -window 1 -jobs 1 -shell none -registers axil
 
 // The aggregator between AXI4-Stream ports.
 //
@@ -61,6 +61,9 @@ module agg_core (
     input  wire        m_reg_ready,
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
+
+    // A write lacks bytes: it is refused
+    input wire s_reg_partial,
 
     // Events of the shell, one per cycle
     input wire shell_frames,
@@ -821,6 +824,7 @@ module agg_core (
       .s_reg_write   (s_reg_write),
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
+      .s_reg_partial (s_reg_partial),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),

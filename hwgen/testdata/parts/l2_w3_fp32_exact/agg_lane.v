@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
-//      -jobs 1 -shell none
+//      -jobs 1 -shell none -registers axil
 
 // One lane: y is the sum of x_p0..x_p2, rounded once, 19 cycles later; a new sum every cycle.
 // It aligns all operands to the largest exponent and sums them in a window of 44 bits.

@@ -1,4 +1,4 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none -registers axil
 //
 // The card's sizes, and access to its pins for the C++ in this folder.
 
