@@ -16,9 +16,6 @@ const (
 	// CommitSpacing is the number of cycles from a commit to the next.
 	CommitSpacing = 2
 
-	// ResultSpacing is the minimum number of cycles from the start of a result to the next one's.
-	ResultSpacing = 6
-
 	// clearOverhead is the maximum number of cycles before and after the clearing of slots.
 	clearOverhead = 14
 )

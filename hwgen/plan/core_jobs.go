@@ -122,8 +122,8 @@ func (b *coreBuilder) ifJob(condition, jobs string) string {
 }
 
 // rankStages returns the cycles that agg_port_ranks takes.
-func (b *coreBuilder) rankStages() int {
-	if b.Workers > 16 {
+func (p *Plan) rankStages() int {
+	if p.Workers > 16 {
 		return 2
 	}
 	return 1
