@@ -10,6 +10,9 @@
 // copies that label; wr_slot and send_slot see the copy from cycle 3 on. wr_slot in cycle 0 gives
 // written_vid in cycle 1; send_slot in cycle 0 gives send_* in cycle 2.
 //
+// A label is used only while its slot is not written: between completion and the next one, or
+// between a slot's beginning and the next one.
+//
 // Not done here: the configuration of jobs (agg_jobs). A label is undefined before its slot first
 // completes.
 
@@ -78,7 +81,8 @@ module agg_labels #(
 
   agg_ram #(
       .WIDTH    (WIDTH),
-      .ADDR_BITS(SLOT_BITS)
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
   ) u_complete (
       .clk    (clk),
       .wr_en  (complete),
@@ -91,7 +95,8 @@ module agg_labels #(
 
   agg_ram #(
       .WIDTH    (32),
-      .ADDR_BITS(SLOT_BITS)
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
   ) u_written (
       .clk    (clk),
       .wr_en  (copies_reg),
@@ -104,7 +109,8 @@ module agg_labels #(
 
   agg_ram #(
       .WIDTH    (SENT),
-      .ADDR_BITS(SLOT_BITS)
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
   ) u_sent (
       .clk    (clk),
       .wr_en  (copies_reg),
