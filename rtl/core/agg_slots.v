@@ -13,8 +13,8 @@
 // differ in one bit of their number, the window's. A row of the table holds such a pair, so both
 // are read and updated at once: row n of a job, 0 to W - 1, is row base / 2 + n of the table. So no
 // two jobs share a row. A row has two words, low for the slot with the window's bit clear, high for
-// the other. A word: {active, closed, gen, stalled, marks 4, done, held, VID 32}; done and held have
-// a bit for each port.
+// the other. A word: {active, closed, gen, stalled, marks 4, done, held, VID 32}; done and held
+// have a bit for each port.
 //
 // Sums come at any time, so they have memories of their own: a bit for each slot, which the end of
 // a reduction sets to the slot's gen. The slot is reduced if it is closed and the bit equals its
