@@ -98,7 +98,7 @@ module agg_commit #(
 
   `include "zwire.vh"
 
-  // -- C2: the slot ---------------------------------------------------------------------------------
+  // -- C2: the slot ------------------------------------------------------------------------------
 
   wire its_entered, its_writable, its_nonfinite, its_bad, its_whole;
   wire [15:0] its_length, its_epoch;
@@ -188,7 +188,7 @@ module agg_commit #(
   assign read_window = read_window_reg;
   assign read_mask   = read_mask_reg;
 
-  // -- C3: compare ----------------------------------------------------------------------------------
+  // -- C3: compare -------------------------------------------------------------------------------
 
   reg check_valid_reg, check_act_reg;
   reg same_epoch_reg, same_rank_reg, good_length_reg;
@@ -205,7 +205,7 @@ module agg_commit #(
 
   assign read_first = first_reg;
 
-  // -- C4: decide -----------------------------------------------------------------------------------
+  // -- C4: decide --------------------------------------------------------------------------------
 
   wire stands = exists_reg && job_valid[read_index_reg];
   wire repeats = exists_reg && job_complete[read_index_reg] && is_finish_reg && same_epoch_reg;

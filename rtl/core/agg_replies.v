@@ -82,7 +82,7 @@ module agg_replies #(
   localparam [2:0] RESULT_REFUSED = 3'd3;
   localparam [2:0] RESULT_FLUSHED = 3'd4;
 
-  // -- Refusals -------------------------------------------------------------------------------------
+  // -- Refusals ----------------------------------------------------------------------------------
 
   wire repeats = same && active && (held || !collecting);  // of the sender's data, or too late
   reg [7:0] rule;  // the code if data or an ask is refused
@@ -99,7 +99,7 @@ module agg_replies #(
   wire refused_next = refuse || (data && !stores) || (ask && !asked_next);
   wire [7:0] refused_code_next = refuse ? code : rule;
 
-  // -- Answers and notices --------------------------------------------------------------------------
+  // -- Answers and notices -----------------------------------------------------------------------
 
   wire [PORTS-1:0] waits_for = collecting ? missing : undone;
   wire of_slot = ask || finish;  // else an overdue slot, if anything
@@ -111,7 +111,7 @@ module agg_replies #(
     else named = evicts ? evicted | undone : waits_for;
   end
 
-  // -- Verdict --------------------------------------------------------------------------------------
+  // -- Verdict -----------------------------------------------------------------------------------
 
   reg [2:0] result;
 
@@ -123,7 +123,7 @@ module agg_replies #(
     else result = RESULT_REFUSED;
   end
 
-  // -- Registers ------------------------------------------------------------------------------------
+  // -- Registers ---------------------------------------------------------------------------------
 
   reg notice_reg, asked_reg, answer_reg, finished_reg, refused_reg, refused_answer_reg;
   reg verdict_valid_reg;

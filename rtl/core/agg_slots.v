@@ -13,11 +13,12 @@
 // differ in one bit of their number, the window's. A row of the table holds such a pair, so both
 // are read and updated at once: row n of a job, 0 to W - 1, is row base / 2 + n of the table. So no
 // two jobs share a row. A row has two words, low for the slot with the window's bit clear, high for
-// the other. A word: {active, closed, gen, stalled, marks 4, done, held, VID 32}.
+// the other. A word: {active, closed, gen, stalled, marks 4, done, held, VID 32}; done and held
+// have a bit for each port.
 //
 // Sums come at any time, so they have memories of their own: a bit for each slot, which the end of
 // a reduction sets to the slot's gen. The slot is reduced if it is closed and the bit equals its
-// gen. A slot that turns over takes the other gen. A slot has a gen from its first turn-over on.
+// gen. A slot that turns over takes the opposite of its bit as its gen.
 //
 // The cycles of an operation, a packet or an overdue slot (agg_commit has the first ones):
 //
@@ -159,12 +160,13 @@ module agg_slots #(
   localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer WORD_BITS = 2 * PORTS + 40;
 
+  // A word read while it is written is not used (copy_reg, fetch_reg).
   (* no_rw_check *) reg [WORD_BITS-1:0] low_words[0:ROWS-1];
   (* no_rw_check *) reg [WORD_BITS-1:0] high_words[0:ROWS-1];
   reg own_sums[0:SLOTS-1];  // two copies of the bits of sums
   reg other_sums[0:SLOTS-1];
 
-  // -- C2, C3: read ---------------------------------------------------------------------------------
+  // -- C2, C3: read ------------------------------------------------------------------------------
 
   wire read_high = |(read_slot & read_window);
 
@@ -214,7 +216,7 @@ module agg_slots #(
     read_high_reg <= read_high;
   end
 
-  // -- C4: operands ---------------------------------------------------------------------------------
+  // -- C4: operands ------------------------------------------------------------------------------
 
   wire [WORD_BITS-1:0] low_fetched = copy_reg ? low_written_reg : low_fetched_reg;
   wire [WORD_BITS-1:0] high_fetched = copy_reg ? high_written_reg : high_fetched_reg;
@@ -259,7 +261,7 @@ module agg_slots #(
   wire is_reduced = active && closed && gen == own_sum_reg;
   wire other_reduced = other_active && other_closed && other_gen == other_sum_reg;  // slot of v - W
 
-  // -- C5: judge ------------------------------------------------------------------------------------
+  // -- C5: judge ---------------------------------------------------------------------------------
 
   // VIDs are compared for equality with ones from the cycle before. The next VID of an empty slot
   // is the first VID, or as far after it as the slot is after the first VID's slot.
@@ -321,7 +323,7 @@ module agg_slots #(
     marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
   end
 
-  // -- C6: decide -----------------------------------------------------------------------------------
+  // -- C6: decide --------------------------------------------------------------------------------
 
   wire stores = turns_reg || joins_reg;
   wire cuts = cuts_reg && act_ok;
@@ -333,7 +335,7 @@ module agg_slots #(
   wire [PORTS-1:0] contributors = cuts_reg ? own_held : turns_reg ? ports : own_held | ports;
   wire [1:0] merged = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
 
-  // -- C6: update -----------------------------------------------------------------------------------
+  // -- C6: update --------------------------------------------------------------------------------
 
   wire [PORTS-1:0] done_next = own_done | (next_done_reg ? ports : {PORTS{1'b0}});
   wire [PORTS-1:0] proved = proves_reg ? ports : {PORTS{1'b0}};
@@ -385,7 +387,7 @@ module agg_slots #(
     end
   end
 
-  // -- C7: events -----------------------------------------------------------------------------------
+  // -- C7: events --------------------------------------------------------------------------------
 
   reg e_valid_reg, e_act_reg, e_gen_reg;
   reg [PORTS-1:0] judged_reg, complete_ports_reg, evict_reg;
@@ -613,7 +615,8 @@ module agg_slots #(
   wire [PORTS-1:0] finished_now = finished_with | ports;
   wire may = !used || (seen_c5 && (member & ~finished_now) == 0);
   wire does_turn = mine && is_data && writable && begins && may;
-  wire does_join = mine && is_data && writable && is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+  wire may_join = is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+  wire does_join = mine && is_data && writable && may_join;
   wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
   wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
   wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
@@ -696,8 +699,9 @@ module agg_slots #(
     if (does_cut) was_ecn <= ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1;
     else was_ecn <= ce_now ? ECN_CE : not_ect_now ? ECN_NOT_ECT : ect0_now ? ECN_ECT0 : ECN_ECT1;
     was_gen <= does_turn ? !own_sums[watched] : generation;
-    may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 && vid_c5 == holds + two_windows;
-    may_store_was <= is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+    may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 &&
+        vid_c5 == holds + two_windows;
+    may_store_was <= may_join;
     was_used <= used;
     was_all <= (member & ~(does_cut ? had : had_now)) == 0;
     {was_kept, was_copied} <= {kept_c5, copied_c5};
