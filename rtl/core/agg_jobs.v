@@ -28,13 +28,15 @@
 // judged. An eviction is an event of agg_slots: the arbiter lets nothing follow it too closely.
 //
 // Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
-// 10 cycles each, REST 4, RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after
-// a reset, or if all end, all slots of the card) and for each cycle with reduced. While it lasts
-// nothing turns over, so other jobs reduce each slot at most once: WALK takes no more cycles than
-// the card has slots. A job's end therefore takes at most 2 W + 24 cycles, those in which the lanes
-// finish its sums, and those with reduced. Other jobs' commits pause for at most 2 W + 14 of them
-// in a row. Before, a commit tries one place each cycle: at most as many as the card has slots,
-// divided by 2 W.
+// 10 cycles each, DRAIN as long as the lanes take to finish the job's sums, but at least 4, REST 4,
+// and RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after a reset, or if all
+// end, all slots of the card) and for each cycle with reduced. While it lasts no slot turns over, so
+// other jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has
+// slots. Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
+// others pause for at most 2 W + 14 of them in a row, and PORTS + 2 more if a new job follows.
+//
+// A job that was not set up has neither sums nor slots: REST follows STOP, and drops its statuses.
+// Before STOP, a commit tries one place each cycle.
 //
 // The statuses of an ending job are dropped unless all ranks have finished: then they include the
 // answers. hold is high while a job ends or is set up. A link that goes down cancels the operation:
