@@ -30,9 +30,9 @@
 // Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
 // 10 cycles each, DRAIN as long as the lanes take to finish the job's sums, but at least 4, REST 4,
 // and RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after a reset, or if all
-// end, all slots of the card) and for each cycle with reduced. While it lasts no slot turns over, so
-// other jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has
-// slots. Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
+// end, all slots of the card) and for each cycle with reduced. No slot turns over meanwhile, so other
+// jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has slots.
+// Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
 // others pause for at most 2 W + 14 of them in a row, and PORTS + 2 more if a new job follows.
 //
 // A job that was not set up has neither sums nor slots: REST follows STOP, and drops its statuses.
@@ -820,7 +820,8 @@ module agg_jobs #(
         end
         if (given)
           assert (!is_op || its == {1'b1, op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
-              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, place_reg});
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask,
+              place_reg});
         if (given && is_op) assert (its_member == op_ports);
         if (given) assert (job_base == place_reg && job_mask == op_mask);
       end
