@@ -28,13 +28,15 @@
 // judged. An eviction is an event of agg_slots: the arbiter lets nothing follow it too closely.
 //
 // Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
-// 10 cycles each, REST 4, RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after
-// a reset, or if all end, all slots of the card) and for each cycle with reduced. While it lasts
-// nothing turns over, so other jobs reduce each slot at most once: WALK takes no more cycles than
-// the card has slots. A job's end therefore takes at most 2 W + 24 cycles, those in which the lanes
-// finish its sums, and those with reduced. Other jobs' commits pause for at most 2 W + 14 of them
-// in a row. Before, a commit tries one place each cycle: at most as many as the card has slots,
-// divided by 2 W.
+// 10 cycles each, DRAIN as long as the lanes take to finish the job's sums, but at least 4, REST 4,
+// and RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after a reset, or if all
+// end, all slots of the card) and for each cycle with reduced. No slot turns over meanwhile, so other
+// jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has slots.
+// Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
+// others pause for at most 2 W + 14 of them in a row, and PORTS + 2 more if a new job follows.
+//
+// A job that was not set up has neither sums nor slots: REST follows STOP, and drops its statuses.
+// Before STOP, a commit tries one place each cycle.
 //
 // The statuses of an ending job are dropped unless all ranks have finished: then they include the
 // answers. hold is high while a job ends or is set up. A link that goes down cancels the operation:
@@ -138,7 +140,8 @@ module agg_jobs #(
   localparam [3:0] STATE_COUNTS = 4'd8;
   localparam [3:0] STATE_ADMIT = 4'd9;
 
-  reg [3:0] state_reg, state_next;
+  reg [3:0] state_reg, target;
+  reg leaves;  // the next state is target
   reg [1:0] cycle_reg;  // of the state, from 0 to 3
   reg stopped_reg;
   reg hold_commits_reg;
@@ -149,6 +152,7 @@ module agg_jobs #(
   reg quiet_reg;  // all end
   reg set_up_reg;  // a new job follows the end
   reg reply_reg;  // an operation waits for its reply
+  reg op_had_reg;  // its job was set up
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
@@ -355,39 +359,61 @@ module agg_jobs #(
   wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job : op_index;
 
   always @* begin
-    state_next = state_reg;
     case (state_reg)
-      STATE_IDLE:
-      if ((link_down && |valid_reg) || any_finished) state_next = STATE_STOP;
-      else if (op_starts && op_changes) state_next = op_commit ? STATE_PLACE : STATE_STOP;
-
-      STATE_PLACE:
-      if (!asked || no_place) state_next = STATE_IDLE;
-      else if (place_found) state_next = STATE_STOP;
-
-      STATE_STOP:
-      if (stopped_reg)
-        state_next = !ends ? STATE_IDLE : ends_all || valid_reg[end_job] ? STATE_DRAIN : STATE_REST;
-
-      STATE_DRAIN: if (settled && &(drained | ~flush_reg)) state_next = STATE_HALT;
-      STATE_HALT: if (stopped_reg) state_next = STATE_WALK;
-      STATE_WALK: if (clear && clear_slot_reg == last_slot_reg) state_next = STATE_REST;
-      STATE_REST: if (settled) state_next = sets_up_next ? STATE_RANKS : STATE_IDLE;
-      STATE_RANKS: if (ranks_done) state_next = STATE_COUNTS;
-      STATE_COUNTS: if (cleared) state_next = STATE_ADMIT;
-      default: if (stopped_reg) state_next = STATE_IDLE;
+      STATE_IDLE: begin
+        leaves = (link_down && |valid_reg) || any_finished || (op_starts && op_changes);
+        target = op_commit && !link_down && !any_finished ? STATE_PLACE : STATE_STOP;
+      end
+      STATE_PLACE: begin
+        leaves = !asked || no_place || place_found;
+        target = asked && place_found ? STATE_STOP : STATE_IDLE;
+      end
+      STATE_STOP: begin
+        leaves = stopped_reg;
+        target = !ends ? STATE_IDLE :
+            ends_all || finish_ends || op_had_reg ? STATE_DRAIN : STATE_REST;
+      end
+      STATE_DRAIN: begin
+        leaves = settled && &(drained | ~flush_reg);
+        target = STATE_HALT;
+      end
+      STATE_HALT: begin
+        leaves = stopped_reg;
+        target = STATE_WALK;
+      end
+      STATE_WALK: begin
+        leaves = clear && clear_slot_reg == last_slot_reg;
+        target = STATE_REST;
+      end
+      STATE_REST: begin
+        leaves = settled;
+        target = set_up_reg && asked ? STATE_RANKS : STATE_IDLE;
+      end
+      STATE_RANKS: begin
+        leaves = ranks_done;
+        target = STATE_COUNTS;
+      end
+      STATE_COUNTS: begin
+        leaves = cleared;
+        target = STATE_ADMIT;
+      end
+      default: begin
+        leaves = stopped_reg;
+        target = STATE_IDLE;
+      end
     endcase
   end
 
   always @(posedge clk) begin
-    state_reg <= state_next;
-    cycle_reg <= state_next != state_reg ? 2'd0 : cycle_reg + {1'b0, !settled};
-    stopped_reg <= state_next == state_reg && settled && idle;
-    hold_commits_reg <= state_next == STATE_STOP || state_next == STATE_HALT ||
-        state_next == STATE_WALK || state_next == STATE_REST || state_next == STATE_RANKS ||
-        state_next == STATE_ADMIT ||
-        (state_next == STATE_DRAIN && (ends_all || quiet_reg));
-    walks_now_reg <= state_next == STATE_WALK;
+    if (leaves) begin
+      state_reg <= target;
+      walks_now_reg <= target == STATE_WALK;
+      hold_commits_reg <= target != STATE_IDLE && target != STATE_PLACE &&
+          target != STATE_COUNTS && (target != STATE_DRAIN || ends_all);
+    end
+    cycle_reg <= leaves ? 2'd0 : cycle_reg + {1'b0, !settled};
+    stopped_reg <= !leaves && settled && idle;
+    op_had_reg <= valid_reg[op_index];
     mask_next_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
     done_reg <= 1'b0;
     sets_up_reg <= sets_up_next ? ONE_JOB << job_reg : {JOBS{1'b0}};
@@ -398,7 +424,7 @@ module agg_jobs #(
         set_up_reg <= op_commit;
         reply_reg  <= op_starts && op_changes && !any_finished;
         code_reg   <= op_check;
-        if (state_next != STATE_STOP) done_reg <= op_starts && !op_changes;
+        done_reg   <= op_starts && !op_changes && !any_finished;
       end
 
       STATE_PLACE: begin
@@ -625,7 +651,7 @@ module agg_jobs #(
     used <= rst || is_used || (used && !(clear && clear_slot == slot));
     used_was <= used;
     rest <= rst ? 7 : clear ? 0 : rest + (rest != 7);
-    age <= rst || state_next != state_reg ? 0 : age + (age != 15);
+    age <= rst || leaves ? 0 : age + (age != 15);
     walked <= rst || state_reg != STATE_WALK ? 0 : walked + 1'b1;
     reduces <= rst || state_reg != STATE_WALK ? 0 : reduces + reduced;
     has_drained <= !rst && its_flush &&
@@ -794,7 +820,8 @@ module agg_jobs #(
         end
         if (given)
           assert (!is_op || its == {1'b1, op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
-              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, place_reg});
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask,
+              place_reg});
         if (given && is_op) assert (its_member == op_ports);
         if (given) assert (job_base == place_reg && job_mask == op_mask);
       end

@@ -47,6 +47,8 @@ var (
 var campaignLeaves = []leaf{
 	{"agg_ingress", "ingress", []string{"test_core_ingress.py::test_agg_ingress"}, bare},
 	{"agg_jobs", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
+	{"agg_job_checks", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
+	{"agg_job_places", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
 	{"agg_registers", "registers", []string{"test_core_registers.py::test_agg_registers"}, bare},
 	{"agg_slots", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
 	{"agg_replies", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
