@@ -75,13 +75,13 @@ module agg_arbiter #(
       |ahead ? first_ahead : first;
   wire picked = free && (act_valid || |req_valid);
 
-  // The ports above the one picked
+  // The ports above the one granted: in time for the next pick
   reg [PORTS-1:0] above;
   integer a;
 
   always @* begin
     above[0] = 1'b0;
-    for (a = 1; a < PORTS; a = a + 1) above[a] = above[a-1] || picks[a-1];
+    for (a = 1; a < PORTS; a = a + 1) above[a] = above[a-1] || grant_reg[a-1];
   end
 
   reg idle_reg, unjudged_reg;
@@ -94,7 +94,7 @@ module agg_arbiter #(
     acting_reg    <= act_pick || (acting_reg && !acts_reg[EVENTS]);
     idle_reg      <= hold && !picked && under_way_reg[EVENTS-1:1] == {EVENTS - 1{1'b0}};
     unjudged_reg  <= |req_valid || picked || under_way_reg != {EVENTS{1'b0}};
-    if (|picks) above_reg <= above;
+    if (|grant_reg) above_reg <= above;
     if (picked) act_last_reg <= act_pick;
     if (rst) begin
       hold_reg      <= 1'b1;
@@ -170,7 +170,8 @@ module agg_arbiter #(
   reg [31:0] others;
   reg [31:0] in_front;
   wire others_turn = |picks && req_valid[watched] && !picks[watched];
-  wire [PORTS-1:0] below = ~above_reg;
+  wire [PORTS-1:0] above_now = |grant_reg ? above : above_reg;
+  wire [PORTS-1:0] below = ~above_now;
   wire granted = |req_grant || act_grant;
   wire [31:0] age = granted ? 1 : since;  // the cycle of the last operation
   wire [31:0] act_age = act_grant ? 1 : since_act;
@@ -208,7 +209,7 @@ module agg_arbiter #(
     in_front = 0;
     for (n = 0; n < PORTS; n = n + 1) begin
       if (n != watched &&
-          (above_reg[watched] ? n < watched && above_reg[n] : n < watched || above_reg[n]))
+          (above_now[watched] ? n < watched && above_now[n] : n < watched || above_now[n]))
         in_front = in_front + 1;
     end
 

@@ -213,7 +213,8 @@ module agg_ingress #(
   reg b_valid_reg, b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
   reg b_entered_reg;
-  reg b_open_reg;  // the packet's beats are written
+  reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
+  reg b_busy_reg;  // its slot is busy
   reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
   reg b_set_reg;  // the slot's bit in set
   reg [INDEX_BITS:0] b_number_reg;  // of the beat in its packet; saturates
@@ -235,7 +236,7 @@ module agg_ingress #(
       !(advance && b_valid_reg && at_last);
 
   always @(posedge clk) begin
-    b_open_reg  <= (may_open && !(set_reg ^ red_reg)) || stays_open;
+    b_open_reg  <= may_open || stays_open;
     b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
     if (advance) begin
       b_valid_reg <= a_valid_reg;
@@ -251,6 +252,7 @@ module agg_ingress #(
       if (a_valid_reg && a_first_reg) begin
         b_entered_reg <= a_entered_reg;
         b_set_reg     <= set_reg;
+        b_busy_reg    <= set_reg ^ red_reg;
         b_slot_reg    <= a_slot_reg;
         b_header_reg  <= a_header;
       end
@@ -263,7 +265,9 @@ module agg_ingress #(
     end
   end
 
-  assign wr_en   = b_valid_reg && b_open_reg && !b_waits_reg;
+  wire b_open = b_open_reg && !b_busy_reg;  // beats are written
+
+  assign wr_en   = b_valid_reg && b_open && !b_waits_reg;
   assign wr_slot = b_slot_reg;
   assign wr_beat = b_number_reg[INDEX_BITS-1:0];
   assign wr_data = b_beat_reg;
@@ -285,7 +289,7 @@ module agg_ingress #(
     if (asks) begin
       queued_reg      <= 1'b1;
       q_entered_reg   <= b_entered_reg;
-      q_writable_reg  <= b_open_reg && !flush[b_job];
+      q_writable_reg  <= b_open && !flush[b_job];
       q_nonfinite_reg <= b_nonfinite_reg;
       q_bad_reg       <= b_bad_reg;
       q_whole_reg     <= b_full_reg && at_last;
@@ -317,7 +321,7 @@ module agg_ingress #(
   reg [PLACES-1:0] sets_reg;  // the slot's bit in set
   reg [PLACES-1:0] match_reg;  // place that B waits for
 
-  wire match_b = b_asks_reg && b_open_reg && b_slot_reg == a_slot_reg;
+  wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
   reg [PLACES-1:0] match_live, match;
   reg [SLOT_BITS-1:0] judged_slot;
   integer i;
@@ -353,7 +357,7 @@ module agg_ingress #(
       put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
       for (k = 0; k < PLACES; k = k + 1) begin
         if (put_reg[k]) begin
-          live_reg[k]                       <= b_open_reg;
+          live_reg[k]                       <= b_open;
           slots_reg[SLOT_BITS*k+:SLOT_BITS] <= b_slot_reg;
           sets_reg[k]                       <= b_set_reg;
         end
@@ -666,7 +670,7 @@ module agg_ingress #(
       if (a_valid_reg && a_first_reg && a_data_reg)
         assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
             a_header[JOB_LSB+:8] < JOBS);
-      if (b_open_reg) begin
+      if (b_open) begin
         assert (stands[b_job] && b_slot_reg == b_home && b_header_reg[7:4] == KIND_DATA &&
             b_header_reg[JOB_LSB+:8] < JOBS);
         assert (b_number_reg < b_last || (b_number_reg == {1'b0, b_last} && b_valid_reg));
@@ -678,7 +682,7 @@ module agg_ingress #(
       if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_number_reg && wr_beat <= b_last);
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
         assert ((set_reg ^ red_reg) == a_busy);
-      if (began && in_b) assert (b_open_reg == expected_open);
+      if (began && in_b) assert (b_open == expected_open);
 
       // Places: taken in order, and free again after their verdict.
       assert (granted <= unjudged && unjudged <= PLACES && taken <= PLACES);
@@ -705,7 +709,7 @@ module agg_ingress #(
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
           set_reg == red_reg)
         assert (owns != 0 && ((!busy && set_reg == set_now) || stored_now));
-      if ((b_valid_reg || b_begun) && b_open_reg && b_slot_reg == watched) begin
+      if ((b_valid_reg || b_begun) && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
         if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
         if (b_waits_reg && (hits & live_reg) != 0)
@@ -717,7 +721,7 @@ module agg_ingress #(
 
       // Stored data is the packet's data.
       if (place <= its_last && its_at >= place) begin
-        if (in_b && b_open_reg && b_slot_reg == watched &&
+        if (in_b && b_open && b_slot_reg == watched &&
             (b_at > place || (b_at == place && !b_valid_reg)))
           assert (memory == its_place);
         if (|(its_at_place & pending)) assert (memory == its_place);
@@ -732,7 +736,7 @@ module agg_ingress #(
       end
 
       cover (stores && job_last != 0);
-      cover (b_waits_reg && b_open_reg && freed && !freed_stored && wr_slot == watched);
+      cover (b_waits_reg && b_open && freed && !freed_stored && wr_slot == watched);
       cover (b_waits_reg && freed && freed_stored);
       cover (a_stored_reg && begins && a_data_reg && a_slot_reg == watched);
       cover (pending != 0 && !all_judged && queued_reg && !ready_reg);

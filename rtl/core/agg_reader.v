@@ -309,7 +309,8 @@ module agg_reader #(
     beat <= rst ? 0 : !reads ? beat : beat == now_last ? 0 : beat + 1;
     if (new_slot) its_job <= now;
     if (new_slot) begun_last <= label_slot;
-    on_way <= rst ? 0 : on_way + (begun && begun_job == watched) - (reduced && reduced_job == watched);
+    on_way <= rst ? 0 :
+        on_way + (begun && begun_job == watched) - (reduced && reduced_job == watched);
     last_was <= job_last;
     for (n = 0; n < JOBS; n = n + 1) head_was[n] <= queued[n] && !pops[n] && !flush[n];
     left[watched] <= queued[watched] && out;
