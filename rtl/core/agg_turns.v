@@ -78,6 +78,65 @@ module agg_turns #(
   assign pick_receivers = receivers;
   assign pick_replay    = |(job_valid & job_replay);
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any job: the other jobs that picked while it wanted to.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [JOBS-1:0] in_front;  // jobs that picked meanwhile
+  reg [JOBS-1:0] ready_was;
+  reg [JOBS-1:0] wants_were, turn_was;
+  reg valid_was;
+  wire [JOBS-1:0] below = ~above_reg & ~turn_reg;
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    ready_was <= job_ready;
+    wants_were <= job_wants;
+    turn_was <= turn_reg;
+    valid_was <= pick_valid;
+    in_front <= rst || !job_wants[watched] || job_valid[watched] ? 0 : in_front | job_valid;
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_owed: a job picks one cycle after it was ready to; agg_egress does not ask for a pick in
+      // the cycle in which one is shown.
+      `PROMISED((job_valid & ~(running_was ? ready_was : 0)) == 0);
+      `PROMISED(!pick_ready || !pick_valid);
+
+      // One job has the turn, and at most one picks.
+      assert (turn_reg != 0 && (turn_reg & (turn_reg - 1'b1)) == 0);
+      assert (job_ready == (pick_ready ? turn_reg : 0));
+      assert ((ready_was & (ready_was - 1'b1)) == 0 || !running_was);
+      assert (pick_valid == (job_valid != 0));
+      if (pick_valid) begin
+        assert (job_valid == 1 << pick_job);
+        assert (pick_slot == job_slot[SLOT_BITS*pick_job+:SLOT_BITS]);
+        assert (pick_receivers == job_receivers[PORTS*pick_job+:PORTS]);
+        assert (pick_replay == job_replay[pick_job]);
+      end
+
+      // A job that wants to pick has the turn at once if no other wants it.
+      if (running_was && wants_were == 1 << watched && !valid_was)
+        assert (turn_reg == 1 << watched);
+
+      // While it wants to, no other job picks twice: the turn only moves towards it.
+      assert ((below & (below + 1'b1)) == 0 && (above_reg & turn_reg) == 0);
+      assert ((below | above_reg | turn_reg) == {JOBS{1'b1}});
+      assert (!in_front[watched]);
+      cover (in_front == ({JOBS{1'b1}} & ~(1 << watched)) && job_valid[watched]);
+      cover (pick_valid && moves && above_reg == 0);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
