@@ -40,7 +40,7 @@ module agg_turns #(
   wire [JOBS-1:0] ahead = others & above_reg;
   wire [JOBS-1:0] among = |ahead ? ahead : others;
   wire [JOBS-1:0] next = among & (~among + 1'b1);
-  wire moves = |others && (pick_valid || ~|(job_wants & turn_reg));
+  wire moves = |others && (|(job_valid & turn_reg) || ~|(job_wants & turn_reg));
 
   always @(posedge clk) begin
     if (moves) begin
@@ -92,6 +92,7 @@ module agg_turns #(
   reg [JOBS-1:0] wants_were, turn_was;
   reg valid_was;
   wire [JOBS-1:0] below = ~above_reg & ~turn_reg;
+  reg [JOB_BITS-1:0] turn, its_turn, other_turn;  // jobs until its turn
   integer n;
 
   always @(posedge clk) begin
@@ -101,10 +102,14 @@ module agg_turns #(
     wants_were <= job_wants;
     turn_was <= turn_reg;
     valid_was <= pick_valid;
-    in_front <= rst || !job_wants[watched] || job_valid[watched] ? 0 : in_front | job_valid;
+    in_front <= rst || !job_wants[watched] || !wants_were[watched] || job_valid[watched] ? 0 :
+        in_front | job_valid;
   end
 
   always @* begin
+    turn = 0;
+    its_turn = 0;
+    other_turn = 0;
     if (was_reset && !rst) begin
       // agg_owed: a job picks one cycle after it was ready to; agg_egress does not ask for a pick in
       // the cycle in which one is shown.
@@ -128,9 +133,17 @@ module agg_turns #(
         assert (turn_reg == 1 << watched);
 
       // While it wants to, no other job picks twice: the turn only moves towards it.
-      assert ((below & (below + 1'b1)) == 0 && (above_reg & turn_reg) == 0);
-      assert ((below | above_reg | turn_reg) == {JOBS{1'b1}});
+      assert (below == turn_reg - 1'b1 && (above_reg & turn_reg) == 0);
       assert (!in_front[watched]);
+      if (job_wants[watched]) assert ((job_valid & in_front) == 0);
+      for (n = 0; n < JOBS; n = n + 1) begin
+        if (turn_reg[n]) turn = n;
+      end
+      for (n = 0; n < JOBS; n = n + 1) begin
+        its_turn   = watched - turn;
+        other_turn = n - turn;
+        if (in_front[n]) assert (other_turn > its_turn);
+      end
       cover (in_front == ({JOBS{1'b1}} & ~(1 << watched)) && job_valid[watched]);
       cover (pick_valid && moves && above_reg == 0);
     end
