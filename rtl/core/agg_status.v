@@ -289,7 +289,7 @@ module agg_status #(
       if (!asked_was) assert (fields_reg == stood && ports_reg == ports_stood);
 
       // Where nothing changes, a status that could be sent is a candidate after five cycles.
-      if (rest == 6 && pick_ready) assert (picks);
+      if (rest == 6 && pick_ready && ready == ready_then) assert (picks);
       if (rest == 6) assert (pick_wants);
 
       cover (it_is_told && waits);
