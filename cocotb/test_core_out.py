@@ -19,36 +19,110 @@ def bits(ports):
 
 
 class Owed:
-    """The expected state of agg_owed: owed and sent ports per slot, and the order of reduction."""
+    """agg_owed with its surroundings: slots that turn over and begin, ports that repeat, picks.
 
-    def __init__(self, slots, members, held_up):
+    A pick is decided in a cycle with decide and shown in the next. If its slot begins in one of
+    these two cycles, the egress cancels it.
+    """
+
+    def __init__(self, dut, rng, slots, members):
+        self.dut, self.rng, self.slots = dut, rng, slots
         self.members = members  # ports
-        self.held_up = held_up  # whether ports are sometimes not ready
+        self.cycle = 0
+        self.gens = dict.fromkeys(range(slots), 0)
         self.owed = {s: set() for s in range(slots)}
         self.sent = {s: set() for s in range(slots)}
-        self.fresh = []  # slots whose result was sent to nobody, in the order of reduction
-        self.unsent = set()  # slots that turned over unsent: any order is allowed
-        self.free = set(range(slots))  # slots that have turned over
+        self.fresh = []  # slots whose result was sent to nobody, in the order of their beginning
+        self.began, self.turned = {}, {}  # by slot: the cycle of the last event
+        self.picked = []  # slot, receivers, replay
 
-    def check_pick(self, dut, ready):
-        """Checks that the pick serves owed and ready ports: all of them if ports are always
-        ready."""
-        slot, receivers = int(dut.pick_slot.value), int(dut.pick_receivers.value)
-        can = bits(self.owed[slot] & ready)
-        assert receivers and not receivers & ~can, f"slot {slot}: {receivers:#x}, want {can:#x}"
-        assert receivers == can or self.held_up, f"slot {slot}: {receivers:#x}, want {can:#x}"
-        again = {p for p in self.sent[slot] if receivers >> p & 1}
-        assert int(dut.pick_replay.value) == int(bool(again))
-        if slot in self.fresh and slot not in self.unsent:
-            assert slot == next(s for s in self.fresh if s not in self.unsent), "not in order"
-        return slot, {p for p in self.members if receivers >> p & 1}
+    async def start(self):
+        dut = self.dut
+        for name in ("clear", "begun", "turn_over", "owe", "pick_ready", "ready", "decide"):
+            getattr(dut, name).value = 0
+        dut.slot_mask.value, dut.member.value, dut.flush.value = self.slots - 1, bits(self.members), 1
+        await start(dut)
+        await self.flush()
 
-    def take(self, slot, receivers):
+    async def flush(self):
+        """Ends the job: empties the rows of all its slots."""
+        dut = self.dut
+        dut.flush.value = 1
+        for slot in range(self.slots):
+            dut.clear.value, dut.clear_slot.value = 1, slot
+            await self.step(set())
+        dut.clear.value = 0
+        for _ in range(4):
+            await self.step(set())
+        dut.flush.value = 0
+        self.began, self.turned, self.fresh = {}, {}, []
+        for slot in range(self.slots):
+            self.owed[slot], self.sent[slot] = set(), set()
+
+    def may_begin(self):
+        return [s for s, at in self.turned.items() if s not in self.began and at <= self.cycle - 2]
+
+    def may_turn_over(self):
+        return [s for s in range(self.slots) if s not in self.turned or self.began.get(s, self.cycle) <= self.cycle - 6]
+
+    def reduced(self):
+        return [s for s, at in self.began.items() if at <= self.cycle - 6]
+
+    async def step(self, ready, begin=None, turn_over=None, owe=None, take=True):
+        """Runs a cycle. owe: slot and port."""
+        dut = self.dut
+        decide = self.cycle % 2
+        dut.decide.value, dut.pick_ready.value = decide, int(decide and take)
+        dut.ready.value = bits(ready)
+        dut.begun.value, dut.turn_over.value, dut.owe.value = (int(e is not None) for e in (begin, turn_over, owe))
+        if begin is not None:
+            dut.begun_slot.value, dut.begun_gen.value = begin, self.gens[begin]
+        if turn_over is not None:
+            self.gens[turn_over] ^= 1
+            dut.slot.value, dut.gen.value = turn_over, self.gens[turn_over]
+        if owe is not None:
+            dut.slot.value, dut.port.value = owe[0], 1 << owe[1]
+        await FallingEdge(dut.clk)
+        if int(dut.pick_valid.value):
+            self.check(begin)
+        await RisingEdge(dut.clk)
+        if begin is not None:
+            self.began[begin] = self.cycle
+            self.owed[begin], self.sent[begin] = set(self.members), set()
+            self.fresh = [s for s in self.fresh if s != begin] + [begin]
+        if turn_over is not None:
+            self.turned[turn_over] = self.cycle
+            self.began.pop(turn_over, None)
+        if owe is not None:
+            self.owed[owe[0]].add(owe[1])
+        self.was_ready, self.took = set(ready), decide and take
+        self.cycle += 1
+
+    def check(self, begin):
+        """Checks a pick: owed, its receivers ready in the cycle before, a replay if one had it."""
+        slot = int(self.dut.pick_slot.value)
+        receivers = {p for p in range(len(self.dut.ready)) if int(self.dut.pick_receivers.value) >> p & 1}
+        assert self.took and receivers and receivers <= self.was_ready
+        if begin == slot or self.began.get(slot) == self.cycle - 1:
+            return  # cancelled
+        assert slot in self.began or self.turned[slot] >= self.cycle - 3, f"slot {slot} has no result"
+        assert receivers <= self.owed[slot], f"slot {slot}: {receivers} of {self.owed[slot]}"
+        replay = int(self.dut.pick_replay.value)
+        assert replay == int(bool(receivers & self.sent[slot]))
         self.owed[slot] -= receivers
         self.sent[slot] |= receivers
-        self.unsent.discard(slot)
         if slot in self.fresh:
             self.fresh.remove(slot)
+        self.picked.append((slot, bits(receivers), replay))
+
+    async def rest(self, ready):
+        """Takes every pick until none has come for long; returns them."""
+        self.picked, idle = [], 0
+        while idle < 10 * self.slots + 40:
+            count = len(self.picked)
+            await self.step(ready)
+            idle = 0 if len(self.picked) > count else idle + 1
+        return self.picked
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -58,56 +132,28 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
     rng = random.Random(f"{ready} {stall}")
     stall = PATTERNS[stall]()
     ports = len(dut.ready)
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
     slots = rng.choice([2 << i for i in range(len(dut.slot))])  # of the job
     members = set(rng.sample(range(ports), rng.randint(1, ports)))
-    dut.slot_mask.value = slots - 1
-    dut.member.value = bits(members)
-    await start(dut)
-    model = Owed(slots, members, held_up=ready != "all")
-    for cycle in range(800):
-        busy = cycle < 600
-        chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready] if busy else 1.0
-        seldom = min(members) if ready == "one_seldom" and busy else None
+    bench = Owed(dut, rng, slots, members)
+    await bench.start()
+    chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready]
+    seldom = min(members) if ready == "one_seldom" else None
+    began = False
+    for _ in range(2000):
         now = {p for p in range(ports) if rng.random() < (0.05 if p == seldom else chance)}
-        await cycle_of(dut, rng, model, now, busy, not next(stall))
-    assert not any(model.owed.values()), f"still owed: {model.owed}"
-
-
-async def cycle_of(dut, rng, model, ready, busy, take):
-    """Runs a cycle in which a result may begin, a member repeat, a slot turn over, or a pick be
-    taken."""
-    dut.ready.value = bits(ready)
-    dut.begun.value = dut.turn_over.value = dut.owe.value = dut.pick_take.value = 0
-    begun = rng.choice(sorted(model.free)) if busy and model.free and rng.random() < 0.3 else None
-    if begun is not None:
-        dut.begun.value, dut.begun_slot.value = 1, begun
-    reduced = sorted(set(model.owed) - model.free)
-    event, slot, port = rng.choice(["owe", "turn_over", "none", "none"]), None, rng.choice(sorted(model.members))
-    if busy and reduced and event != "none":
-        slot = rng.choice(reduced)
-        # A slot may turn over although it owes results: all members are done with it.
-        getattr(dut, event).value, dut.slot.value, dut.port.value = 1, slot, 1 << port
-    await FallingEdge(dut.clk)
-    if int(dut.pick_valid.value):
-        picked, receivers = model.check_pick(dut, ready)
-        if take:
-            dut.pick_take.value = 1
-            model.take(picked, receivers)
-    await RisingEdge(dut.clk)
-    if slot is not None and event == "owe":
-        model.owed[slot].add(port)
-    elif slot is not None:
-        model.owed[slot] = set()
-        model.free.add(slot)
-        if slot in model.fresh:
-            model.fresh.remove(slot)
-            model.unsent.add(slot)
-    if begun is not None:
-        model.free.discard(begun)
-        model.owed[begun], model.sent[begun] = set(model.members), set()
-        model.fresh.append(begun)
+        events = {"take": not next(stall)}
+        if not began and bench.may_begin() and rng.random() < 0.5:
+            events["begin"] = rng.choice(bench.may_begin())
+        began = "begin" in events
+        event = rng.choice(["turn_over", "owe", "none"]) if bench.cycle % 4 == 0 else "none"
+        if event == "turn_over" and bench.may_turn_over():
+            events["turn_over"] = rng.choice(bench.may_turn_over())
+        if event == "owe" and bench.reduced() and not int(dut.owe_nearly_full.value):
+            events["owe"] = rng.choice(bench.reduced()), rng.choice(sorted(members))
+        await bench.step(now, **events)
+    await bench.rest(set(range(ports)))
+    assert not any(bench.owed[s] for s in bench.began), f"still owed: {bench.owed}"
+    assert len(bench.began) > 0
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -115,68 +161,40 @@ async def cycle_of(dut, rng, model, ready, busy, take):
 async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
     """A port that was blocked gets its results in order; a replay precedes a fresh result."""
     slots, ports = 1 << len(dut.slot), len(dut.ready)
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
-    dut.slot_mask.value = slots - 1
-    dut.member.value = everyone = (1 << ports) - 1
-    await start(dut)
+    everyone = set(range(ports))
+    bench = Owed(dut, random.Random(wait), slots, everyone)
+    await bench.start()
     order = [(slots // 2 + i) % slots for i in range(slots)]
     for slot in order:
-        dut.turn_over.value, dut.slot.value = 1, slot
-        dut.begun.value, dut.begun_slot.value = 0, slot
-        await RisingEdge(dut.clk)
-        dut.turn_over.value, dut.begun.value = 0, 1
-        await RisingEdge(dut.clk)
-    dut.begun.value = 0
-    assert await take_all(dut, everyone & ~1) == [(s, everyone & ~1, 0) for s in order]
-    await ClockCycles(dut.clk, wait)
-    assert await take_all(dut, everyone) == [(s, 1, 0) for s in order]
-    dut.owe.value, dut.slot.value, dut.port.value = 1, order[1], 2
-    await RisingEdge(dut.clk)
-    dut.owe.value, dut.turn_over.value, dut.slot.value = 0, 1, order[0]
-    await RisingEdge(dut.clk)
-    dut.turn_over.value = 0
-    dut.ready.value = 0
-    dut.begun.value, dut.begun_slot.value = 1, order[0]
-    await RisingEdge(dut.clk)
-    dut.begun.value = 0
-    await ClockCycles(dut.clk, 3 * slots)
-    dut.ready.value = everyone
-    await ClockCycles(dut.clk, 3 * slots)  # not taking picks yet lets the scan find the replay
-    assert await take_all(dut, everyone) == [(order[1], 2, 1), (order[0], everyone, 0)]
-
-
-async def take_all(dut, ready):
-    """Takes every pick until none has come for long; returns (slot, receivers, replay) of each."""
-    dut.ready.value = ready
-    taken, idle = [], 0
-    while idle < 4 << len(dut.slot):
-        await FallingEdge(dut.clk)
-        valid = int(dut.pick_valid.value)
-        dut.pick_take.value = valid
-        if valid:
-            taken.append((int(dut.pick_slot.value), int(dut.pick_receivers.value), int(dut.pick_replay.value)))
-        idle = 0 if valid else idle + 1
-        await RisingEdge(dut.clk)
-    dut.pick_take.value = 0
-    return taken
+        await bench.step(set(), turn_over=slot)
+        await bench.step(set())
+        await bench.step(set(), begin=slot)
+    for _ in range(8):
+        await bench.step(set())
+    rest = bits(everyone - {0})
+    assert await bench.rest(everyone - {0}) == [(s, rest, 0) for s in order]
+    for _ in range(wait):
+        await bench.step(everyone - {0})
+    assert await bench.rest(everyone) == [(s, 1, 0) for s in order]
+    await bench.step(set(), owe=(order[1], 1))
+    await bench.step(set(), turn_over=order[0])
+    await bench.step(set())
+    await bench.step(set(), begin=order[0])
+    for _ in range(12 * slots):
+        await bench.step(everyone, take=False)  # the scan finds the replay
+    assert await bench.rest(everyone) == [(order[1], 2, 1), (order[0], bits(everyone), 0)]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_drops_what_is_owed(dut):
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
-    dut.slot_mask.value = (1 << len(dut.slot)) - 1
-    dut.member.value = 1
-    await start(dut)
-    dut.begun.value, dut.begun_slot.value = 1, 1
-    await RisingEdge(dut.clk)
-    dut.begun.value, dut.flush.value, dut.ready.value = 0, 1, 1
-    await FallingEdge(dut.clk)
-    assert not int(dut.pick_valid.value), "a result of the job that ends is still begun"
-    await RisingEdge(dut.clk)
-    dut.flush.value = 0
-    assert await take_all(dut, 1) == []
+    bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
+    await bench.start()
+    await bench.step(set(), turn_over=1)
+    await bench.step(set())
+    await bench.step(set(), begin=1)
+    await bench.step(set())
+    await bench.flush()
+    assert await bench.rest({0}) == []
 
 
 @pytest.mark.parametrize("ports, slot_bits", [(1, 1), (3, 2), (5, 3)])
@@ -184,7 +202,7 @@ def test_agg_owed(ports, slot_bits):
     readiness = ["all", "one_seldom", "any"]
     run(
         "agg_owed",
-        [leaf("agg_owed"), leaf("agg_slot_fifo")],
+        [leaf("agg_owed"), leaf("agg_slot_fifo"), leaf("agg_ram")],
         parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
         testcase=[f"nothing_owed_is_forgotten/ready={r}/stall={s}" for r in readiness for s in PATTERNS]
         + ["a_flush_drops_what_is_owed"]

@@ -396,6 +396,273 @@ module agg_egress #(
   assign m_axis_tuser  = header_reg;
   assign m_axis_tdest  = dest_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;  // no reset in the last cycle
+  integer n;
+
+  // For any slot: it began since its result was picked. Its decision was one cycle before the pick is
+  // shown.
+  reg [1:0] began;  // and the slots
+  reg [2*SLOT_BITS-1:0] began_slot;
+  reg label_was, prep_was, send_was;
+  reg [SLOT_BITS-1:0] label_slot_was, prep_slot_was, send_slot_was;
+  reg label_lost, prep_lost, send_lost;
+  wire pick_lost = (begun && begun_slot == pick_slot) ||
+      (began[0] && began_slot[0+:SLOT_BITS] == pick_slot);
+
+  // For any port: packets that were decided on and not cancelled, shown one to six cycles ago
+  (* anyconst *) reg [5:0] port;
+  reg [6:1] decided_then;
+  reg [PORTS-1:0] ready_was;
+  wire decides_now = (pick_valid && pick_receivers[port]) || (status_valid && status_ports[port]);
+  reg [PORTS-1:0] ports_were;
+  reg status_ready_was;
+  reg asked_was, asked_status_was, decide_was;
+
+  // The result being labelled: what its header will hold
+  reg [7:0] steps;
+  reg [239:0] label_header, prep_header, send_header;
+  reg [INDEX_BITS-1:0] label_last, prep_last, send_last;
+  reg [PORTS-1:0] label_to, prep_to, send_to, label_member;
+  reg label_replay, prep_gen, send_gen;
+  reg [63:0] label_mask, label_ranks;
+
+  // For any beat: whether the cache's writer returned that it is written, since its slot began
+  (* anyconst *)reg [ SLOT_BITS-1:0] a_slot;
+  (* anyconst *)reg [INDEX_BITS-1:0] a_beat;
+  reg a_known, a_asked;
+
+  reg open;  // the first beat is at the output or has left, and the last has not left
+  reg [INDEX_BITS:0] next;  // beat to be read
+  reg [SLOT_BITS-1:0] sends;
+  reg waited, took_status, took_result, read_was, last_was, after_status;
+  reg [KEEP_BITS+240+PORTS:0] stood;
+  reg [239:0] status_said;
+  reg [PORTS-1:0] status_to;
+  reg open_was;
+  reg [239:0] user_was;
+  reg [PORTS-1:0] dest_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    asked_was <= pick_ready;
+    status_ready_was <= status_ready || rst;
+    ports_were <= status_ports;
+    asked_status_was <= status_ready;
+    decide_was <= decide;
+
+    began <= {began[0], begun};
+    began_slot <= {began_slot[0+:SLOT_BITS], begun_slot};
+    label_was <= label_valid && !cancel;
+    prep_was <= prep_valid;
+    send_was <= send_valid;
+    label_slot_was <= label_slot;
+    prep_slot_was <= prep_slot;
+    send_slot_was <= send_slot;
+    label_lost <= pick_valid ? pick_lost : label_lost || (begun && begun_slot == label_slot);
+    prep_lost <= prepares ? label_lost || (begun && begun_slot == label_slot) :
+        prep_lost || (begun && begun_slot == prep_slot);
+    send_lost <= takes_result ? prep_lost || (begun && begun_slot == prep_slot) :
+        send_lost || (begun && begun_slot == send_slot);
+
+    decided_then <= {decided_then[5:2], decided_then[1] && !cancel, decides_now};
+    ready_was <= ready;
+
+    steps <= pick_valid ? 0 : steps + (steps < 200);
+    if (pick_valid) begin
+      label_to <= pick_receivers;
+      label_replay <= pick_replay;
+    end
+    if (steps == 0) begin
+      label_last   <= job_last;
+      label_member <= job_member;
+      label_header <= {128'd0, job_chunk, 48'd0, job_epoch, FORMAT, job_number, 16'd0};
+    end
+    if (steps == STEPS) begin
+      label_mask  <= result_mask;
+      label_ranks <= result_receivers;
+    end
+    if (prepares) begin
+      prep_last <= label_last;
+      prep_to <= label_to;
+      prep_gen <= result_gen;
+      prep_header <= label_header | {
+        steps == STEPS ? {64'd0 | result_receivers} : label_ranks,
+        steps == STEPS ? {64'd0 | result_mask} : label_mask,
+        16'd0,
+        result_vid,
+        52'd0,
+        result_nonfinite,
+        (label_member & ~result_ports) != 0,
+        result_ecn,
+        label_replay ? KIND_REPLAY : KIND_RESULT,
+        VERSION
+      };
+    end
+    if (takes_result) begin
+      send_last <= prep_last;
+      send_header <= prep_header;
+      send_to <= prep_to;
+      send_gen <= prep_gen;
+      sends <= prep_slot;
+    end
+    if (rd_en) next <= (takes_result ? 0 : next) + 1;
+
+    a_asked <= query_slot == a_slot && query_beat == a_beat;
+    a_known <= (a_known || (a_asked && query_written)) && !(begun && begun_slot == a_slot);
+
+    waited <= m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
+    open <= takes_result || takes_status ||
+        (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
+    open_was <= open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast);
+    user_was <= m_axis_tuser;
+    dest_was <= m_axis_tdest;
+    took_status <= takes_status;
+    took_result <= takes_result;
+    read_was <= rd_en;
+    last_was <= (takes_result ? 0 : next) == (takes_result ? prep_last : send_last);
+    after_status <= takes_status || (after_status && !takes_result);
+    status_to <= status_ports;
+    status_said <= 240'd0;
+    status_said[0+:8] <= {KIND_STATUS, VERSION};
+    status_said[16+:8] <= status_job;
+    status_said[32+:16] <= status_epoch;
+    status_said[48+:8] <= status_rank;
+    status_said[56+:8] <= status_code;
+    status_said[64+:32] <= status_vid;
+    status_said[112+:64] <= status_mask;
+    if (rst) begin
+      began <= 0;
+      label_was <= 0;
+      prep_was <= 0;
+      send_was <= 0;
+      decided_then <= 0;
+      ready_was <= 0;
+      waited <= 0;
+      open <= 0;
+      open_was <= 0;
+      took_status <= 0;
+      took_result <= 0;
+      read_was <= 0;
+      after_status <= 0;
+      a_known <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assume (port < PORTS);
+      // agg_owed, agg_turns, agg_status: a pick is shown one cycle after it was asked for.
+      `PROMISED(!pick_valid || (running_was && asked_was && pick_receivers != 0));
+      `PROMISED(!status_valid || (running_was && asked_status_was));
+      `PROMISED(!pick_valid || (pick_receivers & ~ready_was) == 0);
+      `PROMISED(!status_valid || (status_ports & ~ready_was) == 0);
+      `PROMISED(status_ready_was || status_ports == ports_were);
+      `PROMISED((status_ports & (status_ports - 1'b1)) == 0);
+      // agg_reader: a slot does not begin in the cycle after it is named here.
+      `PROMISED(
+          !begun || !((label_was && begun_slot == label_slot_was) ||
+          (prep_was && begun_slot == prep_slot_was) || (send_was && begun_slot == send_slot_was)));
+    end
+    if (was_reset && running_was && !rst) begin
+      // One pick at a time is asked for, where there is room.
+      assert (decide == !decide_was || !running_was);
+      assert (!(pick_ready && status_ready) && (decide || !(pick_ready || status_ready)));
+      assert (!(asked_was && asked_status_was) && !(asked_was && decide));
+      if (pick_valid) assert (!label_valid || prepares);
+      if (status_valid) assert (!status_reg);
+
+      // A slot does not begin from the decision to the last read. Otherwise its pick is cancelled.
+      if (label_valid && !step_reg[0]) assert (!label_lost);
+      if (step_reg[0]) assert (cancel == (label_lost || (begun && begun_slot == label_slot)));
+      if (prep_valid) assert (!prep_lost);
+      if (send_valid) assert (!send_lost);
+      assert (began == begun_reg && began_slot == begun_slot_reg);
+
+      // A packet is decided on with a port_ready of two cycles ago. That knows of the starts up to
+      // four cycles ago, and a start comes two cycles after its decision is shown. So no packet for
+      // the port was shown in the last five cycles.
+      if (decides_now) assert (decided_then[5:1] == 0);
+      assert ((decided_then & (decide ? 6'b101010 : 6'b010101)) == 0);
+      assert (start_reg[port] == decided_then[2]);
+      assert (decided_then[1] == ((step_reg[0] && to_reg[port]) ||
+          (status_first_reg && status_ports[port])));
+      if (ready[port]) assert (!decided_then[1] && !decided_then[3]);
+    end
+    if (was_reset && !rst) begin
+      // Results are labelled, prepared and sent one after another.
+      assert ((step_reg & (step_reg - 1'b1)) == 0);
+      assert (label_reg == (step_reg != 0 || waits_reg) && !(waits_reg && step_reg != 0));
+      for (n = 0; n <= STEPS; n = n + 1) if (step_reg[n]) assert (steps == n);
+      if (waits_reg) assert (steps > STEPS);
+      if (label_reg) begin
+        assert (to_reg == label_to && replay_reg == label_replay);
+        if (steps > 0) begin
+          assert (last_reg == label_last && member_reg == label_member);
+          assert (label_header == {128'd0, chunk_reg, 48'd0, epoch_reg, FORMAT, number_reg, 16'd0});
+        end
+        if (waits_reg) assert (mask_reg == label_mask && receivers_reg == label_ranks);
+      end
+      if (prep_reg) begin
+        assert (prep_header_reg == prep_header && prep_to_reg == prep_to);
+        assert (prep_gen_reg == prep_gen);
+        assert (prep_last_reg == prep_last && prep_one_reg == (prep_last == 0));
+      end
+
+      // The beats of a result are read in order, each once and after it is written.
+      if (sending_reg) begin
+        assert (sends == send_slot && next == beat_reg && next != 0 && next <= send_last);
+        assert (send_last_reg == send_last && send_ends_reg == (next == send_last));
+        assert (send_gen_reg == send_gen);
+      end else assert (beat_reg == 0);
+      if (rd_en) assert (sending_reg || (takes_result && prep_reg));
+      if (rd_en) assert (rd_slot == (sending_reg ? sends : prep_slot));
+      if (rd_en) assert (rd_beat == (sending_reg ? next : 0));
+      if (rd_en && rd_slot == a_slot && rd_beat == a_beat)
+        assert (a_known || (a_asked && query_written));
+      assert (!(known_reg || asked_reg) || sending_reg || prep_reg);
+      if (known_reg && rd_slot == a_slot && rd_beat == a_beat) assert (a_known);
+      if (asked_reg && !known_reg && rd_slot == a_slot && rd_beat == a_beat) assert (a_asked);
+
+      // One packet at a time; a status has priority, but not twice while a result is prepared.
+      assert (!(takes_status && takes_result));
+      assert (!takes_status || (status_reg && !sending_reg && free));
+      if (prep_reg && after_status) assert (!takes_status);
+      if (status_reg && !after_status) assert (!takes_result);
+      assert (after_status_reg == after_status);
+
+      // AXI4-Stream; the header is stable from a packet's first beat to its last.
+      if (waited)
+        assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
+      assert (!sending_reg || open);
+      assert (!m_axis_tvalid || open);
+      if (m_axis_tvalid) assert (m_axis_tlast == !sending_reg);
+      if (open && !sending_reg) assert (m_axis_tvalid);
+      if (open_was && running_was) assert (m_axis_tuser == user_was && m_axis_tdest == dest_was);
+      if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
+      if (took_result) assert (m_axis_tuser == send_header && m_axis_tdest == send_to);
+      if (took_status) begin
+        assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
+        assert (m_axis_tuser == status_said && m_axis_tdest == status_to);
+      end
+      if (!took_status && !read_was && !waited) assert (!m_axis_tvalid);
+
+      cover (step_reg[0] && cancel);
+      cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && takes_result);
+      cover (took_status && status_reg && prep_reg);
+      cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);
+      cover (waits_reg && sending_reg && prep_reg);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

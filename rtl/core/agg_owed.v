@@ -443,6 +443,7 @@ module agg_owed #(
   reg fresh;  // sent to nobody
   reg [PORTS-1:0] due, had;
   reg [PORTS-1:0] noted;  // ports with a note
+  reg [PORTS-1:0] its_port;
   wire [ROW-1:0] its_row = rows[ROW*watched+:ROW];
   wire its_fresh = its_row[2*PORTS];
   wire [PORTS-1:0] its_owed = its_row[PORTS+:PORTS];
@@ -509,8 +510,9 @@ module agg_owed #(
     if (taken != 0 && fresh && !begins[watched])
       due <= (member | noted) & ~taken | (owe && slot == watched ? port : 0);
 
-    // Nobody is left to be owed it.
-    if (pop_reg && !pick_reg && end_slot_reg == watched && !begins[watched]) begin
+    // Nobody is left to be owed it, or it ended.
+    if (pop_reg && !pick_reg && end_slot_reg == watched &&
+        !begins[watched] && !enters[watched]) begin
       fresh <= 1'b0;
       due   <= noted | (owe && slot == watched ? port : 0);
     end
@@ -562,8 +564,8 @@ module agg_owed #(
       // agg_slots: a slot turns over, begins to be summed two cycles later or later, and has a result
       // after that.
       `PROMISED(!turn_over || !known[slot] || (exists[slot] && !young[slot] && gen != gens[slot]));
-      `PROMISED(
-          !owe || (exists[slot] && !young[slot] && !turn_over && port != 0 && (port & ~member) == 0));
+      `PROMISED(!owe || (exists[slot] && !young[slot] && !turn_over));
+      `PROMISED(!owe || (port != 0 && (port & ~member) == 0));
       `PROMISED(
           !begun || flush || (known[begun_slot] && !exists[begun_slot] &&
           !turns[begun_slot] && !turned_0[begun_slot] && begun_gen == gens[begun_slot]));
@@ -659,11 +661,15 @@ module agg_owed #(
       for (i = 0; i < NOTES; i = i + 1) begin
         assert (i == 0 || !note_valid_reg[i] || note_valid_reg[i-1]);
         assert (!note_valid_reg[i] || note_slot_reg[SLOT_BITS*i+:SLOT_BITS] <= slot_mask);
+        its_port = note_port_reg[PORTS*i+:PORTS];
+        assert (!note_valid_reg[i] || (its_port & (its_port - 1'b1)) == 0);
         if (note_valid_reg[i] && !note_void_reg[i]) begin
           assert (exists[note_slot_reg[SLOT_BITS*i+:SLOT_BITS]]);
           assert (!enters[note_slot_reg[SLOT_BITS*i+:SLOT_BITS]]);
         end
       end
+      assert (!op_notes_reg || (op_port_reg & (op_port_reg - 1'b1)) == 0);
+      assert (!end_notes_reg || (end_port_reg & (end_port_reg - 1'b1)) == 0);
       if (op_notes_reg && !recent[op_slot_reg]) assert (exists[op_slot_reg]);
 
       // Nothing owed is forgotten: it is queued as fresh, or in its row, or noted.
@@ -704,6 +710,12 @@ module agg_owed #(
         assert ((pick_receivers & ~(fresh ? member_was : due)) == 0);
         assert (pick_replay == (!fresh && |(pick_receivers & had)));
       end
+
+      cover (it_exists && had == {PORTS{1'b1}} && it_picks && pick_replay);
+      cover (begins[watched] && its_fresh);
+      cover (taken != 0 && owe && slot == watched);
+      cover (it_picks && end_scans_reg && head_valid);
+      cover (passes == 2);
     end
   end
 `endif

@@ -185,6 +185,121 @@ module agg_status #(
   assign pick_ports = ports_reg;
   assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = fields_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any port: its pending status and notice.
+  (* anyconst *) reg [PORT_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg waits, told;
+  reg [STATUS_WIDTH-1:0] its, notice_its;
+  reg [JOB_BITS-1:0] its_job, notice_its_job;
+  reg [9:0] since;  // cycles since the last refusal that was kept
+  reg asked_was, picks_was, tells_was, could_was, any_was;
+  reg [STATUS_WIDTH-1:0] its_was, stood;
+  reg [PORTS-1:0] ready_was, ports_stood;
+  reg [3:0] rest;  // cycles in which nothing changes and a status could be sent
+  wire mine = port == watched;
+  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
+  wire [PORTS-1:0] bit_ = 1 << watched;
+  wire it_is_sent = picks && chosen_reg == bit_ && !tells_reg;
+  wire it_is_told = picks && chosen_reg == bit_ && tells_reg;
+  wire events = answer || refuse || notice || drop != 0;
+  reg [PORTS-1:0] ready_then;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
+    if (drop[its_job] || it_is_sent) waits <= 1'b0;
+    if (it_keeps) begin
+      waits <= 1'b1;
+      its <= {
+        answer ? answer_mask : {PORTS{1'b0}},
+        vid,
+        answer ? answer_code : refuse_code,
+        epoch,
+        job,
+        rank
+      };
+    end
+    if (it_keeps) its_job <= job_index;
+    if (it_is_told) told <= 1'b0;
+    if (notice) begin
+      told <= |(notice_ports & bit_);
+      notice_its_job <= notice_job;
+      notice_its <= {
+        answer_mask,
+        notice_vid,
+        notice_code,
+        notice_epoch,
+        {8 - JOB_BITS{1'b0}},
+        notice_job,
+        notice_ranks[8*watched+:8]
+      };
+    end
+    if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
+
+    asked_was <= pick_ready;
+    picks_was <= it_is_sent || it_is_told;
+    tells_was <= tells_reg;
+    could_was <= tells_reg ? told : waits;
+    its_was <= tells_reg ? notice_its : its;
+    ready_was <= ready;
+    ready_then <= ready;
+    stood <= fields_reg;
+    ports_stood <= ports_reg;
+    any_was <= picks;
+    rest <= rst || events || ready != ready_then || picks || !(ready[watched] && (waits || told)) ?
+        0 : rest + (rest < 6);
+    if (rst) begin
+      waits <= 1'b0;
+      told <= 1'b0;
+      since <= PAUSE;
+      notice_its_job <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_slots: one event at a time. agg_egress does not ask for a pick in consecutive cycles.
+      `PROMISED(answer + refuse + notice <= 1);
+      `PROMISED(!pick_ready || !asked_was || !running_was);
+    end
+    if (was_reset && !rst) begin
+      assert (waits == waits_reg[watched] && told == told_reg[watched]);
+      assert (since <= PAUSE && pause_reg == PAUSE - since);
+      if (waits)
+        assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
+      if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
+      assert (told_job_reg == notice_its_job);
+      assert ((lowest_reg & (lowest_reg - 1'b1)) == 0 || !running_was);
+    end
+    if (was_reset && running_was && !rst) begin
+      // A pick is for a port that could take it, and shows what was pending.
+      assert (pick_valid == any_was);
+      assert (!pick_valid || asked_was);
+      if (pick_valid && pick_ports == bit_) begin
+        assert (picks_was && could_was && ready_was[watched]);
+        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} == its_was);
+      end
+      if (!asked_was) assert (fields_reg == stood && ports_reg == ports_stood);
+
+      // Where nothing changes, a status that could be sent is a candidate after five cycles.
+      if (rest == 6 && pick_ready && ready == ready_then) assert (picks);
+      if (rest == 6) assert (pick_wants);
+
+      cover (it_is_told && waits);
+      cover (it_is_sent && told && it_keeps);
+      cover (drop[its_job] && waits && told && its_job != notice_its_job);
+      cover (rest == 6 && pick_ready);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -40,7 +40,7 @@ module agg_turns #(
   wire [JOBS-1:0] ahead = others & above_reg;
   wire [JOBS-1:0] among = |ahead ? ahead : others;
   wire [JOBS-1:0] next = among & (~among + 1'b1);
-  wire moves = |others && (pick_valid || ~|(job_wants & turn_reg));
+  wire moves = |others && (|(job_valid & turn_reg) || ~|(job_wants & turn_reg));
 
   always @(posedge clk) begin
     if (moves) begin
@@ -77,6 +77,78 @@ module agg_turns #(
   assign pick_slot      = slot;
   assign pick_receivers = receivers;
   assign pick_replay    = |(job_valid & job_replay);
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any job: the other jobs that picked while it wanted to.
+  (* anyconst *) reg [JOB_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [JOBS-1:0] in_front;  // jobs that picked meanwhile
+  reg [JOBS-1:0] ready_was;
+  reg [JOBS-1:0] wants_were, turn_was;
+  reg valid_was;
+  wire [JOBS-1:0] below = ~above_reg & ~turn_reg;
+  reg [JOB_BITS-1:0] turn, its_turn, other_turn;  // jobs until its turn
+  integer n;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    ready_was <= job_ready;
+    wants_were <= job_wants;
+    turn_was <= turn_reg;
+    valid_was <= pick_valid;
+    in_front <= rst || !job_wants[watched] || !wants_were[watched] || job_valid[watched] ? 0 :
+        in_front | job_valid;
+  end
+
+  always @* begin
+    turn = 0;
+    its_turn = 0;
+    other_turn = 0;
+    if (was_reset && !rst) begin
+      // agg_owed: a job picks one cycle after it was ready to; agg_egress does not ask for a pick in
+      // the cycle in which one is shown.
+      `PROMISED((job_valid & ~(running_was ? ready_was : 0)) == 0);
+      `PROMISED(!pick_ready || !pick_valid);
+
+      // One job has the turn, and at most one picks.
+      assert (turn_reg != 0 && (turn_reg & (turn_reg - 1'b1)) == 0);
+      assert (job_ready == (pick_ready ? turn_reg : 0));
+      assert ((ready_was & (ready_was - 1'b1)) == 0 || !running_was);
+      assert (pick_valid == (job_valid != 0));
+      if (pick_valid) begin
+        assert (job_valid == 1 << pick_job);
+        assert (pick_slot == job_slot[SLOT_BITS*pick_job+:SLOT_BITS]);
+        assert (pick_receivers == job_receivers[PORTS*pick_job+:PORTS]);
+        assert (pick_replay == job_replay[pick_job]);
+      end
+
+      // A job that wants to pick has the turn at once if no other wants it.
+      if (running_was && wants_were == 1 << watched && !valid_was)
+        assert (turn_reg == 1 << watched);
+
+      // While it wants to, no other job picks twice: the turn only moves towards it.
+      assert (below == turn_reg - 1'b1 && (above_reg & turn_reg) == 0);
+      assert (!in_front[watched]);
+      if (job_wants[watched]) assert ((job_valid & in_front) == 0);
+      for (n = 0; n < JOBS; n = n + 1) begin
+        if (turn_reg[n]) turn = n;
+      end
+      for (n = 0; n < JOBS; n = n + 1) begin
+        its_turn   = watched - turn;
+        other_turn = n - turn;
+        if (in_front[n]) assert (other_turn > its_turn);
+      end
+      cover (in_front == ({JOBS{1'b1}} & ~(1 << watched)) && job_valid[watched]);
+      cover (pick_valid && moves && above_reg == 0);
+    end
+  end
+`endif
 
 endmodule
 
