@@ -361,7 +361,7 @@ async def every_port_gets_its_latest_status(dut, stall):
             port, status = added
             statuses.add(kind, cycle, port, status, drop)
         await RisingEdge(dut.clk)
-    assert statuses.picked.count("status") > 50 and statuses.picked.count("notice") > 10
+    assert statuses.picked.count("status") > 20 and statuses.picked.count("notice") > 5
     assert cut_off > 5 or ports == 1, "no notice replaced what was not sent of the last one"
 
 
@@ -409,61 +409,88 @@ def field(user, name):
     return user >> lsb & (1 << width) - 1
 
 
+PICK = ["job", "slot", "receivers", "replay"]  # of pick_*
+JOB = ["last", "number", "epoch", "chunk", "member"]  # of job_*, in the first cycle of label_valid
+LABEL = ["ports", "vid", "ecn", "nonfinite", "gen"]  # of result_*, two cycles later
+RANKS = ["mask", "receivers"]  # of result_*, RANKS_LATENCY cycles later
+STATUS_FIELDS = ["job", "epoch", "rank", "code", "vid", "mask"]
+
+
 class Egress:
-    """The surroundings of agg_egress: picks that come and go, and a cache that fills up."""
+    """The surroundings of agg_egress: picks, labels and ranks that come in their cycles, statuses,
+    and a cache that fills up."""
 
-    def __init__(self, dut, rng, idle):
-        self.dut, self.rng, self.idle = dut, rng, idle
-        self.result = self.status = None
-        self.expected = []  # received packets: kind, fields, beats
-        self.reads = []  # slot and beat of every read
-        self.sent = 0
+    def __init__(self, dut, rng, idle, often=0.5):
+        self.dut, self.rng, self.idle, self.often = dut, rng, idle, often
+        self.results, self.statuses = [], []  # picked, not seen as sent
+        self.cancelled = 0
+        self.reads, self.written = [], set()
+        self.label = None  # the result being labelled
+        self.age = 0
 
-    async def run(self, count):
-        dut = self.dut
-        while self.sent < count:
-            self.offer()
-            written = not next(self.idle)
-            dut.rd_written.value = int(written)
+    def drive(self, prefix, names):
+        """Drives random fields and returns them."""
+        fields = {}
+        for name in names:
+            handle = getattr(self.dut, f"{prefix}_{name}")
+            fields[name] = handle.value = self.rng.getrandbits(len(handle))
+        return fields
+
+    async def run(self, cycles):
+        dut, latency = self.dut, int(self.dut.RANKS_LATENCY.value)
+        asked, asked_status, query, ready = 0, 0, None, 0
+        for _ in range(cycles):
+            dut.port_ready.value = self.rng.getrandbits(len(dut.port_ready))
+            dut.status_wants.value = int(self.rng.random() < 0.3)
+            # Fields are right in one cycle only.
+            job, label, ranks = self.drive("job", JOB), {}, {}
+            if self.age < 2:
+                self.drive("result", LABEL)
+            elif self.age == 2:
+                label = self.drive("result", LABEL)
+            ranks = self.drive("result", RANKS)
+            if self.label is not None:
+                if self.age == 0:
+                    self.label |= {f"job_{n}": v for n, v in job.items()}
+                if label:
+                    self.label |= label
+                if self.age == 2 + latency:
+                    self.label |= {f"rank_{n}": v for n, v in ranks.items()}
+            shows = asked and ready and self.rng.random() < self.often
+            dut.pick_valid.value, dut.status_valid.value = int(shows), 0
+            pick = self.drive("pick", PICK)
+            if shows:
+                dut.pick_receivers.value = pick["receivers"] = ready & -ready
+            if asked_status and ready:
+                dut.status_valid.value, dut.status_ports.value = 1, ready & -ready
+                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": ready & -ready})
+            # The slot of a pick begins now and then in the cycle in which it is shown.
+            begins = shows and self.rng.random() < 0.1
+            dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
+            dut.query_written.value = int(query is not None and (query in self.written or not next(self.idle)))
+            if int(dut.query_written.value) and query is not None:
+                self.written.add(query)
             await FallingEdge(dut.clk)
             if int(dut.rd_en.value):
-                assert written
-                self.reads.append((int(dut.rd_slot.value), int(dut.rd_beat.value)))
-            if int(dut.result_take.value):
-                assert not int(dut.status_take.value)
-                self.expected.append(("result", self.result))
-                self.result = None
-                self.sent += 1
-            if int(dut.status_take.value):
-                self.expected.append(("status", self.status))
-                self.status = None
-                self.sent += 1
+                read = int(dut.rd_slot.value), int(dut.rd_beat.value)
+                assert read in self.written, f"{read} is not written"
+                self.reads.append(read)
+            # Before the first result, no query has a meaning.
+            known = dut.query_slot.value.is_resolvable and dut.query_beat.value.is_resolvable
+            query = (int(dut.query_slot.value), int(dut.query_beat.value)) if known else None
+            asked, asked_status = int(dut.pick_ready.value), int(dut.status_ready.value)
+            assert not (asked and asked_status)
+            ready = int(dut.ready.value)
             await RisingEdge(dut.clk)
-
-    def offer(self):
-        """Makes new offers where none are pending; a missing offer has random fields."""
-        if self.result is None and self.rng.random() < 0.4:
-            self.result = self.show("result", RESULT)
-        if self.status is None and self.rng.random() < 0.2:
-            self.status = self.show("status", STATUS)
-        for what, names, pick in (("result", RESULT, self.result), ("status", STATUS, self.status)):
-            getattr(self.dut, f"{what}_valid").value = int(pick is not None)
-            if pick is None:
-                self.show(what, names)
-
-    def show(self, what, names):
-        """Drives random fields of a result or a status, and returns them."""
-        handles = {name: getattr(self.dut, f"{what}_{name}") for name in names}
-        pick = {name: self.rng.getrandbits(len(handle)) for name, handle in handles.items()}
-        if what == "status":
-            pick["port"] %= len(self.dut.result_ports)
-        for name, handle in handles.items():
-            handle.value = pick[name]
-        return pick
-
-
-RESULT = ["slot", "last", "ports", "job", "epoch", "chunk", "vid", "ecn", "nonfinite", "partial", "mask", "receivers"]
-RESULT += ["replay"]
+            self.age += 1
+            if shows:
+                self.label, self.age = (None if begins else pick), 0
+                self.written = {w for w in self.written if w[0] != pick["slot"]} if begins else self.written
+                self.cancelled += begins
+                pick["receivers_to"] = pick["receivers"]
+                if not begins:
+                    self.results.append(pick)
+        dut.pick_valid.value = dut.status_valid.value = dut.status_wants.value = 0
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -472,76 +499,94 @@ async def packets_are_what_was_picked(dut, idle, stall):
     """Headers, beats and order match the picks; idle: cycles in which the cache lacks the next
     beat."""
     rng = random.Random(f"{idle} {stall}")
-    for name in ("result_valid", "status_valid", "rd_written"):
+    for name in ("pick_valid", "status_valid", "status_wants", "begun", "query_written", "port_ready"):
         getattr(dut, name).value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
     await start(dut)
     bench = Egress(dut, rng, PATTERNS[idle]())
-    await bench.run(40)
-    dut.result_valid.value = dut.status_valid.value = 0
-    dut.rd_written.value = 1
-    for kind, picked in bench.expected:
-        packet = await sink.packet()
-        check = check_result if kind == "result" else check_status
-        check(packet, picked)
-    wanted = [(p["slot"], b) for kind, p in bench.expected if kind == "result" for b in range(p["last"] + 1)]
-    assert bench.reads == wanted[: len(bench.reads)] and len(wanted) - len(bench.reads) <= 1 << len(dut.result_last)
-    kinds = [kind for kind, _ in bench.expected]
-    assert {"result", "status"} <= set(kinds)
+    await bench.run(1500)
+    results, statuses = bench.results, bench.statuses
+    wanted, packet = [], []
+    for beat in list(sink.beats):
+        packet.append(beat)
+        if not beat["tlast"]:
+            continue
+        if field(beat["tuser"], "kind") == zwire.KIND_STATUS:
+            check_status(packet, statuses.pop(0))
+        else:
+            picked = results.pop(0)
+            check_result(packet, picked)
+            wanted += [(picked["slot"], b) for b in range(picked["job_last"] + 1)]
+        packet = []
+    assert bench.reads[: len(wanted)] == wanted and len(wanted) > 10
+    assert len(results) <= 4 and len(statuses) <= 2 and bench.cancelled > 0
 
 
 def check_result(packet, picked):
-    assert len(packet) == picked["last"] + 1 and len({b["tuser"] for b in packet}) == 1
-    assert all(b["tkeep"] == 15 and b["tdest"] == picked["ports"] for b in packet)
+    assert len(packet) == picked["job_last"] + 1 and len({b["tuser"] for b in packet}) == 1
+    assert all(b["tkeep"] == 15 and b["tdest"] == picked["receivers_to"] for b in packet)
     user = packet[0]["tuser"]
+    partial = bool(picked["job_member"] & ~picked["ports"])
     want = {
         "version": zwire.VERSION,
         "kind": zwire.KIND_REPLAY if picked["replay"] else zwire.KIND_RESULT,
-        "flags": picked["ecn"] | picked["nonfinite"] * zwire.FLAG_NONFINITE | picked["partial"] * zwire.FLAG_PARTIAL,
+        "flags": picked["ecn"] | picked["nonfinite"] * zwire.FLAG_NONFINITE | partial * zwire.FLAG_PARTIAL,
         "format": zwire.FORMAT_FP32,
         "rank": 0,
         "code": 0,
-        "length": picked["chunk"],
+        "length": picked["job_chunk"],
+        "job": picked["job_number"],
+        "epoch": picked["job_epoch"],
+        "vid": picked["vid"],
+        "mask": picked["rank_mask"],
+        "receivers": picked["rank_receivers"],
     }
-    want |= {name: picked[name] for name in ("job", "epoch", "vid", "mask", "receivers")}
     assert {n: field(user, n) for n in want} == want
 
 
 def check_status(packet, picked):
     (beat,) = packet
-    assert beat["tkeep"] == 0 and beat["tdest"] == 1 << picked["port"]
+    assert beat["tkeep"] == 0 and beat["tdest"] == picked["ports"]
     want = {"version": zwire.VERSION, "kind": zwire.KIND_STATUS, "flags": 0, "format": 0, "length": 0, "receivers": 0}
-    want |= {n: picked[n] for n in ("job", "epoch", "rank", "code", "vid", "mask")}
+    want |= {n: picked[n] for n in STATUS_FIELDS}
     assert {n: field(beat["tuser"], n) for n in want} == want
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-async def nothing_starves(dut):
-    """Endless statuses and results take turns; packets follow one another without a bubble."""
-    for handle in [getattr(dut, f"result_{n}") for n in RESULT] + [getattr(dut, f"status_{n}") for n in STATUS]:
-        handle.value = 0
-    dut.result_valid.value = dut.status_valid.value = dut.rd_written.value = 1
+async def packets_follow_without_a_bubble(dut):
+    """Results of RANKS_LATENCY + 4 beats follow one another; statuses come between them."""
+    for name in ("status_valid", "status_wants", "begun", "begun_slot", "pick_valid"):
+        getattr(dut, name).value = 0
+    for name in [f"pick_{n}" for n in PICK] + [f"job_{n}" for n in JOB] + [f"result_{n}" for n in LABEL]:
+        getattr(dut, name).value = 0
+    dut.query_written.value, dut.pick_receivers.value = 1, 1
+    dut.port_ready.value = (1 << len(dut.port_ready)) - 1
+    dut.job_last.value = int(dut.RANKS_LATENCY.value) + 3
     sink = StreamSink(dut, "m_axis")
     await start(dut)
-    await ClockCycles(dut.clk, 30)
-    kinds = [field(b["tuser"], "kind") for b in sink.beats[1:21]]
-    assert kinds[::2] != kinds[1::2] and len(set(kinds[::2])) == len(set(kinds[1::2])) == 1
-    assert sink.taken_at[20] - sink.taken_at[0] == 20, "a bubble"
+    asked = 0
+    for _ in range(120):
+        dut.pick_valid.value = asked
+        await FallingEdge(dut.clk)
+        asked = int(dut.pick_ready.value)
+        await RisingEdge(dut.clk)
+    assert sink.taken_at[60] - sink.taken_at[10] == 50, "a bubble"
 
 
-@pytest.mark.parametrize("ports, port_bits, slot_bits, index_bits", [(1, 1, 1, 1), (5, 3, 3, 2)])
-def test_agg_egress(ports, port_bits, slot_bits, index_bits):
+@pytest.mark.parametrize("ports, slot_bits, index_bits, latency", [(1, 1, 3, 1), (5, 3, 3, 2)])
+def test_agg_egress(ports, slot_bits, index_bits, latency):
     run(
         "agg_egress",
         parameters={
             "PORTS": ports,
-            "PORT_BITS": port_bits,
+            "JOB_BITS": 2,
             "SLOT_BITS": slot_bits,
             "INDEX_BITS": index_bits,
             "KEEP_BITS": 4,
+            "RANKS_LATENCY": latency,
         },
         testcase=[f"packets_are_what_was_picked/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["nothing_starves"],
+        + ["packets_follow_without_a_bubble"],
     )
 
 
