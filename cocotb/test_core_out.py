@@ -438,7 +438,7 @@ class Egress:
 
     async def run(self, cycles):
         dut, latency = self.dut, int(self.dut.RANKS_LATENCY.value)
-        asked, asked_status, query, ready = 0, 0, None, 0
+        asked, asked_status, query, ready, named = 0, 0, None, 0, set()
         for _ in range(cycles):
             dut.port_ready.value = self.rng.getrandbits(len(dut.port_ready))
             dut.status_wants.value = int(self.rng.random() < 0.3)
@@ -465,7 +465,7 @@ class Egress:
                 dut.status_valid.value, dut.status_ports.value = 1, ready & -ready
                 self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": ready & -ready})
             # The slot of a pick begins now and then in the cycle in which it is shown.
-            begins = shows and self.rng.random() < 0.1
+            begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
             dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
             dut.query_written.value = int(query is not None and (query in self.written or not next(self.idle)))
             if int(dut.query_written.value) and query is not None:
@@ -478,6 +478,8 @@ class Egress:
             # Before the first result, no query has a meaning.
             known = dut.query_slot.value.is_resolvable and dut.query_beat.value.is_resolvable
             query = (int(dut.query_slot.value), int(dut.query_beat.value)) if known else None
+            steps = [n for n in ("label", "prep", "send") if int(getattr(dut, f"{n}_valid").value)]
+            named = {int(getattr(dut, f"{n}_slot").value) for n in steps}
             asked, asked_status = int(dut.pick_ready.value), int(dut.status_ready.value)
             assert not (asked and asked_status)
             ready = int(dut.ready.value)
