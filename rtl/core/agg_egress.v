@@ -656,7 +656,7 @@ module agg_egress #(
 
       cover (step_reg[0] && cancel);
       cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && takes_result);
-      cover (took_status && status_reg && prep_reg);
+      cover (took_status && takes_result);
       cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);
       cover (waits_reg && sending_reg && prep_reg);
     end
