@@ -31,7 +31,7 @@ module agg_writer #(
     input wire clk,
     input wire rst,
 
-    input wire                 clear,  // no chunk of the slot was whole; not with reduced
+    input wire                 clear,      // no chunk of the slot was whole; not with reduced
     input wire [SLOT_BITS-1:0] clear_slot,
 
     input wire                  next_valid,     // a sum comes in the next cycle
@@ -54,9 +54,9 @@ module agg_writer #(
     output wire                 reduced_gen,
     output wire [ JOB_BITS-1:0] reduced_job,
 
-    output wire                  written,     // a sum was written in the last cycle
+    output wire                  written,      // a sum was written in the last cycle
     output wire [  JOB_BITS-1:0] written_job,
-    output wire [COUNT_BITS-1:0] nonfinite,   // elements of the sum two cycles ago
+    output wire [COUNT_BITS-1:0] nonfinite,    // elements of the sum two cycles ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
@@ -151,7 +151,7 @@ module agg_writer #(
 
   reg reduced_reg, reduced_gen_reg;
   reg [SLOT_BITS-1:0] reduced_slot_reg;
-  reg [JOB_BITS-1:0] reduced_job_reg;
+  reg [ JOB_BITS-1:0] reduced_job_reg;
   reg in_front_reg, query_gen_reg;
   reg wholes[0:SLOTS-1];  // generations of the slots' last whole chunks
   reg last_whole_reg;
@@ -176,7 +176,7 @@ module agg_writer #(
   // -- Write and counts ---------------------------------------------------------------------------
 
   reg wr_en_reg, written_reg;
-  reg [SLOT_BITS-1:0] wr_slot_reg;
+  reg [ SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
   reg [JOB_BITS-1:0] wr_job_reg, written_job_reg;
   reg [LANES-1:0] nonfinite_marks_reg, over_marks_reg;
@@ -300,7 +300,7 @@ module agg_writer #(
     overs_was <= wr_en ? sum_over : 0;
     if (clear && clear_slot == watched) begin
       cleared <= 1'b1;
-      known <= 1'b0;
+      known   <= 1'b0;
     end
     if (rst) begin
       was_reset <= 1'b1;
@@ -331,15 +331,18 @@ module agg_writer #(
       // again only after its last chunk was whole.
       `PROMISED(!(next_valid && !next_again) || next_beat == (open ? open_came : 0));
       `PROMISED(!(next_valid && !next_again && next_beat == 0 && began));
-      `PROMISED(!(next_valid && !next_again && open) || (next_slot == open_slot &&
-                                                         next_gen == open_gen));
-      `PROMISED(!mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
+      `PROMISED(
+          !(next_valid && !next_again && open) || (next_slot == open_slot && next_gen == open_gen));
+      `PROMISED(
+          !mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
                 next_gen != gen : next_gen))));
       `PROMISED(!mine_first || next_beat == 0 || next_job == its_job);
       `PROMISED(!(&next_beat) || next_last || next_again);
       `PROMISED(PASSES != 0 || !next_valid || (next_whole && !next_again));
-      // agg_exact_queue: only beats left incomplete are completed, each once, far from each other.
-      `PROMISED(!mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
+      // The queue of undecided beats: it completes only incomplete beats, each once, far from each
+      // other.
+      `PROMISED(
+          !mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
                                     next_job == its_job));
       `PROMISED(!completes || quiet > 4);
       // agg_jobs: only slots of which nothing is under way are cleared, and not with reduced.
@@ -370,8 +373,8 @@ module agg_writer #(
       if (late_reg) assert (quiet < 4);
 
       // A result is reported once, when all its beats are written.
-      if (its_reduced) assert (known && whole && !reported && reduced_gen == gen &&
-                               reduced_job == its_job);
+      if (its_reduced)
+        assert (known && whole && !reported && reduced_gen == gen && reduced_job == its_job);
       // A query hits only written beats, and hits every beat of a whole result.
       if (asked) begin
         assert (!query_written || asked_beat_written);
