@@ -4,9 +4,10 @@
 // A result is owed to all members once its slot begins to be summed. It is first sent in the order
 // of these beginnings, to the members that are ready (*fresh*). A scan finds results still owed to
 // members that were not ready or that repeat; what it finds precedes fresh results. A pass of the
-// scan starts at the oldest VID, or from rest at the first slot that owes, and only serves ports
-// that were ready at its start, so a port that was held up gets its oldest result first. Until then
-// the port may also be sent fresh results. The scan rests while no slot owes.
+// scan starts at the oldest VID, or from rest at the first slot that owes. A port that is not ready
+// for a result serves no more in this pass, so a port that was held up gets its oldest result first.
+// Until then the port may also be sent fresh results. The scan stays at a slot once, for four
+// cycles, if a port that is owed its result is starting. The scan rests while no slot owes.
 //
 // A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
 // starts in a cycle with decide and is decided in the next one; its row is written one cycle later. In the order of precedence, an operation
@@ -48,8 +49,9 @@ module agg_owed #(
     input  wire [    PORTS-1:0] port,            // that port, one-hot
     output wire                 owe_nearly_full, // has room for four more of them
 
-    input wire             decide,  // in every second cycle: operations start and end
-    input wire [PORTS-1:0] ready,   // in a cycle with decide: ports that can take a packet
+    input wire             decide,    // in every second cycle: operations start and end
+    input wire [PORTS-1:0] ready,     // in a cycle with decide: ports that can take a packet
+    input wire [PORTS-1:0] starting,  // likewise: that may be ready four cycles later
 
     output wire                 pick_wants,      // a result could be picked
     input  wire                 pick_ready,      // in a cycle with decide: pick
@@ -252,7 +254,7 @@ module agg_owed #(
   reg row_valid_reg, row_gen_reg, row_fresh_reg;  // fresh: queued, and owed to all members
   reg [PORTS-1:0] row_owed_reg, row_sent_reg;  // of a slot that is not queued
   reg slot_gen_reg;
-  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
+  reg [PORTS-1:0] serves_reg;  // ports that were ready at each slot of this pass that owed them
 
   always @(posedge clk) begin
     if (!decide) begin
@@ -269,20 +271,22 @@ module agg_owed #(
   // -- Decision -----------------------------------------------------------------------------------
 
   reg none_reg;  // the job has no members
+  reg stayed_reg;  // the scan stayed at its slot
 
   wire [PORTS-1:0] serves = row_owed_reg & serves_reg;
   wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
   wire can_fresh = !found_reg && |(member & ready) &&
       ((op_fresh_reg && row_fresh_reg && live) ||
        (op_enters_reg && !row_fresh_reg && fresh_none_reg));
-  wire can_scan = op_scans_reg && live && !row_fresh_reg && |(serves & ready);
+  wire may_scan = op_scans_reg && live && !row_fresh_reg;
+  wire stays = may_scan && !stayed_reg && |(serves & starting);
+  wire can_scan = may_scan && |(serves & ready) && !stays;
 
   reg end_enters_reg, end_notes_reg, end_fresh_reg, end_scans_reg;
   reg [PORTS-1:0] end_port_reg;
   reg end_gen_reg;
-  reg can_reg;  // a pick was possible
+  reg can_reg;  // a pick was possible, or may be when the scan's slot is looked at again
   reg replay_reg;
-  reg [PORTS-1:0] ready_reg;
 
   always @(posedge clk) begin
     ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
@@ -293,12 +297,12 @@ module agg_owed #(
     end_slot_reg <= op_slot_reg;
     end_port_reg <= op_port_reg;
     end_gen_reg <= op_gen_reg;
-    can_reg <= can_fresh || can_scan;
+    can_reg <= can_fresh || can_scan || stays;
+    if (decide && op_scans_reg) stayed_reg <= stays;
     pick_reg <= decide && pick_ready && (can_fresh || can_scan);
     push_reg <= decide && op_enters_reg && !row_fresh_reg && !(pick_ready && can_fresh);
     pop_reg <= decide && op_fresh_reg && row_fresh_reg &&
         ((pick_ready && can_fresh) || !live || none_reg);
-    ready_reg <= ready;
     receivers_reg <= (op_scans_reg ? serves : member) & ready;
     replay_reg <= op_scans_reg && |(serves & row_sent_reg & ready);
     if (rst || flush) begin
@@ -310,6 +314,7 @@ module agg_owed #(
       push_reg       <= 1'b0;
       pop_reg        <= 1'b0;
       pick_reg       <= 1'b0;
+      stayed_reg     <= 1'b0;
     end
   end
 
@@ -364,9 +369,10 @@ module agg_owed #(
       idle_reg <= 1'b0;
       at_reg   <= end_slot_reg;
     end
+    if (moves && live && !row_fresh_reg) serves_reg <= serves_reg & ~next_owed;
     if (wakes || restarts) begin
       left_reg   <= slot_mask;
-      serves_reg <= ready_reg;
+      serves_reg <= {PORTS{1'b1}};
       seen_reg   <= 1'b0;
     end
 
@@ -403,6 +409,7 @@ module agg_owed #(
   reg [SLOTS-1:0] begun_0, begun_1, begun_2, begun_3, begun_4;  // it began ...
   reg [SLOTS-1:0] ended_0, ended_1, ended_2;  // and had begun before
   reg flush_was, decide_was, begun_was, same_was;
+  reg stayed_then;  // before the last operation of the scan was decided
   reg [ROW-1:0] read_row;  // by the operation that started
   reg read_gen, read_any;  // of its slot; or any, as it turns over
   reg [SLOT_BITS-1:0] mask_was;
@@ -426,8 +433,8 @@ module agg_owed #(
   reg asked_was;  // all ports were ready in the last cycle, and a pick was asked for
   reg [SLOT_BITS-1:0] newest_was;
   // At rest: no events, all ports are ready, and every cycle with decide picks.
-  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
-      (decide ? &ready && pick_ready : asked_was);
+  wire asked = &ready && starting == 0 && pick_ready;
+  wire at_rest = !rst && !flush && !begun && !turn_over && !owe && (decide ? asked : asked_was);
   wire settled = at_rest && queued == 0 && note_valid_reg == 0 && enters == 0 && !op_notes_reg &&
       !end_notes_reg && !op_fresh_reg && !end_fresh_reg;
   wire pending = !idle_reg || queued != 0 || note_valid_reg != 0 || enters != 0;
@@ -443,6 +450,7 @@ module agg_owed #(
   reg fresh;  // sent to nobody
   reg [PORTS-1:0] due, had;
   reg [PORTS-1:0] noted;  // ports with a note
+  reg [PORTS-1:0] passed;  // ports that it owed when the scan moved on from it in this pass
   reg [PORTS-1:0] its_port;
   wire [ROW-1:0] its_row = rows[ROW*watched+:ROW];
   wire its_fresh = its_row[2*PORTS];
@@ -460,13 +468,14 @@ module agg_owed #(
     head_stays <= head_valid && !pop_reg && !rst && !flush;
     head_was <= head;
     decide_was <= decide;
+    stayed_then <= stayed_reg;
     passes <= !settled || idle_reg ? 0 : passes + (restarts && passes < 2);
     waits <= !at_rest || !pending || moves || pick_reg || takes_note || takes_begun || pop_reg ? 0 :
         waits + 1;
     if (rst) newest <= 0;
     else if (turn_over) newest <= slot;
     newest_was <= newest;
-    asked_was <= decide && &ready && pick_ready;
+    asked_was <= decide && asked;
     restarted <= restarts && !flush && !rst;
     begun_was <= begun;
     mask_was <= slot_mask;
@@ -498,6 +507,10 @@ module agg_owed #(
     end
     if (push_reg) queued[end_slot_reg] <= 1'b1;
     if (pop_reg) queued[head] <= 1'b0;
+
+    if (wakes || restarts) passed <= 0;
+    else if (moves && end_slot_reg == watched && it_exists && !fresh)
+      passed <= passed | (its_owed & ~(pick_reg ? pick_receivers : 0));
 
     due <= due & ~taken | (owe && slot == watched ? port : 0);
     had <= had | taken;
@@ -680,8 +693,8 @@ module agg_owed #(
         assert (due == (its_owed | noted) && had == its_row[0+:PORTS]);
       end
 
-      // The scan comes to every slot that owes, and serves ports that were ready when its pass began,
-      // at the oldest VID or from rest.
+      // The scan comes to every slot that owes. Its pass begins at the oldest VID or from rest, and
+      // serves no port that it passed over.
       assert (!op_scans_reg || (op_slot_reg == at_reg && !idle_reg && !end_scans_reg));
       assert (!end_scans_reg || (end_slot_reg == at_reg && !idle_reg));
       assert (idle_reg || (at_reg <= slot_mask && left_reg <= slot_mask));
@@ -689,6 +702,8 @@ module agg_owed #(
         assert (!idle_reg && (seen_reg || to_come <= left_reg));
       if (restarted && !idle_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
       if (it_picks && end_scans_reg) assert ((pick_receivers & ~serves_reg) == 0);
+      assert (idle_reg || (passed & serves_reg) == 0);
+      if (pick_reg && end_scans_reg) assert ((pick_receivers & passed) == 0);
       assert (!found_reg || !idle_reg);
 
       // At rest, an operation follows another, and nothing is owed after two passes.
@@ -716,6 +731,7 @@ module agg_owed #(
       cover (taken != 0 && owe && slot == watched);
       cover (it_picks && end_scans_reg && head_valid);
       cover (passes == 2);
+      cover (it_picks && end_scans_reg && stayed_then);
     end
   end
 `endif
