@@ -472,8 +472,9 @@ class Egress:
             # The slot of a pick begins now and then in the cycle in which it is shown.
             begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
             dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
-            dut.query_written.value = int(query is not None and (query in self.written or not next(self.idle)))
-            if int(dut.query_written.value) and query is not None:
+            written = query is not None and (query in self.written or not next(self.idle))
+            dut.query_written.value = int(written)
+            if written:
                 self.written.add(query)
             await FallingEdge(dut.clk)
             if int(dut.rd_en.value):
