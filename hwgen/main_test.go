@@ -449,6 +449,20 @@ func TestDryRunWritesNothing(t *testing.T) {
 	assert.Empty(t, contents(t, "."))
 }
 
+// A window may cost more memory than any FPGA has. The card is made all the same.
+func TestHugeCardWarns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const card = "-lanes 64 -workers 32 -chunk 512 -dry-run -window "
+	status, stdout, stderr := hwgen(card + "1024")
+	assert.Equal(t, exitDone, status)
+	assert.Contains(t, stdout, "memory       1107296256 bits\n")
+	assert.Equal(t, "hwgen: warning: the card's memories have 1107 Mbit; the largest FPGA has 858. "+
+		"Set a smaller -window or -chunk\n", stderr)
+	status, _, stderr = hwgen(card + "512")
+	assert.Equal(t, exitDone, status)
+	assert.Empty(t, stderr)
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	for _, line := range []string{"-h", "--help"} {
 		status, stdout, stderr := hwgen(line)

@@ -26,8 +26,11 @@ const (
 	// CommitSpacing is the number of cycles from a commit to the next.
 	CommitSpacing = 2
 
-	// clearOverhead is the maximum number of cycles before and after the clearing of slots.
+	// clearOverhead is the maximum number of cycles for which the commit pauses before and after the
+	// clearing of a job's slots, and setupOverhead those, besides one for each port, in which another
+	// job is set up in its place. agg_jobs lists them.
 	clearOverhead = 14
+	setupOverhead = 2
 )
 
 // readLatency is the number of cycles from agg_reader's choice of a beat to its arrival at the slot

@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 16 cycles, 1 of them in the
+// Latency from a chunk's last beat to its result's first: 23 cycles, 1 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -879,6 +879,7 @@ module agg_core (
   wire pick_job;  // of the result that is picked
   wire decide;  // every second cycle: picks are made
   wire ready;  // ports that can take a packet
+  wire starting;  // ports that were just given one: not ready yet
   wire owe_nearly_full;
 
   assign slow = |owe_nearly_full;
@@ -912,6 +913,7 @@ module agg_core (
       .owe_nearly_full(owe_nearly_full),
       .decide         (decide),
       .ready          (ready),
+      .starting       (starting),
       .pick_wants     (unused_pick_wants),
       .pick_ready     (pick_ready),
       .pick_valid     (pick_valid),
@@ -1080,6 +1082,7 @@ module agg_core (
       .start           (port_start),
       .decide          (decide),
       .ready           (ready),
+      .starting        (starting),
       .pick_ready      (pick_ready),
       .pick_valid      (pick_valid),
       .pick_job        (pick_job),
@@ -1152,7 +1155,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'h25ee5c174c02d315),
+      .CONFIG_HASH(64'hc8fe06fc2b34f4b2),
       .LANES      (64'd2),
       .PORTS      (64'd1),
       .FORMAT     (64'h101),
@@ -1162,7 +1165,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd16),
+      .LATENCY    (64'd23),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (

@@ -883,6 +883,7 @@ module agg_core (
   wire       pick_job;  // of the result that is picked
   wire       decide;  // every second cycle: picks are made
   wire [1:0] ready;  // ports that can take a packet
+  wire [1:0] starting;  // ports that were just given one: not ready yet
   wire [1:0] owe_nearly_full;
 
   assign slow = |owe_nearly_full;
@@ -929,6 +930,7 @@ module agg_core (
           .owe_nearly_full(owe_nearly_full[j]),
           .decide         (decide),
           .ready          (ready),
+          .starting       (starting),
           .pick_wants     (owed_wants[j]),
           .pick_ready     (owed_ready[j]),
           .pick_valid     (owed_valid[j]),
@@ -1119,6 +1121,7 @@ module agg_core (
       .start           (port_start),
       .decide          (decide),
       .ready           (ready),
+      .starting        (starting),
       .pick_ready      (pick_ready),
       .pick_valid      (pick_valid),
       .pick_job        (pick_job),

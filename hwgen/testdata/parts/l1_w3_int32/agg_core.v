@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 18 cycles, 3 of them in the
+// Latency from a chunk's last beat to its result's first: 23 cycles, 3 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -865,6 +865,7 @@ module agg_core (
   wire       pick_job;  // of the result that is picked
   wire       decide;  // every second cycle: picks are made
   wire [2:0] ready;  // ports that can take a packet
+  wire [2:0] starting;  // ports that were just given one: not ready yet
   wire       owe_nearly_full;
 
   assign slow = |owe_nearly_full;
@@ -898,6 +899,7 @@ module agg_core (
       .owe_nearly_full(owe_nearly_full),
       .decide         (decide),
       .ready          (ready),
+      .starting       (starting),
       .pick_wants     (unused_pick_wants),
       .pick_ready     (pick_ready),
       .pick_valid     (pick_valid),
@@ -1066,6 +1068,7 @@ module agg_core (
       .start           (port_start),
       .decide          (decide),
       .ready           (ready),
+      .starting        (starting),
       .pick_ready      (pick_ready),
       .pick_valid      (pick_valid),
       .pick_job        (pick_job),
@@ -1138,7 +1141,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'hb8fe9a0733e85747),
+      .CONFIG_HASH(64'h1e18b6d9fd3be4a2),
       .LANES      (64'd1),
       .PORTS      (64'd3),
       .FORMAT     (64'h606),
@@ -1148,7 +1151,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd18),
+      .LATENCY    (64'd23),
       .JOB_BITS   (1),
       .RANK_BITS  (2)
   ) u_registers (

@@ -1004,6 +1004,7 @@ module agg_core (
   wire       pick_job;  // of the result that is picked
   wire       decide;  // every second cycle: picks are made
   wire [2:0] ready;  // ports that can take a packet
+  wire [2:0] starting;  // ports that were just given one: not ready yet
   wire       owe_nearly_full;
 
   assign slow = |owe_nearly_full;
@@ -1037,6 +1038,7 @@ module agg_core (
       .owe_nearly_full(owe_nearly_full),
       .decide         (decide),
       .ready          (ready),
+      .starting       (starting),
       .pick_wants     (unused_pick_wants),
       .pick_ready     (pick_ready),
       .pick_valid     (pick_valid),
@@ -1205,6 +1207,7 @@ module agg_core (
       .start           (port_start),
       .decide          (decide),
       .ready           (ready),
+      .starting        (starting),
       .pick_ready      (pick_ready),
       .pick_valid      (pick_valid),
       .pick_job        (pick_job),
