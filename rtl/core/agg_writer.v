@@ -12,8 +12,8 @@
 //
 // Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
 // PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
-// written from the cycle of its write on: its word can be read in cycle 1 or later. nonfinite and
-// overflow follow a write by 2 cycles.
+// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its write, or
+// later, so the cache must forward. nonfinite and overflow follow a write by 2 cycles.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -31,7 +31,7 @@ module agg_writer #(
     input wire clk,
     input wire rst,
 
-    input wire                 clear,  // no chunk of the slot was whole; not with reduced
+    input wire                 clear,      // no chunk of the slot was whole; not with reduced
     input wire [SLOT_BITS-1:0] clear_slot,
 
     input wire                  next_valid,     // a sum comes in the next cycle
@@ -54,9 +54,9 @@ module agg_writer #(
     output wire                 reduced_gen,
     output wire [ JOB_BITS-1:0] reduced_job,
 
-    output wire                  written,     // a sum was written in the last cycle
+    output wire                  written,      // a sum was written in the last cycle
     output wire [  JOB_BITS-1:0] written_job,
-    output wire [COUNT_BITS-1:0] nonfinite,   // elements of the sum two cycles ago
+    output wire [COUNT_BITS-1:0] nonfinite,    // elements of the sum two cycles ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
@@ -151,20 +151,22 @@ module agg_writer #(
 
   reg reduced_reg, reduced_gen_reg;
   reg [SLOT_BITS-1:0] reduced_slot_reg;
-  reg [JOB_BITS-1:0] reduced_job_reg;
+  reg [ JOB_BITS-1:0] reduced_job_reg;
   reg in_front_reg, query_gen_reg;
   reg wholes[0:SLOTS-1];  // generations of the slots' last whole chunks
   reg last_whole_reg;
 
   wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
       {1'b0, query_beat} < front_count_reg;
+  wire comes = first && in_order && query_slot == next_slot && query_gen == next_gen &&
+      query_beat == next_beat;
 
   always @(posedge clk) begin
     reduced_reg      <= reduced_next && !rst;
     reduced_slot_reg <= whole_slot;
     reduced_gen_reg  <= whole_gen;
     reduced_job_reg  <= whole_now ? next_job : late_job_reg;
-    in_front_reg     <= in_front;
+    in_front_reg     <= (in_front || comes) && !rst;
     query_gen_reg    <= query_gen;
     last_whole_reg   <= wholes[query_slot];
     if (reduced_reg || clear)
@@ -176,7 +178,7 @@ module agg_writer #(
   // -- Write and counts ---------------------------------------------------------------------------
 
   reg wr_en_reg, written_reg;
-  reg [SLOT_BITS-1:0] wr_slot_reg;
+  reg [ SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
   reg [JOB_BITS-1:0] wr_job_reg, written_job_reg;
   reg [LANES-1:0] nonfinite_marks_reg, over_marks_reg;
@@ -252,6 +254,7 @@ module agg_writer #(
   wire [BEATS-1:0] its_bit = 1 << next_beat;
   wire [BEATS-1:0] incomplete_next = next_again ? incomplete & ~its_bit :
       (next_beat == 0 ? 0 : incomplete) | (next_whole ? 0 : its_bit);
+  wire starts_now = mine_first && next_beat == 0;
   wire its_reduced = reduced && reduced_slot == watched;
   // A query one cycle ago of the watched slot, and what was written then.
   reg asked, asked_known, asked_beat_written;
@@ -290,17 +293,19 @@ module agg_writer #(
     end
     began <= next_valid && !next_again && next_beat == 0;
     quiet <= completes ? 0 : quiet + (quiet != 15);
-    asked <= query_slot == watched && known && query_gen == gen && (!all_came || query_beat < came);
-    asked_beat_written <= query_beat < came && !incomplete[query_beat];
-    asked_whole <= whole && reported && query_beat < came;
+    asked <= query_slot == watched && (starts_now || known) && query_gen == (starts_now ? next_gen : gen) &&
+        (!(mine_first ? next_last : all_came) || query_beat < (mine_first ? next_beat + 1 : came));
+    asked_beat_written <= query_beat < (mine_first ? next_beat + 1 : came) &&
+        !(mine_first || mine_completes ? incomplete_next[query_beat] : incomplete[query_beat]);
+    asked_whole <= whole && reported && !starts_now && query_beat < came;
     nonfinite_was <= nonfinite_lanes;
     over_was <= over_lanes;
-    asked_cleared <= query_slot == watched && cleared && !known && query_gen && !rst;
+    asked_cleared <= query_slot == watched && cleared && !known && !starts_now && query_gen && !rst;
     marks_was <= wr_en ? sum_nonfinite : 0;
     overs_was <= wr_en ? sum_over : 0;
     if (clear && clear_slot == watched) begin
       cleared <= 1'b1;
-      known <= 1'b0;
+      known   <= 1'b0;
     end
     if (rst) begin
       was_reset <= 1'b1;
@@ -331,15 +336,17 @@ module agg_writer #(
       // again only after its last chunk was whole.
       `PROMISED(!(next_valid && !next_again) || next_beat == (open ? open_came : 0));
       `PROMISED(!(next_valid && !next_again && next_beat == 0 && began));
-      `PROMISED(!(next_valid && !next_again && open) || (next_slot == open_slot &&
-                                                         next_gen == open_gen));
-      `PROMISED(!mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
+      `PROMISED(
+          !(next_valid && !next_again && open) || (next_slot == open_slot && next_gen == open_gen));
+      `PROMISED(
+          !mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
                 next_gen != gen : next_gen))));
       `PROMISED(!mine_first || next_beat == 0 || next_job == its_job);
       `PROMISED(!(&next_beat) || next_last || next_again);
       `PROMISED(PASSES != 0 || !next_valid || (next_whole && !next_again));
       // agg_exact_queue: only beats left incomplete are completed, each once, far from each other.
-      `PROMISED(!mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
+      `PROMISED(
+          !mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
                                     next_job == its_job));
       `PROMISED(!completes || quiet > 4);
       // agg_jobs: only slots of which nothing is under way are cleared, and not with reduced.
@@ -370,8 +377,8 @@ module agg_writer #(
       if (late_reg) assert (quiet < 4);
 
       // A result is reported once, when all its beats are written.
-      if (its_reduced) assert (known && whole && !reported && reduced_gen == gen &&
-                               reduced_job == its_job);
+      if (its_reduced)
+        assert (known && whole && !reported && reduced_gen == gen && reduced_job == its_job);
       // A query hits only written beats, and hits every beat of a whole result.
       if (asked) begin
         assert (!query_written || asked_beat_written);
