@@ -22,7 +22,8 @@ class Owed:
     """agg_owed with its surroundings: slots that turn over and begin, ports that repeat, picks.
 
     A pick is decided in a cycle with decide and shown in the next. If its slot begins in one of
-    these two cycles, the egress cancels it.
+    these two cycles, the egress cancels it. Its receivers are starting, and not ready, in the next
+    two cycles with decide.
     """
 
     def __init__(self, dut, rng, slots, members):
@@ -35,10 +36,11 @@ class Owed:
         self.fresh = []  # slots whose result was sent to nobody, in the order of their beginning
         self.began, self.turned = {}, {}  # by slot: the cycle of the last event
         self.picked = []  # slot, receivers, replay
+        self.picked_at = {}  # by port: the cycle in which its last pick was shown
 
     async def start(self):
         dut = self.dut
-        for name in ("clear", "begun", "turn_over", "owe", "pick_ready", "ready", "decide"):
+        for name in ("clear", "begun", "turn_over", "owe", "pick_ready", "ready", "starting", "decide"):
             getattr(dut, name).value = 0
         dut.slot_mask.value, dut.member.value, dut.flush.value = self.slots - 1, bits(self.members), 1
         await start(dut)
@@ -68,12 +70,14 @@ class Owed:
     def reduced(self):
         return [s for s, at in self.began.items() if at <= self.cycle - 6]
 
-    async def step(self, ready, begin=None, turn_over=None, owe=None, take=True):
-        """Runs a cycle. owe: slot and port."""
+    async def step(self, ready, begin=None, turn_over=None, owe=None, take=True, starting=()):
+        """Runs a cycle. owe: slot and port; starting: ports that were just sent other packets."""
         dut = self.dut
+        starting = {p for p, at in self.picked_at.items() if at >= self.cycle - 3} | set(starting)
+        ready = set(ready) - starting
         decide = self.cycle % 2
         dut.decide.value, dut.pick_ready.value = decide, int(decide and take)
-        dut.ready.value = bits(ready)
+        dut.ready.value, dut.starting.value = bits(ready), bits(starting)
         dut.begun.value, dut.turn_over.value, dut.owe.value = (int(e is not None) for e in (begin, turn_over, owe))
         if begin is not None:
             dut.begun_slot.value, dut.begun_gen.value = begin, self.gens[begin]
@@ -103,6 +107,7 @@ class Owed:
         slot = int(self.dut.pick_slot.value)
         receivers = {p for p in range(len(self.dut.ready)) if int(self.dut.pick_receivers.value) >> p & 1}
         assert self.took and receivers and receivers <= self.was_ready
+        self.picked_at |= dict.fromkeys(receivers, self.cycle)
         if begin == slot or self.began.get(slot) == self.cycle - 1:
             return  # cancelled
         assert slot in self.began or self.turned[slot] >= self.cycle - 3, f"slot {slot} has no result"
@@ -140,8 +145,8 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
     seldom = min(members) if ready == "one_seldom" else None
     began = False
     for _ in range(2000):
-        now = {p for p in range(ports) if rng.random() < (0.05 if p == seldom else chance)}
-        events = {"take": not next(stall)}
+        now = {p for p in range(ports) if rng.random() < (0.1 if p == seldom else chance)}
+        events = {"take": not next(stall), "starting": {p for p in range(ports) if rng.random() < 0.1}}
         if not began and bench.may_begin() and rng.random() < 0.5:
             events["begin"] = rng.choice(bench.may_begin())
         began = "begin" in events

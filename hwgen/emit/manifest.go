@@ -111,7 +111,7 @@ func newManifest(p *plan.Plan) Manifest {
 		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
 		Throughput: Throughput{
 			BitsPerCycle: p.BeatBits, ChunkCycles: p.ChunkCycles(), FullRate: p.FullRate(), LinkCycles: p.LinkCycles(),
-			CommitSpacing: plan.CommitSpacing, ResultSpacing: p.ResultSpacing(), ClearCycles: p.ClearCycles(),
+			CommitSpacing: plan.CommitSpacing, ResultSpacing: plan.ResultSpacing, ClearCycles: p.ClearCycles(),
 		},
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),

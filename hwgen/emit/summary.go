@@ -34,7 +34,7 @@ func Summary(p *plan.Plan) string {
 		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {
 		line("throughput", "%d cycles a chunk of %s: the card commits a packet every %d cycles, and starts a result every %d;",
-			p.ChunkCycles(), count(p.Beats, "beat"), plan.CommitSpacing, p.ResultSpacing())
+			p.ChunkCycles(), count(p.Beats, "beat"), plan.CommitSpacing, plan.ResultSpacing)
 		line("", "chunks of %d elements or more would leave no bubble", p.ChunkCycles()*p.Lanes)
 	}
 	if p.Link != 0 {

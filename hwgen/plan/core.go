@@ -13,6 +13,16 @@ import (
 const coreLatency = 15
 
 const (
+	// labelLatency is the maximum latency of a sum that is in the cache before its result is labelled,
+	// without the cycles that ports take to become ranks: up to the choice of the slot as above, and
+	// its announcement; the choice of the result, at every second cycle, and its pick; its header; its
+	// first beat.
+	labelLatency = 22
+
+	// ResultSpacing is the minimum number of cycles from the start of a result to the next one's: only
+	// then do the ports' queues know whether they have room for it.
+	ResultSpacing = 6
+
 	// CommitSpacing is the number of cycles from a commit to the next.
 	CommitSpacing = 2
 

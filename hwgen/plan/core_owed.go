@@ -7,6 +7,7 @@ func (b *coreBuilder) owed() {
 	b.wires("", []jobWire{
 		{"decide", 1, "every second cycle: picks are made"},
 		{"ready", b.Workers, "ports that can take a packet"},
+		{"starting", b.Workers, "ports that were just given one: not ready yet"},
 		{"owe_nearly_full", b.Jobs, ""},
 	})
 	m.Assign("slow", "|owe_nearly_full")

@@ -79,7 +79,7 @@ func Build(c config.Config) (*Plan, error) {
 		p.Lane = p.Sum.lane(p)
 	}
 	p.SumLatency = p.Lane.Latency
-	p.Latency = p.SumLatency + coreLatency
+	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)
 	p.Modules = append(p.Modules, p.core())
@@ -117,11 +117,7 @@ func (p *Plan) MemoryBits() int {
 
 // ChunkCycles returns the cycles that the largest chunk takes when all ports are busy: one for each
 // beat, but as many as its contributions take at the commit and its result at the output.
-func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, p.ResultSpacing()) }
-
-// ResultSpacing returns the minimum number of cycles from the start of a result to the next one's: its
-// label is read, and its ports become ranks.
-func (p *Plan) ResultSpacing() int { return p.rankStages() + 4 }
+func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, ResultSpacing) }
 
 // ClearCycles returns the maximum number of cycles for which the commit pauses when a job ends: the
 // card clears the slots of a job with the largest window one by one.

@@ -8,17 +8,18 @@
 //
 // The port queues are told of a packet (start) when it is certain to be sent; port_ready is right
 // from the second cycle after that on. In cycles with decide, ready names the ports that can take
-// a packet, and at most one of pick_ready and status_ready asks for one. The answer is due one
-// cycle later. A slot that begins to be summed while its pick is on its way loses the pick. From
+// a packet, and starting those for which that is not known yet: four cycles after their last packet
+// was decided on. At most one of pick_ready and status_ready asks for a packet. The answer is due
+// one cycle later. A slot that begins to be summed while its pick is on its way loses the pick. From
 // label_valid on, until its last beat is read, a slot must not begin (label_*, prep_*, send_*).
 //
 // Latency: a pick shown in cycle 0 (pick_valid) is labelled in cycle 1 and prepared from cycle
 // RANKS_LATENCY + 4 on. Its first beat is at the output two cycles after it is written or prepared,
 // whichever is later. Packets follow one another without a bubble if each has RANKS_LATENCY + 4
-// beats or more and results are always ready to be picked. A packet under way is completed even if
-// its job ends: a slot is cleared after its sum, so all beats of its result are written, although
-// the cache's writer forgets that. Not done here: destinations, and order in a job (agg_owed, agg_status), turns of
-// jobs, header contents (agg_labels, agg_port_ranks).
+// beats or more, those to the same port six, and results are always ready to be picked. A packet
+// under way is completed even if its job ends. A slot is cleared after its sum, so all beats of its
+// result are written then, although agg_writer forgets them. Not done here: destinations, and order
+// in a job (agg_owed, agg_status), turns of jobs, header contents (agg_labels, agg_port_ranks).
 
 `default_nettype none
 
@@ -38,8 +39,9 @@ module agg_egress #(
     input  wire [PORTS-1:0] port_ready,  // they have room for a packet
     output wire [PORTS-1:0] start,       // a packet will be sent to these ports
 
-    output wire             decide,  // in every second cycle
+    output wire             decide,   // in every second cycle
     output wire [PORTS-1:0] ready,
+    output wire [PORTS-1:0] starting,
 
     // The next result; a slot begins to be summed
     output wire                 pick_ready,
@@ -212,6 +214,7 @@ module agg_egress #(
 
   reg decide_reg, pick_ready_reg, status_ready_reg;
   reg [PORTS-1:0] ready_reg;
+  reg [PORTS-1:0] starting_reg;
   reg [PORTS-1:0] start_reg;
   reg status_reg;  // a status waits to be sent
   reg status_first_reg;  // in its first cycle
@@ -231,6 +234,7 @@ module agg_egress #(
     pick_ready_reg <= !decide_reg && room && !asks_status;
     status_ready_reg <= !decide_reg && asks_status;
     ready_reg <= port_ready & ~decided & ~start_reg;
+    starting_reg <= decided | start_reg;
     start_reg <= (step_reg[0] && !cancel ? to_reg : {PORTS{1'b0}}) |
         (status_first_reg ? status_ports : {PORTS{1'b0}});
     status_first_reg <= status_valid;
@@ -250,6 +254,7 @@ module agg_egress #(
   assign pick_ready   = pick_ready_reg;
   assign status_ready = status_ready_reg;
   assign ready        = ready_reg;
+  assign starting     = starting_reg;
   assign start        = start_reg;
 
   // -- Headers ------------------------------------------------------------------------------------

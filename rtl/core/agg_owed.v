@@ -4,9 +4,10 @@
 // A result is owed to all members once its slot begins to be summed. It is first sent in the order
 // of these beginnings, to the members that are ready (*fresh*). A scan finds results still owed to
 // members that were not ready or that repeat; what it finds precedes fresh results. A pass of the
-// scan starts at the oldest VID, or from rest at the first slot that owes, and only serves ports
-// that were ready at its start, so a port that was held up gets its oldest result first. Until then
-// the port may also be sent fresh results. The scan rests while no slot owes.
+// scan starts at the oldest VID, or from rest at the first slot that owes. A port that is not ready
+// for a result serves no more in this pass, so a port that was held up gets its oldest result first.
+// Until then the port may also be sent fresh results. The scan stays at a slot once, for four
+// cycles, if a port that is owed its result is starting. The scan rests while no slot owes.
 //
 // A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
 // starts in a cycle with decide and is decided in the next one; its row is written one cycle later. In the order of precedence, an operation
@@ -48,8 +49,9 @@ module agg_owed #(
     input  wire [    PORTS-1:0] port,            // that port, one-hot
     output wire                 owe_nearly_full, // has room for four more of them
 
-    input wire             decide,  // in every second cycle: operations start and end
-    input wire [PORTS-1:0] ready,   // in a cycle with decide: ports that can take a packet
+    input wire             decide,    // in every second cycle: operations start and end
+    input wire [PORTS-1:0] ready,     // in a cycle with decide: ports that can take a packet
+    input wire [PORTS-1:0] starting,  // likewise: that may be ready four cycles later
 
     output wire                 pick_wants,      // a result could be picked
     input  wire                 pick_ready,      // in a cycle with decide: pick
@@ -166,7 +168,6 @@ module agg_owed #(
   reg [SLOT_BITS-1:0] op_slot_reg;
   reg [PORTS-1:0] op_port_reg;
   reg op_gen_reg;  // of a slot that is entered
-  reg same_reg;  // the operation is on the slot of the one before, whose row is being written
   reg noted_reg, scanned_reg;  // who had the last turn
 
   reg idle_reg;  // the scan rests: no slot owes, except those that are queued as fresh
@@ -196,8 +197,6 @@ module agg_owed #(
       op_port_reg   <= note_port_reg[PORTS-1:0];
       op_gen_reg    <= begun_gen_reg;
     end
-    // The pick of the operation before has served the port.
-    if (!decide && same_reg && pick_reg && |(op_port_reg & receivers_reg)) op_notes_reg <= 1'b0;
     if (takes_note) noted_reg <= 1'b1;
     else if (takes_other) noted_reg <= 1'b0;
     if (takes_other) scanned_reg <= takes_scan;
@@ -224,7 +223,8 @@ module agg_owed #(
 
   agg_ram #(
       .WIDTH    (ROW),
-      .ADDR_BITS(SLOT_BITS)
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
   ) u_rows (
       .clk    (clk),
       .wr_en  (clear_reg || ends_reg),
@@ -238,7 +238,8 @@ module agg_owed #(
   // Generations of slots: a row whose generation is not its slot's is void.
   agg_ram #(
       .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS)
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
   ) u_gens (
       .clk    (clk),
       .wr_en  (turn_over),
@@ -249,58 +250,72 @@ module agg_owed #(
       .rd_data(ram_gen)
   );
 
-  reg row_valid_reg, row_gen_reg, row_fresh_reg;  // fresh: queued, and owed to all members
-  reg [PORTS-1:0] row_owed_reg, row_sent_reg;  // of a slot that is not queued
+  reg [ROW-1:0] read_reg;  // as the memory had it
+  reg [ROW-1:0] wrote_reg;  // as the operation before left its row
+  reg same_reg;  // the operation before was on the same slot
+  reg served_reg;  // and its pick served the port to note
   reg slot_gen_reg;
-  reg [PORTS-1:0] serves_reg;  // ports that were ready when the scan's pass started
+  reg [PORTS-1:0] serves_reg;  // ports that were ready at each slot of this pass that owed them
 
   always @(posedge clk) begin
     if (!decide) begin
-      {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
-          same_reg ? next_row : ram_row;
+      read_reg     <= ram_row;
+      wrote_reg    <= next_row;
+      same_reg     <= ends_reg && op_slot_reg == end_slot_reg;
+      served_reg   <= pick_reg && |(op_port_reg & receivers_reg);
       slot_gen_reg <= ram_gen;
     end
-    same_reg       <= op_slot_reg == next_slot &&
-        (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
     clear_reg <= clear && flush;
     clear_slot_reg <= clear_slot;
   end
 
   // -- Decision -----------------------------------------------------------------------------------
 
-  reg none_reg;  // the job has no members
+  // The row in a cycle with decide. Fresh: queued, and owed to all members. Otherwise, the ports
+  // that are owed the result, and those that were sent it
+  wire valid, row_gen, fresh;
+  wire [PORTS-1:0] owed, sent;
+  assign {valid, row_gen, fresh, owed, sent} = same_reg ? wrote_reg : read_reg;
 
-  wire [PORTS-1:0] serves = row_owed_reg & serves_reg;
-  wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
+  reg none_reg;  // the job has no members
+  reg stayed_reg;  // the scan stayed at its slot
+
+  wire [PORTS-1:0] serves = owed & serves_reg;
+  wire may_pick = valid && row_gen == slot_gen_reg;
   wire can_fresh = !found_reg && |(member & ready) &&
-      ((op_fresh_reg && row_fresh_reg && live) ||
-       (op_enters_reg && !row_fresh_reg && fresh_none_reg));
-  wire can_scan = op_scans_reg && live && !row_fresh_reg && |(serves & ready);
+      ((op_fresh_reg && fresh && may_pick) || (op_enters_reg && !fresh && fresh_none_reg));
+  wire may_scan = op_scans_reg && may_pick && !fresh;
+  wire stays = may_scan && !stayed_reg && |(serves & starting);
+  wire can_scan = may_scan && |(serves & ready) && !stays;
+
+  reg row_valid_reg, row_gen_reg, row_fresh_reg;  // the row in the next cycle
+  reg [PORTS-1:0] row_owed_reg, row_sent_reg;
 
   reg end_enters_reg, end_notes_reg, end_fresh_reg, end_scans_reg;
   reg [PORTS-1:0] end_port_reg;
   reg end_gen_reg;
-  reg can_reg;  // a pick was possible
+  reg can_reg;  // a pick was possible, or may be when the scan's slot is looked at again
   reg replay_reg;
-  reg [PORTS-1:0] ready_reg;
 
   always @(posedge clk) begin
+    {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
+        {valid, row_gen, fresh, owed, sent};
     ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
     end_enters_reg <= decide && op_enters_reg;
-    end_notes_reg <= decide && op_notes_reg;
+    end_notes_reg <= decide && op_notes_reg && !(same_reg && served_reg);
     end_fresh_reg <= decide && op_fresh_reg;
     end_scans_reg <= decide && op_scans_reg;
     end_slot_reg <= op_slot_reg;
     end_port_reg <= op_port_reg;
     end_gen_reg <= op_gen_reg;
-    can_reg <= can_fresh || can_scan;
+    can_reg <= can_fresh || can_scan || stays;
+    if (decide && op_scans_reg) stayed_reg <= stays;
     pick_reg <= decide && pick_ready && (can_fresh || can_scan);
-    push_reg <= decide && op_enters_reg && !row_fresh_reg && !(pick_ready && can_fresh);
-    pop_reg <= decide && op_fresh_reg && row_fresh_reg &&
-        ((pick_ready && can_fresh) || !live || none_reg);
-    ready_reg <= ready;
+    push_reg <= decide && op_enters_reg && !fresh && !(pick_ready && can_fresh);
+    pop_reg <= decide && op_fresh_reg && fresh &&
+        ((pick_ready && can_fresh) || !may_pick || none_reg);
     receivers_reg <= (op_scans_reg ? serves : member) & ready;
-    replay_reg <= op_scans_reg && |(serves & row_sent_reg & ready);
+    replay_reg <= op_scans_reg && |(serves & sent & ready);
     if (rst || flush) begin
       ends_reg       <= 1'b0;
       end_enters_reg <= 1'b0;
@@ -310,11 +325,13 @@ module agg_owed #(
       push_reg       <= 1'b0;
       pop_reg        <= 1'b0;
       pick_reg       <= 1'b0;
+      stayed_reg     <= 1'b0;
     end
   end
 
   // -- End of an operation: the row, and what it owes afterwards ----------------------------------
 
+  wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
   wire head_ends = end_fresh_reg && row_fresh_reg;
   wire first = end_enters_reg || head_ends;  // nobody was sent the result
   wire notes = end_notes_reg && live && !row_fresh_reg;
@@ -364,9 +381,10 @@ module agg_owed #(
       idle_reg <= 1'b0;
       at_reg   <= end_slot_reg;
     end
+    if (moves && live && !row_fresh_reg) serves_reg <= serves_reg & ~next_owed;
     if (wakes || restarts) begin
       left_reg   <= slot_mask;
-      serves_reg <= ready_reg;
+      serves_reg <= {PORTS{1'b1}};
       seen_reg   <= 1'b0;
     end
 
@@ -402,9 +420,11 @@ module agg_owed #(
   reg [SLOTS-1:0] turned_0, turned_1, turned_2;  // it turned over one, two, three cycles ago
   reg [SLOTS-1:0] begun_0, begun_1, begun_2, begun_3, begun_4;  // it began ...
   reg [SLOTS-1:0] ended_0, ended_1, ended_2;  // and had begun before
-  reg flush_was, decide_was, begun_was, same_was;
+  reg flush_was, decide_was, begun_was;
+  reg stayed_then;  // before the last operation of the scan was decided
   reg [ROW-1:0] read_row;  // by the operation that started
-  reg read_gen, read_any;  // of its slot; or any, as it turns over
+  reg read_gen;  // of its slot
+  reg row_any, gen_any;  // they were written in that cycle
   reg [SLOT_BITS-1:0] mask_was;
   reg [SLOT_BITS:0] queue_count;
   reg [7:0] full_was;  // owe_nearly_full, in the last eight cycles
@@ -426,8 +446,8 @@ module agg_owed #(
   reg asked_was;  // all ports were ready in the last cycle, and a pick was asked for
   reg [SLOT_BITS-1:0] newest_was;
   // At rest: no events, all ports are ready, and every cycle with decide picks.
-  wire at_rest = !rst && !flush && !begun && !turn_over && !owe &&
-      (decide ? &ready && pick_ready : asked_was);
+  wire asked = &ready && starting == 0 && pick_ready;
+  wire at_rest = !rst && !flush && !begun && !turn_over && !owe && (decide ? asked : asked_was);
   wire settled = at_rest && queued == 0 && note_valid_reg == 0 && enters == 0 && !op_notes_reg &&
       !end_notes_reg && !op_fresh_reg && !end_fresh_reg;
   wire pending = !idle_reg || queued != 0 || note_valid_reg != 0 || enters != 0;
@@ -440,9 +460,10 @@ module agg_owed #(
 
   // For any slot: the ports that are owed its result, and those that were sent it.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
-  reg fresh;  // sent to nobody
+  reg unsent;  // sent to nobody
   reg [PORTS-1:0] due, had;
   reg [PORTS-1:0] noted;  // ports with a note
+  reg [PORTS-1:0] passed;  // ports that it owed when the scan moved on from it in this pass
   reg [PORTS-1:0] its_port;
   wire [ROW-1:0] its_row = rows[ROW*watched+:ROW];
   wire its_fresh = its_row[2*PORTS];
@@ -460,13 +481,14 @@ module agg_owed #(
     head_stays <= head_valid && !pop_reg && !rst && !flush;
     head_was <= head;
     decide_was <= decide;
+    stayed_then <= stayed_reg;
     passes <= !settled || idle_reg ? 0 : passes + (restarts && passes < 2);
     waits <= !at_rest || !pending || moves || pick_reg || takes_note || takes_begun || pop_reg ? 0 :
         waits + 1;
     if (rst) newest <= 0;
     else if (turn_over) newest <= slot;
     newest_was <= newest;
-    asked_was <= decide && &ready && pick_ready;
+    asked_was <= decide && asked;
     restarted <= restarts && !flush && !rst;
     begun_was <= begun;
     mask_was <= slot_mask;
@@ -494,26 +516,31 @@ module agg_owed #(
     if (decide) begin
       read_row <= rows[ROW*next_slot+:ROW];
       read_gen <= gens[next_slot];
-      read_any <= turn_over && slot == next_slot;
+      row_any  <= (clear_reg && clear_slot_reg == next_slot) || (ends_reg && end_slot_reg == next_slot);
+      gen_any  <= turn_over && slot == next_slot;
     end
     if (push_reg) queued[end_slot_reg] <= 1'b1;
     if (pop_reg) queued[head] <= 1'b0;
 
+    if (wakes || restarts) passed <= 0;
+    else if (moves && end_slot_reg == watched && it_exists && !unsent)
+      passed <= passed | (its_owed & ~(pick_reg ? pick_receivers : 0));
+
     due <= due & ~taken | (owe && slot == watched ? port : 0);
     had <= had | taken;
-    if (taken != 0) fresh <= 1'b0;
+    if (taken != 0) unsent <= 1'b0;
     if (begins[watched]) begin
-      fresh <= 1'b1;
+      unsent <= 1'b1;
       due   <= {PORTS{1'b1}};
       had   <= 0;
     end
-    if (taken != 0 && fresh && !begins[watched])
+    if (taken != 0 && unsent && !begins[watched])
       due <= (member | noted) & ~taken | (owe && slot == watched ? port : 0);
 
     // Nobody is left to be owed it, or it ended.
     if (pop_reg && !pick_reg && end_slot_reg == watched &&
         !begins[watched] && !enters[watched]) begin
-      fresh <= 1'b0;
+      unsent <= 1'b0;
       due   <= noted | (owe && slot == watched ? port : 0);
     end
 
@@ -542,7 +569,8 @@ module agg_owed #(
     for (i = 0; i < NOTES; i = i + 1) note_count = note_count + note_valid_reg[i];
     queue_count = 0;
     for (i = 0; i < SLOTS; i = i + 1) queue_count = queue_count + queued[i];
-    noted = op_notes_reg && op_slot_reg == watched ? op_port_reg : 0;
+    noted = op_notes_reg && op_slot_reg == watched && !(decide && same_reg && served_reg) ?
+        op_port_reg : 0;
     if (end_notes_reg && end_slot_reg == watched && !decide) noted = noted | end_port_reg;
     for (i = 0; i < NOTES; i = i + 1)
     if (note_valid_reg[i] && !note_void_reg[i] && note_slot_reg[SLOT_BITS*i+:SLOT_BITS] == watched)
@@ -574,9 +602,12 @@ module agg_owed #(
       // agg_arbiter makes no operation once owe_nearly_full was seen, and spaces them.
       `PROMISED(!owe || !owe_was[0]);
       `PROMISED(!owe || !(&full_was));
-      // agg_ram: what was read. agg_slot_fifo, proved separately: the head is a queued slot and
-      // stays, and there is one two cycles after a push.
-      assume (decide || (ram_row == read_row && (read_any || ram_gen == read_gen)));
+      // agg_ram: what was read, unless it was written in that cycle. agg_slot_fifo, proved separately:
+      // the head is a queued slot and stays. There is one while any slot is queued, because pushes
+      // and pops come in cycles without decide only.
+      assume (decide || row_any || ram_row == read_row);
+      assume (decide || gen_any || ram_gen == read_gen);
+      assert (!decide || !(push_reg || pop_reg));
       assume (!head_valid || queued[head]);
       assume (!decide || head_valid == (queued != 0));
       assume (!head_stays || (head_valid && head == head_was));
@@ -594,7 +625,7 @@ module agg_owed #(
     if (was_reset && !rst && running) begin
       // Operations and the registers that describe their rows
       assert (op_enters_reg + op_notes_reg + op_fresh_reg + op_scans_reg <= 1);
-      assert (end_enters_reg + end_notes_reg + end_fresh_reg + end_scans_reg == ends_reg);
+      assert (end_enters_reg + end_notes_reg + end_fresh_reg + end_scans_reg <= ends_reg);
       assert (!ends_reg || !decide);
       assert (push_reg == (end_enters_reg && !row_fresh_reg && !pick_reg));
       if (pop_reg) assert (end_fresh_reg && row_fresh_reg && (pick_reg || member == 0 || !live));
@@ -606,15 +637,13 @@ module agg_owed #(
       assert (!op_valid || (cleared[op_slot_reg] && op_slot_reg <= slot_mask));
       assert (!ends_reg || (cleared[end_slot_reg] && end_slot_reg <= slot_mask));
       if (op_valid && decide)
-        assert ({row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} ==
-                rows[ROW*op_slot_reg+:ROW]);
+        assert ({valid, row_gen, fresh, owed, sent} == rows[ROW*op_slot_reg+:ROW]);
       if (ends_reg)
         assert ({row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} ==
                 rows[ROW*end_slot_reg+:ROW]);
       if (op_valid && decide && !recent[op_slot_reg]) assert (slot_gen_reg == gens[op_slot_reg]);
       if (op_valid && !decide) begin
-        assert (read_row == rows[ROW*op_slot_reg+:ROW]);
-        assert (ends_reg ? same_reg == (end_slot_reg == op_slot_reg) : !same_reg);
+        assert (!row_any && read_row == rows[ROW*op_slot_reg+:ROW]);
         if (!turned_0[op_slot_reg]) assert (read_gen == gens[op_slot_reg]);
       end
 
@@ -639,7 +668,7 @@ module agg_owed #(
       if (op_enters_reg) assert (op_gen_reg == gens[op_slot_reg]);
       if (end_enters_reg) assert (end_gen_reg == gens[end_slot_reg]);
       if (op_fresh_reg && !decide) assert (head_valid && head == op_slot_reg);
-      if (op_fresh_reg && decide && row_fresh_reg) assert (head_valid && head == op_slot_reg);
+      if (op_fresh_reg && decide && fresh) assert (head_valid && head == op_slot_reg);
       if (end_fresh_reg && row_fresh_reg) assert (head_valid && head == end_slot_reg);
 
       // The queue of fresh results holds no slot twice. A result that is not queued is picked first
@@ -673,42 +702,44 @@ module agg_owed #(
       if (op_notes_reg && !recent[op_slot_reg]) assert (exists[op_slot_reg]);
 
       // Nothing owed is forgotten: it is queued as fresh, or in its row, or noted.
-      if ((it_exists || ended) && fresh) assert (had == 0);
-      if (it_exists && fresh) assert (enters[watched] || its_fresh);
-      if (it_exists && !fresh) begin
+      if ((it_exists || ended) && unsent) assert (had == 0);
+      if (it_exists && unsent) assert (enters[watched] || its_fresh);
+      if (it_exists && !unsent) begin
         assert (!enters[watched] && !its_fresh);
         assert (due == (its_owed | noted) && had == its_row[0+:PORTS]);
       end
 
-      // The scan comes to every slot that owes, and serves ports that were ready when its pass began,
-      // at the oldest VID or from rest.
+      // The scan comes to every slot that owes. Its pass begins at the oldest VID or from rest, and
+      // serves no port that it passed over.
       assert (!op_scans_reg || (op_slot_reg == at_reg && !idle_reg && !end_scans_reg));
       assert (!end_scans_reg || (end_slot_reg == at_reg && !idle_reg));
       assert (idle_reg || (at_reg <= slot_mask && left_reg <= slot_mask));
-      if (it_exists && !fresh && its_owed != 0)
+      if (it_exists && !unsent && its_owed != 0)
         assert (!idle_reg && (seen_reg || to_come <= left_reg));
       if (restarted && !idle_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
       if (it_picks && end_scans_reg) assert ((pick_receivers & ~serves_reg) == 0);
+      assert (idle_reg || (passed & serves_reg) == 0);
+      if (pick_reg && end_scans_reg) assert ((pick_receivers & passed) == 0);
       assert (!found_reg || !idle_reg);
 
       // At rest, an operation follows another, and nothing is owed after two passes.
       assert (waits <= 8);
       if (passes != 0) assert (&serves_reg);
       if (it_exists && (passes == 2 || (passes == 1 && to_come > left_reg))) assert (its_owed == 0);
-      if (it_exists && settled && idle_reg) assert (its_owed == 0 && !fresh);
+      if (it_exists && settled && idle_reg) assert (its_owed == 0 && !unsent);
 
       // For three cycles after a slot turns over, its result can still be picked.
       if (!it_exists && ended) begin
-        assert (its_fresh == fresh && !enters[watched]);
-        if (!fresh) assert (((its_owed | noted) & ~due) == 0 && had == its_row[0+:PORTS]);
+        assert (its_fresh == unsent && !enters[watched]);
+        if (!unsent) assert (((its_owed | noted) & ~due) == 0 && had == its_row[0+:PORTS]);
       end
 
       // A pick is owed, its receivers are ready, and it is a replay if one of them had it before.
       if (it_picks) assert (pick_receivers != 0 && (pick_receivers & ~ready_was) == 0);
       if (taken != 0) begin
         assert (it_exists || ended);
-        assert ((pick_receivers & ~(fresh ? member_was : due)) == 0);
-        assert (pick_replay == (!fresh && |(pick_receivers & had)));
+        assert ((pick_receivers & ~(unsent ? member_was : due)) == 0);
+        assert (pick_replay == (!unsent && |(pick_receivers & had)));
       end
 
       cover (it_exists && had == {PORTS{1'b1}} && it_picks && pick_replay);
@@ -716,6 +747,7 @@ module agg_owed #(
       cover (taken != 0 && owe && slot == watched);
       cover (it_picks && end_scans_reg && head_valid);
       cover (passes == 2);
+      cover (it_picks && end_scans_reg && stayed_then);
     end
   end
 `endif

@@ -21,7 +21,8 @@ module agg_slot_fifo #(
     input  wire                 pop
 );
 
-  reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
+  // A slot that is read in the cycle of its push is never used: it is not fresh.
+  (* no_rw_check *) reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
   reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the head
   reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
   reg fresh_reg;  // it is the slot behind the head
@@ -70,6 +71,9 @@ module agg_slot_fifo #(
   wire [SLOT_BITS:0] behind = waiting - head_valid;
   wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - head_valid;
   reg popped_was, alone_was;  // a pop in the last cycle; a push into an empty queue
+  reg clash_was;  // the memory's output was read in the cycle of its write
+  reg used;  // a push or a pop in the last cycle
+  reg apart;  // not in consecutive cycles since the queue was emptied
   reg stays = 1'b0;
   reg [SLOT_BITS-1:0] head_was;
   integer i, j;
@@ -81,6 +85,9 @@ module agg_slot_fifo #(
     pushed <= pushed + push;
     popped <= popped + pop;
     popped_was <= pop;
+    clash_was <= push && wr_reg[SLOT_BITS-1:0] == rd_reg[SLOT_BITS-1:0];
+    used <= !clear && (push || pop);
+    apart <= clear || (apart && !(used && (push || pop)));
     alone_was <= push && !clear && waiting == pop;
     stays <= cleared && !clear && head_valid && !pop;
     head_was <= head_slot;
@@ -103,6 +110,7 @@ module agg_slot_fifo #(
       // Behind the head, slots are in the memory in their order.
       assert (wr_reg - rd_reg == behind);
       assert (!fresh_reg || (behind != 0 && slot_reg == slots[rd_reg[SLOT_BITS-1:0]]));
+      assert (!fresh_reg || !clash_was);
       assert (!head_valid || queued[head_slot]);
       assert (!stays || (head_valid && head_slot == head_was));
       if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
@@ -111,6 +119,10 @@ module agg_slot_fifo #(
       // The head is missing for one cycle at most, and not after a push into an empty queue.
       assert (head_valid || waiting == 0 || fresh_reg || popped_was);
       assert (!(alone_was && !head_valid));
+
+      // agg_owed: if it is not used in consecutive cycles, there is a head while any slot is queued.
+      if (apart) assert (head_valid == (waiting != 0));
+      if (apart && !used) assert (fresh_reg == (behind != 0));
 
       // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
@@ -128,6 +140,7 @@ module agg_slot_fifo #(
       cover (&queued && push && pop);
       cover (&queued && !head_valid);
       cover (queued == 0 && pushed[SLOT_BITS]);
+      cover (apart && queued == 0 && pushed[SLOT_BITS]);
     end
   end
 `endif

@@ -161,31 +161,35 @@ module agg_port_queue #(
   // -- Room ---------------------------------------------------------------------------------------
 
   reg [WIDE-1:0] room_reg;  // places that no packet has
-  reg [WIDE-1:0] freed_reg;  // to be added to it
+  // To be added to it: places that a packet did not need, and that of a beat that left
+  reg [WIDE-1:0] spare_reg;
+  reg left_reg;
+  reg header_left_reg;  // with a packet's first beat
   reg [WIDE-1:0] rest_reg;  // places announced for the beats to come of the arriving packet
-  reg [PACKET_BITS:0] packets_reg;  // announced, and their first beat has not left
+  reg [PACKET_BITS:0] packets_reg;  // announced, until a cycle after their first beat left
   reg ready_reg;
 
-  wire [WIDE-1:0] freed = s_axis_tvalid && s_axis_tlast ? rest_reg - {{WIDE - 1{1'b0}}, !leave} :
-      {{WIDE - 1{1'b0}}, leave};
-  wire header_leaves = leave && begins_reg;
   // Room for a packet, and for one more
   wire one = room_reg >= LARGEST && packets_reg < PACKETS;
   wire two = {1'b0, room_reg} >= {LARGEST, 1'b0} && packets_reg < PACKETS - 1'b1;
   wire returns = 1 << DEPTH_BITS < 4 * BEATS ? one : two;
 
   always @(posedge clk) begin
-    freed_reg <= freed;
-    room_reg  <= (start ? room_reg - LARGEST : room_reg) + freed_reg;
+    spare_reg <= s_axis_tvalid && s_axis_tlast ? rest_reg - 1'b1 : {WIDE{1'b0}};
+    left_reg <= leave;
+    header_left_reg <= leave && begins_reg;
+    room_reg <= (start ? room_reg - LARGEST : room_reg) + spare_reg + {{WIDE - 1{1'b0}}, left_reg};
     if (s_axis_tvalid) rest_reg <= s_axis_tlast ? LARGEST : rest_reg - 1'b1;
-    if (start != header_leaves) packets_reg <= start ? packets_reg + 1'b1 : packets_reg - 1'b1;
+    if (start != header_left_reg) packets_reg <= start ? packets_reg + 1'b1 : packets_reg - 1'b1;
     ready_reg <= start ? two : ready_reg ? one : returns;
     if (rst) begin
-      freed_reg   <= {WIDE{1'b0}};
-      room_reg    <= DEPTH;
-      rest_reg    <= LARGEST;
-      packets_reg <= {PACKET_BITS + 1{1'b0}};
-      ready_reg   <= 1'b0;
+      spare_reg       <= {WIDE{1'b0}};
+      left_reg        <= 1'b0;
+      header_left_reg <= 1'b0;
+      room_reg        <= DEPTH;
+      rest_reg        <= LARGEST;
+      packets_reg     <= {PACKET_BITS + 1{1'b0}};
+      ready_reg       <= 1'b0;
     end
   end
 
@@ -282,7 +286,7 @@ module agg_port_queue #(
       end
       // walked is now the number of stored headers, without that of a packet still arriving.
       assert (header_wr_reg == header_rd_reg + walked[PACKET_BITS-1:0] + !opens_reg);
-      assert (walked + due == packets_reg);
+      assert (walked + due + header_left_reg == packets_reg);
     end
   end
 
@@ -300,10 +304,10 @@ module agg_port_queue #(
       // No stored beat and no stored header is overwritten, or read in the cycle of its write.
       if (push && fetch) assert (wr_reg != rd_reg);
       assert (present <= (1 << DEPTH_BITS) + 1 && in_memory <= present);
-      assert (behind + announced + room_reg + freed_reg == 1 << DEPTH_BITS);
+      assert (behind + announced + room_reg + spare_reg + left_reg == 1 << DEPTH_BITS);
       assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] && waiting_reg == (in_memory != 0));
       assert (rd_after_reg == rd_reg + 1'b1);
-      assert (due <= packets_reg + !opens_reg && packets_reg <= 1 << PACKET_BITS);
+      assert (due + header_left_reg <= packets_reg + !opens_reg && packets_reg <= 1 << PACKET_BITS);
       assert (arrived < BEATS && rest_reg == BEATS - arrived && opens_reg == (arrived == 0));
       assert (due != 0 || arrived == 0);
       if (behind == 0) assert (begins_reg == opens_reg);
