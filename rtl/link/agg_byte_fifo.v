@@ -5,10 +5,10 @@
 // after the first one kept, so that the parser can search a bad frame for another that begins
 // inside it.
 //
-// The window is in registers, and count and sync_bytes need only
-// a table after registers: the parser's decision begins there. Bytes
-// pass from the memory to a row of one byte for each bank, and from there into the window, as far as
-// there is place. The comparison with the sync word is done before a byte enters the memory.
+// Window and count are registers, and sync_bytes need only a table after registers: the parser's
+// decision begins there. Bytes pass from the memory to a row of one byte for each bank, and from
+// there into the window, as far as there is place. The comparison with the sync word is done before
+// a byte enters the memory.
 //
 // Latency: a byte is in the window three cycles after it was accepted, and two after a rewind.
 //
@@ -31,7 +31,7 @@ module agg_byte_fifo #(
 
     output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
     output wire [3:0] count,  // valid bytes in the window, 0..WINDOW
-    output wire [3:0] sync_bytes,  // bit k: byte k of the window is byte k of the sync word
+    output wire [3:0] sync_bytes,  // bit k: byte k is valid, and byte k of the sync word
     input wire [3:0] take,  // bytes to take, 0..count
     input wire commit,  // frees the bytes taken so far, including this cycle's
     input wire rewind  // instead of take and commit: return to the byte after the first one kept
@@ -83,18 +83,14 @@ module agg_byte_fifo #(
 
   // -- Memory -------------------------------------------------------------------------------------
 
-  // A byte with its number in the sync word, from 1, or 0 if it is none of its bytes
-  localparam integer CELL = 11;
+  // A byte, and for each byte of the sync word whether it is equal
+  localparam integer CELL = 12;
 
-  function automatic [CELL-1:0] numbered;
+  function automatic [CELL-1:0] compared;
     input [7:0] value;
-    begin
-      numbered = {3'd0, value};
-      if (value == SYNC[7:0]) numbered[10:8] = 3'd1;
-      if (value == SYNC[15:8]) numbered[10:8] = 3'd2;
-      if (value == SYNC[23:16]) numbered[10:8] = 3'd3;
-      if (value == SYNC[31:24]) numbered[10:8] = 3'd4;
-    end
+    compared = {
+      value == SYNC[31:24], value == SYNC[23:16], value == SYNC[15:8], value == SYNC[7:0], value
+    };
   endfunction
 
   // One bank for each byte of the window. The input word is rotated so that its first byte is at
@@ -126,7 +122,7 @@ module agg_byte_fifo #(
 
       always @(posedge clk) begin
         if (write && {{4 - LANE{1'b0}}, place} < arriving)
-          bytes[to_row] <= numbered(word_turned[8*k+:8]);
+          bytes[to_row] <= compared(word_turned[8*k+:8]);
       end
 
       assign banks[CELL*k+:CELL] = bytes[from_row];
@@ -151,6 +147,7 @@ module agg_byte_fifo #(
   reg  [2*CELL*WINDOW-1:0] hold_reg;
   reg  [              4:0] held_reg;
   reg  [              4:0] held_next;
+  reg  [              3:0] count_reg;  // held_reg, at most WINDOW
   reg  [2*CELL*WINDOW-1:0] hold_next;
 
   wire [3*CELL*WINDOW-1:0] joined;  // the window's cells, and the row's after them
@@ -194,10 +191,12 @@ module agg_byte_fifo #(
       base_reg      <= base_next;
       fetch_reg     <= base_next;
       held_reg      <= 5'd0;
+      count_reg     <= 4'd0;
       row_bytes_reg <= 4'd0;
     end else begin
-      read_reg <= read_next;
-      held_reg <= held_next;
+      read_reg  <= read_next;
+      held_reg  <= held_next;
+      count_reg <= held_next < WINDOW[4:0] ? held_next[3:0] : WINDOW[3:0];
       if (commit) base_reg <= read_next;
       if (row_loads) begin
         fetch_reg     <= fetch_reg + {{PTR - 3{1'b0}}, fetched};
@@ -211,19 +210,20 @@ module agg_byte_fifo #(
       base_reg      <= {PTR + 1{1'b0}};
       fetch_reg     <= {PTR + 1{1'b0}};
       held_reg      <= 5'd0;
+      count_reg     <= 4'd0;
       row_bytes_reg <= 4'd0;
     end
   end
 
-  assign count = held_reg < WINDOW[4:0] ? held_reg[3:0] : WINDOW[3:0];
+  assign count = count_reg;
 
   generate
     for (k = 0; k < WINDOW; k = k + 1) begin : g_shown
       assign window[8*k+:8] = hold_reg[CELL*k+:8];
     end
     for (k = 0; k < 4; k = k + 1) begin : g_matches
-      localparam [2:0] NUMBER = k + 1;
-      assign sync_bytes[k] = hold_reg[CELL*k+8+:3] == NUMBER;
+      localparam [3:0] PLACE = k;
+      assign sync_bytes[k] = hold_reg[CELL*k+8+k] && PLACE < count_reg;
     end
   endgenerate
 
@@ -293,15 +293,16 @@ module agg_byte_fifo #(
       assert (lately <= LINK_BYTES && earlier <= LINK_BYTES);
       for (b = 0; b < 2 * WINDOW; b = b + 1) begin
         if (b < held_reg && taken + b[PTR:0] == watched)
-          assert (hold_reg[CELL*b+:CELL] == numbered(put));
+          assert (hold_reg[CELL*b+:CELL] == compared(put));
       end
       for (b = 0; b < WINDOW; b = b + 1) begin
         if (b < count && taken + b[PTR:0] == watched) begin
           assert (window[8*b+:8] == put);
           if (b < 4) assert (sync_bytes[b] == (put == SYNC[8*b+:8]));
         end
+        if (b < 4 && b >= count) assert (!sync_bytes[b]);
         if (b < row_bytes_reg && taken + held_reg + b[PTR:0] == watched)
-          assert (row_reg[CELL*watched[LANE-1:0]+:CELL] == numbered(put));
+          assert (row_reg[CELL*watched[LANE-1:0]+:CELL] == compared(put));
       end
 
       cover (rewind && bytes_kept == DEPTH && bytes_taken > WINDOW);
@@ -313,7 +314,7 @@ module agg_byte_fifo #(
     for (k = 0; k < WINDOW; k = k + 1) begin : g_watched
       always @* begin
         if (was_reset && watched_kept && watched[LANE-1:0] == k)
-          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == numbered(put));
+          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == compared(put));
       end
     end
   endgenerate
