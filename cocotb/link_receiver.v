@@ -41,7 +41,7 @@ module link_receiver #(
 );
 
   wire [8*WINDOW-1:0] window;
-  wire [         3:0] count;
+  wire [  WINDOW-1:0] valid;
   wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
@@ -67,7 +67,7 @@ module link_receiver #(
       .s_axis_tvalid(s_axis_tvalid),
       .s_axis_tready(s_axis_tready),
       .window       (window),
-      .count        (count),
+      .valid        (valid),
       .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
@@ -83,7 +83,7 @@ module link_receiver #(
       .clk              (clk),
       .rst              (rst || down),
       .window           (window),
-      .count            (count),
+      .valid            (valid),
       .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),

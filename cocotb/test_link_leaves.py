@@ -41,7 +41,8 @@ async def fifo_keeps_what_is_not_committed(dut, idle):
     dut.take.value = dut.commit.value = dut.rewind.value = 0
     source = StreamSource(dut, "s_axis", PATTERNS[idle]())
     await start(dut)
-    data = rng.randbytes(1500)
+    sync = zwire.SYNC.to_bytes(4, "little")
+    data = bytes(rng.choice([rng.randrange(256), *sync]) for _ in range(1500))
     sent = 0
     while sent < len(data):
         word = data[sent : sent + rng.randint(1, width)]
@@ -49,12 +50,17 @@ async def fifo_keeps_what_is_not_committed(dut, idle):
         sent += len(word)
     base = read = rewinds = 0
     while base < len(data):
-        # Count and window depend only on registers: decide in the middle of the cycle.
+        # The window depends only on registers: decide in the middle of the cycle.
         await FallingEdge(dut.clk)
-        count = int(dut.count.value)
+        valid = int(dut.valid.value)
+        count = valid.bit_length()
+        assert valid == (1 << count) - 1
         bits = str(dut.window.value)[::-1]
         for i in range(count):
             assert int(bits[8 * i : 8 * i + 8][::-1], 2) == data[read + i]
+        sync_bytes = int(dut.sync_bytes.value)
+        for i in range(4):
+            assert sync_bytes >> i & 1 == (i < count and data[read + i] == sync[i])
         rewind = base < read and rng.random() < 0.05
         # Without a commit the FIFO fills up and stalls; the limit here is lower.
         commit = not rewind and (rng.random() < 0.4 or read - base > 24)

@@ -87,7 +87,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unjudged", 1, "packets wait in the core for the commit")
 	m.Wire("window", 8*w.window, "the next bytes from the link")
-	m.Wire("window_count", 4, "")
+	m.Wire("window_valid", w.window, "")
 	m.Wire("window_sync_bytes", 4, "bytes of the sync word, at their places")
 	m.Wire("window_take", 4, "")
 	m.Wire("window_commit", 1, "")
@@ -190,7 +190,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("s_axis_tkeep", "link_rx_tkeep").
 		Connect("s_axis_tvalid", "link_rx_tvalid").
 		Connect("s_axis_tready", "link_rx_tready").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
 		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
@@ -202,7 +202,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("CHUNK", fmt.Sprint(p.Chunk)).
 		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
 		Connect("rst", "link_rst").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
 		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
