@@ -5,6 +5,7 @@ from binascii import crc_hqx
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import model
@@ -86,25 +87,29 @@ def test_agg_byte_fifo(link, window):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def routes_by_rank(dut):
-    """agg_route: to the job's member with that rank, else to port 0; ready is that port's."""
+    """agg_route: dest is the job's member with that rank, else port 0; ready is that of tdest."""
     rng = random.Random(2)
     ports, jobs = len(dut.m_axis_tvalid), int(dut.JOBS.value)
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    await FallingEdge(dut.clk)
     for _ in range(400 if ports < 64 else 3000):  # hit each port in each job
         members = [rng.randrange(1 << ports) for _ in range(jobs)]
         maps = [ranks_of(rng, member, ports) for member in members]
         job = rng.randrange(256)
         member, ranks = members[job % jobs], maps[job % jobs]
         rank = rng.choice([*ranks, rng.randrange(256)])
-        ready, valid = rng.randrange(1 << ports), rng.randrange(2)
+        port, ready, valid = rng.randrange(ports), rng.randrange(1 << ports), rng.randrange(2)
         dut.member.value = sum(member << ports * j for j, member in enumerate(members))
         dut.rank_of_port.value = int.from_bytes(bytes(sum(maps, [])), "little")
         dut.job.value, dut.rank.value = job, rank
+        dut.s_axis_tdest.value = 1 << port
         dut.s_axis_tvalid.value = valid
         dut.m_axis_tready.value = ready
-        await Timer(1, "ns")
+        await FallingEdge(dut.clk)
         want = next((p for p in range(ports) if member >> p & 1 and ranks[p] == rank), 0)
-        assert int(dut.m_axis_tvalid.value) == valid << want
-        assert int(dut.s_axis_tready.value) == ready >> want & 1
+        assert int(dut.dest.value) == 1 << want
+        assert int(dut.m_axis_tvalid.value) == valid << port
+        assert int(dut.s_axis_tready.value) == ready >> port & 1
 
 
 def ranks_of(rng, member, ports):

@@ -101,7 +101,9 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("rx_tready", 1, "")
 	m.Wire("rx_tlast", 1, "")
 	m.Wire("rx_bad", 1, "the payload's CRC failed")
+	m.Wire("rx_dest", p.Workers, "the packet's port")
 	p.packetWires(m, "ingress", p.BeatBits, coreHeaderBits)
+	m.Wire("ingress_tdest", p.Workers, "")
 	m.Wire("ingress_busy", 1, "")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_tready", p.Workers, "")
@@ -224,9 +226,11 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	m.Instance("agg_beat_pack", "u_pack", "").
 		Param("STEP", fmt.Sprint(w.rx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Param("PORTS", fmt.Sprint(p.Workers)).
 		Connect("close", "down").
 		Connect("busy", "ingress_busy").
 		Connect("header", "rx_header[8*HDR_BASE_BYTES-1:0]").
+		Connect("dest", "rx_dest").
 		Connect("s_axis_tdata", "rx_tdata").
 		Connect("s_axis_tkeep", "rx_tkeep").
 		Connect("s_axis_tvalid", "rx_tvalid").
@@ -238,14 +242,17 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("m_axis_tvalid", "ingress_tvalid").
 		Connect("m_axis_tready", "ingress_tready").
 		Connect("m_axis_tlast", "ingress_tlast").
+		Connect("m_axis_tdest", "ingress_tdest").
 		Connect("m_axis_tuser", "ingress_tuser")
 
 	m.Instance("agg_route", "u_route", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
 		Param("JOBS", fmt.Sprint(p.Jobs)).
 		Param("JOB_BITS", fmt.Sprint(indexWidth(p.Jobs))).
-		Connect("job", headerField("ingress_tuser", "job")).
-		Connect("rank", headerField("ingress_tuser", "rank")).
+		Connect("job", headerField("rx_header", "job")).
+		Connect("rank", headerField("rx_header", "rank")).
+		Connect("dest", "rx_dest").
+		Connect("s_axis_tdest", "ingress_tdest").
 		Connect("s_axis_tvalid", "ingress_tvalid").
 		Connect("s_axis_tready", "ingress_tready").
 		Connect("m_axis_tvalid", "port_tvalid").
