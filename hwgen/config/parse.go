@@ -75,7 +75,7 @@ func newParser(o *Options, known Known) *parser {
 	}
 	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
 		"allow at most this many elements in a packet, a multiple of the lanes;\nthe default grows where the workers need it for full rate")
-	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "allow this many chunks of a reduction in flight, a power of two;\nthe card holds twice as many")
+	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "allow this many chunks of a reduction in flight, a power of two;\nevery worker has memory for twice as many, which -dry-run prints")
 	p.number(&o.Jobs, "jobs", "N", 1, "run N reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "put this shell around the core: "+orList(known.Shells))
 	p.text(&o.RegPort, "registers", "PORT", RegPortAXIL, "shell none: make the register port AXI4-Lite (axil),\nor a bus of one access at a time (bus)")

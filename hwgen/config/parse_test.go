@@ -75,14 +75,16 @@ func TestSpellings(t *testing.T) {
 	assert.Zero(t, want.Link, "shell none has no link")
 }
 
-// The default chunk has a beat for each worker if it fits into a frame, so that there is no
-// bubble between chunks.
+// The default chunk has two beats for each worker and eight in all if they fit into a frame, so that
+// there is no bubble between chunks: the card commits a packet every second cycle.
 func TestDefaultChunkAdapts(t *testing.T) {
 	for line, chunk := range map[string]int{
-		"-lanes 16 -workers 16":             256,
-		"-lanes 16 -workers 17":             512,
+		"-lanes 16 -workers 8":              256,
+		"-lanes 16 -workers 9":              512,
+		"-lanes 16 -workers 16":             512,
 		"-lanes 64 -workers 64":             512, // 1,024 elements do not fit into a frame
-		"-lanes 64 -workers 64 -shell none": 4096,
+		"-lanes 64 -workers 64 -shell none": 8192,
+		"-lanes 64 -workers 1":              512,
 		"-lanes 1 -workers 1":               256,
 	} {
 		assert.Equal(t, chunk, parse(t, line).Chunk, line)

@@ -52,10 +52,11 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	if p.Bundle {
 		text := manyModules
 		for _, s := range sources {
-			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
-				indent := line[:strings.Index(line, "`")]
-				return usedConstants(indent, string(constants), s.text)
-			})
+			body, err := withConstants(s, string(constants))
+			if err != nil {
+				return nil, err
+			}
+			text += "\n" + body
 		}
 		return []File{{bundle, []byte(madeBy(p.Command()) + rename(text, p.Prefix))}}, nil
 	}
@@ -145,16 +146,42 @@ func madeBy(command string) string {
 	return b.String()
 }
 
+// withConstants returns the text of a module with the constants that it includes.
+func withConstants(s source, constants string) (string, error) {
+	at := include.FindStringSubmatchIndex(s.text)
+	if at == nil {
+		return s.text, nil
+	}
+	used, err := usedConstants(s.text[at[2]:at[3]], constants, s.text)
+	if err != nil {
+		return "", fmt.Errorf("module %s: %w", s.module, err)
+	}
+	return s.text[:at[0]] + used + s.text[at[1]:], nil
+}
+
 // usedConstants returns the indented declarations of the constants that the module's code
-// uses.
-func usedConstants(indent, constants, module string) string {
-	code := leaf.Code(module)
-	var b strings.Builder
+// uses. Those that only its properties use are declared for them alone.
+func usedConstants(indent, constants, module string) (string, error) {
+	stripped, err := stripFormal(module)
+	if err != nil {
+		return "", err
+	}
+	code, all := leaf.Code(stripped), leaf.Code(module)
+	var always, formal strings.Builder
 	for line := range strings.Lines(constants) {
 		name := constant.FindStringSubmatch(line)
-		if name != nil && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(code) {
-			b.WriteString(indent + line)
+		if name == nil {
+			continue
+		}
+		switch used := regexp.MustCompile(`\b` + name[1] + `\b`); {
+		case used.MatchString(code):
+			always.WriteString(indent + line)
+		case used.MatchString(all):
+			formal.WriteString(indent + line)
 		}
 	}
-	return b.String()
+	if formal.Len() > 0 {
+		return always.String() + "`ifdef FORMAL\n" + formal.String() + "`endif\n", nil
+	}
+	return always.String(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tributary/hwgen/expr"
 )
@@ -34,6 +35,11 @@ type pass struct {
 	values map[string]int64 // of the names that are constants
 }
 
+// declares reports whether the pass, or the module around it, declares a net of this name.
+func (p pass) declares(net string) bool {
+	return p.width(strings.TrimPrefix(net, p.prefix)) != 0
+}
+
 // driver is an input, assignment or instance that drives bits of a net.
 type driver struct {
 	expr.Bits
@@ -57,22 +63,19 @@ func (m *Module) check(earlier []error) []error {
 	return c.errs
 }
 
-// items checks the items of a pass, in two steps: an item may use a net that is declared later.
+// items checks the items of a pass in order: an item may use only nets that are declared before it.
 func (c *checker) items(p pass) {
 	for _, it := range p.Items {
-		if w, ok := it.(*Wire); ok {
-			c.net(p.prefix+w.Name, w.Width, w.where)
-		}
-	}
-	for _, it := range p.Items {
 		switch it := it.(type) {
+		case *Wire:
+			c.net(p.prefix+it.Name, it.Width, it.where)
 		case *Assign:
 			c.assign(p, it)
 		case *Instance:
 			c.instance(p, it)
 		case *Loop:
 			c.loop(p, it)
-		case *Wire, Include, Comment:
+		case Include, Comment:
 		default:
 			c.mistake("unknown", "%T is not an item of a module", it)
 		}
@@ -173,7 +176,11 @@ func (c *checker) read(p pass, where, text string) (*expr.Expr, bool) {
 	})
 	before := len(c.errs)
 	for _, name := range e.Names() {
-		if c.widths[name] == 0 {
+		switch {
+		case c.widths[name] != 0:
+		case p.declares(name):
+			c.mistake(where, "%s is used before its declaration", strings.TrimPrefix(name, p.prefix))
+		default:
 			c.mistake(where, "%s is not declared", name)
 		}
 	}

@@ -102,6 +102,16 @@ func TestLinkReportsMistakesInLoops(t *testing.T) {
 			l.Wire("w", 8, "")
 			m.Loop("g_other", "b", 0, 4).Assign("y[8*b+:8]", "w")
 		}, []string{"w is not declared"}},
+		"a wire before its declaration": {func(m *netlist.Module, l *netlist.Loop) {
+			l.Assign("y[8*b+:8]", "w")
+			l.Wire("w", 8, "")
+			l.Assign("w", "x[8*b+:8]")
+		}, []string{"w is used before its declaration"}},
+		"a wire of the module before its declaration": {func(m *netlist.Module, l *netlist.Loop) {
+			l.Assign("y[8*b+:8]", "late[8*b+:8]")
+			m.Wire("late", 32, "")
+			m.Assign("late", "x")
+		}, []string{"late is used before its declaration"}},
 		"the genvar outside": {func(m *netlist.Module, l *netlist.Loop) {
 			m.Assign("y[7:0]", "x[b+:8]")
 		}, []string{"b is not declared"}},

@@ -26,8 +26,11 @@ const (
 	// CommitSpacing is the number of cycles from a commit to the next.
 	CommitSpacing = 2
 
-	// clearOverhead is the maximum number of cycles before and after the clearing of slots.
+	// clearOverhead is the maximum number of cycles for which the commit pauses before and after the
+	// clearing of a job's slots, and setupOverhead those, besides one for each port, in which another
+	// job is set up in its place. agg_jobs lists them.
 	clearOverhead = 14
+	setupOverhead = 2
 )
 
 // readLatency is the number of cycles from agg_reader's choice of a beat to its arrival at the slot
@@ -75,14 +78,14 @@ Latency from a chunk's last beat to its result's first: %d cycles, %d of them in
 lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 wait for the commit. Not done here: framing and CRC, which the shell does.`, p.Latency, p.SumLatency)
 	b.ports()
+	b.events()
 	b.jobs()
-	b.portWires()
 	b.ingress()
 	b.commits()
 	b.reader()
-	b.labels()
 	b.sums()
 	b.cache()
+	b.labels()
 	b.egress()
 	b.registers()
 	b.note()

@@ -39,6 +39,68 @@ var requestBits = func() (sum int) {
 	return sum
 }()
 
+// events declares the wires that tell all parts of the core what has happened.
+func (b *coreBuilder) events() {
+	m := b.m
+	m.Comment("-- Events, for one cycle each --")
+	m.Comment("A packet, or an overdue slot, was judged (agg_slots)")
+	b.wires("", []jobWire{
+		{"judged", b.Workers, "a packet: its port, one hot"},
+		{"e_port", b.portBits, "its port"},
+		{"e_slot", b.slotBits, "its slot, or the overdue one"},
+		{"e_job", b.jobBits, ""},
+		{"e_number", 8, "the packet's job, as in its header"},
+		{"e_epoch", 16, ""},
+		{"e_rank", 8, ""},
+		{"e_rank_bit", b.Workers, "the rank, one hot"},
+		{"e_vid", 32, ""},
+		{"e_gen", 1, "the slot's generation"},
+		{"turn_over", 1, "the slot advances to a new VID"},
+		{"store", 1, "the payload is stored"},
+		{"store_ce", 1, "it is marked CE"},
+		{"store_nonfinite", 1, "it has a NaN or an infinity"},
+		{"owe", 1, "the sender is owed the result"},
+		{"complete", 1, "the slot closes, and is summed"},
+		{"complete_ports", b.Workers, "ports in the sum"},
+		{"complete_vid", 32, ""},
+		{"complete_ecn", 2, ""},
+		{"complete_nonfinite", 1, ""},
+		{"timer_start", 1, "the slot's deadline starts"},
+		{"timer_stop", 1, "the slot has no deadline"},
+		{"acted", 1, "the overdue slot's deadline starts again"},
+		{"overdue", 1, "it still waits"},
+		{"evict", b.Workers, "ports to evict"},
+		{"notice", 1, "the members get a notice"},
+		{"notice_ports", b.Workers, ""},
+		{"notice_code", 8, ""},
+		{"notice_vid", 32, ""},
+		{"asked", 1, "an ask is accepted"},
+		{"finished", 1, "a finish is accepted"},
+		{"answer", 1, "a status answers the ask or finish"},
+		{"answer_code", 8, ""},
+		{"answer_ports", b.Workers, "that it names, or that were evicted"},
+		{"answer_mask", b.Workers, fmt.Sprintf("their ranks, %s later", cycles(b.rankStages()))},
+		{"refused", 1, "the packet is refused"},
+		{"refused_code", 8, ""},
+		{"refused_answer", 1, "a status may answer it"},
+	})
+	m.Comment("A slot was summed (agg_writer)")
+	b.wires("reduced", []jobWire{
+		{"", 1, ""},
+		{"_slot", b.slotBits, ""},
+		{"_gen", 1, "its generation"},
+		{"_job", b.jobBits, ""},
+	})
+}
+
+// cycles writes a number of cycles.
+func cycles(n int) string {
+	if n == 1 {
+		return "1 cycle"
+	}
+	return fmt.Sprintf("%d cycles", n)
+}
+
 // commits adds the commit, which judges one packet, or one overdue slot, every second cycle.
 func (b *coreBuilder) commits() {
 	b.m.Comment("-- Commit --")
@@ -46,8 +108,6 @@ func (b *coreBuilder) commits() {
 	b.commit()
 	b.slots()
 	b.deadlines()
-	b.m.Comment("Replies name ranks, some cycles later")
-	b.m.Wire("answer_mask", b.Workers, "missing or evicted ranks")
 	b.portRanks("u_named", "e_job", "answer_ports", "answer_mask")
 }
 
@@ -140,50 +200,18 @@ func (b *coreBuilder) commit() {
 		Connect("waits_for", "checked_member").Connect("gone", "checked_evicted")
 }
 
-// slots adds agg_slots, which holds the state of every slot, and declares its events.
+// slots adds agg_slots, which holds the state of every slot.
 func (b *coreBuilder) slots() {
 	m := b.m
-	m.Comment("Events of the packet, or of the overdue slot, that was judged")
-	b.wires("", []jobWire{
-		{"unused_e_valid", 1, ""},
-		{"unused_e_act", 1, ""},
-		{"e_port", b.portBits, ""},
-		{"e_number", 8, "of its job"},
-		{"e_epoch", 16, ""},
-		{"e_rank", 8, ""},
-		{"e_vid", 32, ""},
-		{"e_gen", 1, "of the slot"},
-		{"turn_over", 1, "the slot advances to a new VID"},
-		{"store_ce", 1, ""},
-		{"store_nonfinite", 1, ""},
-		{"owe", 1, "the card owes the sender the result"},
-		{"complete", 1, "closes the slot"},
-		{"complete_ports", b.Workers, ""},
-		{"complete_vid", 32, ""},
-		{"complete_ecn", 2, ""},
-		{"complete_nonfinite", 1, ""},
-		{"unused_stall", 1, "the slot cannot advance although a packet requires it"},
-		{"timer_start", 1, ""},
-		{"timer_stop", 1, ""},
-		{"acted", 1, "the overdue slot was acted upon"},
-		{"overdue", 1, "and it still waits"},
-		{"notice", 1, "sends a notice"},
-		{"notice_ports", b.Workers, "to these ports"},
-		{"notice_code", 8, ""},
-		{"notice_vid", 32, ""},
-		{"asked", 1, "an ask is accepted"},
-		{"answer", 1, "a status answers an ask or a finish"},
-		{"answer_code", 8, ""},
-		{"answer_ports", b.Workers, "ports with a missing contribution, or evicted ports"},
-		{"refused", 1, ""},
-		{"refused_code", 8, ""},
-		{"refused_answer", 1, "a status may answer the refused packet"},
-	})
+	unused := []string{"e_valid", "e_act", "stall"}
+	for _, name := range unused {
+		m.Wire("unused_"+name, 1, "")
+	}
 	i := m.Instance("agg_slots", "u_slots", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
 	prefixed(i, "checked_", "act", "refuse", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended",
 		"writable", "nonfinite", "ecn", "number", "job", "epoch", "rank", "ports", "port", "member", "evicted", "partial")
-	prefixed(i, "unused_", "e_valid", "e_act", "stall")
+	prefixed(i, "unused_", unused...)
 	b.decodeJob("e_jobs", "e_job")
 	m.Assign("e_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("e_rank", 0, b.portBits)))
 }

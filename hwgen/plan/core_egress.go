@@ -12,17 +12,12 @@ func (b *coreBuilder) egress() {
 	m.Comment("-- Egress --")
 	m.Wire("pick_job", b.jobBits, "of the result that is picked")
 	b.owed()
-	m.Comment("The picked result's label")
+	m.Comment("The picked result; its ranks")
 	b.wires("label_", []jobWire{
 		{"job", b.jobBits, ""},
 		{"receivers", b.Workers, "destination ports"},
 	})
 	b.wires("result_", []jobWire{
-		{"ports", b.Workers, "that contributed"},
-		{"vid", 32, ""},
-		{"ecn", 2, ""},
-		{"nonfinite", 1, ""},
-		{"gen", 1, ""},
 		{"mask", b.Workers, "ranks in the sum"},
 		{"receivers", b.Workers, "ranks that receive it"},
 	})
@@ -41,7 +36,6 @@ func (b *coreBuilder) statuses() {
 		{"wants", 1, ""}, {"ready", 1, "picks a status now"}, {"valid", 1, "the pick"}, {"ports", b.Workers, "its port, one hot"},
 		{"job", 8, ""}, {"epoch", 16, ""}, {"rank", 8, ""}, {"code", 8, ""}, {"vid", 32, ""}, {"mask", b.Workers, ""},
 	}
-	b.wires("status_", status)
 	reply := []struct {
 		jobWire
 		event string // the wire that is delayed
@@ -63,14 +57,24 @@ func (b *coreBuilder) statuses() {
 	}
 	m.Comment("Replies, in the cycle of the ranks that they name")
 	m.Wire("reply_valid", 1, "")
-	i := m.Instance("agg_status", "u_status", "")
-	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	var in, out []string
 	width := 0
 	for _, r := range reply {
 		m.Wire("reply_"+r.name, r.width, "")
 		in, out = append(in, r.event), append(out, "reply_"+r.name)
 		width += r.width
+	}
+	m.Instance("agg_tag_delay", "u_replies", "").
+		Param("WIDTH", fmt.Sprint(width)).
+		Param("CYCLES", fmt.Sprint(b.rankStages())).
+		Connect("in_valid", "answer || refused_answer || notice").
+		Connect("in_tag", netlist.Concat(in...)).
+		Connect("out_valid", "reply_valid").
+		Connect("out_tag", netlist.Concat(out...))
+	b.wires("status_", status)
+	i := m.Instance("agg_status", "u_status", "")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
+	for _, r := range reply {
 		value := "reply_" + r.name
 		if r.name == "answer" || r.name == "refuse" || r.name == "notice" {
 			value = "reply_valid && " + value
@@ -83,13 +87,6 @@ func (b *coreBuilder) statuses() {
 	for _, s := range status {
 		i.Connect("pick_"+s.name, "status_"+s.name)
 	}
-	m.Instance("agg_tag_delay", "u_replies", "").
-		Param("WIDTH", fmt.Sprint(width)).
-		Param("CYCLES", fmt.Sprint(b.rankStages())).
-		Connect("in_valid", "answer || refused_answer || notice").
-		Connect("in_tag", netlist.Concat(in...)).
-		Connect("out_valid", "reply_valid").
-		Connect("out_tag", netlist.Concat(out...))
 }
 
 // sender adds agg_egress, which sends results and statuses.
@@ -114,9 +111,16 @@ func (b *coreBuilder) sender() {
 // labels adds agg_labels, which holds the header fields of the chunk in every slot.
 func (b *coreBuilder) labels() {
 	m := b.m
-	m.Wire("begun_gen", 1, "")
-	m.Wire("beat_gen", 1, "")
-	m.Wire("beat_job", b.jobBits, "")
+	m.Comment("-- Labels --")
+	m.Wire("begun_gen", 1, "of begun_slot")
+	m.Comment("The label of label_slot, two cycles later")
+	b.wires("result_", []jobWire{
+		{"ports", b.Workers, "that contributed"},
+		{"vid", 32, ""},
+		{"ecn", 2, ""},
+		{"nonfinite", 1, ""},
+		{"gen", 1, ""},
+	})
 	i := m.Instance("agg_labels", "u_labels", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
 	i.Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").Connect("complete_gen", "e_gen").

@@ -6,30 +6,18 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// portWires declares the wires that all ports share.
-func (b *coreBuilder) portWires() {
-	m := b.m
-	m.Comment("Signals to all ports")
-	m.Wire("judged", b.Workers, "the port's oldest packet is judged")
-	m.Wire("store", 1, "and stored")
-	m.Wire("reduced", 1, "a slot has been summed")
-	m.Wire("reduced_slot", b.slotBits, "")
-	m.Wire("reduced_gen", 1, "")
-	m.Wire("reduced_job", b.jobBits, "")
-	m.Wire("req_valid", b.Workers, "ports that request a commit")
-	m.Wire("req_grant", b.Workers, "")
-	m.Wire("rd_en", 1, "reads all slot memories")
-	m.Wire("rd_slot", b.slotBits, "")
-	m.Wire("rd_beat", b.indexBits, "")
-	m.Wire("beat_members", b.Workers, "ports in the sum of the beat at the lanes")
-}
-
 // ingress adds the input of each port, its slot memory, and the gate that keeps an absent port
 // out of the sums.
 func (b *coreBuilder) ingress() {
 	m := b.m
 	m.Comment("-- Ports --")
-	m.Wire("requests", b.Workers*requestBits, "for a commit")
+	m.Wire("req_valid", b.Workers, "ports that request a commit")
+	m.Wire("req_grant", b.Workers, "the port's request is taken")
+	m.Wire("requests", b.Workers*requestBits, "")
+	m.Wire("rd_en", 1, "reads all slot memories")
+	m.Wire("rd_slot", b.slotBits, "")
+	m.Wire("rd_beat", b.indexBits, "")
+	m.Wire("beat_members", b.Workers, "ports in the sum of the beat at the memories' outputs")
 	stored := "stored"
 	if b.Lane.Shared != nil {
 		m.Wire("operands", b.Workers*b.operandBeatBits(), "the slot memories' outputs, in the result's format")

@@ -28,12 +28,6 @@ func (b *coreBuilder) jobs() {
 	for _, w := range operations {
 		m.Wire(w.name, w.width, "")
 	}
-	m.Wire("finished", 1, "a rank has all results")
-	m.Wire("evict", b.Workers, "ports to evict")
-	m.Wire("e_slot", b.slotBits, "of the packet that is judged, or the overdue slot")
-	m.Wire("e_job", b.jobBits, "its job")
-	m.Wire("e_rank_bit", b.Workers, "the packet's sender, one hot")
-
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))

@@ -20,11 +20,14 @@ func (b *coreBuilder) reader() {
 	m.Wire(begunJob, b.jobBits, "")
 	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
+	m.Wire("beat_gen", 1, "its slot's generation")
+	m.Wire("beat_job", b.jobBits, "")
 	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
 	m.Wire("unused_beat_job", b.jobBits, "only of first passes")
-	for _, interlock := range []string{"label", "prep", "send"} {
-		m.Wire(interlock+"_valid", 1, "")
-		m.Wire(interlock+"_slot", b.slotBits, "of a result on its way out: it does not begin")
+	m.Comment("Results on their way out: their slots do not begin")
+	for _, step := range []string{"label", "prep", "send"} {
+		m.Wire(step+"_valid", 1, "")
+		m.Wire(step+"_slot", b.slotBits, "")
 	}
 	stop, valid, slot, beat := "1'b0", "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits)
 	strobe, pass, stalled := "beat_strobe", "unused_beat_pass", "unused_stalled"

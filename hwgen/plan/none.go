@@ -117,10 +117,22 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("busy", "hold")
 
+	p.noneRegisters(m)
+
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down").
 		Connect("unjudged", "unused_unjudged")
-	p.noneRegisters(m, core)
+	if p.RegPort == config.RegPortBus {
+		core.Connect("s_reg_valid", "s_reg_valid && !down").Connect("s_reg_ready", "reg_ready").
+			Connect("s_reg_partial", "1'b0")
+	} else {
+		for _, name := range accessSignals {
+			core.Connect("s_reg_"+name, "reg_"+name)
+		}
+		for _, name := range answerSignals {
+			core.Connect("m_reg_"+name, "answer_"+name)
+		}
+	}
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
@@ -144,13 +156,11 @@ func (p *Plan) eachAxis(side, signal string) string {
 	return join(p.Workers, func(port int) string { return axis(side, port, signal) })
 }
 
-// noneRegisters connects the core's register port to the card's. While the link is down, no
+// noneRegisters adds the card's register port in front of the core's. While the link is down, no
 // access passes.
-func (p *Plan) noneRegisters(m *netlist.Module, core *netlist.Instance) {
+func (p *Plan) noneRegisters(m *netlist.Module) {
 	m.Wire("reg_ready", 1, "the core can take a register access")
 	if p.RegPort == config.RegPortBus {
-		core.Connect("s_reg_valid", "s_reg_valid && !down").Connect("s_reg_ready", "reg_ready").
-			Connect("s_reg_partial", "1'b0")
 		m.Assign("s_reg_ready", "reg_ready && !down")
 		return
 	}
@@ -164,15 +174,19 @@ func (p *Plan) noneRegisters(m *netlist.Module, core *netlist.Instance) {
 	m.Wire("answer_code", 8, "")
 	m.Wire("answer_value", 64, "")
 	axil := m.Instance("agg_axil", "u_axil", "").Connect("link_down", "down")
-	for _, signal := range []string{"valid", "ready", "write", "addr", "wdata", "partial"} {
-		axil.Connect("m_reg_"+signal, "reg_"+signal)
-		core.Connect("s_reg_"+signal, "reg_"+signal)
+	for _, name := range accessSignals {
+		axil.Connect("m_reg_"+name, "reg_"+name)
 	}
-	for _, signal := range []string{"valid", "ready", "code", "value"} {
-		axil.Connect("s_reg_"+signal, "answer_"+signal)
-		core.Connect("m_reg_"+signal, "answer_"+signal)
+	for _, name := range answerSignals {
+		axil.Connect("s_reg_"+name, "answer_"+name)
 	}
 }
+
+// accessSignals and answerSignals name the signals of a register access and of its answer.
+var (
+	accessSignals = []string{"valid", "ready", "write", "addr", "wdata", "partial"}
+	answerSignals = []string{"valid", "ready", "code", "value"}
+)
 
 func (p *Plan) noneQueues(m *netlist.Module) {
 	m.Comment("Output queues of the ports, port 0 in the lowest bits of vectors")

@@ -119,9 +119,9 @@ func (p *Plan) MemoryBits() int {
 // beat, but as many as its contributions take at the commit and its result at the output.
 func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, ResultSpacing) }
 
-// ClearCycles returns the maximum number of cycles for which the commit pauses when a job ends: the
-// card clears the slots of a job with the largest window one by one.
-func (p *Plan) ClearCycles() int { return p.Slots + clearOverhead }
+// ClearCycles returns the maximum number of cycles for which the commit pauses when a job ends and
+// another takes its place. The card clears the slots of the job one by one; it has all slots at most.
+func (p *Plan) ClearCycles() int { return p.Slots + clearOverhead + p.Workers + setupOverhead }
 
 // HugeBits is the memory of the FPGA that has most: AMD's VP1902, block RAM and UltraRAM.
 const HugeBits = 858e6

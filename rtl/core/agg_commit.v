@@ -129,8 +129,9 @@ module agg_commit #(
   always @* begin
     ranks_next = {8 * JOBS{1'b0}};
     for (j = 0; j < JOBS; j = j + 1) begin
-      for (p = 0; p < PORTS; p = p + 1)
-      ranks_next[8*j+:8] = ranks_next[8*j+:8] | ({8{ports[p]}} & rank_of_port[8*(PORTS*j+p)+:8]);
+      for (p = 0; p < PORTS; p = p + 1) begin
+        ranks_next[8*j+:8] = ranks_next[8*j+:8] | ({8{ports[p]}} & rank_of_port[8*(PORTS*j+p)+:8]);
+      end
       members_next[j] = |(ports & member[PORTS*j+:PORTS]);
       gone_next[j] = |(ports & evicted[PORTS*j+:PORTS]);
     end

@@ -595,7 +595,7 @@ module agg_egress #(
   always @* begin
     if (was_reset && !rst) begin
       assume (port < PORTS);
-      // agg_owed, agg_turns, agg_status: a pick is shown one cycle after it was asked for.
+      // agg_owed (by turns of the jobs), agg_status: a pick comes one cycle after it was asked for.
       `PROMISED(!pick_valid || (running_was && asked_was && pick_receivers != 0));
       `PROMISED(!status_valid || (running_was && asked_status_was));
       `PROMISED(!pick_valid || (pick_receivers & ~ready_was) == 0);

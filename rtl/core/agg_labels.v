@@ -65,12 +65,12 @@ module agg_labels #(
   };
 
   wire [WIDTH-1:0] read_label;  // of the read one cycle ago
-  reg  [WIDTH-1:0] label_reg;  // two cycles ago
-  reg              copies_reg;
+  reg [WIDTH-1:0] label_reg;  // two cycles ago
+  reg copies_reg;
   reg [SLOT_BITS-1:0] copy_slot_reg;
 
   wire [SENT-1:0] sent_label;
-  reg  [SENT-1:0] sent_label_reg;
+  reg [SENT-1:0] sent_label_reg;
 
   always @(posedge clk) begin
     label_reg      <= read_label;
@@ -121,10 +121,10 @@ module agg_labels #(
       .rd_data(sent_label)
   );
 
-  assign begun_gen  = read_label[SENT-1];
+  assign begun_gen = read_label[SENT-1];
   assign beat_ports = label_reg[PORTS-1:0];
-  assign beat_gen   = label_reg[SENT-1];
-  assign beat_job   = label_reg[WIDTH-1:SENT];
+  assign beat_gen = label_reg[SENT-1];
+  assign beat_job = label_reg[WIDTH-1:SENT];
   assign {send_gen, send_nonfinite, send_ecn, send_vid, send_ports} = sent_label_reg;
 
 endmodule

@@ -344,7 +344,8 @@ module agg_writer #(
       `PROMISED(!mine_first || next_beat == 0 || next_job == its_job);
       `PROMISED(!(&next_beat) || next_last || next_again);
       `PROMISED(PASSES != 0 || !next_valid || (next_whole && !next_again));
-      // agg_exact_queue: only beats left incomplete are completed, each once, far from each other.
+      // The queue of undecided beats: it completes only incomplete beats, each once, far from each
+      // other.
       `PROMISED(
           !mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
                                     next_job == its_job));

@@ -115,9 +115,9 @@ func (c cardFolder) view() ([]waveGroup, error) {
 			}
 		}
 	}
-	inCore("commits", "commit_ports", "commit_port", "commit_rank", "commit_vid", "slot", "commit_store", "commit_refuse", "commit_code", "turn_over", "complete")
+	inCore("commits", "judged", "e_port", "e_rank", "e_vid", "e_slot", "store", "refused", "refused_code", "turn_over", "complete")
 	inCore("slots_read", "rd_en", "rd_slot", "rd_beat", "beat_strobe", "reduced", "sum_slot")
-	inCore("result_cache", "cache_wr_en", "cache_wr_slot", "cache_wr_beat", "sum", "result_valid", "result_slot", "result_receivers", "result_replay", "result_take")
+	inCore("result_cache", "cache_wr_en", "cache_wr_slot", "cache_wr_beat", "sum", "pick_ready", "pick_valid", "pick_slot", "pick_receivers", "pick_replay")
 	inCore("results_out", stream("m_axis", streamSignals...)...)
 	inTop("link_out", stream("link_tx", "tvalid", "tready", "tdata", "tkeep")...)
 	for l := range c.Constants["LANES"] {

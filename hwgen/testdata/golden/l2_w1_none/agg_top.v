@@ -12,7 +12,7 @@
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
 // incoming packets. An access under way is answered, and packets in a queue leave completely.
-// Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
+// Latency from the last contribution's last beat to the result's first: 24 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
 `default_nettype none
@@ -57,6 +57,14 @@ module agg_top (
     output wire        s_axil_rvalid,
     input  wire        s_axil_rready,
 
+    // What became of a data packet: one event for each that entered, in the order of their port
+    output wire        verdict_valid,
+    output wire        verdict_port,
+    output wire        verdict_slot,
+    output wire [31:0] verdict_vid,
+    output wire [ 2:0] verdict_result,
+    output wire [ 7:0] verdict_code,
+
     // A beat enters the lanes
     output wire beat_strobe
 );
@@ -74,6 +82,7 @@ module agg_top (
   wire         out_tpayload;  // the beat has payload: all bytes
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
+  wire         port_start;  // a packet starts for the port
   wire         unused_member;  // each port is a link of its own
   wire [  7:0] unused_rank_of_port;
 
@@ -83,47 +92,6 @@ module agg_top (
       .link_up(link_up),
       .busy   (hold),
       .down   (down)
-  );
-
-  agg_core u_core (
-      .clk              (clk),
-      .rst              (rst),
-      .link_down        (down),
-      .hold             (hold),
-      .unjudged         (unused_unjudged),
-      .s_axis_tdata     (s_axis_p0_tdata),
-      .s_axis_tkeep     (s_axis_p0_tkeep),
-      .s_axis_tvalid    (s_axis_p0_tvalid),
-      .s_axis_tready    (s_axis_p0_tready),
-      .s_axis_tlast     (s_axis_p0_tlast),
-      .s_axis_tuser     (s_axis_p0_tuser),
-      .m_axis_tdata     (out_tdata),
-      .m_axis_tkeep     (out_tkeep),
-      .m_axis_tvalid    (out_tvalid),
-      .m_axis_tready    (1'b1),
-      .m_axis_tlast     (out_tlast),
-      .m_axis_tuser     (out_tuser),
-      .m_axis_tdest     (out_tdest),
-      .port_ready       (port_ready),
-      .member           (unused_member),
-      .rank_of_port     (unused_rank_of_port),
-      .s_reg_valid      (reg_valid),
-      .s_reg_ready      (reg_ready),
-      .s_reg_write      (reg_write),
-      .s_reg_addr       (reg_addr),
-      .s_reg_wdata      (reg_wdata),
-      .m_reg_valid      (answer_valid),
-      .m_reg_ready      (answer_ready),
-      .m_reg_code       (answer_code),
-      .m_reg_value      (answer_value),
-      .s_reg_partial    (reg_partial),
-      .shell_frames     (1'b0),
-      .shell_hunted     (1'b0),
-      .shell_header_crc (1'b0),
-      .shell_bad_version(1'b0),
-      .shell_bad_kind   (1'b0),
-      .shell_bad_length (1'b0),
-      .beat_strobe      (beat_strobe)
   );
 
   wire        reg_ready;  // the core can take a register access
@@ -172,6 +140,54 @@ module agg_top (
       .s_reg_value   (answer_value)
   );
 
+  agg_core u_core (
+      .clk              (clk),
+      .rst              (rst),
+      .link_down        (down),
+      .hold             (hold),
+      .unjudged         (unused_unjudged),
+      .s_axis_tdata     (s_axis_p0_tdata),
+      .s_axis_tkeep     (s_axis_p0_tkeep),
+      .s_axis_tvalid    (s_axis_p0_tvalid),
+      .s_axis_tready    (s_axis_p0_tready),
+      .s_axis_tlast     (s_axis_p0_tlast),
+      .s_axis_tuser     (s_axis_p0_tuser),
+      .m_axis_tdata     (out_tdata),
+      .m_axis_tkeep     (out_tkeep),
+      .m_axis_tvalid    (out_tvalid),
+      .m_axis_tready    (1'b1),
+      .m_axis_tlast     (out_tlast),
+      .m_axis_tuser     (out_tuser),
+      .m_axis_tdest     (out_tdest),
+      .port_ready       (port_ready),
+      .port_start       (port_start),
+      .member           (unused_member),
+      .rank_of_port     (unused_rank_of_port),
+      .s_reg_valid      (reg_valid),
+      .s_reg_ready      (reg_ready),
+      .s_reg_write      (reg_write),
+      .s_reg_addr       (reg_addr),
+      .s_reg_wdata      (reg_wdata),
+      .m_reg_valid      (answer_valid),
+      .m_reg_ready      (answer_ready),
+      .m_reg_code       (answer_code),
+      .m_reg_value      (answer_value),
+      .s_reg_partial    (reg_partial),
+      .shell_frames     (1'b0),
+      .shell_hunted     (1'b0),
+      .shell_header_crc (1'b0),
+      .shell_bad_version(1'b0),
+      .shell_bad_kind   (1'b0),
+      .shell_bad_length (1'b0),
+      .verdict_valid    (verdict_valid),
+      .verdict_port     (verdict_port),
+      .verdict_slot     (verdict_slot),
+      .verdict_vid      (verdict_vid),
+      .verdict_result   (verdict_result),
+      .verdict_code     (verdict_code),
+      .beat_strobe      (beat_strobe)
+  );
+
   wire [63:0] unused_receivers;  // a port's header lacks this field
 
   assign unused_receivers = out_tuser[HDR_RECEIVERS_LSB+:HDR_RECEIVERS_BITS];
@@ -190,13 +206,15 @@ module agg_top (
   generate
     for (p = 0; p < 1; p = p + 1) begin : g_queue
       agg_port_queue #(
-          .BEAT_BITS (64),
-          .USER_BITS (176),
-          .BEATS     (4),
-          .DEPTH_BITS(3)
+          .BEAT_BITS  (64),
+          .USER_BITS  (176),
+          .BEATS      (4),
+          .DEPTH_BITS (6),
+          .PACKET_BITS(4)
       ) u_queue (
           .clk            (clk),
           .rst            (rst),
+          .start          (port_start),
           .ready          (port_ready),
           .s_axis_tvalid  (port_tvalid),
           .s_axis_tdata   (out_tdata),

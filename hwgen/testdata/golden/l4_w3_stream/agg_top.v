@@ -99,6 +99,12 @@ module agg_top (
   wire         egress_tlast;
   wire [239:0] egress_tuser;
   wire [  2:0] unused_tdest;  // headers name the ranks
+  wire         unused_verdict_valid;
+  wire [  1:0] unused_verdict_port;
+  wire [  1:0] unused_verdict_slot;
+  wire [ 31:0] unused_verdict_vid;
+  wire [  2:0] unused_verdict_result;
+  wire [  7:0] unused_verdict_code;
   wire [  2:0] unused_start;  // the transmitter takes each packet as it comes
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
@@ -278,6 +284,12 @@ module agg_top (
       .shell_bad_version(event_bad_version),
       .shell_bad_kind   (event_bad_kind),
       .shell_bad_length (event_bad_length),
+      .verdict_valid    (unused_verdict_valid),
+      .verdict_port     (unused_verdict_port),
+      .verdict_slot     (unused_verdict_slot),
+      .verdict_vid      (unused_verdict_vid),
+      .verdict_result   (unused_verdict_result),
+      .verdict_code     (unused_verdict_code),
       .beat_strobe      (beat_strobe)
   );
 

@@ -43,7 +43,9 @@ set sources {
   ../../agg_frame_tx.v
   ../../agg_gate.v
   ../../agg_ingress.v
+  ../../agg_job_checks.v
   ../../agg_job_counts.v
+  ../../agg_job_places.v
   ../../agg_jobs.v
   ../../agg_labels.v
   ../../agg_lags.v
@@ -55,6 +57,7 @@ set sources {
   ../../agg_reader.v
   ../../agg_register_link.v
   ../../agg_registers.v
+  ../../agg_replies.v
   ../../agg_route.v
   ../../agg_slot_fifo.v
   ../../agg_slots.v
