@@ -430,6 +430,7 @@ class Egress:
         self.results, self.statuses = [], []  # picked, not seen as sent
         self.cancelled = 0
         self.reads, self.written = [], set()
+        self.forgotten = set()  # slots that were cleared: the cache's writer knows of no beat
         self.label = None  # the result being labelled
         self.age = 0
 
@@ -446,7 +447,7 @@ class Egress:
         asked, asked_status, query, ready, named = 0, 0, None, 0, set()
         for _ in range(cycles):
             dut.port_ready.value = self.rng.getrandbits(len(dut.port_ready))
-            dut.status_wants.value = int(self.rng.random() < 0.3)
+            dut.status_wants.value = int(self.rng.random() < 0.6 * self.often)
             # Fields are right in one cycle only.
             job, label, ranks = self.drive("job", JOB), {}, {}
             if self.age < 2:
@@ -472,7 +473,16 @@ class Egress:
             # The slot of a pick begins now and then in the cycle in which it is shown.
             begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
             dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
+            # A slot is cleared while its result is on its way out: all of it is written by then.
+            clears = sorted(named) if self.rng.random() < 0.05 else []
+            cleared = self.rng.choice(clears or [0])
+            dut.clear.value, dut.clear_slot.value = int(clears != []), cleared
+            if clears:
+                self.forgotten.add(cleared)
+                self.written |= {(cleared, b) for b in range(1 << len(dut.rd_beat))}
             written = query is not None and (query in self.written or not next(self.idle))
+            if query is not None and query[0] in self.forgotten:
+                written = False
             dut.query_written.value = int(written)
             if written:
                 self.written.add(query)
@@ -494,6 +504,7 @@ class Egress:
             if shows:
                 self.label, self.age = (None if begins else pick), 0
                 self.written = {w for w in self.written if w[0] != pick["slot"]} if begins else self.written
+                self.forgotten.discard(pick["slot"])
                 self.cancelled += begins
                 pick["receivers_to"] = pick["receivers"]
                 if not begins:
@@ -507,12 +518,14 @@ async def packets_are_what_was_picked(dut, idle, stall):
     """Headers, beats and order match the picks; idle: cycles in which the cache lacks the next
     beat."""
     rng = random.Random(f"{idle} {stall}")
-    for name in ("pick_valid", "status_valid", "status_wants", "begun", "query_written", "port_ready"):
+    for name in ("pick_valid", "status_valid", "status_wants", "begun", "clear", "query_written", "port_ready"):
         getattr(dut, name).value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
     await start(dut)
     bench = Egress(dut, rng, PATTERNS[idle]())
     await bench.run(1500)
+    bench.often = 0
+    await bench.run(400)
     results, statuses = bench.results, bench.statuses
     wanted, packet = [], []
     for beat in list(sink.beats):
@@ -527,7 +540,7 @@ async def packets_are_what_was_picked(dut, idle, stall):
             wanted += [(picked["slot"], b) for b in range(picked["job_last"] + 1)]
         packet = []
     assert bench.reads[: len(wanted)] == wanted and len(wanted) > 10
-    assert len(results) <= 4 and len(statuses) <= 2 and bench.cancelled > 0
+    assert not results and not statuses and bench.cancelled > 0
 
 
 def check_result(packet, picked):
@@ -563,7 +576,7 @@ def check_status(packet, picked):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def packets_follow_without_a_bubble(dut):
     """Results of RANKS_LATENCY + 4 beats follow one another; statuses come between them."""
-    for name in ("status_valid", "status_wants", "begun", "begun_slot", "pick_valid"):
+    for name in ("status_valid", "status_wants", "begun", "begun_slot", "clear", "clear_slot", "pick_valid"):
         getattr(dut, name).value = 0
     for name in [f"pick_{n}" for n in PICK] + [f"job_{n}" for n in JOB] + [f"result_{n}" for n in LABEL]:
         getattr(dut, name).value = 0

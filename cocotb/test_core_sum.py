@@ -459,6 +459,7 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
     written = [set() for _ in range(slots)]
     slot, beat, wait, pause, reports = None, 0, 0, 0, []
     writes, counts, query, offered = None, [(0, 0)] * 2, None, None
+    front_slot = None  # of the last first pass
     complete, beats, whole_for = 0, 0, [9] * slots  # whole_for: cycles since reduced
     for _ in range(700):
         wait, pause = wait + 1, pause + 1
@@ -505,10 +506,6 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
             assert (number(dut.reduced_gen), number(dut.reduced_job)) == (gen[done], job[done])
             whole_for[done] = 0
             complete += 1
-        front = {place for place in range(length[asked]) if set(range(place + 1)) <= written[asked]}
-        must = whole_for[asked] > 0 and asked not in reports and not due[asked] and length[asked]
-        must = must or (passes == "one" and asked == slot and place in front)
-        offered = (place in written[asked], must)
         writes = None
         if tag:
             writes = tag
@@ -518,11 +515,16 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
             if not again:
                 beats += 1
                 beat += 1
+                front_slot = at
                 if last:
                     slot = None
             if not due[at]:
                 whole_for[at] = -9
                 reports.append(at)
+        front = {place for place in range(length[asked]) if set(range(place + 1)) <= written[asked]}
+        must = whole_for[asked] > 0 and asked not in reports and not due[asked] and length[asked]
+        must = must or (passes == "one" and asked == front_slot and place in front)
+        offered = (place in written[asked], must)
         await RisingEdge(dut.clk)
     assert complete > 10 and beats > 40
 

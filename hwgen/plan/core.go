@@ -8,9 +8,9 @@ import (
 
 // coreLatency is the core's latency besides the lanes, in cycles: two registers of the port; the
 // commit's pick, multiplexer and check; the slot's read, two steps of it, judgement, two steps of
-// it, and events; the choice of the slot, its read, the gate; then, behind the lanes, the write to
-// the cache and its read.
-const coreLatency = 15
+// it, and events; the choice of the slot, its read, the gate; then, behind the lanes, the cache, which
+// forwards.
+const coreLatency = 14
 
 const (
 	// labelLatency is the maximum latency of a sum that is in the cache before its result is labelled,

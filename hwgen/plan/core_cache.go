@@ -55,7 +55,7 @@ func (b *coreBuilder) cache() {
 		enable += " && " + b.ofLane("sum_lanes", 1)
 		of = func(beat string) string { return b.ofLane(beat, b.ResultBits) }
 	}
-	b.ram(in, "u_cache", lanes*b.ResultBits).
+	b.ram(in, "u_cache", lanes*b.ResultBits).Param("FORWARD", "1").
 		Connect("wr_en", enable).
 		Connect("wr_addr", netlist.Concat("cache_wr_slot", "cache_wr_beat")).
 		Connect("wr_data", of("sum")).

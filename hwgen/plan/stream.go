@@ -87,7 +87,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unjudged", 1, "packets wait in the core for the commit")
 	m.Wire("window", 8*w.window, "the next bytes from the link")
-	m.Wire("window_count", 4, "")
+	m.Wire("window_valid", w.window, "")
 	m.Wire("window_sync_bytes", 4, "bytes of the sync word, at their places")
 	m.Wire("window_take", 4, "")
 	m.Wire("window_commit", 1, "")
@@ -101,7 +101,9 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("rx_tready", 1, "")
 	m.Wire("rx_tlast", 1, "")
 	m.Wire("rx_bad", 1, "the payload's CRC failed")
+	m.Wire("rx_dest", p.Workers, "the packet's port")
 	p.packetWires(m, "ingress", p.BeatBits, coreHeaderBits)
+	m.Wire("ingress_tdest", p.Workers, "")
 	m.Wire("ingress_busy", 1, "")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_tready", p.Workers, "")
@@ -190,7 +192,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("s_axis_tkeep", "link_rx_tkeep").
 		Connect("s_axis_tvalid", "link_rx_tvalid").
 		Connect("s_axis_tready", "link_rx_tready").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
 		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
@@ -202,7 +204,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("CHUNK", fmt.Sprint(p.Chunk)).
 		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
 		Connect("rst", "link_rst").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
 		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
@@ -224,9 +226,11 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	m.Instance("agg_beat_pack", "u_pack", "").
 		Param("STEP", fmt.Sprint(w.rx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Param("PORTS", fmt.Sprint(p.Workers)).
 		Connect("close", "down").
 		Connect("busy", "ingress_busy").
 		Connect("header", "rx_header[8*HDR_BASE_BYTES-1:0]").
+		Connect("dest", "rx_dest").
 		Connect("s_axis_tdata", "rx_tdata").
 		Connect("s_axis_tkeep", "rx_tkeep").
 		Connect("s_axis_tvalid", "rx_tvalid").
@@ -238,14 +242,17 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("m_axis_tvalid", "ingress_tvalid").
 		Connect("m_axis_tready", "ingress_tready").
 		Connect("m_axis_tlast", "ingress_tlast").
+		Connect("m_axis_tdest", "ingress_tdest").
 		Connect("m_axis_tuser", "ingress_tuser")
 
 	m.Instance("agg_route", "u_route", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
 		Param("JOBS", fmt.Sprint(p.Jobs)).
 		Param("JOB_BITS", fmt.Sprint(indexWidth(p.Jobs))).
-		Connect("job", headerField("ingress_tuser", "job")).
-		Connect("rank", headerField("ingress_tuser", "rank")).
+		Connect("job", headerField("rx_header", "job")).
+		Connect("rank", headerField("rx_header", "rank")).
+		Connect("dest", "rx_dest").
+		Connect("s_axis_tdest", "ingress_tdest").
 		Connect("s_axis_tvalid", "ingress_tvalid").
 		Connect("s_axis_tready", "ingress_tready").
 		Connect("m_axis_tvalid", "port_tvalid").

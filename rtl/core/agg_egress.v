@@ -17,8 +17,9 @@
 // RANKS_LATENCY + 4 on. Its first beat is at the output two cycles after it is written or prepared,
 // whichever is later. Packets follow one another without a bubble if each has RANKS_LATENCY + 4
 // beats or more, those to the same port six, and results are always ready to be picked. A packet
-// under way is completed even if its job ends. Not done here: destinations, and order in a job
-// (agg_owed, agg_status), turns of jobs, header contents (agg_labels, agg_port_ranks).
+// under way is completed even if its job ends. A slot is cleared after its sum, so all beats of its
+// result are written then, although agg_writer forgets them. Not done here: destinations, and order
+// in a job (agg_owed, agg_status), turns of jobs, header contents (agg_labels, agg_port_ranks).
 
 `default_nettype none
 
@@ -38,7 +39,7 @@ module agg_egress #(
     input  wire [PORTS-1:0] port_ready,  // they have room for a packet
     output wire [PORTS-1:0] start,       // a packet will be sent to these ports
 
-    output wire             decide,    // in every second cycle
+    output wire             decide,   // in every second cycle
     output wire [PORTS-1:0] ready,
     output wire [PORTS-1:0] starting,
 
@@ -93,6 +94,10 @@ module agg_egress #(
     output wire [SLOT_BITS-1:0] prep_slot,
     output wire                 send_valid,
     output wire [SLOT_BITS-1:0] send_slot,
+
+    // The slot's job has ended, and its sum, if any began
+    input wire                 clear,
+    input wire [SLOT_BITS-1:0] clear_slot,
 
     // The cache's writer: one cycle later, whether that beat is written
     output wire [ SLOT_BITS-1:0] query_slot,
@@ -161,11 +166,15 @@ module agg_egress #(
   reg prep_reg;
   wire prepares = (step_reg[STEPS] || waits_reg) && !prep_reg;
 
-  always @(posedge clk) begin
-    begun_reg      <= {begun_reg[0], begun};
-    begun_slot_reg <= {begun_slot_reg[0+:SLOT_BITS], begun_slot};
+  reg label_whole_reg;  // all beats are written
+  wire label_whole = label_whole_reg || (clear && clear_slot == slot_reg);
 
-    step_reg       <= {step_reg[STEPS-1:1], step_reg[0] && !cancel, pick_valid};
+  always @(posedge clk) begin
+    label_whole_reg <= label_whole && !pick_valid;
+    begun_reg       <= {begun_reg[0], begun};
+    begun_slot_reg  <= {begun_slot_reg[0+:SLOT_BITS], begun_slot};
+
+    step_reg        <= {step_reg[STEPS-1:1], step_reg[0] && !cancel, pick_valid};
     if (pick_valid) label_reg <= 1'b1;
     else if (prepares || cancel) label_reg <= 1'b0;
     waits_reg <= (step_reg[STEPS] || waits_reg) && prep_reg;
@@ -289,12 +298,15 @@ module agg_egress #(
 
   reg [SLOT_BITS-1:0] prep_slot_reg;
   reg prep_gen_reg, prep_one_reg;  // one: it has one beat
+  reg prep_whole_reg;  // all beats are written
+  wire prep_whole = prep_whole_reg || (clear && clear_slot == prep_slot_reg);
   reg [INDEX_BITS-1:0] prep_last_reg;
   reg [PORTS-1:0] prep_to_reg;
   reg [239:0] prep_header_reg;
   wire takes_result, takes_status;
 
   always @(posedge clk) begin
+    prep_whole_reg <= prepares ? label_whole : prep_whole;
     if (prepares) begin
       prep_reg        <= 1'b1;
       prep_slot_reg   <= slot_reg;
@@ -327,8 +339,9 @@ module agg_egress #(
   reg [INDEX_BITS-1:0] beat_reg;  // 0 unless sending
   reg [INDEX_BITS-1:0] send_last_reg;
   reg send_ends_reg;  // beat_reg is the last one
+  reg send_whole_reg;  // all beats are written
   reg asked_reg;  // the last query was about the candidate
-  reg known_reg;  // the candidate is written, as an earlier query returned
+  reg known_reg;  // the candidate is written, as an earlier query returned, or as all its beats are
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
   reg [239:0] header_reg;
@@ -353,8 +366,14 @@ module agg_egress #(
   assign query_gen  = to_next ? prep_gen_reg : gen;
   assign query_beat = to_next ? FIRST : written ? beat_reg + 1'b1 : beat_reg;
 
+  // The result of the next candidate, if it is known now, is whole.
+  wire send_whole = send_whole_reg || (clear && clear_slot == send_slot_reg);
+  wire next_whole = sending_reg ? (rd_en && ends ? prep_reg && prep_whole_reg : send_whole_reg) :
+      prep_reg && prep_whole_reg && !(rd_en && ends);
+
   always @(posedge clk) begin
-    known_reg <= written && !rd_en;
+    send_whole_reg <= takes_result ? prep_whole : send_whole;
+    known_reg <= (written && !rd_en) || next_whole;
     asked_reg <= rd_en && !ends ? 1'b1 : rd_en && !sending_reg ? 1'b0 :
         sending_reg && !rd_en ? 1'b1 : prep_reg;
     if (rd_en) begin
@@ -441,6 +460,9 @@ module agg_egress #(
   (* anyconst *)reg [ SLOT_BITS-1:0] a_slot;
   (* anyconst *)reg [INDEX_BITS-1:0] a_beat;
   reg a_known, a_asked;
+  reg a_cleared;  // the slot was cleared since it began
+  // The results' slots were cleared since they were picked; so the front was in the last cycle.
+  reg label_cleared, prep_cleared, send_cleared, front_cleared;
 
   reg open;  // the first beat is at the output or has left, and the last has not left
   reg [INDEX_BITS:0] next;  // beat to be read
@@ -521,6 +543,13 @@ module agg_egress #(
 
     a_asked <= query_slot == a_slot && query_beat == a_beat;
     a_known <= (a_known || (a_asked && query_written)) && !(begun && begun_slot == a_slot);
+    a_cleared <= (a_cleared || (clear && clear_slot == a_slot)) && !(begun && begun_slot == a_slot);
+    label_cleared <= !pick_valid && (label_cleared || (clear && clear_slot == label_slot));
+    prep_cleared <= prepares ? label_cleared || (clear && clear_slot == label_slot) :
+        prep_cleared || (clear && clear_slot == prep_slot);
+    send_cleared <= takes_result ? prep_cleared || (clear && clear_slot == prep_slot) :
+        send_cleared || (clear && clear_slot == send_slot);
+    front_cleared <= sending_reg && !(rd_en && ends) ? send_cleared : prep_reg && prep_cleared;
 
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
@@ -558,6 +587,8 @@ module agg_egress #(
       read_was <= 0;
       after_status <= 0;
       a_known <= 0;
+      a_cleared <= 0;
+      front_cleared <= 0;
     end
   end
 
@@ -631,10 +662,20 @@ module agg_egress #(
       if (rd_en) assert (rd_slot == (sending_reg ? sends : prep_slot));
       if (rd_en) assert (rd_beat == (sending_reg ? next : 0));
       if (rd_en && rd_slot == a_slot && rd_beat == a_beat)
-        assert (a_known || (a_asked && query_written));
+        assert (a_known || a_cleared || (a_asked && query_written));
       assert (!(known_reg || asked_reg) || sending_reg || prep_reg);
-      if (known_reg && rd_slot == a_slot && rd_beat == a_beat) assert (a_known);
+      if (known_reg && rd_slot == a_slot && rd_beat == a_beat) assert (a_known || a_cleared);
       if (asked_reg && !known_reg && rd_slot == a_slot && rd_beat == a_beat) assert (a_asked);
+
+      // A result whose slot was cleared leaves whole, whatever the cache's writer returns.
+      if (label_reg) assert (label_whole_reg == label_cleared);
+      if (prep_reg) assert (prep_whole_reg == prep_cleared);
+      if (sending_reg) assert (send_whole_reg == send_cleared);
+      if (label_reg && label_cleared && label_slot == a_slot) assert (a_cleared);
+      if (prep_reg && prep_cleared && prep_slot == a_slot) assert (a_cleared);
+      if (sending_reg && send_cleared && send_slot == a_slot) assert (a_cleared);
+      if (front_cleared && sending_reg) assert (free == rd_en);
+      if (front_cleared && prep_reg && !sending_reg && !status_reg) assert (free == rd_en);
 
       // One packet at a time; a status has priority, but not twice while a result is prepared.
       assert (!(takes_status && takes_result));
@@ -664,6 +705,7 @@ module agg_egress #(
       cover (took_status && takes_result);
       cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);
       cover (waits_reg && sending_reg && prep_reg);
+      cover (rd_en && front_cleared && next == 1 && sending_reg && !a_known && rd_slot == a_slot);
     end
   end
 `endif

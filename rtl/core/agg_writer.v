@@ -12,8 +12,8 @@
 //
 // Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
 // PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
-// written from the cycle of its write on: its word can be read in cycle 1 or later. nonfinite and
-// overflow follow a write by 2 cycles.
+// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its write, or
+// later, so the cache must forward. nonfinite and overflow follow a write by 2 cycles.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -158,13 +158,15 @@ module agg_writer #(
 
   wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
       {1'b0, query_beat} < front_count_reg;
+  wire comes = first && in_order && query_slot == next_slot && query_gen == next_gen &&
+      query_beat == next_beat;
 
   always @(posedge clk) begin
     reduced_reg      <= reduced_next && !rst;
     reduced_slot_reg <= whole_slot;
     reduced_gen_reg  <= whole_gen;
     reduced_job_reg  <= whole_now ? next_job : late_job_reg;
-    in_front_reg     <= in_front;
+    in_front_reg     <= (in_front || comes) && !rst;
     query_gen_reg    <= query_gen;
     last_whole_reg   <= wholes[query_slot];
     if (reduced_reg || clear)
@@ -252,6 +254,7 @@ module agg_writer #(
   wire [BEATS-1:0] its_bit = 1 << next_beat;
   wire [BEATS-1:0] incomplete_next = next_again ? incomplete & ~its_bit :
       (next_beat == 0 ? 0 : incomplete) | (next_whole ? 0 : its_bit);
+  wire starts_now = mine_first && next_beat == 0;
   wire its_reduced = reduced && reduced_slot == watched;
   // A query one cycle ago of the watched slot, and what was written then.
   reg asked, asked_known, asked_beat_written;
@@ -290,12 +293,14 @@ module agg_writer #(
     end
     began <= next_valid && !next_again && next_beat == 0;
     quiet <= completes ? 0 : quiet + (quiet != 15);
-    asked <= query_slot == watched && known && query_gen == gen && (!all_came || query_beat < came);
-    asked_beat_written <= query_beat < came && !incomplete[query_beat];
-    asked_whole <= whole && reported && query_beat < came;
+    asked <= query_slot == watched && (starts_now || known) && query_gen == (starts_now ? next_gen : gen) &&
+        (!(mine_first ? next_last : all_came) || query_beat < (mine_first ? next_beat + 1 : came));
+    asked_beat_written <= query_beat < (mine_first ? next_beat + 1 : came) &&
+        !(mine_first || mine_completes ? incomplete_next[query_beat] : incomplete[query_beat]);
+    asked_whole <= whole && reported && !starts_now && query_beat < came;
     nonfinite_was <= nonfinite_lanes;
     over_was <= over_lanes;
-    asked_cleared <= query_slot == watched && cleared && !known && query_gen && !rst;
+    asked_cleared <= query_slot == watched && cleared && !known && !starts_now && query_gen && !rst;
     marks_was <= wr_en ? sum_nonfinite : 0;
     overs_was <= wr_en ? sum_over : 0;
     if (clear && clear_slot == watched) begin

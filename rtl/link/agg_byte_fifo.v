@@ -5,10 +5,10 @@
 // after the first one kept, so that the parser can search a bad frame for another that begins
 // inside it.
 //
-// The window is in registers, and count and sync_bytes need only
-// a table after registers: the parser's decision begins there. Bytes
-// pass from the memory to a row of one byte for each bank, and from there into the window, as far as
-// there is place. The comparison with the sync word is done before a byte enters the memory.
+// The window is in registers, and so are valid and the comparison with the sync word: the parser's
+// decision begins there. Bytes pass from the memory to a row of one byte for each bank, and from
+// there into the window, as far as there is place. Bytes are compared with the sync word before they
+// enter the memory.
 //
 // Latency: a byte is in the window three cycles after it was accepted, and two after a rewind.
 //
@@ -30,9 +30,9 @@ module agg_byte_fifo #(
     output wire                    s_axis_tready,
 
     output wire [8*WINDOW-1:0] window,  // the next byte in bits 7:0
-    output wire [3:0] count,  // valid bytes in the window, 0..WINDOW
-    output wire [3:0] sync_bytes,  // bit k: byte k of the window is byte k of the sync word
-    input wire [3:0] take,  // bytes to take, 0..count
+    output wire [WINDOW-1:0] valid,  // bytes in the window, contiguous from bit 0
+    output wire [3:0] sync_bytes,  // bit k: byte k is valid, and byte k of the sync word
+    input wire [3:0] take,  // bytes to take, all valid
     input wire commit,  // frees the bytes taken so far, including this cycle's
     input wire rewind  // instead of take and commit: return to the byte after the first one kept
 );
@@ -70,7 +70,7 @@ module agg_byte_fifo #(
   assign s_axis_tready = ready_reg && !rst;
 
   reg     [3:0] arriving;  // bytes in the input word
-  integer       i;
+  integer i, n;
 
   always @* begin
     arriving = 4'd0;
@@ -83,18 +83,14 @@ module agg_byte_fifo #(
 
   // -- Memory -------------------------------------------------------------------------------------
 
-  // A byte with its number in the sync word, from 1, or 0 if it is none of its bytes
-  localparam integer CELL = 11;
+  // A byte, and for each byte of the sync word whether it is equal
+  localparam integer CELL = 12;
 
-  function automatic [CELL-1:0] numbered;
+  function automatic [CELL-1:0] compared;
     input [7:0] value;
-    begin
-      numbered = {3'd0, value};
-      if (value == SYNC[7:0]) numbered[10:8] = 3'd1;
-      if (value == SYNC[15:8]) numbered[10:8] = 3'd2;
-      if (value == SYNC[23:16]) numbered[10:8] = 3'd3;
-      if (value == SYNC[31:24]) numbered[10:8] = 3'd4;
-    end
+    compared = {
+      value == SYNC[31:24], value == SYNC[23:16], value == SYNC[15:8], value == SYNC[7:0], value
+    };
   endfunction
 
   // One bank for each byte of the window. The input word is rotated so that its first byte is at
@@ -126,7 +122,7 @@ module agg_byte_fifo #(
 
       always @(posedge clk) begin
         if (write && {{4 - LANE{1'b0}}, place} < arriving)
-          bytes[to_row] <= numbered(word_turned[8*k+:8]);
+          bytes[to_row] <= compared(word_turned[8*k+:8]);
       end
 
       assign banks[CELL*k+:CELL] = bytes[from_row];
@@ -136,26 +132,25 @@ module agg_byte_fifo #(
   // -- Row ----------------------------------------------------------------------------------------
 
   reg  [  CELL*WINDOW-1:0] row_reg;  // by bank
-  reg  [              3:0] row_bytes_reg;
+  reg  [       WINDOW-1:0] row_valid_reg;  // its bytes, in the order of the window
 
   wire [            PTR:0] ahead = write_reg - fetch_reg;
   wire [              3:0] fetched = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
   reg                      row_moves;  // into the window
 
-  wire                     row_loads = row_moves || row_bytes_reg == 4'd0;
+  wire                     row_loads = row_moves || !row_valid_reg[0];
 
   // -- Window -------------------------------------------------------------------------------------
 
-  // Twice the window: as long as a row does not fit in, no byte of the window is missing. Cells
-  // from held_reg on are undefined.
+  // Twice the window: as long as a row does not fit in, no byte of the window is missing. Other
+  // cells than those of held_reg are undefined.
   reg  [2*CELL*WINDOW-1:0] hold_reg;
-  reg  [              4:0] held_reg;
-  reg  [              4:0] held_next;
+  reg  [     2*WINDOW-1:0] held_reg;  // contiguous from bit 0
+  reg  [     2*WINDOW-1:0] held_next;
   reg  [2*CELL*WINDOW-1:0] hold_next;
 
   wire [3*CELL*WINDOW-1:0] joined;  // the window's cells, and the row's after them
-  localparam [4:0] FULL = {WINDOW[3:0], 1'b0};
-  wire [4:0] held_joined = held_reg + {1'b0, row_bytes_reg};
+  reg  [       3*WINDOW:0] joined_valid;
 
   generate
     for (k = 0; k < 3 * WINDOW; k = k + 1) begin : g_joined
@@ -163,23 +158,36 @@ module agg_byte_fifo #(
       wire [LANE-1:0] bank = read_reg[LANE-1:0] + PLACE[LANE-1:0];
       wire [CELL-1:0] of_row = row_reg[CELL*bank+:CELL];
       if (k < 2 * WINDOW) begin : g_either
-        assign joined[CELL*k+:CELL] = PLACE < held_reg ? hold_reg[CELL*k+:CELL] : of_row;
+        assign joined[CELL*k+:CELL] = held_reg[k] ? hold_reg[CELL*k+:CELL] : of_row;
       end else begin : g_row
         assign joined[CELL*k+:CELL] = of_row;
       end
     end
   endgenerate
 
-  // For each number of bytes that may be taken, so that take comes last.
+  // There are more than k bytes if the row has n of them and the window more than k - n.
   always @* begin
+    joined_valid = {{WINDOW + 1{1'b0}}, held_reg};
+    for (i = 0; i < 3 * WINDOW; i = i + 1) begin
+      for (n = 1; n <= WINDOW; n = n + 1) begin
+        if (i - n == -1) joined_valid[i] = joined_valid[i] || row_valid_reg[n-1];
+        if (i - n >= 0 && i - n < 2 * WINDOW)
+          joined_valid[i] = joined_valid[i] || (row_valid_reg[n-1] && held_reg[i-n]);
+      end
+    end
+  end
+
+  // For each number of bytes that may be taken, so that take comes last. The row moves if all bytes
+  // fit in then.
+  always @* begin
+    row_moves = !joined_valid[2*WINDOW];
     hold_next = joined[2*CELL*WINDOW-1:0];
-    row_moves = held_joined <= FULL;
-    held_next = held_joined <= FULL ? held_joined : held_reg;
+    held_next = row_moves ? joined_valid[2*WINDOW-1:0] : held_reg;
     for (i = 1; i <= WINDOW; i = i + 1) begin
       if (take == i[3:0]) begin
+        row_moves = !joined_valid[2*WINDOW+i];
         hold_next = joined[CELL*i+:2*CELL*WINDOW];
-        row_moves = held_joined <= FULL + i[4:0];
-        held_next = (held_joined <= FULL + i[4:0] ? held_joined : held_reg) - i[4:0];
+        held_next = joined_valid[2*WINDOW+i] ? held_reg >> i : joined_valid[i+:2*WINDOW];
       end
     end
   end
@@ -193,15 +201,15 @@ module agg_byte_fifo #(
       read_reg      <= base_next;
       base_reg      <= base_next;
       fetch_reg     <= base_next;
-      held_reg      <= 5'd0;
-      row_bytes_reg <= 4'd0;
+      held_reg      <= {2 * WINDOW{1'b0}};
+      row_valid_reg <= {WINDOW{1'b0}};
     end else begin
       read_reg <= read_next;
       held_reg <= held_next;
       if (commit) base_reg <= read_next;
       if (row_loads) begin
         fetch_reg     <= fetch_reg + {{PTR - 3{1'b0}}, fetched};
-        row_bytes_reg <= fetched;
+        row_valid_reg <= ~({WINDOW{1'b1}} << fetched);
       end
     end
     if (rst) begin
@@ -210,20 +218,19 @@ module agg_byte_fifo #(
       read_reg      <= {PTR + 1{1'b0}};
       base_reg      <= {PTR + 1{1'b0}};
       fetch_reg     <= {PTR + 1{1'b0}};
-      held_reg      <= 5'd0;
-      row_bytes_reg <= 4'd0;
+      held_reg      <= {2 * WINDOW{1'b0}};
+      row_valid_reg <= {WINDOW{1'b0}};
     end
   end
 
-  assign count = held_reg < WINDOW[4:0] ? held_reg[3:0] : WINDOW[3:0];
+  assign valid = held_reg[WINDOW-1:0];
 
   generate
     for (k = 0; k < WINDOW; k = k + 1) begin : g_shown
       assign window[8*k+:8] = hold_reg[CELL*k+:8];
     end
     for (k = 0; k < 4; k = k + 1) begin : g_matches
-      localparam [2:0] NUMBER = k + 1;
-      assign sync_bytes[k] = hold_reg[CELL*k+8+:3] == NUMBER;
+      assign sync_bytes[k] = valid[k] && hold_reg[CELL*k+8+k];
     end
   endgenerate
 
@@ -248,7 +255,19 @@ module agg_byte_fifo #(
   reg [PTR:0] came_was, came_before, kept_was;  // a cycle ago, two cycles ago
   wire [PTR:0] lately = came - came_was;
   wire [PTR:0] earlier = came_was - came_before;
-  integer b;
+  reg [4:0] count, held, in_row;  // bytes in the window, in hold_reg, and in the row
+  integer b, v;
+
+  always @* begin
+    count  = 0;
+    held   = 0;
+    in_row = 0;
+    for (v = 0; v < 2 * WINDOW; v = v + 1) held = held + held_reg[v];
+    for (v = 0; v < WINDOW; v = v + 1) begin
+      count  = count + valid[v];
+      in_row = in_row + row_valid_reg[v];
+    end
+  end
 
   always @(posedge clk) begin
     if (write) came <= came + arriving;
@@ -279,29 +298,30 @@ module agg_byte_fifo #(
       `PROMISED(!rewind || taken != kept);
 
       assert (write_reg == came && read_reg == taken && base_reg == kept);
-      assert (fetch_reg == taken + held_reg + row_bytes_reg && ahead <= bytes_left);
-      assert (held_reg <= 2 * WINDOW && row_bytes_reg <= WINDOW);
+      assert (fetch_reg == taken + held + in_row && ahead <= bytes_left);
+      assert ((held_reg & (held_reg + 1'b1)) == 0 && (row_valid_reg & (row_valid_reg + 1'b1)) == 0);
       assert (bytes_kept <= DEPTH && bytes_taken <= bytes_kept);
       assert (s_axis_tready == (!rst && ready_reg));
       assert (!ready_reg || bytes_kept + LINK_BYTES <= DEPTH);
       if (running_was) assert (ready_reg == (kept_was + 2 * LINK_BYTES <= DEPTH));
       // A byte is in the window three cycles after it was accepted, if the window has place.
-      assert (count == (held_reg < WINDOW ? held_reg : WINDOW) && count <= bytes_left);
+      assert ((valid & (valid + 1'b1)) == 0 && count <= bytes_left);
       if (calm >= 2 && count < WINDOW) assert (count + earlier + lately >= bytes_left);
-      if (calm >= 1 && row_bytes_reg < WINDOW && held_joined <= FULL)
-        assert (held_joined + lately >= bytes_left);
+      if (calm >= 1 && in_row < WINDOW && held + in_row <= 2 * WINDOW)
+        assert (held + in_row + lately >= bytes_left);
       assert (lately <= LINK_BYTES && earlier <= LINK_BYTES);
       for (b = 0; b < 2 * WINDOW; b = b + 1) begin
-        if (b < held_reg && taken + b[PTR:0] == watched)
-          assert (hold_reg[CELL*b+:CELL] == numbered(put));
+        if (held_reg[b] && taken + b[PTR:0] == watched)
+          assert (hold_reg[CELL*b+:CELL] == compared(put));
       end
       for (b = 0; b < WINDOW; b = b + 1) begin
-        if (b < count && taken + b[PTR:0] == watched) begin
+        if (valid[b] && taken + b[PTR:0] == watched) begin
           assert (window[8*b+:8] == put);
           if (b < 4) assert (sync_bytes[b] == (put == SYNC[8*b+:8]));
         end
-        if (b < row_bytes_reg && taken + held_reg + b[PTR:0] == watched)
-          assert (row_reg[CELL*watched[LANE-1:0]+:CELL] == numbered(put));
+        if (b < 4 && !valid[b]) assert (!sync_bytes[b]);
+        if (row_valid_reg[b] && taken + held + b[PTR:0] == watched)
+          assert (row_reg[CELL*watched[LANE-1:0]+:CELL] == compared(put));
       end
 
       cover (rewind && bytes_kept == DEPTH && bytes_taken > WINDOW);
@@ -313,7 +333,7 @@ module agg_byte_fifo #(
     for (k = 0; k < WINDOW; k = k + 1) begin : g_watched
       always @* begin
         if (was_reset && watched_kept && watched[LANE-1:0] == k)
-          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == numbered(put));
+          assert (g_bank[k].bytes[watched[PTR-1:LANE]] == compared(put));
       end
     end
   endgenerate

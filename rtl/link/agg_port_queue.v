@@ -11,7 +11,7 @@
 // Each beat has all its bytes or none; a packet without payload has one beat, and leaves with zero
 // lanes. The memory holds beats, to be block RAM; a packet's header is stored once, beside it.
 //
-// Latency: a beat leaves an empty queue in the next cycle. All outputs are registers. Throughput: a
+// Latency: a beat leaves an empty queue two cycles later. All outputs are registers. Throughput: a
 // beat a cycle.
 //
 // Not done here: backpressure. A packet that is announced without ready is lost.
@@ -60,6 +60,20 @@ module agg_port_queue #(
   localparam [WIDE-1:0] LARGEST = BEATS[WIDE-1:0];
   localparam [PACKET_BITS:0] PACKETS = {1'b1, {PACKET_BITS{1'b0}}};
 
+  // -- Input --------------------------------------------------------------------------------------
+
+  reg arrives_reg, in_last_reg, in_payload_reg;
+  reg [BEAT_BITS-1:0] in_data_reg;
+  reg [USER_BITS-1:0] in_user_reg;
+
+  always @(posedge clk) begin
+    arrives_reg    <= s_axis_tvalid && !rst;
+    in_last_reg    <= s_axis_tlast;
+    in_payload_reg <= s_axis_tpayload;
+    in_data_reg    <= s_axis_tpayload ? s_axis_tdata : {BEAT_BITS{1'b0}};
+    in_user_reg    <= s_axis_tuser;
+  end
+
   // -- Beats: memory, its output, a register after that, the output --------------------------------
 
   // With tlast. No beat is read in the cycle of its write: block RAM needs no logic for that case.
@@ -81,12 +95,12 @@ module agg_port_queue #(
 
   wire free = !valid_reg || m_axis_tready;
   wire stored = waiting_reg || fetched_valid_reg || staged_valid_reg;
-  wire push = s_axis_tvalid && (stored || !free);
+  wire push = arrives_reg && (stored || !free);
   wire stage = !staged_valid_reg || free;
   wire fetch = waiting_reg && (!fetched_valid_reg || stage);
   // Without stored beats, an arriving one leaves at once.
-  wire leave = free && (staged_valid_reg || (s_axis_tvalid && !stored));
-  wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : s_axis_tlast;
+  wire leave = free && (staged_valid_reg || (arrives_reg && !stored));
+  wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : in_last_reg;
 
   // -- Headers ------------------------------------------------------------------------------------
 
@@ -96,12 +110,11 @@ module agg_port_queue #(
   reg opens_reg;  // the next beat to arrive is a packet's first
   reg begins_reg;  // the next beat to leave is a packet's first
 
-  wire [USER_BITS:0] header_arrives = {s_axis_tpayload, s_axis_tuser};
+  wire [USER_BITS:0] header_arrives = {in_payload_reg, in_user_reg};
   wire [USER_BITS:0] header = staged_valid_reg ? headers[header_rd_reg] : header_arrives;
-  wire payload = begins_reg ? header[USER_BITS] : payload_reg;
 
   always @(posedge clk) begin
-    if (push) beats[wr_reg] <= {s_axis_tlast, s_axis_tdata};
+    if (push) beats[wr_reg] <= {in_last_reg, in_data_reg};
     if (fetch) fetched_reg <= beats[rd_reg];
     if (push) wr_reg <= wr_reg + 1'b1;
     if (fetch) begin
@@ -121,12 +134,11 @@ module agg_port_queue #(
       headers[header_wr_reg] <= header_arrives;
       header_wr_reg          <= header_wr_reg + 1'b1;
     end
-    if (s_axis_tvalid) opens_reg <= s_axis_tlast;
+    if (arrives_reg) opens_reg <= in_last_reg;
 
     if (free) valid_reg <= leave;
     if (free) begin
-      data_reg <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : s_axis_tdata;
-      if (!payload) data_reg <= {BEAT_BITS{1'b0}};
+      data_reg <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : in_data_reg;
       last_reg <= last;
     end
     if (leave) begin
@@ -175,11 +187,11 @@ module agg_port_queue #(
   wire returns = 1 << DEPTH_BITS < 4 * BEATS ? one : two;
 
   always @(posedge clk) begin
-    spare_reg <= s_axis_tvalid && s_axis_tlast ? rest_reg - 1'b1 : {WIDE{1'b0}};
+    spare_reg <= arrives_reg && in_last_reg ? rest_reg - 1'b1 : {WIDE{1'b0}};
     left_reg <= leave;
     header_left_reg <= leave && begins_reg;
     room_reg <= (start ? room_reg - LARGEST : room_reg) + spare_reg + {{WIDE - 1{1'b0}}, left_reg};
-    if (s_axis_tvalid) rest_reg <= s_axis_tlast ? LARGEST : rest_reg - 1'b1;
+    if (arrives_reg) rest_reg <= in_last_reg ? LARGEST : rest_reg - 1'b1;
     if (start != header_left_reg) packets_reg <= start ? packets_reg + 1'b1 : packets_reg - 1'b1;
     ready_reg <= start ? two : ready_reg ? one : returns;
     if (rst) begin
@@ -210,6 +222,8 @@ module agg_port_queue #(
   reg [USER_BITS:0] put_header, arriving_header;
   reg [PACKET_BITS:0] due;  // packets announced, and their last beat has not come
   reg [WIDE-1:0] arrived;  // beats of the arriving packet
+  reg [PACKET_BITS:0] in_due;  // the same at the input
+  reg [WIDE-1:0] in_arrived;
   reg waited;  // a beat at the output was not taken
   reg [BEAT_BITS+BEAT_BITS/8+USER_BITS:0] stood;
   reg one_was, two_was, returns_was, start_was, ready_was;
@@ -226,15 +240,17 @@ module agg_port_queue #(
 
   always @(posedge clk) begin
     running_was <= was_reset && !rst;
-    came <= came + s_axis_tvalid;
+    came <= came + arrives_reg;
     left <= left + (m_axis_tvalid && m_axis_tready);
-    if (s_axis_tvalid && opens_reg) arriving_header <= header_arrives;
-    if (s_axis_tvalid && came == watched) begin
-      put <= {s_axis_tlast, s_axis_tdata};
+    if (arrives_reg && opens_reg) arriving_header <= header_arrives;
+    if (arrives_reg && came == watched) begin
+      put <= {in_last_reg, in_data_reg};
       put_header <= opens_reg ? header_arrives : arriving_header;
     end
-    due <= due + start - (s_axis_tvalid && s_axis_tlast);
-    if (s_axis_tvalid) arrived <= s_axis_tlast ? 0 : arrived + 1;
+    due <= due + start - (arrives_reg && in_last_reg);
+    in_due <= in_due + start - (s_axis_tvalid && s_axis_tlast);
+    if (s_axis_tvalid) in_arrived <= s_axis_tlast ? 0 : in_arrived + 1;
+    if (arrives_reg) arrived <= in_last_reg ? 0 : arrived + 1;
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= out;
     one_was <= one;
@@ -248,6 +264,8 @@ module agg_port_queue #(
       came <= 0;
       left <= 0;
       due <= 0;
+      in_due <= 0;
+      in_arrived <= 0;
       arrived <= 0;
       waited <= 1'b0;
       quiet <= 0;
@@ -295,11 +313,16 @@ module agg_port_queue #(
       // The core announces a packet only when ready, and sends beats of announced packets only: up
       // to BEATS, one for a packet without payload.
       `PROMISED(!start || ready);
-      `PROMISED(!s_axis_tvalid || due != 0);
+      `PROMISED(!s_axis_tvalid || in_due != 0);
       if (s_axis_tvalid) begin
-        `PROMISED(s_axis_tlast || arrived + 1 < BEATS);
-        if (opens_reg) `PROMISED(s_axis_tlast || s_axis_tpayload);
+        `PROMISED(s_axis_tlast || in_arrived + 1 < BEATS);
+        `PROMISED(in_arrived == 0 ? s_axis_tlast || s_axis_tpayload : s_axis_tpayload);
       end
+      assert (due == in_due + (arrives_reg && in_last_reg));
+      assert (in_arrived == (!arrives_reg ? arrived : in_last_reg ? 0 : arrived + 1));
+      if (arrives_reg) assert (due != 0 && (in_last_reg || arrived + 1 < BEATS));
+      if (arrives_reg) assert (opens_reg ? in_last_reg || in_payload_reg : in_payload_reg);
+      if (arrives_reg && !in_payload_reg) assert (in_data_reg == 0);
 
       // No stored beat and no stored header is overwritten, or read in the cycle of its write.
       if (push && fetch) assert (wr_reg != rd_reg);
@@ -322,10 +345,11 @@ module agg_port_queue #(
       assert (!two || one);
       if (quiet == 3) assert (ready && room_reg == 1 << DEPTH_BITS && packets_reg == 0);
 
+      if (watched_present) assert (put_header[USER_BITS] || put[BEAT_BITS-1:0] == 0);
       if (watched_present && ahead < m_axis_tvalid) begin
         assert ({m_axis_tlast, m_axis_tuser} == {put[BEAT_BITS], put_header[USER_BITS-1:0]});
         assert (m_axis_tkeep == {BEAT_BITS / 8{put_header[USER_BITS]}});
-        assert (m_axis_tdata == (put_header[USER_BITS] ? put[BEAT_BITS-1:0] : 0));
+        assert (m_axis_tdata == put[BEAT_BITS-1:0]);
       end
       // A beat leaves an empty queue in the next cycle. A stored beat is at most two cycles late,
       // when the receiver resumes. AXI4-Stream rules at the output.
@@ -343,7 +367,7 @@ module agg_port_queue #(
 
   reg came_to_none, lacking;  // lacking: beats were stored, and none was at the output
   always @(posedge clk) begin
-    came_to_none <= s_axis_tvalid && present == 0;
+    came_to_none <= arrives_reg && present == 0;
     lacking      <= !rst && !m_axis_tvalid && behind != 0;
   end
 `endif

@@ -40,6 +40,16 @@ var simulated = []struct {
 	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
 
+	// Long windows: beside a short one, and the longest.
+	{shape{lanes: 2, workers: 3, chunk: 8, window: 128, link: 64, atOnce: 2}, []driver.JobConfig{
+		{FirstVID: math.MaxUint32 - 99, Window: 128},
+		{Ports: []int{0, 2}, Window: 2},
+	}},
+	{shape{lanes: 1, workers: 2, chunk: 4, window: 1024, link: 64}, []driver.JobConfig{
+		{FirstVID: math.MaxUint32 - 999, Window: 1024},
+		{Window: 4},
+	}},
+
 	// Formats and sums, with beats of one byte, results four times as wide as the operands, and
 	// links of several widths.
 	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},

@@ -35,7 +35,7 @@ module receiver #(
 );
 
   wire [8*WINDOW-1:0] window;
-  wire [         3:0] count;
+  wire [  WINDOW-1:0] valid;
   wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
@@ -54,7 +54,7 @@ module receiver #(
       .s_axis_tvalid(s_axis_tvalid),
       .s_axis_tready(s_axis_tready),
       .window       (window),
-      .count        (count),
+      .valid        (valid),
       .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
@@ -70,7 +70,7 @@ module receiver #(
       .clk              (clk),
       .rst              (rst),
       .window           (window),
-      .count            (count),
+      .valid            (valid),
       .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),
