@@ -23,7 +23,6 @@ func (b *coreBuilder) reader() {
 	m.Wire("beat_gen", 1, "its slot's generation")
 	m.Wire("beat_job", b.jobBits, "")
 	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
-	m.Wire("unused_beat_job", b.jobBits, "only of first passes")
 	m.Comment("Results on their way out: their slots do not begin")
 	for _, step := range []string{"label", "prep", "send"} {
 		m.Wire(step+"_valid", 1, "")
@@ -51,7 +50,7 @@ func (b *coreBuilder) reader() {
 	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
 		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
 		Connect("label_slot", "choice_slot").Connect("pick_valid", "label_valid").Connect("pick_slot", "label_slot").
-		Connect("begun_job", begunJob).Connect("beat_last", "beat_chunk_end").Connect("beat_job", "unused_beat_job").
+		Connect("begun_job", begunJob).Connect("beat_last", "beat_chunk_end").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).

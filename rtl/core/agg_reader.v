@@ -14,8 +14,9 @@
 // first beat is chosen (label_slot). Then begun is high in cycle 2, and the beat is read (rd_en).
 // It is at the memories' outputs (beat_valid and its tags) in cycle 1 + READ_LATENCY. One beat
 // follows another every cycle, and so do the slots of two jobs; two slots of one job with one beat
-// each may follow at two cycles. beat_last and beat_job have no meaning in a further pass. Not done
-// here: backpressure; the lanes and the cache take a beat every cycle.
+// each may follow at two cycles. beat_last has no meaning in a further pass.
+//
+// Not done here: backpressure; the lanes and the cache take a beat every cycle.
 
 `default_nettype none
 
@@ -73,7 +74,6 @@ module agg_reader #(
     output wire [INDEX_BITS-1:0] beat_index,
     output wire                  beat_pass,   // a further pass
     output wire                  beat_last,   // of its chunk
-    output wire [  JOB_BITS-1:0] beat_job,
 
     output wire stalled
 );
@@ -174,7 +174,6 @@ module agg_reader #(
   reg rd_en_reg, pass_reg, last_reg, begun_reg, stalled_reg;
   reg [ SLOT_BITS-1:0] rd_slot_reg;
   reg [INDEX_BITS-1:0] rd_beat_reg;
-  reg [  JOB_BITS-1:0] rd_job_reg;
 
   always @(posedge clk) begin
     left_reg <= queued & leaves;
@@ -191,7 +190,6 @@ module agg_reader #(
     rd_en_reg   <= reads || again_valid;
     rd_slot_reg <= label_slot;
     rd_beat_reg <= again_valid ? again_beat : next_reg;
-    rd_job_reg  <= begins_reg ? turn : job_reg;
     pass_reg    <= again_valid;
     last_reg    <= last;
     begun_reg   <= reads && begins_reg;
@@ -208,7 +206,7 @@ module agg_reader #(
 
   assign begun      = begun_reg;
   assign begun_slot = rd_slot_reg;
-  assign begun_job  = rd_job_reg;
+  assign begun_job  = job_reg;
   assign rd_en      = rd_en_reg;
   assign rd_slot    = rd_slot_reg;
   assign rd_beat    = rd_beat_reg;
@@ -217,15 +215,15 @@ module agg_reader #(
   // -- Tags ---------------------------------------------------------------------------------------
 
   agg_tag_delay #(
-      .WIDTH (SLOT_BITS + INDEX_BITS + JOB_BITS + 2),
+      .WIDTH (SLOT_BITS + INDEX_BITS + 2),
       .CYCLES(READ_LATENCY - 1)
   ) u_tags (
       .clk      (clk),
       .rst      (rst),
       .in_valid (rd_en_reg),
-      .in_tag   ({rd_slot_reg, rd_beat_reg, rd_job_reg, pass_reg, last_reg}),
+      .in_tag   ({rd_slot_reg, rd_beat_reg, pass_reg, last_reg}),
       .out_valid(beat_valid),
-      .out_tag  ({beat_slot, beat_index, beat_job, beat_pass, beat_last})
+      .out_tag  ({beat_slot, beat_index, beat_pass, beat_last})
   );
 
   // -- Slots under way ----------------------------------------------------------------------------
@@ -239,7 +237,7 @@ module agg_reader #(
 
   always @* begin
     for (k = 0; k < JOBS; k = k + 1) begin
-      more[k] = begun_reg && rd_job_reg == k[JOB_BITS-1:0];
+      more[k] = begun_reg && job_reg == k[JOB_BITS-1:0];
       less[k] = reduced && reduced_job == k[JOB_BITS-1:0];
     end
   end
@@ -287,7 +285,6 @@ module agg_reader #(
   reg read_before, pass_before, new_before, last_before;
   reg [SLOT_BITS-1:0] slot_before;
   reg [INDEX_BITS-1:0] beat_before;
-  reg [JOB_BITS-1:0] now_before;
   reg [JOBS-1:0] in_front;  // jobs that began while the watched one could
   reg waits;
   wire [JOBS-1:0] below = ~above_reg;
@@ -330,7 +327,6 @@ module agg_reader #(
     slot_before <= slot_was;
     beat_before <= beat_was;
     pass_before <= pass_was;
-    now_before <= now_was;
     last_before <= last_beat_was;
 
     waits <= !rst && may_begin && !(new_slot && now == watched);
@@ -397,7 +393,7 @@ module agg_reader #(
       if (running_before) assert (beat_valid == read_before);
       if (running_before && beat_valid) begin
         assert (beat_slot == slot_before && beat_index == beat_before && beat_pass == pass_before);
-        if (new_before) assert (beat_last == last_before && beat_job == now_before);
+        if (new_before) assert (beat_last == last_before);
       end
 
       cover (reads && flush[now] && beat == now_last && beat != 0);

@@ -663,7 +663,6 @@ module agg_core (
   wire       beat_gen;  // its slot's generation
   wire       beat_job;
   wire       beat_chunk_end;  // the beat is its chunk's last
-  wire       unused_beat_job;  // only of first passes
 
   // Results on their way out: their slots do not begin
   wire       label_valid;
@@ -715,7 +714,6 @@ module agg_core (
       .beat_index   (beat_index),
       .beat_pass    (unused_beat_pass),
       .beat_last    (beat_chunk_end),
-      .beat_job     (unused_beat_job),
       .stalled      (unused_stalled)
   );
 
