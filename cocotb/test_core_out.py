@@ -17,6 +17,8 @@ def bits(ports):
 
 # agg_owed
 
+NOTING = 60  # cycles, more than it takes to note all the ports that repeat
+
 
 class Owed:
     """agg_owed with its surroundings: slots that turn over and begin, ports that repeat, picks.
@@ -33,8 +35,12 @@ class Owed:
         self.owed = {s: set() for s in range(slots)}
         self.sent = {s: set() for s in range(slots)}
         self.fresh = []  # slots whose result was sent to nobody, in the order of their beginning
+        self.unsent = set()  # slots that turned over unsent: any order is allowed
         self.began, self.turned = {}, {}  # by slot: the cycle of the last event
+        self.noted = {}  # by slot and port: the cycle in which it repeated
+        self.always_ready = False
         self.picked = []  # slot, receivers, replay
+        self.picked_at = 0  # the cycle of the last one
 
     async def start(self):
         dut = self.dut
@@ -55,7 +61,7 @@ class Owed:
         for _ in range(4):
             await self.step(set())
         dut.flush.value = 0
-        self.began, self.turned, self.fresh = {}, {}, []
+        self.began, self.turned, self.fresh, self.unsent, self.noted = {}, {}, [], set(), {}
         for slot in range(self.slots):
             self.owed[slot], self.sent[slot] = set(), set()
 
@@ -91,10 +97,13 @@ class Owed:
             self.owed[begin], self.sent[begin] = set(self.members), set()
             self.fresh = [s for s in self.fresh if s != begin] + [begin]
         if turn_over is not None:
+            if turn_over in self.fresh:
+                self.unsent.add(turn_over)
             self.turned[turn_over] = self.cycle
             self.began.pop(turn_over, None)
         if owe is not None:
             self.owed[owe[0]].add(owe[1])
+            self.noted[owe] = self.cycle
         self.was_ready, self.took = set(ready), decide and take
         self.cycle += 1
 
@@ -107,6 +116,12 @@ class Owed:
             return  # cancelled
         assert slot in self.began or self.turned[slot] >= self.cycle - 3, f"slot {slot} has no result"
         assert receivers <= self.owed[slot], f"slot {slot}: {receivers} of {self.owed[slot]}"
+        if self.always_ready:
+            can = {p for p in self.owed[slot] if self.noted.get((slot, p), -NOTING) <= self.cycle - NOTING}
+            assert can <= receivers, f"slot {slot}: {receivers}, want {can}"
+        if slot in self.fresh and slot not in self.unsent:
+            assert slot == next(s for s in self.fresh if s not in self.unsent), "not in order"
+        self.unsent.discard(slot)
         replay = int(self.dut.pick_replay.value)
         assert replay == int(bool(receivers & self.sent[slot]))
         self.owed[slot] -= receivers
@@ -114,6 +129,7 @@ class Owed:
         if slot in self.fresh:
             self.fresh.remove(slot)
         self.picked.append((slot, bits(receivers), replay))
+        self.picked_at = self.cycle
 
     async def rest(self, ready):
         """Takes every pick until none has come for long; returns them."""
@@ -138,6 +154,7 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
     await bench.start()
     chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready]
     seldom = min(members) if ready == "one_seldom" else None
+    bench.always_ready = ready == "all"
     began = False
     for _ in range(2000):
         now = {p for p in range(ports) if rng.random() < (0.05 if p == seldom else chance)}
@@ -186,6 +203,25 @@ async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(phase=[0, 1])
+async def picks_come_at_once(dut, phase):
+    """From rest: a result is shown four or five cycles after it began, a repeat after ten or eleven."""
+    bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
+    await bench.start()
+    await bench.step({0}, turn_over=1)
+    for _ in range(2 + (bench.cycle + phase) % 2):
+        await bench.step({0})
+    began = bench.cycle
+    await bench.step({0}, begin=1)
+    assert await bench.rest({0}) == [(1, 1, 0)] and bench.picked_at - began == 4 + phase
+    for _ in range((bench.cycle + phase) % 2):
+        await bench.step({0})
+    repeated = bench.cycle
+    await bench.step({0}, owe=(1, 0))
+    assert await bench.rest({0}) == [(1, 1, 1)] and bench.picked_at - repeated == 10 + phase
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_drops_what_is_owed(dut):
     bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
     await bench.start()
@@ -205,7 +241,7 @@ def test_agg_owed(ports, slot_bits):
         [leaf("agg_owed"), leaf("agg_slot_fifo"), leaf("agg_ram")],
         parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
         testcase=[f"nothing_owed_is_forgotten/ready={r}/stall={s}" for r in readiness for s in PATTERNS]
-        + ["a_flush_drops_what_is_owed"]
+        + ["a_flush_drops_what_is_owed", *(f"picks_come_at_once/phase={p}" for p in (0, 1))]
         + [f"a_port_that_was_held_up_gets_its_results_in_order/wait={w}" for w in range(4) if ports > 1],
     )
 
