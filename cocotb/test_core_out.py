@@ -17,6 +17,8 @@ def bits(ports):
 
 # agg_owed
 
+NOTING = 60  # cycles, more than it takes to note all the ports that repeat
+
 
 class Owed:
     """agg_owed with its surroundings: slots that turn over and begin, ports that repeat, picks.
@@ -34,9 +36,13 @@ class Owed:
         self.owed = {s: set() for s in range(slots)}
         self.sent = {s: set() for s in range(slots)}
         self.fresh = []  # slots whose result was sent to nobody, in the order of their beginning
+        self.unsent = set()  # slots that turned over unsent: any order is allowed
         self.began, self.turned = {}, {}  # by slot: the cycle of the last event
+        self.noted = {}  # by slot and port: the cycle in which it repeated
+        self.always_ready = False
         self.picked = []  # slot, receivers, replay
         self.picked_at = {}  # by port: the cycle in which its last pick was shown
+        self.last_pick = 0  # the cycle of the last one
 
     async def start(self):
         dut = self.dut
@@ -57,7 +63,7 @@ class Owed:
         for _ in range(4):
             await self.step(set())
         dut.flush.value = 0
-        self.began, self.turned, self.fresh = {}, {}, []
+        self.began, self.turned, self.fresh, self.unsent, self.noted = {}, {}, [], set(), {}
         for slot in range(self.slots):
             self.owed[slot], self.sent[slot] = set(), set()
 
@@ -95,10 +101,13 @@ class Owed:
             self.owed[begin], self.sent[begin] = set(self.members), set()
             self.fresh = [s for s in self.fresh if s != begin] + [begin]
         if turn_over is not None:
+            if turn_over in self.fresh:
+                self.unsent.add(turn_over)
             self.turned[turn_over] = self.cycle
             self.began.pop(turn_over, None)
         if owe is not None:
             self.owed[owe[0]].add(owe[1])
+            self.noted[owe] = self.cycle
         self.was_ready, self.took = set(ready), decide and take
         self.cycle += 1
 
@@ -112,6 +121,12 @@ class Owed:
             return  # cancelled
         assert slot in self.began or self.turned[slot] >= self.cycle - 3, f"slot {slot} has no result"
         assert receivers <= self.owed[slot], f"slot {slot}: {receivers} of {self.owed[slot]}"
+        if self.always_ready:
+            can = {p for p in self.owed[slot] if self.noted.get((slot, p), -NOTING) <= self.cycle - NOTING}
+            assert can <= receivers, f"slot {slot}: {receivers}, want {can}"
+        if slot in self.fresh and slot not in self.unsent:
+            assert slot == next(s for s in self.fresh if s not in self.unsent), "not in order"
+        self.unsent.discard(slot)
         replay = int(self.dut.pick_replay.value)
         assert replay == int(bool(receivers & self.sent[slot]))
         self.owed[slot] -= receivers
@@ -119,6 +134,7 @@ class Owed:
         if slot in self.fresh:
             self.fresh.remove(slot)
         self.picked.append((slot, bits(receivers), replay))
+        self.last_pick = self.cycle
 
     async def rest(self, ready):
         """Takes every pick until none has come for long; returns them."""
@@ -143,6 +159,7 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
     await bench.start()
     chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready]
     seldom = min(members) if ready == "one_seldom" else None
+    bench.always_ready = ready == "all"
     began = False
     for _ in range(2000):
         now = {p for p in range(ports) if rng.random() < (0.1 if p == seldom else chance)}
@@ -191,6 +208,25 @@ async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(phase=[0, 1])
+async def picks_come_at_once(dut, phase):
+    """From rest: a result is shown four or five cycles after it began, a repeat after ten or eleven."""
+    bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
+    await bench.start()
+    await bench.step({0}, turn_over=1)
+    for _ in range(2 + (bench.cycle + phase) % 2):
+        await bench.step({0})
+    began = bench.cycle
+    await bench.step({0}, begin=1)
+    assert await bench.rest({0}) == [(1, 1, 0)] and bench.last_pick - began == 4 + phase
+    for _ in range((bench.cycle + phase) % 2):
+        await bench.step({0})
+    repeated = bench.cycle
+    await bench.step({0}, owe=(1, 0))
+    assert await bench.rest({0}) == [(1, 1, 1)] and bench.last_pick - repeated == 10 + phase
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_drops_what_is_owed(dut):
     bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
     await bench.start()
@@ -210,7 +246,7 @@ def test_agg_owed(ports, slot_bits):
         [leaf("agg_owed"), leaf("agg_slot_fifo"), leaf("agg_ram")],
         parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
         testcase=[f"nothing_owed_is_forgotten/ready={r}/stall={s}" for r in readiness for s in PATTERNS]
-        + ["a_flush_drops_what_is_owed"]
+        + ["a_flush_drops_what_is_owed", *(f"picks_come_at_once/phase={p}" for p in (0, 1))]
         + [f"a_port_that_was_held_up_gets_its_results_in_order/wait={w}" for w in range(4) if ports > 1],
     )
 
@@ -273,6 +309,7 @@ def test_agg_turns(jobs, job_bits):
 # agg_status
 
 PAUSE = 1024  # least cycles between two answered refusals
+CHOICE = 4  # cycles from a change to a candidate
 
 
 class Statuses:
@@ -283,6 +320,9 @@ class Statuses:
         self.latest, self.told = {}, {}  # by port
         self.refused = -PAUSE
         self.picked = []  # "status" or "notice", in order of sending
+        self.settled = {"status": 0, "notice": 0}  # cycles since what could be picked of it changed
+        self.seen = {}
+        self.turns = 0  # picks while both kinds could be picked
 
     def add(self, kind, cycle, port, status, drop):
         """Adds an answer or a refusal; a job that ends in the same cycle drops it."""
@@ -311,9 +351,22 @@ class Statuses:
         assert is_status or (port in can_tell and shown == self.told[port]), f"port {port}: {shown}"
         return "status" if is_status else "notice"
 
-    def take(self, kind, port):
-        del (self.latest if kind == "status" else self.told)[port]
-        self.picked.append(kind)
+    def settle(self, ready):
+        """Counts the cycles in which nothing changes, for each kind."""
+        for kind, kept in (("status", self.latest), ("notice", self.told)):
+            now = dict(kept), ready
+            self.settled[kind] = self.settled[kind] + 1 if self.seen.get(kind) == now else 0
+            self.seen[kind] = now
+
+    def due(self, ready):
+        """Returns the kinds of which a pick in this cycle must be: they could be picked for long. If
+        that is both, they take turns."""
+        kinds = {"status": self.latest, "notice": self.told}
+        can = [k for k, kept in kinds.items() if self.settled[k] >= CHOICE and any(ready >> p & 1 for p in kept)]
+        last = self.picked[-1] if self.picked else "notice"
+        others = [kind for kind in can if kind != last]
+        self.turns += len(can) == 2
+        return others or (list(kinds) if can else [])
 
 
 STATUS = ["port", "job", "epoch", "rank", "code", "vid", "mask"]
@@ -329,14 +382,14 @@ async def every_port_gets_its_latest_status(dut, stall):
     for name in ("drop", "answer", "refuse", "notice", "ready", "pick_ready"):
         getattr(dut, name).value = 0
     await start(dut)
-    statuses, often, cut_off, ready, before = Statuses(jobs), 0.2, 0, 0, None
-    for cycle in range(4000):
-        if cycle % 500 == 0:
-            often = rng.choice([0.05, 0.2, 0.6])
+    statuses, cut_off, ready, before = Statuses(jobs), 0, 0, None
+    for cycle in range(6000):
+        if cycle % 200 == 0:
+            often, drops, asks = rng.choice([0.05, 0.2, 0.6]), rng.choice([0, 0, 0.06]), rng.choice([0.2, 1])
         kind = rng.choice(["answer"] * 4 + ["refuse"] * 4 + ["notice"] * 2) if rng.random() < often else None
-        drop = rng.getrandbits(jobs) if rng.random() < 0.06 else 0
-        asked = before is None and not next(stall)
-        ready = ready if rng.random() < 0.7 else rng.getrandbits(ports)
+        drop = rng.getrandbits(jobs) if rng.random() < drops else 0
+        asked = before is None and rng.random() < asks and not next(stall)
+        ready = ready if rng.random() < 0.9 else rng.getrandbits(ports)
         dut.drop.value, dut.ready.value, dut.pick_ready.value = drop, ready, int(asked)
         drive = drive_notice if kind == "notice" else drive_status
         added = drive(dut, rng, kind)
@@ -346,17 +399,21 @@ async def every_port_gets_its_latest_status(dut, stall):
             port = int(dut.pick_ports.value).bit_length() - 1
             assert int(dut.pick_ports.value) == 1 << port
             shown = {n: int(getattr(dut, f"pick_{n}").value) for n in STATUS if n != "port"}
-            then, could = before
+            then, could, due = before
             what = then.check(port, shown, could)
+            assert what in due or not due, "no turn was taken"
             # It is not pending any more, unless it came anew in that cycle.
             now = statuses.latest if what == "status" else statuses.told
             old = then.latest if what == "status" else then.told
             if now.get(port) is old[port]:
                 del now[port]
             statuses.picked.append(what)
+        else:
+            assert before is None or not before[2], "nothing was picked"
         before = None
+        statuses.settle(ready)
         if asked:
-            before = Statuses(jobs), ready
+            before = Statuses(jobs), ready, statuses.due(ready)
             before[0].latest, before[0].told = dict(statuses.latest), dict(statuses.told)
         if kind == "notice":
             cut_off += bool(statuses.told)
@@ -366,7 +423,8 @@ async def every_port_gets_its_latest_status(dut, stall):
             port, status = added
             statuses.add(kind, cycle, port, status, drop)
         await RisingEdge(dut.clk)
-    assert statuses.picked.count("status") > 20 and statuses.picked.count("notice") > 5
+    assert statuses.picked.count("status") > 50 and statuses.picked.count("notice") > 10
+    assert statuses.turns > 5
     assert cut_off > 5 or ports == 1, "no notice replaced what was not sent of the last one"
 
 
@@ -573,25 +631,63 @@ def check_status(packet, picked):
     assert {n: field(beat["tuser"], n) for n in want} == want
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def packets_follow_without_a_bubble(dut):
-    """Results of RANKS_LATENCY + 4 beats follow one another; statuses come between them."""
-    for name in ("status_valid", "status_wants", "begun", "begun_slot", "clear", "clear_slot", "pick_valid"):
+async def saturate(dut, cycles, statuses):
+    """Picks a result of RANKS_LATENCY + 4 beats, or a status, whenever one is asked for; returns
+    the sink."""
+    for name in ("status_valid", "begun", "begun_slot", "clear", "clear_slot", "pick_valid"):
         getattr(dut, name).value = 0
-    for name in [f"pick_{n}" for n in PICK] + [f"job_{n}" for n in JOB] + [f"result_{n}" for n in LABEL]:
+    for name in [f"pick_{n}" for n in PICK] + [f"job_{n}" for n in JOB] + [f"result_{n}" for n in LABEL + RANKS]:
         getattr(dut, name).value = 0
-    dut.query_written.value, dut.pick_receivers.value = 1, 1
+    for name in [f"status_{n}" for n in STATUS_FIELDS]:
+        getattr(dut, name).value = 0
+    dut.status_wants.value = int(statuses)
+    dut.query_written.value, dut.pick_receivers.value, dut.status_ports.value = 1, 1, 1
     dut.port_ready.value = (1 << len(dut.port_ready)) - 1
     dut.job_last.value = int(dut.RANKS_LATENCY.value) + 3
     sink = StreamSink(dut, "m_axis")
     await start(dut)
-    asked = 0
-    for _ in range(120):
-        dut.pick_valid.value = asked
+    await saturated(dut, cycles)
+    return sink
+
+
+async def saturated(dut, cycles, begun=True):
+    """Runs some cycles; begun: the first beat of a result is written as well."""
+    asked = asked_status = 0
+    for _ in range(cycles):
+        dut.pick_valid.value, dut.status_valid.value = asked, asked_status
+        dut.query_written.value = int(begun or int(dut.query_beat.value) != 0)
         await FallingEdge(dut.clk)
-        asked = int(dut.pick_ready.value)
+        asked, asked_status = int(dut.pick_ready.value), int(dut.status_ready.value)
         await RisingEdge(dut.clk)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def packets_follow_without_a_bubble(dut):
+    """Results of RANKS_LATENCY + 4 beats follow one another."""
+    sink = await saturate(dut, 120, statuses=False)
     assert sink.taken_at[60] - sink.taken_at[10] == 50, "a bubble"
+
+
+def kinds(beats):
+    return [field(b["tuser"], "kind") for b in beats if b["tlast"]]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def nothing_starves(dut):
+    """Endless statuses and results take turns, without a bubble. Statuses go on while a prepared
+    result is not written, and take turns again once it is."""
+    sink = await saturate(dut, 200, statuses=True)
+    sent = kinds(sink.beats[20:])
+    assert sink.taken_at[120] - sink.taken_at[20] == 100, "a bubble"
+    assert sent[::2] != sent[1::2] and len(set(sent[::2])) == len(set(sent[1::2])) == 1
+    await saturated(dut, 20, begun=False)
+    before = len(sink.beats)
+    await saturated(dut, 80, begun=False)
+    assert set(kinds(sink.beats[before:])) == {zwire.KIND_STATUS} and len(sink.beats) - before >= 80 // 4
+    before = len(sink.beats)
+    await saturated(dut, 200)
+    sent = kinds(sink.beats[before + 2 :])
+    assert sent[::2] != sent[1::2] and len(set(sent[::2])) == len(set(sent[1::2])) == 1
 
 
 @pytest.mark.parametrize("ports, slot_bits, index_bits, latency", [(1, 1, 3, 1), (5, 3, 3, 2)])
@@ -607,7 +703,7 @@ def test_agg_egress(ports, slot_bits, index_bits, latency):
             "RANKS_LATENCY": latency,
         },
         testcase=[f"packets_are_what_was_picked/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["packets_follow_without_a_bubble"],
+        + ["packets_follow_without_a_bubble", "nothing_starves"],
     )
 
 

@@ -2,8 +2,9 @@
 //
 // A result is picked, labelled (its header's fields are read), prepared, and then sent; one result
 // can be at each of these steps. Results stay in the order of their picks. A status has priority
-// over a result, but not twice in a row while a result is prepared. A result can be sent while it is
-// still being written: each beat waits until it is written.
+// over a result, but not twice in a row while the first beat of a prepared result was written one
+// cycle ago: a status never waits for a sum. A result can be sent while it is still being written:
+// each beat waits until it is written.
 // tuser holds the header from a packet's first beat to its last.
 //
 // The port queues are told of a packet (start) when it is certain to be sent; port_ready is right
@@ -349,7 +350,7 @@ module agg_egress #(
 
   wire free = !valid_reg || m_axis_tready;
   wire written = known_reg || (asked_reg && query_written);
-  wire status_first = status_reg && !(after_status_reg && prep_reg);
+  wire status_first = status_reg && !(after_status_reg && known_reg);
   wire ends = sending_reg ? send_ends_reg : prep_one_reg;
   wire [SLOT_BITS-1:0] slot = sending_reg ? send_slot_reg : prep_slot_reg;
   wire gen = sending_reg ? send_gen_reg : prep_gen_reg;
@@ -468,6 +469,8 @@ module agg_egress #(
   reg [INDEX_BITS:0] next;  // beat to be read
   reg [SLOT_BITS-1:0] sends;
   reg waited, took_status, took_result, read_was, last_was, after_status;
+  reg prep_known;  // the first beat of the prepared result is written, as an earlier query returned
+  reg [1:0] passed;  // statuses sent since then
   reg [KEEP_BITS+240+PORTS:0] stood;
   reg [239:0] status_said;
   reg [PORTS-1:0] status_to;
@@ -563,6 +566,8 @@ module agg_egress #(
     read_was <= rd_en;
     last_was <= (takes_result ? 0 : next) == (takes_result ? prep_last : send_last);
     after_status <= takes_status || (after_status && !takes_result);
+    prep_known <= !sending_reg && written && !takes_result;
+    passed <= takes_result || !(!sending_reg && written) ? 0 : passed + takes_status;
     status_to <= status_ports;
     status_said <= 240'd0;
     status_said[0+:8] <= {KIND_STATUS, VERSION};
@@ -586,6 +591,8 @@ module agg_egress #(
       took_result <= 0;
       read_was <= 0;
       after_status <= 0;
+      prep_known <= 0;
+      passed <= 0;
       a_known <= 0;
       a_cleared <= 0;
       front_cleared <= 0;
@@ -677,11 +684,16 @@ module agg_egress #(
       if (front_cleared && sending_reg) assert (free == rd_en);
       if (front_cleared && prep_reg && !sending_reg && !status_reg) assert (free == rd_en);
 
-      // One packet at a time; a status has priority, but not twice while a result is prepared.
+      // One packet at a time; a status has priority, but only one passes a result that is written. It
+      // never waits for one that is not.
       assert (!(takes_status && takes_result));
       assert (!takes_status || (status_reg && !sending_reg && free));
-      if (prep_reg && after_status) assert (!takes_status);
+      assert (!prep_known || prep_reg);
+      if (prep_known && after_status) assert (!takes_status);
+      assert (passed <= 1 && (passed == 0 || (after_status && prep_known)));
       if (status_reg && !after_status) assert (!takes_result);
+      if (status_reg && free && !sending_reg && !takes_result) assert (takes_status);
+      if (free && !sending_reg && prep_known && !status_reg) assert (takes_result);
       assert (after_status_reg == after_status);
 
       // AXI4-Stream; the header is stable from a packet's first beat to its last.
@@ -706,6 +718,8 @@ module agg_egress #(
       cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);
       cover (waits_reg && sending_reg && prep_reg);
       cover (rd_en && front_cleared && next == 1 && sending_reg && !a_known && rd_slot == a_slot);
+      cover (passed == 1 && takes_result);
+      cover (prep_reg && after_status && takes_status);
     end
   end
 `endif

@@ -9,15 +9,16 @@
 // Until then the port may also be sent fresh results. The scan stays at a slot once, for four
 // cycles, if a port that is owed its result is starting. The scan rests while no slot owes.
 //
-// A slot's row is in a RAM. One operation takes two cycles and follows another without a pause: it
-// starts in a cycle with decide and is decided in the next one; its row is written one cycle later. In the order of precedence, an operation
-// enters a slot that began, notes a packet's port as owed, or looks at the head of the fresh results
-// or at the scan's slot. The last three take turns. The scan takes every second turn at most.
+// A slot's row is in a RAM. An operation starts in a cycle with decide and is decided in the next
+// such cycle, in which another may start; its row is written one cycle later. In the order of
+// precedence, an operation enters a slot that began, notes a packet's port as owed, or looks at the
+// head of the fresh results or at the scan's slot. The last three take turns. The scan takes every
+// second turn at most, and pauses for one when a pass begins.
 //
 // A pick is made in a cycle with decide and pick_ready, for ports of ready, and is shown in the next
 // cycle. It is final: its receivers are no longer owed. A slot may still turn over, and begin, while
 // its pick is on its way; agg_egress cancels such a pick. Latency: a result begun in cycle 0 is
-// picked in cycle 3 or 4 and shown one cycle later. A port noted in cycle 0 is picked in cycle 7 to
+// picked in cycle 3 or 4 and shown one cycle later. A port noted in cycle 0 is picked in cycle 9 or
 // 10 from rest, and otherwise within two passes of four cycles a slot. Both hold if nothing precedes
 // it. Not done here: sending (agg_egress).
 
@@ -172,10 +173,11 @@ module agg_owed #(
 
   reg idle_reg;  // the scan rests: no slot owes, except those that are queued as fresh
   reg found_reg;  // the scan's slot waits to be picked
+  reg restarted_reg;  // the scan has just begun a pass
   reg [SLOT_BITS-1:0] at_reg;  // the scan's slot
 
   wire others = head_valid || !idle_reg;
-  wire scan_may = !idle_reg && !op_scans_reg;
+  wire scan_may = !idle_reg && !op_scans_reg && !restarted_reg;
   wire fresh_may = head_valid && !found_reg;
 
   assign takes_begun = decide && begun_reg;
@@ -339,7 +341,6 @@ module agg_owed #(
   wire [PORTS-1:0] next_owed = ((first ? member : row_owed_reg) & ~served) |
       (notes ? end_port_reg : {PORTS{1'b0}});
   wire [PORTS-1:0] next_sent = (first ? {PORTS{1'b0}} : row_sent_reg) | served;
-  wire owes = |next_owed && (first ? pick_reg : live && !row_fresh_reg);
 
   assign next_row = {
     row_valid_reg || end_enters_reg,
@@ -356,9 +357,16 @@ module agg_owed #(
   reg seen_reg;  // a slot that this pass does not come to, or no more, owes
   reg fresh_can_reg;  // a fresh result waits to be picked
 
+  // One cycle after the end of an operation: whether its row, if it is right, owes
+  reg ended_reg, right_reg;
+  reg [SLOT_BITS-1:0] ended_slot_reg;
+  wire owes = ended_reg && right_reg && !wrote_reg[2*PORTS] && |wrote_reg[PORTS+:PORTS];
+
+  reg unseen_reg;  // no slot was seen to owe in the pass before
+
   wire moves = end_scans_reg && (pick_reg || !can_reg);
   wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
-  wire wakes = idle_reg && ends_reg && owes;
+  wire wakes = idle_reg && owes;
   wire restarts = moves && pass_ends;
 
   always @(posedge clk) begin
@@ -372,14 +380,18 @@ module agg_owed #(
       at_reg   <= (at_reg + 1'b1) & slot_mask;
       left_reg <= left_reg - 1'b1;
     end
-    if (ends_reg && owes) seen_reg <= 1'b1;
-    if (restarts) begin
-      idle_reg <= !seen_reg && !owes;
-      at_reg   <= (newest_reg + 1'b1) & slot_mask;
-    end
+    ended_reg      <= ends_reg;
+    ended_slot_reg <= end_slot_reg;
+    right_reg      <= live || end_enters_reg;
+    restarted_reg  <= restarts;
+    unseen_reg     <= !seen_reg;
+
+    if (owes && !restarted_reg) seen_reg <= 1'b1;
+    if (restarted_reg && unseen_reg && !owes) idle_reg <= 1'b1;
+    if (restarts) at_reg <= (newest_reg + 1'b1) & slot_mask;
     if (wakes) begin
       idle_reg <= 1'b0;
-      at_reg   <= end_slot_reg;
+      at_reg   <= ended_slot_reg;
     end
     if (moves && live && !row_fresh_reg) serves_reg <= serves_reg & ~next_owed;
     if (wakes || restarts) begin
@@ -389,6 +401,8 @@ module agg_owed #(
     end
 
     if (rst || flush) begin
+      ended_reg     <= 1'b0;
+      restarted_reg <= 1'b0;
       idle_reg      <= 1'b1;
       found_reg     <= 1'b0;
       fresh_can_reg <= 1'b0;
@@ -442,7 +456,6 @@ module agg_owed #(
       (end_enters_reg ? 1 << end_slot_reg : 0);
   reg all_cleared;  // the job's slots
   reg [SLOT_BITS-1:0] newest;  // slot that turned over last
-  reg restarted;
   reg asked_was;  // all ports were ready in the last cycle, and a pick was asked for
   reg [SLOT_BITS-1:0] newest_was;
   // At rest: no events, all ports are ready, and every cycle with decide picks.
@@ -450,7 +463,7 @@ module agg_owed #(
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe && (decide ? asked : asked_was);
   wire settled = at_rest && queued == 0 && note_valid_reg == 0 && enters == 0 && !op_notes_reg &&
       !end_notes_reg && !op_fresh_reg && !end_fresh_reg;
-  wire pending = !idle_reg || queued != 0 || note_valid_reg != 0 || enters != 0;
+  wire pending = !idle_reg || owes || queued != 0 || note_valid_reg != 0 || enters != 0;
   reg [1:0] passes;  // that began since all is settled; the second has visited every slot
   reg [3:0] waits;  // cycles without progress, at rest
   wire [SLOT_BITS-1:0] to_come = (watched - at_reg) & slot_mask;  // slots before the watched one
@@ -470,6 +483,7 @@ module agg_owed #(
   wire [PORTS-1:0] its_owed = its_row[PORTS+:PORTS];
   wire it_exists = exists[watched];
   wire ended = ended_0[watched] || ended_1[watched] || ended_2[watched];
+  wire its_end = owes && ended_slot_reg == watched;
   wire it_picks = pick_valid && pick_slot == watched;
   wire cancelled = begins[watched] || begun_0[watched];  // by agg_egress
   wire [PORTS-1:0] taken = it_picks && !cancelled ? pick_receivers : 0;
@@ -489,7 +503,6 @@ module agg_owed #(
     else if (turn_over) newest <= slot;
     newest_was <= newest;
     asked_was <= decide && asked;
-    restarted <= restarts && !flush && !rst;
     begun_was <= begun;
     mask_was <= slot_mask;
     member_was <= member;
@@ -715,8 +728,11 @@ module agg_owed #(
       assert (!end_scans_reg || (end_slot_reg == at_reg && !idle_reg));
       assert (idle_reg || (at_reg <= slot_mask && left_reg <= slot_mask));
       if (it_exists && !unsent && its_owed != 0)
-        assert (!idle_reg && (seen_reg || to_come <= left_reg));
-      if (restarted && !idle_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
+        assert (its_end || (!idle_reg &&
+            (seen_reg || to_come <= left_reg) && !(restarted_reg && unseen_reg)));
+      if (ended_reg) assert (decide && wrote_reg == rows[ROW*ended_slot_reg+:ROW]);
+      assert (!restarted_reg || (ended_reg && !idle_reg && !op_scans_reg));
+      if (restarted_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
       if (it_picks && end_scans_reg) assert ((pick_receivers & ~serves_reg) == 0);
       assert (idle_reg || (passed & serves_reg) == 0);
       if (pick_reg && end_scans_reg) assert ((pick_receivers & passed) == 0);
@@ -726,7 +742,7 @@ module agg_owed #(
       assert (waits <= 8);
       if (passes != 0) assert (&serves_reg);
       if (it_exists && (passes == 2 || (passes == 1 && to_come > left_reg))) assert (its_owed == 0);
-      if (it_exists && settled && idle_reg) assert (its_owed == 0 && !unsent);
+      if (it_exists && settled && idle_reg && !its_end) assert (its_owed == 0 && !unsent);
 
       // For three cycles after a slot turns over, its result can still be picked.
       if (!it_exists && ended) begin

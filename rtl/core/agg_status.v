@@ -8,10 +8,11 @@
 //
 // Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
 // the packet's job number. The pick rotates among ports, and alternates between statuses and the
-// notice. A candidate is chosen in five steps of one cycle, whether or not pick_ready is high. In a
-// cycle with pick_ready, the candidate is picked if it is still pending and its port ready. The pick
-// is shown in the next cycle; its fields stay until the next cycle with pick_ready. Latency: an answer in cycle 0 can
-// be picked in cycle 6 and is shown in cycle 7. Not done here: counting all refusals (agg_counters).
+// notice. A candidate of each kind is chosen in four steps of one cycle, whether or not pick_ready
+// is high. In a cycle with pick_ready, one that is still pending is picked if its port is ready. The
+// pick is shown in the next cycle; its fields stay until the next cycle with pick_ready. Latency: an
+// answer in cycle 0 can be picked in cycle 5 and is shown in cycle 6. Not done here: counting all
+// refusals (agg_counters).
 
 `default_nettype none
 
@@ -67,14 +68,13 @@ module agg_status #(
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
   reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
-  reg [PORTS-1:0] above_reg;  // ports above the last pick
   reg [9:0] pause_reg;
 
   reg [PORTS-1:0] told_reg;  // ports still to be sent the notice
   reg [JOB_BITS-1:0] told_job_reg;
   reg [STATUS_WIDTH-9:0] notice_reg;
   reg [8*PORTS-1:0] ranks_reg;
-  reg after_status_reg;  // the last pick was not the notice
+  reg after_status_reg;  // the last pick was a status
 
   // -- Store --------------------------------------------------------------------------------------
 
@@ -94,47 +94,54 @@ module agg_status #(
 
   // -- Candidate ----------------------------------------------------------------------------------
 
-  // Ports that could be sent a status, or the notice; the kind; the ports next in turn; the first
-  // of them; its number
-  reg [PORTS-1:0] can_send_reg, can_tell_reg, can_reg, among_reg, lowest_reg, chosen_reg;
-  reg can_tells_reg, among_tells_reg, lowest_tells_reg, tells_reg;
-  reg [PORT_BITS-1:0] index_reg;
+  // Ports that could be sent a status; those that are next in turn; the first of them; its number.
+  // The same for the notice
+  reg [PORTS-1:0] can_send_reg, among_send_reg, lowest_send_reg, send_reg;
+  reg [PORTS-1:0] can_tell_reg, among_tell_reg, lowest_tell_reg, tell_reg;
+  reg [PORTS-1:0] above_send_reg, above_tell_reg;  // ports above the last pick
+  reg [PORT_BITS-1:0] send_index_reg, tell_index_reg;
   reg wants_reg;
 
-  wire tells = |can_tell_reg && (after_status_reg || ~|can_send_reg);
-  wire [PORTS-1:0] ahead = can_reg & above_reg;
+  wire [PORTS-1:0] ahead_send = can_send_reg & above_send_reg;
+  wire [PORTS-1:0] ahead_tell = can_tell_reg & above_tell_reg;
 
-  reg [PORT_BITS-1:0] index;
+  reg [PORT_BITS-1:0] send_index, tell_index;
   integer p;
 
   always @* begin
-    index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) if (lowest_reg[p]) index = index | p[PORT_BITS-1:0];
+    send_index = {PORT_BITS{1'b0}};
+    tell_index = {PORT_BITS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest_send_reg[p]) send_index = send_index | p[PORT_BITS-1:0];
+      if (lowest_tell_reg[p]) tell_index = tell_index | p[PORT_BITS-1:0];
+    end
   end
 
   always @(posedge clk) begin
-    can_send_reg     <= waits_reg & ready;
-    can_tell_reg     <= told_reg & ready;
-    can_reg          <= tells ? can_tell_reg : can_send_reg;
-    can_tells_reg    <= tells;
-    among_reg        <= |ahead ? ahead : can_reg;
-    among_tells_reg  <= can_tells_reg;
-    lowest_reg       <= among_reg & (~among_reg + 1'b1);
-    lowest_tells_reg <= among_tells_reg;
-    chosen_reg       <= lowest_reg;
-    tells_reg        <= lowest_tells_reg;
-    index_reg        <= index;
-    wants_reg        <= |lowest_reg;
+    can_send_reg    <= waits_reg & ready;
+    among_send_reg  <= |ahead_send ? ahead_send : can_send_reg;
+    lowest_send_reg <= among_send_reg & (~among_send_reg + 1'b1);
+    send_reg        <= lowest_send_reg;
+    send_index_reg  <= send_index;
+    can_tell_reg    <= told_reg & ready;
+    among_tell_reg  <= |ahead_tell ? ahead_tell : can_tell_reg;
+    lowest_tell_reg <= among_tell_reg & (~among_tell_reg + 1'b1);
+    tell_reg        <= lowest_tell_reg;
+    tell_index_reg  <= tell_index;
+    wants_reg       <= |(lowest_send_reg | lowest_tell_reg);
     if (rst) begin
-      chosen_reg <= {PORTS{1'b0}};
-      wants_reg  <= 1'b0;
+      send_reg  <= {PORTS{1'b0}};
+      tell_reg  <= {PORTS{1'b0}};
+      wants_reg <= 1'b0;
     end
   end
 
   // -- Pick ---------------------------------------------------------------------------------------
 
-  wire picks = pick_ready && |(chosen_reg & (tells_reg ? told_reg : waits_reg) & ready);
-  wire [PORTS-1:0] taken = picks ? chosen_reg : {PORTS{1'b0}};
+  wire can_send = |(send_reg & waits_reg & ready);
+  wire can_tell = |(tell_reg & told_reg & ready);
+  wire sends = pick_ready && can_send && !(can_tell && after_status_reg);
+  wire tells = pick_ready && can_tell && !(can_send && !after_status_reg);
 
   reg pick_reg;
   reg [PORTS-1:0] ports_reg;
@@ -145,20 +152,24 @@ module agg_status #(
       statuses[port] <= {mask, vid, code, epoch, job, rank};
       job_of_reg[JOB_BITS*port+:JOB_BITS] <= job_index;
     end
-    waits_reg <= (waits_reg & ~dropped & (tells_reg ? {PORTS{1'b1}} : ~taken)) | kept;
-    pick_reg  <= picks;
+    waits_reg <= (waits_reg & ~dropped & ~(sends ? send_reg : {PORTS{1'b0}})) | kept;
+    pick_reg  <= sends || tells;
     if (pick_ready) begin
-      ports_reg  <= chosen_reg;
-      fields_reg <= tells_reg ? {notice_reg, ranks_reg[8*index_reg+:8]} : statuses[index_reg];
+      ports_reg <= tells ? tell_reg : send_reg;
+      fields_reg <= tells ? {notice_reg, ranks_reg[8*tell_index_reg+:8]} : statuses[send_index_reg];
     end
-    if (picks) begin
-      above_reg        <= ~(chosen_reg | (chosen_reg - 1'b1));
-      after_status_reg <= !tells_reg;
+    if (sends) begin
+      above_send_reg   <= ~(send_reg | (send_reg - 1'b1));
+      after_status_reg <= 1'b1;
+    end
+    if (tells) begin
+      above_tell_reg   <= ~(tell_reg | (tell_reg - 1'b1));
+      after_status_reg <= 1'b0;
     end
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
 
-    if (tells_reg) told_reg <= told_reg & ~taken;
+    if (tells) told_reg <= told_reg & ~tell_reg;
     if (notice) begin
       told_reg <= notice_ports;
       told_job_reg <= notice_job;
@@ -171,7 +182,8 @@ module agg_status #(
 
     if (rst) begin
       waits_reg        <= {PORTS{1'b0}};
-      above_reg        <= {PORTS{1'b0}};
+      above_send_reg   <= {PORTS{1'b0}};
+      above_tell_reg   <= {PORTS{1'b0}};
       pause_reg        <= 10'd0;
       told_reg         <= {PORTS{1'b0}};
       told_job_reg     <= {JOB_BITS{1'b0}};
@@ -198,16 +210,18 @@ module agg_status #(
   reg [STATUS_WIDTH-1:0] its, notice_its;
   reg [JOB_BITS-1:0] its_job, notice_its_job;
   reg [9:0] since;  // cycles since the last refusal that was kept
-  reg asked_was, picks_was, tells_was, could_was, any_was;
+  reg asked_was, picks_was, could_was, any_was;
   reg [STATUS_WIDTH-1:0] its_was, stood;
   reg [PORTS-1:0] ready_was, ports_stood;
-  reg [3:0] rest;  // cycles in which nothing changes and a status could be sent
+  // Cycles in which its status could be sent and neither pending statuses nor ready ports change;
+  // the same for the notice
+  reg [2:0] send_rest, tell_rest;
   wire mine = port == watched;
   wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
   wire [PORTS-1:0] bit_ = 1 << watched;
-  wire it_is_sent = picks && chosen_reg == bit_ && !tells_reg;
-  wire it_is_told = picks && chosen_reg == bit_ && tells_reg;
-  wire events = answer || refuse || notice || drop != 0;
+  wire it_is_sent = sends && send_reg == bit_;
+  wire it_is_told = tells && tell_reg == bit_;
+  reg after_status;
   reg [PORTS-1:0] ready_then;
 
   always @(posedge clk) begin
@@ -245,16 +259,18 @@ module agg_status #(
 
     asked_was <= pick_ready;
     picks_was <= it_is_sent || it_is_told;
-    tells_was <= tells_reg;
-    could_was <= tells_reg ? told : waits;
-    its_was <= tells_reg ? notice_its : its;
+    could_was <= tells ? told : waits;
+    its_was <= tells ? notice_its : its;
     ready_was <= ready;
     ready_then <= ready;
     stood <= fields_reg;
     ports_stood <= ports_reg;
-    any_was <= picks;
-    rest <= rst || events || ready != ready_then || picks || !(ready[watched] && (waits || told)) ?
-        0 : rest + (rest < 6);
+    any_was <= sends || tells;
+    send_rest <= rst || answer || refuse || drop != 0 || sends || ready != ready_then ||
+        !(ready[watched] && waits) ? 0 : send_rest + (send_rest < 5);
+    tell_rest <= rst || notice || drop != 0 || tells || ready != ready_then ||
+        !(ready[watched] && told) ? 0 : tell_rest + (tell_rest < 5);
+    after_status <= !rst && (sends || (after_status && !tells));
     if (rst) begin
       waits <= 1'b0;
       told <= 1'b0;
@@ -276,7 +292,9 @@ module agg_status #(
         assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
-      assert ((lowest_reg & (lowest_reg - 1'b1)) == 0 || !running_was);
+      assert ((lowest_send_reg & (lowest_send_reg - 1'b1)) == 0 || !running_was);
+      assert ((lowest_tell_reg & (lowest_tell_reg - 1'b1)) == 0 || !running_was);
+      assert (!(sends && tells) && after_status == after_status_reg);
     end
     if (was_reset && running_was && !rst) begin
       // A pick is for a port that could take it, and shows what was pending.
@@ -288,14 +306,20 @@ module agg_status #(
       end
       if (!asked_was) assert (fields_reg == stood && ports_reg == ports_stood);
 
-      // Where nothing changes, a status that could be sent is a candidate after five cycles.
-      if (rest == 6 && pick_ready && ready == ready_then) assert (picks);
-      if (rest == 6) assert (pick_wants);
+      // Where nothing changes, what could be sent is a candidate after four cycles. Statuses and the
+      // notice take turns.
+      if (send_rest == 5 || tell_rest == 5) assert (pick_wants);
+      if (ready == ready_then && pick_ready) begin
+        if (send_rest == 5 || tell_rest == 5) assert (sends || tells);
+        if (send_rest == 5 && !after_status) assert (sends);
+        if (tell_rest == 5 && after_status) assert (tells);
+      end
 
       cover (it_is_told && waits);
       cover (it_is_sent && told && it_keeps);
       cover (drop[its_job] && waits && told && its_job != notice_its_job);
-      cover (rest == 6 && pick_ready);
+      cover (send_rest == 5 && tell_rest == 5 && pick_ready && after_status);
+      cover (send_rest == 5 && tell_rest == 5 && pick_ready && !after_status);
     end
   end
 `endif
