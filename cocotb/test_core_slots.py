@@ -71,7 +71,7 @@ class Rules:
         if slot.state not in (REDUCED, EMPTY) or not all_done or not writable:
             stall = slot.state == REDUCED and not all_done
             first, slot.stalled = stall and not slot.stalled, slot.stalled or stall
-            return {"refused": zwire.CODE_NOT_READY, "stall": int(stall), "timer_start": int(first)}
+            return {"refused": zwire.CODE_NOT_READY, "timer_start": int(first)}
         slot.turn_over(vid)
         return {"turn_over": 1, "timer_start": 1} | self.store(slot, port, ecn, nonfinite)
 
@@ -146,7 +146,7 @@ def bits(ports):
 
 # Outputs that are 0 unless an operation says otherwise
 EVENTS = [
-    *("e_valid", "e_act", "judged", "store", "turn_over", "owe", "complete", "asked", "stall", "overdue"),
+    *("judged", "store", "turn_over", "owe", "complete", "asked", "overdue"),
     *("evict", "timer_start", "timer_stop", "acted", "finished", "refused", "answer", "notice"),
     *("verdict_valid", "store_ce", "store_nonfinite"),
 ]
@@ -182,11 +182,11 @@ class Operation:
         for slot in self.late:
             slot.state = REDUCING
         if self.kind == "act":
-            self.expected = {"e_act": 1, "acted": int(self.act_ok)}
+            self.expected = {"acted": int(self.act_ok)}
             if self.act_ok:
                 self.expected |= self.rules.overdue(self.target)
         else:
-            self.expected = {"e_valid": 1, "judged": 1 << self.port} | self.judge_packet()
+            self.expected = {"judged": 1 << self.port} | self.judge_packet()
         for slot in self.late:
             slot.state = REDUCED
 

@@ -203,15 +203,10 @@ func (b *coreBuilder) commit() {
 // slots adds agg_slots, which holds the state of every slot.
 func (b *coreBuilder) slots() {
 	m := b.m
-	unused := []string{"e_valid", "e_act", "stall"}
-	for _, name := range unused {
-		m.Wire("unused_"+name, 1, "")
-	}
 	i := m.Instance("agg_slots", "u_slots", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
 	prefixed(i, "checked_", "act", "refuse", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended",
 		"writable", "nonfinite", "ecn", "number", "job", "epoch", "rank", "ports", "port", "member", "evicted", "partial")
-	prefixed(i, "unused_", unused...)
 	b.decodeJob("e_jobs", "e_job")
 	m.Assign("e_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("e_rank", 0, b.portBits)))
 }

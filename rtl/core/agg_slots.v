@@ -101,10 +101,8 @@ module agg_slots #(
     input wire act_ok,  // C6 of an overdue slot: its timer has not changed since it was found
 
     // C7: the operation; its fields mean nothing without it
-    output wire                 e_valid,   // a packet
-    output wire                 e_act,     // an overdue slot
     output wire [PORT_BITS-1:0] e_port,
-    output wire [    PORTS-1:0] judged,    // the packet's port, one-hot; 0 without a packet
+    output wire [    PORTS-1:0] judged,    // the same, one-hot; 0 without a packet
     output wire [SLOT_BITS-1:0] e_slot,
     output wire [ JOB_BITS-1:0] e_job,
     output wire [          7:0] e_number,
@@ -124,8 +122,7 @@ module agg_slots #(
     output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
-    output wire stall,  // data for the next chunk cannot turn over the reduced slot
-    output wire timer_start,  // the slot turns over, or stalls for the first time since then
+    output wire timer_start,  // the slot turns over, or cannot, though reduced, for the first time
     output wire timer_stop,  // it closes; counts before timer_start
     output wire acted,  // act_ok was high: the timer starts again
     output wire overdue,  // the slot acted upon still waits
@@ -389,7 +386,7 @@ module agg_slots #(
 
   // -- C7: events --------------------------------------------------------------------------------
 
-  reg e_valid_reg, e_act_reg, e_gen_reg;
+  reg e_gen_reg;
   reg [PORTS-1:0] judged_reg, complete_ports_reg, evict_reg;
   reg [PORT_BITS-1:0] e_port_reg;
   reg [SLOT_BITS-1:0] e_slot_reg;
@@ -398,13 +395,11 @@ module agg_slots #(
   reg [15:0] e_epoch_reg;
   reg [31:0] e_vid_reg, complete_vid_reg;
   reg turn_over_reg, store_reg, store_ce_reg, store_nonfinite_reg, owe_reg;
-  reg complete_reg, complete_nonfinite_reg, stall_reg;
+  reg complete_reg, complete_nonfinite_reg;
   reg [1:0] complete_ecn_reg;
   reg timer_start_reg, acted_reg, overdue_reg;
 
   always @(posedge clk) begin
-    e_valid_reg <= valid_reg && !rst;
-    e_act_reg <= act_reg && !rst;
     judged_reg <= valid_reg && !rst ? ports : {PORTS{1'b0}};
     e_port_reg <= port;
     e_slot_reg <= slot_reg;
@@ -425,7 +420,6 @@ module agg_slots #(
     complete_vid_reg <= cuts_reg ? own_vid : vid_reg;
     complete_ecn_reg <= merged;
     complete_nonfinite_reg <= marks[3];
-    stall_reg <= stalls_reg && !rst;
     timer_start_reg <= (turns_reg || (stalls_reg && !stalled)) && !rst;
     acted_reg <= act_reg && act_ok && !rst;
     overdue_reg <= act_reg && act_ok && still_waits && !rst;
@@ -488,8 +482,6 @@ module agg_slots #(
       .verdict_code  (verdict_code)
   );
 
-  assign e_valid            = e_valid_reg;
-  assign e_act              = e_act_reg;
   assign e_port             = e_port_reg;
   assign judged             = judged_reg;
   assign e_slot             = e_slot_reg;
@@ -509,7 +501,6 @@ module agg_slots #(
   assign complete_vid       = complete_vid_reg;
   assign complete_ecn       = complete_ecn_reg;
   assign complete_nonfinite = complete_nonfinite_reg;
-  assign stall              = stall_reg;
   assign timer_start        = timer_start_reg;
   assign timer_stop         = complete_reg;
   assign acted              = acted_reg;
@@ -576,7 +567,7 @@ module agg_slots #(
   reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c7;
   reg [SLOT_BITS-1:0] slot_c7;
   reg [31:0] vid_c7, holds_c7, was_vid;
-  reg was_turn, was_join, was_cut, was_stall, was_first_stall, was_close, was_owed, was_repeat;
+  reg was_turn, was_join, was_cut, was_first_stall, was_close, was_owed, was_repeat;
   reg was_refused, was_asked, was_answer, was_wait, was_evict, was_special, was_gen;
   reg may_turn_was, may_store_was, was_used, was_all, was_kept, was_copied, was_in_sum;
   reg [7:0] was_refusal, was_code;
@@ -618,6 +609,7 @@ module agg_slots #(
   wire may_join = is_held && !(|(had & ports)) && !in_sum && !seen_c5;
   wire does_join = mine && is_data && writable && may_join;
   wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
+  wire was_packet = was_refuse || was_data || was_ask || was_finish;
   wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
   wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!does_turn && ce);
@@ -681,7 +673,7 @@ module agg_slots #(
     was_down <= link_down;
     packet_c7 <= packet_now;
     {slot_c7, row_c7, vid_c7, holds_c7} <= {slot_c5, row_c5, vid_c5, holds};
-    {was_turn, was_join, was_cut, was_stall} <= {does_turn, does_join, does_cut, does_stall};
+    {was_turn, was_join, was_cut} <= {does_turn, does_join, does_cut};
     {was_first_stall, was_close} <= {does_stall && !stalls_before, closes};
     {was_owed, was_repeat} <= {is_owed, repeats};
     was_refusal <= refusal;
@@ -880,7 +872,6 @@ module agg_slots #(
         if (refused) assert (refused_code == was_refusal);
         assert (refused_answer == (refused && belongs_c7 && !owe &&
                                    refused_code != CODE_PAYLOAD_CRC));
-        assert (stall == was_stall);
         assert (timer_start == (was_turn || was_first_stall));
         if (was_data || was_ask) assert (e_gen == was_gen || !(was_used || was_turn));
       end
@@ -898,8 +889,7 @@ module agg_slots #(
       if (!was_act || !was_carried_out) assert (!overdue && !notice && evict == 0);
       if (was_act && !was_carried_out) assert (!complete);
       assert (acted == (was_act && was_carried_out));
-      if (!was_data)
-        assert (!store && !turn_over && !stall && !timer_start && !store_ce && !store_nonfinite);
+      if (!was_data) assert (!store && !turn_over && !timer_start && !store_ce && !store_nonfinite);
       if (!was_data && !was_ask) assert (!owe);
       if (!was_data && !was_act) assert (!complete);
       assert (store_ce == (store && ecn_c7 == ECN_CE));
@@ -909,16 +899,15 @@ module agg_slots #(
       if (was_refuse) assert (refused && refused_code == code_c7);
 
       // The operation
-      assert (e_valid == (was_refuse || was_data || was_ask || was_finish) && e_act == was_act);
-      assert (judged == (e_valid ? ports_c7 : 0));
-      if (e_valid || e_act) begin
+      assert (judged == (was_packet ? ports_c7 : 0));
+      if (was_packet || was_act) begin
         assert (e_slot == slot_c7 && e_job == job_c7 && e_vid == vid_c7);
         assert (e_port == port_c7 && e_number == number_c7 && e_epoch == epoch_c7);
         assert (e_rank == rank_c7);
       end
 
       // One verdict for each packet of data, as its events say.
-      assert (verdict_valid == (e_valid && of_data_c7 && (was_data || was_refuse)));
+      assert (verdict_valid == (of_data_c7 && (was_data || was_refuse)));
       if (verdict_valid) begin
         assert (verdict_port == port_c7 && verdict_vid == vid_c7);
         assert (verdict_slot == (placed_c7 ? slot_c7 : 0));
@@ -943,7 +932,7 @@ module agg_slots #(
         cover (was_cut && was_ports != 0 && was_ports != member_c7);
         cover (was_act && was_mine && evict != 0);
         cover (used && its_window == 1 && its_base != 0 && turn_over && !was_mine);
-        cover (was_mine && stall && timer_start);
+        cover (was_mine && was_first_stall && timer_start);
       end
       cover (verdict_valid && verdict_result == 4 && refused_code == CODE_BAD_JOB);
     end

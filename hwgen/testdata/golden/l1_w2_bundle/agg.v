@@ -58,7 +58,7 @@ endmodule
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 29 cycles, 14 of them in the
+// Latency from a chunk's last beat to its result's first: 28 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -564,10 +564,6 @@ module left_core (
       .partial     (checked_partial)
   );
 
-  wire unused_e_valid;
-  wire unused_e_act;
-  wire unused_stall;
-
   left_slots #(
       .PORTS    (2),
       .PORT_BITS(1),
@@ -614,8 +610,6 @@ module left_core (
       .evicted           (checked_evicted),
       .partial           (checked_partial),
       .act_ok            (act_ok),
-      .e_valid           (unused_e_valid),
-      .e_act             (unused_e_act),
       .e_port            (e_port),
       .judged            (judged),
       .e_slot            (e_slot),
@@ -635,7 +629,6 @@ module left_core (
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .stall             (unused_stall),
       .timer_start       (timer_start),
       .timer_stop        (timer_stop),
       .acted             (acted),
@@ -867,7 +860,8 @@ module left_core (
   left_ram #(
       .WIDTH    (32),
       .ADDR_BITS(5),
-      .APART    (1)
+      .APART    (1),
+      .FORWARD  (1)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -1165,6 +1159,8 @@ module left_core (
       .prep_slot       (prep_slot),
       .send_valid      (send_valid),
       .send_slot       (send_slot),
+      .clear           (clear),
+      .clear_slot      (clear_slot),
       .query_slot      (query_slot),
       .query_gen       (query_gen),
       .query_beat      (query_beat),
@@ -1199,7 +1195,7 @@ module left_core (
   wire [63:0] first_overflow;
 
   left_registers #(
-      .CONFIG_HASH(64'h3b318ba417f65958),
+      .CONFIG_HASH(64'h5a2c52ad22e5a379),
       .LANES      (64'd1),
       .PORTS      (64'd2),
       .FORMAT     (64'h101),
@@ -1209,7 +1205,7 @@ module left_core (
       .WINDOW     (64'd4),
       .JOBS       (64'd1),
       .LINK       (64'd8),
-      .LATENCY    (64'd29),
+      .LATENCY    (64'd28),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (
@@ -1394,7 +1390,7 @@ module left_top (
   wire         hold;  // the core ends a job or sets one up
   wire         unjudged;  // packets wait in the core for the commit
   wire [ 31:0] window;  // the next bytes from the link
-  wire [  3:0] window_count;
+  wire [  3:0] window_valid;
   wire [  3:0] window_sync_bytes;  // bytes of the sync word, at their places
   wire [  3:0] window_take;
   wire         window_commit;
@@ -1408,12 +1404,14 @@ module left_top (
   wire         rx_tready;
   wire         rx_tlast;
   wire         rx_bad;  // the payload's CRC failed
+  wire [  1:0] rx_dest;  // the packet's port
   wire [ 31:0] ingress_tdata;
   wire [  3:0] ingress_tkeep;
   wire         ingress_tvalid;
   wire         ingress_tready;
   wire         ingress_tlast;
   wire [112:0] ingress_tuser;
+  wire [  1:0] ingress_tdest;
   wire         ingress_busy;
   wire [  1:0] port_tvalid;  // the beat is for this port
   wire [  1:0] port_tready;
@@ -1493,7 +1491,7 @@ module left_top (
       .s_axis_tvalid(link_rx_tvalid),
       .s_axis_tready(link_rx_tready),
       .window       (window),
-      .count        (window_count),
+      .valid        (window_valid),
       .sync_bytes   (window_sync_bytes),
       .take         (window_take),
       .commit       (window_commit),
@@ -1509,7 +1507,7 @@ module left_top (
       .clk              (clk),
       .rst              (link_rst),
       .window           (window),
-      .count            (window_count),
+      .valid            (window_valid),
       .sync_bytes       (window_sync_bytes),
       .take             (window_take),
       .commit           (window_commit),
@@ -1534,13 +1532,15 @@ module left_top (
 
   left_beat_pack #(
       .STEP      (4),
-      .BEAT_BYTES(4)
+      .BEAT_BYTES(4),
+      .PORTS     (2)
   ) u_pack (
       .clk          (clk),
       .rst          (rst),
       .close        (down),
       .busy         (ingress_busy),
       .header       (rx_header[8*HDR_BASE_BYTES-1:0]),
+      .dest         (rx_dest),
       .s_axis_tdata (rx_tdata),
       .s_axis_tkeep (rx_tkeep),
       .s_axis_tvalid(rx_tvalid),
@@ -1552,6 +1552,7 @@ module left_top (
       .m_axis_tvalid(ingress_tvalid),
       .m_axis_tready(ingress_tready),
       .m_axis_tlast (ingress_tlast),
+      .m_axis_tdest (ingress_tdest),
       .m_axis_tuser (ingress_tuser)
   );
 
@@ -1560,10 +1561,13 @@ module left_top (
       .JOBS    (1),
       .JOB_BITS(1)
   ) u_route (
-      .job          (ingress_tuser[HDR_JOB_LSB+:HDR_JOB_BITS]),
-      .rank         (ingress_tuser[HDR_RANK_LSB+:HDR_RANK_BITS]),
+      .clk          (clk),
+      .job          (rx_header[HDR_JOB_LSB+:HDR_JOB_BITS]),
+      .rank         (rx_header[HDR_RANK_LSB+:HDR_RANK_BITS]),
       .rank_of_port (rank_of_port),
       .member       (member),
+      .dest         (rx_dest),
+      .s_axis_tdest (ingress_tdest),
       .s_axis_tvalid(ingress_tvalid),
       .s_axis_tready(ingress_tready),
       .m_axis_tvalid(port_tvalid),

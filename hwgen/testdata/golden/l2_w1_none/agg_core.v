@@ -519,10 +519,6 @@ module agg_core (
       .partial     (checked_partial)
   );
 
-  wire unused_e_valid;
-  wire unused_e_act;
-  wire unused_stall;
-
   agg_slots #(
       .PORTS    (1),
       .PORT_BITS(1),
@@ -569,8 +565,6 @@ module agg_core (
       .evicted           (checked_evicted),
       .partial           (checked_partial),
       .act_ok            (act_ok),
-      .e_valid           (unused_e_valid),
-      .e_act             (unused_e_act),
       .e_port            (e_port),
       .judged            (judged),
       .e_slot            (e_slot),
@@ -590,7 +584,6 @@ module agg_core (
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .stall             (unused_stall),
       .timer_start       (timer_start),
       .timer_stop        (timer_stop),
       .acted             (acted),
@@ -821,7 +814,8 @@ module agg_core (
   agg_ram #(
       .WIDTH    (64),
       .ADDR_BITS(3),
-      .APART    (1)
+      .APART    (1),
+      .FORWARD  (1)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -1119,6 +1113,8 @@ module agg_core (
       .prep_slot       (prep_slot),
       .send_valid      (send_valid),
       .send_slot       (send_slot),
+      .clear           (clear),
+      .clear_slot      (clear_slot),
       .query_slot      (query_slot),
       .query_gen       (query_gen),
       .query_beat      (query_beat),

@@ -42,7 +42,7 @@ module agg_top (
   wire         hold;  // the core ends a job or sets one up
   wire         unjudged;  // packets wait in the core for the commit
   wire [ 31:0] window;  // the next bytes from the link
-  wire [  3:0] window_count;
+  wire [  3:0] window_valid;
   wire [  3:0] window_sync_bytes;  // bytes of the sync word, at their places
   wire [  3:0] window_take;
   wire         window_commit;
@@ -56,12 +56,14 @@ module agg_top (
   wire         rx_tready;
   wire         rx_tlast;
   wire         rx_bad;  // the payload's CRC failed
+  wire [  2:0] rx_dest;  // the packet's port
   wire [127:0] ingress_tdata;
   wire [ 15:0] ingress_tkeep;
   wire         ingress_tvalid;
   wire         ingress_tready;
   wire         ingress_tlast;
   wire [112:0] ingress_tuser;
+  wire [  2:0] ingress_tdest;
   wire         ingress_busy;
   wire [  2:0] port_tvalid;  // the beat is for this port
   wire [  2:0] port_tready;
@@ -141,7 +143,7 @@ module agg_top (
       .s_axis_tvalid(link_rx_tvalid),
       .s_axis_tready(link_rx_tready),
       .window       (window),
-      .count        (window_count),
+      .valid        (window_valid),
       .sync_bytes   (window_sync_bytes),
       .take         (window_take),
       .commit       (window_commit),
@@ -157,7 +159,7 @@ module agg_top (
       .clk              (clk),
       .rst              (link_rst),
       .window           (window),
-      .count            (window_count),
+      .valid            (window_valid),
       .sync_bytes       (window_sync_bytes),
       .take             (window_take),
       .commit           (window_commit),
@@ -182,13 +184,15 @@ module agg_top (
 
   agg_beat_pack #(
       .STEP      (4),
-      .BEAT_BYTES(16)
+      .BEAT_BYTES(16),
+      .PORTS     (3)
   ) u_pack (
       .clk          (clk),
       .rst          (rst),
       .close        (down),
       .busy         (ingress_busy),
       .header       (rx_header[8*HDR_BASE_BYTES-1:0]),
+      .dest         (rx_dest),
       .s_axis_tdata (rx_tdata),
       .s_axis_tkeep (rx_tkeep),
       .s_axis_tvalid(rx_tvalid),
@@ -200,6 +204,7 @@ module agg_top (
       .m_axis_tvalid(ingress_tvalid),
       .m_axis_tready(ingress_tready),
       .m_axis_tlast (ingress_tlast),
+      .m_axis_tdest (ingress_tdest),
       .m_axis_tuser (ingress_tuser)
   );
 
@@ -208,10 +213,13 @@ module agg_top (
       .JOBS    (1),
       .JOB_BITS(1)
   ) u_route (
-      .job          (ingress_tuser[HDR_JOB_LSB+:HDR_JOB_BITS]),
-      .rank         (ingress_tuser[HDR_RANK_LSB+:HDR_RANK_BITS]),
+      .clk          (clk),
+      .job          (rx_header[HDR_JOB_LSB+:HDR_JOB_BITS]),
+      .rank         (rx_header[HDR_RANK_LSB+:HDR_RANK_BITS]),
       .rank_of_port (rank_of_port),
       .member       (member),
+      .dest         (rx_dest),
+      .s_axis_tdest (ingress_tdest),
       .s_axis_tvalid(ingress_tvalid),
       .s_axis_tready(ingress_tready),
       .m_axis_tvalid(port_tvalid),

@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 33 cycles, 18 of them in the
+// Latency from a chunk's last beat to its result's first: 32 cycles, 18 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -519,10 +519,6 @@ module agg_core (
       .partial     (checked_partial)
   );
 
-  wire unused_e_valid;
-  wire unused_e_act;
-  wire unused_stall;
-
   agg_slots #(
       .PORTS    (3),
       .PORT_BITS(2),
@@ -569,8 +565,6 @@ module agg_core (
       .evicted           (checked_evicted),
       .partial           (checked_partial),
       .act_ok            (act_ok),
-      .e_valid           (unused_e_valid),
-      .e_act             (unused_e_act),
       .e_port            (e_port),
       .judged            (judged),
       .e_slot            (e_slot),
@@ -590,7 +584,6 @@ module agg_core (
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .stall             (unused_stall),
       .timer_start       (timer_start),
       .timer_stop        (timer_stop),
       .acted             (acted),
@@ -823,7 +816,8 @@ module agg_core (
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(3),
-      .APART    (1)
+      .APART    (1),
+      .FORWARD  (1)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -1121,6 +1115,8 @@ module agg_core (
       .prep_slot       (prep_slot),
       .send_valid      (send_valid),
       .send_slot       (send_slot),
+      .clear           (clear),
+      .clear_slot      (clear_slot),
       .query_slot      (query_slot),
       .query_gen       (query_gen),
       .query_beat      (query_beat),
@@ -1155,7 +1151,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'h6e54ed7493582fed),
+      .CONFIG_HASH(64'h4f5a266b8868e5cc),
       .LANES      (64'd1),
       .PORTS      (64'd3),
       .FORMAT     (64'h102),
@@ -1165,7 +1161,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd33),
+      .LATENCY    (64'd32),
       .JOB_BITS   (1),
       .RANK_BITS  (2)
   ) u_registers (

@@ -511,10 +511,6 @@ module agg_core (
       .partial     (checked_partial)
   );
 
-  wire unused_e_valid;
-  wire unused_e_act;
-  wire unused_stall;
-
   agg_slots #(
       .PORTS    (3),
       .PORT_BITS(2),
@@ -561,8 +557,6 @@ module agg_core (
       .evicted           (checked_evicted),
       .partial           (checked_partial),
       .act_ok            (act_ok),
-      .e_valid           (unused_e_valid),
-      .e_act             (unused_e_act),
       .e_port            (e_port),
       .judged            (judged),
       .e_slot            (e_slot),
@@ -582,7 +576,6 @@ module agg_core (
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .stall             (unused_stall),
       .timer_start       (timer_start),
       .timer_stop        (timer_stop),
       .acted             (acted),
@@ -807,7 +800,8 @@ module agg_core (
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(3),
-      .APART    (1)
+      .APART    (1),
+      .FORWARD  (1)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -1105,6 +1099,8 @@ module agg_core (
       .prep_slot       (prep_slot),
       .send_valid      (send_valid),
       .send_slot       (send_slot),
+      .clear           (clear),
+      .clear_slot      (clear_slot),
       .query_slot      (query_slot),
       .query_gen       (query_gen),
       .query_beat      (query_beat),
