@@ -17,8 +17,8 @@
 // RANKS_LATENCY + 4 on. Its first beat is at the output two cycles after it is written or prepared,
 // whichever is later. Packets follow one another without a bubble if each has RANKS_LATENCY + 4
 // beats or more, six for one port, and results are always ready to be picked. A packet under way is
-// completed even if its job ends. Not done here: destinations, and order in a job (agg_owed, agg_status), turns of
-// jobs, header contents (agg_labels, agg_port_ranks).
+// completed even if its job ends. Not done here: destinations, and order in a job (agg_owed,
+// agg_status), turns of jobs, header contents (agg_labels, agg_port_ranks).
 
 `default_nettype none
 

@@ -521,7 +521,8 @@ module agg_owed #(
     if (decide) begin
       read_row <= rows[ROW*next_slot+:ROW];
       read_gen <= gens[next_slot];
-      row_any  <= (clear_reg && clear_slot_reg == next_slot) || (ends_reg && end_slot_reg == next_slot);
+      row_any <= (clear_reg && clear_slot_reg == next_slot) ||
+          (ends_reg && end_slot_reg == next_slot);
       gen_any <= turn_over && slot == next_slot;
     end
     if (push_reg) queued[end_slot_reg] <= 1'b1;
