@@ -17,9 +17,9 @@
 // Latency: a pick shown in cycle 0 (pick_valid) is labelled in cycle 1 and prepared from cycle
 // RANKS_LATENCY + 4 on. Its first beat is at the output two cycles after it is written or prepared,
 // whichever is later. Packets follow one another without a bubble if each has RANKS_LATENCY + 4
-// beats or more, those to the same port six, and results are always ready to be picked. A packet
-// under way is completed even if its job ends. A slot is cleared after its sum, so all beats of its
-// result are written then, although agg_writer forgets them. Not done here: destinations, and order
+// beats or more, six for one port, and results are always ready to be picked. A packet under way is
+// completed even if its job ends. A slot is cleared after its sum, so all beats of its result are
+// written then, although the cache's writer forgets them. Not done here: destinations, and order
 // in a job (agg_owed, agg_status), turns of jobs, header contents (agg_labels, agg_port_ranks).
 
 `default_nettype none
