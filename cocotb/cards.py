@@ -6,6 +6,7 @@ tuples (header, payload, port); port is None for a packet without a port of its 
 compares them with the Python model's reply.
 """
 
+import collections
 import functools
 import json
 import logging
@@ -15,13 +16,14 @@ import random
 import shutil
 import subprocess
 
-from cocotb.triggers import ClockCycles, Event
+import cocotb
+from cocotb.triggers import ClockCycles, Event, FallingEdge, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import BUILD, ROOT, cycle, run, start, wait_cycles
+from bench import BUILD, ROOT, cycle, number, run, start, wait_cycles
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
@@ -221,6 +223,11 @@ class BareCard(CardBench):
         self.rng = random.Random(seed)
         self.sources = [StreamSource(dut, f"s_axis_p{p}", idle=idle()) for p in range(self.ports)]
         self.packets = [[] for _ in range(self.ports)]  # beats of a packet that has not ended
+        self.queued = [0] * self.ports  # beats sent so far
+        self.unjudged = [collections.deque() for _ in range(self.ports)]  # data: number of the last beat, header
+        self.places = {}  # by job and epoch: first slot and number of slots
+        self.verdicts = []  # on the packets since the last exchange
+        self.judged = [0] * 5  # packets by the verdict's result
         self.sinks = [
             StreamSink(dut, f"m_axis_p{p}", stall=stall(), to=functools.partial(self._collect, p))
             for p in range(self.ports)
@@ -229,11 +236,47 @@ class BareCard(CardBench):
 
     async def reset(self):
         await super().reset()
+        cocotb.start_soon(self._judge())
         await self.read("MAGIC")  # the card takes accesses when it takes packets
+
+    async def _judge(self):
+        """Checks that every data packet gets one verdict that is possible, in the order of its port."""
+        while True:
+            await RisingEdge(self.dut.verdict_valid)
+            await FallingEdge(self.dut.clk)
+            fields = ("port", "slot", "vid", "result", "code")
+            port, slot, vid, result, code = verdict = tuple(number(getattr(self.dut, f"verdict_{f}")) for f in fields)
+            assert self.unjudged[port], f"a verdict on no data packet: {verdict}"
+            last, header = self.unjudged[port].popleft()
+            assert last <= len(self.sources[port].accepted_at), f"a verdict on a packet that is not in: {verdict}"
+            assert vid == header["vid"], f"verdict {verdict} on VID {header['vid']}"
+            self._note_places()
+            its = [place for of, place in self.places.items() if of == (header["job"], header["epoch"])]
+            jobs = [place for (job, _), place in self.places.items() if job == header["job"]]
+            slots = [base + vid % count for base, count in (its if result <= model.OWED else jobs)]
+            assert slot in slots or (slot == 0 and result > model.OWED), f"verdict {verdict}: slots {slots}"
+            refusals = {code for _, code in zwire.COUNTER_NAMES if code}
+            repeated = model.code_of("duplicate")
+            codes = {model.STORED: {zwire.CODE_DONE}, model.REPEATED: {repeated}, model.OWED: {repeated}}
+            assert code in codes.get(result, refusals - {repeated}), f"verdict {verdict}"
+            self.judged[result] += 1
+            self.verdicts.append(verdict)
+
+    def _note_places(self):
+        """Notes the slots of the jobs that the model has set up."""
+        for block in self.model.blocks:
+            if block.job:
+                self.places[block.number, block.last_epoch] = block.job.base, len(block.job.slots)
+
+    async def quiet(self):
+        await super().quiet()
+        assert not any(self.unjudged), f"no verdict on {self.unjudged}"
 
     def _collect(self, port, beat):
         beats = self.packets[port]
         beats.append(beat)
+        if not beat["tkeep"]:  # the sink reads such bytes as 0
+            assert number(self.sinks[port].fields["tdata"]) == 0, "lanes without payload are not 0"
         if not beat["tlast"]:
             return
         self.packets[port] = []
@@ -289,12 +332,19 @@ class BareCard(CardBench):
                 }
             )
         self.sources[port].put(beats)
+        self.queued[port] += len(beats)
+        if header["kind"] == zwire.KIND_DATA:
+            self._note_places()
+            self.unjudged[port].append((self.queued[port], header))
 
     async def exchange(self, port, header, payload=b"", bad=False):
         """Sends a packet and compares the outcome with the model."""
         header = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, **header}
+        self.verdicts.clear()
         self.send(port, header, payload, bad)
         await self.expect(self.model.packet(port, header, payload, bad))
+        expected = [self.model.verdict] if header["kind"] == zwire.KIND_DATA else []
+        assert self.verdicts == expected, f"verdicts {self.verdicts}, want {expected}"
 
     async def register(self, header):
         write = header["kind"] == zwire.KIND_REGWRITE

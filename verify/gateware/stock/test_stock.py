@@ -310,6 +310,7 @@ class Port:
             payload = bytes(frame.tdata) if any(frame.tkeep) else b""
             if header.kind == STATUS:
                 assert len(frame.tdata) == 4 * self.lanes and not payload, "a status is one empty beat"
+                assert not any(frame.tdata), "lanes without payload are not 0"
             else:
                 assert all(frame.tkeep), "a payload fills its beats"
             self.packets.append((header, payload))
