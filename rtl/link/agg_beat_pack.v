@@ -67,6 +67,7 @@ module agg_beat_pack #(
 
   reg  [8*BEAT_BYTES-1:0] gather_reg;  // words shifted in from above
   reg  [       COUNT-1:0] count_reg;  // words in gather_reg
+  reg                     full_reg;  // they are a beat
   reg                     ragged_reg;  // one of them is short
   reg                     open_reg;  // beats of the packet have left, but not the last
   reg                     closing_reg;
@@ -79,16 +80,15 @@ module agg_beat_pack #(
   reg  [           111:0] header_reg;
   reg  [       PORTS-1:0] dest_reg;
 
-  wire                    full = count_reg == FULL;
   // A beat takes several words to fill, and its predecessor has left by then. Only if a word is a
   // beat is a departure in this very cycle considered.
   wire                    free = !valid_reg || (WORDS == 1 && m_axis_tready);
 
   // A word fits in, or pushes out the full beat; an end always pushes.
-  wire                    fits = !closing_reg && (free || !(full || word_last_reg));
+  wire                    fits = !closing_reg && (free || !(full_reg || word_last_reg));
   wire                    word = waits_reg && fits && !word_last_reg;
   wire                    ends = waits_reg && fits && word_last_reg;
-  wire                    push = word && full;
+  wire                    push = word && full_reg;
   wire                    terminate = closing_reg && free;
 
   assign s_axis_tready = !waits_reg || fits;
@@ -115,22 +115,24 @@ module agg_beat_pack #(
     end
     if (word) begin
       gather_reg <= gather_next;
-      count_reg  <= full ? {{COUNT - 1{1'b0}}, 1'b1} : count_reg + {{COUNT - 1{1'b0}}, 1'b1};
+      count_reg  <= full_reg ? {{COUNT - 1{1'b0}}, 1'b1} : count_reg + {{COUNT - 1{1'b0}}, 1'b1};
+      full_reg   <= WORDS == 1 || count_reg == FULL - {{COUNT - 1{1'b0}}, 1'b1};
       ragged_reg <= word_short_reg;
     end
     if (push) open_reg <= 1'b1;
     if (ends || terminate) begin
       count_reg   <= {COUNT{1'b0}};
+      full_reg    <= 1'b0;
       ragged_reg  <= 1'b0;
       open_reg    <= 1'b0;
       closing_reg <= 1'b0;
     end
     if (free || m_axis_tready) valid_reg <= push || ends || terminate;
     if (push || ends || terminate) begin
-      beat_reg   <= gather_reg;
-      whole_reg  <= full && !ragged_reg && !closing_reg;
-      last_reg   <= !push;
-      bad_reg    <= closing_reg || word_bad_reg;
+      beat_reg  <= gather_reg;
+      whole_reg <= full_reg && !ragged_reg && !closing_reg;
+      last_reg  <= !push;
+      bad_reg   <= closing_reg || word_bad_reg;
     end
     if (push || ends) begin
       header_reg <= word_header_reg;
@@ -139,6 +141,7 @@ module agg_beat_pack #(
     if (close) waits_reg <= 1'b0;
     if (close && !closing_reg) begin
       count_reg   <= {COUNT{1'b0}};
+      full_reg    <= 1'b0;
       ragged_reg  <= 1'b0;
       open_reg    <= 1'b0;
       closing_reg <= (open_reg && !ends) || push;
@@ -146,6 +149,7 @@ module agg_beat_pack #(
     if (rst) begin
       waits_reg   <= 1'b0;
       count_reg   <= {COUNT{1'b0}};
+      full_reg    <= 1'b0;
       ragged_reg  <= 1'b0;
       open_reg    <= 1'b0;
       closing_reg <= 1'b0;
@@ -154,12 +158,12 @@ module agg_beat_pack #(
   end
 
   assign busy = waits_reg || valid_reg || closing_reg || open_reg || count_reg != {COUNT{1'b0}};
-  assign m_axis_tdata  = beat_reg;
-  assign m_axis_tkeep  = {BEAT_BYTES{whole_reg}};
+  assign m_axis_tdata = beat_reg;
+  assign m_axis_tkeep = {BEAT_BYTES{whole_reg}};
   assign m_axis_tvalid = valid_reg;
-  assign m_axis_tlast  = last_reg;
-  assign m_axis_tdest  = dest_reg;
-  assign m_axis_tuser  = {bad_reg, header_reg};
+  assign m_axis_tlast = last_reg;
+  assign m_axis_tdest = dest_reg;
+  assign m_axis_tuser = {bad_reg, header_reg};
 
 endmodule
 

@@ -7,8 +7,8 @@
 //
 // The window is in registers, and so are valid and the comparison with the sync word: the parser's
 // decision begins there. Bytes pass from the memory to a row of one byte for each bank, and from
-// there into the window, as far as there is place. Bytes are compared with the sync word before they
-// enter the memory.
+// there into the window, as far as there is place. Bytes are compared with the sync word before
+// they enter the memory.
 //
 // Latency: a byte is in the window three cycles after it was accepted, and two after a rewind.
 //
@@ -69,7 +69,7 @@ module agg_byte_fifo #(
 
   assign s_axis_tready = ready_reg && !rst;
 
-  reg     [3:0] arriving;  // bytes in the input word
+  reg [3:0] arriving;  // bytes in the input word
   integer i, n;
 
   always @* begin
@@ -135,7 +135,7 @@ module agg_byte_fifo #(
   reg  [       WINDOW-1:0] row_valid_reg;  // its bytes, in the order of the window
 
   wire [            PTR:0] ahead = write_reg - fetch_reg;
-  wire [              3:0] fetched = ahead < WINDOW[PTR:0] ? ahead[3:0] : WINDOW[3:0];
+  wire                     whole = |ahead[PTR:LANE];  // at least a row of bytes
   reg                      row_moves;  // into the window
 
   wire                     row_loads = row_moves || !row_valid_reg[0];
@@ -208,8 +208,8 @@ module agg_byte_fifo #(
       held_reg <= held_next;
       if (commit) base_reg <= read_next;
       if (row_loads) begin
-        fetch_reg     <= fetch_reg + {{PTR - 3{1'b0}}, fetched};
-        row_valid_reg <= ~({WINDOW{1'b1}} << fetched);
+        fetch_reg     <= whole ? fetch_reg + WINDOW[PTR:0] : write_reg;
+        row_valid_reg <= whole ? {WINDOW{1'b1}} : ~({WINDOW{1'b1}} << ahead[LANE-1:0]);
       end
     end
     if (rst) begin
